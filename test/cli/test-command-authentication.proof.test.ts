@@ -94,7 +94,7 @@ cases:
       [
         'cases/pods: another',
         'failed',
-        'expected the rule weekdays to reject it, but: Students have pods of at most 4 cores.',
+        'expected the rule weekdays to reject it, but it was cores: Students have pods of at most 4 cores.',
       ],
       [
         'cases/pods: nobody',
@@ -104,7 +104,7 @@ cases:
       [
         'cases/tasks',
         'failed',
-        'expected the rule unseen to reject it, but RulesPolicy did: Only spot instances.',
+        'expected the rule unseen to reject it, but it was spot: Only spot instances.',
       ],
     ]);
   });

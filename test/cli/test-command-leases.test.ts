@@ -1,6 +1,7 @@
 /** What a case about a lease can say, and what comes of it. */
 import { describe, expect, it } from 'vitest';
 import { caseIn, confWith, NOW } from '../support/lease-cases.ts';
+import { rows } from '../support/rows.ts';
 
 const BUDGETS = confWith(', UsageBudgetFilter');
 const KEYSTONE =
@@ -136,85 +137,33 @@ describe('what is expected of a lease', () => {
     );
   });
 
-  it.for([
-    [
-      'another filter',
-      'lease: {properties: {gpu: "True"}}',
-      '{filter: Other}',
-      'expected Other to reject it, but it was RulesFilter: GPUs are not for lease.',
-    ],
-    [
-      'another message',
-      'lease: {properties: {gpu: "True"}}',
-      '{rejected: days}',
-      'expected the message to contain days, but it is: GPUs are not for lease.',
-    ],
-    ['a change', 'lease: {}', 'changed', 'expected a change, but nothing was changed'],
-    [
-      'other values',
-      'lease: {}',
-      '{lease_paths: {"reservations[0].max": 2}}',
-      'lease: reservations[0].max: expected 2, got 1',
-    ],
-    [
-      'a charge',
-      'lease: {}',
-      '{charged: 1}',
-      'expected 1 unit-hours charged to the budget of the project, got 0',
-    ],
-  ])('is told if it is %s', async ([, lease, expected, why]) => {
+  it.for(rows`
+    another filter → lease: {properties: {gpu: "True"}} → {filter: Other} → expected Other to reject it, but it was RulesFilter: GPUs are not for lease.
+    another message → lease: {properties: {gpu: "True"}} → {rejected: days} → expected the message to contain days, but it is: GPUs are not for lease.
+    a change → lease: {} → changed → expected a change, but nothing was changed
+    other values → lease: {} → {lease_paths: {"reservations[0].max": 2}} → lease: reservations[0].max: expected 2, got 1
+    a charge → lease: {} → {charged: 1} → expected 1 unit-hours charged to the budget of the project, got 0
+  `)('is told if it is %s', async ([, lease, expected, why]) => {
     expect(await caseIn(`${NOW}${lease}\nexpect: ${expected}\n`)).toBe(`failed ${why}`);
   });
 });
 
 describe('a mistake in a case', () => {
-  it.for<[string, string, string]>([
-    [
-      'an unknown key',
-      'lease: {}\nexpct: allowed\n',
-      ':2: the key "expct" is unknown; the nearest right name is "expect"',
-    ],
-    [
-      'one of a list of cases',
-      'cases:\n  - lease: {}\n    expect: allowed\n  - lease: {}\n    expct: allowed\n',
-      ':5: the key "expct" is unknown',
-    ],
-    [
-      'one of a given project',
-      'lease: {}\nexpect: allowed\nkeystone:\n  projects:\n    p1: {tag: []}\n',
-      ':5: keystone.projects.p1: the key "tag" is unknown; the nearest right name is "tags"',
-    ],
-    [
-      'a time that is none',
-      'lease: {start: tomorrow}\nexpect: allowed\n',
-      ':1: lease.start: expected a time such as',
-    ],
-    [
-      'an end before the start',
-      'lease: {end: -1d}\nexpect: allowed\n',
-      ':1: lease: lease.end_date: expected a date that is not before',
-    ],
-    ['two ends', 'lease: {days: 1, hours: 2}\nexpect: allowed\n', ':1: lease.days: contradicts hours'],
-    ['a body that is none', 'request: {context: {}}\nexpect: allowed\n', ':1: request: '],
-    [
-      'a truth where Blazar has a text',
-      'lease: {properties: {gpu: true}}\nexpect: allowed\n',
-      ':1: lease.properties',
-    ],
-    ['no request', 'now: 2026-11-21\nexpect: allowed\n', ':1: expected request, lease, pod or task'],
-    [
-      'no expectation',
-      'lease: {}\n',
-      ':1: expect: expected allowed, changed, unchanged, rejected, or a mapping',
-    ],
-    [
-      'a result of a refusal',
-      'lease: {}\nexpect: {rejected: a, charged: 1}\n',
-      ':2: expect.charged: a rejected lease has no result',
-    ],
-    ['no list', 'cases: {}\n', ':1: cases: expected a list'],
-    ['a case that is a text', 'cases: [a]\n', ':1: expected a mapping with request or lease, and expect'],
-  ])('is %s', async ([, text, told]) => {
+  it.for(rows`
+    an unknown key → lease: {}\nexpct: allowed\n → :2: the key "expct" is unknown; the nearest right name is "expect"
+    one of a list of cases → cases:\n  - lease: {}\n    expect: allowed\n  - lease: {}\n    expct: allowed\n → :5: the key "expct" is unknown
+    one of a given project → lease: {}\nexpect: allowed\nkeystone:\n  projects:\n    p1: {tag: []}\n → :5: keystone.projects.p1: the key "tag" is unknown; the nearest right name is "tags"
+    a time that is none → lease: {start: tomorrow}\nexpect: allowed\n → :1: lease.start: expected a time such as
+    an end before the start → lease: {end: -1d}\nexpect: allowed\n → :1: lease: lease.end_date: expected a date that is not before
+    two ends → lease: {days: 1, hours: 2}\nexpect: allowed\n → :1: lease.days: contradicts hours
+    a body that is none → request: {context: {}}\nexpect: allowed\n → :1: request:
+    a truth where Blazar has a text → lease: {properties: {gpu: true}}\nexpect: allowed\n → :1: lease.properties
+    no request → now: 2026-11-21\nexpect: allowed\n → :1: expected request, lease, pod or task
+    no expectation → lease: {}\n → :1: expect: expected allowed, changed, unchanged, rejected, or a mapping
+    a result of a refusal → lease: {}\nexpect: {rejected: a, charged: 1}\n → :2: expect.charged: a rejected lease has no result
+    no list → cases: {}\n → :1: cases: expected a list
+    a case that is a text → cases: [a]\n → :1: expected a mapping with request or lease, and expect
+  `)('is %s', async ([, text, told]) => {
     const shown = await caseIn(text);
     expect(shown).toContain(told);
   });

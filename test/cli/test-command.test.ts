@@ -118,7 +118,7 @@ cases:
     expect(code).toBe(2);
     expect(stderr).toContain('cases/pods.yaml:14: pod: Service creates no pods');
     expect(stdout).toMatch(
-      /^cases\/pods: 5 +failed +expected it to be allowed, but it was rejected: .*schedulerName/m,
+      /^cases\/pods: 5 +failed +expected it to be allowed, but everybody rejected it: .*schedulerName/m,
     );
     expect(stdout).toContain('\n6 passed, 1 failed, 1 mistake\n');
     const rows = stdout.split('\n').map((line) => line.split(/ {2,}/).slice(0, 4));

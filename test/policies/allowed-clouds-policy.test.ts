@@ -69,15 +69,6 @@ describe('AllowedCloudsPolicy', () => {
     });
   });
 
-  it('keeps the order of a list of accelerators', async () => {
-    const { resourcesAfter } = await policy();
-    expect(await resourcesAfter('{accelerators: [A100:8, H100]}')).toEqual({
-      ordered: ['A100:8', 'H100'].flatMap((accelerators) =>
-        ['aws/us-east-1', 'gcp'].map((infra) => ({ accelerators, infra })),
-      ),
-    });
-  });
-
   it('rejects a task that it cannot limit, because only patterns are left', async () => {
     await (await policy()).refuses('{infra: k8s}', UNNAMED);
     await (await policy(['aws/us-*'])).refuses('{}', UNNAMED);

@@ -178,17 +178,12 @@ describe('BusinessHoursPolicy', () => {
     for (const [task, allowed] of [
       ['run: a', true],
       ['resources: {cpus: 8}', true],
-      ['resources: {accelerators: null}', true],
       ['resources: {accelerators: A100}', false],
-      ['resources: {accelerators: {A100: 1}}', false],
-      ['resources: {accelerators: [A100, H100]}', false],
-      ['resources: {accelerators: 80GB+}', false],
       ['resources: {any_of: [{cpus: 2}, {accelerators: A100}]}', false],
       ['resources: {ordered: [{infra: aws}, {infra: gcp}], accelerators: tpu-v4-8}', false],
       ['resources: {instance_type: p4d.24xlarge}', false],
       ['resources: {any_of: [{instance_type: m5.large}]}', false],
       ['resources: {any_of: [a]}', false],
-      ['resources: {accelerators: "A100:x"}', false],
     ] as const) {
       expect(await ask({ task }), task).toMatchObject({ allowed, failed: false });
     }

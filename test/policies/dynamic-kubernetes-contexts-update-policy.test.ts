@@ -73,12 +73,6 @@ describe('DynamicKubernetesContextsUpdatePolicy', () => {
     });
   });
 
-  it('changes nothing if these are already allowed', async () => {
-    const { ask } = await updating();
-    const config = 'kubernetes:\n  allowed_contexts: [gpu-west, gpu-east] # ours\n';
-    expect(await ask({ config })).toMatchObject({ allowed: true, changed: false, config });
-  });
-
   it.each([
     ['the user by name', { user: user('lee') }, ['gpu-west', 'gpu-east']],
     [

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { rejectedWith, UNCHECKED } from '../support/decisions.ts';
+import { UNCHECKED } from '../support/decisions.ts';
 import { temporaryFile } from '../support/files.ts';
 import { type Asked, askTwice, chainOf, configured } from './helpers.ts';
 
@@ -44,15 +44,6 @@ it('refuses with a generic sentence if a rule breaks', async () => {
   const review = await ask({ name: 'launch', task: '{resources: {}}' });
   expect(review).toMatchObject(UNCHECKED);
   expect(review.message).not.toMatch(/task\.name|rules\.yaml/);
-});
-
-it('refuses resources that cannot be read, and says which', async () => {
-  const { ask } = await chain();
-  const review = await ask({
-    name: 'launch',
-    task: JSON.stringify({ resources: { ...OK, use_spot: 'yes' } }),
-  });
-  expect(review).toMatchObject(rejectedWith('resources.use_spot: expected true or false.'));
 });
 
 it('refuses a file with mistakes', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { REQUEST_NAMES } from '../../src/skypilot/request/user-request.ts';
-import { REJECTED, rejectedWith } from '../support/decisions.ts';
+import { REJECTED } from '../support/decisions.ts';
 import { askTwice, chainOf, TASK } from './helpers.ts';
 
 describe('RejectAllPolicy', () => {
@@ -141,53 +141,12 @@ describe('UseSpotForGpuPolicy', () => {
     },
   );
 
-  it('recognizes them by their alias', async () => {
-    expect(await spot('  gpus: A100:8')).toEqual({ gpus: 'A100:8', use_spot: true });
-  });
-
   it.each(['cpus: 4', 'accelerators:', 'accelerators: []', 'accelerators: {}', 'use_spot: false'])(
     'leaves what asks for none as it is: %s',
     async (resources) => {
       const { ask } = await chainOf(['UseSpotForGpuPolicy']);
       const task = `resources:\n  ${resources} # as it came\nrun: hostname\n`;
       expect(await askTwice(ask, { task })).toMatchObject({ changed: false, task_: task });
-    },
-  );
-
-  it.each(['any_of', 'ordered'])('looks at each alternative of %s by itself', async (form) => {
-    const list = `  ${form}:\n    - infra: aws\n      accelerators: A100:8\n    - infra: gcp\n      cpus: 8\n`;
-    expect(await spot(list)).toEqual({
-      [form]: [
-        { infra: 'aws', accelerators: 'A100:8', use_spot: true },
-        { infra: 'gcp', cpus: 8 },
-      ],
-    });
-  });
-
-  it('sees accelerators outside of the alternatives, also if there are none', async () => {
-    expect(
-      await spot('  accelerators: A100\n  any_of: [{infra: aws}, {infra: gcp, accelerators: null}]'),
-    ).toEqual({
-      accelerators: 'A100',
-      any_of: [
-        { infra: 'aws', use_spot: true },
-        { infra: 'gcp', accelerators: null },
-      ],
-    });
-    expect(await spot('  accelerators: A100\n  any_of: []')).toEqual({
-      accelerators: 'A100',
-      any_of: [],
-      use_spot: true,
-    });
-  });
-
-  it.each(['accelerators: 3', 'accelerators: A100:many', 'any_of: A100'])(
-    'rejects resources that it cannot read: %s',
-    async (resources) => {
-      const { ask } = await chainOf(['UseSpotForGpuPolicy']);
-      expect(await ask({ task: `resources: {${resources}}` })).toMatchObject(
-        rejectedWith(expect.stringMatching(/^resources.*: expected /)),
-      );
     },
   );
 });

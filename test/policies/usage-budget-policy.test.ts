@@ -246,17 +246,6 @@ describe('what SkyPilot shows', () => {
     expect((await lab.poll()).changes).toMatchObject([{ settlement: { hasLostAutostop: true } }]);
     expect((await lab.poll()).changes).toEqual([]);
   });
-
-  it('changes nothing when nothing has changed', async () => {
-    const lab = await Lab.open({ budget: '100' });
-    await lab.ask();
-    lab.api.launch({ name: 'train', workspace: 'ml', accelerators: A100 });
-    await lab.poll();
-    const before = await lab.leases();
-    lab.pass(60);
-    expect((await lab.poll()).changes).toEqual([]);
-    expect(await lab.leases()).toEqual(before);
-  });
 });
 
 describe('while SkyPilot', () => {

@@ -68,29 +68,102 @@ export const isoTime = z.iso.datetime({
 const ANSWERS = ['allowed', 'changed', 'unchanged', 'rejected'] as const;
 
 /** What every expectation may have, beside what it has of its own. */
-export const expectation = {
+const expectation = {
   answer: z.enum(ANSWERS, `expected one of ${ANSWERS.join(', ')}`).optional(),
   rejected: expectedText.optional(),
   rule: names('the name of a rule').optional(),
 };
 
 export const EXPECTATION = `expected ${ANSWERS.join(', ')}, or a mapping`;
-/** An expectation that is one word. */
-export const answerAlone = z.enum(ANSWERS, EXPECTATION).transform((answer) => ({ answer }));
 
-/** Issues of an expectation that says two things. `refused`: it names a refusal; `results`: what only an allowed request has. */
-export function contradictions(
-  answer: (typeof ANSWERS)[number] | undefined,
-  refused: boolean,
-  results: object,
-  [ofAnswer, ofResult]: readonly [string, string],
-  context: z.core.$RefinementCtx,
-): void {
-  if (refused && answer !== undefined && answer !== 'rejected') {
-    context.addIssue({ code: 'custom', path: ['answer'], message: ofAnswer });
+/** One word, or a mapping. `refusals`: which of its own members name a refusal; `results`: which only what is allowed has. */
+export function expectationOf<Own extends z.ZodRawShape>(
+  what: string,
+  own: Own,
+  refusals: readonly (keyof Own)[],
+  results: readonly (keyof Own)[],
+) {
+  const whole = z
+    .strictObject({ ...expectation, ...own }, 'expected a mapping')
+    .superRefine((written, context) => {
+      const members = new Map<PropertyKey, unknown>(Object.entries(written));
+      const has = (name: PropertyKey) => members.get(name) !== undefined;
+      const issue = (name: PropertyKey, message: string) =>
+        context.addIssue({ code: 'custom', path: [name], message });
+      const answer = members.get('answer');
+      const refused = ['rejected', 'rule', ...refusals].some(has);
+      if (refused && answer !== undefined && answer !== 'rejected') {
+        issue('answer', 'contradicts a rejection');
+      }
+      const result = results.find(has);
+      if ((refused || answer === 'rejected') && result !== undefined) {
+        issue(result, `a rejected ${what} has no result`);
+      }
+    });
+  type Expectation = z.infer<typeof whole>;
+  const answerAlone = z.enum(ANSWERS, EXPECTATION).transform((answer) => ({ answer }));
+  return z.union<readonly [z.ZodType<Expectation>, z.ZodType<Expectation>]>(
+    [answerAlone as z.ZodType<unknown> as z.ZodType<Expectation>, whole],
+    EXPECTATION,
+  );
+}
+
+interface Expected {
+  readonly answer?: (typeof ANSWERS)[number] | undefined;
+  readonly rejected?: string | undefined;
+  readonly rule?: string | string[] | undefined;
+  readonly warning?: string | undefined;
+}
+
+/** What came of the request of a case. */
+export interface Outcome {
+  readonly allowed: boolean;
+  /** Why, if there is more to say. */
+  readonly allowedAs?: string;
+  readonly message: string | null;
+  /** Who rejected it. */
+  readonly by: string | null;
+  /** The rules that rejected it, without those in audit mode. */
+  readonly rules: readonly string[];
+  readonly warnings?: readonly string[];
+  readonly changed: boolean;
+  readonly changedBy: readonly string[];
+}
+
+/** `refusals`: what else of the expectation names a refusal. */
+export function expectsRejection({ answer, rejected, rule }: Expected, refusals: readonly unknown[] = []) {
+  return answer === 'rejected' || [rejected, rule, ...refusals].some((one) => one !== undefined);
+}
+
+/** Those of a list, or of one name, that are not among others. */
+export function missing(expected: string | string[] | undefined, got: readonly string[]): string[] {
+  return [expected ?? []].flat().filter((one) => !got.includes(one));
+}
+
+/** Sentences; empty if everything is as expected. `more`: those about what only such a case has, `false` = none. */
+export function differences(
+  expected: Expected,
+  got: Outcome,
+  refusals: readonly unknown[] = [],
+  more: readonly (string | false | undefined)[] = [],
+): string[] {
+  const { answer, rejected, rule, warning } = expected;
+  const { by, message, rules, changed } = got;
+  const isRejected = expectsRejection(expected, refusals);
+  if (got.allowed === isRejected) {
+    const came = got.allowed ? `it was allowed${got.allowedAs ?? ''}` : `${by} rejected it: ${message}`;
+    return [`expected it to be ${isRejected ? 'rejected' : 'allowed'}, but ${came}`];
   }
-  const [result] = Object.entries(results).flatMap(([name, value]) => (value === undefined ? [] : [name]));
-  if ((refused || answer === 'rejected') && result !== undefined) {
-    context.addIssue({ code: 'custom', path: [result], message: ofResult });
-  }
+  const silent = missing(rule, rules).join(', ');
+  return [
+    rejected !== undefined && textDifference('the message', rejected, message ?? ''),
+    warning !== undefined && textDifference('the warnings', warning, got.warnings?.join(' ') ?? ''),
+    silent !== '' &&
+      `expected the rule ${silent} to reject it, but it was ${rules.join(', ') || by}: ${message}`,
+    answer === 'changed' && !changed && 'expected a change, but nothing was changed',
+    answer === 'unchanged' &&
+      changed &&
+      `expected no change, but it was changed by ${got.changedBy.join(', ')}`,
+    ...more,
+  ].filter((one) => typeof one === 'string');
 }

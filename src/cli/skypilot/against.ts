@@ -1,13 +1,10 @@
 /** A running service that answers reviews over HTTP, instead of the policies of a configuration. */
 import { X509Certificate } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import type { Mapping } from '../../base/yaml/tree.ts';
 import { boundedFetch } from '../../client/bounded-fetch.ts';
 import { readTextFile, systemErrorText } from '../../config/read-file.ts';
-import { Config } from '../../skypilot/config/config.ts';
-import type { Review } from '../../skypilot/policies/policy-chain.ts';
-import type { Task } from '../../skypilot/request/user-request.ts';
 import type { ReceivedRequest } from '../../skypilot/request/wire.ts';
+import { originalOf, type Review, refusedOutcome, reviewOf } from '../../skypilot/review.ts';
 import { SecretValues } from '../../skypilot/secrets.ts';
 import { UsageError } from '../common/output.ts';
 import type { Reviewer } from './review-output.ts';
@@ -51,7 +48,7 @@ export function remoteReviewer(
           (shown, secret) => shown.replaceAll(secret, HIDDEN),
           SecretValues.of(request.task.value, request.skypilotConfig.value).hideIn(text),
         );
-      return reviewOf(request, result, {
+      return reviewed(request, result, {
         policy: shownUrl(url),
         milliseconds: performance.now() - started,
         hide,
@@ -61,28 +58,21 @@ export function remoteReviewer(
   };
 }
 
-function reviewOf(
+function reviewed(
   request: ReceivedRequest,
   answered: Answered,
   { policy, milliseconds, hide }: { policy: string; milliseconds: number; hide: (text: string) => string },
 ): Review {
-  const original = { task: request.task.value, skypilotConfig: request.skypilotConfig.value } as {
-    readonly task: Mapping;
-    readonly skypilotConfig: Mapping;
-  };
-  const refusal = 'message' in answered ? answered : undefined;
-  const { task, skypilotConfig } = 'message' in answered ? original : answered;
-  const allowed = refusal === undefined;
-  const message = refusal === undefined ? null : hide(refusal.message);
-  const failed = refusal?.failed ?? false;
-  const changed = allowed && !isDeepStrictEqual(answered, original);
-  return {
-    ...{ allowed, message, policy: allowed ? null : policy, failed, changed },
-    ...{ exempt: false, warnings: [], mismatches: [], answer: null },
-    task: task as Task,
-    skypilotConfig: Config.fromDict(skypilotConfig),
-    outcomes: [{ policy, allowed, message, failed, changed, audit: false, milliseconds }],
-  };
+  const original = originalOf(request);
+  const outcome = { policy, allowed: true, message: null, failed: false, audit: false, milliseconds };
+  if ('message' in answered) {
+    const refusal = { message: hide(answered.message), failed: answered.failed };
+    const outcomes = [refusedOutcome({ ...outcome, changed: false }, refusal)];
+    return { ...reviewOf(original, { ...refusal, policy }, outcomes, []), mismatches: [] };
+  }
+  const changed = !isDeepStrictEqual(answered, original);
+  const verdict = { changed, answer: '' };
+  return { ...reviewOf(answered, verdict, [{ ...outcome, changed }], []), mismatches: [] };
 }
 
 function serviceUrl(address: string): URL {

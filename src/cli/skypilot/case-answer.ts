@@ -5,7 +5,7 @@ import { isMapping, type Mapping, valueAt } from '../../base/yaml/tree.ts';
 import type { Review } from '../../skypilot/policies/policy-chain.ts';
 import { taskAsSent } from '../../skypilot/request/sent-request.ts';
 import { SecretValues } from '../../skypilot/secrets.ts';
-import { pathOf, plain, textDifference } from '../cases/expected.ts';
+import { differences, expectsRejection, pathOf, plain } from '../cases/expected.ts';
 import { jsonText, unifiedDiff } from '../common/output.ts';
 import type { TaskExpectation } from '../test/any-case.ts';
 import { isIdempotent, whyNotIdempotent } from './review-output.ts';
@@ -22,40 +22,18 @@ export async function differencesOf(
   reviewed: Review,
   again: Review | null,
 ): Promise<Differences> {
-  const {
-    answer = 'allowed',
-    rejected,
-    rule,
-    task,
-    task_paths,
-    skypilot_config,
-    skypilot_config_paths,
-    idempotent = true,
-  } = expected;
-  const isRejected = rejected !== undefined || rule !== undefined || answer === 'rejected';
-  if (reviewed.allowed === isRejected) {
-    const got = reviewed.allowed ? 'it was allowed' : `${reviewed.policy} rejected it: ${reviewed.message}`;
-    return { reasons: [`expected it to be ${isRejected ? 'rejected' : 'allowed'}, but ${got}`], diff: '' };
-  }
-  if (isRejected) {
-    const reason = rejected && textDifference('the reason', rejected, reviewed.message ?? '');
-    const refusing = reviewed.outcomes.flatMap(({ audit, rules = [] }) =>
-      rules.flatMap((one) => (audit || one.audit ? [] : [one.rule])),
-    );
-    const silent = (rule === undefined ? [] : [rule].flat()).filter((one) => !refusing.includes(one));
-    const otherwise = `expected the rule ${silent.join(', ')} to reject it, but ${reviewed.policy} did: ${reviewed.message}`;
-    return { reasons: [...(reason ? [reason] : []), ...(silent.length > 0 ? [otherwise] : [])], diff: '' };
+  const { task, task_paths, skypilot_config, skypilot_config_paths, idempotent = true } = expected;
+  const { outcomes, policy: by } = reviewed;
+  const rules = outcomes.flatMap(({ audit, rules = [] }) =>
+    rules.flatMap((one) => (audit || one.audit ? [] : [one.rule])),
+  );
+  const changing = outcomes.filter(({ changed, audit }) => changed && !audit);
+  const changedBy = changing.map(({ policy }) => policy);
+  const reasons = differences(expected, { ...reviewed, by, rules, changedBy });
+  if (!reviewed.allowed || expectsRejection(expected)) {
+    return { reasons, diff: '' };
   }
   const config = reviewed.skypilotConfig.toDict();
-  const reasons: string[] = [];
-  if (answer === 'changed' && !reviewed.changed) {
-    reasons.push('expected a change, but nothing was changed');
-  }
-  if (answer === 'unchanged' && reviewed.changed) {
-    const changing = reviewed.outcomes.filter(({ changed, audit }) => changed && !audit);
-    const names = changing.map(({ policy }) => policy).join(', ');
-    reasons.push(`expected no change, but it was changed by ${names}`);
-  }
   if (again !== null && isIdempotent(again) !== idempotent) {
     reasons.push(idempotent ? whyNotIdempotent(again) : 'expected it not to be idempotent, but it is');
   }

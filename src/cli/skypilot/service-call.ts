@@ -2,7 +2,6 @@
 
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import type { Mapping } from '../../base/yaml/tree.ts';
 import { type BoundedFetch, EndpointError } from '../../client/bounded-fetch.ts';
 import { readTextFile } from '../../config/read-file.ts';
 import {
@@ -11,6 +10,7 @@ import {
   InvalidBodyError,
   type ReceivedRequest,
 } from '../../skypilot/request/wire.ts';
+import { originalOf, type State } from '../../skypilot/review.ts';
 
 /** In characters. */
 const MAX_REASON = 8000;
@@ -20,9 +20,7 @@ const MAX_REDIRECTS = 5;
 /** Why the service's answer is of no use, in words for the user. */
 class NoAnswer extends Error {}
 
-export type Answered =
-  | { readonly task: Mapping; readonly skypilotConfig: Mapping }
-  | { readonly message: string; readonly failed: boolean };
+export type Answered = State | { readonly message: string; readonly failed: boolean };
 
 export async function answerOf(
   client: BoundedFetch,
@@ -113,8 +111,7 @@ function decodedAnswer(text: string): Answered {
     throw new NoAnswer('its answer is not a JSON string that contains JSON: SkyPilot decodes it twice');
   }
   try {
-    const { task, skypilotConfig } = decodeRequest(outer);
-    return { task: task.value as Mapping, skypilotConfig: skypilotConfig.value as Mapping };
+    return originalOf(decodeRequest(outer));
   } catch (thrown) {
     if (thrown instanceof InvalidBodyError) {
       throw new NoAnswer(`its answer cannot be used: ${thrown.message}`);
@@ -173,44 +170,22 @@ export function netrcLogin(host: string): Login | undefined {
   return undefined;
 }
 
-/** The entry of the host, otherwise `default`. */
+/** The entry of the host, otherwise `default`. The last one counts. */
 export function loginIn(text: string, host: string): Login | undefined {
-  let found: Login | undefined;
-  let fallback: Login | undefined;
-  let entry: { host: string | null; login: string; account: string; password: string } | undefined;
-  const end = () => {
-    if (entry !== undefined) {
-      const login = { name: entry.login === '' ? entry.account : entry.login, password: entry.password };
-      if (entry.host === host) {
-        found = login;
-      } else if (entry.host === null) {
-        fallback = login;
-      }
-    }
-  };
-  const tokens = tokensOf(text);
-  for (let token = tokens.shift(); token !== undefined; token = tokens.shift()) {
-    switch (token) {
-      case 'machine':
-      case 'default':
-        end();
-        entry = {
-          ...{ host: token === 'default' ? null : (tokens.shift() ?? '') },
-          ...{ login: '', account: '', password: '' },
-        };
-        break;
-      case 'login':
-      case 'user':
-        entry = entry && { ...entry, login: tokens.shift() ?? '' };
-        break;
-      case 'account':
-      case 'password':
-        entry = entry && { ...entry, [token]: tokens.shift() ?? '' };
-        break;
+  const entries: { readonly of: string | null; login: string; account: string; password: string }[] = [];
+  const tokens = tokensOf(text).values();
+  const next = () => tokens.next().value ?? '';
+  for (const token of tokens) {
+    if (token === 'machine' || token === 'default') {
+      entries.push({ of: token === 'machine' ? next() : null, login: '', account: '', password: '' });
+    } else if (token === 'login' || token === 'user') {
+      Object.assign(entries.at(-1) ?? {}, { login: next() });
+    } else if (token === 'account' || token === 'password') {
+      Object.assign(entries.at(-1) ?? {}, { [token]: next() });
     }
   }
-  end();
-  return found ?? fallback;
+  const entry = entries.findLast(({ of }) => of === host) ?? entries.findLast(({ of }) => of === null);
+  return entry && { name: entry.login || entry.account, password: entry.password };
 }
 
 /** Words and quoted words. Comments take a line, macros all lines to an empty one. */

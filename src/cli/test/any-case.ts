@@ -2,10 +2,8 @@
 import { z } from 'zod';
 import { isMapping } from '../../base/yaml/tree.ts';
 import {
-  answerAlone,
-  contradictions,
   EXPECTATION,
-  expectation,
+  expectationOf,
   expectedText,
   isoTime,
   mapping,
@@ -14,27 +12,18 @@ import {
 } from '../cases/expected.ts';
 import { type LeaseCase, leaseCaseSchema } from './lease-case.ts';
 
-const wholePodExpectation = z
-  .strictObject(
-    {
-      ...expectation,
-      policy: names('the name of a policy').optional(),
-      field: text('a field of the spec, such as nodeSelector').optional(),
-      warning: expectedText.optional(),
-      pod_paths: mapping.optional(),
-    },
-    'expected a mapping',
-  )
-  .superRefine(({ answer, rejected, policy, rule, field, pod_paths }, context) => {
-    const refused = [rejected, policy, rule, field].some((one) => one !== undefined);
-    const messages = ['contradicts a rejection', 'a rejected pod has no result'] as const;
-    contradictions(answer, refused, { pod_paths }, messages, context);
-  });
-export type PodExpectation = z.infer<typeof wholePodExpectation>;
-const podExpectation = z.union<readonly [z.ZodType<PodExpectation>, z.ZodType<PodExpectation>]>(
-  [answerAlone, wholePodExpectation],
-  EXPECTATION,
+const podExpectation = expectationOf(
+  'pod',
+  {
+    policy: names('the name of a policy').optional(),
+    field: text('a field of the spec, such as nodeSelector').optional(),
+    warning: expectedText.optional(),
+    pod_paths: mapping.optional(),
+  },
+  ['policy', 'field'],
+  ['pod_paths'],
 );
+export type PodExpectation = z.infer<typeof podExpectation>;
 
 const podCaseSchema = z
   .strictObject(
@@ -96,24 +85,19 @@ const requestSchema = z.strictObject({
   client_api_version: z.int('expected a whole number').optional(),
 });
 
-const wholeTaskExpectation = z
-  .strictObject({
-    ...expectation,
+const taskExpectation = expectationOf(
+  'request',
+  {
     task: mapping.optional(),
     task_paths: mapping.optional(),
     skypilot_config: mapping.optional(),
     skypilot_config_paths: mapping.optional(),
     idempotent: z.boolean('expected true or false').optional(),
-  })
-  .superRefine(({ answer, rejected, rule, ...results }, context) => {
-    const messages = ['contradicts rejected', 'a rejected request has no result'] as const;
-    contradictions(answer, rejected !== undefined || rule !== undefined, results, messages, context);
-  });
-export type TaskExpectation = z.infer<typeof wholeTaskExpectation>;
-const taskExpectation = z.union<readonly [z.ZodType<TaskExpectation>, z.ZodType<TaskExpectation>]>([
-  answerAlone,
-  wholeTaskExpectation,
-]);
+  },
+  [],
+  ['task', 'task_paths', 'skypilot_config', 'skypilot_config_paths', 'idempotent'],
+);
+export type TaskExpectation = z.infer<typeof taskExpectation>;
 
 const taskCaseSchema = z
   .strictObject(

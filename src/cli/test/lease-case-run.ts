@@ -9,7 +9,7 @@ import { BudgetConflictError } from '../../ledger/budgets/budgets.ts';
 import { keystoneSection } from '../../openstack/options.ts';
 import { CaseMistake, type ReadCase } from '../cases/case-files.ts';
 import type { CaseResult } from '../cases/case-report.ts';
-import { pathDifferences, textDifference } from '../cases/expected.ts';
+import { differences, pathDifferences } from '../cases/expected.ts';
 import { type ExplainedRule, ExplainedRules, explanationLines } from '../cases/explanations.ts';
 import {
   budgetsIn,
@@ -84,10 +84,7 @@ export async function runLeaseCase(
     }
     const after = chargedIn(await budgetsIn(trial));
     const charged = { project: after.project - before.project, user: after.user - before.user };
-    const reasons = leaseDifferences(read.case.expect, { decision, refusing, charged });
-    if (failure !== undefined && decision.filter === failure && !decision.failed) {
-      reasons.push(`expected ${failure} to fail, but it rejected the lease: ${decision.message}`);
-    }
+    const reasons = leaseDifferences(read.case.expect, decision, refusing, charged);
     return {
       status: reasons.length === 0 ? 'passed' : 'failed',
       reasons,
@@ -168,13 +165,6 @@ function chargedIn(budgets: Awaited<ReturnType<typeof budgetsIn>>): Charged {
   return { project: sum(false), user: sum(true) };
 }
 
-interface LeaseResult {
-  readonly decision: Decision;
-  /** The rules that refused it, in order, without those in audit mode. */
-  readonly refusing: readonly ObservedRule[];
-  readonly charged: Charged;
-}
-
 /** Millionths of unit-hours that the budgets pay for the lease; of an update, for what it changes. */
 interface Charged {
   /** By the budgets of whole projects. */
@@ -189,54 +179,39 @@ function expectsChange(expected: LeaseExpectation): boolean {
   return answer === 'changed' || answer === 'unchanged' || lease_paths !== undefined;
 }
 
-/** Sentences; empty if everything is as expected. */
-function leaseDifferences(expected: LeaseExpectation, result: LeaseResult): string[] {
-  const { answer = 'allowed', rejected, filter, rule, failed, warning, charged, lease_paths } = expected;
-  const { decision, refusing } = result;
-  const isRejected =
-    answer === 'rejected' || [rejected, filter, rule, failed].some((one) => one !== undefined);
-  if (decision.allowed === isRejected) {
-    return [`expected it to be ${isRejected ? 'rejected' : 'allowed'}, but ${gotOf(result)}`];
-  }
-  const message = decision.message ?? '';
-  const warnings = decision.warnings.join(' ');
-  const rules = rule === undefined ? [] : [rule].flat();
-  const named = refusing.map(({ name }) => name);
-  return [
-    ...(filter !== undefined && decision.filter !== filter
-      ? [`expected ${filter} to reject it, but it was ${decision.filter}: ${message}`]
-      : []),
-    ...(rules.every((one) => named.includes(one))
-      ? []
-      : [
-          `expected the rule ${rules.join(', ')} to reject it, but it was ${named.length === 0 ? decision.filter : named.join(', ')}: ${message}`,
-        ]),
-    ...found(rejected !== undefined && textDifference('the message', rejected, message)),
-    ...found(warning !== undefined && textDifference('the warnings', warning, warnings)),
-    ...changeDifferences(answer, decision),
-    ...chargeDifferences(charged, result.charged),
-    ...pathDifferences('lease', lease_paths, decision.lease),
-  ];
-}
-
-function gotOf({ decision, refusing }: LeaseResult): string {
-  if (decision.allowed) {
-    return decision.exempt ? 'it was allowed: its project is exempt' : 'it was allowed';
-  }
-  const rules = refusing.map(({ name }) => name).join(', ');
-  const by = rules === '' ? decision.filter : `${decision.filter} (${rules})`;
-  return `${by} rejected it: ${decision.message}`;
-}
-
-function changeDifferences(answer: string, { changed, outcomes }: Decision): string[] {
-  if (answer === 'changed' && !changed) {
-    return ['expected a change, but nothing was changed'];
-  }
-  if (answer === 'unchanged' && changed) {
-    const changing = outcomes.filter((one) => one.changed && !one.audit).map(({ filter }) => filter);
-    return [`expected no change, but it was changed by ${changing.join(', ')}`];
-  }
-  return [];
+function leaseDifferences(
+  expected: LeaseExpectation,
+  decision: Decision,
+  refusing: readonly ObservedRule[],
+  charged: Charged,
+): string[] {
+  const { filter, failed, lease_paths } = expected;
+  const { exempt, message, outcomes } = decision;
+  const rules = refusing.map(({ name }) => name);
+  const changing = outcomes.filter((one) => one.changed && !one.audit);
+  const got = {
+    ...decision,
+    rules,
+    ...(exempt && { allowedAs: ': its project is exempt' }),
+    by: rules.length === 0 ? decision.filter : `${decision.filter} (${rules.join(', ')})`,
+    changedBy: changing.map((one) => one.filter),
+  };
+  return differences(
+    expected,
+    got,
+    [filter, failed],
+    [
+      filter !== undefined &&
+        decision.filter !== filter &&
+        `expected ${filter} to reject it, but it was ${decision.filter}: ${message}`,
+      failed !== undefined &&
+        decision.filter === failed &&
+        !decision.failed &&
+        `expected ${failed} to fail, but it rejected the lease: ${message}`,
+      ...chargeDifferences(expected.charged, charged),
+      ...pathDifferences('lease', lease_paths, decision.lease),
+    ],
+  );
 }
 
 /** What people write has at most six decimals. */
@@ -252,5 +227,3 @@ function chargeDifferences(expected: LeaseExpectation['charged'], got: Charged):
       : [`expected ${amount} unit-hours charged to the budget of the ${owner}, got ${charged / MILLION}`];
   });
 }
-
-const found = (text: string | false | undefined) => (text ? [text] : []);

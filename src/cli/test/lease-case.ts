@@ -1,22 +1,13 @@
 /** What a case about a lease says. */
 import { z } from 'zod';
 import { type Instant, MICROSECONDS_PER_SECOND, toInstant } from '../../lease/dates.ts';
-import {
-  answerAlone,
-  contradictions,
-  EXPECTATION,
-  expectation,
-  expectedText,
-  mapping,
-  text,
-} from '../cases/expected.ts';
+import { expectationOf, expectedText, mapping, text } from '../cases/expected.ts';
 
-const TIME = 'expected a time such as 2026-11-21T09:00:00Z, or one from now such as +2d or -3h30m';
+const CLOCK = 'expected a time such as 2026-11-21T09:00:00Z';
+const TIME = `${CLOCK}, or one from now such as +2d or -3h30m`;
 const time = z.string(TIME).refine(isTimeText, TIME);
 /** A time that does not depend on another. */
-const clockTime = z
-  .string('expected a time such as 2026-11-21T09:00:00Z')
-  .refine((written) => toInstant(written) !== undefined, 'expected a time such as 2026-11-21T09:00:00Z');
+const clockTime = z.string(CLOCK).refine((written) => toInstant(written) !== undefined, CLOCK);
 const count = z.int('expected a whole number').min(0, 'expected 0 or more');
 const lasting = z.number('expected a number').min(0, 'expected 0 or more');
 const tags = z.array(text('a tag'), 'expected a list of tags');
@@ -131,33 +122,24 @@ const answerSchema = z.strictObject(
 export type GivenAnswer = z.infer<typeof answerSchema>;
 
 const charge = z.number('expected a number of unit-hours');
-const wholeExpectation = z
-  .strictObject(
-    {
-      ...expectation,
-      filter: text('the name of a filter').optional(),
-      failed: text('the name of a filter').optional(),
-      warning: expectedText.optional(),
-      charged: z
-        .union(
-          [charge, z.strictObject({ project: charge.optional(), user: charge.optional() })],
-          'expected a number of unit-hours, or a mapping of project and user',
-        )
-        .optional(),
-      lease_paths: mapping.optional(),
-    },
-    'expected a mapping',
-  )
-  .superRefine(({ answer, rejected, rule, filter, failed, charged, lease_paths }, context) => {
-    const refused = [rejected, rule, filter, failed].some((one) => one !== undefined);
-    const messages = ['contradicts a rejection', 'a rejected lease has no result'] as const;
-    contradictions(answer, refused, { charged, lease_paths }, messages, context);
-  });
-export type LeaseExpectation = z.infer<typeof wholeExpectation>;
-const expectationSchema = z.union<readonly [z.ZodType<LeaseExpectation>, z.ZodType<LeaseExpectation>]>(
-  [answerAlone, wholeExpectation],
-  EXPECTATION,
+const leaseExpectation = expectationOf(
+  'lease',
+  {
+    filter: text('the name of a filter').optional(),
+    failed: text('the name of a filter').optional(),
+    warning: expectedText.optional(),
+    charged: z
+      .union(
+        [charge, z.strictObject({ project: charge.optional(), user: charge.optional() })],
+        'expected a number of unit-hours, or a mapping of project and user',
+      )
+      .optional(),
+    lease_paths: mapping.optional(),
+  },
+  ['filter', 'failed'],
+  ['charged', 'lease_paths'],
 );
+export type LeaseExpectation = z.infer<typeof leaseExpectation>;
 
 export const leaseCaseSchema = z
   .strictObject(
@@ -183,7 +165,7 @@ export const leaseCaseSchema = z
         })
         .optional(),
       services: z.record(z.string(), answerSchema).optional(),
-      expect: expectationSchema,
+      expect: leaseExpectation,
     },
     'expected a mapping with request or lease, and expect',
   )
@@ -199,15 +181,9 @@ export const leaseCaseSchema = z
     if (request !== undefined && current !== undefined) {
       wrong('current', 'contradicts request, whose current_lease counts');
     }
-    if (
-      lease !== undefined &&
-      operation !== undefined &&
-      (operation === 'update') !== (current !== undefined)
-    ) {
-      wrong(
-        'operation',
-        operation === 'update' ? 'expected current, the lease before' : 'contradicts current',
-      );
+    const isUpdate = operation === 'update';
+    if (lease !== undefined && operation !== undefined && isUpdate !== (current !== undefined)) {
+      wrong('operation', isUpdate ? 'expected current, the lease before' : 'contradicts current');
     }
   });
 

@@ -6,14 +6,14 @@ import { YamlError } from '../../base/yaml/tree.ts';
 import { readTextFile, systemErrorText } from '../../config/read-file.ts';
 import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
 import { rulesOfFailure } from '../../filter/verdict.ts';
-import { type DecidedAdmission, PodAdmission } from '../../kubernetes/admission/pod-admission.ts';
+import { PodAdmission } from '../../kubernetes/admission/pod-admission.ts';
 import { PodRules } from '../../kubernetes/admission/pod-rules.ts';
 import { type KubernetesOptions, kubernetesSection, policyOptions } from '../../kubernetes/options.ts';
 import { type Pod, parsePod } from '../../kubernetes/policies/pod.ts';
 import { SchedulingPolicies } from '../../kubernetes/policies/scheduling-policies.ts';
 import { CaseMistake, type ReadCase } from '../cases/case-files.ts';
 import type { CaseResult } from '../cases/case-report.ts';
-import { pathDifferences, textDifference } from '../cases/expected.ts';
+import { differences, missing, pathDifferences } from '../cases/expected.ts';
 import {
   type CheckedObject,
   objectsIn,
@@ -71,16 +71,9 @@ export async function runPodCase(
       );
     }
     const heading = objects.length === 1 ? '' : `${object.kind} ${object.name ?? ''}: `;
-    reasons.push(...differences(read, object, reviewed).map((reason) => heading + reason));
+    reasons.push(...podDifferences(read.case.expect, reviewed, object).map((reason) => heading + reason));
   }
   return { status: reasons.length === 0 ? 'passed' : 'failed', reasons };
-}
-
-function differences(read: ReadCase<PodCase>, { pod }: CheckedObject, reviewed: ReviewedObject): string[] {
-  return podDifferences(read.case.expect, reviewed.decided, {
-    written: reviewed.written,
-    isChanged: reviewed.written !== pod,
-  });
 }
 
 function pathsOf(
@@ -148,34 +141,28 @@ function namespaceOf(read: ReadCase<PodCase>, { namespace: own }: CheckedObject)
   return namespace ?? own ?? 'default';
 }
 
-/** Sentences; empty if everything is as expected. */
 function podDifferences(
   expected: PodExpectation,
-  { allowed, message, reasons, warnings, rules = [] }: DecidedAdmission,
-  { written, isChanged }: { readonly written: Pod; readonly isChanged: boolean },
+  { decided, written }: ReviewedObject,
+  { pod }: CheckedObject,
 ): string[] {
-  const { answer = 'allowed', rejected, policy, rule, field, warning, pod_paths } = expected;
-  const isRejected =
-    answer === 'rejected' || [rejected, policy, rule, field].some((one) => one !== undefined);
-  if (allowed === isRejected) {
-    const got = allowed ? 'it was allowed' : `it was rejected: ${message}`;
-    return [`expected it to be ${isRejected ? 'rejected' : 'allowed'}, but ${got}`];
-  }
-  const named = new Set(reasons.flatMap(({ policies }) => policies));
-  const missing = (policy === undefined ? [] : [policy].flat()).filter((one) => !named.has(one));
-  const refusing = rules.flatMap(({ rule: name, audit }) => (audit ? [] : [name]));
-  const silent = (rule === undefined ? [] : [rule].flat()).filter((one) => !refusing.includes(one));
+  const { policy, field, pod_paths } = expected;
+  const { message, reasons } = decided;
+  const rules = (decided.rules ?? []).flatMap(({ rule, audit }) => (audit ? [] : [rule]));
+  const policies = reasons.flatMap((one) => one.policies);
+  const by = [...new Set([...policies, ...rules])].join(', ');
+  const silent = missing(policy, policies).join(', ');
   const fields = reasons.map((one) => one.field);
-  const texts = [
-    rejected !== undefined && textDifference('the message', rejected, message ?? ''),
-    warning !== undefined && textDifference('the warnings', warning, warnings.join(' ')),
-    missing.length > 0 && `expected the policy ${missing.join(', ')} to reject it, but: ${message}`,
-    silent.length > 0 && `expected the rule ${silent.join(', ')} to reject it, but: ${message}`,
-    field !== undefined &&
-      !fields.some((one) => one === field || one.startsWith(`${field}[`) || one.startsWith(`${field} `)) &&
-      `expected ${field} to be rejected, but it was ${fields.join(', ')}: ${message}`,
-    answer === 'changed' && !isChanged && 'expected a change, but nothing was changed',
-    answer === 'unchanged' && isChanged && 'expected no change, but policies have added something',
-  ];
-  return [...texts.filter((one) => typeof one === 'string'), ...pathDifferences('pod', pod_paths, written)];
+  return differences(
+    expected,
+    { ...decided, by, rules, changed: written !== pod, changedBy: ['policies'] },
+    [policy, field],
+    [
+      silent !== '' && `expected the policy ${silent} to reject it, but it was ${by}: ${message}`,
+      field !== undefined &&
+        !fields.some((one) => one === field || one.startsWith(`${field}[`) || one.startsWith(`${field} `)) &&
+        `expected ${field} to be rejected, but it was ${fields.join(', ')}: ${message}`,
+      ...pathDifferences('pod', pod_paths, written),
+    ],
+  );
 }

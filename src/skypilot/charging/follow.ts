@@ -100,15 +100,13 @@ async function run(
   const yieldIfDue = timedYield();
   for (const limit of limits) {
     const known = await rowsOf(ledger, limit, [...all.values()], open, wait);
-    const work: [ObservedCluster, LeaseRow | undefined][] = [
-      ...[...all.values()].map((cluster): [ObservedCluster, LeaseRow | undefined] => [
-        cluster,
-        known.get(clusterId(limit, cluster.owner, cluster.name)),
-      ]),
-      ...absent
-        .filter(({ lease_id }) => lease_id?.startsWith(`${limit.scheme}:`))
-        .map((row): [ObservedCluster, LeaseRow] => [nothingOf(row), row]),
-    ];
+    const work = new Map<ObservedCluster, LeaseRow | undefined>();
+    for (const cluster of all.values()) {
+      work.set(cluster, known.get(clusterId(limit, cluster.owner, cluster.name)));
+    }
+    for (const row of absent.filter(({ lease_id }) => lease_id?.startsWith(`${limit.scheme}:`))) {
+      work.set(nothingOf(row), row);
+    }
     for (const [cluster, row] of work) {
       wait.throwIfOver();
       await yieldIfDue();
@@ -193,9 +191,12 @@ async function complete(
 ): Promise<{ all: ReadonlyMap<string, ObservedCluster>; doubts: string[]; absent: LeaseRow[] }> {
   const all = new Map(seen.clusters);
   const doubts: string[] = [];
-  if (seen.unreadable > 0) {
-    doubts.push(`${seen.unreadable} clusters of SkyPilot's answer cannot be read`);
-  }
+  const doubtUnreadable = ({ unreadable }: Observation) => {
+    if (unreadable > 0) {
+      doubts.push(`${unreadable} clusters of SkyPilot's answer cannot be read`);
+    }
+  };
+  doubtUnreadable(seen);
   const grace = (row: LeaseRow) =>
     BigInt(limits.find(({ scheme }) => row.lease_id?.startsWith(`${scheme}:`))?.grace ?? 0) *
     MICROSECONDS_PER_SECOND;
@@ -208,9 +209,7 @@ async function complete(
         all.set(key, cluster);
       }
     }
-    if (found.unreadable > 0) {
-      doubts.push(`${found.unreadable} clusters of SkyPilot's answer cannot be read`);
-    }
+    doubtUnreadable(found);
   }
   const absent = missing.filter((row) => !all.has(keyOfRow(row)));
   const lost = absent.filter((row) => clusterMark(row).state === 'seen' && row.ends_at > now);

@@ -38,16 +38,15 @@ export interface FoundSources {
 }
 
 /** @throws ConfigurationError for a file or a flag that cannot be used, and for a database beside other keys */
-export function findSources(
-  named: NamedSources,
-  environment: Readonly<NodeJS.ProcessEnv> = process.env,
-): FoundSources {
+export function findSources(named: NamedSources, environment: Environment = process.env): FoundSources {
   const plan = planFiles(named, environment);
   const { sources, again } = readFiles(plan.files);
   const unread = [...plan.unread, ...again];
   const problems = [
-    ...plan.files.filter(({ name }) => name === WHOLE).map(wholeProblem),
-    ...unread.map(({ file, message }): Problem => ({ severity: 'warning', message: `${file}: ${message}` })),
+    ...plan.files
+      .filter(({ name }) => name === WHOLE)
+      .map(({ file }) => warning(`${WHOLE}: ${file} is the whole configuration`)),
+    ...unread.map(({ file, message }) => warning(`${file}: ${message}`)),
     // SkyPilot does not check the file that it names itself.
     ...sources
       .filter(({ name }) => name !== WHOLE)
@@ -61,27 +60,23 @@ export function findSources(
   return { sources: [...sources, ...commandLineSources(named.config ?? [])], problems, tasks, unread };
 }
 
+const warning = (message: string): Problem => ({ severity: 'warning', message });
+
 /** Each file once: merging it twice would duplicate list items. */
 function readFiles(files: readonly PlannedFile[]) {
-  const sources: Source[] = [];
   const read: PlannedFile[] = [];
   const again: UnreadFile[] = [];
   for (const next of files) {
-    const { level, file, name } = next;
+    const { level, file } = next;
     const same = read.find((other) => isSameFile(other.file, file));
     if (same === undefined) {
-      sources.push(readConfigFile(level, file, name));
       read.push(next);
     } else {
       const message = `already used as the ${same.level}'s configuration, not read again as the ${level}'s`;
       again.push({ level, file, message });
     }
   }
-  return { sources, again };
-}
-
-function wholeProblem({ file }: PlannedFile): Problem {
-  return { severity: 'warning', message: `${WHOLE}: ${file} is the whole configuration` };
+  return { sources: read.map(({ level, file, name }) => readConfigFile(level, file, name)), again };
 }
 
 function commandLineSources(texts: readonly string[]): Source[] {
@@ -112,25 +107,18 @@ const VARIABLE = 'SKYPILOT_DB_CONNECTION_URI';
  * The rule of SkyPilot: with a database, named by `db` or by the environment, its server refuses a file with more than one
  * other key. One other key is accepted, below what the database has.
  */
-function databaseProblems(
-  { level, tree, originOf }: Source,
-  environment: Readonly<NodeJS.ProcessEnv>,
-): Problem[] {
-  if (level !== 'server') {
-    return [];
-  }
+function databaseProblems({ level, tree, originOf }: Source, environment: Environment): Problem[] {
   const inFile = isSet(tree.db);
-  if (!inFile && !isSet(environment[VARIABLE])) {
+  if (level !== 'server' || !(inFile || isSet(environment[VARIABLE]))) {
     return [];
   }
   const origin = originOf(inFile ? ['db'] : []);
   const by = inFile ? 'db' : VARIABLE;
   const others = Object.keys(tree).filter((name) => name !== 'db');
-  const overridden =
-    'the configuration in the database of the server overrides this file, and is not shown here';
-  const warning: Problem = { severity: 'warning', origin, message: `${by}: ${overridden}` };
   if (others.length < 2) {
-    return [warning];
+    const overridden =
+      'the configuration in the database of the server overrides this file, and is not shown here';
+    return [{ ...warning(`${by}: ${overridden}`), origin }];
   }
   const message = `${by}: expected no other configuration beside a database, got ${others.join(', ')}; SkyPilot's server does not start`;
   return [{ severity: 'error', origin, message }];
@@ -162,11 +150,6 @@ export interface UnreadFile {
   readonly message: string;
 }
 
-interface FilePlan {
-  readonly files: readonly PlannedFile[];
-  readonly unread: readonly UnreadFile[];
-}
-
 type Environment = Readonly<NodeJS.ProcessEnv>;
 
 /** Names one file that is the whole configuration. SkyPilot sets it for the processes that it starts itself. */
@@ -190,61 +173,47 @@ const DEFAULTS = {
  *
  * @throws ConfigurationError if a variable names a file that does not exist
  */
-function planFiles(named: NamedFiles, environment: Environment): FilePlan {
+function planFiles(named: NamedFiles, environment: Environment) {
   const isServer = environment[SERVER_MODE] !== undefined;
   const whole = environment[WHOLE];
-  return whole === undefined
-    ? separateFiles(named, environment, isServer)
-    : oneFile(existing(WHOLE, whole), named, environment, isServer);
-}
-
-function separateFiles(named: NamedFiles, environment: Environment, isServer: boolean): FilePlan {
-  const files = FILE_LEVELS.flatMap((level): PlannedFile[] => {
-    const flag = named[level];
-    if (flag !== undefined) {
-      return [{ level, file: expandHome(flag) }];
-    }
-    return hasDefault(level, isServer) ? defaultFile(level, environment) : [];
-  });
-  const project = environment[DEFAULTS.project.variable] ?? '';
-  const ignored = isServer && named.project === undefined && project !== '';
-  const message = `not read: a server (${SERVER_MODE} is set) has no project`;
-  return { files, unread: ignored ? [{ level: 'project', file: project, message }] : [] };
-}
-
-function oneFile(file: string, named: NamedFiles, environment: Environment, isServer: boolean): FilePlan {
-  const server = isServer ? undefined : named.server;
-  const unread = FILE_LEVELS.filter((level) => level !== 'server' || server === undefined).flatMap(
-    (level) => {
+  const hasDefault = (level: FileLevel) => isServer === (level === 'server');
+  const files: PlannedFile[] = [];
+  const unread: UnreadFile[] = [];
+  if (whole === undefined) {
+    for (const level of FILE_LEVELS) {
       const { variable, path } = DEFAULTS[level];
-      const other = named[level] ?? (hasDefault(level, isServer) ? environment[variable] || path : undefined);
-      const isThere = other !== undefined && (named[level] !== undefined || existsSync(expandHome(other)));
-      return isThere ? [{ level, file: other, message: `not read, because ${WHOLE} is set` }] : [];
-    },
-  );
-  const files: PlannedFile[] =
-    server === undefined
-      ? [{ level: 'server', file, name: WHOLE }]
-      : [
-          { level: 'server', file: expandHome(server) },
-          { level: 'user', file, name: WHOLE },
-        ];
-  return { files, unread };
-}
-
-function hasDefault(level: FileLevel, isServer: boolean): boolean {
-  return isServer === (level === 'server');
-}
-
-/** A default file may be missing, one that a variable names may not. */
-function defaultFile(level: FileLevel, environment: Environment): PlannedFile[] {
-  const { variable, path } = DEFAULTS[level];
-  const named = environment[variable] ?? '';
-  if (named !== '') {
-    return [{ level, file: existing(variable, named) }];
+      const flag = named[level];
+      const set = environment[variable] ?? '';
+      if (flag !== undefined) {
+        files.push({ level, file: expandHome(flag) });
+      } else if (hasDefault(level) && set !== '') {
+        files.push({ level, file: existing(variable, set) });
+      } else if (hasDefault(level) && existsSync(expandHome(path))) {
+        // A default file may be missing, one that a variable names may not.
+        files.push({ level, file: expandHome(path) });
+      } else if (level === 'project' && isServer && set !== '') {
+        const message = `not read: a server (${SERVER_MODE} is set) has no project`;
+        unread.push({ level, file: set, message });
+      }
+    }
+    return { files, unread };
   }
-  const file = expandHome(path);
-  return existsSync(file) ? [{ level, file }] : [];
+  const file = existing(WHOLE, whole);
+  const below = isServer ? undefined : named.server;
+  if (below !== undefined) {
+    files.push({ level: 'server', file: expandHome(below) });
+  }
+  files.push({ level: below === undefined ? 'server' : 'user', file, name: WHOLE });
+  for (const level of FILE_LEVELS) {
+    const { variable, path } = DEFAULTS[level];
+    const byDefault = hasDefault(level) ? environment[variable] || path : undefined;
+    const other = named[level] ?? byDefault;
+    const isRead = level === 'server' && below !== undefined;
+    if (!isRead && other !== undefined && (other === named[level] || existsSync(expandHome(other)))) {
+      unread.push({ level, file: other, message: `not read, because ${WHOLE} is set` });
+    }
+  }
+  return { files, unread };
 }
 
 function existing(variable: string, named: string): string {

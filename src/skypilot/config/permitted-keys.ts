@@ -28,11 +28,6 @@ interface Dropped {
   readonly message: string;
 }
 
-interface PermittedTree {
-  readonly tree: Mapping;
-  readonly dropped: readonly Dropped[];
-}
-
 /** SkyPilot takes it out of every configuration, as it holds a password. */
 const DATABASE: Key = ['db'];
 
@@ -45,42 +40,34 @@ const MESSAGES: Readonly<Record<Exclude<DropReason, 'task' | 'around'>, string>>
 };
 
 /** What of a source takes effect. `server`: the configuration of the server. */
-export function permittedTree(level: Level, tree: Mapping, server: Mapping): PermittedTree {
-  switch (level) {
-    case 'server':
-      return withoutDatabase(tree);
-    case 'task':
-      return ofTask(tree);
-    default:
-      return ofClient(tree, server);
+export function permittedTree(
+  level: Level,
+  tree: Mapping,
+  server: Mapping,
+): { readonly tree: Mapping; readonly dropped: readonly Dropped[] } {
+  if (level === 'server') {
+    const { tree: rest, taken } = withoutKeys(tree, [DATABASE]);
+    return { tree: rest, dropped: taken.map((path) => dropped(path, 'database')) };
   }
-}
-
-function withoutDatabase(tree: Mapping): PermittedTree {
-  const { tree: rest, taken } = withoutKeys(tree, [DATABASE]);
-  return { tree: rest, dropped: taken.map((path) => dropped(path, 'database')) };
-}
-
-function ofTask(tree: Mapping): PermittedTree {
-  const outside = keysOutside(tree, TASK_KEYS);
-  return {
-    tree: withoutKeys(tree, outside as Key[]).tree,
-    dropped: outside.map((path) => {
-      const allowed = formatKeys(keysBelow(path.slice(0, -1), TASK_KEYS));
-      return { path, reason: 'task', message: `a task may not set this key; it may set ${allowed}` };
-    }),
-  };
-}
-
-function ofClient(tree: Mapping, server: Mapping): PermittedTree {
+  if (level === 'task') {
+    const outside = keysOutside(tree, TASK_KEYS) as Key[];
+    return {
+      tree: withoutKeys(tree, outside).tree,
+      dropped: outside.map((path) => {
+        const allowed = formatKeys(keysBelow(path.slice(0, -1), TASK_KEYS));
+        return { path, reason: 'task', message: `a task may not set this key; it may set ${allowed}` };
+      }),
+    };
+  }
   const { tree: rest, taken } = withoutKeys(tree, SERVER_KEYS);
-  const around = serverKeysReplaced(rest, server);
+  const serverKeys = SERVER_KEYS.filter((key) => valueAt(server, key) !== undefined);
+  const around = serverKeysReplaced(rest, serverKeys);
   return {
     tree: withoutKeys(rest, around).tree,
     dropped: [
       ...taken.map((key) => dropped(key, reasonOf(key, tree, server))),
       ...around.map((path): Dropped => {
-        const keys = formatKeys(keysBelow(path, serverKeysOf(server)));
+        const keys = formatKeys(keysBelow(path, serverKeys));
         return { path, reason: 'around', message: `its value would take ${keys} away from the server` };
       }),
     ],
@@ -106,19 +93,18 @@ function reasonOf(key: Key, tree: Mapping, server: Mapping): keyof typeof MESSAG
 }
 
 /** `slurm: null` would delete everything that the server has in `slurm`, so only a mapping may contain a server key. */
-function serverKeysReplaced(tree: Mapping, server: Mapping): Key[] {
-  const above = serverKeysOf(server).flatMap((key) =>
-    key.slice(1).map((_, index) => key.slice(0, index + 1)),
-  );
-  const unique = new Map(above.map((key) => [formatPath(key), key]));
-  return [...unique.values()].filter((key) => {
-    const value = valueAt(tree, key);
-    return value !== undefined && !isMapping(value);
-  });
+function serverKeysReplaced(tree: Mapping, keys: readonly Key[]): Key[] {
+  const replaced = keys.map((key) => replacedAround(tree, key)).filter((key) => key !== undefined);
+  return [...new Map(replaced.map((key) => [formatPath(key), key])).values()];
 }
 
-function serverKeysOf(server: Mapping): Key[] {
-  return SERVER_KEYS.filter((key) => valueAt(server, key) !== undefined);
+/** What a configuration has in place of a mapping around a key. */
+function replacedAround(tree: Mapping, key: Key): Key | undefined {
+  const around = key.slice(1).map((_, index) => key.slice(0, index + 1));
+  return around.find((path) => {
+    const value = valueAt(tree, path);
+    return value !== undefined && !isMapping(value);
+  });
 }
 
 /** A path with keys below it is never below one of them. */
@@ -131,14 +117,8 @@ export function formatKeys(keys: readonly Key[]): string {
   return keys.map(formatPath).join(', ');
 }
 
-/** A configuration without the keys that its source may not set. */
-interface Permitted {
-  readonly tree: Mapping;
-  readonly taken: readonly Key[];
-}
-
 /** Removes keys from a configuration, and the mappings that become empty. `taken`: the keys that it had set. */
-function withoutKeys(tree: Mapping, keys: readonly Key[]): Permitted {
+function withoutKeys(tree: Mapping, keys: readonly Key[]) {
   const taken = keys.filter((key) => has(tree, key));
   return { tree: taken.reduce<Mapping>((rest, key) => without(rest, key), tree), taken };
 }
@@ -233,10 +213,6 @@ function touching(base: Mapping, overrides: Mapping, key: Key): Key | undefined 
   if (valueAt(overrides, key) !== undefined) {
     return key;
   }
-  const holder = key.slice(1).map((_, index) => key.slice(0, index + 1));
-  const replaced = holder.find((path) => {
-    const value = valueAt(overrides, path);
-    return value !== undefined && !isMapping(value);
-  });
+  const replaced = replacedAround(overrides, key);
   return replaced !== undefined && valueAt(base, key) !== undefined ? replaced : undefined;
 }

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { rows } from '../../support/rows.ts';
 import { folderOf, limitPolicy, runCases } from '../../support/skypilot-cases.ts';
 
 describe('skypilot test', () => {
@@ -38,63 +39,31 @@ describe('skypilot test', () => {
 });
 
 describe('a mistake in a case', () => {
-  it.for<[string, string, string]>([
-    [
-      'an unknown key',
-      'task: {}\nexpect: allowed\npolices: [a]\n',
-      ':3: the key "polices" is unknown; the nearest right name is "policies"',
-    ],
-    [
-      'one of the request',
-      'task: {}\nexpect: allowed\nrequest:\n  usr: a\n',
-      ':4: request: the key "usr" is unknown; the nearest right name is "user"',
-    ],
-    [
-      'one of the configuration',
-      'task: {}\nskypilot_config:\n  kubernets: {}\nexpect: allowed\n',
-      ':3: kubernets: ',
-    ],
-    ['no task', 'expect: allowed\n', ':1: expected task or task_file'],
-    [
-      'a rejection with a result',
-      'task: {}\nexpect: {rejected: a,\n task: {}}\n',
-      ':3: expect.task: a rejected request has no result',
-    ],
-    [
-      'a broken expression',
-      'task: {}\nexpect: {rejected: "/(/"}\n',
-      ':2: expect.rejected: expected a regular expression',
-    ],
-    ['a time that is none', 'task: {}\nnow: tomorrow\nexpect: allowed\n', ':2: now: expected a time such as'],
-    [
-      'too many expectations',
-      'task: {}\nexpect: [allowed, allowed]\n',
-      ':2: expected one expectation for each of 1 tasks',
-    ],
-    [
-      'what a client does not send',
-      'task: {}\nrequest: {client_side: true, user: a}\nexpect: allowed\n',
-      ':2: a client sends neither',
-    ],
-    ['a missing task file', 'task_file: nowhere.yaml\nexpect: allowed\n', ':1: task_file: '],
-    ['no policies', 'task: {}\nexpect: allowed\n', ':1: no policy is named: name some in policies'],
-    [
-      'a policy that is not there',
-      'task: {}\nexpect: allowed\npolicies: [./no.js#NoPolicy]\n',
-      ':3: [skypilot] admin_policies: ',
-    ],
-    ['YAML that is cut off', 'task: {run: "x', ':1: expected YAML: '],
-    [
-      'more than a megabyte',
-      `task: {run: ${'x'.repeat(1_100_000)}}\n`,
-      ':1: could not be read: it is longer',
-    ],
-  ])('ends with 2, with its file and line: %s', async ([, text, message]) => {
+  it.for(rows`
+    an unknown key → task: {}\nexpect: allowed\npolices: [a]\n → :3: the key "polices" is unknown; the nearest right name is "policies"
+    one of the request → task: {}\nexpect: allowed\nrequest:\n  usr: a\n → :4: request: the key "usr" is unknown; the nearest right name is "user"
+    one of the configuration → task: {}\nskypilot_config:\n  kubernets: {}\nexpect: allowed\n → :3: kubernets:
+    no task → expect: allowed\n → :1: expected task or task_file
+    a rejection with a result → task: {}\nexpect: {rejected: a,\n task: {}}\n → :3: expect.task: a rejected request has no result
+    a broken expression → task: {}\nexpect: {rejected: "/(/"}\n → :2: expect.rejected: expected a regular expression
+    a time that is none → task: {}\nnow: tomorrow\nexpect: allowed\n → :2: now: expected a time such as
+    too many expectations → task: {}\nexpect: [allowed, allowed]\n → :2: expected one expectation for each of 1 tasks
+    what a client does not send → task: {}\nrequest: {client_side: true, user: a}\nexpect: allowed\n → :2: a client sends neither
+    a missing task file → task_file: nowhere.yaml\nexpect: allowed\n → :1: task_file:
+    no policies → task: {}\nexpect: allowed\n → :1: no policy is named: name some in policies
+    a policy that is not there → task: {}\nexpect: allowed\npolicies: [./no.js#NoPolicy]\n → :3: [skypilot] admin_policies:
+    YAML that is cut off → task: {run: "x → :1: expected YAML:
+  `)('ends with 2, with its file and line: %s', async ([, text, message]) => {
     const { code, stdout, stderr } = await runCases(folderOf({ 'one.yaml': text }));
     expect(stderr).toContain(`one.yaml${message}`);
     expect(stderr).toMatch(/^error: [^\n]+\n(?:error: [^\n]+\n)*$/);
     expect(code).toBe(2);
     expect(stdout).toMatch(/^one +mistake /m);
+  });
+
+  it('is a file of more than a megabyte', async () => {
+    const { stderr } = await runCases(folderOf({ 'one.yaml': `task: {run: ${'x'.repeat(1_100_000)}}\n` }));
+    expect(stderr).toContain('one.yaml:1: could not be read: it is longer');
   });
 
   it('is an empty folder, or none', async () => {

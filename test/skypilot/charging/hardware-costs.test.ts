@@ -7,6 +7,7 @@ import { HardwareCosts, HardwareRates } from '../../../src/skypilot/charging/har
 import { hardwareShown } from '../../../src/skypilot/charging/observe.ts';
 import type { Task } from '../../../src/skypilot/request/user-request.ts';
 import { projectFile } from '../../support/files.ts';
+import { rows } from '../../support/rows.ts';
 
 type Catalogs = Awaited<ReturnType<typeof openCatalogs>>;
 let catalogs: Catalogs;
@@ -33,73 +34,37 @@ function cost(
 }
 
 describe('the price of a launch', () => {
-  it.each([
-    ['an instance type in a region', 'infra: aws/us-east-1\n  instance_type: m6i.large', 0.096],
-    ['an instance type anywhere', 'infra: aws\n  instance_type: m6i.large', 0.107],
-    ['an instance type in any case', 'infra: AWS/EU-West-1\n  instance_type: M6I.Large', 0.107],
-    [
-      'a zone, of which its region counts',
-      'infra: aws/us-east-1/us-east-1a\n  instance_type: m6i.large',
-      0.096,
-    ],
-    ['accelerators, in any machine', 'infra: aws\n  accelerators: t4:1', 0.838],
-    ['accelerators in a region', 'infra: aws/us-east-1\n  accelerators: T4', 0.752],
-    ['accelerators with cpus', 'infra: aws/us-east-1\n  accelerators: T4\n  cpus: 4', 0.526],
-    ['accelerators with cpus or more', 'infra: aws/us-east-1\n  accelerators: T4\n  cpus: 4+', 0.752],
-    ['accelerators with memory', 'infra: aws/us-east-1\n  accelerators: T4\n  memory: 16GB', 0.526],
-    [
-      'accelerators with memory for each cpu',
-      'infra: aws/us-east-1\n  accelerators: T4\n  memory: 4x',
-      0.752,
-    ],
-    [
-      'one accelerator, not one whose name contains it',
-      'infra: aws/us-east-1\n  accelerators: A100:8',
-      32.7726,
-    ],
-    [
-      'a part of a name, by the dearest that it may mean',
-      'infra: aws/us-east-1\n  accelerators: A10.-80:8',
-      40.96575,
-    ],
-    ['spot instances', 'infra: aws/us-east-1\n  instance_type: m6i.large\n  use_spot: true', 0.0363],
-    [
-      'spot instances that may be replaced',
-      'infra: aws/us-east-1\n  instance_type: m6i.large\n  use_spot: true\n  job_recovery: FAILOVER',
-      0.096,
-    ],
-    ['spot instances where some have no price', 'infra: aws\n  accelerators: T4\n  use_spot: true', 0.2853],
-    ['cpus alone', 'infra: aws\n  cpus: 2', 0.107],
-    ['cpus or more', 'infra: aws\n  cpus: 2+', 40.96575],
-    ['cpus or more below a maximum', 'infra: aws\n  cpus: 2+\n  max_hourly_cost: 0.4', 0.428],
-    ['nothing at all', 'infra: aws', 40.96575],
-    [
-      'any_of',
-      'any_of: [{infra: aws/us-east-1, instance_type: m6i.large}, {infra: aws/us-east-1, accelerators: "T4:1"}]',
-      0.752,
-    ],
-    ['a list', 'infra: aws/us-east-1\n  accelerators: ["T4:1", "A100:8"]', 32.7726],
-    [
-      'a machine with accelerators that are priced apart',
-      'infra: gcp\n  instance_type: a2-highgpu-8g',
-      30.0073,
-    ],
-    ['accelerators that are priced apart', 'infra: gcp/us-central1\n  accelerators: A100:8', 29.407],
-    [
-      'accelerators without a spot price',
-      'infra: gcp/europe-west4\n  accelerators: A100:8\n  use_spot: true',
-      25.4321,
-    ],
-    ['accelerators on any machine that has room', 'infra: gcp\n  accelerators: T4', 1.869992],
-    ['accelerators on a machine of a size', 'infra: gcp\n  accelerators: T4\n  cpus: 8', 0.729998],
-    [
-      'accelerators on a named machine',
-      'infra: gcp\n  accelerators: T4\n  instance_type: n1-standard-8',
-      0.729998,
-    ],
-    ['a TPU', 'infra: gcp\n  accelerators: tpu-v4-8', 12.88],
-  ])('is that of %s', (_, resources, expected) => {
-    expect(cost(resources)).toBe(expected);
+  it.each(rows`
+    an instance type in a region → infra: aws/us-east-1\n  instance_type: m6i.large → 0.096
+    an instance type anywhere → infra: aws\n  instance_type: m6i.large → 0.107
+    an instance type in any case → infra: AWS/EU-West-1\n  instance_type: M6I.Large → 0.107
+    a zone, of which its region counts → infra: aws/us-east-1/us-east-1a\n  instance_type: m6i.large → 0.096
+    accelerators, in any machine → infra: aws\n  accelerators: t4:1 → 0.838
+    accelerators in a region → infra: aws/us-east-1\n  accelerators: T4 → 0.752
+    accelerators with cpus → infra: aws/us-east-1\n  accelerators: T4\n  cpus: 4 → 0.526
+    accelerators with cpus or more → infra: aws/us-east-1\n  accelerators: T4\n  cpus: 4+ → 0.752
+    accelerators with memory → infra: aws/us-east-1\n  accelerators: T4\n  memory: 16GB → 0.526
+    accelerators with memory for each cpu → infra: aws/us-east-1\n  accelerators: T4\n  memory: 4x → 0.752
+    one accelerator, not one whose name contains it → infra: aws/us-east-1\n  accelerators: A100:8 → 32.7726
+    a part of a name, by the dearest that it may mean → infra: aws/us-east-1\n  accelerators: A10.-80:8 → 40.96575
+    spot instances → infra: aws/us-east-1\n  instance_type: m6i.large\n  use_spot: true → 0.0363
+    spot instances that may be replaced → infra: aws/us-east-1\n  instance_type: m6i.large\n  use_spot: true\n  job_recovery: FAILOVER → 0.096
+    spot instances where some have no price → infra: aws\n  accelerators: T4\n  use_spot: true → 0.2853
+    cpus alone → infra: aws\n  cpus: 2 → 0.107
+    cpus or more → infra: aws\n  cpus: 2+ → 40.96575
+    cpus or more below a maximum → infra: aws\n  cpus: 2+\n  max_hourly_cost: 0.4 → 0.428
+    nothing at all → infra: aws → 40.96575
+    any_of → any_of: [{infra: aws/us-east-1, instance_type: m6i.large}, {infra: aws/us-east-1, accelerators: "T4:1"}] → 0.752
+    a list → infra: aws/us-east-1\n  accelerators: ["T4:1", "A100:8"] → 32.7726
+    a machine with accelerators that are priced apart → infra: gcp\n  instance_type: a2-highgpu-8g → 30.0073
+    accelerators that are priced apart → infra: gcp/us-central1\n  accelerators: A100:8 → 29.407
+    accelerators without a spot price → infra: gcp/europe-west4\n  accelerators: A100:8\n  use_spot: true → 25.4321
+    accelerators on any machine that has room → infra: gcp\n  accelerators: T4 → 1.869992
+    accelerators on a machine of a size → infra: gcp\n  accelerators: T4\n  cpus: 8 → 0.729998
+    accelerators on a named machine → infra: gcp\n  accelerators: T4\n  instance_type: n1-standard-8 → 0.729998
+    a TPU → infra: gcp\n  accelerators: tpu-v4-8 → 12.88
+  `)('is that of %s', (_, resources, expected) => {
+    expect(cost(resources)).toBe(Number(expected));
   });
 
   it('rises with the nodes, without drift', () => {
@@ -108,46 +73,18 @@ describe('the price of a launch', () => {
     );
   });
 
-  it.each([
-    [
-      'an unknown instance type',
-      'infra: aws\n  instance_type: x9.huge',
-      'the catalog of aws has no price for x9.huge',
-    ],
-    [
-      'a region without a price',
-      'infra: aws/mars-1\n  accelerators: T4',
-      'the catalog of aws has no price for T4:1 in mars-1',
-    ],
-    ['a fraction', 'infra: aws\n  accelerators: T4:0.5', 'the catalog of aws has no price for T4:0.5'],
-    [
-      'an accelerator that the cloud has not',
-      'infra: aws\n  accelerators: H100:8',
-      'the catalog of aws has no price for H100:8',
-    ],
-    [
-      'Kubernetes',
-      'infra: k8s\n  accelerators: A100:8',
-      'there is neither a catalog nor a rate for kubernetes',
-    ],
-    [
-      'a cloud without a catalog',
-      'infra: lambda\n  cpus: 2',
-      'there is neither a catalog nor a rate for lambda',
-    ],
-    [
-      'any cloud',
-      'accelerators: T4',
-      'name a cloud in infra, because SkyPilot may choose one that has no prices here',
-    ],
-    ['cpus that nobody can read', 'infra: aws\n  cpus: many', 'expected cpus such as 8 or 8+'],
-    ['memory that nobody can read', 'infra: aws\n  memory: nan', 'expected memory such as 32, 32+ or 4x'],
-    [
-      'a machine whose accelerators nobody knows',
-      'infra: gcp\n  instance_type: a9-highgpu-8g',
-      'the catalog of gcp has no price for a9-highgpu-8g',
-    ],
-  ])('of %s is unknown', (_, resources, expected) => {
+  it.each(rows`
+    an unknown instance type → infra: aws\n  instance_type: x9.huge → the catalog of aws has no price for x9.huge
+    a region without a price → infra: aws/mars-1\n  accelerators: T4 → the catalog of aws has no price for T4:1 in mars-1
+    a fraction → infra: aws\n  accelerators: T4:0.5 → the catalog of aws has no price for T4:0.5
+    an accelerator that the cloud has not → infra: aws\n  accelerators: H100:8 → the catalog of aws has no price for H100:8
+    Kubernetes → infra: k8s\n  accelerators: A100:8 → there is neither a catalog nor a rate for kubernetes
+    a cloud without a catalog → infra: lambda\n  cpus: 2 → there is neither a catalog nor a rate for lambda
+    any cloud → accelerators: T4 → name a cloud in infra, because SkyPilot may choose one that has no prices here
+    cpus that nobody can read → infra: aws\n  cpus: many → expected cpus such as 8 or 8+
+    memory that nobody can read → infra: aws\n  memory: nan → expected memory such as 32, 32+ or 4x
+    a machine whose accelerators nobody knows → infra: gcp\n  instance_type: a9-highgpu-8g → the catalog of gcp has no price for a9-highgpu-8g
+  `)('of %s is unknown', (_, resources, expected) => {
     expect(cost(resources)).toBe(expected);
   });
 

@@ -10,12 +10,3 @@ export function problemsIn(validate: typeof validateConfig, file: string, yaml: 
   const originOf = (path: Path) => ({ kind: 'file', file, line: document.lineOf(path) }) as const;
   return validate(isMapping(value) ? value : {}, originOf).map(formatProblem);
 }
-
-/** The rows of a table of two columns with ` → ` between them. */
-export function pairs(table: string): [string, string][] {
-  const rows = table.trim().split('\n');
-  return rows.map((row) => {
-    const [left = '', right = ''] = row.trim().split(' → ');
-    return [left, right];
-  });
-}

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { MAX_PROBLEMS, validateConfig } from '../../../src/skypilot/schema/validate.ts';
-import { pairs, problemsIn as problemsOf } from './problems.ts';
+import { rows } from '../../support/rows.ts';
+import { problemsIn as problemsOf } from './problems.ts';
 
 const problemsIn = (yaml: string) => problemsOf(validateConfig, 'config.yaml', yaml);
 
@@ -22,7 +23,7 @@ describe('a configuration', () => {
   });
 
   it.for(
-    pairs(`
+    rows`
       admin_polcy: x → admin_polcy: unknown key; the nearest right key is "admin_policy"
       aws: {labels: {a: on}} → aws.labels.a: expected a string, got true
       kubernetes: {provision_timeout: .inf} → kubernetes.provision_timeout: expected a whole number, got null
@@ -32,7 +33,7 @@ describe('a configuration', () => {
       kubernetes: {provison_timeout: 5} → kubernetes.provison_timeout: unknown key; the nearest right key is "provision_timeout"
       kubernetes: {context_configs: {west: {pod_confg: {}}}} → kubernetes.context_configs.west.pod_confg: unknown key; the nearest right key is "pod_config"
       __proto__: {} → __proto__: unknown key
-  `),
+  `,
   )('names the right key: %s', ([yaml, problem]) => {
     expect(problemsIn(yaml)).toEqual([`config.yaml:1: ${problem}`]);
   });
@@ -58,7 +59,7 @@ describe('a configuration', () => {
   });
 
   it.for(
-    pairs(`
+    rows`
       kubernetes: {provision_timeout: soon} → kubernetes.provision_timeout: expected a whole number, got "soon"
       kubernetes: {provision_timeout: 1.5} → kubernetes.provision_timeout: expected a whole number, got 1.5
       kubernetes: → kubernetes: expected a mapping, got nothing
@@ -71,7 +72,7 @@ describe('a configuration', () => {
       jobs: {controller: {resources: {autostop: {idle_minute: 5}}}} → jobs.controller.resources.autostop.idle_minute: unknown key; the nearest right key is "idle_minutes"
       admin_policy: 5 → admin_policy: expected a dotted name such as my_package.MyPolicy or an http or https URL, got 5
       kubernetes: {custom_metadata: {namespace: a}} → kubernetes.custom_metadata: expected none of the keys name, namespace in it
-  `),
+  `,
   )('says what was expected: %s', ([yaml, problem]) => {
     expect(problemsIn(yaml)).toEqual([`config.yaml:1: ${problem}`]);
   });

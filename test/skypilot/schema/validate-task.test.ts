@@ -4,7 +4,8 @@ import { isMapping } from '../../../src/base/yaml/tree.ts';
 import { decodeRequest } from '../../../src/skypilot/request/wire.ts';
 import { validateConfig, validateTask } from '../../../src/skypilot/schema/validate.ts';
 import { projectFile } from '../../support/files.ts';
-import { pairs, problemsIn as problemsOf } from './problems.ts';
+import { rows } from '../../support/rows.ts';
+import { problemsIn as problemsOf } from './problems.ts';
 
 const problemsIn = (yaml: string) => problemsOf(validateTask, 'task.yaml', yaml);
 
@@ -36,7 +37,7 @@ describe('a task', () => {
   });
 
   it.for(
-    pairs(`
+    rows`
       num_node: 2 → num_node: unknown key; the nearest right key is "num_nodes"
       accelerators: A100 → accelerators: unknown key here; it belongs below resources
       resources: {num_nodes: 2} → resources.num_nodes: unknown key here; it belongs to the top level: check the indentation
@@ -55,7 +56,7 @@ describe('a task', () => {
       file_mounts: {/a: {mode: mont}} → file_mounts./a.mode: expected one of MOUNT, COPY, MOUNT_CACHED, got "mont"; the nearest right one is "MOUNT"
       file_mounts: {/a: 5} → file_mounts./a: expected a string or a mapping, got 5
       resources: [] → resources: expected a mapping, got an empty list
-  `),
+  `,
   )('says what is wrong: %s', ([yaml, problem]) => {
     expect(problemsIn(yaml)).toEqual([`task.yaml:1: ${problem}`]);
   });
