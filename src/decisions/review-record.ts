@@ -12,7 +12,7 @@ import type { PolicyOutcome, Review } from '../skypilot/policies/policy-chain.ts
 import { REQUEST_NAMES } from '../skypilot/request/user-request.ts';
 import type { ReceivedRequest } from '../skypilot/request/wire.ts';
 import { auditedAnswer, type DecisionFacts, filterRecord, recordOf } from './lease-record.ts';
-import type { DecisionRecord, FilterOutcome, RecordedChanges, RecordedOperation } from './record.ts';
+import type { DecisionRecord, FilterOutcome, FilterRecord, RecordedOperation } from './record.ts';
 
 /** Of task and configuration, only the workspace and what policies changed is recorded. */
 export function reviewRecord(
@@ -72,7 +72,9 @@ function policyOutcome({
 const MAX_CHANGES = 50;
 
 /** In the order of `all`. Who changed little is shown whole; the others share the rest. */
-function changeRecords(all: readonly (Changes | undefined)[]): RecordedChanges[] {
+function changeRecords(
+  all: readonly (Changes | undefined)[],
+): Pick<FilterRecord, 'changes' | 'changes_left_out'>[] {
   const changing = all.filter((one) => one !== undefined);
   const shares = new Map<Changes, number>();
   let left = MAX_CHANGES;

@@ -8,12 +8,12 @@ import type { LookupContext } from './cloud.ts';
 import { KeystoneError } from './contract.ts';
 import type { KeystoneOptions } from './keystone-options.ts';
 
-/** Options of which one replaces the others. */
-const ALTERNATIVES: readonly (readonly (keyof KeystoneOptions)[])[] = [
+/** Options of which only one may be set. */
+export const ALTERNATIVES: readonly (readonly [keyof KeystoneOptions, keyof KeystoneOptions])[] = [
   ['password', 'password_file'],
   ['application_credential_secret', 'application_credential_secret_file'],
-  ['project_name', 'project_id'],
   ['user_domain_name', 'user_domain_id'],
+  ['project_name', 'project_id'],
   ['project_domain_name', 'project_domain_id'],
 ];
 

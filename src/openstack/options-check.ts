@@ -2,7 +2,7 @@
 import { X509Certificate } from 'node:crypto';
 import { errorText, type Problem } from '../base/errors.ts';
 import { readTextFile } from '../config/read-file.ts';
-import { effectiveOptions, identityUrl, secretOf } from './effective-options.ts';
+import { ALTERNATIVES, effectiveOptions, identityUrl, secretOf } from './effective-options.ts';
 import type { KeystoneOptions } from './keystone-options.ts';
 
 type Name = keyof KeystoneOptions;
@@ -14,18 +14,10 @@ const CREDENTIAL: readonly Name[] = [
   'application_credential_secret',
   'application_credential_secret_file',
 ];
-const TWICE: readonly (readonly [Name, Name])[] = [
-  ['password', 'password_file'],
-  ['application_credential_secret', 'application_credential_secret_file'],
-  ['user_domain_name', 'user_domain_id'],
-  ['project_name', 'project_id'],
-  ['project_domain_name', 'project_domain_id'],
-];
-
 /** Each problem names an option that is set, so that it is reported with its line. */
 export async function keystoneProblems(options: KeystoneOptions): Promise<readonly Problem[]> {
   const firstOf = (names: readonly Name[]) => names.find((name) => options[name] !== undefined);
-  const twice = TWICE.filter((pair) => pair.every((name) => options[name] !== undefined));
+  const twice = ALTERNATIVES.filter((pair) => pair.every((name) => options[name] !== undefined));
   if (twice.length > 0) {
     return twice.map(([one, other]) => error(other, `expected ${one} or ${other}, got both`));
   }

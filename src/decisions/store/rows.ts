@@ -3,8 +3,7 @@
 import { type Kysely, sql } from 'kysely';
 import { z } from 'zod';
 import { rows, type Work } from '../../ledger/storage/database.ts';
-import { prepared } from '../../ledger/storage/prepared.ts';
-import type { DecisionFiltersTable, DecisionsTable, Tables } from '../../ledger/storage/schema.ts';
+import type { Tables } from '../../ledger/storage/schema.ts';
 import type { Asked } from '../asked.ts';
 import { type DecisionRecord, decisionRecordSchema, parsedRecord } from '../record.ts';
 import type { Retention, StoredDecision } from './contract.ts';
@@ -161,71 +160,28 @@ export function* writeToPostgres(queries: Queries, json: string, replica: string
   );
 }
 
-/** A file has one writer: one row after the other costs least. */
-export class SqliteWriting {
-  readonly #addDecision;
-  readonly #addFilter;
-
-  constructor(queries: Queries) {
-    this.#addDecision = prepared((row: Omit<DecisionsTable, 'id'>) =>
-      queries
-        .insertInto('decisions')
-        .values({ ...columns(row) })
-        .returning('id'),
-    );
-    this.#addFilter = prepared((row: DecisionFiltersTable) =>
-      queries.insertInto('decision_filters').values({
-        decision: row.decision,
-        filter: row.filter,
-        project_id: row.project_id,
-        at: row.at,
-      }),
-    );
-  }
-
-  *write(json: string, replica: string): Work<void> {
-    const given = JSON.parse(json) as readonly NewRow[];
-    for (const row of given) {
-      const at = BigInt(row.at);
-      const [added] = yield* rows(
-        this.#addDecision({
-          ...row,
-          at,
-          asked_start: bigint(row.asked_start),
-          asked_end: bigint(row.asked_end),
-          replica,
-        }),
-      );
-      const names = row.concerns === null ? [] : (JSON.parse(row.concerns) as readonly string[]);
-      for (const filter of names) {
-        yield* rows(this.#addFilter({ decision: added?.id ?? 0n, filter, project_id: row.project_id, at }));
-      }
+/** `json`: as for PostgreSQL. */
+export function* writeToSqlite(queries: Queries, json: string, replica: string): Work<void> {
+  const given = JSON.parse(json) as readonly NewRow[];
+  const values = given.map((row) => ({
+    ...{ ...row, replica, at: BigInt(row.at) },
+    ...{ asked_start: bigint(row.asked_start), asked_end: bigint(row.asked_end) },
+  }));
+  const adding = queries
+    .insertInto('decisions')
+    .values(values)
+    .returning(['id', 'project_id', 'at', 'concerns']);
+  for (const { id, concerns, project_id, at } of yield* rows(adding.compile())) {
+    if (concerns !== null) {
+      const names = JSON.parse(concerns) as readonly string[];
+      const filters = names.map((filter) => ({ decision: id, filter, project_id, at }));
+      yield* rows(queries.insertInto('decision_filters').values(filters).compile());
     }
   }
 }
 
 function bigint(text: string | null): bigint | null {
   return text === null ? null : BigInt(text);
-}
-
-/** Each by its name: a placeholder stands for the value. */
-function columns(row: Omit<DecisionsTable, 'id'>): Omit<DecisionsTable, 'id'> {
-  return {
-    at: row.at,
-    request_id: row.request_id,
-    operation: row.operation,
-    outcome: row.outcome,
-    project_id: row.project_id,
-    user_id: row.user_id,
-    lease_id: row.lease_id,
-    project_label: row.project_label,
-    user_label: row.user_label,
-    asked_start: row.asked_start,
-    asked_end: row.asked_end,
-    concerns: row.concerns,
-    replica: row.replica,
-    record: row.record,
-  };
 }
 
 /** Removes some of the oldest, if there are too old or too many ones; resolves to how many. By the clock of the database. */

@@ -18,7 +18,7 @@ import {
   type StoreNews,
 } from './contract.ts';
 import { memberQuery, memberView } from './member-view.ts';
-import { type NewRow, removeOld, SqliteWriting, storedDecision, writeToPostgres } from './rows.ts';
+import { type NewRow, removeOld, storedDecision, writeToPostgres, writeToSqlite } from './rows.ts';
 import { type Place, rowsOf, Search } from './search.ts';
 
 /** How many candidates a query compares: each one more than the one before. */
@@ -36,7 +36,6 @@ const GOODBYE = 1;
 export class DecisionTable implements DecisionTarget {
   readonly #database: Database;
   readonly #replica: string;
-  readonly #writing: SqliteWriting;
   #isListed = false;
   /** One reader at a time: those who write have a connection of their own. */
   readonly #readers = new Gate(1);
@@ -45,19 +44,13 @@ export class DecisionTable implements DecisionTarget {
   constructor(database: Database, replica: string) {
     this.#database = database;
     this.#replica = replica;
-    this.#writing = new SqliteWriting(database.queries);
   }
 
   async write(newRows: readonly string[], wait: Wait): Promise<void> {
     const json = `[${newRows.join(',')}]`;
     const { dialect, queries } = this.#database;
-    await this.#database.transact(
-      () =>
-        dialect === 'sqlite'
-          ? this.#writing.write(json, this.#replica)
-          : writeToPostgres(queries, json, this.#replica),
-      wait,
-    );
+    const write = dialect === 'sqlite' ? writeToSqlite : writeToPostgres;
+    await this.#database.transact(() => write(queries, json, this.#replica), wait);
   }
 
   async has(row: string, wait: Wait): Promise<boolean> {

@@ -2,17 +2,9 @@
 import { Worker } from 'node:worker_threads';
 import { inTime, type Wait, withinDeadline } from '../../base/deadline.ts';
 import { errorText, LedgerContentError, LedgerUnavailableError } from '../../base/errors.ts';
-import { CursorError, type PageOf } from '../../ledger/reports/pages.ts';
+import { CursorError } from '../../ledger/reports/pages.ts';
 import { CommitInDoubtError } from '../../ledger/storage/database.ts';
-import type {
-  DecisionsQuery,
-  DecisionTarget,
-  PresentReplica,
-  ReplicaFacts,
-  Retention,
-  StoredDecision,
-  StoreNews,
-} from './contract.ts';
+import type { DecisionTarget } from './contract.ts';
 
 export interface ThreadStart {
   readonly file: string;
@@ -73,6 +65,11 @@ interface Asked {
   readonly reject: (reason: unknown) => void;
 }
 
+/** A method of the target that the thread carries out. */
+type Remote<Method extends keyof ThreadMethods> = (
+  ...given: Parameters<ThreadMethods[Method]>
+) => ReturnType<ThreadMethods[Method]>;
+
 export class DecisionThread implements ThreadMethods {
   readonly #start: ThreadStart;
   /** Of a task, in seconds. */
@@ -81,50 +78,21 @@ export class DecisionThread implements ThreadMethods {
   #worker: Worker | undefined;
   #last = 0;
 
+  readonly verify = this.#remote('verify');
+  readonly write = this.#remote('write');
+  readonly has = this.#remote('has');
+  readonly search = this.#remote('search');
+  readonly newest = this.#remote('newest');
+  readonly news = this.#remote('news');
+  readonly revisions = this.#remote('revisions');
+  readonly trim = this.#remote('trim');
+  readonly present = this.#remote('present');
+  readonly replicas = this.#remote('replicas');
+
   /** The thread starts with the first task, and again after it has ended. */
   constructor(start: ThreadStart, timeout: number) {
     this.#start = start;
     this.#timeout = timeout;
-  }
-
-  verify(wait: Wait): Promise<string | undefined> {
-    return this.#ask('verify', [], wait);
-  }
-
-  write(rows: readonly string[], wait: Wait): Promise<void> {
-    return this.#ask('write', [rows], wait);
-  }
-
-  has(row: string, wait: Wait): Promise<boolean> {
-    return this.#ask('has', [row], wait);
-  }
-
-  search(query: DecisionsQuery, wait: Wait): Promise<PageOf<StoredDecision>> {
-    return this.#ask('search', [query], wait);
-  }
-
-  newest(wait: Wait): Promise<bigint> {
-    return this.#ask('newest', [], wait);
-  }
-
-  news(after: bigint, wait: Wait): Promise<StoreNews> {
-    return this.#ask('news', [after], wait);
-  }
-
-  revisions(wait: Wait): Promise<ReadonlyMap<string, bigint>> {
-    return this.#ask('revisions', [], wait);
-  }
-
-  trim(retention: Retention, wait: Wait): Promise<number> {
-    return this.#ask('trim', [retention], wait);
-  }
-
-  present(facts: ReplicaFacts, wait: Wait): Promise<void> {
-    return this.#ask('present', [facts], wait);
-  }
-
-  replicas(wait: Wait): Promise<readonly PresentReplica[]> {
-    return this.#ask('replicas', [], wait);
   }
 
   async close(): Promise<void> {
@@ -137,12 +105,13 @@ export class DecisionThread implements ThreadMethods {
     }
   }
 
+  #remote<Method extends Exclude<keyof ThreadMethods, 'close'>>(method: Method): Remote<Method> {
+    return (...all: readonly unknown[]) =>
+      this.#ask(method, all.slice(0, -1), all.at(-1) as Wait) as ReturnType<ThreadMethods[Method]>;
+  }
+
   /** Resolves to what the method of that name does in the thread. */
-  async #ask<Result>(
-    method: ThreadQuestion['method'],
-    given: readonly unknown[],
-    wait: Wait,
-  ): Promise<Result> {
+  async #ask(method: ThreadQuestion['method'], given: readonly unknown[], wait: Wait): Promise<unknown> {
     wait.throwIfOver();
     this.#last += 1;
     const id = this.#last;
@@ -153,12 +122,11 @@ export class DecisionThread implements ThreadMethods {
     answer.catch(() => {});
     const question: ThreadQuestion = { id, method, given, milliseconds: this.#timeout * IN_TIME };
     this.#running().postMessage(question);
-    const answered = await inTime(answer, wait).catch((thrown: unknown) => {
+    return inTime(answer, wait).catch((thrown: unknown) => {
       throw thrown === wait.signal?.reason
         ? new LedgerUnavailableError('the thread of the store did not answer in time', { cause: thrown })
         : thrown;
     });
-    return answered as Result;
   }
 
   #running(): Worker {
