@@ -1,24 +1,15 @@
 /** `check`: judges requests from files as the policy service would. */
 import { Argument, Command, Option } from 'commander';
 import { withinDeadline } from '../base/deadline.ts';
-import { errorText, InvalidRequestError } from '../base/errors.ts';
 import { createLogger, type LogLevel } from '../base/logger.ts';
 import type { ExplainedRule, ExplainedRules } from './cases/explanations.ts';
-import {
-  ExitCode,
-  printJson,
-  printTable,
-  printWarnings,
-  readText,
-  shownName,
-  UsageError,
-} from './common/output.ts';
-import { addSourceFlags, formatFlag, logLevelFlag, type SourceFlags, sourcesOf } from './common/sources.ts';
+import { ExitCode, printJson, printTable, printWarnings, UsageError } from './common/output.ts';
+import { readRequest } from './common/requests.ts';
+import { addSourceFlags, type FormatFlags, formatFlag, logLevelFlag, sourcesOf } from './common/sources.ts';
 
 type Operation = 'create' | 'update' | 'end';
 
-interface CheckFlags extends SourceFlags {
-  readonly format: 'table' | 'json';
+interface CheckFlags extends FormatFlags {
   readonly explain?: boolean;
   readonly estimate?: boolean;
   readonly logLevel: LogLevel;
@@ -135,27 +126,12 @@ async function readRequests(
   if (files.filter((file) => file === '-').length > 1) {
     throw new UsageError('standard input (-) can be read once');
   }
-  const { parseCreateRequest, parseEndRequest, parseUpdateRequest } = await import('../lease/request.ts');
-  const parse = { create: parseCreateRequest, update: parseUpdateRequest, end: parseEndRequest }[operation];
   const requests = [];
   for (const file of files) {
-    const text = await readText(file, maxBytes);
-    try {
-      const body = JSON.parse(text) as unknown;
-      parse(body);
-      requests.push({ file, body });
-    } catch (thrown) {
-      throw new UsageError(`${shownName(file)}: ${whyNoRequest(thrown)}`);
-    }
+    const { body } = await readRequest(file, operation, maxBytes);
+    requests.push({ file, body });
   }
   return requests;
-}
-
-function whyNoRequest(thrown: unknown): string {
-  if (thrown instanceof InvalidRequestError) {
-    return thrown.message;
-  }
-  return thrown instanceof SyntaxError ? 'expected JSON' : `could not be read: ${errorText(thrown)}`;
 }
 
 async function judge(

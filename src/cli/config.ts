@@ -6,8 +6,14 @@ import { showValue } from '../config/secret.ts';
 import { assignmentText, optionsTable, sampleText, valueText } from '../config/text.ts';
 import type { Configuration } from '../enforcement/configuration.ts';
 import { knownOptions } from './common/known-options.ts';
-import { ExitCode, jsonText, onOneLine, printJson, printProblems, printTable } from './common/output.ts';
-import { formatFlag, type SourceFlags, sourceCommand, sourcesOf } from './common/sources.ts';
+import { jsonText, onOneLine, printedErrors, printTable, printUses } from './common/output.ts';
+import {
+  type FormatFlags,
+  formatFlag,
+  type SourceFlags,
+  sourceCommand,
+  sourcesOf,
+} from './common/sources.ts';
 
 type Setting = Configuration['settings'][number];
 
@@ -58,9 +64,7 @@ async function read(flags: SourceFlags, projectFolder?: string): Promise<Configu
 
 async function show(flags: ShowFlags): Promise<void> {
   const { settings, problems } = await read(flags, process.cwd());
-  printProblems(problems);
-  if (problems.some(({ severity }) => severity === 'error')) {
-    process.exitCode = ExitCode.usage;
+  if (printedErrors(problems)) {
     return;
   }
   const shown = settings.map((setting) => {
@@ -180,10 +184,7 @@ async function validate(flags: SourceFlags): Promise<void> {
   const isWrong = served.problems.some(({ severity }) => severity === 'error');
   const toStart = isWrong ? [] : [...startProblems(served), ...(await groundProblems(served, { ask: true }))];
   const problems = unique([...served.problems, ...all.problems, ...toStart]);
-  printProblems(problems);
-  if (problems.some(({ severity }) => severity === 'error')) {
-    process.exitCode = ExitCode.usage;
-  } else {
+  if (!printedErrors(problems)) {
     process.stdout.write('The configuration is valid.\n');
   }
 }
@@ -201,15 +202,8 @@ async function sample(flags: SourceFlags & { readonly format: 'ini' | 'markdown'
     ({ severity, option, message }) =>
       isNamed || severity === 'warning' || option !== undefined || message.startsWith('--config'),
   );
-  printProblems(shown);
-  if (shown.some(({ severity }) => severity === 'error')) {
-    process.exitCode = ExitCode.usage;
-  }
+  printedErrors(shown);
   process.stdout.write(format === 'ini' ? sampleText(options) : optionsTable(options));
-}
-
-interface ListFlags extends SourceFlags {
-  readonly format: 'table' | 'json';
 }
 
 export function filtersCommand(): Command {
@@ -222,15 +216,10 @@ export function filtersCommand(): Command {
     );
 }
 
-async function list(flags: ListFlags): Promise<void> {
-  const { readConfiguration } = await import('../enforcement/configuration.ts');
-  const { SECTIONS } = await import('../server/configuration/sections.ts');
-  const { catalog, filters, problems } = await readConfiguration(sourcesOf(flags), SECTIONS);
-  printProblems(problems);
-  if (problems.some(({ severity }) => severity === 'error')) {
-    process.exitCode = ExitCode.usage;
-  }
-  const rows = [...catalog.filters.values()].map((filter) => {
+async function list(flags: FormatFlags): Promise<void> {
+  const { catalog, filters, problems } = await read(flags);
+  printedErrors(problems);
+  const uses = [...catalog.filters.values()].map((filter) => {
     const use = filters.find(({ installed }) => installed === filter);
     return {
       name: filter.name,
@@ -240,15 +229,5 @@ async function list(flags: ListFlags): Promise<void> {
       options: filter.options.map(({ name }) => name),
     };
   });
-  if (flags.format === 'json') {
-    printJson(rows);
-    return;
-  }
-  await printTable(
-    ['NAME', 'USE', 'FILE', 'OPTIONS'],
-    rows.flatMap(({ name, enabled, audit, file, options: [first = '', ...others] }) => [
-      [name, enabled ? 'enabled' : audit ? 'audit' : 'not enabled', file, first],
-      ...others.map((option) => ['', '', '', option]),
-    ]),
-  );
+  await printUses(uses, flags.format, 'FILE', ({ file }) => file);
 }

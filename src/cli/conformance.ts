@@ -1,12 +1,11 @@
 /** `conformance`: tests whether a policy service speaks the protocol. */
 import { Command, Option } from 'commander';
-import { errorText, InvalidRequestError } from '../base/errors.ts';
-import { readTextFile } from '../config/read-file.ts';
 import type { CheckResult } from '../conformance/check.ts';
 import type { ConformanceOptions, ConformanceReport } from '../conformance/run.ts';
 import type { Operation } from '../conformance/target.ts';
-import { ExitCode, onOneLine, printJson, printTable, UsageError } from './common/output.ts';
+import { ExitCode, fail, printJson, printTable, UsageError, warn } from './common/output.ts';
 import { Progress } from './common/progress.ts';
+import { readRequest } from './common/requests.ts';
 import { formatFlag } from './common/sources.ts';
 
 interface ConformanceFlags {
@@ -26,6 +25,7 @@ interface ConformanceFlags {
 }
 
 const MAX_TIMEOUT_SECONDS = 3600;
+const MAX_REQUEST_BYTES = 1_048_576;
 
 export function conformanceCommand(): Command {
   return new Command('conformance')
@@ -90,8 +90,7 @@ async function conformance(url: string | undefined, flags: ConformanceFlags): Pr
     if (!(thrown instanceof UnreachableError)) {
       throw thrown;
     }
-    process.stderr.write(`error: ${onOneLine(thrown.message)}\n`);
-    process.exitCode = ExitCode.rejected;
+    fail(thrown.message, ExitCode.rejected);
   }
 }
 
@@ -156,22 +155,7 @@ function timeout(value: string): number {
 
 /** The text of a file, which is a `check-create` or a `check-update`. */
 async function request(file: string | undefined, kind: 'create' | 'update'): Promise<string | undefined> {
-  if (file === undefined) {
-    return undefined;
-  }
-  const { parseCreateRequest, parseUpdateRequest } = await import('../lease/request.ts');
-  try {
-    const text = readTextFile(file);
-    (kind === 'create' ? parseCreateRequest : parseUpdateRequest)(JSON.parse(text));
-    return text;
-  } catch (thrown) {
-    if (thrown instanceof InvalidRequestError) {
-      throw new UsageError(`${file}: ${thrown.message}`);
-    }
-    throw new UsageError(
-      `${file}: ${thrown instanceof SyntaxError ? 'expected JSON' : `could not be read: ${errorText(thrown)}`}`,
-    );
-  }
+  return file === undefined ? undefined : (await readRequest(file, kind, MAX_REQUEST_BYTES)).text;
 }
 
 async function print(report: ConformanceReport, format: ConformanceFlags['format']): Promise<void> {
@@ -185,9 +169,7 @@ async function print(report: ConformanceReport, format: ConformanceFlags['format
     await printResults(report);
   }
   if (report.notEnded > 0) {
-    process.stderr.write(
-      `warning: the service has allowed ${report.notEnded} leases whose end could not be reported\n`,
-    );
+    warn(`the service has allowed ${report.notEnded} leases whose end could not be reported`);
   }
 }
 

@@ -5,6 +5,7 @@ import type { DecisionRecord } from '../decisions/record.ts';
 import { jsonLine, UsageError } from './common/output.ts';
 import {
   addSourceFlags,
+  type FormatFlags,
   formatFlag,
   type SourceFlags,
   sourceCommand,
@@ -15,19 +16,13 @@ import { addSelectionFlags, type SelectionFlags, selectionOf, selector } from '.
 import { chunksOf, followedChunks, Latest, untilSignal, warnOfSkipped } from './decisions/sources.ts';
 import { NO_DEADLINE } from './ledger/access.ts';
 
-interface TailFlags extends SelectionFlags, SourceFlags {
+interface TailFlags extends SelectionFlags, FormatFlags {
   readonly follow?: boolean;
   readonly lines: number;
-  readonly format: 'table' | 'json';
 }
 
-interface StatsFlags extends SelectionFlags, SourceFlags {
+interface StatsFlags extends SelectionFlags, FormatFlags {
   readonly top: number;
-  readonly format: 'table' | 'json';
-}
-
-interface ShowFlags extends SourceFlags {
-  readonly format: 'table' | 'json';
 }
 
 /** The lines of the tail, and the rows of each list, are held in memory. */
@@ -200,7 +195,7 @@ async function statsStored(flags: StatsFlags): Promise<void> {
   });
 }
 
-async function show(requestId: string, flags: ShowFlags): Promise<void> {
+async function show(requestId: string, flags: FormatFlags): Promise<void> {
   const { pagesOf, withStoredDecisions } = await import('./decisions/sources.ts');
   await withStoredDecisions(flags, {}, async (source) => {
     for await (const page of pagesOf(source, { requestId })) {

@@ -14,9 +14,16 @@ import {
   printJson,
   printTable,
   UsageError,
+  warn,
 } from './common/output.ts';
 import { Progress } from './common/progress.ts';
-import { formatFlag, type SourceFlags, sourceCommand, wholeNumber } from './common/sources.ts';
+import {
+  type FormatFlags,
+  formatFlag,
+  type SourceFlags,
+  sourceCommand,
+  wholeNumber,
+} from './common/sources.ts';
 import { configuredLedger, NO_DEADLINE, orUnavailable, withLedger } from './ledger/access.ts';
 import { compactCommand, restoreCommand } from './ledger/compact.ts';
 import type { LeaseSelection, ListedLeases } from './ledger/listed-leases.ts';
@@ -30,10 +37,6 @@ import {
   takenObject,
 } from './ledger/output.ts';
 import { reconcileCommand } from './ledger/reconcile.ts';
-
-interface FormatFlags extends SourceFlags {
-  readonly format: 'table' | 'json';
-}
 
 interface ListFlags extends FormatFlags, EndpointFlags, LeaseSelection {}
 
@@ -107,7 +110,9 @@ async function list(flags: ListFlags): Promise<void> {
 }
 
 async function printLeases({ leases, names, missing }: ListedLeases, { format }: FormatFlags): Promise<void> {
-  warnOfMissing(missing);
+  if (missing !== undefined) {
+    warn(missing);
+  }
   await printItems(
     leases,
     format,
@@ -146,12 +151,6 @@ async function show(key: string, flags: FormatFlags): Promise<void> {
       await printDetails(details, budgetUnit(configuration), names);
     }
   });
-}
-
-function warnOfMissing(missing: string | undefined): void {
-  if (missing !== undefined) {
-    process.stderr.write(`warning: ${missing}\n`);
-  }
 }
 
 type LeaseDetails = import('../ledger/reports/reports.ts').LeaseDetails;
@@ -210,7 +209,10 @@ async function exportAll(flags: ExportFlags): Promise<void> {
     };
     await exportLedger(ledger, projectId, hand, NO_DEADLINE);
     const { foldedText } = await import('./ledger/listed-leases.ts');
-    warnOfMissing(await foldedText(ledger, projectId || undefined));
+    const missing = await foldedText(ledger, projectId || undefined);
+    if (missing !== undefined) {
+      warn(missing);
+    }
   });
 }
 

@@ -4,17 +4,13 @@ import { formatInstant } from '../lease/dates.ts';
 import type { OutboxReport } from '../ledger/outbox/reports.ts';
 import { onOneLine, printFacts, printItems, printJson, UsageError } from './common/output.ts';
 import {
-  addSourceFlags,
+  type FormatFlags,
   formatFlag,
   type SourceFlags,
   sourceCommand,
   wholeNumber,
 } from './common/sources.ts';
-import { NO_DEADLINE, systemUser, withLedger } from './ledger/access.ts';
-
-interface FormatFlags extends SourceFlags {
-  readonly format: 'table' | 'json';
-}
+import { authorOf, NO_DEADLINE, withLedger } from './ledger/access.ts';
 
 interface ListFlags extends FormatFlags {
   readonly state?: 'waiting' | 'dead' | 'discarded';
@@ -69,7 +65,7 @@ export function outboxCommand(): Command {
 }
 
 function decision(name: string, description: string): Command {
-  return addSourceFlags(new Command(name).description(description))
+  return sourceCommand(name, description)
     .argument('[message...]', 'The numbers of the messages, from outbox list.')
     .option('--who <name>', 'Who makes the change. Default: the system user.');
 }
@@ -143,10 +139,6 @@ function unknownMessages(ids: readonly bigint[]): UsageError {
   return new UsageError(
     `the outbox has no message ${ids.join(', ')} that is not delivered or discarded; outbox list prints its messages`,
   );
-}
-
-function authorOf({ who, reason }: DecideFlags): { who: string; reason: string | null } {
-  return { who: who ?? systemUser(), reason: reason ?? null };
 }
 
 function chosen(texts: readonly string[], { all = false }: DecideFlags): readonly bigint[] | 'all' {

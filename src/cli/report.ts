@@ -2,7 +2,7 @@
 import { Command, Option } from 'commander';
 import { USAGE_KEYS, type UsageKey } from '../ledger/reports/usage/sums.ts';
 import { addEndpointFlags, type EndpointFlags, localOrRemote } from './common/endpoint.ts';
-import { onOneLine, printJson, printTable } from './common/output.ts';
+import { printJson, printTable, warn } from './common/output.ts';
 import { formatFlag, type SourceFlags, sourceCommand } from './common/sources.ts';
 import { withLedger } from './ledger/access.ts';
 import type { ShownRow, ShownUsage, UsageQuery } from './report/usage.ts';
@@ -67,7 +67,7 @@ async function print(usage: ShownUsage, { by, format }: UsageQuery): Promise<voi
   }
   // On standard error: a file has no place for it.
   for (const text of usage.missing) {
-    process.stderr.write(`${onOneLine(`warning: ${text}`)}\n`);
+    warn(text);
   }
 }
 

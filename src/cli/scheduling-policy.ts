@@ -3,7 +3,7 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import { ConfigurationError, type Problem } from '../base/errors.ts';
 import { createLogger } from '../base/logger.ts';
 import { MERGE_STRATEGIES } from '../kubernetes/policies/merge.ts';
-import { ExitCode, printProblems, UsageError } from './common/output.ts';
+import { ExitCode, printedErrors, UsageError } from './common/output.ts';
 import { formatFlag, repeatable } from './common/sources.ts';
 import type {
   CheckFlags,
@@ -49,10 +49,9 @@ function checkCommand(): Command {
     ),
   )
     .addOption(formatFlag('diff', 'json'))
-    .action(async (file: string, flags: CheckFlags) => {
-      const { checkPods } = await import('./scheduling-policy/check.ts');
-      await checkPods(file, flags);
-    });
+    .action(async (file: string, flags: CheckFlags) =>
+      (await import('./scheduling-policy/check.ts')).checkPods(file, flags),
+    );
 }
 
 function mergeCommand(): Command {
@@ -73,10 +72,7 @@ function mergeCommand(): Command {
     .option('--user <name>', 'A user instead of a service account, such as one who requests a lease.', named)
     .option('--group <name>', 'A group of the user; repeatable.', repeatable)
     .addOption(formatFlag('table', 'json'))
-    .action(async (flags: MergeFlags) => {
-      const { showMerged } = await import('./scheduling-policy/merge.ts');
-      await showMerged(flags);
-    });
+    .action(async (flags: MergeFlags) => (await import('./scheduling-policy/merge.ts')).showMerged(flags));
 }
 
 function validateCommand(): Command {
@@ -113,10 +109,9 @@ function whoCanCommand(): Command {
       ),
   )
     .addOption(formatFlag('table', 'json'))
-    .action(async (name: string, flags: WhoCanFlags) => {
-      const { showWhoCan } = await import('./scheduling-policy/who-can.ts');
-      await showWhoCan(name, flags);
-    });
+    .action(async (name: string, flags: WhoCanFlags) =>
+      (await import('./scheduling-policy/who-can.ts')).showWhoCan(name, flags),
+    );
 }
 
 function scanCommand(): Command {
@@ -149,10 +144,7 @@ function scanCommand(): Command {
     ),
   )
     .addOption(formatFlag('table', 'json', 'junit'))
-    .action(async (flags: ScanFlags) => {
-      const { scanCluster } = await import('./scheduling-policy/scan.ts');
-      await scanCluster(flags);
-    });
+    .action(async (flags: ScanFlags) => (await import('./scheduling-policy/scan.ts')).scanCluster(flags));
 }
 
 function exportCommand(): Command {
@@ -185,10 +177,9 @@ function exportCommand(): Command {
     )
     .option('--warn-only', 'Warn instead of refusing. Default if audit = * in --config-file.')
     .option('--strict', 'Exit with 1 if something cannot be expressed.')
-    .action(async (names: readonly string[], flags: ExportFlags) => {
-      const { exportPolicies } = await import('./scheduling-policy/export.ts');
-      await exportPolicies(names, flags);
-    });
+    .action(async (names: readonly string[], flags: ExportFlags) =>
+      (await import('./scheduling-policy/export.ts')).exportPolicies(names, flags),
+    );
 }
 
 function addClusterFlags(command: Command): Command {
@@ -272,9 +263,7 @@ function repeatableNamespace(value: string, before: readonly string[] = []): rea
 async function validatePolicies(paths: readonly string[]): Promise<void> {
   const { readPolicyDocuments } = await import('../kubernetes/policies/documents/documents.ts');
   const { policies, roles, bindings, problems } = readPolicyDocuments(paths);
-  printProblems(problems);
-  if (problems.some(({ severity }) => severity === 'error')) {
-    process.exitCode = ExitCode.usage;
+  if (printedErrors(problems)) {
     return;
   }
   const counts = [

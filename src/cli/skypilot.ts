@@ -1,7 +1,7 @@
 /** `skypilot`: tries admin policies and layered configurations without SkyPilot. */
 import { Command } from 'commander';
-import { ExitCode, printJson, printProblems, printTable } from './common/output.ts';
-import { addSourceFlags, formatFlag, type SourceFlags, sourcesOf } from './common/sources.ts';
+import { printedErrors, printUses } from './common/output.ts';
+import { addSourceFlags, type FormatFlags, formatFlag, sourcesOf } from './common/sources.ts';
 import { exitWhenWritten } from './common/standard-streams.ts';
 import { skypilotConfigCommand } from './skypilot/config.ts';
 import { skypilotInitCommand } from './skypilot/init.ts';
@@ -17,10 +17,6 @@ export function skypilotCommand(): Command {
     .addCommand(skypilotInitCommand())
     .addCommand(skypilotPoliciesCommand())
     .addCommand(skypilotConfigCommand());
-}
-
-interface PoliciesFlags extends SourceFlags {
-  readonly format: 'table' | 'json';
 }
 
 interface ListedPolicy {
@@ -40,30 +36,18 @@ function skypilotPoliciesCommand(): Command {
   return addSourceFlags(command).addOption(formatFlag('table', 'json')).action(list);
 }
 
-async function list(flags: PoliciesFlags): Promise<void> {
+async function list(flags: FormatFlags): Promise<void> {
   const { readConfiguration, sectionOf } = await import('../enforcement/configuration.ts');
   const { SECTIONS } = await import('../server/configuration/sections.ts');
   const { skypilotSection } = await import('../skypilot/section.ts');
   const configuration = await readConfiguration(reviewSources(flags), SECTIONS);
   const problems = configuration.problems.filter(({ section }) => section !== 'enforcement');
-  printProblems(problems);
-  if (problems.some(({ severity }) => severity === 'error')) {
-    process.exitCode = ExitCode.usage;
+  if (printedErrors(problems)) {
     return;
   }
   const { admin_policies, audit_policies } = sectionOf(configuration, skypilotSection);
   const policies = await listed(admin_policies, audit_policies);
-  if (flags.format === 'json') {
-    printJson(policies);
-    return;
-  }
-  await printTable(
-    ['NAME', 'USE', 'SPECIFIER', 'OPTIONS'],
-    policies.flatMap(({ name, enabled, audit, specifier, options: [first = '', ...others] }) => [
-      [name, enabled ? 'enabled' : audit ? 'audit' : 'not enabled', specifier, first],
-      ...others.map((option) => ['', '', '', option]),
-    ]),
-  );
+  await printUses(policies, flags.format, 'SPECIFIER', ({ specifier }) => specifier);
 }
 
 async function listed(specifiers: readonly string[], audited: readonly string[]): Promise<ListedPolicy[]> {

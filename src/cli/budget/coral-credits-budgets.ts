@@ -5,7 +5,7 @@ import { type Amount, larger, smaller } from '../../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import type { exportedBudget } from '../../ledger/budgets/terms.ts';
 import { time } from '../common/answers.ts';
-import { onOneLine, UsageError } from '../common/output.ts';
+import { UsageError, warn } from '../common/output.ts';
 import { Progress } from '../common/progress.ts';
 
 /** As many budgets as a file may have. */
@@ -118,7 +118,7 @@ export async function budgetsOf(
     progress.end();
   }
   for (const warning of warnings) {
-    process.stderr.write(`${onOneLine(`warning: ${warning}`)}\n`);
+    warn(warning);
   }
   if (budgets.length === 0) {
     throw new UsageError(

@@ -1,4 +1,4 @@
-/** Budgets in the ledger of the configuration. */
+/** Budgets and requests for more in the ledger of the configuration. Whoever may write to it may take every step. */
 import { budgetUnit } from '../../enforcement/configuration.ts';
 import {
   BudgetConflictError,
@@ -12,24 +12,33 @@ import { exportedBudgets } from '../../ledger/budgets/export.ts';
 import { type ReadFile, readBudgetDocument, wantedLines } from '../../ledger/budgets/file.ts';
 import { importBudgets, tryImport } from '../../ledger/budgets/import.ts';
 import { importReport } from '../../ledger/budgets/plan.ts';
-import { overlapText, parseBudget, parseBudgetKey } from '../../ledger/budgets/terms.ts';
+import { pageOfRequests, requestById } from '../../ledger/budgets/requests/lists.ts';
+import { askForBudget, stepRequest } from '../../ledger/budgets/requests/requests.ts';
+import type { BudgetRequest } from '../../ledger/budgets/requests/rows.ts';
+import type { RequestEdit } from '../../ledger/budgets/requests/steps.ts';
+import {
+  amountOf,
+  newIdOf,
+  overlapText,
+  parseBudget,
+  parseBudgetKey,
+  secondOf,
+} from '../../ledger/budgets/terms.ts';
 import { chargedLeases, listLeases } from '../../ledger/reports/reports.ts';
+import { OPEN_STATES } from '../../ledger/storage/service-tables.ts';
+import { ApiError } from '../../server/api/route.ts';
+import { reasonOf } from '../../server/budgets/change-budgets.ts';
+import { askerOf, moreThanNothing, requestError } from '../../server/budgets/request-budgets.ts';
 import { commandNames, typedId } from '../common/command-names.ts';
 import { UsageError } from '../common/output.ts';
 import { Progress } from '../common/progress.ts';
-import { type LedgerAccess, NO_DEADLINE, systemUser } from '../ledger/access.ts';
+import { authorOf, type LedgerAccess, NO_DEADLINE } from '../ledger/access.ts';
 import { chargesOf } from './output.ts';
-import type { RequestStore } from './requests.ts';
-import {
-  type AuthorFlags,
-  type BudgetFile,
-  type BudgetStore,
-  inFlags,
-  noSuchBudget,
-  warnOfNoBudget,
-} from './store.ts';
+import { type BudgetFile, type BudgetStore, FLAGS, inFlags, noSuchBudget, warnOfNoBudget } from './store.ts';
 
-export function localBudgets({ ledger, configuration }: LedgerAccess): Omit<BudgetStore, keyof RequestStore> {
+const PAGE = 1000;
+
+export function localBudgets({ ledger, configuration }: LedgerAccess): BudgetStore {
   const unit = budgetUnit(configuration);
   const idOf = (kind: 'project' | 'user', text: string) => typedId(configuration, kind, text);
   const ownerOf = async (project: string, user: string | undefined) => ({
@@ -40,6 +49,21 @@ export function localBudgets({ ledger, configuration }: LedgerAccess): Omit<Budg
     const items = await listBudgets(ledger, projectId, NO_DEADLINE);
     return { items, unit, names: await commandNames(configuration, items) };
   };
+  const requested = async (items: readonly BudgetRequest[]) => ({
+    ...{ items, unit, names: await commandNames(configuration, items) },
+  });
+  const done = (edit: RequestEdit) => {
+    if (edit.kind === 'refused') {
+      throw requestError(edit.refusal, unit);
+    }
+    return requested([edit.request]);
+  };
+  const amountIn = (text: string) =>
+    moreThanNothing(
+      inFlags(() => amountOf(text, unit)),
+      unit,
+    );
+  const untilIn = (text: string) => inFlags(() => secondOf('until', text));
   return {
     async set(project, flags) {
       const { from, until, amount } = flags;
@@ -99,11 +123,62 @@ export function localBudgets({ ledger, configuration }: LedgerAccess): Omit<Budg
       const query = { projectIds: projectId === undefined ? undefined : [projectId] };
       return exportedBudgets(ledger, format, query, unit);
     },
-  };
-}
 
-function authorOf({ who, reason }: Pick<AuthorFlags, 'who' | 'reason'>) {
-  return { who: who ?? systemUser(), reason: reason ?? null };
+    ask: (project, flags) =>
+      inFlagsOfApi(async () => {
+        const { who } = authorOf(flags);
+        const reason = reasonOf(flags.reason);
+        const terms = { amount: amountIn(flags.amount), validUntil: untilIn(flags.until) };
+        const { user } = flags;
+        const wanted = {
+          projectId: inFlags(() => newIdOf('projectId', project)),
+          userId: user === undefined ? null : inFlags(() => newIdOf('userId', user)),
+        };
+        const ids = {
+          projectId: await idOf('project', wanted.projectId),
+          userId: wanted.userId && (await idOf('user', wanted.userId)),
+        };
+        const asker = { who, reason, identity: askerOf({ identity: `ledger ${who}` }) };
+        return done(await askForBudget(ledger, { ...ids, ...terms }, asker, NO_DEADLINE));
+      }),
+
+    take: (kind, id, flags) =>
+      inFlagsOfApi(async () => {
+        const request = /^\d{1,18}$/.test(id)
+          ? await requestById(ledger, BigInt(id), NO_DEADLINE)
+          : undefined;
+        if (request === undefined) {
+          throw new UsageError(`there is no request ${JSON.stringify(id)}; budget requests prints them`);
+        }
+        const { amount, until, reason } = flags;
+        const step =
+          kind === 'grant'
+            ? {
+                ...{ kind, isBounded: false },
+                amount: amount === undefined ? undefined : amountIn(amount),
+                validUntil: until === undefined ? undefined : untilIn(until),
+              }
+            : { kind };
+        const author = { ...authorOf(flags), reason: reason === undefined ? null : reasonOf(reason) };
+        return done(await stepRequest(ledger, request, step, author, NO_DEADLINE));
+      }),
+
+    async requests(project, state) {
+      const projectId = project && (await idOf('project', project));
+      const query = {
+        projectIds: projectId === undefined ? undefined : [projectId],
+        states: state === 'all' ? undefined : state === 'open' ? OPEN_STATES : [state],
+      };
+      const items: BudgetRequest[] = [];
+      let after: string | undefined;
+      do {
+        const page = await pageOfRequests(ledger, { ...query, limit: PAGE, after }, NO_DEADLINE);
+        items.push(...page.items);
+        after = page.next;
+      } while (after !== undefined);
+      return requested(items);
+    },
+  };
 }
 
 async function readBudgetFile({ path, text, isJson }: BudgetFile): Promise<ReadFile> {
@@ -144,4 +219,17 @@ async function withIds(
     progress.end();
   }
   return named;
+}
+
+/** What the API would answer, under the name of the flag. */
+async function inFlagsOfApi<Result>(work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (thrown) {
+    if (!(thrown instanceof ApiError)) {
+      throw thrown;
+    }
+    const { field, message } = thrown;
+    throw new UsageError(field === undefined ? message : `${FLAGS[field] ?? field}: ${message}`);
+  }
 }

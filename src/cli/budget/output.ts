@@ -1,4 +1,4 @@
-/** How budgets are printed, and files of budgets opened. */
+/** How budgets and requests for more are printed, and files of budgets opened. */
 import { basename, extname } from 'node:path';
 import { readTextFile, systemErrorText } from '../../config/read-file.ts';
 import { type Amount, formatUnitHours } from '../../filter/claim.ts';
@@ -6,56 +6,28 @@ import { formatInstant } from '../../lease/dates.ts';
 import { charge } from '../../ledger/accounting/recorded-claim.ts';
 import type { BudgetChange, BudgetUsage } from '../../ledger/budgets/budgets.ts';
 import type { ImportReport } from '../../ledger/budgets/plan.ts';
+import type { BudgetRequest, TakenStep } from '../../ledger/budgets/requests/rows.ts';
 import type { LeaseReport } from '../../ledger/reports/reports.ts';
 import type { CommandNames } from '../common/command-names.ts';
-import { ExitCode, onOneLine, printJson, printTable, UsageError } from '../common/output.ts';
+import { ExitCode, fail, printItems, printJson, printTable, UsageError } from '../common/output.ts';
+import type { FormatFlags } from '../common/sources.ts';
 import { amountText, leaseObject, secondText, usageObject } from '../ledger/output.ts';
-import type { BudgetFile, ChargedLease, ListedBudgets, ShownProject } from './store.ts';
+import type { BudgetFile, ChargedLease, Listed, ShownProject } from './store.ts';
 
-function budgetRow(budget: BudgetUsage, unit: string, names: CommandNames): string[] {
-  const { id, projectId, userId, validFrom, validUntil, amount, taken, left } = budget;
-  return [
-    String(id),
-    names.project(projectId),
-    userId === null ? '' : names.user(userId),
-    secondText(validFrom),
-    secondText(validUntil),
-    `${formatUnitHours(amount)} ${unit}`,
-    formatUnitHours(taken),
-    formatUnitHours(left, 'down'),
-    percentOf(taken, amount) ?? '',
-  ];
-}
+type Format = FormatFlags['format'];
 
-export function budgetUsageObject(budget: BudgetUsage, names: CommandNames) {
-  const { id, projectId, userId, validFrom, validUntil, amount, taken, left } = budget;
+function budgetObject(
+  { id, projectId, userId, validFrom, validUntil, amount, taken, left }: BudgetUsage,
+  names: CommandNames,
+) {
   return {
     budget: id,
-    project_id: projectId,
-    user_id: userId,
+    ...{ project_id: projectId, user_id: userId },
     ...names.fields(projectId, userId),
-    from: secondText(validFrom),
-    until: secondText(validUntil),
-    amount: usageObject(amount),
-    taken: usageObject(taken),
+    ...{ from: secondText(validFrom), until: secondText(validUntil) },
+    ...{ amount: usageObject(amount), taken: usageObject(taken) },
     left: { unit_hours: formatUnitHours(left, 'down'), amount: String(left) },
     percent: percentOf(taken, amount),
-  };
-}
-
-export function changeObject(change: BudgetChange) {
-  const { budget, projectId, userId, operation, validFrom, validUntil, who, reason } = change;
-  return {
-    at: formatInstant(change.at),
-    operation,
-    budget,
-    project_id: projectId,
-    user_id: userId,
-    from: secondText(validFrom),
-    until: secondText(validUntil),
-    ...usageObject(change.amount),
-    who,
-    reason,
   };
 }
 
@@ -76,22 +48,32 @@ function percentOf(part: Amount, whole: Amount): string | null {
   return `${tenths / 10n}.${(tenths < 0n ? -tenths : tenths) % 10n}`;
 }
 
-export function printBudgets({ items, unit, names }: ListedBudgets): Promise<void> {
-  return printTable(
+export function printBudgets(
+  { items, unit, names }: Listed<BudgetUsage>,
+  format: Format = 'table',
+): Promise<void> {
+  return printItems(
+    items,
+    format,
+    (budget) => budgetObject(budget, names),
     ['BUDGET', 'PROJECT', 'USER', 'FROM', 'UNTIL', 'AMOUNT', 'TAKEN', 'LEFT', '%'],
-    items.map((budget) => budgetRow(budget, unit, names)),
+    ({ id, projectId, userId, validFrom, validUntil, amount, taken, left }) => [
+      ...[String(id), names.project(projectId), userId === null ? '' : names.user(userId)],
+      ...[secondText(validFrom), secondText(validUntil), amountText(amount, true, unit)],
+      ...[formatUnitHours(taken), formatUnitHours(left, 'down'), percentOf(taken, amount) ?? ''],
+    ],
   );
 }
 
 /** `budget show` */
 export async function printShown(
   { items: budgets, leases, unit, names }: ShownProject,
-  format: 'table' | 'json',
+  format: Format,
 ): Promise<void> {
   if (format === 'json') {
     printJson({
       unit,
-      budgets: budgets.map((budget) => budgetUsageObject(budget, names)),
+      budgets: budgets.map((budget) => budgetObject(budget, names)),
       leases: leases.map(({ lease, charges }) => ({
         ...leaseObject(lease, names),
         charges: charges.map(({ account, amount, from, until }) => ({
@@ -127,21 +109,22 @@ export async function printShown(
 }
 
 /** `budget history` */
-export function printChanges(changes: readonly BudgetChange[], unit: string): Promise<void> {
-  return printTable(
+export function printChanges(
+  { items, unit }: Omit<Listed<BudgetChange>, 'names'>,
+  format: Format,
+): Promise<void> {
+  return printItems(
+    items,
+    format,
+    ({ at, operation, budget, projectId, userId, validFrom, validUntil, amount, who, reason }) => ({
+      ...{ at: formatInstant(at), operation, budget, project_id: projectId, user_id: userId },
+      ...{ from: secondText(validFrom), until: secondText(validUntil), ...usageObject(amount), who, reason },
+    }),
     ['AT', 'OPERATION', 'BUDGET', 'PROJECT', 'USER', 'FROM', 'UNTIL', 'AMOUNT', 'WHO', 'REASON'],
-    changes.map((change) => [
-      formatInstant(change.at),
-      change.operation,
-      String(change.budget),
-      change.projectId,
-      change.userId ?? '',
-      secondText(change.validFrom),
-      secondText(change.validUntil),
-      amountText(change.amount, true, unit),
-      change.who,
-      change.reason ?? '',
-    ]),
+    ({ at, operation, budget, projectId, userId, validFrom, validUntil, amount, who, reason }) => [
+      ...[formatInstant(at), operation, String(budget), projectId, userId ?? ''],
+      ...[secondText(validFrom), secondText(validUntil), amountText(amount, true, unit), who, reason ?? ''],
+    ],
   );
 }
 
@@ -158,11 +141,7 @@ export function openBudgetFile(path: string): BudgetFile {
 }
 
 /** Prints what was or would be set, and the mistakes. Exit code 2 if there are any. */
-export async function printImport(
-  path: string,
-  report: ImportReport,
-  format: 'table' | 'json',
-): Promise<void> {
+export async function printImport(path: string, report: ImportReport, format: Format): Promise<void> {
   const { dry_run, lines, mistakes } = report;
   if (format === 'json') {
     printJson(report);
@@ -184,13 +163,49 @@ export async function printImport(
   for (const { line, field, message } of mistakes) {
     const place = [basename(path), ...(line === null ? [] : [line])].join(':');
     const where = field === null ? '' : `${field}: `;
-    process.stderr.write(`error: ${onOneLine(`${place}: ${where}${message}`)}\n`);
-  }
-  if (mistakes.length > 0) {
-    process.exitCode = ExitCode.usage;
+    fail(`${place}: ${where}${message}`, ExitCode.usage);
   }
 }
 
 function beforeText(before: ImportReport['lines'][number]['before']): string {
   return before === null ? '' : `${before.amount} until ${before.valid_until}`;
+}
+
+export function printRequests({ items, unit, names }: Listed<BudgetRequest>, format: Format): Promise<void> {
+  return printItems(
+    items,
+    format,
+    (request) => requestObject(request, names),
+    [
+      ...['REQUEST', 'STATE', 'PROJECT', 'USER', 'AMOUNT', 'UNTIL', 'ASKED BY', 'WHY'],
+      ...['ENDORSED BY', 'DECIDED BY', 'REASON', 'GRANTED'],
+    ],
+    ({ id, state, projectId, userId, amount, validUntil, asked, reason, endorsed, settled, granted }) => [
+      ...[String(id), state, names.project(projectId), userId === null ? '' : names.user(userId)],
+      ...[amountText(amount, true, unit), secondText(validUntil), asked.who, reason],
+      ...[endorsed?.who ?? '', settled?.who ?? '', settled?.reason ?? ''],
+      granted === null ? '' : `${formatUnitHours(granted.amount)} until ${secondText(granted.validUntil)}`,
+    ],
+  );
+}
+
+function requestObject(request: BudgetRequest, names: CommandNames) {
+  const { id, projectId, userId, amount, validUntil, reason, state, asked, granted } = request;
+  return {
+    request: id,
+    ...{ project_id: projectId, user_id: userId },
+    ...names.fields(projectId, userId),
+    ...{ amount: usageObject(amount), until: secondText(validUntil), reason, state },
+    asked: { at: formatInstant(asked.at), who: asked.who },
+    endorsed: stepObject(request.endorsed),
+    settled: stepObject(request.settled),
+    granted: granted && {
+      ...{ budget: granted.budget, amount: usageObject(granted.amount) },
+      until: secondText(granted.validUntil),
+    },
+  };
+}
+
+function stepObject(taken: TakenStep | null) {
+  return taken && { at: formatInstant(taken.at), who: taken.who, reason: taken.reason };
 }

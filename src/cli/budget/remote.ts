@@ -1,13 +1,22 @@
-/** `budget … --endpoint`: budgets at a service, over its API. */
+/** `budget … --endpoint`: budgets and requests for more at a service, over its API. */
 import { z } from 'zod';
 import { EndpointError } from '../../client/bounded-fetch.ts';
 import type { ApiClient } from '../../client/client.ts';
+import { parseUnitHours } from '../../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import type { BudgetUsage } from '../../ledger/budgets/budgets.ts';
-import { budgetAmountText, dateText, parseBudget, parseBudgetKey } from '../../ledger/budgets/terms.ts';
+import type { BudgetRequest } from '../../ledger/budgets/requests/rows.ts';
+import {
+  amountOf,
+  budgetAmountText,
+  dateText,
+  parseBudget,
+  parseBudgetKey,
+  secondOf,
+} from '../../ledger/budgets/terms.ts';
+import { BUDGET_REQUEST_STATES } from '../../ledger/storage/service-tables.ts';
 import { account, allOf, namesOf, type Owner, time, understood, whole } from '../common/answers.ts';
 import { UsageError } from '../common/output.ts';
-import type { RequestStore } from './requests.ts';
 import { type BudgetStore, type ChargedLease, inFlags, noSuchBudget, warnOfNoBudget } from './store.ts';
 
 const owner = {
@@ -57,6 +66,23 @@ const report = z.object({
   ),
 });
 
+const amount = z.string().transform((text, context) => {
+  const parsed = parseUnitHours(text);
+  if (parsed === undefined) {
+    context.addIssue({ code: 'custom', message: 'expected an amount' });
+    return z.NEVER;
+  }
+  return parsed;
+});
+const step = z.object({ at: time, who: z.string(), reason: z.string().nullable() }).nullable();
+const request = z.object({
+  ...{ id: whole, project: account, user: account.nullable(), amount, unit: z.string() },
+  ...{ valid_until: time, reason: z.string(), state: z.enum(BUDGET_REQUEST_STATES) },
+  asked: z.object({ at: time, who: z.string() }),
+  ...{ endorsed: step, settled: step },
+  granted: z.object({ amount, valid_until: time, budget_id: whole }).nullable(),
+});
+
 interface RemoteBudget extends BudgetUsage {
   readonly etag: string;
 }
@@ -67,7 +93,7 @@ const ATTEMPTS = 3;
 const AGAIN = [404, 409, 412];
 
 /** Everything throws `EndpointError`. */
-export function remoteBudgets(api: ApiClient): Omit<BudgetStore, keyof RequestStore> {
+export function remoteBudgets(api: ApiClient): BudgetStore {
   const listed = async (filters: { readonly project_id?: string; readonly user_id?: string } = {}) => {
     const found = await allOf(budget, api.items('/v1/budgets', { query: { ...filters, limit } }));
     const items = found.map((one): RemoteBudget => {
@@ -77,6 +103,12 @@ export function remoteBudgets(api: ApiClient): Omit<BudgetStore, keyof RequestSt
     });
     return { items, unit: unitOf(found), names: namesOf(found) };
   };
+  const requested = (found: readonly z.infer<typeof request>[]) => ({
+    ...{ items: found.map(requestOf), unit: unitOf(found), names: namesOf(found) },
+  });
+  const one = (data: unknown) => requested([understood(request, data)]);
+  const sizeOf = (text: string) => budgetAmountText(inFlags(() => amountOf(text, 'unit-hours')));
+  const untilOf = (text: string) => dateText(inFlags(() => secondOf('until', text)));
   /** Changes the budget of an owner that starts then. */
   const changing = async (
     { project, user, validFrom }: { project: string; user: string | undefined; validFrom: bigint },
@@ -200,6 +232,50 @@ export function remoteBudgets(api: ApiClient): Omit<BudgetStore, keyof RequestSt
       const { data } = await api.GET('/v1/budgets/export', { params: { query }, parseAs: 'text' });
       return [understood(z.string(), data)];
     },
+
+    async ask(project, flags) {
+      refuseWho(flags.who);
+      const { user, reason } = flags;
+      const body = {
+        ...{ project_id: project, ...(user !== undefined && { user_id: user }) },
+        ...{ amount: sizeOf(flags.amount), valid_until: untilOf(flags.until), reason },
+      };
+      return one((await api.POST('/v1/budget-requests', { body })).data);
+    },
+
+    async take(kind, id, flags) {
+      refuseWho(flags.who);
+      const { reason, amount: size, until } = flags;
+      const params = { path: { request_id: id } };
+      const body = {
+        ...((kind === 'grant' || kind === 'refuse' || reason !== undefined) && { reason: reason ?? '' }),
+        ...(size !== undefined && { amount: sizeOf(size) }),
+        ...(until !== undefined && { valid_until: untilOf(until) }),
+      };
+      const path = `/v1/budget-requests/{request_id}/${kind}` as const;
+      return one((await api.POST(path, { params, body })).data);
+    },
+
+    async requests(project, state) {
+      const filters = {
+        ...(project !== undefined && { project_id: project }),
+        ...(state !== 'all' && { state }),
+      };
+      return requested(
+        await allOf(request, api.items('/v1/budget-requests', { query: { ...filters, limit } })),
+      );
+    },
+  };
+}
+
+function requestOf({ project, user, valid_until, granted, ...rest }: z.infer<typeof request>): BudgetRequest {
+  return {
+    ...{ ...rest, id: BigInt(rest.id), projectId: project.id, userId: user?.id ?? null, asker: '' },
+    validUntil: valid_until / MICROSECONDS_PER_SECOND,
+    granted: granted && {
+      ...{ amount: granted.amount, budget: BigInt(granted.budget_id) },
+      validUntil: granted.valid_until / MICROSECONDS_PER_SECOND,
+    },
   };
 }
 
@@ -209,7 +285,6 @@ function chargedLease(one: z.infer<typeof charged>): ChargedLease {
       ...{ row: BigInt(one.row), leaseId: one.lease_id, region: one.region },
       ...{ projectId: one.project.id, userId: one.user.id, name: one.name },
       ...{ start: one.start, end: one.end, state: one.state, recordedAt: one.recorded_at, endedAt: null },
-      ...{ claims: [], unconfirmed: [] },
     },
     charges: one.charges.map(({ account: name, exact, from, until }) => ({
       ...{ account: name, amount: BigInt(exact) },
@@ -218,7 +293,7 @@ function chargedLease(one: z.infer<typeof charged>): ChargedLease {
   };
 }
 
-export function refuseWho(who: string | undefined): void {
+function refuseWho(who: string | undefined): void {
   if (who !== undefined) {
     throw new UsageError('--who: a service records who the token belongs to; leave it out with --endpoint');
   }
@@ -247,6 +322,6 @@ function ownerOf({
   };
 }
 
-export function unitOf(found: readonly { readonly unit: string }[]): string {
+function unitOf(found: readonly { readonly unit: string }[]): string {
   return found[0]?.unit ?? 'unit-hours';
 }

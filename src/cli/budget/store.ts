@@ -3,46 +3,54 @@ import { InvalidRequestError } from '../../base/errors.ts';
 import type { Amount } from '../../filter/claim.ts';
 import type { BudgetChange, BudgetUsage } from '../../ledger/budgets/budgets.ts';
 import type { ImportReport } from '../../ledger/budgets/plan.ts';
+import type { BudgetRequest } from '../../ledger/budgets/requests/rows.ts';
+import type { RequestStep } from '../../ledger/budgets/requests/steps.ts';
 import { whoseText } from '../../ledger/budgets/terms.ts';
-import type { LeaseReport } from '../../ledger/reports/reports.ts';
+import type { BudgetRequestState } from '../../ledger/storage/service-tables.ts';
 import type { CommandNames } from '../common/command-names.ts';
 import type { EndpointFlags } from '../common/endpoint.ts';
-import { onOneLine, UsageError } from '../common/output.ts';
-import type { SourceFlags } from '../common/sources.ts';
-import { secondText } from '../ledger/output.ts';
-import type { RequestStore } from './requests.ts';
+import { UsageError, warn } from '../common/output.ts';
+import type { FormatFlags, SourceFlags } from '../common/sources.ts';
+import { type ListedLease, secondText } from '../ledger/output.ts';
 
 /** Projects and users are as they were typed. */
-export interface BudgetStore extends RequestStore {
+export interface BudgetStore {
   /** The budgets of the project afterwards. */
-  set(project: string, flags: SetFlags): Promise<ListedBudgets>;
-  remove(project: string, flags: AuthorFlags): Promise<ListedBudgets>;
-  list(): Promise<ListedBudgets>;
+  set(project: string, flags: SetFlags): Promise<Listed<BudgetUsage>>;
+  remove(project: string, flags: AuthorFlags): Promise<Listed<BudgetUsage>>;
+  list(): Promise<Listed<BudgetUsage>>;
   show(project: string): Promise<ShownProject>;
   /** Oldest first. */
-  changes(
-    project: string | undefined,
-  ): Promise<{ readonly items: readonly BudgetChange[]; readonly unit: string }>;
+  changes(project: string | undefined): Promise<Omit<Listed<BudgetChange>, 'names'>>;
   import(open: () => BudgetFile, flags: ImportFlags): Promise<ImportReport>;
   /** The text of a file, in pieces. */
   export(
     format: 'csv' | 'json',
     project: string | undefined,
   ): Promise<AsyncIterable<string> | readonly string[]>;
+  /** The request for more budget that was made. */
+  ask(project: string, flags: AskFlags): Promise<Listed<BudgetRequest>>;
+  /** The request afterwards. */
+  take(kind: RequestStep['kind'], request: string, flags: StepFlags): Promise<Listed<BudgetRequest>>;
+  /** The newest first. */
+  requests(project: string | undefined, state: WantedState): Promise<Listed<BudgetRequest>>;
 }
 
-export interface ListedBudgets {
-  readonly items: readonly BudgetUsage[];
+/** `open` = requested or endorsed. */
+export type WantedState = BudgetRequestState | 'open' | 'all';
+
+export interface Listed<Item> {
+  readonly items: readonly Item[];
   readonly unit: string;
   readonly names: CommandNames;
 }
 
-export interface ShownProject extends ListedBudgets {
+export interface ShownProject extends Listed<BudgetUsage> {
   readonly leases: readonly ChargedLease[];
 }
 
 export interface ChargedLease {
-  readonly lease: LeaseReport;
+  readonly lease: ListedLease;
   readonly charges: readonly {
     readonly account: string;
     readonly amount: Amount;
@@ -57,15 +65,14 @@ export interface BudgetFile {
   readonly isJson: boolean;
 }
 
-export interface FormatFlags extends SourceFlags, EndpointFlags {
-  readonly format: 'table' | 'json';
-}
-
-export interface AuthorFlags extends SourceFlags, EndpointFlags {
-  readonly user?: string;
-  readonly from: string;
+interface WhyFlags extends SourceFlags, EndpointFlags {
   readonly who?: string;
   readonly reason?: string;
+}
+
+export interface AuthorFlags extends WhyFlags {
+  readonly user?: string;
+  readonly from: string;
 }
 
 export interface SetFlags extends AuthorFlags {
@@ -73,22 +80,33 @@ export interface SetFlags extends AuthorFlags {
   readonly until: string;
 }
 
-export interface ImportFlags extends FormatFlags {
+export interface ImportFlags extends WhyFlags, FormatFlags {
   readonly dryRun?: boolean;
-  readonly who?: string;
-  readonly reason?: string;
 }
 
-export interface ExportFlags extends SourceFlags, EndpointFlags {
-  readonly format: 'csv' | 'json';
+export interface StepFlags extends WhyFlags, FormatFlags {
+  /** Of a grant. */
+  readonly amount?: string;
+  readonly until?: string;
 }
 
-const FLAGS: Readonly<Record<string, string>> = {
+export interface AskFlags extends StepFlags {
+  readonly amount: string;
+  readonly until: string;
+  readonly user?: string;
+  readonly reason: string;
+}
+
+/** Of the fields of a budget, and of those of the API. */
+export const FLAGS: Readonly<Record<string, string>> = {
   projectId: 'project',
   userId: '--user',
   from: '--from',
   until: '--until',
   amount: '--amount',
+  valid_until: '--until',
+  user_id: '--user',
+  reason: '--reason',
 };
 
 /** A mistake in a budget, reported under the name of its flag. */
@@ -118,5 +136,5 @@ export function noSuchBudget(which: {
 /** An empty answer would hide a mistyped id. */
 export function warnOfNoBudget(project: string, hasLeases: boolean): void {
   const more = hasLeases ? '' : ', and the ledger has none of its leases: is this the id of the project?';
-  process.stderr.write(`${onOneLine(`warning: project ${project} has no budget${more}`)}\n`);
+  warn(`project ${project} has no budget${more}`);
 }

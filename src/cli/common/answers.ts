@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { unexpectedAnswer } from '../../client/pages.ts';
 import { toInstant } from '../../lease/dates.ts';
-import type { CommandNames } from './command-names.ts';
+import { type CommandNames, namesBy } from './command-names.ts';
 
 export const account = z.object({
   id: z.string(),
@@ -26,29 +26,13 @@ export type Owner = { readonly project: Account; readonly user: Account | null }
 
 /** As the service has them, for what is printed. */
 export function namesOf(found: readonly Owner[]): CommandNames {
-  const projects = new Map(found.map(({ project }) => [project.id, project]));
-  const users = new Map(found.flatMap(({ user }) => (user === null ? [] : [[user.id, user] as const])));
-  const text = (known: ReadonlyMap<string, Account>) => (id: string) => {
-    const { name = null, domain = null } = known.get(id) ?? {};
-    return name === null ? id : `${domain === null ? name : `${name}@${domain}`} (${id})`;
+  const known = {
+    project: new Map(found.map(({ project }) => [project.id, project])),
+    user: new Map(found.flatMap(({ user }) => (user === null ? [] : [[user.id, user] as const]))),
   };
-  const areNamed = [...projects.values(), ...users.values()].some(({ name }) => name !== null);
-  return {
-    project: text(projects),
-    user: text(users),
-    fields: (projectId, userId) => {
-      const project = projects.get(projectId);
-      const user = userId === null ? undefined : users.get(userId);
-      return areNamed
-        ? {
-            project_name: project?.name ?? null,
-            project_domain: project?.domain ?? null,
-            user_name: user?.name ?? null,
-            user_domain: user?.domain ?? null,
-          }
-        : {};
-    },
-  };
+  const names = namesBy((kind, id) => known[kind].get(id));
+  const areNamed = [...known.project.values(), ...known.user.values()].some(({ name }) => name !== null);
+  return areNamed ? names : { ...names, fields: () => ({}) };
 }
 
 /** Each item of a list. @throws EndpointError */

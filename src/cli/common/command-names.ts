@@ -3,7 +3,7 @@
 import { errorText } from '../../base/errors.ts';
 import type { Selection } from '../../decisions/selection.ts';
 import type { Configuration } from '../../enforcement/configuration.ts';
-import { onOneLine, UsageError } from './output.ts';
+import { UsageError, warn } from './output.ts';
 
 /** Ids as they are printed. */
 export interface CommandNames {
@@ -27,50 +27,49 @@ export async function commandNames(
   configuration: Configuration,
   rows: readonly NamedIds[],
 ): Promise<CommandNames> {
-  const opened = await openedKeystone(configuration);
-  if (opened === undefined) {
-    return UNNAMED;
-  }
-  const { keystone, options, parts } = opened;
-  const { Names } = await import('../../openstack/names.ts');
-  const { nameText } = await import('../../filter/account-limits.ts');
-  try {
+  const named = await withKeystone(configuration, async ({ keystone, options, parts }) => {
+    const { Names } = await import('../../openstack/names.ts');
     const names = new Names(keystone, options, parts);
-    const present = (ids: readonly (string | null)[]) => ids.flatMap((id) => id ?? []);
-    await names.learn(
-      present(rows.map(({ projectId }) => projectId)),
-      present(rows.map(({ userId }) => userId)),
-      WAIT_MS,
-    );
+    const projectIds = rows.flatMap(({ projectId }) => projectId ?? []);
+    const userIds = rows.flatMap(({ userId }) => userId ?? []);
+    await names.learn(projectIds, userIds, WAIT_MS);
     const of = (kind: 'project' | 'user', id: string) => names.known({ project_id: id, user_id: id })[kind];
-    const text = (kind: 'project' | 'user') => (id: string) => {
-      const named = of(kind, id);
-      return named === undefined ? id : `${nameText(named)} (${id})`;
-    };
-    const isUnnamed = rows.some(
-      ({ projectId }) => projectId !== null && of('project', projectId) === undefined,
-    );
-    if (isUnnamed) {
-      const why = names.why(rows.flatMap(({ projectId }) => projectId ?? []));
-      process.stderr.write(`${onOneLine(`warning: Keystone does not tell all names: ${why}`)}\n`);
+    if (projectIds.some((id) => of('project', id) === undefined)) {
+      warn(`Keystone does not tell all names: ${names.why(projectIds)}`);
     }
-    return {
-      project: text('project'),
-      user: text('user'),
-      fields: (projectId, userId) => {
-        const project = of('project', projectId);
-        const user = userId === null ? undefined : of('user', userId);
-        return {
-          project_name: project?.name ?? null,
-          project_domain: project?.domain || null,
-          user_name: user?.name ?? null,
-          user_domain: user?.domain || null,
-        };
-      },
-    };
-  } finally {
-    await keystone.close();
-  }
+    return namesBy(of);
+  });
+  return named ?? UNNAMED;
+}
+
+interface Account {
+  readonly name?: string | null | undefined;
+  readonly domain?: string | null | undefined;
+}
+
+/** `of`: what is known of an id. */
+export function namesBy(of: (kind: 'project' | 'user', id: string) => Account | undefined): CommandNames {
+  const text = (kind: 'project' | 'user') => (id: string) => namedCell(id, of(kind, id));
+  return {
+    project: text('project'),
+    user: text('user'),
+    fields: (projectId, userId) => {
+      const project = of('project', projectId);
+      const user = userId === null ? undefined : of('user', userId);
+      return {
+        project_name: project?.name ?? null,
+        project_domain: project?.domain || null,
+        user_name: user?.name ?? null,
+        user_domain: user?.domain || null,
+      };
+    },
+  };
+}
+
+/** `climate@Default (3d9b…)`, or the id alone. */
+export function namedCell(id: string | null | undefined, { name, domain }: Account = {}): string {
+  const shown = id ?? '';
+  return name ? `${domain ? `${name}@${domain}` : name} (${shown})` : shown;
 }
 
 /**
@@ -85,25 +84,22 @@ export async function typedId(
   if (!text.includes('@')) {
     return text;
   }
-  const opened = await openedKeystone(configuration);
-  if (opened === undefined) {
-    const warning = `warning: ${kind} ${text} is taken for an id: names need [keystone] resolve_names = true`;
-    process.stderr.write(`${onOneLine(warning)}\n`);
+  const { accountIdOf } = await import('../../openstack/identity-records.ts');
+  const found = await withKeystone(configuration, async ({ keystone }) => {
+    try {
+      return { id: await accountIdOf(keystone, kind, text) };
+    } catch (thrown) {
+      throw new UsageError(`${kind} ${text}: its id cannot be told: ${errorText(thrown)}`);
+    }
+  });
+  if (found === undefined) {
+    warn(`${kind} ${text} is taken for an id: names need [keystone] resolve_names = true`);
     return text;
   }
-  const { accountIdOf } = await import('../../openstack/identity-records.ts');
-  let id: string | undefined;
-  try {
-    id = await accountIdOf(opened.keystone, kind, text);
-  } catch (thrown) {
-    throw new UsageError(`${kind} ${text}: its id cannot be told: ${errorText(thrown)}`);
-  } finally {
-    await opened.keystone.close();
-  }
-  if (id === undefined) {
+  if (found.id === undefined) {
     throw new UsageError(`Keystone has no ${kind} ${text}: expected an id, or name@domain`);
   }
-  return id;
+  return found.id;
 }
 
 /** What to search for, with the ids of who is called so now beside names, if `resolve_names` is true. */
@@ -112,15 +108,26 @@ export async function selectionWithIds(
   selection: Selection,
 ): Promise<Selection> {
   const texts = [...(selection.projects ?? []), ...(selection.users ?? [])];
-  const opened = texts.some((text) => text.includes('@')) ? await openedKeystone(configuration) : undefined;
-  if (opened === undefined) {
+  if (!texts.some((text) => text.includes('@'))) {
     return selection;
   }
   const { Names } = await import('../../openstack/names.ts');
+  const found = await withKeystone(configuration, ({ keystone, options, parts }) =>
+    new Names(keystone, options, parts).withIds(selection),
+  );
+  return found ?? selection;
+}
+
+/** Asks Keystone. `undefined` = it is not to be asked. */
+async function withKeystone<Result>(
+  configuration: Configuration,
+  ask: (opened: NonNullable<Awaited<ReturnType<typeof openedKeystone>>>) => Promise<Result>,
+): Promise<Result | undefined> {
+  const opened = await openedKeystone(configuration);
   try {
-    return await new Names(opened.keystone, opened.options, opened.parts).withIds(selection);
+    return opened && (await ask(opened));
   } finally {
-    await opened.keystone.close();
+    await opened?.keystone.close();
   }
 }
 

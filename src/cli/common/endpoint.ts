@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { errorText } from '../../base/errors.ts';
 import type { ApiClient, ApiClientOptions } from '../../client/client.ts';
 import { isReadByEveryone, readTextFile, systemErrorText } from '../../config/read-file.ts';
-import { ExitCode, onOneLine, UsageError } from './output.ts';
+import { fail, UsageError } from './output.ts';
 
 export interface EndpointFlags {
   readonly endpoint?: string;
@@ -89,8 +89,7 @@ export async function endpointFailures(work: () => Promise<void>): Promise<void>
     if (thrown.kind === 'refused') {
       throw new UsageError(thrown.message);
     }
-    process.stderr.write(`error: ${onOneLine(thrown.message)}\n`);
-    process.exitCode = ExitCode.failed;
+    fail(thrown.message);
   }
 }
 

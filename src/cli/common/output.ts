@@ -43,8 +43,28 @@ export function printProblems(problems: readonly Problem[]): void {
   }
 }
 
+/** Prints all problems. Whether there are errors: exit code 2. */
+export function printedErrors(problems: readonly Problem[]): boolean {
+  printProblems(problems);
+  const isWrong = problems.some(({ severity }) => severity === 'error');
+  if (isWrong) {
+    process.exitCode = ExitCode.usage;
+  }
+  return isWrong;
+}
+
 export function printWarnings(problems: readonly Problem[]): void {
   printProblems(problems.filter(({ severity }) => severity === 'warning'));
+}
+
+export function warn(message: string): void {
+  process.stderr.write(`warning: ${onOneLine(message)}\n`);
+}
+
+/** Says why a command has failed, and sets its exit code. */
+export function fail(why: string, code: number = ExitCode.failed): void {
+  process.stderr.write(`error: ${onOneLine(why)}\n`);
+  process.exitCode = code;
 }
 
 /** JSON, in which a `bigint` is a text. */
@@ -160,6 +180,27 @@ export async function printItems<Item>(
   } else {
     await printTable(head, items.map(row));
   }
+}
+
+/** Prints what could be used, and what of it is: a row for each, with its options one below the other. */
+export async function printUses<Item extends { readonly name: string; readonly options: readonly string[] }>(
+  items: readonly (Item & { readonly enabled: boolean; readonly audit: boolean })[],
+  format: 'table' | 'json',
+  column: string,
+  cell: (item: Item) => string,
+): Promise<void> {
+  if (format === 'json') {
+    printJson(items);
+    return;
+  }
+  await printTable(
+    ['NAME', 'USE', column, 'OPTIONS'],
+    items.flatMap((item) => {
+      const [first = '', ...others] = item.options;
+      const use = item.enabled ? 'enabled' : item.audit ? 'audit' : 'not enabled';
+      return [[item.name, use, cell(item), first], ...others.map((option) => ['', '', '', option])];
+    }),
+  );
 }
 
 /** Prints the members of an object one below the other, without the first, which is in the heading. */

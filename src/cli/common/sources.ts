@@ -11,6 +11,10 @@ export interface SourceFlags {
   readonly config?: readonly string[];
 }
 
+export interface FormatFlags extends SourceFlags {
+  readonly format: 'table' | 'json';
+}
+
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const satisfies LogLevel[];
 
 /** Parses a flag that may be given several times. */

@@ -10,7 +10,8 @@ import type {
 } from '../../decisions/statistics.ts';
 import type { StoredDecision } from '../../decisions/store/contract.ts';
 import { formatInstant } from '../../lease/dates.ts';
-import { jsonLine, onOneLine, printTable } from '../common/output.ts';
+import { namedCell } from '../common/command-names.ts';
+import { jsonLine, onOneLine, printTable, warn } from '../common/output.ts';
 
 /** Decisions in columns as wide as the widest cell so far, since printed lines cannot be aligned again. */
 export class DecisionTable {
@@ -46,8 +47,8 @@ function cellsOf(record: DecisionRecord): string[] {
     time,
     outcome,
     operationCell(record),
-    namedCell(record.project_id, record.project_name, record.project_domain),
-    namedCell(record.user_id, record.user_name, record.user_domain),
+    projectCell(record),
+    userCell(record),
     lease_name ?? lease_id ?? '',
     filter ?? '',
     why,
@@ -65,8 +66,8 @@ export async function printDecision(stored: StoredDecision, format: 'table' | 'j
     ['TIME', record.time],
     ['OUTCOME', record.outcome],
     ['OPERATION', operationCell(record)],
-    ['PROJECT', namedCell(record.project_id, record.project_name, record.project_domain)],
-    ['USER', namedCell(record.user_id, record.user_name, record.user_domain)],
+    ['PROJECT', projectCell(record)],
+    ['USER', userCell(record)],
     ['LEASE', [record.lease_name, record.lease_id].filter(Boolean).join(' ')],
     ['DATES', dates && `${dates.start} to ${dates.end}`],
     ['FILTER', record.filter],
@@ -108,17 +109,17 @@ function printChanges({ filter, audit, changes = [], changes_left_out: leftOut =
   }
 }
 
+function projectCell({ project_id, project_name: name, project_domain: domain }: DecisionRecord): string {
+  return namedCell(project_id, { name, domain });
+}
+
+function userCell({ user_id, user_name: name, user_domain: domain }: DecisionRecord): string {
+  return namedCell(user_id, { name, domain });
+}
+
 /** `skypilot.launch (client)` */
 function operationCell({ operation, side }: DecisionRecord): string {
   return side === undefined ? operation : `${operation} (${side})`;
-}
-
-type Text = string | null | undefined;
-
-/** `climate@Default (3d9b…)`, or the id alone. */
-export function namedCell(id: Text, name: Text, domain: Text): string {
-  const shown = id ?? '';
-  return name ? `${domain ? `${name}@${domain}` : name} (${shown})` : shown;
 }
 
 export async function printStatistics(summary: StatisticsSummary, format: 'table' | 'json'): Promise<void> {
@@ -140,9 +141,7 @@ export async function printStatistics(summary: StatisticsSummary, format: 'table
     await printTables(summary);
   }
   if (summary.cut.length > 0) {
-    process.stderr.write(
-      `warning: too many different ${summary.cut.join(', ')}: later ones are not counted by name\n`,
-    );
+    warn(`too many different ${summary.cut.join(', ')}: later ones are not counted by name`);
   }
 }
 

@@ -8,7 +8,7 @@ import type { DecisionReader } from '../../decisions/reader.ts';
 import type { DecisionRecord } from '../../decisions/record.ts';
 import type { Selection } from '../../decisions/selection.ts';
 import type { DecisionSource, DecisionsQuery, StoredDecision } from '../../decisions/store/contract.ts';
-import { UsageError } from '../common/output.ts';
+import { UsageError, warn } from '../common/output.ts';
 import type { SourceFlags } from '../common/sources.ts';
 import { NO_DEADLINE, withLedger } from '../ledger/access.ts';
 
@@ -97,9 +97,7 @@ export function warnOfSkipped(readers: readonly DecisionReader[]): void {
   const broken = readers.reduce((sum, { skipped }) => sum + skipped.broken, 0);
   const tooLong = readers.reduce((sum, { skipped }) => sum + skipped.tooLong, 0);
   if (broken + tooLong > 0) {
-    process.stderr.write(
-      `warning: skipped lines: ${broken} that are not decisions, ${tooLong} longer than 1 MiB\n`,
-    );
+    warn(`skipped lines: ${broken} that are not decisions, ${tooLong} longer than 1 MiB`);
   }
 }
 
@@ -117,9 +115,7 @@ export async function withStoredDecisions(
     const { DecisionTable } = await import('../../decisions/store/table.ts');
     const { storedKind } = await import('../../server/configuration/ground-checks.ts');
     if ((await storedKind(configuration)) === 'none') {
-      process.stderr.write(
-        'warning: with this configuration no decisions are stored: see [service] decision_store\n',
-      );
+      warn('with this configuration no decisions are stored: see [service] decision_store');
     }
     const { selectionWithIds } = await import('../common/command-names.ts');
     await work(

@@ -7,7 +7,7 @@ import { SYSTEM_CLOCK } from '../../filter/services.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { LedgerOptions } from '../../ledger/options.ts';
 import type { Connection } from '../../ledger/storage/connection.ts';
-import { ExitCode, onOneLine, printWarnings } from '../common/output.ts';
+import { fail, printWarnings } from '../common/output.ts';
 import { type SourceFlags, sourcesOf } from '../common/sources.ts';
 
 interface ConfiguredLedger {
@@ -63,9 +63,12 @@ export async function orUnavailable(connection: Connection, work: () => Promise<
     if (!(thrown instanceof LedgerUnavailableError)) {
       throw thrown;
     }
-    process.stderr.write(`error: ${onOneLine(`${describeConnection(connection)}: ${errorText(thrown)}`)}\n`);
-    process.exitCode = ExitCode.failed;
+    fail(`${describeConnection(connection)}: ${errorText(thrown)}`);
   }
+}
+
+export function authorOf({ who, reason }: { readonly who?: string; readonly reason?: string }) {
+  return { who: who ?? systemUser(), reason: reason ?? null };
 }
 
 export function systemUser(): string {

@@ -2,21 +2,19 @@
 import type { Command } from 'commander';
 import type { FoldedLease, FoldHeader } from '../../ledger/folding/folded-lease.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import { ExitCode, printJson, UsageError } from '../common/output.ts';
+import { ExitCode, printJson, UsageError, warn } from '../common/output.ts';
 import { Progress } from '../common/progress.ts';
-import { formatFlag, type SourceFlags, sourceCommand } from '../common/sources.ts';
+import { type FormatFlags, formatFlag, sourceCommand } from '../common/sources.ts';
 import { type LedgerAccess, NO_DEADLINE, withLedger } from './access.ts';
 
-interface CompactFlags extends SourceFlags {
+interface CompactFlags extends FormatFlags {
   readonly before: string;
   readonly export?: string;
   readonly dryRun?: boolean;
-  readonly format: 'table' | 'json';
 }
 
-interface RestoreFlags extends SourceFlags {
+interface RestoreFlags extends FormatFlags {
   readonly from: string;
-  readonly format: 'table' | 'json';
 }
 
 export function compactCommand(): Command {
@@ -100,9 +98,7 @@ async function restore(flags: RestoreFlags): Promise<void> {
   const { restoreLeases } = await import('../../ledger/folding/restore.ts');
   const { foldedAt } = await import('../../ledger/folding/totals.ts');
   const read = readFoldedFile(flags.from, () =>
-    process.stderr.write(
-      `warning: ${flags.from}: the end of the file is missing: its last line is cut off\n`,
-    ),
+    warn(`${flags.from}: the end of the file is missing: its last line is cut off`),
   );
   const { value: header } = await read.next();
   if (header === undefined || !('until' in header)) {

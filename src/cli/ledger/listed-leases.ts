@@ -4,11 +4,12 @@ import type { ApiClient } from '../../client/client.ts';
 import { formatInstant } from '../../lease/dates.ts';
 import { type FoldedTotals, foldedOfLedger, foldedOfProject } from '../../ledger/folding/totals.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import { type LeaseReport, listLeases } from '../../ledger/reports/reports.ts';
+import { listLeases } from '../../ledger/reports/reports.ts';
 import { account, namesOf, time, understood, whole } from '../common/answers.ts';
 import { type CommandNames, commandNames, typedId } from '../common/command-names.ts';
 import { UsageError } from '../common/output.ts';
 import { type LedgerAccess, NO_DEADLINE } from './access.ts';
+import type { ListedLease } from './output.ts';
 
 export interface LeaseSelection {
   readonly project?: string;
@@ -19,7 +20,7 @@ export interface LeaseSelection {
 
 export interface ListedLeases {
   /** The newest first. */
-  readonly leases: readonly LeaseReport[];
+  readonly leases: readonly ListedLease[];
   readonly names: CommandNames;
   /** What the list does not have. `undefined` = it has all. */
   readonly missing: string | undefined;
@@ -88,12 +89,11 @@ export async function remoteLeases(
     }
   }
   const leases = found.slice(0, limit).map(
-    (one): LeaseReport => ({
+    (one): ListedLease => ({
       ...{ row: BigInt(one.row), leaseId: one.lease_id, region: one.region, name: one.name },
       ...{ projectId: project, userId: one.user.id, start: one.start, end: one.end },
       state: one.state === 'ended' ? 'ended' : 'open',
       ...{ recordedAt: one.recorded_at, endedAt: one.state === 'ended' ? one.end : null },
-      ...{ claims: [], unconfirmed: [] },
     }),
   );
   const unnamed = { id: project, name: null, domain: null };

@@ -26,9 +26,12 @@ export function amountText(amount: Amount, isUsage: boolean, unit: string): stri
   return isUsage ? `${formatUnitHours(amount)} ${unit}` : String(amount);
 }
 
+/** What lists of leases print. */
+export type ListedLease = Omit<LeaseReport, 'claims' | 'unconfirmed'>;
+
 export const LEASE_COLUMNS = ['ROW', 'LEASE', 'PROJECT', 'USER', 'NAME', 'START', 'END', 'STATE'] as const;
 
-export function leaseRow(lease: LeaseReport, names: CommandNames): string[] {
+export function leaseRow(lease: ListedLease, names: CommandNames): string[] {
   return [
     `#${lease.row}`,
     lease.leaseId ?? '',
@@ -41,7 +44,7 @@ export function leaseRow(lease: LeaseReport, names: CommandNames): string[] {
   ];
 }
 
-export function leaseObject(lease: LeaseReport, names?: CommandNames) {
+export function leaseObject(lease: ListedLease, names?: CommandNames) {
   return {
     row: lease.row,
     lease_id: lease.leaseId,

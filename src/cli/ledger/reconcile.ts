@@ -9,14 +9,13 @@ import type { UsageEnforcement } from '../../enforcement/enforcement.ts';
 import { formatInstant } from '../../lease/dates.ts';
 import type { Reconciled } from '../../ledger/reconciliation/change-lease.ts';
 import type { Followed } from '../../server/followers/follow-blazar.ts';
-import { ExitCode, onOneLine, printJson, printTable, UsageError } from '../common/output.ts';
+import { fail, printJson, printTable, UsageError, warn } from '../common/output.ts';
 import { Progress } from '../common/progress.ts';
-import { formatFlag, parseDuration, repeatable, type SourceFlags, sourceCommand } from '../common/sources.ts';
+import { type FormatFlags, formatFlag, parseDuration, repeatable, sourceCommand } from '../common/sources.ts';
 import { type LedgerAccess, NO_DEADLINE, systemUser, withLedger } from './access.ts';
 import type { LeaseList } from './lease-list.ts';
 
-interface ReconcileFlags extends SourceFlags {
-  readonly format: 'table' | 'json';
+interface ReconcileFlags extends FormatFlags {
   readonly project?: readonly string[];
   readonly region?: string;
   readonly olderThan?: number;
@@ -101,7 +100,7 @@ async function reconcile(file: string | undefined, flags: ReconcileFlags): Promi
       if (list !== undefined || isKnown) {
         throw thrown;
       }
-      failed(errorText(thrown));
+      fail(errorText(thrown));
     } finally {
       await enforcement.close();
       await announce(access, done, flags);
@@ -111,10 +110,10 @@ async function reconcile(file: string | undefined, flags: ReconcileFlags): Promi
       }
     }
     if (result?.kind === 'held') {
-      failed(`another process compares the ledger with Blazar: ${result.holder}`);
+      fail(`another process compares the ledger with Blazar: ${result.holder}`);
     }
     for (const doubt of result?.kind === 'done' ? result.doubts : []) {
-      failed(`leases that are not in the list were not released: ${doubt}`);
+      fail(`leases that are not in the list were not released: ${doubt}`);
     }
   });
 }
@@ -221,11 +220,6 @@ async function withBlazar({
   return followed;
 }
 
-function failed(why: string): void {
-  process.stderr.write(`error: ${onOneLine(why)}\n`);
-  process.exitCode = ExitCode.failed;
-}
-
 /** A list covers one region: leases of other regions are not released. */
 async function regionOf(
   { ledger }: LedgerAccess,
@@ -267,11 +261,11 @@ async function resume({ ledger, done, flags }: Comparison, isListed: boolean): P
   if (isWhole || flags.resume) {
     await ledger.resume(NO_DEADLINE);
     if (reason !== undefined) {
-      process.stderr.write('warning: the ledger had gone back; it grants leases again\n');
+      warn('the ledger had gone back; it grants leases again');
     }
   } else if (reason !== undefined) {
-    process.stderr.write(
-      'warning: the ledger has gone back and grants no lease, since the list was incomplete; --resume makes it grant leases again\n',
+    warn(
+      'the ledger has gone back and grants no lease, since the list was incomplete; --resume makes it grant leases again',
     );
   }
 }
@@ -300,7 +294,7 @@ async function announce(
     errorText,
   );
   if (why !== undefined) {
-    process.stderr.write(`warning: ${onOneLine(`the corrections are not announced: ${why}`)}\n`);
+    warn(`the corrections are not announced: ${why}`);
   }
 }
 

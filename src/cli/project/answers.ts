@@ -1,9 +1,9 @@
 /** The answers of a service about projects, as `project` prints them. */
 import { z } from 'zod';
 import { account, allOf, understood } from '../common/answers.ts';
+import { namedCell } from '../common/command-names.ts';
 import { type EndpointFlags, withEndpoint } from '../common/endpoint.ts';
-import { printItems, printJson, printTable } from '../common/output.ts';
-import { namedCell } from '../decisions/output.ts';
+import { printItems, printJson, printTable, warn } from '../common/output.ts';
 
 export interface Flags extends EndpointFlags {
   readonly endpoint: string;
@@ -22,7 +22,7 @@ export interface DecisionsFlags extends Flags {
 /** What is asked for at once. */
 const PAGE = 1000;
 
-const cell = (of: z.infer<typeof account> | null) => namedCell(of?.id, of?.name, of?.domain);
+const cell = (of: z.infer<typeof account> | null) => namedCell(of?.id, of ?? {});
 
 const listed = z.looseObject({
   project: account,
@@ -91,10 +91,10 @@ export async function show(project: string, flags: Flags): Promise<void> {
       ]),
     );
     if (more.has_more_budgets) {
-      process.stderr.write('warning: there are more budgets: see budget list --endpoint\n');
+      warn('there are more budgets: see budget list --endpoint');
     }
     if (more.has_more_open_leases) {
-      process.stderr.write('warning: there are more open leases: see ledger list --endpoint\n');
+      warn('there are more open leases: see ledger list --endpoint');
     }
   });
 }

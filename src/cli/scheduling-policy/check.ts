@@ -12,6 +12,7 @@ import {
   shownName,
   UsageError,
   unifiedDiff,
+  warn,
 } from '../common/output.ts';
 import { type CheckedObject, type Judges, readObjects, reviewObject } from './objects.ts';
 import { type CheckFlags, judgeOptions, setOptions } from './options.ts';
@@ -38,7 +39,7 @@ async function checkBy(
   flags: CheckFlags,
 ): Promise<void> {
   for (const kind of new Set(others)) {
-    process.stderr.write(`warning: ${shownName(file)}: ${onOneLine(kind)} creates no pods: not checked\n`);
+    warn(`${shownName(file)}: ${kind} creates no pods: not checked`);
   }
   const results: Checked[] = [];
   for (const object of objects) {
@@ -54,7 +55,7 @@ async function checkBy(
     }
   }
   for (const warning of results.flatMap(({ warnings }) => warnings)) {
-    process.stderr.write(`warning: ${onOneLine(warning)}\n`);
+    warn(warning);
   }
   process.exitCode = allowed ? ExitCode.ok : ExitCode.rejected;
 

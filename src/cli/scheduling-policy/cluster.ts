@@ -7,7 +7,7 @@ import type { ClusterPolicies } from '../../kubernetes/cluster/snapshot/cluster-
 import type { ClusterSnapshot, UseReviews } from '../../kubernetes/cluster/snapshot/cluster-snapshot.ts';
 import type { KubernetesOptions } from '../../kubernetes/options.ts';
 import type { PolicySetOptions } from '../../kubernetes/policies/scheduling-policies.ts';
-import { ExitCode, onOneLine, UsageError } from '../common/output.ts';
+import { fail, UsageError, warn } from '../common/output.ts';
 import { type ClusterFlags, type JudgeFlags, setOptions } from './options.ts';
 
 /** A cluster that answers. */
@@ -46,8 +46,7 @@ export async function withCluster(
     if (problem === undefined) {
       throw thrown;
     }
-    process.stderr.write(`error: ${onOneLine(problem)}\n`);
-    process.exitCode = ExitCode.failed;
+    fail(problem);
   } finally {
     await client.close();
   }
@@ -156,10 +155,6 @@ export async function policiesOf(client: ApiClient): Promise<ClusterPolicies> {
     }
     throw thrown;
   }
-}
-
-export function warn(message: string): void {
-  process.stderr.write(`warning: ${onOneLine(message)}\n`);
 }
 
 /** As kubectl finds it. `undefined` = the service account of this pod. */

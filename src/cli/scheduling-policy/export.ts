@@ -13,7 +13,7 @@ import { byName } from '../../kubernetes/policies/merge.ts';
 import type { SchedulingPolicy } from '../../kubernetes/policies/policy.ts';
 import { podEnvironment } from '../../rules/pod/environment.ts';
 import { readRules } from '../../rules/read-rules.ts';
-import { ExitCode, onOneLine, printWarnings, UsageError } from '../common/output.ts';
+import { ExitCode, onOneLine, printWarnings, UsageError, warn } from '../common/output.ts';
 import { type ExportFlags, judgeOptions } from './options.ts';
 
 /** Namespaces without whose pods a cluster does not work. */
@@ -143,7 +143,7 @@ function print(all: readonly SchedulingPolicy[], configured: KubernetesOptions, 
 function written(objects: readonly object[], leftOut: readonly string[], flags: ExportFlags): void {
   process.stdout.write(objects.map((one) => YamlDocument.from(one).toString()).join('---\n'));
   for (const one of leftOut) {
-    process.stderr.write(`warning: ${onOneLine(one)}\n`);
+    warn(one);
   }
   process.exitCode = flags.strict === true && leftOut.length > 0 ? ExitCode.rejected : ExitCode.ok;
 }

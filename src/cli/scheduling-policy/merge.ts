@@ -7,12 +7,12 @@ import { partsOf } from '../../kubernetes/policies/merge.ts';
 import { formatReason } from '../../kubernetes/policies/rules/reason.ts';
 import {
   jsonText,
-  onOneLine,
   printItems,
   printJson,
   printTable,
   printWarnings,
   UsageError,
+  warn,
 } from '../common/output.ts';
 import type { AccountFlags, MergeFlags } from './options.ts';
 
@@ -92,7 +92,7 @@ async function printMerged(
     parts.map(({ path, value, policy }) => [formatPath(path), jsonText(value), policy]),
   );
   for (const conflict of conflicts) {
-    process.stderr.write(`warning: ${onOneLine(formatReason(conflict))}\n`);
+    warn(formatReason(conflict));
   }
 }
 

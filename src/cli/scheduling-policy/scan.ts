@@ -8,9 +8,9 @@ import { listObjects } from '../../kubernetes/cluster/api/list.ts';
 import type { Refusal, Scanned } from '../../kubernetes/cluster/scan/findings.ts';
 import { type ScanResult, scan } from '../../kubernetes/cluster/scan/scan.ts';
 import { formatReason, listed } from '../../kubernetes/policies/rules/reason.ts';
-import { ExitCode, onOneLine, printJson, printTable, UsageError } from '../common/output.ts';
+import { ExitCode, onOneLine, printJson, printTable, UsageError, warn } from '../common/output.ts';
 import { Progress } from '../common/progress.ts';
-import { judgingSnapshot, warn, withCluster } from './cluster.ts';
+import { judgingSnapshot, withCluster } from './cluster.ts';
 import { judgeOptions, type ScanFlags } from './options.ts';
 
 /** Those that the webhooks of etc/kubernetes do not look at. */

@@ -47,6 +47,9 @@ export class DecisionTable implements DecisionTarget {
   }
 
   async write(newRows: readonly string[], wait: Wait): Promise<void> {
+    if (newRows.length === 0) {
+      return;
+    }
     const json = `[${newRows.join(',')}]`;
     const { dialect, queries } = this.#database;
     const write = dialect === 'sqlite' ? writeToSqlite : writeToPostgres;
