@@ -9,7 +9,7 @@ import { capturedFile, confFile, projectFile, temporaryFile } from '../support/f
 import { filterFolder, filterSource, temporaryFolder } from '../support/filter-folder.ts';
 import { confWith } from '../support/lease-cases.ts';
 import { capturedText, createLasting } from '../support/requests.ts';
-import { runCommand } from '../support/run-command.ts';
+import { refused, runCommand } from '../support/run-command.ts';
 import { folderOf } from '../support/skypilot-cases.ts';
 import { COMING, commandsOn, fill } from './ledger/setup.ts';
 
@@ -87,11 +87,7 @@ describe('check', () => {
   });
 
   it('refuses to read standard input twice', async () => {
-    expect(await check('create', ['-', '-'])).toEqual({
-      code: 2,
-      stdout: '',
-      stderr: 'error: standard input (-) can be read once\n',
-    });
+    expect(await check('create', ['-', '-'])).toEqual(refused('standard input (-) can be read once'));
   });
 
   it('judges nothing with a configuration that has mistakes, and lists them all', async () => {
@@ -260,11 +256,7 @@ const checkFiles = (files: readonly string[], stdin = '', ...flags: string[]) =>
     ['check', 'create', ...files, '--config-file', projectFile('etc/policy-service.conf'), ...flags],
     { stdin },
   );
-const refusal = (name: string, complaint: string) => ({
-  code: 2,
-  stdout: '',
-  stderr: `error: ${name}: ${complaint}\n`,
-});
+const refusal = (name: string, complaint: string) => refused(`${name}: ${complaint}`);
 
 describe('check of a file that is not a request', () => {
   it.for(Object.entries(BAD_FILES))(

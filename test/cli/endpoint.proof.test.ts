@@ -1,4 +1,5 @@
 /** `report usage`, `ledger` and `project` at a real service. `budget --endpoint` has its own file. */
+
 import { describe, expect, it } from 'vitest';
 import { fold } from '../ledger/folding/folded-ledgers.ts';
 import { copiedLedgers } from '../ledger/recorded-leases.ts';
@@ -8,6 +9,7 @@ import { confFile } from '../support/files.ts';
 import { ledgerAt } from '../support/ledgers.ts';
 import { policyServer } from '../support/policy-server.ts';
 import { createLasting } from '../support/requests.ts';
+import { refused } from '../support/run-command.ts';
 import { runServiceOn } from '../support/running-service.ts';
 import { fill } from './ledger/setup.ts';
 
@@ -90,10 +92,9 @@ describe('ledger --endpoint', () => {
 
   it('says in one line what a service cannot do', async () => {
     const { remote } = await both();
-    expect(await remote('ledger', 'list')).toEqual({
-      ...{ code: 2, stdout: '' },
-      stderr: 'error: --project: required with --endpoint: a service lists the leases of one project\n',
-    });
+    expect(await remote('ledger', 'list')).toEqual(
+      refused('--project: required with --endpoint: a service lists the leases of one project'),
+    );
     for (const args of [['upgrade'], ['show', 'x'], ['export'], ['verify'], ['reconcile'], ['compact']]) {
       expect({ args, ...(await remote('ledger', ...args)) }).toEqual({
         ...{ args, code: 2, stdout: '' },
@@ -145,10 +146,9 @@ describe('project', () => {
       body: '{"items":[{"__proto__":5}],"next":null}',
     });
     for (const args of [['list'], ['show', 'a/../b'], ['decisions', 'x']]) {
-      expect(await runProgramInProcess(['project', ...args, '--endpoint', server.url])).toEqual({
-        ...{ code: 3, stdout: '' },
-        stderr: expect.stringMatching(/^error: the service answered something else than expected[^\n]+\n$/),
-      });
+      expect(await runProgramInProcess(['project', ...args, '--endpoint', server.url])).toEqual(
+        refused(/^error: the service answered something else than expected[^\n]+\n$/, 3),
+      );
     }
     expect(server.requests.map(({ url }) => url)).toContain('/v1/projects/a%2F..%2Fb');
   });

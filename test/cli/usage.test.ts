@@ -4,7 +4,7 @@ import { printTable } from '../../src/cli/common/output.ts';
 import { readConfiguration } from '../../src/enforcement/configuration.ts';
 import { runProgramInProcess } from '../support/command-in-process.ts';
 import { projectFile } from '../support/files.ts';
-import { runCommand } from '../support/run-command.ts';
+import { refused, runCommand } from '../support/run-command.ts';
 
 /** They explain the options of [ledger] alone. */
 const ON_LEDGER = [
@@ -134,10 +134,10 @@ describe('wrong usage', () => {
 
   it('is reported for each flag of serve that has a wrong value', async () => {
     const conf = ['--config-file', 'etc/policy-service.conf'];
-    const { code, stdout, stderr } = await runCommand(['serve', ...conf, '--port', 'http', '--host=']);
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-    expect(stderr).toMatch(
-      /^error: --host: \[service\] host: .+\nerror: --port: \[service\] port: expected .+, got "http"\n$/,
+    expect(await runCommand(['serve', ...conf, '--port', 'http', '--host='])).toEqual(
+      refused(
+        /^error: --host: \[service\] host: .+\nerror: --port: \[service\] port: expected .+, got "http"\n$/,
+      ),
     );
   });
 });

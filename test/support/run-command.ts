@@ -2,13 +2,19 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { onTestFinished } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 
 export interface CommandResult {
   /** The exit code; `null` when a signal ended the process. */
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
+}
+
+/** What a command that is wrong ends with: nothing but an error. A text is the whole of it. */
+export function refused(why: string | RegExp, code = 2): CommandResult {
+  const stderr = typeof why === 'string' ? `error: ${why}\n` : (expect.stringMatching(why) as string);
+  return { code, stdout: '', stderr };
 }
 
 export interface CommandOptions {

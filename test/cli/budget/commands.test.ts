@@ -2,6 +2,7 @@ import { userInfo } from 'node:os';
 import { describe, expect, it } from 'vitest';
 import { copiedLedgers } from '../../ledger/recorded-leases.ts';
 import { giveBudget, ledgerAt } from '../../support/ledgers.ts';
+import { refused } from '../../support/run-command.ts';
 import { commandsOn, fill } from '../ledger/setup.ts';
 
 const newLedger = copiedLedgers(fill);
@@ -118,12 +119,11 @@ describe('budget remove', () => {
 
   it('exits with 2 if no budget starts then', async () => {
     const { budget } = commandsOn(await newLedger());
-    expect(await budget('remove', 'climate', '--user', 'bob', '--from', '2026-01-01')).toEqual({
-      code: 2,
-      stdout: '',
-      stderr:
-        'error: user bob in project climate has no budget that starts at 2026-01-01T00:00:00Z; budget show prints its budgets\n',
-    });
+    expect(await budget('remove', 'climate', '--user', 'bob', '--from', '2026-01-01')).toEqual(
+      refused(
+        'user bob in project climate has no budget that starts at 2026-01-01T00:00:00Z; budget show prints its budgets',
+      ),
+    );
   });
 });
 

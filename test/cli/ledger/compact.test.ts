@@ -1,4 +1,5 @@
 /** Folding leases into totals and back, on the command line: what it prints, and what it refuses. */
+
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
@@ -10,6 +11,7 @@ import { runProgramInProcess } from '../../support/command-in-process.ts';
 import { confFile } from '../../support/files.ts';
 import { temporaryFolder } from '../../support/filter-folder.ts';
 import { ledgerAt } from '../../support/ledgers.ts';
+import { refused } from '../../support/run-command.ts';
 import { COMING, OVER } from './setup.ts';
 
 /** Three leases of 2016, and one of the far future. */
@@ -129,9 +131,7 @@ describe('ledger compact', () => {
     const { ledger, content } = await filled();
     const before = await content();
     const { code, stdout, stderr } = await ledger('compact', ...flags);
-    expect({ code, stdout, stderr: stderr.split('\n')[0] }).toEqual({
-      ...{ code: 2, stdout: '', stderr: expect.stringMatching(message) },
-    });
+    expect({ code, stdout, stderr: stderr.split('\n')[0] }).toEqual(refused(message));
     expect(await content()).toEqual(before);
   });
 
@@ -139,10 +139,9 @@ describe('ledger compact', () => {
     const { compact, path, content } = await filled();
     writeFileSync(path, 'the only copy');
     const before = await content();
-    expect(await compact()).toEqual({
-      ...{ code: 2, stdout: '' },
-      stderr: `error: ${path}: the file exists, and is not overwritten; name another one\n`,
-    });
+    expect(await compact()).toEqual(
+      refused(`${path}: the file exists, and is not overwritten; name another one`),
+    );
     expect(readFileSync(path, 'utf8')).toBe('the only copy');
     expect(await content()).toEqual(before);
   });
@@ -181,9 +180,7 @@ describe('ledger restore', () => {
     const { ledger, path, content } = await folded();
     const before = await content();
     const { code, stdout, stderr } = await ledger('restore', ...flags(path));
-    expect({ code, stdout, stderr: stderr.split('\n')[0] }).toEqual({
-      ...{ code: 2, stdout: '', stderr: expect.stringMatching(message) },
-    });
+    expect({ code, stdout, stderr: stderr.split('\n')[0] }).toEqual(refused(message));
     expect(await content()).toEqual(before);
   });
 
@@ -226,7 +223,7 @@ describe('ledger restore', () => {
     const { restore, path, content } = await folded();
     const before = await content();
     writeFileSync(path, change(readFileSync(path, 'utf8')));
-    expect(await restore()).toEqual({ code: 2, stdout: '', stderr: `error: ${path}${message}\n` });
+    expect(await restore()).toEqual(refused(`${path}${message}`));
     expect(await content()).toEqual(before);
   });
 
@@ -237,9 +234,7 @@ describe('ledger restore', () => {
     expect(await ledger('restore', '--from', folder)).toMatchObject({ code: 2, stdout: '' });
     const named = `${path}.gz`;
     writeFileSync(named, readFileSync(path));
-    expect(await ledger('restore', '--from', named)).toEqual({
-      ...{ code: 2, stdout: '', stderr: `error: ${named}: incorrect header check\n` },
-    });
+    expect(await ledger('restore', '--from', named)).toEqual(refused(`${named}: incorrect header check`));
   });
 
   it.each(['folded.jsonl', 'folded.jsonl.gz'])(
@@ -270,9 +265,9 @@ describe('ledger restore', () => {
   it('refuses the file of another ledger', async () => {
     const { ledger, path } = await folded();
     writeFileSync(path, readFileSync(path, 'utf8').replace(/"ledger":"./, '"ledger":"_'));
-    expect(await ledger('restore', '--from', path)).toEqual({
-      ...{ code: 2, stdout: '', stderr: `error: ${path}: its leases are of another ledger\n` },
-    });
+    expect(await ledger('restore', '--from', path)).toEqual(
+      refused(`${path}: its leases are of another ledger`),
+    );
   });
 
   it('exits with 1 if the ledger has not folded the leases, and leaves it as it is', async () => {
@@ -315,10 +310,9 @@ describe('a list without folded leases', () => {
     expect((await ledger('list', '--project', 'climate')).stderr).toBe(`warning: ${note(2)}\n`);
     expect((await ledger('list', '--project', 'desert')).stderr).toBe('');
     expect((await ledger('list', '--state', 'open')).stderr).toBe('');
-    expect(await ledger('show', 'lease-first')).toEqual({
-      ...{ code: 2, stdout: '' },
-      stderr: `error: the ledger has no lease lease-first; ledger list prints its leases; ${note(3)}\n`,
-    });
+    expect(await ledger('show', 'lease-first')).toEqual(
+      refused(`the ledger has no lease lease-first; ledger list prints its leases; ${note(3)}`),
+    );
   });
 
   it('has their totals, if it is the export', async () => {

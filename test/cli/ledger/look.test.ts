@@ -3,6 +3,7 @@ import { rows as query } from '../../../src/ledger/storage/database.ts';
 import { copiedLedgers, recordLease } from '../../ledger/recorded-leases.ts';
 import { rows } from '../../support/check-command.ts';
 import { ledgerAt, NO_WAIT } from '../../support/ledgers.ts';
+import { refused } from '../../support/run-command.ts';
 import { COMING, commandsOn, fill } from './setup.ts';
 
 const newLedger = copiedLedgers(fill);
@@ -112,11 +113,9 @@ describe('ledger show', () => {
 
   it.each(['nothing', '#99'])('exits with 2 if the lease does not exist: %s', async (key) => {
     const { ledger } = await filled();
-    expect(await ledger('show', key)).toEqual({
-      code: 2,
-      stdout: '',
-      stderr: `error: the ledger has no lease ${key}; ledger list prints its leases\n`,
-    });
+    expect(await ledger('show', key)).toEqual(
+      refused(`the ledger has no lease ${key}; ledger list prints its leases`),
+    );
   });
 });
 

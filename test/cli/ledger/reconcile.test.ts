@@ -7,6 +7,7 @@ import { runInProcess } from '../../support/command-in-process.ts';
 import { confFile, temporaryFile } from '../../support/files.ts';
 import { ledgerAt } from '../../support/ledgers.ts';
 import { policyServer } from '../../support/policy-server.ts';
+import { refused } from '../../support/run-command.ts';
 import { ValidatingKeystone } from '../../support/validating-keystone.ts';
 import { commandsOn, fill } from './setup.ts';
 
@@ -160,11 +161,9 @@ describe('ledger reconcile', () => {
   it('refuses an empty list without --empty', async () => {
     const { ledger } = commandsOn(await newLedger());
     for (const list of [[], { leases: [] }]) {
-      expect(await ledger('reconcile', file(list))).toEqual({
-        code: 2,
-        stdout: '',
-        stderr: 'error: the list is empty: with --empty, every lease of the ledger is released\n',
-      });
+      expect(await ledger('reconcile', file(list))).toEqual(
+        refused('the list is empty: with --empty, every lease of the ledger is released'),
+      );
     }
     const { stdout } = await ledger('reconcile', file([]), '--empty', '--format', 'json');
     expect(doneIn(stdout)).toEqual([
@@ -189,11 +188,7 @@ describe('ledger reconcile', () => {
   ])('exits with 2 and names the mistake in the list: %#', async (list, message) => {
     const { ledger } = commandsOn(await newLedger());
     const path = temporaryFile('leases.json', typeof list === 'string' ? list : JSON.stringify(list));
-    expect(await ledger('reconcile', path)).toEqual({
-      code: 2,
-      stdout: '',
-      stderr: `error: ${path}: ${message}\n`,
-    });
+    expect(await ledger('reconcile', path)).toEqual(refused(`${path}: ${message}`));
   });
 
   it('exits with 2 if there is no list', async () => {
@@ -268,11 +263,9 @@ describe('ledger reconcile --blazar', () => {
 
   it('needs [keystone], a filter that uses the ledger, and no list', async () => {
     const { reconcile, withoutKeystone, withoutFilter } = await world();
-    expect(await withoutKeystone()).toMatchObject({
-      code: 2,
-      stdout: '',
-      stderr: 'error: --blazar needs the account for Blazar in [keystone], which has no auth_url\n',
-    });
+    expect(await withoutKeystone()).toMatchObject(
+      refused('--blazar needs the account for Blazar in [keystone], which has no auth_url'),
+    );
     expect(await withoutFilter()).toMatchObject({
       code: 2,
       stderr: expect.stringMatching(/no enabled filter uses/),
@@ -292,14 +285,10 @@ describe('ledger reconcile --blazar', () => {
     const { reconcile, answers, keystone, list } = await world();
     await reconcile();
     answers['/v1/leases'] = sends({}, 503);
-    expect(await reconcile()).toEqual({
-      code: 3,
-      stdout: '',
-      stderr: expect.stringMatching(/^error: .*503\n$/),
-    });
+    expect(await reconcile()).toEqual(refused(/^error: .*503\n$/, 3));
     await keystone.stop();
     const away = await reconcile();
-    expect(away).toMatchObject({ code: 3, stdout: '', stderr: expect.stringMatching(/^error: .*\n$/) });
+    expect(away).toMatchObject(refused(/^error: .*\n$/, 3));
     expect(away.stderr).not.toMatch(/password|gAAAAAB/);
     expect(await list()).toHaveLength(3);
   });

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { runProgramInProcess } from '../../support/command-in-process.ts';
 import { temporaryFile } from '../../support/files.ts';
+import { refused } from '../../support/run-command.ts';
 import { basicPolicies, check, EVERYBODY, grant, podFile, policy, policyFile, run } from './files.ts';
 
 const POD = 'kind: Pod\nspec: {}\n';
@@ -45,11 +46,9 @@ describe('scheduling-policy check rejects invalid input:', () => {
     expect((await run('check', temporaryFile('p.yaml', longest), '--policies', policies)).code).toBe(0);
     expect(await refusal(`${longest} `)).toBe(tooLong);
     const args = ['scheduling-policy', 'check', '-', '--policies', policies];
-    expect(await runProgramInProcess(args, { stdin: `${longest} ` })).toEqual({
-      code: 2,
-      stdout: '',
-      stderr: `error: standard input: ${tooLong}\n`,
-    });
+    expect(await runProgramInProcess(args, { stdin: `${longest} ` })).toEqual(
+      refused(`standard input: ${tooLong}`),
+    );
     expect(await runProgramInProcess(args, { stdin: Uint8Array.of(0xff) })).toMatchObject({
       code: 2,
       stderr: 'error: standard input: could not be read: it is not UTF-8 text\n',
@@ -88,9 +87,7 @@ describe('errors in policies', () => {
     'validate /nowhere.yaml',
   ])('and in the command end with 2: "%s"', async (line) => {
     const [command = '', ...args] = line.split(' ');
-    const { code, stdout, stderr } = await run(command as 'check', ...args);
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-    expect(stderr).toMatch(/^error: .+\n/);
+    expect(await run(command as 'check', ...args)).toEqual(refused(/^error: .+\n/));
   });
 });
 
@@ -142,11 +139,9 @@ describe('hostile text of scheduling policies and pods', () => {
     'is refused where it stands raw in a pod, and not repeated: %j',
     async (raw) => {
       const file = temporaryFile('pod.yaml', `kind: Pod\nspec: {}\nmetadata: {name: "x${raw}y"}\n`);
-      expect(await run('check', file, '--policies', hostilePolicies())).toEqual({
-        code: 2,
-        stdout: '',
-        stderr: `error: ${file}: line 3: a control character or an unusual line break, which must be escaped\n`,
-      });
+      expect(await run('check', file, '--policies', hostilePolicies())).toEqual(
+        refused(`${file}: line 3: a control character or an unusual line break, which must be escaped`),
+      );
     },
   );
 

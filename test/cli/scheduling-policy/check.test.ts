@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { unifiedDiff } from '../../../src/cli/common/output.ts';
 import { runProgramInProcess } from '../../support/command-in-process.ts';
 import { temporaryFile } from '../../support/files.ts';
+import { refused } from '../../support/run-command.ts';
 import { basicPolicies, check, EVERYBODY, grant, podFile, policy, policyFile, run } from './files.ts';
 
 const WEB = `# Whoever wrote this
@@ -158,11 +159,9 @@ describe('scheduling-policy check uses the account of the pod:', () => {
 
   it('and rejects a pod in another namespace than the flag', async () => {
     const file = tolerant('{namespace: shop}');
-    expect(await check(file, '--namespace', 'ci')).toEqual({
-      code: 2,
-      stdout: '',
-      stderr: `error: ${file}: --namespace is ci, but the pod is in shop\n`,
-    });
+    expect(await check(file, '--namespace', 'ci')).toEqual(
+      refused(`${file}: --namespace is ci, but the pod is in shop`),
+    );
   });
 
   it.for(['--namespace', '--service-account'])('and refuses %s without a name', async (flag) => {

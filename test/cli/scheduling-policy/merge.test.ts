@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { rows } from '../../support/check-command.ts';
 import { runProgramInProcess } from '../../support/command-in-process.ts';
+import { refused } from '../../support/run-command.ts';
 import { basicPolicies, EVERYBODY, grant, policy, policyFile, run } from './files.ts';
 
 const merged = async (policies: string, ...flags: string[]) => {
@@ -144,9 +145,6 @@ User system:serviceaccount:ci:builder  ci         ci
     [['--group', 'x'], 'expected --user with --group'],
     [['--group', 'x', '--namespace', 'ci'], 'expected --user with --group'],
   ])('refuses %j', async ([flags, message]) => {
-    expect(await run('merge', '--policies', basicPolicies(), ...flags)).toEqual({
-      ...{ code: 2, stdout: '' },
-      stderr: `error: ${message}\n`,
-    });
+    expect(await run('merge', '--policies', basicPolicies(), ...flags)).toEqual(refused(`${message}`));
   });
 });

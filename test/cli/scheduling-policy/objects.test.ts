@@ -1,6 +1,8 @@
 /** `scheduling-policy check` on what makes pods, and on several objects at once. */
+
 import { describe, expect, it } from 'vitest';
 import { confFile, projectFile, temporaryFile } from '../../support/files.ts';
+import { refused } from '../../support/run-command.ts';
 import { check as checkFile, EVERYBODY, grant, podFile, policy, policyFile, run } from './files.ts';
 
 const check = async (text: string, ...flags: string[]) => {
@@ -83,9 +85,7 @@ nodeSelector disk  expected hdd or ssd, got "tape"      basic
     ['a field twice', 'kind: Pod\nspec: {nodeSelector: {disk: hdd}, nodeSelector: {}}\n'],
     ['one that is wrong among others', `${object('Pod', '{}')}---\n${object('Pod', '{nodeSelector: 7}')}`],
   ])('refuses a file with %s', async (_, text) => {
-    const { code, stdout, stderr } = await check(text);
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-    expect(stderr).toMatch(/^error: .*objects\.yaml/);
+    expect(await check(text)).toEqual(refused(/^error: .*objects\.yaml/));
   });
 });
 
@@ -135,11 +135,10 @@ describe('scheduling-policy check --config-file', () => {
   });
 
   it('or --policies is needed', async () => {
-    expect(await run('check', podFile('{}'))).toEqual({
-      code: 2,
-      stdout: '',
-      stderr:
-        'error: expected --policies, --cluster, or --config-file with scheduling_policies or source = cluster in [kubernetes]\n',
-    });
+    expect(await run('check', podFile('{}'))).toEqual(
+      refused(
+        'expected --policies, --cluster, or --config-file with scheduling_policies or source = cluster in [kubernetes]',
+      ),
+    );
   });
 });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { temporaryFile } from '../../support/files.ts';
+import { refused } from '../../support/run-command.ts';
 import { policedDouble, refuse } from './cluster.ts';
 
 const TAPE = { nodeSelector: { disk: 'tape' } };
@@ -212,11 +213,9 @@ shop       Deployment web  3     nodeSelector disk: expected ssd, got "tape" (sc
     const { api, run, pod } = await policedDouble();
     pod('shop', 'fine');
     api.store.put('/api/v1/namespaces', { metadata: { name: 'shop' } });
-    expect(await run('scan', '--namespace', 'shpo')).toEqual({
-      code: 2,
-      stdout: '',
-      stderr: 'error: there is no namespace "shpo" in the cluster; the nearest right name is "shop"\n',
-    });
+    expect(await run('scan', '--namespace', 'shpo')).toEqual(
+      refused('there is no namespace "shpo" in the cluster; the nearest right name is "shop"'),
+    );
   });
 
   it('asks for a new start where the list has expired', async () => {

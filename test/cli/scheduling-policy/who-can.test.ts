@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ApiServerDouble } from '../../support/api-server-double.ts';
+import { refused } from '../../support/run-command.ts';
 import { GROUP, policedDouble, RBAC, refuse } from './cluster.ts';
 
 const rule = {
@@ -104,12 +105,9 @@ User gone                   all        ClusterRole sp:disks  ClusterRoleBinding 
 
   it('names the nearest policy where there is none of the name', async () => {
     const { run } = await policedDouble();
-    expect(await run('who-can', 'disk')).toEqual({
-      code: 2,
-      stdout: '',
-      stderr:
-        'error: there is no scheduling policy "disk" in the cluster; the nearest right name is "disks"\n',
-    });
+    expect(await run('who-can', 'disk')).toEqual(
+      refused('there is no scheduling policy "disk" in the cluster; the nearest right name is "disks"'),
+    );
   });
 
   it.for(['..', '.', 'a/b', 'disks?x=1', 'disks#'])('takes %j for a name, not for a path', async (name) => {
