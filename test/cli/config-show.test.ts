@@ -194,24 +194,6 @@ describe('config show', () => {
       expect(shown.stdout.split('hunter2-0123456789abcdef'), format).toHaveLength(3);
     }
   });
-
-  it('prints secrets with --show-secrets', async () => {
-    const { conf } = configuration();
-    for (const format of ['table', 'json', 'ini']) {
-      const { stdout } = await show(conf, '--format', format, '--show-secrets');
-      for (const secret of SECRETS) {
-        expect(stdout, format).toContain(secret);
-      }
-      expect(stdout, format).not.toContain('****');
-    }
-  });
-
-  it('prints every mistake, and no options beside them', async () => {
-    const conf = confFile('[enforcement]\nmax_lease_duration = 1.5\nmax_lease_durations = 1\n');
-    const { code, stdout, stderr } = await show(conf, '--format', 'json');
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-    expect(stderr.split('\n').filter((line) => line.startsWith('error: '))).toHaveLength(2);
-  });
 });
 
 describe('config show --format ini', () => {

@@ -136,10 +136,7 @@ it('refuses a ledger that everyone may write to', async () => {
   const file = join(folder, 'ledger.db');
   const conf = confFile(`${BUDGET}${file}\n`);
   expect(await runProgramInProcess(['ledger', 'upgrade', '--config-file', conf])).toMatchObject({ code: 0 });
-  expect(await validateStart(conf)).toMatchObject({
-    code: 0,
-    stderr: '',
-  });
+  expect(await validateStart(conf)).toMatchObject({ code: 0, stderr: '' });
   chmodSync(file, 0o666);
   await expectRefused(conf, /^error: \S+:4: \[ledger\] connection: .*everyone may write to it/m);
 });
@@ -171,10 +168,7 @@ it('refuses a decision log in a missing folder and one that is a folder, and cre
   );
   const fresh = join(folder, 'decisions.log');
   const conf = confFile(`${LIMIT}[service]\ndecision_log = ${fresh}\n`);
-  expect(await validateStart(conf)).toMatchObject({
-    code: 0,
-    stderr: '',
-  });
+  expect(await validateStart(conf)).toMatchObject({ code: 0, stderr: '' });
   expect(existsSync(fresh)).toBe(false);
 });
 

@@ -93,30 +93,14 @@ describe('conformance', () => {
     expect({ code, stderr }).toEqual({ code: 1, stderr: '' });
     const found = lines(stdout);
     expect(found.map(({ check }) => check)).toEqual(CHECKS.map(({ id }) => id));
-    const names = [
-      'check',
-      'title',
-      'result',
-      'reason',
-      'problems',
-      'exchanges',
-      'protocol',
-      'sources',
-      'milliseconds',
-    ];
+    const names = ['check', 'title', 'result', 'reason', 'problems', 'exchanges', 'protocol', 'sources'];
     for (const line of found) {
-      expect(Object.keys(line)).toEqual(names);
+      expect(Object.keys(line)).toEqual([...names, 'milliseconds']);
     }
     const exchange = {
       sent: {
-        method: 'POST',
-        url: `${url}/check-create`,
-        headers: {
-          'Content-Type': 'application/json',
-          'User-Agent': 'blazar-enforcement',
-          'X-Auth-Token': '****',
-        },
-        body: 'a lease of the type network',
+        ...{ method: 'POST', url: `${url}/check-create`, body: 'a lease of the type network' },
+        headers: expect.objectContaining({ 'Content-Type': 'application/json', 'X-Auth-Token': '****' }),
         bytes: expect.any(Number),
       },
       came: { status: 500, body: 'x\u001b[2J]]>&<b>\u0000\r\n****' },
@@ -129,10 +113,7 @@ describe('conformance', () => {
       exchanges: [exchange],
     });
     expect(found.find(({ check }) => check === 'allow-lease')).toMatchObject({
-      result: 'skipped',
-      reason: '--allow-lease is not given',
-      problems: [],
-      exchanges: [],
+      ...{ result: 'skipped', reason: '--allow-lease is not given', problems: [], exchanges: [] },
     });
     expect(stdout).not.toContain(TOKEN);
   });
@@ -185,30 +166,16 @@ describe('the endpoints', () => {
 
   it('can each have a URL of its own', async () => {
     const [create, update, end] = [await smallService(), await smallService(), await smallService()];
-    const flags = [
-      '--create-endpoint',
-      `${create.url}/check-create`,
-      '--update-endpoint',
-      `${update.url}/check-update`,
-    ];
-    const { code } = await conformance('http://127.0.0.1:1', ...flags, '--end-endpoint', `${end.url}/on-end`);
+    const { code } = await conformance(
+      'http://127.0.0.1:1',
+      ...['--create-endpoint', `${create.url}/check-create`, '--end-endpoint', `${end.url}/on-end`],
+      ...['--update-endpoint', `${update.url}/check-update`],
+    );
     expect(code).toBe(0);
     const operations = [create, update, end].map(({ asked }) => [
       ...new Set(asked.map(({ operation }) => operation)),
     ]);
     expect(operations).toEqual([['create'], ['update'], ['end']]);
-  });
-
-  it('that are not given are skipped', async () => {
-    const { url } = await smallService();
-    const env = { BLAZAR_ENFORCEMENT_TOKEN: TOKEN };
-    const flags = ['--create-endpoint', `${url}/check-create`, '--format', 'json'];
-    const { code, stdout } = await runProgramInProcess(['conformance', ...flags], { env });
-    expect(code).toBe(0);
-    expect(lines(stdout).find(({ check }) => check === 'end-twice')).toMatchObject({
-      result: 'skipped',
-      reason: 'there is no endpoint: neither URL nor --end-endpoint is given',
-    });
   });
 });
 
@@ -262,37 +229,25 @@ describe('wrong usage', () => {
     );
   });
 
-  it('is a file that is no JSON', async () => {
-    const file = temporaryFile('lease.json', '{');
-    const parsed = conformanceCommand().parseAsync(['http://h/', '--allow-lease', file], { from: 'user' });
-    await expect(parsed).rejects.toThrow(new UsageError(`${file}: expected JSON`));
-  });
-
   it('is a file that is no check-create, with the field that is wrong', async () => {
     const body = { context: { user_id: 'a', project_id: 'b' }, lease: { start_date: 'tomorrow' } };
-    const file = temporaryFile('lease.json', JSON.stringify(body));
-    const { code, stdout, stderr } = await runCommand(['conformance', 'http://h/', '--deny-lease', file]);
-    expect({ code, stdout, stderr }).toEqual(
-      refused(`${file}: lease.start_date: expected an ISO 8601 date, got "tomorrow"`),
-    );
-  });
-
-  it.concurrent.for([
-    'http://h/ --bogus',
-    'http://h/ --format xml',
-    'http://h/ http://other/',
-    'http://h/ --token',
-  ])('ends with 2 and one line: %s', async (line) => {
-    expect(await runCommand(['conformance', ...line.split(' ')])).toEqual(refused(/^error: .+\n$/));
+    for (const [text, why] of [
+      ['{', 'expected JSON'],
+      [JSON.stringify(body), 'lease.start_date: expected an ISO 8601 date, got "tomorrow"'],
+    ] as const) {
+      const file = temporaryFile('lease.json', text);
+      const told = await runProgramInProcess(['conformance', 'http://h/', '--deny-lease', file]);
+      expect(told).toEqual(refused(`${file}: ${why}`));
+    }
   });
 });
 
 describe('a service that can not be reached ends with 1 and one line', () => {
   it.for(['table', 'json'])('as %s', async (format) => {
     const url = `http://127.0.0.1:${await unusedPort()}`;
-    const { code, stdout, stderr } = await runCommand(['conformance', url, '--format', format]);
-    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-    expect(stderr).toMatch(/^error: POST http:.*\/check-create: no connection: connect ECONNREFUSED .*\n$/);
+    expect(await runProgramInProcess(['conformance', url, '--format', format])).toEqual(
+      refused(/^error: POST http:.*\/check-create: no connection: connect ECONNREFUSED .*\n$/, 1),
+    );
   });
 
   it('because nobody knows who vouches for its certificate; with NODE_EXTRA_CA_CERTS it is tested', async () => {
@@ -309,9 +264,9 @@ describe('a service that can not be reached ends with 1 and one line', () => {
     const { port } = server.address() as AddressInfo;
     const url = `https://127.0.0.1:${port}`;
     for (const env of [{}, { NODE_TLS_REJECT_UNAUTHORIZED: '0', NODE_NO_WARNINGS: '1' }]) {
-      const { code, stdout, stderr } = await runCommand(['conformance', url], { env });
-      expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-      expect(stderr).toMatch(/^error: POST https:.*\/check-create: no connection: unable to verify .*\n$/);
+      expect(await runCommand(['conformance', url], { env })).toEqual(
+        refused(/^error: POST https:.*\/check-create: no connection: unable to verify .*\n$/, 1),
+      );
     }
     const env = { NODE_EXTRA_CA_CERTS: TLS('ca.pem') };
     const trusted = await runCommand(['conformance', url], { env });

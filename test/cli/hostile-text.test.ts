@@ -3,6 +3,7 @@ import { runProgramInProcess } from '../support/command-in-process.ts';
 import { capturedFile, confFile, temporaryFile } from '../support/files.ts';
 import { filterFolder, filterSource } from '../support/filter-folder.ts';
 import { createLasting } from '../support/requests.ts';
+import { refused } from '../support/run-command.ts';
 
 /** Erases the screen, sets the window title, rings the bell, and ends the line in three ways; C0 and C1. */
 const HOSTILE = '\u001b[2J\u001b]0;owned\u0007\u009b31mred\r\nforged row  x\u2028y';
@@ -48,47 +49,25 @@ describe('a control character', () => {
     },
   );
 
-  it('of a configuration is escaped in JSON of config show', async () => {
-    const conf = confFile(`[enforcement]
-enabled_filters = MaxLeaseDurationFilter
-usage_budget_rate_attribute = a\u009b31mred
-`);
-    const args = ['config', 'show', '--format', 'json', '--config-file', conf];
-    const { code, stdout } = await runProgramInProcess(args);
-    expect(code).toBe(0);
-    expect(stdout).not.toMatch(CONTROLS);
-    expect(JSON.parse(stdout).enforcement.usage_budget_rate_attribute).toBe('a\u009b31mred');
-  });
-
-  it('of a configuration is escaped in the problems of config validate', async () => {
-    const conf = confFile(`[enforcement]
+  it('of a configuration is escaped by config show and config validate', async () => {
+    const conf = confFile(`[enforcement]\nusage_budget_rate_attribute = \u001b[2J\u009b31mred\n`);
+    const show = (...args: string[]) =>
+      runProgramInProcess(['config', 'show', '--config-file', conf, ...args]);
+    const table = await show('--origin');
+    expect(table.code).toBe(0);
+    expect(table.stdout + table.stderr).not.toMatch(CONTROLS);
+    expect(table.stdout).toMatch(/^enforcement +usage_budget_rate_attribute +\S+ +\S.*red +\S+:2$/m);
+    const json = (await show('--format', 'json')).stdout;
+    expect(json).not.toMatch(CONTROLS);
+    expect(JSON.parse(json).enforcement.usage_budget_rate_attribute).toBe('\u001b[2J\u009b31mred');
+    const wrong = confFile(`[enforcement]
 enabled_filters = ${HOSTILE.replaceAll(/[\r\n]/g, '')}
 max_lease_duration = \u001b[31m60
 \u001b[1moption = 1
 `);
-    const { code, stdout, stderr } = await runProgramInProcess(['config', 'validate', '--config-file', conf]);
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-    expect(stderr).not.toMatch(CONTROLS);
-    expect(
-      stderr
-        .trimEnd()
-        .split('\n')
-        .every((line) => /^(error|warning): /.test(line)),
-    ).toBe(true);
-  });
-
-  it('of a configuration is escaped in the table of config show', async () => {
-    const conf = confFile(`[enforcement]\nusage_budget_rate_attribute = \u001b[2J\u009b31mred\n`);
-    const { code, stdout, stderr } = await runProgramInProcess([
-      'config',
-      'show',
-      '--origin',
-      '--config-file',
-      conf,
-    ]);
-    expect(code).toBe(0);
-    expect(stdout + stderr).not.toMatch(CONTROLS);
-    expect(stdout).toMatch(/^enforcement +usage_budget_rate_attribute +\S+ +\S.*red +\S+:2$/m);
+    const told = await runProgramInProcess(['config', 'validate', '--config-file', wrong]);
+    expect(told).toEqual(refused(/^((error|warning): [^\n]+\n)+$/));
+    expect(told.stderr).not.toMatch(CONTROLS);
   });
 
   it('reaches a program unchanged, in JSON on one line', async () => {

@@ -1,41 +1,28 @@
 import { readFileSync } from 'node:fs';
+import type { Command } from 'commander';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { printTable } from '../../src/cli/common/output.ts';
+import { createProgram } from '../../src/cli/program.ts';
 import { readConfiguration } from '../../src/enforcement/configuration.ts';
 import { runProgramInProcess } from '../support/command-in-process.ts';
 import { projectFile } from '../support/files.ts';
 import { refused, runCommand } from '../support/run-command.ts';
 
+const namesIn = (command: Command, prefix = ''): string[] => [
+  prefix,
+  ...command.commands.flatMap((one) => namesIn(one, `${prefix} ${one.name()}`.trim())),
+];
+const COMMANDS = namesIn(await createProgram());
 /** They explain the options of [ledger] alone. */
-const ON_LEDGER = [
-  ...['ledger upgrade', 'ledger reconcile', 'budget set', 'budget history', 'report usage', 'outbox list'],
-];
-const COMMANDS = [
-  ...ON_LEDGER,
-  ...['', 'check', 'serve', 'config', 'config show', 'config validate', 'config sample'],
-  ...[
-    'filters',
-    'filters list',
-    'conformance',
-    'decisions',
-    'decisions tail',
-    'decisions stats',
-    'decisions show',
-  ],
-  ...['skypilot', 'skypilot review', 'skypilot test', 'skypilot init', 'skypilot config'],
-  ...['check', 'merge', 'validate', 'who-can', 'scan'].map((name) => `scheduling-policy ${name}`),
-  'scheduling-policy',
-  'ledger',
-  'budget',
-  ...['project', 'project list', 'project show', 'project decisions'],
-  'report',
-  'outbox',
-  'completion',
-];
+const ON_LEDGER = COMMANDS.filter((name) =>
+  /^(ledger (upgrade|list|show|export|verify|reconcile)|outbox .+|budget (set|remove|show|list|history|import|export)|report usage)$/.test(
+    name,
+  ),
+);
 /** They use the options of every section. */
 const READERS = ['check', 'serve', 'config show', 'config validate'];
 /** They explain options of some section. */
-const WITH_OPTIONS = [...READERS, ...ON_LEDGER, 'skypilot review'];
+const WITH_OPTIONS = [...READERS, ...ON_LEDGER, 'skypilot review', 'skypilot policies'];
 
 const words = (line: string) => line.split(' ').filter((word) => word !== '');
 
@@ -101,6 +88,8 @@ describe('wrong usage', () => {
     ...['ledger reconcile leases.json --older-than soon'],
     ...['ledger verify --config-file etc/policy-service.conf --config ledger.connection=mysql://db/x'],
     ...['budget', 'budget set climate --from 2026-01-01 --until 2027-01-01', 'budget remove climate'],
+    ...['conformance http://h/ --bogus', 'conformance http://h/ --format xml'],
+    ...['conformance http://h/ http://other/', 'conformance http://h/ --token'],
     ...['outbox', 'outbox discard 1', 'outbox list --state gone', 'completion', 'completion tcsh'],
   ])('ends with 2 and one line: "%s"', async (line) => {
     const { code, stdout, stderr } = await runProgramInProcess(words(line));

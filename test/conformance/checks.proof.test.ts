@@ -61,7 +61,7 @@ describe('token-missing and token-wrong', () => {
 
   it.for([200, 201, 202, 204])('do not take %i for a refusal', async (status) => {
     for (const id of ['token-missing', 'token-wrong']) {
-      expect(await resultOf(id, refuses({ status }))).toMatchObject({ result: 'failed' });
+      expect((await resultOf(id, refuses({ status }))).result).toBe('failed');
     }
   });
 
@@ -74,20 +74,20 @@ describe('token-missing and token-wrong', () => {
   ] as const)('find a service that takes %s for the token', async ([, accepts]) => {
     const fault: Fault = (asked) =>
       asked.token && accepts(asked.token) ? rightAnswer({ ...asked, token: TOKEN }) : undefined;
-    expect(await resultOf('token-wrong', fault)).toMatchObject({ result: 'failed' });
+    expect((await resultOf('token-wrong', fault)).result).toBe('failed');
   });
 
   it('ask with no right token in another case where it has no letters', async () => {
     const digits: Fault = (asked) =>
       rightAnswer({ ...asked, token: asked.token === '123-4' ? TOKEN : undefined });
-    expect(await resultOf('token-wrong', digits, { credentials: { token: '123-4' } })).toMatchObject({
-      result: 'passed',
-    });
+    expect((await resultOf('token-wrong', digits, { credentials: { token: '123-4' } })).result).toBe(
+      'passed',
+    );
   });
 
   it('take no answer at all for none', async () => {
     const hangsUp: Fault = ({ token }) => (token === TOKEN ? undefined : 'hangUp');
-    expect(await resultOf('token-wrong', hangsUp)).toMatchObject({ result: 'failed' });
+    expect((await resultOf('token-wrong', hangsUp)).result).toBe('failed');
   });
 
   it('ask at each endpoint', async () => {
@@ -133,9 +133,9 @@ describe('token-missing and token-wrong', () => {
       asked.request.headers.authorization?.startsWith('Bearer secret')
         ? rightAnswer({ ...asked, token: TOKEN })
         : bearer(asked);
-    expect(await resultOf('token-wrong', prefix, { credentials: { bearer: 'secret' } })).toMatchObject({
-      result: 'failed',
-    });
+    expect((await resultOf('token-wrong', prefix, { credentials: { bearer: 'secret' } })).result).toBe(
+      'failed',
+    );
   });
 });
 
@@ -149,7 +149,7 @@ describe('token-right', () => {
 
   it('takes a lease that is rejected for accepted, when a wrong token is told something else', async () => {
     const words = ({ token }: Asked) => (token === TOKEN ? 'No lease today.' : 'Who are you?');
-    expect(await resultOf('token-right', rejects(words))).toMatchObject({ result: 'passed' });
+    expect((await resultOf('token-right', rejects(words))).result).toBe('passed');
   });
 
   it('is not sure when both are told the same', async () => {
@@ -185,7 +185,7 @@ describe('unknown-fields', () => {
         ? { status: 403, body: '{"message":"used up"}' }
         : undefined;
     };
-    expect(await resultOf('unknown-fields', budget)).toMatchObject({ result: 'passed' });
+    expect((await resultOf('unknown-fields', budget)).result).toBe('passed');
   });
 
   it('sends them at every level', async () => {
@@ -233,7 +233,7 @@ describe('message-is-text', () => {
 
   it('looks at no 403 that a wrong token got', async () => {
     const refuses: Fault = ({ token }) => (token === TOKEN ? undefined : { status: 403, body: 'who?' });
-    expect(await resultOf('message-is-text', refuses)).toMatchObject({ result: 'passed' });
+    expect((await resultOf('message-is-text', refuses)).result).toBe('passed');
   });
 });
 
@@ -243,33 +243,14 @@ describe('what is no request', () => {
     (asked) =>
       asked.operation === operation && asked.token === TOKEN && asked.json === undefined ? answer : undefined;
 
-  it.for(['invalid-json', 'empty-body', 'not-an-object'])('%s may be told at on-end with 204', async (id) => {
-    expect(await resultOf(id, answersUnreadable('end', { status: 204 }))).toMatchObject({ result: 'passed' });
-  });
-
-  it.for(['invalid-json', 'empty-body', 'not-an-object'])('%s is no yes to an update', async (id) => {
-    expect(await resultOf(id, answersUnreadable('update', { status: 204 }))).toMatchObject({
-      result: 'failed',
-    });
-  });
-
-  it.for(['invalid-json', 'empty-body', 'not-an-object'])('%s may be rejected', async (id) => {
-    expect(await resultOf(id, answersUnreadable('create', { status: 403 }))).toMatchObject({
-      result: 'passed',
-    });
-  });
-
-  it('fails a service that is not what it was afterwards', async () => {
-    let broken = false;
-    const breaks: Fault = (asked) => {
-      const result = broken && isReal(asked) ? { status: 500 } : undefined;
-      broken ||= asked.text === '';
-      return result;
-    };
-    expect(await resultOf('empty-body', breaks)).toMatchObject({
-      result: 'failed',
-      findings: [{ exchange: { answer: { status: 500 } } }],
-    });
+  it.for([
+    ['is told at on-end with', 'end', 204, 'passed'],
+    ['is a yes to an update with', 'update', 204, 'failed'],
+    ['is rejected with', 'create', 403, 'passed'],
+  ] as const)('%s %s %i: the check has %s', async ([, operation, status, result]) => {
+    for (const id of ['invalid-json', 'empty-body', 'not-an-object']) {
+      expect((await resultOf(id, answersUnreadable(operation, { status }))).result).toBe(result);
+    }
   });
 });
 
@@ -280,9 +261,7 @@ describe('no-content', () => {
       rightAnswer(asked).status === 204 ? { status: 204, headers } : undefined;
 
   it('lets a Content-Length of 0 pass, which many write', async () => {
-    expect(await resultOf('no-content', allows({ 'Content-Length': '0' }))).toMatchObject({
-      result: 'passed',
-    });
+    expect((await resultOf('no-content', allows({ 'Content-Length': '0' }))).result).toBe('passed');
   });
 
   it('fails a 204 with Transfer-Encoding', async () => {
@@ -302,22 +281,6 @@ describe('no-content', () => {
   });
 });
 
-it('a service that redirects everything fails for that too', async () => {
-  const { result, findings } = await resultOf('no-redirect', () => ({
-    status: 308,
-    headers: { Location: '/v2' },
-  }));
-  expect(result).toBe('failed');
-  expect(findings.map(({ exchange }) => exchange.operation)).toEqual(['create', 'create', 'end', 'end']);
-});
-
-it('a 401 where no token was given says how to give one', async () => {
-  const { findings } = await resultOf('create-network', () => undefined, { credentials: {} });
-  expect(findings).toMatchObject([
-    { expected: 'the status 204 or 403; pass a token with --token or --bearer' },
-  ]);
-});
-
 describe('idempotency-key', () => {
   it('fails where the same request with the same key is charged twice', async () => {
     const names = new Set<unknown>();
@@ -335,7 +298,7 @@ describe('idempotency-key', () => {
   it('passes where every lease is rejected, with a key and without', async () => {
     const never: Fault = (asked) =>
       asks(asked, 'create') ? { status: 403, body: '{"message":"never"}' } : undefined;
-    expect(await resultOf('idempotency-key', never)).toMatchObject({ result: 'passed' });
+    expect((await resultOf('idempotency-key', never)).result).toBe('passed');
   });
 });
 

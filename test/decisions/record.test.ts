@@ -1,5 +1,4 @@
-import { describe, expect, expectTypeOf, it } from 'vitest';
-import type { z } from 'zod';
+import { describe, expect, it } from 'vitest';
 import { type DecidedRequest, decisionRecord } from '../../src/decisions/lease-record.ts';
 import { type DecisionRecord, decisionRecordSchema, type FilterRecord } from '../../src/decisions/record.ts';
 import { UsageEnforcement } from '../../src/index.ts';
@@ -249,21 +248,13 @@ describe('texts', () => {
       message: cut,
       filters: [{ message: cut }],
     });
-    const audited = await recordOf({
-      enabled_filters: ['YesFilter'],
-      audit_filters: ['TalkativeFilter'],
-    });
+    const audited = await recordOf({ enabled_filters: ['YesFilter'], audit_filters: ['TalkativeFilter'] });
     expect(audited.warnings.map(({ length }) => length)).toEqual([2001]);
   });
 });
 
 describe('decisionRecordSchema', () => {
-  it('has the fields of the type, no more and no fewer', () => {
-    type Parsed = z.infer<typeof decisionRecordSchema>;
-    expectTypeOf<keyof Parsed>().toEqualTypeOf<keyof DecisionRecord>();
-    expectTypeOf<keyof Parsed['filters'][number]>().toEqualTypeOf<keyof FilterRecord>();
-    expectTypeOf<Parsed['outcome']>().toEqualTypeOf<DecisionRecord['outcome']>();
-    expectTypeOf<Parsed['operation']>().toEqualTypeOf<DecisionRecord['operation']>();
+  it('has these fields', () => {
     const names = ['project_name', 'project_domain', 'user_name', 'user_domain'];
     expect(Object.keys(decisionRecordSchema.shape)).toEqual([
       ...FIELDS.toSpliced(5, 0, ...names).toSpliced(3, 0, 'side', 'launch'),

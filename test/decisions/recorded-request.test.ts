@@ -16,9 +16,7 @@ describe('the decision log of a service', () => {
   it('holds whole requests if it shall, and otherwise none', async () => {
     for (const which of ['all', 'none']) {
       const file = join(temporaryFolder(), 'decisions.jsonl');
-      const running = await runService({
-        service: { decision_log: file, decision_log_requests: which },
-      });
+      const running = await runService({ service: { decision_log: file, decision_log_requests: which } });
       await running.post('/check-create', create);
       await running.post('/check-update', update);
       await running.service.close();

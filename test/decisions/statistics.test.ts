@@ -131,10 +131,7 @@ describe('Statistics', () => {
 
   it('span from the first decision to the last, in whatever order the files come', () => {
     const times = ['2026-11-20T08:00:00.000Z', '2026-11-18T08:00:00.000Z', '2026-11-19T08:00:00.000Z'];
-    expect(summaryOf(times.map((time) => aRecord({ time })))).toMatchObject({
-      from: times[1],
-      to: times[0],
-    });
+    expect(summaryOf(times.map((time) => aRecord({ time })))).toMatchObject({ from: times[1], to: times[0] });
   });
 
   it('say how long decisions and filters took', () => {

@@ -128,12 +128,7 @@ async function fillIn(real: RealCoralCredits): Promise<ReadonlyMap<string, Asked
     const owner = { account, provider, project_id: project };
     expect(await real.post('/resource_provider_account', owner)).toMatchObject({ status: 201 });
     for (const [index, { hours, from, until }] of allocations.entries()) {
-      const credits = {
-        name: `${name}-${index}`,
-        account,
-        start: date(now + from),
-        end: date(now + until),
-      };
+      const credits = { name: `${name}-${index}`, account, start: date(now + from), end: date(now + until) };
       expect(await real.post('/allocation', credits)).toMatchObject({ status: 201 });
       const [id] = /\d+$/.exec(await lastAllocation(real)) ?? [];
       const resources = { VCPU: hours, MEMORY_MB: 1_000_000 };

@@ -52,7 +52,7 @@ export interface Screen {
   /** Default: 80. */
   readonly columns?: number;
   readonly term?: string;
-  readonly cwd?: string;
+  readonly cwd?: string | undefined;
 }
 
 export interface OnTerminal {
@@ -91,8 +91,11 @@ export function isClean({ terminal }: OnTerminal): boolean {
 }
 
 /** The same without a terminal: standard output and standard error are pipes. */
-export async function inPipe(args: readonly string[]): Promise<{ out: string; errors: string }> {
-  const run = promisify(execFile)(process.execPath, [COMMAND, ...args], { maxBuffer: MAX_BYTES });
+export async function inPipe(
+  args: readonly string[],
+  cwd?: string,
+): Promise<{ out: string; errors: string }> {
+  const run = promisify(execFile)(process.execPath, [COMMAND, ...args], { maxBuffer: MAX_BYTES, cwd });
   // An exit code of 1 is an answer.
   const { stdout, stderr } = await run.catch(
     (thrown: unknown) => thrown as { stdout: string; stderr: string },

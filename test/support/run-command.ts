@@ -17,6 +17,11 @@ export function refused(why: string | RegExp, code = 2): CommandResult {
   return { code, stdout: '', stderr };
 }
 
+/** As `refused`, where what it says has these words. */
+export function refusedWith(words: string, code = 2): CommandResult {
+  return { code, stdout: '', stderr: expect.stringContaining(words) as string };
+}
+
 export interface CommandOptions {
   /** Variables to add to those of this process, without its `OS_*`, `BLAZAR_*` and `NODE_OPTIONS`. */
   readonly env?: Readonly<Record<string, string>>;

@@ -1,5 +1,3 @@
-/** Long commands show on a terminal how far they are, and nothing elsewhere. */
-import { spawnSync } from 'node:child_process';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -11,7 +9,6 @@ import { newLedger } from '../../support/ledgers.ts';
 import { inPipe, isClean, onTerminal, type Screen } from '../../support/on-terminal.ts';
 import { policyServer } from '../../support/policy-server.ts';
 import { recorded } from '../../support/recorded-identities.ts';
-import { COMMAND } from '../../support/run-command.ts';
 import { folderOf } from '../../support/skypilot-cases.ts';
 import { policedDouble } from '../scheduling-policy/cluster.ts';
 
@@ -29,35 +26,6 @@ const folderWithLog = (lines: number) => {
   const log = `${JSON.stringify({ ...aRecord(), request })}\n`.repeat(lines);
   return folderOf({ 'blazar.conf': confWith(''), 'rules.yaml': RULES, log });
 };
-const REPLAY = ['test', '--replay', 'log', '--config-file', 'blazar.conf', '--format', 'json'];
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they remove the line.
-const LINE = /\r\x1b\[K\[#* *\] +\d+ % {2}[\d,]+ decisions, [\d,]+\/s/;
-
-it(
-  'shows how far a replay is on a terminal, and removes it, and shows nothing in a pipe',
-  async () => {
-    const folder = folderWithLog(60_000);
-    const { code, out, terminal } = await onTerminal('wait', REPLAY, { cwd: folder });
-    expect([code, JSON.parse(out)]).toMatchObject([0, { same: 60_000 }]);
-    expect(terminal).toMatch(LINE);
-    expect(terminal.endsWith('\r\x1b[K')).toBe(true);
-    const piped = spawnSync(process.execPath, [COMMAND, ...REPLAY], { cwd: folder, encoding: 'utf8' });
-    expect([piped.status, piped.stderr, piped.stdout]).toEqual([0, '', out]);
-  },
-  TIMEOUT,
-);
-
-it(
-  'ends at a Ctrl-C, with a clean line',
-  async () => {
-    const { code, out, terminal } = await onTerminal('interrupt', REPLAY, { cwd: folderWithLog(300_000) });
-    expect([code, out]).toEqual([-2, '']);
-    expect(terminal).toMatch(LINE);
-    expect(terminal.endsWith('\r\x1b[K')).toBe(true);
-  },
-  TIMEOUT,
-);
-
 /** A policy service that takes its time, so that its test shows how far it is. */
 async function slowService(): Promise<string> {
   const { url } = await policyServer((_, response) => {
@@ -100,6 +68,7 @@ const NARROW = 30;
 interface LongWork {
   /** A command line that can be run again and again. */
   readonly args: readonly string[];
+  readonly cwd?: string;
   /** What it counts. */
   readonly items: string;
   /** Whether it knows how much there is. */
@@ -145,6 +114,10 @@ function listOf(name: string) {
 }
 
 const WORK: Readonly<Record<string, () => Promise<LongWork>>> = {
+  'test --replay': async () => ({
+    args: ['test', '--replay', 'log', '--config-file', 'blazar.conf', '--format', 'json'],
+    ...{ cwd: folderWithLog(60_000), items: 'decisions', hasTotal: true },
+  }),
   'ledger verify': async () => ({
     args: ['ledger', 'verify', '--config-file', await manyLeases(100_000)],
     ...{ items: 'leases', hasTotal: true },
@@ -190,8 +163,8 @@ describe.each(Object.keys(WORK))('%s', (name) => {
   it(
     'shows how far it is on a terminal, removes it, and shows nothing in a pipe',
     async () => {
-      const { args, items, hasTotal } = await (WORK[name]?.() ?? Promise.reject());
-      const shown = await onTerminal('wait', args, { columns: WIDE });
+      const { args, cwd, items, hasTotal } = await (WORK[name]?.() ?? Promise.reject());
+      const shown = await onTerminal('wait', args, { columns: WIDE, cwd });
       const counts = `[\\d,]+ ${items}, [\\d,]+/s`;
       const line = new RegExp(hasTotal ? `^\\[#* *\\] +\\d+ %  ${counts}$` : `^${counts}$`);
       expect(shown.lines.length).toBeGreaterThan(0);
@@ -199,7 +172,7 @@ describe.each(Object.keys(WORK))('%s', (name) => {
         expect(one).toMatch(line);
       }
       expect(isClean(shown)).toBe(true);
-      expect(await inPipe(args)).toEqual({ out: shown.out, errors: '' });
+      expect(await inPipe(args, cwd)).toEqual({ out: shown.out, errors: '' });
     },
     TIMEOUT,
   );

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { unifiedDiff } from '../../../src/cli/common/output.ts';
 import { runProgramInProcess } from '../../support/command-in-process.ts';
 import { temporaryFile } from '../../support/files.ts';
-import { refused } from '../../support/run-command.ts';
+import { refused, refusedWith } from '../../support/run-command.ts';
 import { basicPolicies, check, EVERYBODY, grant, podFile, policy, policyFile, run } from './files.ts';
 
 const WEB = `# Whoever wrote this
@@ -88,10 +88,7 @@ tolerations[0]     expected nothing, got "ci" with any value, every effect
           policies: ['basic'],
           message: 'nodeSelector disk: expected hdd or ssd, got "tape" (scheduling policy basic)',
         },
-        {
-          policies: [],
-          message: expect.stringContaining('no scheduling policy of the account mentions it'),
-        },
+        { policies: [], message: expect.stringContaining('no scheduling policy of the account mentions it') },
       ],
     });
   });
@@ -165,9 +162,7 @@ describe('scheduling-policy check uses the account of the pod:', () => {
   });
 
   it.for(['--namespace', '--service-account'])('and refuses %s without a name', async (flag) => {
-    const { code, stdout, stderr } = await check(podFile('{}'), `${flag}=`);
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-    expect(stderr).toContain(flag);
+    expect(await check(podFile('{}'), `${flag}=`)).toEqual(refusedWith(flag));
   });
 });
 

@@ -191,9 +191,9 @@ for (const dialect of DIALECTS) {
       expect(await table.replicas(NO_WAIT)).toEqual([{ ...own, generation: 2 }, second]);
       await other.close();
       expect(await table.replicas(NO_WAIT)).toEqual([{ ...own, generation: 2 }]);
-      const silent = ledger.database.queries.updateTable('replicas').set({
-        seen_at: sql<bigint>`seen_at - 30000000`,
-      });
+      const silent = ledger.database.queries
+        .updateTable('replicas')
+        .set({ seen_at: sql<bigint>`seen_at - 30000000` });
       await ledger.database.transact(() => rows(silent.compile()), NO_WAIT);
       expect(await table.replicas(NO_WAIT)).toEqual([]);
       await table.present(facts, NO_WAIT);
