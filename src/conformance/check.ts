@@ -11,8 +11,8 @@ export interface Check {
   readonly protocol: string;
   /** Where it says so. */
   readonly sources: readonly string[];
-  /** It is skipped where the service has no such endpoint. */
-  readonly needs: readonly Operation[];
+  /** It is skipped where the service has no such endpoint. Default: any will do. */
+  readonly needs?: readonly Operation[];
   /** The id of the check whose request this one differs from in one thing. It is skipped where that one has failed. */
   readonly variant?: string;
   /** Sends requests and returns the findings; empty = passed. */
@@ -67,6 +67,9 @@ export const SOURCE = {
   noContent: 'RFC 9110, 8.6 and 15.3.5; RFC 9112, 6.1',
   persistence: 'RFC 9112, 9.3 and 9.6',
 } as const;
+
+/** What asks for a new lease that differs in one thing from a plain one. */
+export const VARIANT_OF_CREATE = { needs: ['create'], variant: 'create-physical-host' } as const;
 
 // What an answer may be: each returns the findings; empty = the answer is as expected.
 

@@ -102,7 +102,7 @@ async function runCheck(check: Check, run: Run, vain: string | undefined): Promi
 }
 
 function verdictOf(check: Check, run: Run, vain: string | undefined): Promise<Verdict> | Verdict {
-  const missing = check.needs.find((operation) => !run.target.has(operation));
+  const missing = check.needs?.find((operation) => !run.target.has(operation));
   if (missing !== undefined) {
     const flag = ENDPOINT_FLAGS[missing];
     const given = missing.startsWith('commit') ? `${flag} is not given` : `neither URL nor ${flag} is given`;

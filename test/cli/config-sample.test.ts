@@ -129,37 +129,17 @@ describe('filters list', () => {
 
   it('prints them as JSON', async () => {
     const { conf, folder } = configuration();
-    const { code, stdout } = await runProgramInProcess([
-      'filters',
-      'list',
-      '--config-file',
-      conf,
-      '--format',
-      'json',
-    ]);
+    const command = ['filters', 'list', '--config-file', conf, '--format', 'json'];
+    const { code, stdout } = await runProgramInProcess(command);
     expect(code).toBe(0);
     const list = JSON.parse(stdout) as { name: string; file: string; options: string[] }[];
-    expect(list.map(({ name }) => name)).toEqual([
-      ...['ExternalServiceFilter', 'LeaseDatesFilter', 'MaxLeaseDurationFilter'],
-      ...[
-        'MaxLeasesFilter',
-        'MaxReservationSizeFilter',
-        'RulesFilter',
-        'SchedulingPolicyFilter',
-        'UsageBudgetFilter',
-      ],
-      ...['QuietFilter', 'TriedFilter'],
-    ]);
-    expect(list[2]).toMatchObject({ enabled: true, audit: false });
+    expect(list[2]).toMatchObject({ name: 'MaxLeaseDurationFilter', enabled: true, audit: false });
     expect(list[2]?.options).toContain('max_lease_duration_project_limits');
     expect(basename(realpathSync(list[2]?.file ?? ''))).toBe('max-lease-duration-filter.ts');
-    expect(list[9]).toEqual({
-      name: 'TriedFilter',
-      enabled: false,
-      audit: true,
-      file: `${folder}/tried-filter.mjs`,
-      options: ['tried_note'],
-    });
+    const file = `${folder}/tried-filter.mjs`;
+    expect(list.slice(9)).toEqual([
+      { name: 'TriedFilter', enabled: false, audit: true, file, options: ['tried_note'] },
+    ]);
   });
 
   it('lists the filters beside the mistakes of the configuration, and exits with 2', async () => {

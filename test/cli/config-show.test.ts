@@ -139,47 +139,36 @@ describe('config show', () => {
     }
   });
 
+  const SECRET = 'hunter2-0123456789abcdef';
   it.each<[string, () => { args?: string[]; env?: Record<string, string> }]>([
     [
       'an INI file',
       () => ({
         args: [
           '--config-file',
-          confFile(
-            '[enforcement]\nexternal_service_token = hunter2-0123456789abcdef\n[service]\ntokens = hunter2-0123456789abcdef\n',
-          ),
+          confFile(`[enforcement]\nexternal_service_token = ${SECRET}\n[service]\ntokens = ${SECRET}\n`),
         ],
       }),
     ],
     [
       'a YAML file',
-      () => ({
-        args: [
-          '--config-file',
-          temporaryFile(
-            'secrets.yaml',
-            'enforcement: {external_service_token: hunter2-0123456789abcdef}\nservice: {tokens: [hunter2-0123456789abcdef]}\n',
-          ),
-        ],
-      }),
+      () => {
+        const text = `enforcement: {external_service_token: ${SECRET}}\nservice: {tokens: [${SECRET}]}\n`;
+        return { args: ['--config-file', temporaryFile('secrets.yaml', text)] };
+      },
     ],
     [
       '--config',
       () => ({
         args: [
-          ...['--config', 'enforcement.external_service_token=hunter2-0123456789abcdef'],
-          ...['--config', 'service.tokens=[hunter2-0123456789abcdef]'],
+          ...['--config', `enforcement.external_service_token=${SECRET}`],
+          ...['--config', `service.tokens=[${SECRET}]`],
         ],
       }),
     ],
     [
       'environment variables',
-      () => ({
-        env: {
-          OS_ENFORCEMENT__EXTERNAL_SERVICE_TOKEN: 'hunter2-0123456789abcdef',
-          OS_SERVICE__TOKENS: 'hunter2-0123456789abcdef',
-        },
-      }),
+      () => ({ env: { OS_ENFORCEMENT__EXTERNAL_SERVICE_TOKEN: SECRET, OS_SERVICE__TOKENS: SECRET } }),
     ],
   ])('hides secrets from %s, in every format', async (_, sources) => {
     const { args = [], env = {} } = sources();
@@ -189,9 +178,9 @@ describe('config show', () => {
       const hidden = await runProgramInProcess([...command, '--format', format], { env });
       expect(hidden.code, hidden.stderr).toBe(0);
       expect(hidden.stdout.split('****'), format).toHaveLength(3);
-      expect(hidden.stdout + hidden.stderr, format).not.toContain('hunter2-0123456789abcdef');
+      expect(hidden.stdout + hidden.stderr, format).not.toContain(SECRET);
       const shown = await runProgramInProcess([...command, '--format', format, '--show-secrets'], { env });
-      expect(shown.stdout.split('hunter2-0123456789abcdef'), format).toHaveLength(3);
+      expect(shown.stdout.split(SECRET), format).toHaveLength(3);
     }
   });
 });

@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { startService } from '../../src/server/service.ts';
@@ -59,41 +59,6 @@ port = 70000
     expect(stderr).toContain(`warning: ${conf}:3: [enforcement] max_lease_duration: has no effect`);
     expect(stderr).toContain('no filter is enforced: every lease is allowed');
     expect(stderr).not.toContain('error:');
-  });
-
-  it('lets later files override earlier ones, folders files, variables both, and flags everything', async () => {
-    const wrong = (from: number) =>
-      ['timeout', 'connect_retries', 'breaker_failures', 'breaker_cooldown', 'allow_on_error', 'ca_file']
-        .slice(from)
-        .map((name) => `external_service_${name} = wrong ${from}\n`)
-        .join('');
-    const folder = temporaryFolder();
-    writeFileSync(join(folder, '20-later.conf'), `[enforcement]\n${wrong(3)}`);
-    writeFileSync(join(folder, '10-earlier.conf'), `[enforcement]\n${wrong(2)}`);
-    const { code, stderr } = await runProgramInProcess(
-      [
-        ...['config', 'validate', '--config-dir', folder],
-        ...['--config-file', confFile(`[enforcement]\nenabled_filters = ExternalServiceFilter\n${wrong(0)}`)],
-        ...['--config-file', confFile(`[enforcement]\n${wrong(1)}`)],
-        ...['--config', 'enforcement.external_service_ca_file=flag'],
-      ],
-      {
-        env: {
-          OS_ENFORCEMENT__EXTERNAL_SERVICE_ALLOW_ON_ERROR: 'variable',
-          OS_ENFORCEMENT__EXTERNAL_SERVICE_CA_FILE: 'variable',
-        },
-      },
-    );
-    expect(code).toBe(2);
-    const shown = [...stderr.matchAll(/external_service_(\w+): expected .*, got "([^"]*)"/g)];
-    expect(Object.fromEntries(shown.map(([, name, value]) => [name, value]))).toEqual({
-      timeout: 'wrong 0',
-      connect_retries: 'wrong 1',
-      breaker_failures: 'wrong 2',
-      breaker_cooldown: 'wrong 3',
-      allow_on_error: 'variable',
-      ca_file: 'flag',
-    });
   });
 });
 

@@ -8,6 +8,7 @@ import {
   type Finding,
   type Run,
   SOURCE,
+  VARIANT_OF_CREATE,
 } from '../check.ts';
 import { type Fields, host, hosts, isoText } from '../leases.ts';
 
@@ -55,8 +56,7 @@ export const formChecks: readonly Check[] = [
     title: 'a context whose region_name is null is understood',
     protocol: 'Blazar sends its option os_region_name as region_name, and null if it is not set.',
     sources: [SOURCE.blazarContext],
-    needs: ['create'],
-    variant: 'create-physical-host',
+    ...VARIANT_OF_CREATE,
     run: async ({ target, leases }) => {
       const lease = leases.make({ context: { region_name: null } });
       return expectVerdict(await target.ask('create', lease, 'a lease whose context names no region'));
@@ -81,8 +81,7 @@ export const formChecks: readonly Check[] = [
     title: 'dates with a fraction of a second are understood',
     protocol: 'Dates are in ISO 8601, to the microsecond.',
     sources: [SOURCE.blazarDocs],
-    needs: ['create'],
-    variant: 'create-physical-host',
+    ...VARIANT_OF_CREATE,
     run: (run) => dates(run, (date) => `${isoText(date)}.012345`),
   },
   {
@@ -90,8 +89,7 @@ export const formChecks: readonly Check[] = [
     title: 'dates with an offset are understood',
     protocol: 'Dates are in ISO 8601; those of the documented example have an offset.',
     sources: [SOURCE.blazarDocs, SOURCE.unsaid],
-    needs: ['create'],
-    variant: 'create-physical-host',
+    ...VARIANT_OF_CREATE,
     run: (run) => dates(run, (date) => `${isoText(date)}+02:00`),
   },
   {
@@ -100,8 +98,7 @@ export const formChecks: readonly Check[] = [
     protocol:
       'Blazar passes before_end_date on as the user wrote it, YYYY-MM-DD HH:MM, and early releases wrote all dates with a space instead of the T.',
     sources: [SOURCE.blazarCreate, SOURCE.unsaid],
-    needs: ['create'],
-    variant: 'create-physical-host',
+    ...VARIANT_OF_CREATE,
     run: async (run) => [
       ...(await dates(run, (date) => isoText(date).slice(0, 16).replace('T', ' '), { withBeforeEnd: true })),
       ...(await dates(run, (date) => isoText(date).replace('T', ' '))),
@@ -122,8 +119,7 @@ export const formChecks: readonly Check[] = [
     protocol:
       'Requests have more attributes than are documented, such as the properties that a site gives its hosts, and each release adds some. Unknown ones are ignored.',
     sources: [SOURCE.keepInMind, SOURCE.unsaid],
-    needs: ['create'],
-    variant: 'create-physical-host',
+    ...VARIANT_OF_CREATE,
     run: unknownFields,
   },
 ];

@@ -10,6 +10,7 @@ import {
   type Finding,
   type Run,
   SOURCE,
+  VARIANT_OF_CREATE,
 } from '../check.ts';
 import { type ResourceType, resources } from '../leases.ts';
 
@@ -71,8 +72,7 @@ export const resourceTypeChecks: readonly Check[] = [
     title: 'a new lease with two reservations of different types is answered with 204 or 403',
     protocol: 'A lease has any number of reservations, each with its own allocations.',
     sources: [SOURCE.requests, SOURCE.unsaid],
-    needs: ['create'],
-    variant: 'create-physical-host',
+    ...VARIANT_OF_CREATE,
     run: async ({ target, leases }) => {
       const lease = leases.make({
         reservations: [resources['physical:host'], resources['virtual:floatingip']],
@@ -172,8 +172,7 @@ export const repetitionChecks: readonly Check[] = [
     protocol:
       'ExternalServiceFilter of this package sends an Idempotency-Key. The same key means that a request is sent again: it is one lease, with one answer.',
     sources: [SOURCE.endpoints, SOURCE.keepInMind],
-    needs: ['create'],
-    variant: 'create-physical-host',
+    ...VARIANT_OF_CREATE,
     run: sentAgain,
   },
 ];

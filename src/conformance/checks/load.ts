@@ -8,6 +8,7 @@ import {
   type Finding,
   type Run,
   SOURCE,
+  VARIANT_OF_CREATE,
 } from '../check.ts';
 import { hosts } from '../leases.ts';
 
@@ -20,7 +21,6 @@ const invalid = (id: string, what: string, bodies: Readonly<Record<string, strin
   title: `${what} is not allowed, causes no server error, and does not stop the service`,
   protocol: PROTOCOL,
   sources: [SOURCE.clientErrors, SOURCE.keepInMind],
-  needs: [],
   run: (run) => goesOn(run, bodies),
 });
 
@@ -59,8 +59,7 @@ export const loadChecks: readonly Check[] = [
     protocol:
       'A lease has one allocation per host, each with all that Blazar knows about the host: ten thousand are about 5 MB. Blazar waits for the answer without a limit, and so does its user.',
     sources: [SOURCE.unsaid, SOURCE.duties],
-    needs: ['create'],
-    variant: 'create-physical-host',
+    ...VARIANT_OF_CREATE,
     run: async ({ target, leases, largeLeaseHosts }) => {
       const lease = leases.make({ reservations: [hosts(largeLeaseHosts)] });
       return expectVerdict(await target.ask('create', lease, `a lease of ${largeLeaseHosts} hosts`));
@@ -71,8 +70,7 @@ export const loadChecks: readonly Check[] = [
     title: `${CONCURRENT} requests at once are all answered within the timeout`,
     protocol: 'Leases are created by many users at the same time, and Blazar does not ask again.',
     sources: [SOURCE.unsaid, SOURCE.duties],
-    needs: ['create'],
-    variant: 'create-physical-host',
+    ...VARIANT_OF_CREATE,
     run: async ({ target, leases }) => {
       const questions = Array.from({ length: CONCURRENT }, (_, index) =>
         target.ask('create', leases.make(), `a lease, number ${index + 1} of ${CONCURRENT} at once`),
@@ -86,8 +84,7 @@ export const loadChecks: readonly Check[] = [
     protocol:
       'HTTP/1.1 keeps a connection open unless one side sends Connection: close, and ExternalServiceFilter of this package does so. The unread rest of a body must not become the next request.',
     sources: [SOURCE.persistence],
-    needs: ['create'],
-    variant: 'create-physical-host',
+    ...VARIANT_OF_CREATE,
     run: keptConnection,
   },
 ];

@@ -21,7 +21,6 @@ export const tokenChecks: readonly Check[] = [
     title: 'a request without a token, or with an empty one, is refused',
     protocol: REFUSED,
     sources: [SOURCE.blazarDocs, SOURCE.duties],
-    needs: [],
     run: (run) => refused(run, ['none', 'empty']),
   },
   {
@@ -29,7 +28,6 @@ export const tokenChecks: readonly Check[] = [
     title: 'a request with a wrong token is refused',
     protocol: REFUSED,
     sources: [SOURCE.blazarDocs, SOURCE.duties],
-    needs: [],
     run: (run) => refused(run, ['another', 'longer', 'shorter', 'first', 'changed', 'case']),
   },
   {
@@ -37,7 +35,6 @@ export const tokenChecks: readonly Check[] = [
     title: 'a request with the right token is not refused',
     protocol: 'A valid request with the right token gets the verdict, not the answer to a wrong token.',
     sources: [SOURCE.blazarDocs, SOURCE.duties],
-    needs: [],
     run: accepted,
   },
 ];

@@ -10,7 +10,6 @@ export const wholeRunChecks: readonly Check[] = [
     protocol:
       'The body of a 403 may be a JSON object whose field message is the reason. Without it the user sees a generic sentence, and a body that is not an object breaks earlier releases of Blazar.',
     sources: [SOURCE.blazarDocs, SOURCE.duties, SOURCE.filter],
-    needs: [],
     run: ({ target }) => {
       const rejections = target.exchanges.filter(
         ({ valid, operation, answer }) => valid && operation !== 'end' && answer?.status === 403,
@@ -26,7 +25,6 @@ export const wholeRunChecks: readonly Check[] = [
     protocol:
       'Any status other than 204 and 403 is a failure. Redirects are not followed, because they would pass on the token.',
     sources: [SOURCE.filter, SOURCE.blazarDocs],
-    needs: [],
     run: ({ target }) => among(target.exchanges, isRedirect, 'no redirect'),
   },
   {
@@ -35,7 +33,6 @@ export const wholeRunChecks: readonly Check[] = [
     protocol:
       'A 204 ends after its headers, and has neither Transfer-Encoding nor a Content-Length above 0. Blazar ignores a body; clients that keep connections open take it for the next answer, or refuse this one.',
     sources: [SOURCE.noContent, SOURCE.blazarDocs],
-    needs: [],
     run: ({ target }) =>
       target.exchanges.some(({ answer }) => answer?.status === 204)
         ? among(target.exchanges, hasContent, 'a 204 without a body: strict HTTP clients refuse this one')
@@ -46,7 +43,6 @@ export const wholeRunChecks: readonly Check[] = [
     title: 'no answer shows a stack trace',
     protocol: 'Users and logs see the answers of a service; a stack trace reveals its code.',
     sources: [SOURCE.duties, SOURCE.filter],
-    needs: [],
     run: ({ target }) =>
       among(
         target.exchanges,

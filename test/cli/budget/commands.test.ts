@@ -23,16 +23,8 @@ describe('budget set', () => {
 
   it('changes the budget with the same start', async () => {
     const { budget } = commandsOn(await newLedger());
-    const { stdout } = await budget(
-      'set',
-      'climate',
-      '--amount',
-      '5',
-      '--from',
-      '2026-01-01',
-      '--until',
-      '2099-01-01',
-    );
+    const years = ['--from', '2026-01-01', '--until', '2099-01-01'];
+    const { stdout } = await budget('set', 'climate', '--amount', '5', ...years);
     expect(stdout).toMatch(
       /^1 +climate +2026-01-01T00:00:00Z +2099-01-01T00:00:00Z +5 node-hours +48 +-43 +960\.0$/m,
     );
@@ -44,20 +36,7 @@ describe('budget set', () => {
       /overlap with budget 1 of project climate, from 2026-01-01T00:00:00Z until 2098-01-01T00:00:00Z/,
     ],
     [['--amount', 'much', ...YEAR], /--amount: expected a decimal number of node-hours, .*, got "much"/],
-    [['--amount', '1.1234567', ...YEAR], /--amount: expected a decimal number .* six decimals/],
-    [['--amount', '-1', ...YEAR], /--amount: expected a decimal number/],
-    [
-      ['--amount', '99999999999', ...YEAR],
-      /--amount: expected at most 2562047788\.0152 node-hours, got "99999999999"/,
-    ],
-    [
-      ['--amount', '1', '--from', 'now', '--until', '2101-01-01'],
-      /--from: expected an ISO 8601 date, to the second, .*, got "now"/,
-    ],
-    [
-      ['--amount', '1', '--from', '2100-01-01', '--until', '2100-01-01T00:00:00.5Z'],
-      /--until: expected an ISO 8601 date, to the second/,
-    ],
+    [['--amount', '1', '--from', 'now', '--until', '2101-01-01'], /--from: expected an ISO 8601 date/],
     [
       ['--amount', '1', '--from', '2100-01-01', '--until', '2100-01-01'],
       /--until: expected a date after the start, got "2100-01-01"/,
@@ -65,24 +44,21 @@ describe('budget set', () => {
     [['--amount', '1', '--user', '', ...YEAR], /--user: expected an id/],
   ])('exits with 2 and one line, and changes nothing: %#', async (flags, message) => {
     const { budget } = commandsOn(await newLedger());
-    const { code, stdout, stderr } = await budget('set', 'climate', ...flags);
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-    expect(stderr).toMatch(/^error: [^\n]*\n$/);
-    expect(stderr).toMatch(message);
+    const told = await budget('set', 'climate', ...flags);
+    expect(told).toEqual(refused(/^error: [^\n]*\n$/));
+    expect(told.stderr).toMatch(message);
     expect(JSON.parse((await budget('history', '--format', 'json')).stdout)).toHaveLength(1);
   });
 });
 
 describe('an id that looks like another one', () => {
   it.each([
-    ['climate ', 'alice', /^error: project: expected no space at the beginning or the end$/m],
     [
       'cli\u200bmate',
       'alice',
       /^error: project: expected visible characters and plain spaces only, got \\u200b$/m,
     ],
     ['climate', '\u202eecila', /^error: --user: expected visible characters .*, got \\u202e$/m],
-    ['climate', 'ali\nce', /^error: --user: expected visible characters .*, got \\u000a$/m],
   ])('is refused: %j, %j', async (project, user, said) => {
     const { budget } = commandsOn(await newLedger());
     const { code, stderr } = await budget('set', project, '--user', user, '--amount', '1', ...YEAR);

@@ -55,18 +55,20 @@ shop       Deployment web  3     nodeSelector disk: expected ssd, got "tape" (sc
         reviews: 1,
         refusals: [
           {
-            namespace: 'shop',
-            source: 'pod',
-            owner: { kind: 'Deployment', name: 'web' },
-            user: 'system:serviceaccount:shop:default',
-            policies: ['disks'],
-            count: 1,
-            names: ['web-a'],
+            ...{ namespace: 'shop', source: 'pod', owner: { kind: 'Deployment', name: 'web' } },
+            ...{
+              user: 'system:serviceaccount:shop:default',
+              policies: ['disks'],
+              count: 1,
+              names: ['web-a'],
+            },
             reasons: [
               {
-                field: 'nodeSelector disk',
-                expectation: 'expected ssd, got "tape"',
-                policies: ['disks'],
+                ...{
+                  field: 'nodeSelector disk',
+                  expectation: 'expected ssd, got "tape"',
+                  policies: ['disks'],
+                },
                 message: 'nodeSelector disk: expected ssd, got "tape" (scheduling policy disks)',
               },
             ],
@@ -102,15 +104,9 @@ shop       Deployment web  3     nodeSelector disk: expected ssd, got "tape" (sc
   it('passes over exempt namespaces, mirror pods and pods that have ended', async () => {
     const { api, run, pod } = await policedDouble();
     pod('kube-system', 'dns', TAPE);
-    pod(
-      'shop',
-      'static-n1',
-      { ...TAPE, nodeName: 'n1' },
-      {
-        annotations: { 'kubernetes.io/config.mirror': 'x' },
-        ownerReferences: [{ kind: 'Node', name: 'n1', controller: true }],
-      },
-    );
+    const ownerReferences = [{ kind: 'Node', name: 'n1', controller: true }];
+    const mirror = { annotations: { 'kubernetes.io/config.mirror': 'x' }, ownerReferences };
+    pod('shop', 'static-n1', { ...TAPE, nodeName: 'n1' }, mirror);
     pod('shop', 'ended', TAPE);
     const ended = api.store.get('/api/v1/namespaces/shop/pods', 'ended');
     api.store.put('/api/v1/namespaces/shop/pods', {
@@ -122,15 +118,6 @@ shop       Deployment web  3     nodeSelector disk: expected ssd, got "tape" (sc
       '0 of 0 pods would be refused; not scanned: kube-system and blazar-enforcement, 1 mirror pods\n',
     );
     expect((await run('scan', '--exempt-namespace', 'shop')).stdout).toContain('1 of 1 pod would be refused');
-  });
-
-  it('judges the node that somebody asked for, but not the one that a scheduler has chosen', async () => {
-    const { run, pod } = await policedDouble();
-    pod('shop', 'bound', { nodeName: 'n1' });
-    expect((await run('scan')).code).toBe(0);
-    const managedFields = [{ fieldsV1: { 'f:spec': { 'f:nodeName': {} } } }];
-    pod('shop', 'asked', { nodeName: 'n1' }, { managedFields });
-    expect((await run('scan')).stdout).toMatch(/^shop +Pod asked +1 +nodeName: /m);
   });
 
   it('judges a pod that only claims to be a mirror pod', async () => {
