@@ -73,3 +73,7 @@ export class KeystoneError extends Error {
     this.code = code;
   }
 }
+
+export function unusableAnswer(message: string): KeystoneError {
+  return new KeystoneError('unusable-answer', message);
+}

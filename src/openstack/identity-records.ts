@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { errorText } from '../base/errors.ts';
 import type { Clock } from '../filter/services.ts';
 import type { HttpAnswer } from '../http/contract.ts';
-import { type Keystone, KeystoneError } from './contract.ts';
+import { type Keystone, KeystoneError, unusableAnswer } from './contract.ts';
 import { isKeystoneError, jsonOf } from './own-token.ts';
 
 export const IDENTITY_KINDS = ['project', 'user', 'domain'] as const;
@@ -140,7 +140,7 @@ async function idIn(
     (one) => one.name === name && (domainId === undefined || one.domain_id === domainId),
   );
   if (fitting.length > 1) {
-    throw new KeystoneError('unusable-answer', `Keystone has several ${key} of this name; give the id`);
+    throw unusableAnswer(`Keystone has several ${key} of this name; give the id`);
   }
   return fitting[0]?.id;
 }
@@ -152,10 +152,7 @@ function entriesOf({ status, body }: HttpAnswer, key: string): z.infer<typeof li
   const parsed = z.object({ [key]: listed }).safeParse(jsonOf(body));
   const entries = parsed.data?.[key];
   if (status !== 200 || entries === undefined) {
-    throw new KeystoneError(
-      'unusable-answer',
-      `GET /v3/${key}: the answer (${status}) is not that of Keystone`,
-    );
+    throw unusableAnswer(`GET /v3/${key}: the answer (${status}) is not that of Keystone`);
   }
   return entries;
 }

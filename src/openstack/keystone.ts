@@ -4,7 +4,7 @@ import { isMapping } from '../base/yaml/tree.ts';
 import { withKeystoneToken } from '../filter/service-calls.ts';
 import type { SharedServices } from '../filter/services.ts';
 import type { HttpAnswer, HttpCallOptions, HttpClient } from '../http/contract.ts';
-import { type Keystone, KeystoneError, type ValidToken } from './contract.ts';
+import { type Keystone, KeystoneError, unusableAnswer, type ValidToken } from './contract.ts';
 import { clientOptions, effectiveOptions, identityUrl, TOKENS_PATH } from './effective-options.ts';
 import type { KeystoneOptions } from './keystone-options.ts';
 import {
@@ -100,21 +100,18 @@ class RealKeystone implements Keystone {
       throw unusable(answer, called);
     }
     if (answer.body.length > MAX_TOKEN_CHARACTERS) {
-      throw new KeystoneError('unusable-answer', `${called}: the answer is too long for one token`);
+      throw unusableAnswer(`${called}: the answer is too long for one token`);
     }
     const content = tokenContent(answer, called);
     if ((answer.headers?.['x-subject-token'] ?? token) !== token) {
       // Of a cache that ignores the headers of a request.
-      throw new KeystoneError('unusable-answer', `${called}: the answer is about another token`);
+      throw unusableAnswer(`${called}: the answer is about another token`);
     }
     const now = this.#shared.clock.now().getTime();
     const keystoneClock = Date.parse(answer.headers?.date ?? '');
     if (keystoneClock < content.issued_at - MOST_APART_MS) {
       // By such a clock the token would be valid for as much longer.
-      throw new KeystoneError(
-        'unusable-answer',
-        `${called}: the answer is older than the token, by its Date`,
-      );
+      throw unusableAnswer(`${called}: the answer is older than the token, by its Date`);
     }
     const ahead = Number.isNaN(keystoneClock) ? 0 : keystoneClock - now;
     const expiresAt = content.expires_at - ahead;

@@ -6,7 +6,7 @@ import { errorText } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
 import type { Clock } from '../filter/services.ts';
 import type { HttpAnswer, HttpClient } from '../http/contract.ts';
-import { KeystoneError } from './contract.ts';
+import { KeystoneError, unusableAnswer } from './contract.ts';
 import { TOKENS_PATH, tokenRequest } from './effective-options.ts';
 import type { KeystoneOptions } from './keystone-options.ts';
 
@@ -150,14 +150,11 @@ export class TokenIssuer {
       throw unusable(answer, called);
     }
     const content = tokenContent(answer, called);
-    const value = answer.headers?.['x-subject-token'] ?? '';
-    if (!isToken(value)) {
-      throw new KeystoneError('unusable-answer', `${called}: the answer has no X-Subject-Token`);
-    }
+    const value = tokenIn(answer, called);
     // By Keystone's own clock, because ours may differ.
     const lifetime = content.expires_at - content.issued_at;
     if (lifetime <= 0) {
-      throw new KeystoneError('unusable-answer', `${called}: the token has expired before it came`);
+      throw unusableAnswer(`${called}: the token has expired before it came`);
     }
     this.#refusal = undefined;
     return { value, issuedAt: askedAt, expiresAt: askedAt + lifetime, catalog: content.catalog ?? [] };
@@ -168,7 +165,7 @@ export class TokenIssuer {
 export function unusable({ status }: HttpAnswer, called: string): KeystoneError {
   if (status >= 300 && status < 400) {
     const why = `the answer is a redirect (${status}), which is not followed: set [keystone] auth_url to the address behind it`;
-    return new KeystoneError('unusable-answer', `${called}: ${why}`);
+    return unusableAnswer(`${called}: ${why}`);
   }
   if (status === 403) {
     const why = 'the account of [keystone] may not do this (403): it needs a role such as service or admin';
@@ -181,7 +178,7 @@ export function unusable({ status }: HttpAnswer, called: string): KeystoneError 
     return new KeystoneError('unavailable', `${called}: Keystone does not answer now (${status})`);
   }
   const why = `expected an answer of Keystone's version 3, got ${status}: check [keystone] auth_url`;
-  return new KeystoneError('unusable-answer', `${called}: ${why}`);
+  return unusableAnswer(`${called}: ${why}`);
 }
 
 const instant = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
@@ -219,12 +216,20 @@ export function tokenContent(answer: HttpAnswer, address: string): TokenContent 
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
     const where = issue === undefined || issue.path.length === 0 ? '' : ` at ${issue.path.join('.')}`;
-    throw new KeystoneError(
-      'unusable-answer',
+    throw unusableAnswer(
       `${address}: the answer (${answer.status}) is no token of Keystone${where}; check [keystone] auth_url`,
     );
   }
   return parsed.data.token;
+}
+
+/** @throws KeystoneError if there is none */
+export function tokenIn({ headers }: HttpAnswer, called: string): string {
+  const token = headers?.['x-subject-token'] ?? '';
+  if (!isToken(token)) {
+    throw unusableAnswer(`${called}: the answer has no X-Subject-Token`);
+  }
+  return token;
 }
 
 /** Tokens are ASCII without spaces; no form of them is longer. Nothing else is sent as a header. */

@@ -2,10 +2,10 @@
 import { z } from 'zod';
 import type { SharedServices } from '../filter/services.ts';
 import type { HttpAnswer, HttpCallOptions, HttpClient } from '../http/contract.ts';
-import { KeystoneError } from './contract.ts';
+import { unusableAnswer } from './contract.ts';
 import { clientOptions, effectiveOptions, identityUrl, TOKENS_PATH } from './effective-options.ts';
 import type { KeystoneOptions } from './keystone-options.ts';
-import { isToken, jsonOf, unusable } from './own-token.ts';
+import { jsonOf, tokenIn, unusable } from './own-token.ts';
 
 export interface UserPassword {
   readonly name: string;
@@ -91,7 +91,7 @@ export class UserLogin {
     }
     const parsed = projectsAnswer.safeParse(jsonOf(answer.body));
     if (!parsed.success) {
-      throw new KeystoneError('unusable-answer', `GET ${address}: the answer is no list of projects`);
+      throw unusableAnswer(`GET ${address}: the answer is no list of projects`);
     }
     return parsed.data.projects.map(({ id, name, domain_id }) => ({ id, name, domainId: domain_id ?? '' }));
   }
@@ -114,11 +114,7 @@ export class UserLogin {
     if (answer.status !== 201 && answer.status !== 200) {
       throw unusable(answer, called);
     }
-    const token = answer.headers?.['x-subject-token'] ?? '';
-    if (!isToken(token)) {
-      throw new KeystoneError('unusable-answer', `${called}: the answer has no X-Subject-Token`);
-    }
-    return token;
+    return tokenIn(answer, called);
   }
 
   #open(): Promise<Opened> {
