@@ -49,12 +49,6 @@ describe('DecisionReader', () => {
     });
   });
 
-  it('reads what a later version may write, without what it adds', () => {
-    const later = JSON.stringify({ ...aRecord({ lease_name: 'a' }), region: 'north' });
-    const reader = new DecisionReader();
-    expect(reader.push(Buffer.from(`${later}\n`))).toEqual([aRecord({ lease_name: 'a' })]);
-  });
-
   it('leaves out a line that is too long, even if it is a decision', () => {
     const long = JSON.stringify(aRecord({ warnings: Array(1200).fill('w'.repeat(1000)) }));
     expect(read(`${long}\n${line('a')}\n`)).toEqual({ names: ['a'], skipped: { broken: 0, tooLong: 1 } });

@@ -35,53 +35,30 @@ describe('a bad request', () => {
   const having = (fields: Fields) => ({ context, lease: { ...lease, ...fields } });
   const before = '2026-11-30T00:00:00';
 
-  it.each<[string, string, unknown, string]>([
-    ['without a body', '/check-create', '', 'context: '],
-    ['that is an array', '/check-create', [], 'body: '],
-    ['that is no JSON', '/on-end', '{"lease":', 'body: '],
-    ['that poisons the prototype', '/check-create', '{"__proto__":{"lease":{}}}', 'body: '],
+  it.each<[what: string, named: string, body: unknown, path?: string]>([
+    ['without a body', 'context: ', ''],
+    ['that is an array', 'body: ', []],
+    ['that is no JSON', 'body: ', '{"lease":', '/on-end'],
+    ['that poisons the prototype', 'body: ', '{"__proto__":{"lease":{}}}'],
     [
       'with a project that is no text',
-      '/check-create',
-      { context: { project_id: 1, user_id: 'u' }, lease },
       'context.project_id: ',
+      { context: { ...context, project_id: 1 }, lease },
     ],
-    ['with a lease that is null', '/check-create', { context, lease: null }, 'lease: '],
-    ['with a lease that is an array', '/check-update', { ...extend, lease: [] }, 'lease: '],
-    ['without the current lease', '/check-update', { context, lease }, 'current_lease: '],
-    ['without a start', '/check-create', without('start_date'), 'lease.start_date: '],
-    ['without reservations', '/check-create', without('reservations'), 'lease.reservations: '],
+    ['with a lease that is null', 'lease: ', { context, lease: null }],
+    ['with a lease that is an array', 'lease: ', { ...extend, lease: [] }, '/check-update'],
+    ['without the current lease', 'current_lease: ', { context, lease }, '/check-update'],
+    ['without a start', 'lease.start_date: ', without('start_date')],
+    ['without reservations', 'lease.reservations: ', without('reservations')],
+    ['with a date that does not exist', 'lease.end_date: ', having({ end_date: '2026-12-32T00:00:00' })],
+    ['that ends before it starts', 'lease.end_date: before start_date', having({ end_date: before })],
     [
-      'with a date that does not exist',
-      '/check-create',
-      having({ end_date: '2026-12-32T00:00:00' }),
-      'lease.end_date: ',
+      ...(['that moves the end before the start', 'lease.end_date: '] as const),
+      ...([{ ...extend, lease: { end_date: before } }, '/check-update'] as const),
     ],
-    [
-      'that ends before it starts',
-      '/check-create',
-      having({ end_date: before }),
-      'lease.end_date: before start_date',
-    ],
-    [
-      'that moves the end before the start',
-      '/check-update',
-      { ...extend, lease: { end_date: before } },
-      'lease.end_date: ',
-    ],
-    [
-      'with a reservation that is null',
-      '/check-create',
-      having({ reservations: [null] }),
-      'lease.reservations.0: ',
-    ],
-    [
-      'with a negative number of nodes',
-      '/check-create',
-      having({ reservations: [{ max: -5 }] }),
-      'lease.reservations.0.max: ',
-    ],
-  ])('%s is 400 at %s and names the field', async (_, path, body, named) => {
+    ['with a reservation that is null', 'lease.reservations.0: ', having({ reservations: [null] })],
+    ['with a negative number', 'lease.reservations.0.max: ', having({ reservations: [{ max: -5 }] })],
+  ])('%s is 400, and names %s', async (_, named, body, path = '/check-create') => {
     const { post } = await start();
     const answer = await post(path, body);
     expect(answer.status).toBe(400);
