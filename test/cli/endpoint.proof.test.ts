@@ -1,5 +1,4 @@
 /** `report usage`, `ledger` and `project` at a real service. `budget --endpoint` has its own file. */
-
 import { describe, expect, it } from 'vitest';
 import { fold } from '../ledger/folding/folded-ledgers.ts';
 import { copiedLedgers } from '../ledger/recorded-leases.ts';

@@ -1,5 +1,4 @@
 /** `outbox`: what operators see of messages that are not delivered, and what they decide. */
-
 import { expect, it } from 'vitest';
 import { outboxCommand } from '../../src/cli/outbox.ts';
 import { UsageEnforcement } from '../../src/index.ts';

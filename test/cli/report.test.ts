@@ -1,5 +1,4 @@
 /** `report usage`: what was used, as a table and in files. */
-
 import { describe, expect, it } from 'vitest';
 import { fold } from '../ledger/folding/folded-ledgers.ts';
 import { copiedLedgers, recordLease } from '../ledger/recorded-leases.ts';

@@ -1,5 +1,4 @@
 /** `completion`: real shells complete what is typed, with the script that it prints. Peers: bash, zsh, fish, python3. */
-
 import { execFile, spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

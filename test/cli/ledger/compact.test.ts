@@ -1,5 +1,4 @@
 /** Folding leases into totals and back, on the command line: what it prints, and what it refuses. */
-
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';

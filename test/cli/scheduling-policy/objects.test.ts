@@ -1,5 +1,4 @@
 /** `scheduling-policy check` on what makes pods, and on several objects at once. */
-
 import { describe, expect, it } from 'vitest';
 import { confFile, projectFile, temporaryFile } from '../../support/files.ts';
 import { refused } from '../../support/run-command.ts';
