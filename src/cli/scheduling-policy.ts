@@ -1,6 +1,5 @@
 /** `scheduling-policy`: inspects scheduling policies, of files or of a cluster. */
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { ConfigurationError, type Problem } from '../base/errors.ts';
 import { createLogger } from '../base/logger.ts';
 import { MERGE_STRATEGIES } from '../kubernetes/policies/merge.ts';
 import { ExitCode, printedErrors, UsageError } from './common/output.ts';
@@ -279,19 +278,11 @@ function counted(count: number, one: string, many: string): string {
 }
 
 async function writeCertificates(configFiles: readonly string[]): Promise<void> {
-  const { readConfiguration, sectionOf } = await import('../enforcement/configuration.ts');
-  const { SECTIONS } = await import('../server/configuration/sections.ts');
-  const { kubernetesSection } = await import('../kubernetes/options.ts');
-  const configuration = await readConfiguration({ configFiles, environment: {} }, SECTIONS);
-  const problems = configuration.problems.filter(concernsCertificates);
-  if (problems.length > 0) {
-    throw new ConfigurationError(problems);
-  }
+  const { readKubernetes } = await import('./scheduling-policy/options.ts');
   const { configuredKeeper } = await import('../kubernetes/cluster/certificates/configured-keeper.ts');
-  const configured = await configuredKeeper(
-    sectionOf(configuration, kubernetesSection),
-    createLogger('info', 'json'),
-  );
+  // Tokens are not there yet, nor is what this command writes.
+  const options = await readKubernetes(configFiles, ['tokens_file', 'client_ca_file']);
+  const configured = await configuredKeeper(options, createLogger('info', 'json'));
   if (configured === undefined) {
     throw new UsageError('expected certificate_secret in [kubernetes] of --config-file');
   }
@@ -303,13 +294,4 @@ async function writeCertificates(configFiles: readonly string[]): Promise<void> 
     process.off('SIGTERM', stop).off('SIGINT', stop);
     await configured.close();
   }
-}
-
-/** Tokens are not there yet, nor is what this command writes. */
-function concernsCertificates({ severity, section, option }: Problem): boolean {
-  return (
-    severity === 'error' &&
-    (section === undefined ||
-      (section === 'kubernetes' && !/^(tokens_file|client_ca_file)$/.test(option ?? '')))
-  );
 }

@@ -6,6 +6,7 @@ import { serviceOptions } from '../../src/server/configuration/options.ts';
 import { runProgramInProcess } from '../support/command-in-process.ts';
 import { capturedFile, confFile, temporaryFile } from '../support/files.ts';
 import { filterFolder, temporaryFolder } from '../support/filter-folder.ts';
+import { printed } from '../support/run-command.ts';
 
 /** A filter with an option of every type. Its constructor writes a file, and throws. */
 const typesFilter = (note: string) => `import { allow, BaseFilter } from 'blazar-enforcement';
@@ -67,8 +68,7 @@ const show = (conf: string, ...flags: string[]) =>
 describe('config show --format json', () => {
   it('shows every option of every installed filter, with a value of its type', async () => {
     const { conf, folder } = configuration();
-    const { code, stdout, stderr } = await show(conf, '--format', 'json');
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    const stdout = printed(await show(conf, '--format', 'json'));
     const shown = JSON.parse(stdout);
 
     const { catalog } = await readConfiguration({ environment: {}, configFiles: [conf] });
@@ -102,8 +102,7 @@ describe('config show --format json', () => {
 describe('config show', () => {
   it('prints a row per option: section, name, type, value, and with --origin its origin', async () => {
     const { conf } = configuration();
-    const { code, stdout, stderr } = await show(conf, '--origin');
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    const stdout = printed(await show(conf, '--origin'));
     const rows = stdout.split('\n').map((line) => line.split(/ {2,}/));
     expect(rows[0]).toEqual(['SECTION', 'OPTION', 'TYPE', 'VALUE', 'ORIGIN']);
     for (const row of [

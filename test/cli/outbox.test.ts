@@ -8,7 +8,7 @@ import { runInProcess } from '../support/command-in-process.ts';
 import { confFile } from '../support/files.ts';
 import { breakLedger, newLedger } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
-import { refused } from '../support/run-command.ts';
+import { printed, refused } from '../support/run-command.ts';
 import { unusedPort } from '../support/services.ts';
 
 /** An outbox with the ends of three leases, of a service that is never there. */
@@ -31,16 +31,9 @@ connection = ${connection}
     ['climate', '\u001b[31mred\n'],
     ['ocean', 'lease-3'],
   ] as const) {
-    await enforcement.onEnd({
-      context: { project_id, user_id: 'alice' },
-      lease: {
-        id,
-        name: 'run',
-        start_date: '2026-12-01 00:00',
-        end_date: '2026-12-02 00:00',
-        reservations: [],
-      },
-    });
+    const dates = { start_date: '2026-12-01 00:00', end_date: '2026-12-02 00:00' };
+    const lease = { id, name: 'run', ...dates, reservations: [] };
+    await enforcement.onEnd({ context: { project_id, user_id: 'alice' }, lease });
   }
   await enforcement.close();
   const outbox = (...args: string[]) => runInProcess(outboxCommand(), [...args, '--config-file', file]);
@@ -50,8 +43,7 @@ connection = ${connection}
 
 it('prints messages, oldest first, on one line each', async () => {
   const { outbox } = await filled();
-  const { code, stdout, stderr } = await outbox('list');
-  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  const stdout = printed(await outbox('list'));
   const lines = stdout.trimEnd().split('\n');
   expect(lines[0]).toMatch(/^MESSAGE +STATE +FILTER +PROJECT +LEASE +WRITTEN +ATTEMPTS +ERROR$/);
   expect(lines[1]).toMatch(/^1 +waiting +ExternalServiceFilter +climate +lease-1 +\S+Z +\d+/);
@@ -66,13 +58,7 @@ it('prints the selected messages, and as JSON', async () => {
   expect(await numbers('--state', 'dead')).toEqual(['MESSAGE']);
   const { stdout } = await outbox('list', '--format', 'json', '--project', 'ocean');
   expect(JSON.parse(stdout)).toMatchObject([
-    {
-      message: 3,
-      state: 'waiting',
-      filter: 'ExternalServiceFilter',
-      project_id: 'ocean',
-      lease_id: 'lease-3',
-    },
+    { message: 3, state: 'waiting', filter: 'ExternalServiceFilter', lease_id: 'lease-3' },
   ]);
 });
 

@@ -6,6 +6,7 @@ import { rows } from '../support/check-command.ts';
 import { runProgramInProcess } from '../support/command-in-process.ts';
 import { confFile } from '../support/files.ts';
 import { giveBudget, ledgerAt } from '../support/ledgers.ts';
+import { printed } from '../support/run-command.ts';
 
 const newLedger = copiedLedgers(async (connection) => {
   const ledger = await ledgerAt(connection);
@@ -28,8 +29,7 @@ const WINTER = ['--from', '2026-12-01', '--until', '2027-02-01'];
 describe('report usage', () => {
   it('prints a table by project, user, month and resource type', async () => {
     const report = reportOn(await newLedger());
-    const { code, stdout, stderr } = await report(...WINTER);
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    const stdout = printed(await report(...WINTER));
     expect(rows(stdout)).toEqual([
       [
         'PROJECT',

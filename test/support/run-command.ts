@@ -17,6 +17,12 @@ export function refused(why: string | RegExp, code = 2): CommandResult {
   return { code, stdout: '', stderr };
 }
 
+/** What a command has printed that has succeeded, without a warning. */
+export function printed({ stdout, ...ended }: CommandResult): string {
+  expect(ended).toEqual({ code: 0, stderr: '' });
+  return stdout;
+}
+
 /** As `refused`, where what it says has these words. */
 export function refusedWith(words: string, code = 2): CommandResult {
   return { code, stdout: '', stderr: expect.stringContaining(words) as string };

@@ -1,5 +1,5 @@
 /** How the `scheduling-policy` commands judge: the options of a service, or flags alone. */
-import { ConfigurationError, type Problem } from '../../base/errors.ts';
+import { ConfigurationError } from '../../base/errors.ts';
 import type { KubernetesOptions } from '../../kubernetes/options.ts';
 import type { MergeStrategy } from '../../kubernetes/policies/merge.ts';
 import type { PolicySetOptions } from '../../kubernetes/policies/scheduling-policies.ts';
@@ -67,31 +67,34 @@ async function read(
   configFiles: readonly string[] | undefined,
   values: Readonly<Record<string, unknown>>,
 ): Promise<KubernetesOptions> {
-  const { kubernetesOptions, kubernetesSection } = await import('../../kubernetes/options.ts');
   if (configFiles === undefined) {
-    return kubernetesOptions.parse({});
+    return (await import('../../kubernetes/options.ts')).kubernetesOptions.parse({});
   }
+  // Keys, certificates and tokens of the service need not exist where its policies are tried, nor a kubeconfig that is not used.
+  const unused = values.source === 'files' ? ['tokens_file', 'kubeconfig'] : ['tokens_file'];
+  return readKubernetes(configFiles, unused, values);
+}
+
+/** `[kubernetes]` of a service. Mistakes elsewhere do not count, nor those in `unused` options. @throws ConfigurationError */
+export async function readKubernetes(
+  configFiles: readonly string[],
+  unused: readonly string[],
+  values: Readonly<Record<string, unknown>> = {},
+): Promise<KubernetesOptions> {
+  const { kubernetesSection } = await import('../../kubernetes/options.ts');
   const { readConfiguration, sectionOf } = await import('../../enforcement/configuration.ts');
   const { SECTIONS } = await import('../../server/configuration/sections.ts');
   const sources = { configFiles, environment: {}, values: { kubernetes: values } };
   const configuration = await readConfiguration(sources, SECTIONS);
-  const problems = configuration.problems.filter((problem) => concernsPolicies(problem, values));
+  const problems = configuration.problems.filter(
+    ({ severity, section, option = '' }) =>
+      severity === 'error' &&
+      (section === undefined || (section === 'kubernetes' && !unused.includes(option))),
+  );
   if (problems.length > 0) {
     throw new ConfigurationError(problems);
   }
   return sectionOf(configuration, kubernetesSection);
-}
-
-/** Keys, certificates and tokens of the service need not exist where its policies are tried, nor a kubeconfig that is not used. */
-function concernsPolicies(
-  { severity, section, option }: Problem,
-  values: Readonly<Record<string, unknown>>,
-): boolean {
-  const unused = values.source === 'files' ? ['tokens_file', 'kubeconfig'] : ['tokens_file'];
-  return (
-    severity === 'error' &&
-    (section === undefined || (section === 'kubernetes' && !unused.includes(option ?? '')))
-  );
 }
 
 export interface AccountFlags {

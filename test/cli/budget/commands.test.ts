@@ -2,7 +2,7 @@ import { userInfo } from 'node:os';
 import { describe, expect, it } from 'vitest';
 import { copiedLedgers } from '../../ledger/recorded-leases.ts';
 import { giveBudget, ledgerAt } from '../../support/ledgers.ts';
-import { refused } from '../../support/run-command.ts';
+import { printed, refused } from '../../support/run-command.ts';
 import { commandsOn, fill } from '../ledger/setup.ts';
 
 const newLedger = copiedLedgers(fill);
@@ -11,8 +11,7 @@ const YEAR = ['--from', '2100-01-01', '--until', '2101-01-01'];
 describe('budget set', () => {
   it('sets a budget, and prints the budgets of the project', async () => {
     const { budget } = commandsOn(await newLedger());
-    const { code, stdout, stderr } = await budget('set', 'climate', '--amount', '12.5', ...YEAR);
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    const stdout = printed(await budget('set', 'climate', '--amount', '12.5', ...YEAR));
     expect(stdout).toMatch(/^BUDGET +PROJECT +USER +FROM +UNTIL +AMOUNT +TAKEN +LEFT +%$/m);
     expect(stdout).toMatch(
       /^2 +climate +2100-01-01T00:00:00Z +2101-01-01T00:00:00Z +12\.5 node-hours +0 +12\.5 +0\.0$/m,

@@ -1,3 +1,4 @@
+/** Long commands show on a terminal how far they are, and nothing elsewhere. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';

@@ -3,11 +3,11 @@ import { allOf, commandTree } from '../../../src/cli/completion/command-tree.ts'
 import { completionCommand } from '../../../src/cli/completion/completion.ts';
 import { createProgram } from '../../../src/cli/program.ts';
 import { runInProcess, runProgramInProcess } from '../../support/command-in-process.ts';
+import { printed } from '../../support/run-command.ts';
 
 describe('completion', () => {
   it.for(['bash', 'zsh', 'fish'])('has every command and option for %s', async (shell) => {
-    const { code, stdout, stderr } = await runProgramInProcess(['completion', shell]);
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    const stdout = printed(await runProgramInProcess(['completion', shell]));
     for (const { path, options } of allOf(commandTree(await createProgram()))) {
       expect(stdout).toContain(path.at(-1) ?? '');
       for (const flag of options.flatMap(({ flags }) => flags)) {

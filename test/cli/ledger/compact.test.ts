@@ -59,17 +59,16 @@ async function filled(file = 'folded.jsonl') {
   };
 }
 
+const done = (stdout: string) => ({ code: 0, stderr: '', stdout });
 const FOLDED = 'Folded what ended before 2017-01-01T00:00:00Z: leases 3, entries 15, projects 2\n';
 
 describe('ledger compact', () => {
   it('only counts with --dry-run', async () => {
     const { ledger, content } = await filled();
     const before = await content();
-    expect(await ledger('compact', ...BEFORE, '--dry-run')).toEqual({
-      code: 0,
-      stderr: '',
-      stdout: FOLDED.replace('Folded', 'Would fold'),
-    });
+    expect(await ledger('compact', ...BEFORE, '--dry-run')).toEqual(
+      done(FOLDED.replace('Folded', 'Would fold')),
+    );
     const { stdout } = await ledger('compact', ...BEFORE, '--dry-run', '--format', 'json');
     expect(JSON.parse(stdout)).toMatchObject({ leases: 3, entries: 15, projects: 2, dry_run: true });
     expect(await content()).toEqual(before);
@@ -80,21 +79,13 @@ describe('ledger compact', () => {
     async (file) => {
       const { compact, restore, content, path } = await filled(file);
       const before = await content();
-      expect(await compact()).toEqual({ code: 0, stderr: '', stdout: FOLDED });
+      expect(await compact()).toEqual(done(FOLDED));
       const bytes = readFileSync(path);
       const lines = String(file.endsWith('.gz') ? gunzipSync(bytes) : bytes).split('\n');
       expect(lines).toHaveLength(5);
-      expect(await restore()).toEqual({
-        code: 0,
-        stderr: '',
-        stdout: 'Restored leases 3, there already 0\n',
-      });
+      expect(await restore()).toEqual(done('Restored leases 3, there already 0\n'));
       expect(await content()).toEqual(before);
-      expect(await restore()).toEqual({
-        code: 0,
-        stderr: '',
-        stdout: 'Restored leases 0, there already 3\n',
-      });
+      expect(await restore()).toEqual(done('Restored leases 0, there already 3\n'));
       expect(await content()).toEqual(before);
     },
   );
@@ -103,11 +94,9 @@ describe('ledger compact', () => {
     const { compact, ledger, path } = await filled();
     await compact();
     const again = `${path}.again`;
-    expect(await ledger('compact', ...BEFORE, '--export', again)).toEqual({
-      code: 0,
-      stderr: '',
-      stdout: 'Folded what ended before 2017-01-01T00:00:00Z: leases 0, entries 0, projects 0\n',
-    });
+    expect(await ledger('compact', ...BEFORE, '--export', again)).toEqual(
+      done('Folded what ended before 2017-01-01T00:00:00Z: leases 0, entries 0, projects 0\n'),
+    );
     expect(existsSync(again)).toBe(false);
   });
 
@@ -250,9 +239,7 @@ describe('ledger restore', () => {
       });
       expect((await whole.ledger('verify')).code).toBe(0);
       writeFileSync(whole.path, bytes);
-      expect(await whole.restore()).toEqual({
-        ...{ code: 0, stderr: '', stdout: 'Restored leases 1, there already 2\n' },
-      });
+      expect(await whole.restore()).toEqual(done('Restored leases 1, there already 2\n'));
       expect(await whole.content()).toEqual(before);
     },
   );

@@ -3,7 +3,7 @@ import { rows as query } from '../../../src/ledger/storage/database.ts';
 import { copiedLedgers, recordLease } from '../../ledger/recorded-leases.ts';
 import { rows } from '../../support/check-command.ts';
 import { ledgerAt, NO_WAIT } from '../../support/ledgers.ts';
-import { refused } from '../../support/run-command.ts';
+import { printed, refused } from '../../support/run-command.ts';
 import { COMING, commandsOn, fill } from './setup.ts';
 
 const newLedger = copiedLedgers(fill);
@@ -19,8 +19,7 @@ const names = (stdout: string) =>
 describe('ledger list', () => {
   it('prints leases, newest first, and shows a lease past its end as ended', async () => {
     const { ledger } = await filled();
-    const { code, stdout, stderr } = await ledger('list');
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    const stdout = printed(await ledger('list'));
     expect(stdout.split('\n')[0]).toMatch(/^ROW +LEASE +PROJECT +USER +NAME +START +END +STATE$/);
     expect(names(stdout)).toEqual([undefined, 'third', 'second', 'first']);
     expect(stdout).toMatch(
@@ -44,17 +43,9 @@ describe('ledger list', () => {
     const { stdout } = await ledger('list', '--format', 'json', '--user', 'alice', '--project', 'climate');
     expect(JSON.parse(stdout)).toEqual([
       {
-        row: '1',
-        lease_id: 'lease-1',
-        region: '',
-        project_id: 'climate',
-        user_id: 'alice',
-        name: 'first',
-        start: '2096-12-01T00:00:00Z',
-        end: '2096-12-02T00:00:00Z',
-        state: 'open',
-        recorded_at: '2026-11-21T09:00:30Z',
-        ended_at: null,
+        ...{ row: '1', lease_id: 'lease-1', region: '', project_id: 'climate', user_id: 'alice' },
+        ...{ name: 'first', start: '2096-12-01T00:00:00Z', end: '2096-12-02T00:00:00Z', state: 'open' },
+        ...{ recorded_at: '2026-11-21T09:00:30Z', ended_at: null },
       },
     ]);
   });
@@ -77,13 +68,8 @@ describe('ledger show', () => {
     const { ledger } = await filled();
     const [lease] = JSON.parse((await ledger('show', 'lease-1', '--format', 'json')).stdout);
     expect(lease.claims).toContainEqual({
-      kind: 'usage',
-      account: 'usage_budget/1',
-      amount: '86400000000',
-      unit_hours: '24',
-      per_second: '1000000',
-      from: '2096-12-01T00:00:00Z',
-      until: '2096-12-02T00:00:00Z',
+      ...{ kind: 'usage', account: 'usage_budget/1', amount: '86400000000', unit_hours: '24' },
+      ...{ per_second: '1000000', from: '2096-12-01T00:00:00Z', until: '2096-12-02T00:00:00Z' },
     });
     expect(lease.entries).toContainEqual(
       expect.objectContaining({ account: 'max_leases/project', amount: '1', operation: 'create' }),

@@ -7,7 +7,7 @@ import { runInProcess } from '../../support/command-in-process.ts';
 import { confFile, temporaryFile } from '../../support/files.ts';
 import { ledgerAt } from '../../support/ledgers.ts';
 import { policyServer } from '../../support/policy-server.ts';
-import { refused } from '../../support/run-command.ts';
+import { printed, refused } from '../../support/run-command.ts';
 import { ValidatingKeystone } from '../../support/validating-keystone.ts';
 import { commandsOn, fill } from './setup.ts';
 
@@ -55,8 +55,7 @@ describe('ledger reconcile', () => {
   it('reads the list of OpenStack, and prints what it released, identified and left', async () => {
     const { ledger } = commandsOn(await newLedger());
     const list = file([THIRD, { ...FIRST, id: 'lease-9', name: 'ninth' }]);
-    const { code, stdout, stderr } = await ledger('reconcile', list, '--reason', 'monthly');
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    const stdout = printed(await ledger('reconcile', list, '--reason', 'monthly'));
     expect(stdout).toMatch(/^WHAT +ROW +LEASE +PROJECT +USER +NAME +START +END +NOTE$/m);
     expect(stdout).toMatch(/^released +#1 +lease-1 +climate +alice +first /m);
     expect(stdout).toMatch(/^identified +#3 +lease-3 +ocean +alice +third /m);

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { unifiedDiff } from '../../../src/cli/common/output.ts';
 import { runProgramInProcess } from '../../support/command-in-process.ts';
 import { temporaryFile } from '../../support/files.ts';
-import { refused, refusedWith } from '../../support/run-command.ts';
+import { printed, refused, refusedWith } from '../../support/run-command.ts';
 import { basicPolicies, check, EVERYBODY, grant, podFile, policy, policyFile, run } from './files.ts';
 
 const WEB = `# Whoever wrote this
@@ -56,8 +56,7 @@ tolerations[0]     expected nothing, got "ci" with any value, every effect
   it('prints JSON', async () => {
     const file = temporaryFile('web.yaml', WEB);
     const policies = basicPolicies();
-    const { code, stdout, stderr } = await run('check', file, '--policies', policies, '--format', 'json');
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    const stdout = printed(await run('check', file, '--policies', policies, '--format', 'json'));
     expect(stdout).toMatch(/^\{.*\}\n$/);
     const { objects, ...all } = JSON.parse(stdout);
     expect(all).toEqual({ file, allowed: true });
@@ -96,8 +95,7 @@ tolerations[0]     expected nothing, got "ci" with any value, every effect
   it('reads standard input, and JSON', async () => {
     const stdin = JSON.stringify({ apiVersion: 'v1', kind: 'Pod', metadata: {}, spec: {} }, null, 2);
     const args = ['scheduling-policy', 'check', '-', '--policies', basicPolicies()];
-    const { code, stdout, stderr } = await runProgramInProcess(args, { stdin });
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    const stdout = printed(await runProgramInProcess(args, { stdin }));
     expect(stdout).toContain('\n--- standard input\n+++ (changed by policies)\n');
     expect((await runProgramInProcess(args, { stdin: WEB.replace('Pod', 'Service') })).stderr).toMatch(
       /^error: standard input: expected a pod or an object that creates pods: one of Pod, .*, List\n$/,
