@@ -7,6 +7,7 @@ import type { FoldedTotals } from '../folding/totals.ts';
 import type { Ledger } from '../ledger.ts';
 import { Cumulative, firstAtLeast, type Share, usedBefore } from './charges.ts';
 import { type LeaseSpan, leaseSpan, type SpanLease } from './lease-span.ts';
+import { compared } from './usage/sums.ts';
 
 export interface UsageQuery {
   readonly projectId: string;
@@ -207,8 +208,4 @@ class DaySums implements Sums {
 function floorDiv(number: bigint, divisor: bigint): bigint {
   const rest = ((number % divisor) + divisor) % divisor;
   return (number - rest) / divisor;
-}
-
-function compared<Some extends bigint | string>(a: Some, b: Some): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }

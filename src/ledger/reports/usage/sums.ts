@@ -316,6 +316,6 @@ function nameOf({ projectId, userId, resourceType }: UsageRow): string {
   return JSON.stringify([projectId, userId, resourceType]);
 }
 
-function compared<Some extends bigint | string>(a: Some, b: Some): number {
+export function compared<Some extends bigint | string>(a: Some, b: Some): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }

@@ -29,9 +29,7 @@ export interface PipelineParts {
 
 export class Pipeline {
   readonly #client: pg.PoolClient;
-  readonly #wait: Wait;
-  readonly #mayPrepare: boolean;
-  readonly #isCareful: boolean;
+  readonly #parts: PipelineParts;
   readonly #begun: Promise<unknown>;
   readonly #ahead = new Map<CompiledQuery, Promise<pg.QueryResult>>();
   #unanswered = 0;
@@ -41,12 +39,10 @@ export class Pipeline {
   #isCommitSent = false;
   #isRolledBack = false;
 
-  constructor(client: pg.PoolClient, { begin, wait, mayPrepare, isCareful = false }: PipelineParts) {
+  constructor(client: pg.PoolClient, parts: PipelineParts) {
     this.#client = client;
-    this.#wait = wait;
-    this.#mayPrepare = mayPrepare;
-    this.#isCareful = isCareful;
-    this.#begun = this.#send({ text: begin });
+    this.#parts = parts;
+    this.#begun = this.#send({ text: parts.begin });
   }
 
   /** Whether a commit that failed may have been made: the server was asked for it, and has refused nothing before it. */
@@ -62,9 +58,9 @@ export class Pipeline {
   async run<Result>(work: Work<Result>): Promise<Result> {
     let step = work.next([]);
     while (!step.done) {
-      this.#wait.throwIfOver();
+      this.#parts.wait.throwIfOver();
       const query = step.value;
-      if (this.#isCareful) {
+      if (this.#parts.isCareful === true) {
         step = await this.#careful(query, work);
         continue;
       }
@@ -158,7 +154,7 @@ export class Pipeline {
   }
 
   #query(query: CompiledQuery): Promise<pg.QueryResult> {
-    const name = this.#mayPrepare ? statementOf(query) : undefined;
+    const name = this.#parts.mayPrepare ? statementOf(query) : undefined;
     const { sql: text, parameters } = query;
     return this.#send({ text, values: [...parameters], ...(name !== undefined && { name }) });
   }
