@@ -3,11 +3,12 @@ import { z } from 'zod';
 import { inTime } from '../../base/deadline.ts';
 import type { StoredDecision } from '../../decisions/store/contract.ts';
 import type { Share } from '../../ledger/reports/charges.ts';
+import { ledgerFor } from '../budgets/named-accounts.ts';
 import { foundLease, leaseHistory } from '../leases/lease-history.ts';
 import { may, visibleProjects } from '../users/caller.ts';
 import { decisionJson, decisionSchema } from './decisions.ts';
 import { entryJson, entrySchema, leaseJson, leaseSchema } from './ledger-lists.ts';
-import { ApiError, ledgerOf, route } from './route.ts';
+import { ApiError, route } from './route.ts';
 import {
   accountsOf,
   amountSchema,
@@ -71,9 +72,7 @@ export const projectLeaseRoute = route({
     const key = pathId(params, 'lease_id');
     const source = generation.decisions?.source;
     const ledger =
-      generation.ledger === undefined && source !== undefined
-        ? undefined
-        : await ledgerOf(generation, deadline);
+      generation.ledger === undefined && source !== undefined ? undefined : await ledgerFor(request);
     const { one: found, several } =
       ledger === undefined ? {} : await foundLease(ledger, key, [projectId], deadline);
     if (several !== undefined) {

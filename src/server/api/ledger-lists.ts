@@ -4,8 +4,8 @@ import { foldedOfLedger, foldedOfProject } from '../../ledger/folding/totals.ts'
 import { type EntryView, listEntries } from '../../ledger/reports/entries.ts';
 import { type LeaseRowView, listProjectLeases } from '../../ledger/reports/leases.ts';
 import { isBudgetAccount } from '../../ledger/reports/reports.ts';
-import { listedId, listedUser } from '../budgets/named-accounts.ts';
-import { ApiError, ledgerOf, route } from './route.ts';
+import { ledgerFor, listedId, listedUser } from '../budgets/named-accounts.ts';
+import { ApiError, route } from './route.ts';
 import {
   type Accounts,
   accountSchema,
@@ -74,11 +74,11 @@ export const projectLeasesRoute = route({
     UNNAMED,
   ],
   async answer(request) {
-    const { generation, params, query: asked, deadline } = request;
+    const { params, query: asked, deadline } = request;
     const { state, user_id, from, until } = asked;
     requireOrder(from, until);
     const projectId = pathId(params, 'project_id');
-    const ledger = await ledgerOf(generation, deadline);
+    const ledger = await ledgerFor(request);
     const userId = user_id === undefined ? undefined : await listedUser(request, user_id);
     const wanted = { ...pageQueryOf(asked), projectId, state, userId, from, until };
     const page = await listProjectLeases(ledger, wanted, deadline);
@@ -148,13 +148,13 @@ export const ledgerEntriesRoute = route({
     UNNAMED,
   ],
   async answer(request) {
-    const { generation, query: asked, deadline } = request;
+    const { query: asked, deadline } = request;
     if (asked.from !== undefined && asked.since !== undefined) {
       throw new ApiError(400, 'expected from alone: it is the same', { field: 'since' });
     }
     const since = asked.from ?? asked.since;
     requireOrder(since, asked.until);
-    const ledger = await ledgerOf(generation, deadline);
+    const ledger = await ledgerFor(request);
     const { project_id, lease_id: leaseId, request_id: requestId } = asked;
     const projectId = project_id === undefined ? undefined : await listedId(request, 'project', project_id);
     const { account, operation, until } = asked;

@@ -1,7 +1,8 @@
 /** `GET /v1/projects/{project_id}/usage`. */
 import { z } from 'zod';
 import { MAX_DAYS, type UsageGroup, type UsageReport, usageOf } from '../../ledger/reports/usage.ts';
-import { ApiError, ledgerOf, route } from './route.ts';
+import { ledgerFor } from '../budgets/named-accounts.ts';
+import { ApiError, route } from './route.ts';
 import {
   type Accounts,
   accountSchema,
@@ -85,10 +86,10 @@ export const projectUsageRoute = route({
   query,
   answers: [{ status: 200, description: 'The usage.', schema: usageSchema, name: 'Usage' }, WITHOUT_LEDGER],
   async answer(request) {
-    const { generation, params, query: asked, deadline } = request;
+    const { params, query: asked, deadline } = request;
     const projectId = pathId(params, 'project_id');
     requireOrder(asked.from, asked.until);
-    const ledger = await ledgerOf(generation, deadline);
+    const ledger = await ledgerFor(request);
     const until = secondOf(asked.until ?? ledger.now());
     const from = asked.from === undefined ? until - USUAL * DAY : secondOf(asked.from);
     if (until <= from) {

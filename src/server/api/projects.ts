@@ -8,12 +8,13 @@ import { plannedUse } from '../../ledger/reports/lease-span.ts';
 import { listProjectLeases } from '../../ledger/reports/leases.ts';
 import { COUNTED_OPEN, listProjects, type ProjectRow } from '../../ledger/reports/projects.ts';
 import { MAX_DAYS, usagesOf } from '../../ledger/reports/usage.ts';
+import { ledgerFor } from '../budgets/named-accounts.ts';
 import { visibleProjects } from '../users/caller.ts';
 import { budgetJson, budgetSchema } from './budgets/json.ts';
 import { leaseJson, leaseSchema } from './ledger-lists.ts';
 import { isExempt, projectLimits } from './project-limits.ts';
 import { usageJson, usageSchema } from './project-usage.ts';
-import { type ApiRequest, ledgerOf, route } from './route.ts';
+import { type ApiRequest, route } from './route.ts';
 import {
   type Accounts,
   accountSchema,
@@ -56,8 +57,8 @@ export const projectsRoute = route({
   }),
   answers: [pageAnswer(listed, 'Projects', 'A page of projects.'), WITHOUT_LEDGER],
   async answer(request) {
-    const { generation, caller, query: asked, deadline } = request;
-    const ledger = await ledgerOf(generation, deadline);
+    const { caller, query: asked, deadline } = request;
+    const ledger = await ledgerFor(request);
     const page = await listProjects(
       ledger,
       { ...pageQueryOf(asked), projectIds: visibleProjects(caller), search: asked.search },
@@ -148,9 +149,9 @@ export const projectRoute = route({
     'Its budgets, what it used, its open leases and the limits that apply to it. A project of which the ledger knows nothing has empty lists.',
   answers: [{ status: 200, description: 'The project.', schema: project, name: 'Project' }, WITHOUT_LEDGER],
   async answer(request) {
-    const { generation, params, caller, deadline } = request;
+    const { generation, params, caller } = request;
     const projectId = pathId(params, 'project_id');
-    const ledger = await ledgerOf(generation, deadline);
+    const ledger = await ledgerFor(request);
     const facts = await factsOf(ledger, projectId, request);
     const { budgets, leases, usage } = facts;
     const accounts = await accountsOf(request, [

@@ -1,8 +1,7 @@
 /** A route of the API: who may, what it takes and gives. The router, the rights and /openapi.json read the same object. */
 import type { z } from 'zod';
-import { type Deadline, inTime, type Wait } from '../../base/deadline.ts';
+import type { Deadline } from '../../base/deadline.ts';
 import type { Logger } from '../../base/logger.ts';
-import type { Ledger } from '../../ledger/ledger.ts';
 import type { Generation } from '../configuration/generation.ts';
 import type { Action, Caller } from '../users/caller.ts';
 
@@ -103,13 +102,3 @@ export class ApiError extends Error {
 
 /** The same for projects that do not exist: who may not see one learns nothing about it. */
 export const NOT_ALLOWED = 'expected a caller with more rights: see "Who may do what" in the documentation';
-
-const NO_LEDGER = 'this service keeps no ledger: no filter or policy that needs one is enabled';
-
-/** @throws ApiError 404 if nothing in the configuration uses a ledger; LedgerUnavailableError */
-export function ledgerOf({ ledger }: Pick<Generation, 'ledger'>, wait: Wait): Promise<Ledger> {
-  if (ledger === undefined) {
-    throw new ApiError(404, NO_LEDGER);
-  }
-  return inTime(ledger.ledger(wait), wait);
-}

@@ -3,7 +3,7 @@ import { inTime, type Wait } from '../../base/deadline.ts';
 import { ConfigurationError, errorText } from '../../base/errors.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { OptionalTables } from '../../ledger/tables.ts';
-import { ApiError, ledgerOf, NOT_ALLOWED } from '../api/route.ts';
+import { ApiError, NOT_ALLOWED } from '../api/route.ts';
 import type { Generation } from '../configuration/generation.ts';
 import { type Caller, may, visibleProjects } from '../users/caller.ts';
 
@@ -94,12 +94,15 @@ export interface Requester {
   readonly deadline: Wait & { readonly milliseconds: number };
 }
 
-/** @throws ApiError 404 if nothing uses the ledger; LedgerUnavailableError */
+/** @throws ApiError 404 if nothing in the configuration uses a ledger; LedgerUnavailableError */
 export function ledgerFor({
-  generation,
+  generation: { ledger },
   deadline,
 }: Pick<Requester, 'generation' | 'deadline'>): Promise<Ledger> {
-  return ledgerOf(generation, deadline);
+  if (ledger === undefined) {
+    throw new ApiError(404, 'this service keeps no ledger: no filter or policy that needs one is enabled');
+  }
+  return inTime(ledger.ledger(deadline), deadline);
 }
 
 /**
