@@ -10,7 +10,7 @@ import { BACKCHANNEL_LOGOUT_PATH, CALLBACK_PATH } from '../users/oidc-options.ts
 import { keyOf, oidcOptionsOf } from '../users/oidc-proof.ts';
 import { NO_SESSION_NOW, type Sessions } from '../users/sessions/sessions.ts';
 import { marksOf } from '../users/sessions/stored-session.ts';
-import { inTurn } from '../users/user-limiter.ts';
+import { withLimiters } from '../users/user-limiter.ts';
 import type { LoginAttempts } from '../users/wrong-tokens.ts';
 import { showPage } from './error-page.tsx';
 import { readForm } from './form.ts';
@@ -90,7 +90,7 @@ export function addOidcRoutes(
       }
       const { deadline: seconds } = stateOf(ctx).generation.options;
       const logout = await withinDeadline(seconds, (deadline) =>
-        inTurn([logouts], deadline, () => logins.issuerLogout(ctx, token)),
+        withLimiters([logouts], deadline, () => logins.issuerLogout(ctx, token)),
       );
       const ended = await sessions.endMarked(ctx, marksOf(keyOf(oidcOptionsOf(ctx)), logout));
       const facts = { request_id: stateOf(ctx).requestId, sessions: ended };

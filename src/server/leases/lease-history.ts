@@ -10,7 +10,7 @@ import { cursorOf, keyOf, numberIn, type PageOf, type PageQuery } from '../../le
 import { isBudgetAccount, type ListedRow } from '../../ledger/reports/reports.ts';
 import { type Caller, may } from '../users/caller.ts';
 
-export interface FoundLease {
+interface FoundLease {
   readonly lease: LeaseRowView;
   /** The request that has created it; `null` = unknown. */
   readonly createdBy: string | null;
@@ -42,7 +42,7 @@ export async function foundLease(
   return { one: charged };
 }
 
-export interface HistoryDecision {
+interface HistoryDecision {
   /** Missing for one of this process alone. */
   readonly id?: bigint;
   readonly record: DecisionRecord;

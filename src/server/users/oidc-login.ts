@@ -161,7 +161,7 @@ const preSession = z.object({
   since: z.number(),
 });
 
-export type PreSession = z.infer<typeof preSession>;
+type PreSession = z.infer<typeof preSession>;
 
 /** Begins a login. It is kept by the browser alone, so that strangers who begin many leave nothing behind. */
 export function beginLogin(ctx: Context, next: string): PreSession {

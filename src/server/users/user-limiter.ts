@@ -44,13 +44,13 @@ export class UserLimiter {
       const answer = () => work(deadline).catch(triedAgain);
       if (caller.provenBy === 'nobody') {
         // It may be everybody.
-        return inTurn([...(isEstimate ? [this.#estimates] : []), this.#limiter], deadline, answer);
+        return withLimiters([...(isEstimate ? [this.#estimates] : []), this.#limiter], deadline, answer);
       }
       const { identity, kind } = caller;
       const own = this.#ownOf(caller);
       const estimates = isEstimate ? [...(kind === 'member' ? [own.estimates] : []), this.#estimates] : [];
       try {
-        return await inTurn([own.requests, ...estimates, this.#limiter], deadline, answer);
+        return await withLimiters([own.requests, ...estimates, this.#limiter], deadline, answer);
       } finally {
         if (own.requests.underWay === 0) {
           this.#ofOne.delete(identity);
@@ -78,8 +78,8 @@ export class UserLimiter {
   }
 }
 
-/** Runs `work` when all of the lines have let it in, one after the other. @throws OverloadedError */
-export async function inTurn<Result>(
+/** Runs `work` when all limiters have let it in, one after the other. @throws OverloadedError */
+export async function withLimiters<Result>(
   [line, ...others]: readonly ConcurrencyLimiter[],
   wait: Wait,
   work: () => Promise<Result>,
@@ -89,7 +89,7 @@ export async function inTurn<Result>(
   }
   await line.enter(wait);
   try {
-    return await inTurn(others, wait, work);
+    return await withLimiters(others, wait, work);
   } finally {
     line.leave();
   }

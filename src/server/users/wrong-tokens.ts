@@ -9,7 +9,7 @@ import { withinDeadline } from '../../base/deadline.ts';
 import { stateOf } from '../request-state.ts';
 import type { Guess, GuessCount } from './sessions/session-table.ts';
 import type { Sessions } from './sessions/sessions.ts';
-import { inTurn } from './user-limiter.ts';
+import { withLimiters } from './user-limiter.ts';
 
 /** The message of a 429. */
 export const TOO_MANY =
@@ -188,7 +188,7 @@ export class LoginAttempts {
   /** Within the deadline of the service, waiting included. @throws OverloadedError */
   inLine<Result>(ctx: Context, work: () => Promise<Result>): Promise<Result> {
     return withinDeadline(stateOf(ctx).generation.options.deadline, (deadline) =>
-      inTurn([this.#line], deadline, work),
+      withLimiters([this.#line], deadline, work),
     );
   }
 

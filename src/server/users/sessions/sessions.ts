@@ -11,7 +11,7 @@ import { errorText } from '../../../base/errors.ts';
 import type { Logger } from '../../../base/logger.ts';
 import { stateOf } from '../../request-state.ts';
 import type { Caller } from '../caller.ts';
-import { inTurn } from '../user-limiter.ts';
+import { withLimiters } from '../user-limiter.ts';
 import { digest, randomText, seal, sealingKey, unseal } from './sealed.ts';
 import {
   type FoundSession,
@@ -204,7 +204,9 @@ export class Sessions {
     const { options, sessions } = stateOf(ctx).generation;
     return withinDeadline(options.deadline, async (wait) => {
       const table = await sessions?.store(wait);
-      return table === undefined ? work(table, wait) : inTurn([this.#line], wait, () => work(table, wait));
+      return table === undefined
+        ? work(table, wait)
+        : withLimiters([this.#line], wait, () => work(table, wait));
     });
   }
 
