@@ -116,11 +116,6 @@ describe('RestrictOverridesPolicy', () => {
       true,
     ],
     [
-      'kubernetes.context_configs.*.provision_timeout',
-      'kubernetes: {context_configs: {a: {namespace: x}}}',
-      false,
-    ],
-    [
       'kubernetes.context_configs.a.b.namespace',
       'kubernetes: {context_configs: {a.b: {namespace: x}}}',
       true,

@@ -147,10 +147,8 @@ describe('a policy that fails', () => {
   it.for([
     ['throws an error', "throw new Error('the cause');", 'the cause'],
     ['rejects a promise', "return Promise.reject(new Error('the cause'));", 'the cause'],
-    ['throws a text', "throw 'the cause';", 'the cause'],
     ['throws what has no text', 'throw Object.create(null);', 'the error has no text'],
     ['returns nothing', 'return;', /MutatedUserRequest/],
-    ['returns a list', 'return [task, config];', /MutatedUserRequest/],
     ['returns the task alone', 'return task;', /task of the answer/],
     ['returns null as the task', 'return new MutatedUserRequest(null, config);', /task of the answer/],
     ['returns no configuration', 'return new MutatedUserRequest(task);', /skypilotConfig of the answer/],
