@@ -55,6 +55,14 @@ describe.skipIf(real === undefined)('with a real Keystone', () => {
     expect(await check('nonsense')).toBe(401);
   });
 
+  it('a thousand requests with the same token are one request to Keystone', async () => {
+    const { check, validated } = await guarded({ token_cache_time: 3600 });
+    const token = await ofBlazar();
+    const statuses = await Promise.all(Array.from({ length: 1000 }, () => check(token)));
+    expect(new Set(statuses)).toEqual(new Set([204]));
+    expect(await validated('valid')).toBe(1);
+  });
+
   it('a revoked token stops within the cache time', async () => {
     const { check } = await guarded({ token_cache_time: 1 });
     const token = await ofBlazar();
@@ -97,6 +105,15 @@ describe.skipIf(real === undefined)('with a real Keystone', () => {
       await expect.poll(async () => check(await peer.token('bob'))).toBe(204);
     },
   );
+
+  it('a fixed token that is wrong opens nothing', async () => {
+    const { check } = await guarded({ tokens: ['another-0123456789abcdef'] });
+    expect(await check('fixed-0123456789abcdef')).toBe(401);
+    expect(await check('')).toBe(401);
+    expect(await check('anotherr')).toBe(401);
+    expect(await check(await peer.token('alice'))).toBe(403);
+    expect(await check(await peer.token('dave', { domain: 'other', project: null }))).toBe(403);
+  });
 
   it.skipIf(program === undefined)(
     'a real Blazar asks with its token, and its user reads our reason',

@@ -58,6 +58,13 @@ describe.skipIf(real === undefined)('a real Keystone', () => {
     });
   });
 
+  it('is not found at another auth_url, and the error says so', async () => {
+    const keystone = connect({ auth_url: peer.url.replace('/v3', '/identity') });
+    await expect(keystone.token()).rejects.toThrow(
+      /^POST http:\S+\/identity\/v3\/auth\/tokens: expected an answer of Keystone's version 3, got 404: check \[keystone\] auth_url$/,
+    );
+  });
+
   it('validates tokens until they are revoked', async () => {
     const keystone = connect();
     const token = await peer.token('alice');
@@ -82,6 +89,11 @@ describe.skipIf(real === undefined)('a real Keystone', () => {
     expect(await keystone.validate('t'.repeat(8000))).toBeUndefined();
   });
 
+  it('validates nothing for an account without a role for that', async () => {
+    const keystone = connect({ username: 'alice', password: 'alice', project_name: 'climate' });
+    await expect(keystone.validate(await peer.token('bob'))).rejects.toThrow(/may not do this \(403\)/);
+  });
+
   it('renews our token before it expires: no call ever sees an expired one', async () => {
     const keystone = connect();
     const tokens = new Set<string>();
@@ -93,6 +105,14 @@ describe.skipIf(real === undefined)('a real Keystone', () => {
       await pause(50);
     }
     expect(tokens.size).toBeGreaterThanOrEqual(2);
+  });
+
+  it('revokes our token, and gets asked for another one', async () => {
+    const keystone = connect();
+    const first = await keystone.token();
+    await peer.revoke(first);
+    expect((await keystone.validate(await peer.token('alice')))?.user.name).toBe('alice');
+    expect(await keystone.token()).not.toBe(first);
   });
 
   it('knows our account by an application credential', async () => {

@@ -1,4 +1,4 @@
-/** Limits by name and tag beside a real Keystone, with a second domain. */
+/** Limits by name and tag beside a real Keystone: renames, a second domain, missing rights, and Keystone stopped in between. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { type Decision, UsageEnforcement } from '../../src/index.ts';
@@ -10,6 +10,8 @@ const real = RealKeystone.start();
 afterAll(() => real?.remove());
 
 const DAY = 86_400;
+/** Keystone is slow when it has just started, or others are busy; until then, what was known before counts. */
+const LATE = { timeout: 60_000, interval: 200 };
 
 async function load(
   enforcement: Readonly<Record<string, unknown>>,
@@ -69,6 +71,7 @@ describe.skipIf(real === undefined)('beside a real Keystone', () => {
     const { body } = await peer.ask('POST', '/projects', { project: { name, domain_id, tags } });
     return (body as { project: { id: string } }).project.id;
   };
+  const change = (id: string, changes: object) => peer.ask('PATCH', `/projects/${id}`, { project: changes });
 
   it('limits by name are those of one domain, and tags count', async () => {
     const { climate, other, physics } = peer.ids.projects;
@@ -110,5 +113,69 @@ describe.skipIf(real === undefined)('beside a real Keystone', () => {
     expect(await may(await project('rich', peer.ids.domains.other))).toBe(false);
     expect(await may(await project('free', peer.ids.domains.other))).toBe(false);
     expect(await may(await project('a', domain.id))).toBe(false);
+  });
+
+  it('a renamed project, changed tags and a renamed domain apply within the cache time', async () => {
+    const id = await project('before', peer.ids.domains.other, ['gold']);
+    const { create, createNamed, pass } = await load({
+      max_lease_duration: DAY,
+      max_lease_duration_tag_limits: { gold: 2 * DAY },
+      max_lease_duration_project_limits: { 'after@other': 3 * DAY, 'after@moved': 4 * DAY },
+    });
+    /** By the names that are known: those of before, where Keystone was late. */
+    const most = async () => {
+      for (let days = 6; days > 0; days -= 1) {
+        if ((await create(id, peer.ids.users.alice, days)).allowed) {
+          return days;
+        }
+      }
+      return 0;
+    };
+    await createNamed(id, peer.ids.users.alice, 1);
+    expect(await most()).toBe(2);
+    await change(id, { tags: [] });
+    expect(await most()).toBe(2);
+    pass(301);
+    await expect.poll(most, LATE).toBe(1);
+    await change(id, { name: 'after' });
+    pass(301);
+    await expect.poll(most, LATE).toBe(3);
+    const rename = (name: string) =>
+      peer.ask('PATCH', `/domains/${peer.ids.domains.other}`, { domain: { name } });
+    await rename('moved');
+    pass(301);
+    await expect.poll(most, LATE).toBe(4);
+    await rename('other');
+    pass(301);
+    await expect.poll(most, LATE).toBe(3);
+    await peer.ask('PATCH', `/projects/${id}`, { project: { enabled: false } });
+    await peer.ask('DELETE', `/projects/${id}`);
+    pass(301);
+    await expect.poll(most, LATE).toBe(1);
+  });
+
+  it('an account that may not read others is a warning once, and no reason to refuse', async () => {
+    const { climate, other } = peer.ids.projects;
+    const { alice, bob } = peer.ids.users;
+    const { create, createNamed, warnings } = await load(
+      { max_lease_duration: DAY, max_lease_duration_tag_limits: { hpc: 9 * DAY } },
+      { username: 'alice', password: 'alice', project_name: 'climate' },
+    );
+    // Keystone lets everyone read the own project, the own user and the own domain.
+    await expect
+      .poll(() => create(climate, alice, 9), LATE)
+      .toMatchObject({
+        allowed: true,
+        names: { project: { name: 'climate', domain: 'Default' }, user: { name: 'alice' } },
+      });
+    expect((await createNamed(climate, bob, 9)).allowed).toBe(true);
+    expect((await create(other, bob, 1)).allowed).toBe(true);
+    expect((await create(other, bob, 2)).message).toContain('for any lease is');
+    const askedAgain = async () => {
+      await create(climate, bob, 9);
+      await create(other, bob, 1);
+      return warnings().sort();
+    };
+    await expect.poll(askedAgain, LATE).toEqual(['project forbidden', 'user forbidden']);
   });
 });

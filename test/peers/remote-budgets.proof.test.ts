@@ -178,4 +178,42 @@ describe.skipIf(keystone === undefined)('budgets at a service beside a real Keys
     vi.stubEnv('BLAZAR_ENFORCEMENT_TOKEN', await real.token('alice', { project: null }));
     expect(await budget('list')).toMatchObject({ code: 2, stdout: '' });
   });
+
+  it('are not shown to a token that was revoked, nor while Keystone is stopped to one that is new', async () => {
+    const { api, budget, logger } = await serving();
+    const [token, fresh] = [await real.token('bob'), await real.token('bob')];
+    expect(await api(token, 'GET', '/v1/budgets')).toMatchObject({ status: 200, json: { items: [] } });
+    await real.revoke(token);
+    await expect
+      .poll(async () => (await api(token, 'GET', '/v1/budgets')).status, { timeout: 120_000 })
+      .toBe(401);
+    const other = await real.token('bob');
+    expect((await api(other, 'GET', '/v1/budgets')).status).toBe(200);
+    await real.stop();
+    try {
+      expect(await api(fresh, 'GET', '/v1/budgets')).toMatchObject({
+        status: 503,
+        json: { message: expect.stringContaining('Keystone does not answer') },
+      });
+      vi.stubEnv('BLAZAR_ENFORCEMENT_TOKEN', fresh);
+      const told = await budget('list');
+      expect(told).toMatchObject({
+        code: 3,
+        stdout: '',
+        stderr: expect.stringMatching(/Keystone does not answer/),
+      });
+      vi.unstubAllEnvs();
+      openRc('bob', 'climate');
+      expect(await budget('list')).toMatchObject({
+        ...{ code: 3, stdout: '' },
+        stderr: expect.stringMatching(/^error: no token of Keystone: [^\n]*\n$/),
+      });
+      expect(JSON.stringify(logger.lines)).not.toContain(fresh);
+    } finally {
+      await real.restart();
+    }
+    await expect
+      .poll(async () => (await api(fresh, 'GET', '/v1/budgets')).status, { timeout: 120_000 })
+      .toBe(200);
+  });
 });
