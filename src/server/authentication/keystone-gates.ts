@@ -12,7 +12,7 @@ import type {
 } from '../../openstack/token-validation.ts';
 import type { UserLogin } from '../../openstack/user-login.ts';
 import type { ServiceOptions } from '../configuration/options.ts';
-import { SharedUses } from '../shared-uses.ts';
+import { CountedUses } from '../counted-uses.ts';
 
 export interface GateObserver extends ValidationObserver {
   readonly countToken: CountToken;
@@ -38,7 +38,7 @@ interface Shared {
 export class KeystoneGates {
   readonly #services: SharedServices;
   readonly #observer: GateObserver | undefined;
-  readonly #shared = new SharedUses<Shared>(async ({ validation, login }) => {
+  readonly #shared = new CountedUses<Shared>(async ({ validation, login }) => {
     await Promise.all([validation.close(), login.close()]);
   });
 

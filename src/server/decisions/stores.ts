@@ -14,7 +14,7 @@ import { ledgerSection } from '../../ledger/options.ts';
 import { parseConnection } from '../../ledger/storage/connection.ts';
 import { filtersUseLedger, storedKind } from '../configuration/ground-checks.ts';
 import { serviceSection } from '../configuration/options.ts';
-import { SharedUses } from '../shared-uses.ts';
+import { CountedUses } from '../counted-uses.ts';
 
 /** How long a store that a reload has replaced may take to write the rest, in milliseconds. */
 const LAST_WRITES = 10_000;
@@ -40,7 +40,7 @@ interface Shared {
 export class DecisionStores {
   readonly #logger: Logger;
   readonly #observer: DecisionQueueObserver;
-  readonly #shared = new SharedUses<Shared>(({ queue }) => this.#close(queue));
+  readonly #shared = new CountedUses<Shared>(({ queue }) => this.#close(queue));
   /** Those that are in use, or write the rest. */
   readonly #queues = new Set<DecisionQueue>();
   #isStopping = false;

@@ -9,8 +9,8 @@ import type { StatusObserver } from '../../kubernetes/cluster/status/conditions.
 import type { Refusal } from '../../kubernetes/cluster/status/events.ts';
 import type { Reporting } from '../../kubernetes/cluster/status/status-writer.ts';
 import { type KubernetesOptions, policyOptions } from '../../kubernetes/options.ts';
+import { CountedUses } from '../counted-uses.ts';
 import type { FollowedSource, KubernetesMetrics } from '../metrics/kubernetes-metrics.ts';
-import { SharedUses } from '../shared-uses.ts';
 
 export interface HeldSource {
   readonly source: LiveSource;
@@ -38,7 +38,7 @@ const PATIENCE_MS = 10_000;
 /** Configurations that follow the same cluster in the same way share what is known of it: nothing is listed again for a reload. */
 export class KubernetesSources {
   readonly #options: KubernetesSourcesOptions;
-  readonly #shared = new SharedUses<Shared>(({ cluster }) => cluster.close());
+  readonly #shared = new CountedUses<Shared>(({ cluster }) => cluster.close());
 
   constructor(options: KubernetesSourcesOptions) {
     this.#options = options;

@@ -1,5 +1,5 @@
 /** What configurations with the same settings share: it is made for the first of them, and closed with the last. */
-export class SharedUses<Value> {
+export class CountedUses<Value> {
   readonly #close: (value: Value) => Promise<void>;
   readonly #used = new Map<string, { readonly value: Value; users: number }>();
 
