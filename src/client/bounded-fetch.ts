@@ -3,7 +3,7 @@ import { Agent, fetch as undiciFetch } from 'undici';
 import { GrowingBuffer } from '../base/growing-buffer.ts';
 import { tracedCall } from '../base/traced-call.ts';
 
-export interface BoundedFetchOptions {
+interface BoundedFetchOptions {
   /** For each request, from connecting to the last byte of its answer, in seconds. */
   readonly timeout: number;
   /** A longer answer is an error, in bytes. */

@@ -15,7 +15,7 @@ export interface Pair {
 }
 
 /** What the flags name, and what is wrong with them. Problems never contain a value, which may be a secret. */
-export type Dotlist =
+type Dotlist =
   | { readonly file: string }
   | { readonly pairs: readonly Pair[]; readonly problems: readonly string[] };
 

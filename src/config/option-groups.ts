@@ -52,7 +52,7 @@ export interface ExtensionProblem extends SectionProblem {
 }
 
 /** Options of one schema: those of an enabled filter, or of a section. */
-export interface OptionGroup {
+interface OptionGroup {
   readonly section: string;
   readonly schema: z.ZodObject;
   readonly check?: OptionsCheck | undefined;

@@ -218,7 +218,7 @@ const REMOVED: Readonly<Record<string, string>> = {
 };
 
 /** How options begin that nobody knows, because what declares them could not be loaded. That is reported elsewhere, as an error. */
-export interface UnloadedOptions {
+interface UnloadedOptions {
   readonly section: string;
   /** `lab_a100` for LabA100Policy. */
   readonly prefix: string;

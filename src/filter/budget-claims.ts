@@ -118,7 +118,7 @@ function exceededMessage(
 }
 
 /** What a budget lacks for a lease, as a refusal says it. */
-export interface MissingBudget {
+interface MissingBudget {
   /** `undefined` = there is no budget at all, or none for all of its time. */
   readonly amount: Amount | undefined;
   /** Whether it is the budget of a user. */

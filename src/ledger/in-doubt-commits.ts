@@ -36,7 +36,7 @@ export interface InDoubtCommit {
   readonly author: Author;
 }
 
-export interface InDoubtParts {
+interface InDoubtParts {
   /** `undefined` = doubts are kept in memory only. */
   readonly folder: string | undefined;
   readonly logger: Pick<Logger, 'error' | 'warn' | 'info'> | undefined;

@@ -47,7 +47,7 @@ export interface LedgerParts {
   readonly watch?: BudgetWatch | undefined;
 }
 
-export interface TransactionOptions<Result> {
+interface TransactionOptions<Result> {
   /** The only project that it locks: other projects do not wait for it. */
   readonly project?: string | undefined;
   readonly isRefused?: (result: Result) => boolean;

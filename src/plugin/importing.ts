@@ -12,7 +12,7 @@ import { moduleFiles, versionOf } from './module-files.ts';
 import { FROM_WORKING_DIRECTORY, withVersion } from './packages-hook.ts';
 
 /** The exports of a module, by name. */
-export type Exports = Readonly<Record<string, unknown>>;
+type Exports = Readonly<Record<string, unknown>>;
 
 /** For one file and everything that it imports. */
 const LOAD_SECONDS = 10;

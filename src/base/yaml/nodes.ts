@@ -22,7 +22,7 @@ export const TOO_DEEP = `it is nested deeper than ${MAX_DEPTH} levels`;
  * Scalars as the values that PyYAML reads, or as the texts that they are written as. Of `values`, a date is a text; of `typed`, it is a
  * symbol with that text as its description, since it is of no type of JSON.
  */
-export type View = 'values' | 'typed' | 'texts';
+type View = 'values' | 'typed' | 'texts';
 
 /** A fresh copy. @throws YamlError for nodes that are nested too deep. */
 export function view(node: Node | null, as: View, depth = 0): unknown {

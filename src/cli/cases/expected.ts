@@ -23,7 +23,7 @@ export const expectedText = z
   .refine((written) => patternOf(written) !== undefined, 'expected a regular expression between the slashes');
 
 /** Why a text is not as expected; `undefined` = it is. `what`: what the text is called. */
-export function textDifference(what: string, expected: string, got: string): string | undefined {
+function textDifference(what: string, expected: string, got: string): string | undefined {
   return patternOf(expected)?.test(got) === true
     ? undefined
     : `expected ${what} to ${expected.startsWith('/') ? 'match' : 'contain'} ${expected}, but it is: ${got}`;

@@ -193,7 +193,7 @@ export type LeaseCase = z.infer<typeof leaseCaseSchema>;
 const UNITS = { w: 604_800, d: 86_400, h: 3_600, m: 60, s: 1 } as const;
 const FROM_NOW = /^([+-])((?:\d{1,6}[wdhms])+)$/;
 
-export function isTimeText(text: string): boolean {
+function isTimeText(text: string): boolean {
   return text === 'now' || FROM_NOW.test(text) || toInstant(text) !== undefined;
 }
 

@@ -33,7 +33,7 @@ interface PastAnswer {
 }
 
 /** Whether it is a request is for the enforcement to say. */
-export interface PastRequest {
+interface PastRequest {
   readonly body: object;
   readonly names: RequestNames | undefined;
 }

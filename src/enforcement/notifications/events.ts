@@ -200,7 +200,7 @@ export interface FoundBypasses {
 }
 
 /** As the decision log has it. */
-export interface FoundBypass {
+interface FoundBypass {
   readonly request_id: string;
   readonly project_id: string | null;
   readonly user_id: string | null;

@@ -32,7 +32,7 @@ const MOST_UNDELIVERED = 1000;
 /** Notices that are being written. A database that is slow must not fill the memory. */
 const MOST_WRITING = 100;
 
-export interface NotificationsParts {
+interface NotificationsParts {
   readonly options: NotificationsOptions;
   readonly ledger: ChainLedger;
   readonly outbox: ChainOutbox;

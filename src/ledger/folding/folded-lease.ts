@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Amount } from '../../filter/claim.ts';
 import type { EntriesTable, LeaseRow } from '../storage/schema.ts';
 
-export type EntryRow = Omit<EntriesTable, 'id'> & { readonly id: bigint };
+type EntryRow = Omit<EntriesTable, 'id'> & { readonly id: bigint };
 
 export interface FoldedLease {
   readonly lease: LeaseRow;

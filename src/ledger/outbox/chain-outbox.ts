@@ -11,7 +11,7 @@ import { BACKOFF, type Backoff } from './backoff.ts';
 type DeliveryQueue = import('./delivery-queue.ts').DeliveryQueue;
 type OutboxStore = import('./store.ts').OutboxStore;
 
-export interface ChainOutboxParts {
+interface ChainOutboxParts {
   readonly ledger: ChainLedger;
   readonly logger: Logger;
   readonly observer: LedgerObserver | undefined;

@@ -10,7 +10,7 @@ import { type Backoff, Pause, pauseAfter, ServicePauses } from './backoff.ts';
 import type { ClaimedMessage, Settlement } from './statements.ts';
 import type { NewMessages, OutboxStore } from './store.ts';
 
-export interface DeliveryQueueParts {
+interface DeliveryQueueParts {
   readonly sender: OutboxSender;
   readonly store: Pick<OutboxStore, 'round' | 'bodyOf' | 'expire'>;
   readonly backoff: Backoff;

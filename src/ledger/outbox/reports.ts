@@ -12,7 +12,7 @@ export type OutboxReport = Omit<
   'id' | 'body' | 'key' | 'lease' | 'claim' | 'claimed_until' | 'expires_from'
 > & { readonly id: bigint };
 
-export interface OutboxSelection {
+interface OutboxSelection {
   readonly state?: OutboxState | undefined;
   readonly projectId?: string | undefined;
   readonly limit: number;
@@ -23,7 +23,7 @@ const COLUMNS = [
   ...(['error', 'settled_at', 'who', 'reason'] as const),
 ] as const;
 
-export interface OutboxAuthor {
+interface OutboxAuthor {
   readonly who: string;
   readonly reason: string | null;
 }

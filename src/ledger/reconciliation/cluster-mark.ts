@@ -14,14 +14,14 @@ export const CLUSTER_REGION = 'skypilot:';
  * `awaited`: SkyPilot has not shown the cluster since the lease was opened. `seen`: it has. `settled`: the cluster is gone, and is charged for exactly what it
  * used. A lease that ended by its date is not settled: nobody knows what it used until SkyPilot is asked again.
  */
-export type ClusterState = 'awaited' | 'seen' | 'settled';
+type ClusterState = 'awaited' | 'seen' | 'settled';
 
 const SIGNS: Readonly<Record<ClusterState, string>> = { awaited: '~', seen: '=', settled: '.' };
 /** How the marks of settled leases begin. */
 export const SETTLED = SIGNS.settled;
 
 /** What the ledger knows of a cluster beside its claims. */
-export interface ClusterMark {
+interface ClusterMark {
   readonly state: ClusterState;
   /** What the cluster used before is charged for good. */
   readonly since: Instant;

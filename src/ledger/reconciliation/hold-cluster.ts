@@ -15,7 +15,7 @@ import { revisionStep, type Statements } from '../transactions/statements.ts';
 import type { Transaction } from '../transactions/transaction.ts';
 import { clusterMark, LOOKED_BACK, writtenMark } from './cluster-mark.ts';
 
-export interface HoldResult {
+interface HoldResult {
   readonly refusal: Refusal | undefined;
   /** Whether the ledger had charged it before. */
   readonly isCovered: boolean;

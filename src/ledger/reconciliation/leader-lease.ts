@@ -142,7 +142,7 @@ const RENEW_MS = 10_000;
 /** A comparison that another process does, or has done. */
 export type ReconciledElsewhere = Exclude<Taken, { readonly kind: 'mine' }>;
 
-export interface LeaderTerms {
+interface LeaderTerms {
   /** `BLAZAR_LEADER` or `SKYPILOT_LEADER`. */
   readonly id: bigint;
   /** A process, unlike any other. */

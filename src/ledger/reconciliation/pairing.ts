@@ -7,7 +7,7 @@ import { demandOf, isComparable } from '../accounting/demand.ts';
 import type { LeaseRow } from '../storage/schema.ts';
 import { ABSENT, type ListedLease, type ShownLease } from './leases.ts';
 
-export interface Pairing<Lease extends ListedLease> {
+interface Pairing<Lease extends ListedLease> {
   readonly pairs: { readonly row: LeaseRow; readonly lease: Lease }[];
   /** Blazar has them; the ledger does not. */
   readonly unknown: Lease[];

@@ -78,7 +78,7 @@ export async function* reconcileList(
 }
 
 /** What is known when an observation was compared. */
-export interface ReconciliationEnd extends Pick<Plan, 'doubts' | 'doubted' | 'hasMatched'> {}
+interface ReconciliationEnd extends Pick<Plan, 'doubts' | 'doubted' | 'hasMatched'> {}
 
 /**
  * With all leases that Blazar has, each id once. Blazar's list is older than requests that are answered while it is read, so a row that was

@@ -30,7 +30,7 @@ export interface Run {
 }
 
 /** What SkyPilot shows of a cluster. */
-export interface ClusterTruth {
+interface ClusterTruth {
   /** With an id. */
   readonly identity: LeaseIdentity;
   readonly name: string;
@@ -43,7 +43,7 @@ export interface ClusterTruth {
   readonly hasAutostop: boolean | undefined;
 }
 
-export interface SettlingTerms {
+interface SettlingTerms {
   readonly author: Author;
   /** How far ahead a running cluster is charged, in microseconds. */
   readonly ahead: bigint;

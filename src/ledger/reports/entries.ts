@@ -15,7 +15,7 @@ import {
 } from './pages.ts';
 import type { EntryReport } from './reports.ts';
 
-export interface EntriesQuery extends PageQuery {
+interface EntriesQuery extends PageQuery {
   readonly projectId?: string | undefined;
   readonly account?: string | undefined;
   /** Blazar's id. */

@@ -8,7 +8,7 @@ import { rows } from '../storage/database.ts';
 import { isAmong, textsTable } from '../storage/query-parts.ts';
 import { keyOf, type PageOf, type PageQuery, pageOf, reading } from './pages.ts';
 
-export interface ProjectsQuery extends PageQuery {
+interface ProjectsQuery extends PageQuery {
   /** Only these; `undefined` = all. */
   readonly projectIds: readonly string[] | undefined;
   /** Only ids that contain this text, whatever the case of a to z; `undefined` = all. */

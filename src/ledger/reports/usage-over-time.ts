@@ -28,7 +28,7 @@ export interface BudgetOverTime {
   readonly isPartial: boolean;
 }
 
-export interface BudgetsOverTimeQuery {
+interface BudgetsOverTimeQuery {
   readonly projectId: string;
   /** Seconds of the epoch; at most `MAX_DAYS` days. */
   readonly from: bigint;
@@ -37,7 +37,7 @@ export interface BudgetsOverTimeQuery {
   readonly points: number;
 }
 
-export const MAX_POINTS = 1000;
+const MAX_POINTS = 1000;
 /** A year of weekly budgets. */
 const MAX_BUDGETS = 60;
 const PIECE = 100;

@@ -32,7 +32,7 @@ export interface GroupWork {
   readonly hasSeveral: boolean;
 }
 
-export interface GroupParts {
+interface GroupParts {
   /**
    * Runs the work in one transaction, and resolves when it is durable. Rejects when nothing of it is recorded, or with a
    * `CommitInDoubtError`. May begin the work again, after a rollback; when it waits in between, it calls `undone` first.

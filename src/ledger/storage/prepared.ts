@@ -16,7 +16,7 @@ class Placeholder {
 }
 
 /** Stands for values that are known later. */
-export type Placeholders<Values> = { readonly [Name in keyof Values]: Values[Name] };
+type Placeholders<Values> = { readonly [Name in keyof Values]: Values[Name] };
 
 const STATEMENTS = new WeakMap<object, string>();
 

@@ -18,7 +18,7 @@ export interface ProjectsTable {
 }
 
 /** A single row: the ledger itself. */
-export interface LedgerTable {
+interface LedgerTable {
   /** Stays the same in every copy. */
   id: string;
   /** Rises each time `ledger reconcile` lets a suspended ledger grant again. */
@@ -124,7 +124,7 @@ export interface BudgetChangesTable {
 }
 
 /** A single row: the process that compares the ledger with Blazar. Its times are those of the database's clock. */
-export interface FollowerTable {
+interface FollowerTable {
   id: bigint;
   /** Who does it now; `null` = nobody. */
   holder: string | null;
@@ -174,7 +174,7 @@ export interface OutboxTable {
 }
 
 /** Decisions, for people to look at. Their texts are as in the record, except what no database keeps. */
-export interface DecisionsTable {
+interface DecisionsTable {
   /** In the order of writing. */
   id: Generated<bigint>;
   /** When it was decided, by the clock of the replica. */
@@ -200,7 +200,7 @@ export interface DecisionsTable {
 }
 
 /** The filters that did anything but allow, to look for them. */
-export interface DecisionFiltersTable {
+interface DecisionFiltersTable {
   decision: bigint;
   filter: string;
   project_id: string | null;

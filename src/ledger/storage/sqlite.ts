@@ -45,7 +45,7 @@ import {
  * When a commit is durable. `full`: before it is answered. `normal`: a loss of power may undo the latest ones, though none in part, and
  * a crash of the process undoes none.
  */
-export type Durability = 'full' | 'normal';
+type Durability = 'full' | 'normal';
 
 export class SqliteDatabase implements Database {
   readonly dialect = 'sqlite';

@@ -16,7 +16,7 @@ import { ApiError } from '../api/route.ts';
 import { reasonOf } from './change-budgets.ts';
 import { accountId, ledgerFor, type Requester } from './named-accounts.ts';
 
-export interface ImportOptions {
+interface ImportOptions {
   /** Only tell what would be set. */
   readonly isDryRun: boolean;
   readonly reason: string;

@@ -3,7 +3,7 @@ import { AcceptedTokens, type UserTokens } from '../authentication/credentials.t
 import { type Caller, tokenCaller } from './caller.ts';
 
 /** A caller, and what identifies the token: a session ends with it. */
-export interface TokenCaller {
+interface TokenCaller {
   readonly caller: Caller;
   readonly key: string;
 }

@@ -14,7 +14,7 @@ export const NOT_COUNTED =
   'The clusters that are up have not been counted yet, so that nothing that is limited may start: try again in a minute, or ask the operator.';
 
 /** When the last round began that compared a limit with all clusters, by the scheme of the limit. In microseconds. */
-export type CountedAt = ReadonlyMap<string, Instant>;
+type CountedAt = ReadonlyMap<string, Instant>;
 
 /** By how many intervals the rounds of one limit may be behind those of another one, which other replicas have. */
 export const BEHIND = 3;

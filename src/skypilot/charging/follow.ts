@@ -29,7 +29,7 @@ import {
   visibleWorkspaces,
 } from './observe.ts';
 
-export interface FollowedSkypilot {
+interface FollowedSkypilot {
   readonly ledger: Ledger;
   readonly limits: readonly LaunchLimit[];
   readonly server: SkypilotApiServer;

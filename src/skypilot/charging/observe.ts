@@ -8,7 +8,7 @@ import { answerOf, type SkypilotApiServer } from '../api-server.ts';
 import type { Hardware, LaunchOwner } from './contract.ts';
 
 /** A time in which a cluster was up, in microseconds of the epoch. */
-export interface ObservedRun {
+interface ObservedRun {
   readonly from: bigint;
   /** `undefined` = it is up. */
   readonly until: bigint | undefined;

@@ -20,14 +20,14 @@ import { identityOf, launchRequest } from './cluster-request.ts';
 import type { Launch, LaunchLedger, LaunchLimit } from './contract.ts';
 import { BEHIND, isCounted, NOT_COUNTED, readCountedAt, takesLimited } from './counted-clusters.ts';
 
-export interface LaunchServices extends EnforcementServices {
+interface LaunchServices extends EnforcementServices {
   readonly logger: Logger;
   /** Default: no. */
   readonly recordsLaunches?: boolean;
 }
 
 /** Who would have charged a request. */
-export interface ChargingPolicy {
+interface ChargingPolicy {
   /** One that is enforced, if there is one. `null` = no policy charges anything. */
   readonly policy: string | null;
   /** Whether a request that cannot be charged must be refused: not if only policies that are not enforced hold something. */
@@ -35,7 +35,7 @@ export interface ChargingPolicy {
 }
 
 /** A launch that took what another one was told was left. */
-export interface Overtaken {
+interface Overtaken {
   readonly policy: string;
   readonly message: string;
 }

@@ -12,7 +12,7 @@ const FOLDER = fileURLToPath(new URL('../../../policies', import.meta.url));
 const EXTENSION = import.meta.url.endsWith('.ts') ? '.ts' : '.js';
 
 /** A policy that `admin_policies` may name by its class alone. */
-export interface IncludedPolicy {
+interface IncludedPolicy {
   readonly file: string;
   readonly policyClass: PolicyClass;
 }

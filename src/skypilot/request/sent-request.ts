@@ -27,7 +27,7 @@ export interface RequestFacts {
 }
 
 /** Nobody in particular. */
-export const DEFAULT_USER = { id: '00000000', name: 'user' } as const;
+const DEFAULT_USER = { id: '00000000', name: 'user' } as const;
 
 /** Jobs and services have no options. */
 const WITHOUT_OPTIONS: ReadonlySet<string> = new Set([

@@ -12,7 +12,7 @@ const MOVED: Readonly<Record<string, string>> = {
   experimental: 'use config instead of experimental.config_overrides',
 };
 
-export interface UnknownKey {
+interface UnknownKey {
   readonly key: string;
   /** The path of the mapping that has it. */
   readonly at: Path;
@@ -20,7 +20,7 @@ export interface UnknownKey {
   readonly schema: JsonSchema;
 }
 
-export interface KeyHint {
+interface KeyHint {
   readonly words: string;
   /** The mapping that the key was meant for, if it is another one. */
   readonly meantFor?: Path;

@@ -18,7 +18,7 @@ export interface PipelineTask {
 }
 
 /** Whether the first of so many documents is a header, and no task. */
-export function isHeader(first: Mapping, documents: number): boolean {
+function isHeader(first: Mapping, documents: number): boolean {
   const names = Object.keys(first).sort().join();
   // SkyPilot ignores unknown keys in the header of a job group.
   return names === 'name' || names === 'execution,name' || (documents > 1 && first.execution === 'parallel');

@@ -58,7 +58,7 @@ export interface LeaseGroup {
   readonly unused: bigint;
 }
 
-export interface ChargeGroup {
+interface ChargeGroup {
   readonly project_id: string;
   readonly user_id: string;
   readonly part: bigint;

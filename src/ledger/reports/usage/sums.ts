@@ -34,7 +34,7 @@ export class TooManyRowsError extends Error {
   override readonly name = 'TooManyRowsError';
 }
 
-export interface UsageSums {
+interface UsageSums {
   /** Taken of budgets of projects; 0 for a resource type, which has no share of a cost. */
   amount: Amount;
   /** Taken of budgets of users. Where a project and its user have one, both pay for the same usage. */

@@ -15,7 +15,7 @@ import { type Database, rows } from '../database.ts';
 import { migrations, OPTIONAL } from './versions.ts';
 
 /** Whether the tables can be used, and if not, why. */
-export type SchemaState =
+type SchemaState =
   | { readonly kind: 'current' }
   | { readonly kind: 'missing' | 'older' | 'newer'; readonly message: string };
 

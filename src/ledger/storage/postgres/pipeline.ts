@@ -18,7 +18,7 @@ import { isOwn, unavailable } from './queries.ts';
 /** More writes than these are not sent ahead of their answers. */
 const MOST_UNANSWERED = 100;
 
-export interface PipelineParts {
+interface PipelineParts {
   readonly begin: string;
   readonly wait: Wait;
   /** Whether later transactions have the same session. */

@@ -114,7 +114,7 @@ function duration(seconds: bigint): string {
   return whole < 172_800n ? `${whole / 3600n} h` : `${whole / 86_400n} days`;
 }
 
-export type InStep = { readonly outbox: OutboxCounts } & LedgerStatus;
+type InStep = { readonly outbox: OutboxCounts } & LedgerStatus;
 
 /** A slow ledger must not delay the page for longer, in seconds. */
 const PATIENCE = 2;

@@ -241,7 +241,7 @@ function nameOf(character: string): string {
 type Kind = 'project' | 'user';
 
 /** The names that are known for the ids of the page. */
-export type NameOf = (kind: Kind, id: string) => Named | undefined;
+type NameOf = (kind: Kind, id: string) => Named | undefined;
 
 const AccountNames = createContext<NameOf>(() => undefined);
 

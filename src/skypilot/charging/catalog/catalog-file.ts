@@ -28,7 +28,7 @@ const COLUMNS = [
 type Column = (typeof COLUMNS)[number];
 
 /** What is wrong with a file. `line`: `undefined` = with the whole of it. */
-export interface CatalogMistake {
+interface CatalogMistake {
   readonly line: number | undefined;
   readonly message: string;
 }

@@ -1,7 +1,7 @@
 /** The machines of a catalog: what a launch can become, and what that costs by region. */
 
 /** A line of a catalog. Texts are in lower case. */
-export interface CatalogLine {
+interface CatalogLine {
   /** Empty = an accelerator whose machine is priced apart, as on Google Cloud. */
   readonly instanceType: string;
   /** Empty = none. */

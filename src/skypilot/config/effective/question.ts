@@ -21,7 +21,7 @@ export function workspaceOf(tree: Mapping): string {
 }
 
 /** Where the question is about. */
-export interface AskedPlace {
+interface AskedPlace {
   readonly context?: string;
   readonly region?: string;
   readonly zone?: string;
