@@ -62,6 +62,10 @@ export function conformanceCommand(): Command {
 }
 
 async function conformance(url: string | undefined, flags: ConformanceFlags): Promise<void> {
+  const files = [flags.allowLease, flags.denyLease, flags.denyUpdate, flags.denyCommit];
+  if (files.filter((file) => file === '-').length > 1) {
+    throw new UsageError('standard input (-) can be read once');
+  }
   const options: ConformanceOptions = {
     endpoints: await endpoints(url, flags),
     credentials: {

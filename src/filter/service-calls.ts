@@ -213,7 +213,9 @@ export function withKeystoneToken(client: HttpClient, tokens: ServiceTokens): Ht
     call: (options: HttpCallOptions) => Promise<HttpAnswer>,
   ): Promise<HttpAnswer> => {
     const attempt = async (token: string) => {
-      const answer = await call({ ...options, headers: { ...options.headers, 'x-auth-token': token } });
+      // Not a spread: the signal of a call is a getter of its class.
+      const { signal, answerHeaders, headers } = options;
+      const answer = await call({ signal, answerHeaders, headers: { ...headers, 'x-auth-token': token } });
       return answer.body.includes(token)
         ? { ...answer, body: answer.body.replaceAll(token, '****') }
         : answer;

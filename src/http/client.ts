@@ -57,11 +57,12 @@ class PooledHttpClient implements HttpClient {
     method: Called['method'],
     address: string,
     json: string | undefined,
-    options: HttpCallOptions | undefined,
+    { signal, answerHeaders, headers }: HttpCallOptions = {},
   ): Promise<HttpAnswer> {
     return tracedCall(
       { method, address, hidesPath: this.#options.hidesPath },
-      (headers) => this.#call(address, json, { ...options, headers: { ...options?.headers, ...headers } }),
+      // Not a spread: the signal of a deadline, or of the call of a hook, is a getter of its class.
+      (more) => this.#call(address, json, { signal, answerHeaders, headers: { ...headers, ...more } }),
       ({ status }) => status,
     );
   }

@@ -150,7 +150,8 @@ function podDifferences(
   const { message, reasons } = decided;
   const rules = (decided.rules ?? []).flatMap(({ rule, audit }) => (audit ? [] : [rule]));
   const policies = reasons.flatMap((one) => one.policies);
-  const by = [...new Set([...policies, ...rules])].join(', ');
+  // A field that no policy mentions is refused by none of them alone.
+  const by = [...new Set([...policies, ...rules])].join(', ') || 'no policy that mentions it';
   const silent = missing(policy, policies).join(', ');
   const fields = reasons.map((one) => one.field);
   return differences(

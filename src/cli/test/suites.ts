@@ -26,8 +26,8 @@ export interface TestFlags extends SourceFlags {
   readonly watch?: boolean;
 }
 
-/** A case elsewhere. */
 const MAX_FILES = 10_000;
+/** A case elsewhere. */
 const CASE_FILE = /[.-]case\.ya?ml$/i;
 interface CaseFolder {
   /** What the ids of its cases begin after. */

@@ -3,7 +3,8 @@
 import { type Kysely, sql } from 'kysely';
 import { z } from 'zod';
 import { rows, type Work } from '../../ledger/storage/database.ts';
-import type { Tables } from '../../ledger/storage/schema.ts';
+import type { DecisionFiltersTable, Tables } from '../../ledger/storage/schema.ts';
+import { inFewSizes } from '../../ledger/transactions/memory/postponed-writes.ts';
 import type { Asked } from '../asked.ts';
 import { type DecisionRecord, decisionRecordSchema, parsedRecord } from '../record.ts';
 import type { Retention, StoredDecision } from './contract.ts';
@@ -167,16 +168,19 @@ export function* writeToSqlite(queries: Queries, json: string, replica: string):
     ...{ ...row, replica, at: BigInt(row.at) },
     ...{ asked_start: bigint(row.asked_start), asked_end: bigint(row.asked_end) },
   }));
-  const adding = queries
-    .insertInto('decisions')
-    .values(values)
-    .returning(['id', 'project_id', 'at', 'concerns']);
-  for (const { id, concerns, project_id, at } of yield* rows(adding.compile())) {
-    if (concerns !== null) {
-      const names = JSON.parse(concerns) as readonly string[];
-      const filters = names.map((filter) => ({ decision: id, filter, project_id, at }));
-      yield* rows(queries.insertInto('decision_filters').values(filters).compile());
+  const filters: DecisionFiltersTable[] = [];
+  for (const some of inFewSizes(values)) {
+    const adding = queries
+      .insertInto('decisions')
+      .values(some)
+      .returning(['id', 'project_id', 'at', 'concerns']);
+    for (const { id, concerns, project_id, at } of yield* rows(adding.compile())) {
+      const names = concerns === null ? [] : (JSON.parse(concerns) as readonly string[]);
+      filters.push(...names.map((filter) => ({ decision: id, filter, project_id, at })));
     }
+  }
+  for (const some of inFewSizes(filters)) {
+    yield* rows(queries.insertInto('decision_filters').values(some).compile());
   }
 }
 

@@ -200,7 +200,7 @@ interface DecisionsTable {
 }
 
 /** The filters that did anything but allow, to look for them. */
-interface DecisionFiltersTable {
+export interface DecisionFiltersTable {
   decision: bigint;
   filter: string;
   project_id: string | null;

@@ -68,7 +68,7 @@ h3 { font-size: 1rem; margin: 1.25rem 0 0.5rem; }
 p { margin: 0.5rem 0; max-width: 80ch; }
 a { color: var(--accent); }
 :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
-main > section, main [data-live] > section, .login {
+main > section, main [data-live]:where(div) > section, .login {
   background: var(--surface);
   border: 1px solid var(--line);
   border-radius: 0.5rem;
@@ -77,8 +77,8 @@ main > section, main [data-live] > section, .login {
 }
 .login { max-width: 26rem; margin: 10vh auto 0; }
 /* A card is as far from its first line as from its last. */
-main > section > :first-child, main [data-live] > section > :first-child { margin-top: 0; }
-main > section > :last-child, main [data-live] > section > :last-child { margin-bottom: 0; }
+main > section > :first-child, main [data-live]:where(div) > section > :first-child { margin-top: 0; }
+main > section > :last-child, main [data-live]:where(div) > section > :last-child { margin-bottom: 0; }
 .state { margin: 0.75rem 0 0; }
 .hint, small, .none { color: var(--muted); }
 .hint, small { font-size: 0.875rem; }
@@ -247,7 +247,7 @@ pre.command { white-space: pre-wrap; overflow-wrap: anywhere; border: 1px solid 
   nav { order: 1; flex-basis: 100%; }
   .facts { grid-template-columns: minmax(0, 1fr); gap: 0; }
   .facts dd { margin-bottom: 0.5rem; }
-  main > section, main [data-live] > section { padding: 1rem; }
+  main > section, main [data-live]:where(div) > section { padding: 1rem; }
   tbody th { min-width: 9rem; overflow-wrap: anywhere; }
   .value, .origin { min-width: 9rem; }
 }

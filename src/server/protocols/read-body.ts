@@ -6,14 +6,12 @@ import { brotliDecompress, unzip } from 'node:zlib';
 import createError from 'http-errors';
 import { GrowingBuffer } from '../../base/growing-buffer.ts';
 import { CollectedRequest, goneError } from '../listener/connections.ts';
-import { checkBounds, type JsonBounds, TooMuchJsonError } from './bounded-json.ts';
+import { type JsonBounds, PIECE_BYTES, parseInPieces, TooMuchJsonError } from './json-pieces.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /** A lease of ten thousand hosts has 200,000 values and five levels. */
 const BOUNDS: JsonBounds = { maxValues: 300_000, maxNames: 10_000, maxDepth: 100 };
-/** Any text of this length is parsed within a few milliseconds. */
-const SHORT_BYTES = 65_536;
 
 /**
  * The JSON body of a request, decompressed, of at most `limit` bytes. Rejects with an HTTP error that may be shown to the client: 413, 415, or
@@ -86,11 +84,9 @@ function mediaType(headers: IncomingMessage['headers']): MIMEType | undefined {
   }
 }
 
-/** Parses JSON from outside. A promise only if it is long: then other requests are answered between looking at what is in it and parsing it. */
+/** Parses JSON from outside: at once, or in pieces if it is long, so that other requests are answered meanwhile. */
 export function parsedJson(bytes: Uint8Array): unknown {
-  return bytes.length > SHORT_BYTES
-    ? checkBounds(bytes, BOUNDS).then(() => JSON.parse(textOf(bytes)))
-    : JSON.parse(textOf(bytes));
+  return bytes.length > PIECE_BYTES ? parseInPieces(bytes, BOUNDS) : JSON.parse(textOf(bytes));
 }
 
 /** Nearly every body is ASCII, which is found and copied in a tenth of the time that decoding takes. */

@@ -11,7 +11,7 @@ import type { DecisionRecorder } from '../decisions/recorder.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import { isSkypilotPath } from '../own-paths.ts';
 import { bodyLimit, stateOf } from '../request-state.ts';
-import { TooMuchJsonError } from './bounded-json.ts';
+import { TooMuchJsonError } from './json-pieces.ts';
 import { parsedJson, readJson } from './read-body.ts';
 
 /** Answers at the configured path, which a reload may change; other requests go on to the next middleware. */

@@ -58,7 +58,7 @@ export function infraOf(resources: Resources): Infra {
   // The older spelling has the prefix of SSH node pools, the new one has not.
   const isPrefixed = (resources.infra ?? null) === null && place.cloud === 'ssh';
   return isPrefixed && region?.startsWith(POOL_PREFIX)
-    ? { ...place, region: region.slice(POOL_PREFIX.length) }
+    ? anyOf(place.cloud, region.slice(POOL_PREFIX.length), place.zone)
     : pooled(place);
 }
 

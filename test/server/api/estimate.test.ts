@@ -120,6 +120,16 @@ describe('an estimate', () => {
     expect(json.filter).toBe('UsageBudgetFilter');
     expect(({} as { polluted?: number }).polluted).toBeUndefined();
   });
+
+  it('answers for leases at the end of time', async () => {
+    const { ask } = await service();
+    const { status, json } = await ask({
+      ...WANTED,
+      start_date: '9999-12-30 00:00',
+      end_date: '9999-12-31 23:59',
+    });
+    expect([status, json.allowed, json.suggestions]).toEqual([200, false, []]);
+  });
 });
 
 function without<Value extends object>(value: Value, name: keyof Value): Partial<Value> {

@@ -99,6 +99,11 @@ describe('[service]', () => {
       () => readFileSync(tlsFixture('ca.pem'), 'utf8').repeat(2).slice(0, -200),
     ],
     ['a comment that looks like one', () => '# -----BEGIN CERTIFICATE-----\n'],
+    ['what only looks like one', () => '-----BEGIN CERTIFICATE-----\nbm9uZQ==\n-----END CERTIFICATE-----\n'],
+    [
+      'a certificate and a key',
+      () => readFileSync(tlsFixture('ca.pem'), 'utf8') + readFileSync(tlsFixture('server.key'), 'utf8'),
+    ],
   ])('refuses %s as client_ca_file', async ([, content]) => {
     const file = temporaryFile('ca.pem', content());
     expect(await mistakesOf(confOf(cert, key, `client_ca_file = ${file}`))).toEqual([

@@ -72,4 +72,11 @@ describe('with tokens', () => {
     expect(await post('/check-create', FITS, { 'Content-Encoding': 'zstd' })).toMatchObject(UNAUTHORIZED);
     expect(await request('/check-create', { method: 'POST' })).toMatchObject(UNAUTHORIZED);
   });
+
+  it('asks no filter, and writes no token into the log', async () => {
+    const { post, logger } = await withTokens(SECRET);
+    await post('/check-create', FITS, { 'X-Auth-Token': 'guess' });
+    expect(JSON.stringify(logger.lines)).not.toMatch(/guess|s3cret-0123456789abcdef/);
+    expect(logger.lines.filter(({ level }) => level === 'error')).toEqual([]);
+  });
 });

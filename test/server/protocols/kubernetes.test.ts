@@ -183,6 +183,15 @@ describe('what is judged apart from pods', () => {
   });
 });
 
+it('system_tolerations replaces the default ones', async () => {
+  const text = policiesForAll({ plain: { allowed: { schedulerNames: [] } } });
+  const system_tolerations = ['dedicated=web:NoSchedule'];
+  const { ask } = await runKubernetes(text, { kubernetes: { system_tolerations } });
+  expect(await ask(creating({ tolerations: [DEDICATED] }))).toMatchObject(UNTOUCHED);
+  expect((await ask(creating({ tolerations: [{ ...DEDICATED, value: 'other' }] }))).allowed).toBe(false);
+  expect((await ask(admissionReview('create-by-replica-set'))).message).toContain('tolerations[0]: ');
+});
+
 describe('the paths', () => {
   it('match literally', async () => {
     const { ask } = await runKubernetes(policiesForAll({ disks: DISKS }));

@@ -96,7 +96,7 @@ export class PostponedWrites {
 }
 
 /** Each size is a statement of its own: with powers of two there are few. */
-function inFewSizes<Row>(rows: readonly Row[]): Row[][] {
+export function inFewSizes<Row>(rows: readonly Row[]): Row[][] {
   const all: Row[][] = [];
   for (let start = 0, size = MOST_ROWS; start < rows.length; start += size) {
     while (size > rows.length - start) {

@@ -9,7 +9,7 @@ import { isExempt, projectLimits } from '../../api/project-limits.ts';
 import { pathId } from '../../api/shown.ts';
 import { ledgerFor } from '../../budgets/named-accounts.ts';
 import { may } from '../../users/caller.ts';
-import { type FoundDecision, findDecisions } from '../decisions/found-decisions.ts';
+import { type FoundDecisions, findDecisions } from '../decisions/found-decisions.ts';
 import type { ConsolePage, PageRequest } from '../page.ts';
 import { listPage } from '../parts/pager.tsx';
 import { learnNames, nameOfFor } from '../parts/parts.tsx';
@@ -53,7 +53,7 @@ export const projectPage: ConsolePage = {
     await learnNames(generation, [
       ...[{ projectId }, ...budgets.items, ...leases.items],
       ...usage.byUser.groups.map(({ key }) => ({ userId: key })),
-      ...refusals.map(({ record }) => ({ userId: record.user_id })),
+      ...refusals.items.map(({ record }) => ({ userId: record.user_id })),
     ]);
     const named = nameOfFor(generation, caller)('project', projectId);
     return {
@@ -88,10 +88,9 @@ function limitsOf({ generation, caller }: PageRequest, projectId: string) {
 const SHOWN = 20;
 
 /** As a member sees them, whoever asks. */
-async function refusalsOf(request: PageRequest, projectId: string): Promise<readonly FoundDecision[]> {
-  const { items } = await findDecisions(request, {
+function refusalsOf(request: PageRequest, projectId: string): Promise<FoundDecisions> {
+  return findDecisions(request, {
     ...{ visible: [projectId], projects: [projectId], limit: SHOWN },
     outcomes: ['rejected', 'failed'],
   });
-  return items;
 }

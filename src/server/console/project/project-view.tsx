@@ -8,7 +8,7 @@ import type { LeaseRowView } from '../../../ledger/reports/leases.ts';
 import type { PageOf } from '../../../ledger/reports/pages.ts';
 import type { BudgetOverTime } from '../../../ledger/reports/usage-over-time.ts';
 import type { FilterLimits } from '../../api/project-limits.ts';
-import type { FoundDecision } from '../decisions/found-decisions.ts';
+import { AWAY, type FoundDecision, type FoundDecisions } from '../decisions/found-decisions.ts';
 import { pathWith, projectPath } from '../page.ts';
 import { Pager } from '../parts/pager.tsx';
 import { Account, Message, Section, Span, Table, Whose } from '../parts/parts.tsx';
@@ -57,7 +57,8 @@ export function ProjectView(data: ProjectData) {
         <UsageTables {...data.usage} unit={unit} />
       </Section>
       <Section id="refusals" title="Refusals" isLive>
-        <RefusalsTable refusals={data.refusals} />
+        {data.refusals.of === 'away' && <Message kind="error">{AWAY}</Message>}
+        <RefusalsTable refusals={data.refusals.items} />
         <p>
           <a href={pathWith('/decisions', { project: projectId })}>Search decisions of this project</a>
         </p>
@@ -100,7 +101,7 @@ function LeasesSection(data: ProjectData) {
       <Timeline
         window={window}
         now={now}
-        rows={[...leases.items.map(laneOf), ...refusedLanes(refusals, window)]}
+        rows={[...leases.items.map(laneOf), ...refusedLanes(refusals.items, window)]}
         href={(parameters) => pathWith(here, parameters, 'leases')}
       />
       {folded !== undefined && window.from < folded.until && <FoldedLeases {...folded} />}
@@ -117,7 +118,7 @@ function laneOf({ name, userId, start, end, state }: ProjectData['leases']['item
 /** Maximum number of refusals on the time line. */
 const DRAWN = 10;
 
-function refusedLanes(refusals: ProjectData['refusals'], window: TimeWindow): TimelineRow[] {
+function refusedLanes(refusals: readonly FoundDecision[], window: TimeWindow): TimelineRow[] {
   return refusals
     .flatMap(({ record: { lease_name: name, user_id: userId, message }, asked }): TimelineRow[] =>
       asked === undefined || asked.end <= window.from || asked.start >= window.until
@@ -150,7 +151,7 @@ interface ProjectData {
   readonly query: URLSearchParams;
   readonly usage: UsageData;
   /** The latest. */
-  readonly refusals: readonly FoundDecision[];
+  readonly refusals: FoundDecisions;
   readonly limits: readonly FilterLimits[];
   readonly isExempt: boolean;
   /** What the caller may do here. */

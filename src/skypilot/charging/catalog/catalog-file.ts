@@ -47,7 +47,10 @@ export async function readCatalogFile(
     if (bytes.length === 0) {
       mistakes.push({ line: 1, message: 'expected the names of the columns, got an empty file' });
     } else if (bytes.at(-1) !== LINE_BREAK) {
-      const line = bytes.filter((byte) => byte === LINE_BREAK).length + 1;
+      let line = 1;
+      for (let at = bytes.indexOf(LINE_BREAK); at !== -1; at = bytes.indexOf(LINE_BREAK, at + 1)) {
+        line += 1;
+      }
       mistakes.push({ line, message: 'expected a line break at the end of the file: it is cut off' });
     } else {
       await readLines(bytes, machines, mistakes);
