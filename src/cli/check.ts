@@ -3,7 +3,14 @@ import { Argument, Command, Option } from 'commander';
 import { withinDeadline } from '../base/deadline.ts';
 import { createLogger, type LogLevel } from '../base/logger.ts';
 import type { ExplainedRule, ExplainedRules } from './cases/explanations.ts';
-import { ExitCode, printJson, printTable, printWarnings, UsageError } from './common/output.ts';
+import {
+  ExitCode,
+  printJson,
+  printTable,
+  printWarnings,
+  refuseStandardInputTwice,
+  UsageError,
+} from './common/output.ts';
 import { readRequest } from './common/requests.ts';
 import { addSourceFlags, type FormatFlags, formatFlag, logLevelFlag, sourcesOf } from './common/sources.ts';
 
@@ -123,9 +130,7 @@ async function readRequests(
   files: readonly string[],
   maxBytes: number,
 ): Promise<{ file: string; body: unknown }[]> {
-  if (files.filter((file) => file === '-').length > 1) {
-    throw new UsageError('standard input (-) can be read once');
-  }
+  refuseStandardInputTwice(files);
   const requests = [];
   for (const file of files) {
     const { body } = await readRequest(file, operation, maxBytes);

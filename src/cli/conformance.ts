@@ -3,7 +3,15 @@ import { Command, Option } from 'commander';
 import type { CheckResult } from '../conformance/check.ts';
 import type { ConformanceOptions, ConformanceReport } from '../conformance/run.ts';
 import type { Operation } from '../conformance/target.ts';
-import { ExitCode, fail, printJson, printTable, UsageError, warn } from './common/output.ts';
+import {
+  ExitCode,
+  fail,
+  printJson,
+  printTable,
+  refuseStandardInputTwice,
+  UsageError,
+  warn,
+} from './common/output.ts';
 import { Progress } from './common/progress.ts';
 import { readRequest } from './common/requests.ts';
 import { formatFlag } from './common/sources.ts';
@@ -62,10 +70,7 @@ export function conformanceCommand(): Command {
 }
 
 async function conformance(url: string | undefined, flags: ConformanceFlags): Promise<void> {
-  const files = [flags.allowLease, flags.denyLease, flags.denyUpdate, flags.denyCommit];
-  if (files.filter((file) => file === '-').length > 1) {
-    throw new UsageError('standard input (-) can be read once');
-  }
+  refuseStandardInputTwice([flags.allowLease, flags.denyLease, flags.denyUpdate, flags.denyCommit]);
   const options: ConformanceOptions = {
     endpoints: await endpoints(url, flags),
     credentials: {

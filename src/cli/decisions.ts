@@ -2,7 +2,7 @@
 import { Command } from 'commander';
 import type { DecisionReader } from '../decisions/reader.ts';
 import type { DecisionRecord } from '../decisions/record.ts';
-import { jsonLine, UsageError } from './common/output.ts';
+import { jsonLine, refuseStandardInputTwice, UsageError } from './common/output.ts';
 import {
   addSourceFlags,
   type FormatFlags,
@@ -138,9 +138,7 @@ async function stats(files: readonly string[], flags: StatsFlags): Promise<void>
     return statsStored(flags);
   }
   refuseBoth(flags);
-  if (files.filter((file) => file === '-').length > 1) {
-    throw new UsageError('standard input (-) can be read once');
-  }
+  refuseStandardInputTwice(files);
   const { DecisionReader } = await import('../decisions/reader.ts');
   const { Statistics } = await import('../decisions/statistics.ts');
   const selected = selector(flags);

@@ -208,3 +208,10 @@ export async function printFacts(head: readonly [string, string], facts: object)
   const rows = Object.entries(facts).map(([name, value]) => [name, String(value ?? '')]);
   await printTable(head, rows.slice(1));
 }
+
+/** @throws UsageError if `-` is among the files twice */
+export function refuseStandardInputTwice(files: readonly (string | undefined)[]): void {
+  if (files.filter((file) => file === '-').length > 1) {
+    throw new UsageError('standard input (-) can be read once');
+  }
+}
