@@ -3,6 +3,7 @@ import { expect, it, vi } from 'vitest';
 import { listOutbox } from '../../../src/ledger/outbox/reports.ts';
 import { NO_WAIT, newLedger, openedLedger } from '../../support/ledgers.ts';
 import { policyServer } from '../../support/policy-server.ts';
+import { capturedText } from '../../support/requests.ts';
 import { type RunningPolicyService, runServiceOn } from '../../support/running-service.ts';
 import { eventIn } from './cloud-events.ts';
 import { type MailServer, mailServer } from './mail-server.ts';
@@ -96,5 +97,18 @@ it('tells the webhook while the mail server is away, and sends the mails after a
   expect(server.mails.map(({ headers }) => headers.get('message-id'))).toEqual(
     webhook.requests.map(({ body }) => `<${eventIn(body).id}@example.org>`),
   );
+  expect(await waiting(connection)).toEqual([]);
+});
+
+it('sends no mail for a refused lease, and writes nothing for a webhook that is not set', async () => {
+  const connection = await newLedger();
+  const server = await mailServer();
+  const only = await running(connection, { mailPort: server.port });
+  const lease = capturedText('check-create-physical-host.json');
+  expect(await only.post('/check-create', lease, { 'X-Auth-Token': TOKEN })).toMatchObject({ status: 403 });
+  await twoSteps(only);
+  await vi.waitFor(() => expect(server.mails).toHaveLength(2), SOON);
+  await only.service.close();
+  expect(stepsIn(server)).toEqual(STATES);
   expect(await waiting(connection)).toEqual([]);
 });

@@ -173,6 +173,18 @@ describe('a name in a mail', () => {
     const subject = `80 % of the budget of project ${shown.replace('=?', '= ?')} is taken`;
     expect(mail?.headers.get('subject')).toBe(subject);
   });
+
+  it('that is very long is cut', async () => {
+    const running = await mailServer();
+    const long = '🌍x'.repeat(50_000);
+    const body = message({ projectId: long, userId: long, who: long });
+    expect(await sender(to(running)).deliver(body, NEVER)).toEqual({ outcome: 'delivered' });
+    const [mail] = running.mails;
+    expect(mail?.headers.get('subject')?.length).toBeLessThanOrEqual(200);
+    expect(mail?.text.length).toBeLessThan(5000);
+    expect(mail?.text).not.toContain('\ufffd');
+    expect(Math.max(...(mail?.raw.split('\r\n') ?? []).map((line) => line.length))).toBeLessThanOrEqual(998);
+  });
 });
 
 describe('TLS', () => {

@@ -59,6 +59,13 @@ describe('an answer', () => {
     });
   });
 
+  it('that redirects is not followed', async () => {
+    const other = await policyServer({ status: 204 });
+    const { delivery } = await attempt({ status: 307, headers: { Location: other.url } });
+    expect(delivery).toMatchObject({ outcome: 'refused', error: expect.stringContaining('redirects') });
+    expect(other.requests).toEqual([]);
+  });
+
   it.each(['<!DOCTYPE html><p>Log in', '\n <html lang="en">'])(
     'that is the page %j is none',
     async (body) => {
@@ -74,6 +81,21 @@ describe('an answer', () => {
 });
 
 describe('a receiver', () => {
+  it.each<[string, Answer]>([
+    [
+      'closes in the middle',
+      (_, response) => {
+        response.writeHead(200, { 'content-length': '100' }).write('half');
+        setImmediate(() => response.destroy());
+      },
+    ],
+    ['answers too much', { status: 200, body: 'x'.repeat(100_000) }],
+  ])('that %s has not accepted the event, and its path is not named', async (_, answer) => {
+    const { delivery } = await attempt(answer);
+    expect(delivery).toMatchObject({ outcome: 'refused' });
+    expect(JSON.stringify(delivery)).not.toContain('hidden');
+  });
+
   it('that is not there makes all messages wait, and its path is not named', async () => {
     const sender = webhook(`http://127.0.0.1:${await unusedPort()}/hidden/path`);
     const delivery = await sender.deliver(MESSAGE, NEVER);

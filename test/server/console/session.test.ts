@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { request as requestTls } from 'node:https';
 import { afterEach, describe, expect, it, vi } from 'vitest';
@@ -99,12 +100,16 @@ describe('logging in', () => {
     expect(seen + JSON.stringify(logger.lines)).not.toMatch(/s3cret-0123456789abcdef|gu(<|&lt;)ess/);
   });
 
-  it('takes a form of at most 16 KiB', async () => {
-    const { send } = await withTokens(RIGHT);
+  it('takes a form of at most 16 KiB, and nothing but a form', async () => {
+    const { send, request } = await withTokens(RIGHT);
     expect((await send('/login', `token=${RIGHT}&more=${'x'.repeat(16_349)}`)).status).toBe(303);
     const { status, text } = await send('/login', `token=${RIGHT}&more=${'x'.repeat(16_350)}`);
     expect(status).toBe(413);
     expect(text).toContain('Expected a form of at most 16384 bytes.');
+    for (const type of ['application/json', 'text/plain', 'multipart/form-data; boundary=x']) {
+      expect((await send('/login', `token=${RIGHT}`, { 'Content-Type': type })).status, type).toBe(415);
+    }
+    expect((await request('/login', { method: 'POST' })).status).toBe(415);
     expect((await send('/login', `token=${RIGHT}`, { 'Content-Encoding': 'zstd' })).status).toBe(415);
     expect((await send('/login', `token=${RIGHT}`, { 'Content-Encoding': 'gzip' })).status).toBe(400);
   });
@@ -137,6 +142,20 @@ function loginOverTls(url: string): Promise<string | undefined> {
 }
 
 describe('a session', () => {
+  it('ends after eight hours, also for a browser that keeps the cookie', async () => {
+    const start = Date.UTC(2026, 11, 1, 9);
+    vi.useFakeTimers({ toFake: ['Date'], now: start });
+    const visit = await withTokens(RIGHT);
+    await logIn(visit);
+    for (const [hours, isOpen] of [
+      [7.9999, true],
+      [8, false],
+    ] as const) {
+      vi.setSystemTime(start + hours * 3_600_000);
+      expect(await isIn(visit)).toBe(isOpen);
+    }
+  });
+
   it('ends when somebody logs out', async () => {
     const visit = await withTokens(RIGHT);
     await logIn(visit);
@@ -200,6 +219,31 @@ describe('a session', () => {
     expect(await isIn(visit)).toBe(false);
     vi.setSystemTime(start);
     expect(await isIn(visit), 'it has ended').toBe(false);
+  });
+
+  it('can not be made up', async () => {
+    const visit = await withTokens(RIGHT);
+    await logIn(visit);
+    const [, id = ''] = /=(.*)$/.exec(visit.cookie()) ?? [];
+    const others = visitor(visit.url);
+    expect(await isIn(others, { Cookie: `${COOKIE}=${id}` })).toBe(true);
+    const hash = createHash('sha256').update(id);
+    const hashes = [hash.copy().digest('base64'), hash.copy().digest('base64url'), hash.digest('hex')];
+    const made = [
+      '',
+      'x',
+      '.',
+      `${id}x`,
+      id.slice(1),
+      id.toUpperCase(),
+      RIGHT,
+      '__proto__',
+      '9'.repeat(4000),
+    ];
+    for (const value of [...made, ...hashes]) {
+      expect(await isIn(others, { Cookie: `${COOKIE}=${value}` }), value).toBe(false);
+    }
+    expect(await isIn(others, { Cookie: `session=${id}` })).toBe(false);
   });
 });
 

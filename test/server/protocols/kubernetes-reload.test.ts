@@ -108,4 +108,12 @@ describe('watched policies', () => {
     writeFileSync(other, allowing('hdd'));
     await becomes(allowed, ['hdd']);
   });
+
+  it('are not read again without --watch', async () => {
+    const { allowed, file, folder } = await onFile();
+    const watching = await onFile({ watch: true, folder });
+    writeFileSync(file, allowing('hdd'));
+    await becomes(watching.allowed, ['hdd']);
+    expect(await allowed()).toEqual(['ssd']);
+  });
 });

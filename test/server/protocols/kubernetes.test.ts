@@ -11,6 +11,7 @@ import {
   policies,
   policiesForAll,
   runKubernetes,
+  updating,
   VALIDATION,
 } from '../../support/kubernetes-service.ts';
 
@@ -146,6 +147,28 @@ describe('what is not judged', () => {
     }
     const judged = creating({ nodeSelector: { disk: 'tape' } }, { subResource: '' });
     expect((await ask(judged)).allowed).toBe(false);
+  });
+});
+
+describe('a node that is named', () => {
+  it('is not judged again by a change of a scheduled pod', async () => {
+    const { ask } = await runKubernetes(
+      policiesForAll({ one: { allowed: { schedulerNames: ['batch'], tolerations: [] } } }),
+    );
+    const bound = { nodeName: 'n1', schedulerName: 'batch' };
+    const tolerating = { ...bound, tolerations: [DEDICATED] };
+    expect(await ask(updating(bound, tolerating))).toMatchObject(UNTOUCHED);
+    const moved = await ask(updating(bound, { ...tolerating, nodeName: 'n2' }));
+    expect(moved).toMatchObject({ allowed: false, message: expect.stringContaining('nodeName: ') });
+    expect((await ask(creating(bound))).allowed).toBe(false);
+  });
+
+  it('may be that of a pod of a DaemonSet, which has the tolerations of Kubernetes', async () => {
+    const { ask } = await runKubernetes(policiesForAll({ plain: { allowed: { schedulerNames: [] } } }));
+    const review = admissionReview('create-by-daemon-set');
+    expect(await ask(review)).toMatchObject(UNTOUCHED);
+    const userInfo = { username: 'lin', groups: [] };
+    expect((await ask({ ...review, request: { ...review.request, userInfo } })).allowed).toBe(false);
   });
 });
 

@@ -115,6 +115,15 @@ it('ends at both when Keystone revokes its token, within token_cache_time', asyn
   }
 });
 
+it('is opened sixty times at once over both processes, and none is lost', async () => {
+  const { balancer, connection } = await ground();
+  const visitors = Array.from({ length: 60 }, () => visitor(balancer));
+  expect(new Set(await Promise.all(visitors.map((one) => logIn(one))))).toEqual(new Set([303]));
+  const open = await Promise.all(visitors.map(async (one) => (await one.get('/')).status));
+  expect(new Set(open)).toEqual(new Set([200]));
+  expect(await runSql(connection, 'SELECT count(*)::int AS count FROM sessions')).toEqual([{ count: 60 }]);
+});
+
 it('is neither lost nor opened while the database is away, and decisions go on', async () => {
   const { balancer, connection, services, urls } = await ground();
   const operator = visitor(balancer);

@@ -136,6 +136,7 @@ describe('who sees the form', () => {
     expect(theirs).toBe(nowhere);
     expect(pages.every(({ status }) => status >= 400 && status < 500)).toBe(true);
     expect((await ground.send('meg', '/leases/theirs/change', AS_IT_IS)).status).toBe(404);
+    expect((await ground.send('meg', PATH, { ...AS_IT_IS, r0_max: '1', csrf: 'other' })).status).toBe(403);
     expect((await ground.get('operator', '/leases/theirs/change')).status).toBe(200);
     expect((await ground.send('reader', '/leases/theirs/change', { ...AS_IT_IS, r0_max: '1' })).status).toBe(
       200,

@@ -1,8 +1,11 @@
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { LedgerUnavailableError } from '../../../../src/base/errors.ts';
+import type { DecisionSource } from '../../../../src/decisions/store/contract.ts';
 import { filterSource } from '../../../support/filter-folder.ts';
 import { newLedger } from '../../../support/ledgers.ts';
 import { capturedText, createLasting } from '../../../support/requests.ts';
 import { runService, runServiceOn } from '../../../support/running-service.ts';
+import { consoleOn } from '../console-ground.ts';
 import { rowsOf, textOf, visitor } from '../visitor.ts';
 
 const FITS = capturedText('check-create-physical-host.json');
@@ -120,6 +123,21 @@ describe('the page of decisions', () => {
     const { status, text } = await get('/decisions?after=made-up');
     expect(status).toBe(400);
     expect(text).toContain('This page of the list does not exist: start at its first page.');
+  });
+
+  it('says that the stored ones cannot be read, as the page of a project does', async () => {
+    const ground = await consoleOn(await newLedger(), {}, undefined, true);
+    onTestFinished(() => ground.close());
+    const said = () =>
+      Promise.all(
+        ['/decisions', '/projects/climate'].map(async (path) =>
+          (await ground.get('operator', path)).html.includes('The stored decisions cannot be read'),
+        ),
+      );
+    expect(await said()).toEqual([false, false]);
+    const search = vi.spyOn(ground.generation.decisions?.source as DecisionSource, 'search');
+    search.mockRejectedValue(new LedgerUnavailableError('away'));
+    expect(await said()).toEqual([true, true]);
   });
 });
 
