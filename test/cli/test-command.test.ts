@@ -111,6 +111,10 @@ cases:
     expect: allowed
   - pod: {kind: Service}
     expect: allowed
+  - pod: {spec: {containers: [{name: a, image: a}], priorityClassName: batch}}
+    expect: allowed
+  - pod: {spec: {containers: [{name: a, image: a}], priorityClassName: batch}}
+    expect: {policy: everybody}
 `,
       },
       '--coverage',
@@ -120,7 +124,13 @@ cases:
     expect(stdout).toMatch(
       /^cases\/pods: 5 +failed +expected it to be allowed, but everybody rejected it: .*schedulerName/m,
     );
-    expect(stdout).toContain('\n6 passed, 1 failed, 1 mistake\n');
+    expect(stdout).toMatch(
+      /^cases\/pods: 7 +failed +expected it to be allowed, but it was rejected: .*priorityClassName/m,
+    );
+    expect(stdout).toMatch(
+      /^cases\/pods: 8 +failed +expected the policy everybody to reject it, but it was rejected: .*priorityClassName/m,
+    );
+    expect(stdout).toContain('\n6 passed, 3 failed, 1 mistake\n');
     const rows = stdout.split('\n').map((line) => line.split(/ {2,}/).slice(0, 4));
     expect(rows).toContainEqual(['scheduling policy', 'everybody', 'seen', 'seen']);
     expect(rows).toContainEqual(['admin policy', 'UseSpotForGpuPolicy', 'seen', 'never']);

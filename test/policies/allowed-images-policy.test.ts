@@ -43,13 +43,14 @@ describe('AllowedImagesPolicy', () => {
     await refuses(resources, expect.stringMatching(/^resources\.image_id: expected an image/));
   });
 
-  it.each(['envs: {SKYPILOT_DOCKER_SERVER: evil.io}\n', 'envs: {SKYPILOT_DOCKER_SERVER: "evil.io/"}\n'])(
-    'completes a name with the registry of the login, as SkyPilot does: %j',
-    async (login) => {
-      const task = taskWith('{image_id: "docker:ghcr.io/ours/x"}', login);
-      await (await policy()).refuses('', expect.stringMatching(/docker:(evil\.io|\*{4})\//), { task });
-    },
-  );
+  it.each([
+    'envs: {SKYPILOT_DOCKER_SERVER: evil.io}\n',
+    'secrets: {SKYPILOT_DOCKER_SERVER: evil.io}\n',
+    'envs: {SKYPILOT_DOCKER_SERVER: "evil.io/"}\n',
+  ])('completes a name with the registry of the login, as SkyPilot does: %j', async (login) => {
+    const task = taskWith('{image_id: "docker:ghcr.io/ours/x"}', login);
+    await (await policy()).refuses('', expect.stringMatching(/docker:(evil\.io|\*{4})\//), { task });
+  });
 
   it('knows the registry of an allowed name, and rejects one that it cannot see', async () => {
     const { leaves, refuses } = await policy();
@@ -63,6 +64,8 @@ describe('AllowedImagesPolicy', () => {
   it.each([
     ['the configuration', '{}', `kubernetes: ${pod('evil')}`],
     ['a context', '{}', `kubernetes: {context_configs: {east: ${pod('evil')}}}`],
+    ['an SSH node pool', '{}', `ssh: {context_configs: {pool: ${pod('evil')}}}`],
+    ['an init container', '{}', 'kubernetes: {pod_config: {spec: {initContainers: [{image: evil}]}}}'],
     ['the task', `{}\nconfig: {kubernetes: ${pod('evil')}}`, '{}'],
     [
       'an alternative',

@@ -175,6 +175,13 @@ describe('EnforceAutostopPolicy and its API server', () => {
       /expected 200 from the API server for POST \/status, got 401/,
     ],
     [
+      'sends somewhere else',
+      { onStatus: (response) => response.writeHead(307, { location: 'http://127.0.0.1:1/status' }).end() },
+      /got 307/,
+    ],
+    ['drops the connection', { onStatus: (response) => response.destroy() }, /\/status/],
+    ['gives no id', { onStatus: (response) => response.end('null') }, /no usable id/],
+    [
       'gives an id that is none',
       {
         onStatus: (response) => response.writeHead(200, { 'X-Skypilot-Request-ID': '../x&y=1' }).end(),
@@ -189,11 +196,11 @@ describe('EnforceAutostopPolicy and its API server', () => {
       },
       /got 500/,
     ],
-    [
-      'says FAILED',
-      { onGet: (response, id) => response.end(resultOf(id, 'FAILED', [up(5)])) },
+    ...['FAILED', 'CANCELLED', 'DONE'].map((status): (typeof failing)[number] => [
+      `says ${status}`,
+      { onGet: (response, id) => response.end(resultOf(id, status, [up(5)])) },
       /could not determine/,
-    ],
+    ]),
     ['answers with a page', { onGet: (response) => response.end('<html>') }, /unknown form/],
     ['has no result at all', { onGet: (response) => response.end('{"status":"SUCCEEDED"}') }, /unknown form/],
     [

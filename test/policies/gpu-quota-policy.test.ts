@@ -125,6 +125,14 @@ describe('a quota', () => {
     await lab.verify();
   });
 
+  it('counts clusters from before it was enabled', async () => {
+    const lab = await quotas(EIGHT);
+    lab.api.launch({ name: 'before', workspace: 'ml', accelerators: { A100: 4 } });
+    lab.api.launch({ name: 'job-1', workspace: 'bio', accelerators: { A100: 4 }, isManaged: true });
+    await lab.poll();
+    expect(await lab.ask({ cluster: 'two', gpus: 'A100:1' })).toMatchObject(REJECTED);
+  });
+
   it('that is lowered below what is used stops nothing, and lets nothing more start', async () => {
     const lab = await quotas(EIGHT);
     expect(await lab.ask({ cluster: 'one', gpus: 'A100:8' })).toMatchObject(ALLOWED);

@@ -252,4 +252,10 @@ resources: {any_of: [{_cluster_config_overrides: {aws: {labels: {c: d}, vpc_name
       ]);
     }
   });
+
+  it('takes an empty file as an empty configuration', async () => {
+    const { ask } = await chainOf(POLICY, options('# nothing yet\n'));
+    expect((await ask({ config: 'active_workspace: default' })).allowed).toBe(true);
+    expect((await ask({ config: 'docker: {run_options: []}' })).allowed).toBe(false);
+  });
 });

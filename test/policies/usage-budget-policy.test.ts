@@ -251,6 +251,8 @@ describe('what SkyPilot shows', () => {
 describe('while SkyPilot', () => {
   it.each([
     ['is unwell', 503, ''],
+    ['says forbidden', 403, ''],
+    ['answers nonsense', 200, '[]'],
     ['fails the request', 500, undefined],
   ])('%s, nothing is given back and launches are charged on', async (_, status, body) => {
     const lab = await Lab.open({ budget: '100' });

@@ -121,7 +121,7 @@ export interface Outcome {
   /** Why, if there is more to say. */
   readonly allowedAs?: string;
   readonly message: string | null;
-  /** Who rejected it. */
+  /** Who rejected it. `null`: nobody, or nobody alone. */
   readonly by: string | null;
   /** The rules that rejected it, without those in audit mode. */
   readonly rules: readonly string[];
@@ -151,7 +151,8 @@ export function differences(
   const { by, message, rules, changed } = got;
   const isRejected = expectsRejection(expected, refusals);
   if (got.allowed === isRejected) {
-    const came = got.allowed ? `it was allowed${got.allowedAs ?? ''}` : `${by} rejected it: ${message}`;
+    const rejection = by === null ? 'it was rejected' : `${by} rejected it`;
+    const came = got.allowed ? `it was allowed${got.allowedAs ?? ''}` : `${rejection}: ${message}`;
     return [`expected it to be ${isRejected ? 'rejected' : 'allowed'}, but ${came}`];
   }
   const silent = missing(rule, rules).join(', ');
@@ -159,7 +160,7 @@ export function differences(
     rejected !== undefined && textDifference('the message', rejected, message ?? ''),
     warning !== undefined && textDifference('the warnings', warning, got.warnings?.join(' ') ?? ''),
     silent !== '' &&
-      `expected the rule ${silent} to reject it, but it was ${rules.join(', ') || by}: ${message}`,
+      `expected the rule ${silent} to reject it, but it was ${rules.join(', ') || (by ?? 'rejected')}: ${message}`,
     answer === 'changed' && !changed && 'expected a change, but nothing was changed',
     answer === 'unchanged' &&
       changed &&

@@ -151,7 +151,7 @@ function podDifferences(
   const rules = (decided.rules ?? []).flatMap(({ rule, audit }) => (audit ? [] : [rule]));
   const policies = reasons.flatMap((one) => one.policies);
   // A field that no policy mentions is refused by none of them alone.
-  const by = [...new Set([...policies, ...rules])].join(', ') || 'no policy that mentions it';
+  const by = [...new Set([...policies, ...rules])].join(', ') || null;
   const silent = missing(policy, policies).join(', ');
   const fields = reasons.map((one) => one.field);
   return differences(
@@ -159,7 +159,8 @@ function podDifferences(
     { ...decided, by, rules, changed: written !== pod, changedBy: ['policies'] },
     [policy, field],
     [
-      silent !== '' && `expected the policy ${silent} to reject it, but it was ${by}: ${message}`,
+      silent !== '' &&
+        `expected the policy ${silent} to reject it, but it was ${by ?? 'rejected'}: ${message}`,
       field !== undefined &&
         !fields.some((one) => one === field || one.startsWith(`${field}[`) || one.startsWith(`${field} `)) &&
         `expected ${field} to be rejected, but it was ${fields.join(', ')}: ${message}`,

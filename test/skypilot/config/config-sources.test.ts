@@ -142,6 +142,24 @@ describe('SKYPILOT_CONFIG', () => {
     });
   });
 
+  it.for(['user', 'project'] as const)('is over what the flag --%s names', (level) => {
+    const { read, unread } = found(environment(), { [level]: at('server.yaml') });
+    expect(read).toEqual(['SKYPILOT_CONFIG whole.yaml']);
+    expect(unread).toContain(`${level} server.yaml`);
+  });
+
+  it('hides what other variables name, even what is missing', () => {
+    const others = { SKYPILOT_GLOBAL_CONFIG: '/nowhere', SKYPILOT_PROJECT_CONFIG: '/nowhere' };
+    const { read, unread } = found({ ...environment(), ...others });
+    expect({ read, unread }).toEqual({ read: ['SKYPILOT_CONFIG whole.yaml'], unread: [] });
+  });
+
+  it('names a file even if it is empty, as for SkyPilot', () => {
+    expect(refusal({ SKYPILOT_CONFIG: '' })).toEqual([
+      "error: SKYPILOT_CONFIG: there is no such file: ''; name another, or unset SKYPILOT_CONFIG",
+    ]);
+  });
+
   it('is what a client lays over the server that a flag names', () => {
     expect(found(environment(), { server: at('server.yaml') })).toMatchObject({
       read: ['server server.yaml', 'SKYPILOT_CONFIG whole.yaml'],

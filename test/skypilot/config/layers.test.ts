@@ -120,7 +120,10 @@ describe('merging', () => {
   });
 
   it('treats __proto__ as an ordinary name', () => {
-    const { tree, leaves } = merged({ server: '__proto__: {a: 1}\n', user: '__proto__: {b: 2}\n' });
+    const { tree, leaves } = merged({
+      server: '__proto__: {a: 1}\n',
+      user: 'admin_policy: a.B\n__proto__: {b: 2}\n',
+    });
     expect(JSON.stringify(tree)).toBe('{"__proto__":{"a":1,"b":2}}');
     expect(leaves.map(({ path }) => formatPath(path))).toEqual(['__proto__.a', '__proto__.b']);
     expect(Object.getPrototypeOf(tree)).toBe(Object.prototype);
@@ -210,6 +213,7 @@ describe('what a task may set', () => {
   it.for<[string, string, string]>([
     ['a key of the server', 'admin_policy: x\n', 'admin_policy task:1'],
     ['the database, loudly', 'db: x\n', 'db task:1'],
+    ['a name that every object has', '__proto__: {a: 1}\n', '__proto__ task:1'],
     [
       'a key that is not in the list',
       'kubernetes:\n  pod_config: {}\n  context_configs: {}\n',

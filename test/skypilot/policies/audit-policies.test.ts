@@ -3,7 +3,7 @@ import { reviewRecord } from '../../../src/decisions/review-record.ts';
 import { readConfiguration } from '../../../src/enforcement/configuration.ts';
 import { auditProblems } from '../../../src/skypilot/policies/policy-loader.ts';
 import { skypilotSection } from '../../../src/skypilot/section.ts';
-import { chainOn, inside, policyFiles, received } from '../../support/skypilot.ts';
+import { chainOn, FAILED, inside, policyFiles, received } from '../../support/skypilot.ts';
 
 const LABEL = "task.labels = { ...task.labels, seen: String(task.labels?.seen ?? '') + 'x' };";
 
@@ -113,6 +113,14 @@ describe('an audited policy', () => {
     );
     const answer = await review(received({ task: 'secrets: {TOKEN: open-sesame}\n' }));
     expect(JSON.stringify([answer.warnings, answer.outcomes, logger.lines])).not.toContain('sesame');
+  });
+
+  it('does not excuse one that is enforced and fails', async () => {
+    const { review } = await chainWith(
+      { TriedPolicy: "throw new Error('x');", BrokenPolicy: "throw new Error('y');" },
+      ['TriedPolicy'],
+    );
+    expect(await review(received())).toMatchObject({ allowed: false, failed: true, message: FAILED });
   });
 });
 

@@ -70,6 +70,9 @@ describe('a request of an exempt workspace', () => {
   it.for<[string, object]>([
     ['a workspace that every user may choose', { skypilot_config: config('open') }],
     ['one that is not private', { skypilot_config: config('research', '{private: false}') }],
+    ['one that is private in words', { skypilot_config: config('research', '{private: "true"}') }],
+    ['one in another spelling', { skypilot_config: config('Research') }],
+    ['several', { skypilot_config: config('[research]') }],
     ['one that the server does not have', { skypilot_config: config('gone') }],
     ['no workspace', { skypilot_config: '{}\n' }],
     ['the client side', { skypilot_config: config('research'), at_client_side: true }],

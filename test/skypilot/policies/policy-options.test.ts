@@ -95,3 +95,15 @@ describe('lists of all options', () => {
     expect(new Set(options).size).toBe(options.length);
   });
 });
+
+it.each([
+  ['1', []],
+  ['29', []],
+  ['30', [expect.stringContaining('deadline')]],
+  ['0', [expect.stringContaining('deadline')]],
+])(
+  'the deadline of policies is shorter than the 30 seconds that SkyPilot waits: %s',
+  async (deadline, wrong) => {
+    expect((await read(`deadline = ${deadline}`)).problems).toEqual(wrong);
+  },
+);

@@ -56,6 +56,10 @@ describe('infraOf', () => {
     expect(formatInfra(infraOf(resources))).toBe(expected);
   });
 
+  it('takes the prefix of pools before * for any pool', () => {
+    expect(infraOf({ cloud: 'ssh', region: 'ssh-*' })).toEqual({ cloud: 'ssh', region: null, zone: null });
+  });
+
   it.for([
     { infra: 'aws', cloud: 'gcp' },
     { infra: ['aws'] },
