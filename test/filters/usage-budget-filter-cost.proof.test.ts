@@ -72,6 +72,15 @@ describe('the cost of a lease of ten hours', () => {
     expect(await refusal([hosts(2, found(0, 0))], ATTRIBUTE)).toBeNull();
   });
 
+  it('uses the factor 1 for allocations without the attribute', async () => {
+    expect(await refusal([hosts(2, found(null, undefined))], ATTRIBUTE)).toEqual(costs('20'));
+    for (const name of ['__proto__', 'constructor', 'toString']) {
+      expect(await refusal([hosts(2, found(3, 3))], { usage_budget_rate_attribute: name }), name).toEqual(
+        costs('20'),
+      );
+    }
+  });
+
   it('uses the highest factor for hosts that are not allocated yet', async () => {
     const instances = (amount: number, ...factors: unknown[]) => ({
       resource_type: 'virtual:instance',

@@ -2,6 +2,9 @@ import { getEventListeners, once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
+import { Deadline } from '../../src/base/deadline.ts';
+import { withKeystoneToken } from '../../src/filter/service-calls.ts';
+import type { HttpClient } from '../../src/http/contract.ts';
 import {
   failure,
   loadLibraries,
@@ -89,6 +92,35 @@ describe('a signal', () => {
       await once(socket, 'close');
     }
     expect(service.requests).toHaveLength(1);
+  });
+
+  it('ends a call in the middle of its answer', async () => {
+    const controller = new AbortController();
+    const service = await startService((response) => {
+      response.writeHead(200).write('a');
+      setTimeout(() => controller.abort(), 50);
+    });
+    const error = await failure(
+      newClient({ timeout: 60 }).postJson(service.url, json, { signal: controller.signal }),
+    );
+    expect(error.code).toBe('aborted');
+  });
+
+  it.each([
+    ['a client', (client: HttpClient) => client],
+    [
+      'a client with a token',
+      (client: HttpClient) => withKeystoneToken(client, { token: async () => 't', refused: () => {} }),
+    ],
+  ])('of a deadline, as the options of a call, ends a call of %s', async (_, of) => {
+    const service = await startService(() => {});
+    const client = of(newClient({ timeout: 60 }));
+    const calls = [
+      client.postJson(service.url, json, new Deadline(0.2)),
+      client.get(service.url, new Deadline(0.2)),
+    ];
+    const errors = await Promise.all(calls.map(failure));
+    expect(errors.map(({ code }) => code)).toEqual(['aborted', 'aborted']);
   });
 
   it('ends a call that is connecting, which is not sent then', async () => {

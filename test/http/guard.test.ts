@@ -72,6 +72,12 @@ describe('the circuit breaker', () => {
     expect(service.requests).toHaveLength(3);
   });
 
+  it('counts a call with its retries as one', async () => {
+    const url = `http://127.0.0.1:${await unusedPort()}/`;
+    const client = newClient({ breakerFailures: 2, connectRetries: 1 });
+    expect(await outcomes(client, url, 3)).toEqual(['connect', 'connect', 'breaker-open']);
+  });
+
   it('counts answers of 500 and above, and returns them all the same', async () => {
     const { url } = await startMoodyService({ status: 503 });
     expect(await outcomes(newClient({ breakerFailures: 2 }), url, 3)).toEqual([503, 503, 'breaker-open']);
@@ -86,6 +92,16 @@ describe('the circuit breaker', () => {
     const { url } = await startService((response, call) => call === 1 && response.end('too large'));
     const client = newClient({ breakerFailures: 2, timeout: 2, maxAnswerBytes: 1 });
     expect(await outcomes(client, url, 3)).toEqual(['answer-too-large', 'timeout', 'breaker-open']);
+  });
+
+  it('starts counting again after a success', async () => {
+    const mood: { status: number | undefined } = { status: undefined };
+    const service = await startMoodyService(mood);
+    const client = newClient({ breakerFailures: 2 });
+    for (const status of [undefined, 204, undefined, 204, undefined]) {
+      mood.status = status;
+      expect(await outcomes(client, service.url, 1)).toEqual([status ?? 'transport']);
+    }
   });
 
   it('never opens with breakerFailures 0', async () => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { sql } from 'kysely';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { DecisionRecord } from '../../../src/decisions/record.ts';
 import { isSelected } from '../../../src/decisions/selection.ts';
 import type { DecisionsQuery, StoredDecision } from '../../../src/decisions/store/contract.ts';
@@ -11,7 +11,7 @@ import type { Ledger } from '../../../src/ledger/ledger.ts';
 import { CursorError, cursorOf } from '../../../src/ledger/reports/pages.ts';
 import { rows } from '../../../src/ledger/storage/database.ts';
 import { aRecord } from '../../support/decision-logs.ts';
-import { DIALECTS, giveBudget, ledgerAt, NO_WAIT, newLedgers } from '../../support/ledgers.ts';
+import { DIALECTS, giveBudget, ledgerAt, NO_WAIT, newLedgers, openedLedger } from '../../support/ledgers.ts';
 
 const newLedger = newLedgers();
 const FIRST: Pick<DecisionsQuery, 'limit' | 'after'> = { limit: 50, after: undefined };
@@ -277,6 +277,46 @@ for (const dialect of DIALECTS) {
     });
   });
 }
+
+// SQLite prepares each statement once, and keeps it.
+it('writing to SQLite uses few statements, whatever the size of a batch', async () => {
+  const ledger = await openedLedger(await newLedger('sqlite'));
+  const table = new DecisionTable(ledger.database, 'host/1');
+  const statements = new Set<string>();
+  const transact = ledger.database.transact.bind(ledger.database);
+  vi.spyOn(ledger.database, 'transact').mockImplementation((work, wait) =>
+    transact(function* () {
+      const running = work();
+      let step = running.next();
+      while (step.done !== true) {
+        statements.add(step.value.sql);
+        step = running.next(yield step.value);
+      }
+      return step.value;
+    }, wait),
+  );
+  const all: DecisionRecord[] = [];
+  for (const size of [1, 2, 3, 7, 37, 64, 65, 127, 256]) {
+    const batch = Array.from({ length: size }, (_, index) =>
+      aRecord({ request_id: `${size}-${index}`, time: at(0), ...KINDS[(index + size) % KINDS.length] }),
+    );
+    all.push(...batch);
+    await table.write(
+      batch.map((record) => rowJson(record, undefined)),
+      NO_WAIT,
+    );
+  }
+  expect(statements.size).toBeLessThanOrEqual(14);
+  for (const filters of [
+    undefined,
+    ...['MaxLeasesFilter', 'TriedFilter', 'OtherFilter'].map((one) => [one]),
+  ]) {
+    const { items } = await table.search({ filters, limit: 1000, after: undefined }, NO_WAIT);
+    expect(items.map(({ record }) => record)).toEqual(
+      all.filter((record) => isSelected(record, { filters })).reverse(),
+    );
+  }
+});
 
 describe.each(DIALECTS)('old decisions on %s', (dialect) => {
   it('are removed in parts, those that are too old and those that are too many', async () => {

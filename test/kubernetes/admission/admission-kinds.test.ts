@@ -92,6 +92,28 @@ describe('the template of a DaemonSet', () => {
     expect(refused({ ...wrong, nodeName: 'n1' }, wrong)).toBe(true);
   });
 
+  it('gets defaults in its template, when created and when changed', () => {
+    const specs = { a: { ...NO_RULES.free, default: { nodeSelector: { disk: 'ssd' } } } };
+    const add = { op: 'add', path: '/spec/template/spec/nodeSelector', value: { disk: 'ssd' } };
+    expect(judge(specs, daemonSet({})).patch).toEqual([add]);
+    expect(judge(specs, daemonSet({ priorityClassName: '' }, { priorityClassName: 'x' })).patch).toEqual([
+      add,
+    ]);
+    expect(judge(specs, daemonSet({}), false).patch).toEqual([]);
+  });
+
+  it('may not have the tolerations that its controller adds to its pods', () => {
+    const claimed = daemonSet({
+      tolerations: [
+        { key: 'node.kubernetes.io/network-unavailable', operator: 'Exists', effect: 'NoSchedule' },
+      ],
+    });
+    for (const username of ['lin', CONTROLLER]) {
+      claimed.request.userInfo = { username };
+      expect(judge(NO_RULES, claimed).allowed, username).toBe(false);
+    }
+  });
+
   it('must have what is required, which its pods need not repeat', () => {
     const rule = { keys: ['gpu'], operators: ['In'], values: ['true'] };
     const affinities = {

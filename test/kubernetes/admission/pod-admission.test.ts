@@ -141,6 +141,19 @@ describe('a change of a pod', () => {
   it('is not judged if no scheduling field changes', () => {
     expect(judged(ONE, { ...ONE, priority: 7, containers: [], schedulingGates: [] })).toBe(false);
   });
+
+  it('without the current pod is judged as a whole, and not patched', () => {
+    const defaults = admission([
+      ['a', { allowed: { schedulerNames: ['b'] }, default: { schedulerName: 'b' } }],
+    ]);
+    const changed = (spec: object) =>
+      defaults.review(podRequest(updating({}, spec, { oldObject: null })), DEFAULTS);
+    expect(changed({ nodeName: 'n1' })).toMatchObject({
+      allowed: false,
+      message: expect.stringContaining('nodeName: '),
+    });
+    expect(changed({})).toMatchObject({ allowed: true, patch: [] });
+  });
 });
 
 describe('the message', () => {

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Ledger } from '../../../src/ledger/ledger.ts';
 import { type LeasesQuery, listProjectLeases } from '../../../src/ledger/reports/leases.ts';
-import type { PageOf } from '../../../src/ledger/reports/pages.ts';
+import { CursorError, cursorOf, type PageOf } from '../../../src/ledger/reports/pages.ts';
 import { listProjects } from '../../../src/ledger/reports/projects.ts';
 import { rows } from '../../../src/ledger/storage/database.ts';
 import { DIALECTS, NO_WAIT } from '../../support/ledgers.ts';
@@ -202,3 +202,14 @@ describe.each(DIALECTS)('the leases of a project on %s', (dialect) => {
     expect(resources).toEqual(new Map());
   });
 });
+
+it.each(['', 'x', cursorOf(['1', '1']), cursorOf([2n ** 63n]), cursorOf(['\0'])])(
+  'lists refuse the cursor %j',
+  async (after) => {
+    const ground = await newGround('sqlite');
+    const projects = { projectIds: undefined, search: undefined, limit: 1, after };
+    await expect(leasesOf(ground)(after)).rejects.toThrow(CursorError);
+    await expect(leasesOf(ground, { state: 'open' })(after)).rejects.toThrow(CursorError);
+    await expect(listProjects(ground.ledger, projects, NO_WAIT)).rejects.toThrow(CursorError);
+  },
+);

@@ -84,6 +84,14 @@ describe('the leader', () => {
     expect(cluster.called('PUT', PATH)).toHaveLength(2);
   });
 
+  it('is one of two that create the lease at the same time', async () => {
+    const { cluster, replica } = replicas();
+    const both = [replica('a'), replica('b')];
+    await Promise.all(both.map((one) => one.attempt()));
+    expect(both.filter(({ isLeader }) => isLeader)).toHaveLength(1);
+    expect(cluster.called('POST', '/leases')).toHaveLength(2);
+  });
+
   it('gives the lease back at the end, so that the next one need not wait', async () => {
     const { replica, spec } = replicas();
     const [a, b] = [replica('a'), replica('b')];
