@@ -1,4 +1,4 @@
-/** What happens to every decision, whatever its protocol: it is written to the decision log and to the store, counted, and shown in the console. */
+/** Records every decision, of all protocols: in the decision log, the store, the metrics and the console. */
 
 import { type Deadline, withinDeadline } from '../../base/deadline.ts';
 import { ConfigurationError, errorText } from '../../base/errors.ts';
@@ -17,13 +17,13 @@ import type { Generation } from '../configuration/generation.ts';
 import type { ServiceOptions } from '../configuration/options.ts';
 import type { DecisionMetrics } from '../metrics/decision-metrics.ts';
 
-/** How long a record that nobody waits for may wait for room in the log. */
+/** How long an event without a waiting caller may wait for room in the log. */
 const FOUND_SECONDS = 5;
 
-/** The member of a record in the log that holds its request. */
+/** Returns the member of a log record that holds the request. */
 type RequestMember = (request: DecidedRequest, names: RequestNames | undefined) => string;
 
-/** The store of decisions, and who is told of refusals: those of the current configuration. */
+/** The store of decisions and the notifications of the current configuration. */
 interface Hearing {
   readonly current: Pick<Generation, 'decisions' | 'enforcement'>;
 }
@@ -36,7 +36,7 @@ export class DecisionRecorder {
   readonly recent = new RecentDecisions();
 
   /**
-   * `log`: `undefined` = decisions are not logged. `hearing`: `undefined` = they are not stored, and nobody is told.
+   * `log`: `undefined` = decisions are not logged. `hearing`: `undefined` = no store and no notifications.
    * `requestMember`: `undefined` = requests are not logged.
    */
   constructor(
@@ -51,7 +51,9 @@ export class DecisionRecorder {
     this.#requestMember = log && requestMember;
   }
 
-  /** Returns a promise only if the decision has to wait for room in the log (`decision_log_when_full = block`). */
+  /**
+   * Returns a promise only if the decision must wait for room in the log (`decision_log_when_full = block`).
+   */
   record(
     decided: DecisionRecord,
     deadline: Deadline,
@@ -69,8 +71,8 @@ export class DecisionRecorder {
   }
 
   /**
-   * What was found, and nobody decided: it is no request, and counts as none. Waits for room in the log for a while, if decisions do; resolves to
-   * whether it is there.
+   * Records an event that was found later, not a request: it is not counted. If decisions wait for room in
+   * the log, so does it, for a while. Resolves to whether it was logged.
    */
   async found(record: DecisionRecord): Promise<boolean> {
     const isLogged = await withinDeadline(FOUND_SECONDS, async (deadline) => {
@@ -90,7 +92,7 @@ export class DecisionRecorder {
     this.recent.add(record, asked);
     const now = this.#hearing?.current;
     now?.decisions?.queue.add(record, asked);
-    // Those of Blazar: other operations have a protocol before a dot.
+    // Only Blazar's operations: those of other protocols have a dot.
     if (!record.allowed && !record.operation.includes('.')) {
       now?.enforcement.notifications?.refused(record);
     }
@@ -102,7 +104,11 @@ function withTrace(record: DecisionRecord): DecisionRecord {
   return trace_id === undefined ? record : { ...record, trace_id };
 }
 
-/** The log that the configuration names; `undefined` = none. @throws ConfigurationError if the file cannot be opened */
+/**
+ * The log of the configuration; `undefined` = none.
+ *
+ * @throws ConfigurationError if the file cannot be opened
+ */
 export function openDecisionLog(
   configuration: Configuration,
   { decision_log: destination, decision_log_when_full: whenFull }: ServiceOptions,
@@ -123,7 +129,9 @@ export function openDecisionLog(
   }
 }
 
-/** `undefined` = `decision_log_requests` is none. Loaded only if needed: it knows all forms of secrets. */
+/**
+ * `undefined` = `decision_log_requests` is none. Imported only if needed: it detects all kinds of secrets.
+ */
 export async function requestMemberOf({
   decision_log: destination,
   decision_log_requests: which,
