@@ -12,12 +12,9 @@ const readiness = z
       description:
         '`draining`: the service is about to stop. `configuration not valid`: the configuration that was read last has mistakes, and the previous one is in force. `policies not known`: every pod is refused, since the scheduling policies of the cluster are not known yet, or too old.',
     }),
-    generation: z
-      .int()
-      .min(1)
-      .meta({
-        description: 'The number of the current configuration: 1 at the start, one more with each reload.',
-      }),
+    generation: z.int().min(1).meta({
+      description: 'The number of the current configuration: 1 at the start, one more with each reload.',
+    }),
     problems: z.array(z.string()).meta({
       description:
         'File, line and option of each mistake, which the log and the console explain; or the reason why policies are not known.',
