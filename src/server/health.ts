@@ -63,9 +63,7 @@ export function healthRoutes(parts: HealthParts): Router {
   return router;
 }
 
-/**
- * Why every pod is refused; `undefined` = not for this reason. Policies that are merely behind are enforced.
- */
+/** Why every pod is refused; `undefined` = not for this. Policies that are merely behind are enforced. */
 function unknownPolicies({ state, problem, ageSeconds = 0 }: SourceHealth): string | undefined {
   const why = problem === undefined ? '' : `: ${problem}`;
   switch (state) {

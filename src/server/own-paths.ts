@@ -41,10 +41,7 @@ export const LOGIN_PATHS = [
   '/logout',
 ] as const;
 
-/**
- * The paths of the service in any configuration. Metrics count them by name, and no option may use one of
- * them.
- */
+/** All paths of the service. Metrics count them by name, and no option may use one of them. */
 export const OWN_PATHS: readonly string[] = [
   ...CONSOLE_PATHS,
   ...LOGIN_PATHS,

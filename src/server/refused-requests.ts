@@ -1,7 +1,4 @@
-/**
- * Logs requests that were refused without a decision: wrong tokens, invalid bodies. Limited, since clients
- * cause them.
- */
+/** Logs requests refused without a decision: wrong tokens, invalid bodies. Limited: clients cause them. */
 import type { Logger } from '../base/logger.ts';
 
 export interface RefusedRequest {
@@ -45,10 +42,7 @@ interface LineLimit {
 const MAX_LINES = 30;
 const WINDOW_MS = 60_000;
 
-/**
- * Log lines that clients can cause: at most 30 per minute and kind; then the number of suppressed lines is
- * logged.
- */
+/** Log lines that clients can cause: at most 30 per minute and kind, then the number of suppressed lines. */
 export class LimitedLines {
   readonly #logger: Logger;
   readonly #limit: LineLimit;

@@ -23,9 +23,7 @@ export interface RequestState {
   readonly headers: string[];
   /** A JSON body to send with status 200 and no further headers. */
   json: string | undefined;
-  /**
-   * The path pattern of the API or the console, such as `/v1/projects/{project_id}`, for metrics and logs.
-   */
+  /** The path pattern of API or console, such as `/v1/projects/{project_id}`, for metrics and logs. */
   route: string | undefined;
   /** Why the request was refused without a decision, for the log. */
   refusedFor: string | undefined;
@@ -121,10 +119,7 @@ export function errorAnswer(
   return { status: 500, body: { ...(route !== undefined && { message: FAULT }), request_id } };
 }
 
-/**
- * Counts the response, and logs refusals without a decision. Call it before sending. `path`: for metrics and
- * logs.
- */
+/** Counts the response, and logs refusals without a decision. Call it before sending. `path`: for logs. */
 export function endRequest(
   state: RequestState,
   request: IncomingMessage,

@@ -47,10 +47,7 @@ export function tracedRequests(
   };
 }
 
-/**
- * The context of a new span, which ends with the response. No parent: the active span may be the previous
- * request.
- */
+/** The context of a new span until the response. No parent: the active span may be the previous request. */
 function startSpan(
   listening: Tracing,
   request: IncomingMessage,

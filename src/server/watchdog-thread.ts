@@ -7,9 +7,7 @@ import type { LogFormat } from '../base/logger.ts';
 import { occupationSeen } from '../enforcement/occupation.ts';
 import type { WatchdogOrder, WatchdogStart } from './watchdog.ts';
 
-/**
- * Maximum time to pause the main thread, which is impossible in a system call, such as waiting for a child.
- */
+/** Maximum time to pause the main thread: impossible in a system call, such as waiting for a child. */
 const STOPPED_WITHIN_MS = 2000;
 /** Maximum time to write the log line, whose reader may have stopped. */
 const LOGGED_WITHIN_MS = 1000;
@@ -34,10 +32,7 @@ parentPort?.on('message', (order: WatchdogOrder) => {
   }
 });
 
-/**
- * Counts missed heartbeats, not time: if the whole machine was suspended, the main thread could not run
- * either.
- */
+/** Counts missed heartbeats, not time: in a suspended machine, the main thread could not run either. */
 function look({ everyMs, looks }: { readonly everyMs: number; readonly looks: number }): void {
   clearInterval(looking);
   let seen = -1;
@@ -102,10 +97,7 @@ function stop(session: Session): Promise<string[]> {
   });
 }
 
-/**
- * Not synchronously: the reader of the log may be what blocks the process. Resolves to whether it was
- * written.
- */
+/** Not synchronously: the reader of the log may block the process. Resolves to whether it was written. */
 function log(line: Readonly<Record<string, unknown>>): Promise<boolean> {
   if (logFormat === undefined) {
     return Promise.resolve(true);

@@ -45,10 +45,7 @@ export class Watchdog {
   #lastBeat = performance.now();
   #lastGap = 0;
 
-  /**
-   * Watches nothing until `watch` is called. `failed`: called if the thread ends by itself, which it never
-   * should.
-   */
+  /** Watches nothing before `watch`. `failed`: called if the thread ends by itself, which it never should. */
   constructor(exitCode: number, failed: (error: string) => void) {
     const start: WatchdogStart = { memory: this.occupation.memory, exitCode };
     this.#thread = new Worker(new URL(`./watchdog-thread${extname(import.meta.url)}`, import.meta.url), {

@@ -191,10 +191,7 @@ export class KeystoneGate {
     return this.#refuse(answer, refuse);
   }
 
-  /**
-   * The token of a session; `undefined` = no longer valid. Throws an HTTP error 503 if it cannot be
-   * validated.
-   */
+  /** The token of a session; `undefined` = no longer valid. Throws an HTTP error 503 if that is unknown. */
   async validated(token: string): Promise<ValidToken | undefined> {
     const answer = await this.#validation.ask(token, this.#settings);
     if (answer.kind === 'unavailable') {

@@ -126,10 +126,7 @@ export type ProtocolTokens = Readonly<Record<ProtocolName, readonly string[]>> &
   readonly people: UserTokens;
 };
 
-/**
- * Which clients need a certificate: all, or only API servers. Read at the start, like all options of the
- * socket.
- */
+/** Which clients need a certificate: all, or only API servers. Read at the start, like the socket. */
 export interface CertificateRules {
   readonly everybody: boolean;
   readonly kubernetes: boolean;

@@ -1,7 +1,4 @@
-/**
- * Resolves projects and users that are given by id, or by `name@domain` if Keystone is configured. No
- * guesses.
- */
+/** Resolves projects and users by id, or by `name@domain` if Keystone is configured. No guesses. */
 import { inTime, type Wait } from '../../base/deadline.ts';
 import { ConfigurationError, errorText } from '../../base/errors.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
@@ -68,17 +65,12 @@ export async function accountId(
   return id;
 }
 
-/**
- * For a list, by id or `name@domain`. Ids are not checked: the account may be deleted. @throws ApiError 422,
- * 503
- */
+/** For lists, by id or `name@domain`. Ids are not checked: some are deleted. @throws ApiError 422, 503 */
 export function listedId(requester: Requester, kind: Kind, text: string): Promise<string> | string {
   return text.includes('@') ? accountId(requester, kind, text, `${kind}_id`) : text;
 }
 
-/**
- * For members who cannot set budgets, every text is an id: they must not learn about users of other projects.
- */
+/** For members who cannot set budgets, every text is an id: users of other projects stay unknown to them. */
 export function listedUser(requester: Requester, text: string): Promise<string> | string {
   const { caller } = requester;
   const mayName = visibleProjects(caller) === undefined || may(caller, 'set-user-budget');

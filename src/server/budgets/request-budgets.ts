@@ -127,10 +127,7 @@ export async function requestsFor(
   return narrowed(requester, query, pageOfRequests);
 }
 
-/**
- * Whether the caller has the right to a step. The console shows its form only then, and only for open
- * requests.
- */
+/** Whether the caller has the right to a step. The console shows its form only then, for open requests. */
 export function mayTake(caller: Caller, request: BudgetRequest, kind: RequestStep['kind']): boolean {
   switch (kind) {
     case 'endorse':
@@ -152,10 +149,7 @@ export function askerOf({ identity }: Pick<Caller, 'identity'>): string {
   return hash('sha256', identity, 'base64url');
 }
 
-/**
- * @throws ApiError 404 if nothing uses the ledger; 503 if it has no table for requests;
- * LedgerUnavailableError
- */
+/** @throws ApiError 404 if nothing uses the ledger; 503 if it lacks the table; LedgerUnavailableError */
 function requestsLedger(requester: Requester): Promise<Ledger> {
   return ledgerWith(requester, REQUESTS, 'requests for budgets');
 }

@@ -1,6 +1,4 @@
-/**
- * `GET /calendars/SECRET.ics`: the leases of a project, for calendar programs. The secret replaces a token.
- */
+/** `GET /calendars/SECRET.ics`: a project's leases, for calendar programs. The secret replaces a token. */
 import Router from '@koa/router';
 import type { Context } from 'koa';
 import type { Deadline } from '../../base/deadline.ts';

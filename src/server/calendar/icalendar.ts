@@ -47,9 +47,7 @@ function timeOf(instant: Instant): string {
   return formatInstant(instant).replace(/\.\d+/, '').replaceAll(/[-:]/g, '');
 }
 
-/**
- * Turns line breaks of any kind into `\n`. Removes other control characters and halves of surrogate pairs.
- */
+/** Turns all line breaks into `\n`. Removes other control characters and halves of surrogate pairs. */
 function escaped(text: string): string {
   return text
     .replaceAll(/[\\;,]/g, '\\$&')

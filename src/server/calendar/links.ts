@@ -11,10 +11,7 @@ import { type Caller, may } from '../users/caller.ts';
 import { digest, randomText } from '../users/sessions/sealed.ts';
 
 const DAY = 86_400_000_000n;
-/**
- * How long a link works after its owner was last seen with the right to see the project. In microseconds, as
- * below.
- */
+/** How long a link works after its owner's last visit with the right to see the project, in microseconds. */
 const LIFETIME = 30n * DAY;
 /** Minimum time between renewals, so that reading does not always write. */
 const RENEWED_EVERY = DAY;
@@ -79,10 +76,7 @@ export async function calendarLinksFor(
   return { items, next: end && cursorOf([end.id]) };
 }
 
-/**
- * Makes a link. Its path holds the secret, which is never shown again. @throws ApiError,
- * LedgerUnavailableError
- */
+/** Makes a link. Its path has the secret, never shown again. @throws ApiError, LedgerUnavailableError */
 export async function makeCalendarLinkFor(
   request: LinkRequest,
 ): Promise<{ readonly link: CalendarLink; readonly path: string }> {
@@ -133,10 +127,7 @@ function* made({ database: { dialect, queries } }: Ledger, row: NewLink): Work<b
   return inserted?.id;
 }
 
-/**
- * Revokes an own link; for managers of the project and operators, any. @throws ApiError,
- * LedgerUnavailableError
- */
+/** Revokes the caller's link; for managers and operators, any. @throws ApiError, LedgerUnavailableError */
 export async function revokeCalendarLinkFor(request: LinkRequest & { readonly id: string }): Promise<void> {
   const { caller, projectId, deadline, id } = request;
   const ledger = await ledgerWithLinks(request);

@@ -19,9 +19,7 @@ export class KeptRules {
     this.#logger = logger;
   }
 
-  /**
-   * For a configuration that is about to be loaded. YAML is imported only if there are rules: it takes time.
-   */
+  /** For a configuration that is about to be loaded. YAML is only imported for rules, since it takes time. */
   async read({ settings }: Configuration): Promise<WrittenRules> {
     const paths = settings.flatMap(({ option, value }) =>
       option.name === OPTION && typeof value === 'string' && value !== '' ? [value] : [],
@@ -39,9 +37,7 @@ export class KeptRules {
     }
   }
 
-  /**
-   * @throws ConfigurationError if the files changed while they were loaded, so that `next` may be outdated
-   */
+  /** @throws ConfigurationError if the files changed while they were loaded: `next` may be outdated */
   async refuseUnread(next: WrittenRules, configuration: Configuration): Promise<void> {
     if (next !== NONE) {
       const { isSameText } = await import('../../rules/cut-off-rules.ts');

@@ -144,10 +144,7 @@ export class Generation {
     }
   }
 
-  /**
-   * Runs `work` when there is room. `seconds`: deadline, including the time in the queue. @throws
-   * OverloadedError
-   */
+  /** Runs `work` when there is room. `seconds`: deadline, including the queue. @throws OverloadedError */
   async inTurn<Result>(
     work: (deadline: Deadline) => Promise<Result>,
     seconds: number = this.options.deadline,

@@ -1,7 +1,4 @@
-/**
- * Checks outside the configuration that can prevent `serve` from starting: ledger and folder of the decision
- * log.
- */
+/** Start checks outside the configuration: the ledger, and the folder of the decision log. */
 import { accessSync, constants, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { ConfigurationError, errorText, LedgerUnavailableError, type Problem } from '../../base/errors.ts';

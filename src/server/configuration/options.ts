@@ -223,9 +223,7 @@ export const serviceOptions = z
 
 export type ServiceOptions = z.infer<typeof serviceOptions>;
 
-/**
- * If `member` were an admin role, every user would be an operator, and a list of members would not show it.
- */
+/** If `member` were an admin role, every user would be an operator, and no list of members would show it. */
 function sharedRoles({ admin_roles, manager_roles, reader_roles }: ServiceOptions): SectionProblem[] {
   return Object.entries({ manager_roles, reader_roles }).flatMap(([other, roles]) => {
     const both = admin_roles.find((role) => roles.includes(role));

@@ -26,9 +26,7 @@ export interface Started {
   readonly kubernetesAuthorities: string | undefined;
 }
 
-/**
- * For a valid configuration. `started`: settings of the running service. Default: those of the configuration.
- */
+/** For a valid configuration. `started`: of the running service. Default: as in the configuration. */
 export function startProblems(configuration: Configuration, started?: Started): Problem[] {
   const { host, certificates } = started ?? startedWith(configuration);
   return [
@@ -74,9 +72,7 @@ function openDoors(
     });
 }
 
-/**
- * Tokens of users or metrics that another protocol accepts too. Mistakes within a section are found with it.
- */
+/** Tokens of users or metrics that another protocol accepts too. Each section checks its own mistakes. */
 function sharedTokens(configuration: Configuration): Problem[] {
   return mistakesOf(() => readProtocolTokens(configuration))
     .filter(({ option }) => /^(operator|reader|metrics)_tokens/.test(option))

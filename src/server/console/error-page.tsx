@@ -17,9 +17,7 @@ const problemSchema = z.object({ message: z.string().optional() });
 /** In seconds. */
 const RETRY_AFTER = { 'Retry-After': '5' };
 
-/**
- * The error for the client; `undefined` = a fault of the service, of which clients see only the request id.
- */
+/** The error for the client; `undefined` = a fault of the service: clients see only the request id. */
 export function clientError(thrown: unknown): ApiError | undefined {
   if (thrown instanceof CursorError) {
     return new ApiError(400, 'this page of the list does not exist: start at its first page');

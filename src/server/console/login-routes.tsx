@@ -37,9 +37,7 @@ interface LoginParts {
   readonly logger: Logger;
 }
 
-/**
- * Responds with 401 and the login page, which returns to the requested page. `error`: a message for the user.
- */
+/** Responds with 401 and the login page, which leads back to the request. `error`: a message for the user. */
 export type ShowLogin = (ctx: Context, error?: string) => void;
 
 /** In bytes, encoded: a Keystone token, or a password, with a path. */

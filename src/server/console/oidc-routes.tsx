@@ -29,9 +29,7 @@ interface OidcParts {
 const NOT_NOW = 'not now' as const;
 /** In bytes, encoded. */
 const LOGOUT_LIMIT = 16_384;
-/**
- * Limits of logouts that are checked at once, and that wait: logouts from strangers must not delay logins.
- */
+/** Concurrent and queued logouts of the issuer: logouts from strangers must not delay logins. */
 const MAX_LOGOUTS = 4;
 const MAX_LOGOUTS_WAITING = 64;
 const EXPECTED_LOGOUT = 'expected a logout token of the issuer for this client, that is new';

@@ -1,6 +1,4 @@
-/**
- * A page of the console: rights and content. The router, authorization and navigation read the same object.
- */
+/** A page of the console: rights and content. Router, authorization and navigation read the same object. */
 import type { Context } from 'koa';
 import type { ComponentChildren } from 'preact';
 import type { Deadline } from '../../base/deadline.ts';
@@ -37,9 +35,7 @@ export type PageAnswer =
       readonly title: string;
       readonly main: ComponentChildren;
     }
-  /**
-   * With 303, after a form has changed something: a path of the console, optionally with query and fragment.
-   */
+  /** With 303, after a form has changed something: a console path, optionally with query and fragment. */
   | { readonly redirect: string };
 
 export interface ConsolePage {

@@ -51,9 +51,7 @@ export class DecisionRecorder {
     this.#requestMember = log && requestMember;
   }
 
-  /**
-   * Returns a promise only if the decision must wait for room in the log (`decision_log_when_full = block`).
-   */
+  /** Returns a promise only if it must wait for room in the log (`decision_log_when_full = block`). */
   record(
     decided: DecisionRecord,
     deadline: Deadline,
@@ -129,9 +127,7 @@ export function openDecisionLog(
   }
 }
 
-/**
- * `undefined` = `decision_log_requests` is none. Imported only if needed: it detects all kinds of secrets.
- */
+/** `undefined` = `decision_log_requests` is none. Imported only if needed: it detects all secrets. */
 export async function requestMemberOf({
   decision_log: destination,
   decision_log_requests: which,

@@ -117,9 +117,7 @@ export function requestFor(wanted: WantedLease, context: Context, now: Instant):
   return { context, lease };
 }
 
-/**
- * The body for Blazar for `lease`: `wanted` with the differences between `lease` and the lease of `request`.
- */
+/** The body for Blazar: `wanted` with the differences between `lease` and the lease of `request`. */
 export function asSentToBlazar(wanted: WantedLease, request: CreateRequest, lease: Lease): WantedLease {
   const date = (written: string, before: Instant | undefined, after: Instant | undefined) =>
     before === after || after === undefined ? written : dateText(after);

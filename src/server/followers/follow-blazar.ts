@@ -1,6 +1,4 @@
-/**
- * One round: reads Blazar, and corrects the ledger. Shared by the service and `ledger reconcile --blazar`.
- */
+/** One round: reads Blazar, corrects the ledger. Shared by the service and `ledger reconcile --blazar`. */
 import { type Wait, waitFor } from '../../base/deadline.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { Claimant } from '../../ledger/ledger-request.ts';

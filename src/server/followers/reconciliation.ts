@@ -1,7 +1,4 @@
-/**
- * Reconciles the ledger with another system periodically, one round at a time, with the current
- * configuration.
- */
+/** Reconciles the ledger with another system, one round at a time, with the current configuration. */
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { errorText } from '../../base/errors.ts';

@@ -1,7 +1,4 @@
-/**
- * Outbox messages that are no longer delivered: a reload removed their filter, its durable delivery or
- * `[notifications]`.
- */
+/** Messages without delivery: a reload removed their filter, its durable delivery or `[notifications]`. */
 import { inTime, withinDeadline } from '../../base/deadline.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { UsageEnforcement } from '../../enforcement/enforcement.ts';
@@ -11,9 +8,7 @@ const PATIENCE = 2;
 
 type Deliverer = Pick<UsageEnforcement, 'ledger' | 'outbox' | 'delivers'>;
 
-/**
- * Warns of each sender with queued messages. `before`: the old configuration, which may have another ledger.
- */
+/** Warns of each sender with queued messages. `before`: the old configuration, whose ledger may differ. */
 export async function warnOfUndelivered(
   current: Deliverer,
   before: Deliverer | undefined,

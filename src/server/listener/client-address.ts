@@ -1,16 +1,10 @@
-/**
- * The client of a request: the address of the connection or, for trusted proxies, the address in their
- * headers.
- */
+/** The client of a request: the address of the connection or, for trusted proxies, the one they send. */
 import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP, isIPv4, isIPv6, SocketAddress } from 'node:net';
 
 /** More than any chain of proxies has. Further addresses are ignored. */
 const MAX_HOPS = 32;
-/**
- * Whether a text is an address or a network in CIDR notation; not all of IPv4 or IPv6, which would trust
- * everyone.
- */
+/** Whether a text is an address or a network in CIDR notation; not `/0`, which would trust every client. */
 export function isNetwork(text: string): boolean {
   const [, address = '', bits = '1'] = /^([^/%]+)(?:\/([1-9]\d{0,2}))?$/.exec(text) ?? [];
   const family = isIP(address);

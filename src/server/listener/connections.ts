@@ -1,6 +1,4 @@
-/**
- * Protects the socket: open connections, ambiguous requests, pipelining, late timeouts, and collected bodies.
- */
+/** Protects the socket: open connections, ambiguous requests, pipelining, late timeouts, bodies. */
 import { IncomingMessage, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { GrowingBuffer } from '../../base/growing-buffer.ts';
@@ -96,10 +94,7 @@ interface Queue {
 export class Pipelines {
   readonly #queues = new WeakMap<Socket, Queue>();
 
-  /**
-   * Calls `answer` when the earlier requests are answered. Destroys a connection with too many queued
-   * requests.
-   */
+  /** Calls `answer` after the earlier requests. Destroys a connection with too many queued requests. */
   enter(socket: Socket, response: ServerResponse, answer: () => void): void {
     if (!socket.writable) {
       // The previous response closes the connection.

@@ -161,9 +161,7 @@ function refuses(decision: Decision | EndReport): decision is Decision {
   return decision.operation !== 'end' && !decision.allowed;
 }
 
-/**
- * With the quotes of the IETF draft or, like most clients, without. Two headers are joined to an invalid key.
- */
+/** With the quotes of the IETF draft or, as usual, without. Two headers are joined to an invalid key. */
 function idempotencyKeyOf({ headers }: IncomingMessage): string | undefined {
   const sent = headers['idempotency-key'];
   const text = Array.isArray(sent) ? sent.join(', ') : sent;

@@ -1,7 +1,4 @@
-/**
- * Rejects pods that cannot be checked, by a review: an HTTP error would admit them with `failurePolicy:
- * Ignore`.
- */
+/** Rejects pods that cannot be checked: an HTTP error would admit them with `failurePolicy: Ignore`. */
 
 import { OverloadedError } from '../../base/concurrency-limiter.ts';
 import { errorText } from '../../base/errors.ts';
@@ -49,10 +46,7 @@ export class FailedReviews {
     });
   }
 
-  /**
-   * The response instead. If all policies are in audit mode, nothing is refused: the failure becomes a
-   * warning.
-   */
+  /** The response instead. If all policies are in audit mode, the failure becomes a warning. */
   admission(
     thrown: unknown,
     request: PodRequest | BindingRequest,

@@ -68,10 +68,7 @@ class Reader {
   #at: number;
   /** Everything before this position has been parsed, except for names of members. */
   #parsedTo: number;
-  /**
-   * Whether the whole text is scanned. A single string may be as long as the body: it is parsed after a
-   * yield.
-   */
+  /** Whether the whole text is scanned. A string may be as long as the body: it is parsed after a yield. */
   #isAtEnd = false;
   #values = 0;
   /** Whether the next string in an object is the name of a member. */
@@ -269,9 +266,7 @@ interface Container {
   readonly isList: boolean;
   /** The position of its opening bracket. */
   readonly start: number;
-  /**
-   * The parsed part. `undefined` = nothing yet; if it closes first, it is parsed with the piece around it.
-   */
+  /** The parsed part. `undefined` = nothing; if it closes first, it is parsed with the piece around it. */
   parsed: unknown[] | Record<string, unknown> | undefined;
   /** The text from this position on has not been parsed. */
   from: number;

@@ -85,9 +85,7 @@ const UNTOUCHED = { allowed: true, message: null, patch: [], warnings: [] } as c
 /** The part of the time that is reserved for the response, in seconds at most. */
 const RESERVE = 0.2;
 const MAX_RESERVE_SECONDS = 1;
-/**
- * How long the record of an unchecked pod may wait for room in the log: the response must still be in time.
- */
+/** How long the record of an unchecked pod may wait for room in the log: the response must be in time. */
 const RECORD_SECONDS = 0.2;
 
 interface ReviewOptions extends ReviewSinks {

@@ -54,9 +54,7 @@ export async function readReview(ctx: Context): Promise<ReadBody | UnreadBody> {
   }
 }
 
-/**
- * The maximum body of an API server: the largest object that it accepts, twice, with every character escaped.
- */
+/** The largest body of an API server: the largest object it accepts, twice, with every character escaped. */
 const MAX_DRAINED_BYTES = 64 * 1024 * 1024;
 const DRAIN_MS = 1000;
 

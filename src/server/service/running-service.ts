@@ -100,9 +100,7 @@ export class Service {
     this.#parts.presence.start();
   }
 
-  /**
-   * Reads the configuration and all files again. Resolves to whether the new configuration has taken over.
-   */
+  /** Reads the configuration and all files again. Resolves to whether the new configuration is in force. */
   async reload(): Promise<boolean> {
     const { sources, watched, log, generations, tlsOptions, stopping } = this.#parts;
     if (stopping.signal.aborted) {
@@ -124,9 +122,7 @@ export class Service {
     return applied;
   }
 
-  /**
-   * Reads token and certificate files again; also the configuration, if its mistakes may be in these files.
-   */
+  /** Reads token and certificate files again; and the configuration, if its mistakes may be in these. */
   async credentialsChanged(): Promise<void> {
     if (this.#readCredentials() && this.#parts.generations.problems.length > 0) {
       await this.reload();

@@ -19,15 +19,9 @@ export interface Caller {
   readonly kind: 'operator' | 'reader' | 'member';
   /** How the caller was authenticated. `nobody` = no authentication is required. */
   readonly provenBy: 'keystone' | 'oidc' | 'token' | 'nobody';
-  /**
-   * The owner of sessions, streams and requests for limits: a user, or a configured token, which many may
-   * share.
-   */
+  /** The owner of sessions, streams and requests: a user, or a configured token, which many may share. */
   readonly identity: string;
-  /**
-   * For the columns `who` of the ledger and for logs: `alice@Default (0a1b…)`, `operator token`. Max. 255
-   * characters.
-   */
+  /** For `who` in ledger and logs: `alice@Default (0a1b…)`, `operator token`. At most 255 characters. */
   readonly who: string;
   /** For display. */
   readonly name: string;

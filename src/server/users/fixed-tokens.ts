@@ -1,7 +1,4 @@
-/**
- * Callers with a configured token: operators, readers, Blazar, which may read, and Prometheus, which reads
- * metrics.
- */
+/** Callers with a configured token: operators, readers, Blazar (may read), and Prometheus (reads metrics). */
 import { AcceptedTokens, type UserTokens } from '../authentication/credentials.ts';
 import { type Caller, tokenCaller } from './caller.ts';
 
@@ -59,19 +56,13 @@ export class FixedTokens {
     return kind && tokenCaller(...kind, key);
   }
 
-  /**
-   * Whether the token gives access to single budgets in the metrics. Compared with all tokens, in constant
-   * time.
-   */
+  /** Whether the token gives access to budgets in the metrics. Compared with all tokens, in constant time. */
   seesBudgets(token: string): boolean {
     const [forMetrics, owner] = [this.#metrics.sessionKeyOf(token), this.ownerOf(token)];
     return forMetrics !== undefined || owner !== undefined;
   }
 
-  /**
-   * Whether it is a token of operators, readers or metrics, and not Blazar's: it must not be sent to
-   * Keystone.
-   */
+  /** Whether it is a token of operators, readers or metrics, not Blazar's: never sent to Keystone. */
   isOfUsers(token: string): boolean {
     const keys = [this.#operator, this.#reader, this.#metrics].map((tokens) => tokens.sessionKeyOf(token));
     return keys.some((key) => key !== undefined);

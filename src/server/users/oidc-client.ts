@@ -242,10 +242,7 @@ function authentication(oidc: typeof Oidc, options: OidcOptions): Oidc.ClientAut
 
 /** In seconds: maximum age of a logout token. */
 const MAX_TOKEN_AGE = 300;
-/**
- * Maximum number of remembered logout tokens, each of which counts once. No issuer sends more before they
- * expire.
- */
+/** Maximum number of remembered logout tokens: each counts once. No issuer sends more before they expire. */
 const MAX_SEEN = 10_000;
 const EVENT = 'http://schemas.openid.net/event/backchannel-logout';
 

@@ -26,9 +26,7 @@ type OidcOutcome = { readonly proof: StoredProof } | { readonly status: 401 | 40
 
 export class OidcLogins {
   readonly #logger: Logger;
-  /**
-   * By refresh token, which may be single-use: when a clock is set forward, two requests use the same one.
-   */
+  /** By refresh token, which may be single-use: after a clock is set forward, two requests use one. */
   readonly #asked = new Map<string, Promise<Renewal>>();
   #client: { readonly key: string; readonly client: Promise<OidcClient> } | undefined;
 

@@ -7,10 +7,7 @@ import type { FixedTokens } from './fixed-tokens.ts';
 import { oidcOwner, type Renew } from './oidc-proof.ts';
 import type { HeldSession } from './sessions/sessions.ts';
 
-/**
- * The user of the session; `undefined` = it is no longer valid. Throws an HTTP error 503 if Keystone cannot
- * be called.
- */
+/** The user of the session; `undefined` = no longer valid. Throws an HTTP error 503 if Keystone is away. */
 export function sessionOwners(
   tokens: FixedTokens,
   renew: Renew,

@@ -58,10 +58,7 @@ export function createUserAuthenticator({
   };
 }
 
-/**
- * The token of a request; `undefined` = none. Throws an HTTP error 401 for two different ones, as for a wrong
- * one.
- */
+/** The token of a request; `undefined` = none. Throws an HTTP error 401 for two different ones. */
 function shownToken(ctx: Context): string | undefined {
   const header = ctx.get('X-Auth-Token');
   const bearer = /^Bearer +(\S+)$/i.exec(ctx.get('Authorization'))?.[1];

@@ -7,15 +7,9 @@ import type { Caller } from './caller.ts';
 /** Concurrent and queued requests of users. Lease requests do not wait for them. */
 const MAX_UNDER_WAY = 32;
 const MAX_WAITING = 256;
-/**
- * Maximum per identity, across its sessions, including queued ones, so that one user cannot starve the
- * others.
- */
+/** Maximum per identity, across sessions, including queued ones: one user cannot starve the others. */
 const MAX_OF_ONE = 16;
-/**
- * Further requests of an operator or reader are queued, since many may share a token; those of a member are
- * refused.
- */
+/** Queue of an operator or reader, since many may share a token. A member's further requests are refused. */
 const MAX_WAITING_OF_ONE = 256;
 /** Maximum concurrent estimates: they must leave room for other requests. */
 const MAX_ESTIMATES = 8;

@@ -1,7 +1,4 @@
-/**
- * Draws every `[data-chart]` of a page with uPlot, in the page's colours. A table next to it has the same
- * numbers.
- */
+/** Draws every `[data-chart]` with uPlot, in the page's colours. A table next to it has the same numbers. */
 import type { ChartData, ChartSeries } from './chart-data.ts';
 import uPlot from './uplot.js';
 
@@ -153,10 +150,7 @@ function timeText(seconds: number | null, isLong: boolean): string {
   return isLong ? text.slice(0, 10) : text.slice(0, 16).replace('T', ' ');
 }
 
-/**
- * Labels of the time axis: days, or hours if ticks are closer; year or day below the first tick with a new
- * one.
- */
+/** Labels of the time axis: days, or hours for closer ticks; below, the year or day where it changes. */
 function dateTexts(splits: readonly number[], step: number): string[] {
   const [from, end] = step < DAY ? ([5, 10] as const) : ([0, 4] as const);
   let before = '';

@@ -1,6 +1,4 @@
-/**
- * Reads a chosen file into a text area, so that no upload is needed. Without script, users paste the text.
- */
+/** Reads a chosen file into a text area, without an upload. Without script, users paste the text. */
 
 /** In bytes: the maximum form size of the service. */
 const LONGEST = 2_000_000;

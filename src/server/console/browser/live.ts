@@ -7,9 +7,7 @@ import { showLocalTimes } from './times.js';
 
 /** In milliseconds: changes within this time cause one load. */
 const TOGETHER = 400;
-/**
- * Maximum time between loads, in milliseconds, for changes without an event, such as a time that is reached.
- */
+/** Maximum time between loads, in milliseconds: some changes have no event, such as a time being reached. */
 const AT_LATEST = 60_000;
 /** Delay after the service has refused events, in milliseconds. */
 const LATER = 30_000;

@@ -94,10 +94,7 @@ function drag(down: PointerEvent): void {
 let turned: Window | undefined;
 let pause: ReturnType<typeof setTimeout> | undefined;
 
-/**
- * With Ctrl (also a pinch on a touchpad) it zooms; sideways or with Shift it moves; otherwise the page
- * scrolls.
- */
+/** Zooms with Ctrl (also a pinch on a touchpad); moves sideways or with Shift; otherwise the page scrolls. */
 function turn(event: WheelEvent): void {
   const timeline = timelineOf(event.target);
   const track = event.target instanceof Element ? event.target.closest('.track') : null;

@@ -35,10 +35,7 @@ interface Common {
 }
 
 interface NewBudgetProps extends Common {
-  /**
-   * Whether project budgets are allowed and the project is entered; otherwise it is the project in the
-   * values.
-   */
+  /** Whether project budgets are allowed, and the project is entered; otherwise it is in the values. */
   readonly maySetProject: boolean;
   /** The project's own budget in force, which limits what a manager may set. */
   readonly within: BudgetView | undefined;

@@ -1,6 +1,4 @@
-/**
- * Requests for more budget: the list, the form for a new one, and one request with the steps of the caller.
- */
+/** Requests for more budget: the list, the form for a new one, and one request with its steps. */
 import { budgetUnit } from '../../../enforcement/configuration.ts';
 import { missingBudget } from '../../../filter/budget-claims.ts';
 import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';

@@ -1,7 +1,4 @@
-/**
- * The form for a change of a lease: its fields, the change that they describe, and the command of Blazar's
- * client.
- */
+/** The form for a change of a lease: its fields, their change, and the command of Blazar's client. */
 import { type Lease, leaseEnd, leaseStart, type Reservation } from '../../../lease/lease.ts';
 import type { RecordedLease } from '../../../ledger/reports/one-lease.ts';
 import { hasBegun, type LeaseChange, leaseChangeSchema } from '../../estimate/changed-lease.ts';

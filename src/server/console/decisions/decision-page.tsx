@@ -73,10 +73,7 @@ interface OneDecisionProps extends FoundDecision {
   readonly number: number;
   /** Members do not see internals: the process that decided and how long it took. */
   readonly isForMember: boolean;
-  /**
-   * The request form for the missing budget; `undefined` = no budget was missing, or the caller may not
-   * request it.
-   */
+  /** The request form for the missing budget; `undefined` = none was missing, or no right to request it. */
   readonly askPath: string | undefined;
   /** Empty also if they are unknown, or hidden from this caller. */
   readonly entries: readonly EntryView[];

@@ -24,9 +24,7 @@ export interface FoundDecision {
 }
 
 export interface FoundDecisions extends PageOf<FoundDecision> {
-  /**
-   * `process`: only this process, since decisions are not stored; `away`: since the database does not answer.
-   */
+  /** `process`: only this process, without a store; `away`: likewise, since the database does not answer. */
   readonly of: 'all' | 'process' | 'away';
 }
 

@@ -220,9 +220,7 @@ class Watch {
     }
   }
 
-  /**
-   * Changes without a stored decision, such as an allowed lease, are noticed by the revision of the project.
-   */
+  /** Changes without a stored decision, such as allowed leases, are noticed by the project's revision. */
   #tellOfLedger(before: ReadonlyMap<string, bigint>, ledgers: readonly Ledger[]): void {
     for (const [projectId, revision] of this.#seen?.revisions ?? []) {
       // This process has already sent its own changes.

@@ -7,19 +7,14 @@ import type { DecisionRecord } from '../../../decisions/record.ts';
 import { type Caller, visibleProjects } from '../../users/caller.ts';
 import { Shares } from '../../users/shares.ts';
 
-/**
- * Maximum streams: each holds a connection. A further one replaces one of the user with most, or is refused.
- */
+/** Maximum connections. A further one replaces one of the user with most, or is refused. */
 const MOST = 200;
 /** The number of connections that a browser opens to one host. */
 const MOST_OF_BROWSER = 6;
 /** Per user, and per configured token, which many may share. */
 const MOST_OF_USER = 12;
 const MOST_OF_TOKEN = 60;
-/**
- * Changes within this time are sent as one event, in milliseconds: there may be thousands of decisions per
- * second.
- */
+/** In milliseconds: changes within it are one event. There may be thousands of decisions per second. */
 const TOGETHER = 500;
 /** Maximum number of projects in one event; changes of further ones are dropped. */
 const MOST_PROJECTS = 10_000;
@@ -33,14 +28,9 @@ interface Asked {
   readonly caller: Caller;
   /** The browser or program whose connections are counted together. */
   readonly key: string;
-  /**
-   * Whether the key is a session, with one caller: all its connections are validated at once. Default: false.
-   */
+  /** Whether the key is a session: all its connections are validated at once. Default: false. */
   readonly isSession?: boolean;
-  /**
-   * The owner, whose connections share a limit: as in `Caller`, or an address if no authentication is
-   * required.
-   */
+  /** The owner, whose connections share a limit: as in `Caller`, or an address without authentication. */
   readonly identity: string;
   /** Whether the caller still has the same rights. It may query a database or Keystone. */
   isStillThere(): Promise<boolean>;

@@ -105,9 +105,7 @@ function Problems({ kind, title, problems }: ProblemsProps) {
   );
 }
 
-/**
- * The filters in the order in which they run, each with its options that are set, and the exempt projects.
- */
+/** The filters in the order in which they run, each with its set options, and the exempt projects. */
 function Filters({ filters, settings }: Pick<Configuration, 'filters' | 'settings'>) {
   const own = settings.filter(({ option }) => option.section === 'enforcement');
   const exempt = own.find(({ option }) => option.name === 'exempt_projects');

@@ -7,10 +7,7 @@ import { type Column, Message, Section, Table, Text } from '../parts/parts.tsx';
 /** Maximum delay of the page by the database, in seconds. */
 const PATIENCE = 2;
 
-/**
- * `none` = decisions are not stored, so replicas do not know each other; `away` = the list cannot be read,
- * which is logged.
- */
+/** `none` = without stored decisions, replicas are unknown; `away` = the list cannot be read (logged). */
 export type Replicas = readonly PresentReplica[] | 'none' | 'away';
 
 export async function replicasNow({ decisions }: Pick<Generation, 'decisions'>): Promise<Replicas> {

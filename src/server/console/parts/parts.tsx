@@ -107,10 +107,7 @@ interface LivePartProps {
   readonly children: ComponentChildren;
 }
 
-/**
- * A part of a page that scripts update after changes. Without scripts it stays as loaded. Must not contain
- * forms.
- */
+/** A part of a page that scripts update after changes. Without scripts it stays. Must not contain forms. */
 export function LivePart({ name, children }: LivePartProps) {
   return <div data-live={name}>{children}</div>;
 }

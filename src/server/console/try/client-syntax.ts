@@ -4,10 +4,7 @@
  */
 import type { Reservation } from '../../../lease/lease.ts';
 
-/**
- * The keys of each type that the client supports, with the defaults that it sends; `undefined` = sent only if
- * given.
- */
+/** Supported keys of each type, with the defaults that the client sends; `undefined` = sent only if given. */
 const KEYS: Readonly<
   Record<string, Readonly<Record<string, string | number | readonly string[] | undefined>>>
 > = {
@@ -45,10 +42,7 @@ export function reservationText(parameters: readonly Parameter[]): string {
   return parameters.map(([key, value]) => `${key}=${value}`).join(',');
 }
 
-/**
- * What the client sends for a `--reservation`; `undefined` = it rejects it or fails, as for all types but
- * four.
- */
+/** What the client sends for `--reservation`; `undefined` = rejected or failed, as for all types but four. */
 export function sentReservation(text: string): Reservation | undefined {
   const type = Object.keys(KEYS).find((one) => text.includes(one));
   const keys = type === undefined ? undefined : KEYS[type];

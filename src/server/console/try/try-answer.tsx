@@ -1,6 +1,4 @@
-/**
- * A page with a form for a lease or a change, and the estimate: verdict, costs, suggestions and the command.
- */
+/** A page with a form for a lease or a change, and the estimate: verdict, costs, suggestions, command. */
 
 import type { ComponentChildren } from 'preact';
 import { budgetUnit } from '../../../enforcement/configuration.ts';

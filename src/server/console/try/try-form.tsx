@@ -1,7 +1,4 @@
-/**
- * The form of "Try it": the fields of a lease, by resource type. Buttons add and remove reservations without
- * a script.
- */
+/** The form of "Try it": a lease in fields, by resource type. Buttons work without a script. */
 import { ChangeForm, type FieldEntry, Fields } from '../parts/fields.tsx';
 import { Message, Text, visible } from '../parts/parts.tsx';
 import {

@@ -1,7 +1,4 @@
-/**
- * Sessions of a configuration in the database of its ledger. Opened on first use: most services never need
- * it.
- */
+/** Sessions in the database of a configuration's ledger. Opened on first use: most services never need it. */
 import { inTime, type Wait } from '../../../base/deadline.ts';
 import { errorText, LedgerUnavailableError } from '../../../base/errors.ts';
 import type { Logger } from '../../../base/logger.ts';

@@ -1,7 +1,4 @@
-/**
- * Stores of sessions: in this process, or for all replicas in the database of the ledger
- * (`session-table.ts`).
- */
+/** Stores of sessions: in this process, or for all replicas in the ledger's database (`session-table.ts`). */
 import type { Wait } from '../../../base/deadline.ts';
 import { Shares } from '../shares.ts';
 
@@ -11,9 +8,7 @@ export interface SessionBounds {
   readonly all: number;
   /** Per user of Keystone or the identity provider. A further one ends the oldest. */
   readonly ofUser: number;
-  /**
-   * Per configured token. A further one ends the newest: strangers who share it cannot end those of others.
-   */
+  /** Per configured token. A further one ends the newest: others who share it cannot end older ones. */
   readonly ofToken: number;
 }
 

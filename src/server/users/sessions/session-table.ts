@@ -37,10 +37,7 @@ export interface GuessCount {
   readonly max: number;
 }
 
-/**
- * A password attempt: counted as `atKnown` if the account has logged in from here before, otherwise
- * `elsewhere`.
- */
+/** A password attempt: `atKnown` counts if the account has logged in there before, otherwise `elsewhere`. */
 export interface Guess {
   /** A hash of account and address. */
   readonly both: string;

@@ -52,10 +52,7 @@ export interface HeldSession {
 }
 
 interface SessionParts {
-  /**
-   * The user of the session; `undefined` = it is no longer valid. Throws an HTTP error if it cannot be
-   * validated.
-   */
+  /** The user of the session; `undefined` = no longer valid. Throws an HTTP error if that is unknown. */
   readonly ownerOf: (ctx: Context, held: HeldSession) => Promise<Caller | undefined>;
   readonly logger: Logger;
   /** The store if the ledger cannot hold sessions. */
@@ -81,10 +78,7 @@ export class Sessions {
     this.#memory = parts.memory ?? new MemorySessions();
   }
 
-  /**
-   * Opens a session with a new cookie, and ends the one of the request. Returns a message if it cannot be
-   * opened.
-   */
+  /** Opens a session with a new cookie, and ends the request's. Returns a message if it cannot be opened. */
   async open(ctx: Context, proof: StoredProof): Promise<string | undefined> {
     const id = randomText();
     const { identity, ...binding } = bindingOf(proof);
@@ -127,10 +121,7 @@ export class Sessions {
     return (this.#found.get(ctx) ?? (await this.#find(ctx)))?.held.kept;
   }
 
-  /**
-   * The CSRF token of the session's forms; empty without a session, and before `callerOf` or `proofOf` found
-   * it.
-   */
+  /** The CSRF token of forms; empty without a session, and before `callerOf` or `proofOf` found it. */
   csrfOf(ctx: Context): string {
     return this.#found.get(ctx)?.csrf ?? '';
   }
@@ -155,10 +146,7 @@ export class Sessions {
     return this.#ask(ctx, (store, wait) => store.takeOnce(digest(text), lifetime, wait));
   }
 
-  /**
-   * Work on the shared table; `undefined` = replicas share no database, or it does not answer, which is
-   * logged.
-   */
+  /** Work on the shared table; `undefined` = no shared database, or it does not answer, which is logged. */
   async shared<Result>(
     ctx: Context,
     work: (table: SessionTable, wait: Wait) => Promise<Result>,
@@ -302,10 +290,7 @@ export function writeCookie(
   ctx.cookies.set(fullName(ctx, name), value, { ...settings, httpOnly: true, path: '/', overwrite: true });
 }
 
-/**
- * Over TLS, browsers accept such a name only from this host: neighbours in the domain, or http, cannot set
- * it.
- */
+/** Over TLS, browsers accept such a name only from this host, not from its domain or over http. */
 function fullName(ctx: Context, name: string): string {
   return isSecure(ctx) ? `__Host-${name}` : name;
 }

@@ -23,10 +23,7 @@ const caller = z.object({
 /** A configured token. The session ends when the token is removed. */
 const fixed = z.object({ kind: z.literal('token'), identity: z.string(), key: z.string() });
 
-/**
- * A Keystone token. The session ends when it expires or is revoked, or its user loses the roles that count
- * here.
- */
+/** A Keystone token. The session ends when it expires or is revoked, or its user loses the roles here. */
 const keystone = z.object({
   kind: z.literal('keystone'),
   userId: z.string(),
@@ -64,9 +61,7 @@ export type StoredOidc = z.infer<typeof oidc>;
 export const storedSession = z.object({ csrf: z.string(), proof: storedProof });
 export type StoredSession = z.infer<typeof storedSession>;
 
-/**
- * The owner of a session, as in `Caller`; whether it can be shared, like a token; and the provider's hashes.
- */
+/** The owner of a session, as in `Caller`; whether many may share it, like a token; the provider's hashes. */
 export function bindingOf(proof: StoredProof): ProviderMarks & { identity: string; isShared: boolean } {
   const marks = { sub: null, sid: null };
   switch (proof.kind) {
