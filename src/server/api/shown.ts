@@ -125,9 +125,10 @@ export function textParameter(description: string) {
 }
 
 /** Filter by project; `what`: the items of the list. */
-export const ofProject = (what = '') => textParameter(`Only ${what}of this project: its id, or name@domain.`);
+export const ofProject = (what = 'items ') =>
+  textParameter(`Only ${what}of this project: its id, or name@domain.`);
 /** Filter by user; `what`: the relation of the items to the user. */
-export const ofUser = (what = 'of') =>
+export const ofUser = (what = 'items of') =>
   textParameter(`Only ${what} this user: the id, or name@domain, except for members who cannot set budgets.`);
 
 /** From year 1 to 9999: other dates are rejected without a query. */

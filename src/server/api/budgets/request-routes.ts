@@ -74,7 +74,7 @@ const listRequests = route({
   description: 'Newest first. Members see requests of their projects.',
   query: listQuery({
     project_id: ofProject(),
-    user_id: ofUser('for'),
+    user_id: ofUser('requests for'),
     state: z
       .enum([...BUDGET_REQUEST_STATES, 'open'])
       .optional()
