@@ -8,7 +8,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List requests for more budget.
+         * List requests for more budget
          * @description Newest first. Members see requests of their projects.
          *
          *     For: operator, reader, manager, member.
@@ -16,7 +16,7 @@ export interface paths {
         get: operations["listBudgetRequests"];
         put?: never;
         /**
-         * Request more budget.
+         * Request more budget
          * @description Members may request budget for their project or for themselves; managers and operators for any user. Repeating an open request does not create another. A project has at most 20 open requests, and 100 within 24 hours.
          *
          *     For: operator, manager, member.
@@ -36,7 +36,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Show a request for more budget.
+         * Show a request for more budget
          * @description The request and its outcome.
          *
          *     For: operator, reader, manager, member.
@@ -60,7 +60,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Endorse a request.
+         * Endorse a request
          * @description For managers of the project and operators. A repeated request has no further effect.
          *
          *     For: operator, manager.
@@ -82,7 +82,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Grant a request, as requested or changed.
+         * Grant a request, as requested or changed
          * @description Increases the owner's last budget that is in force at some time until then, and extends it if it ends earlier; a project without one gets a budget that starts now. Operators may grant every request; managers those for users of their projects, within the budgets of the project. Granting a request also endorses it. A repeated request has no further effect.
          *
          *     For: operator, manager.
@@ -104,7 +104,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Refuse a request.
+         * Refuse a request
          * @description For managers of the project and operators. A repeated request has no further effect.
          *
          *     For: operator, manager.
@@ -126,7 +126,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Withdraw a request.
+         * Withdraw a request
          * @description For the user who made the request. A repeated request has no further effect.
          *
          *     For: operator, manager, member.
@@ -146,7 +146,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List budgets.
+         * List budgets
          * @description Budgets in force or expired, sorted by project, user (budgets of the whole project first) and time. Members see budgets of their projects.
          *
          *     For: operator, reader, manager, member.
@@ -154,7 +154,7 @@ export interface paths {
         get: operations["listBudgets"];
         put?: never;
         /**
-         * Set a budget for a project, or for one user in it.
+         * Set a budget for a project, or for one user in it
          * @description Replaces nothing: a repeated request is answered with 409. Operators may set every budget; managers those of users in their projects, within the budgets of the project: each second of the new budget must lie in one of them, and its size is at most the sum of those that it overlaps with.
          *
          *     For: operator, manager.
@@ -174,7 +174,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Show a budget.
+         * Show a budget
          * @description A change of the budget must send its ETag in `If-Match`.
          *
          *     For: operator, reader, manager, member.
@@ -183,7 +183,7 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Remove a budget.
+         * Remove a budget
          * @description Requires the ETag of the budget in `If-Match`. Charges are kept, and count again if a budget of the same owner is set that starts at the same second.
          *
          *     For: operator, manager.
@@ -192,7 +192,7 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Change the size or the end of a budget.
+         * Change the size or the end of a budget
          * @description Requires the ETag of the budget in `If-Match`: of two concurrent changes, one succeeds. The owner and the start cannot be changed. For managers, the rule of createBudget applies to the result.
          *
          *     For: operator, manager.
@@ -208,7 +208,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the changes of one budget.
+         * List the changes of one budget
          * @description Works for removed budgets, too. Empty = there never was such a budget, or the caller may not see its project.
          *
          *     For: operator, reader, manager, member.
@@ -230,7 +230,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List all changes of budgets.
+         * List all changes of budgets
          * @description Includes changes of removed budgets. Members see changes in their projects.
          *
          *     For: operator, reader, manager, member.
@@ -252,7 +252,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the open leases that are charged to the budgets of a project.
+         * List the open leases that are charged to the budgets of a project
          * @description Sorted by end. A page may have fewer items than `limit`, even none: only `next` shows whether there are more.
          *
          *     For: operator, reader, manager, member.
@@ -274,7 +274,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * All budgets as a file, in the format of importBudgets.
+         * Export all budgets, in the format of importBudgets
          * @description Sorted like listBudgets. Includes expired budgets, but not removed ones. Every 1000 budgets are from one snapshot. In CSV, ids that a spreadsheet would run as a formula are prefixed with an apostrophe, which an import removes.
          *
          *     For: operator, reader, manager, member.
@@ -298,7 +298,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Set many budgets at once: all or none.
+         * Set many budgets at once: all or none
          * @description As JSON or CSV, with the columns project_id, user_id, valid_from, valid_until, amount, of at most 10000 lines. CSV may be separated by commas, semicolons or tabs, and begins with the names of the columns; the other columns of an export (taken, left) are ignored. A budget of the same owner that starts at the same second is changed; others stay. Requests for leases of these projects wait until the import is done.
          *
          *     For: operator.
@@ -588,7 +588,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Show what a project used
+         * Show the usage of a project
          * @description What its leases took from its budgets, and which resources they had, in a time range. Leases that Blazar has not confirmed count with the maximum that they may take.
          *
          *     For: operator, reader, manager, member.
@@ -913,7 +913,7 @@ export interface components {
             /** @description The reason, shown to everyone who can see the request. */
             reason: string;
             /**
-             * @description Default: as asked. ISO 8601, to the second; without an offset it means UTC.
+             * @description Default: as requested. ISO 8601, to the second; without an offset it means UTC.
              * @example 2026-12-01T00:00:00Z
              */
             valid_until?: string;
@@ -1223,7 +1223,7 @@ export interface components {
                 } & {
                     [key: string]: unknown;
                 })[];
-                /** @description Its configuration. null for members. */
+                /** @description The number of its configuration. null for members. */
                 generation: number | null;
                 /** @description Whether this decision counts as a launch of SkyPilot; null = not SkyPilot. */
                 launch: boolean | null;
@@ -1366,9 +1366,9 @@ export interface components {
                     reservations: ({
                         /** @description The number of instances or addresses. */
                         amount?: number | string;
-                        /** @description The largest number of hosts. */
+                        /** @description The maximum number of hosts. */
                         max?: number;
-                        /** @description The least number of hosts. */
+                        /** @description The minimum number of hosts. */
                         min?: number;
                         /** @description physical:host, virtual:instance, flavor:instance, virtual:floatingip, or another that Blazar has a plug-in for. */
                         resource_type: string;
@@ -1549,21 +1549,21 @@ export interface components {
         };
         LeaseChange: {
             /**
-             * @description In UTC, to the minute. Default: as it is.
+             * @description In UTC, to the minute. Default: unchanged.
              * @example 2026-12-01 09:00
              * @example now
              */
             end_date?: string;
             /**
-             * @description New numbers. A type that is missing stays as it is.
+             * @description New numbers. Missing types stay unchanged.
              * @default []
              */
             reservations: ({
                 /** @description The number of anything else. */
                 amount?: number;
-                /** @description The largest number of hosts. */
+                /** @description The maximum number of hosts. */
                 max?: number;
-                /** @description The least number of hosts. Default: as it is, or max. */
+                /** @description The minimum number of hosts. Default: unchanged, or max. */
                 min?: number;
                 /**
                  * @description A type that the lease has reserved.
@@ -1574,7 +1574,7 @@ export interface components {
                 [key: string]: unknown;
             })[];
             /**
-             * @description In UTC, to the minute; `now` = the current minute. Only of a lease that has not begun. Default: as it is.
+             * @description In UTC, to the minute; `now` = the current minute. Only for a lease that has not begun. Default: unchanged.
              * @example 2026-12-01 09:00
              * @example now
              */
@@ -1643,7 +1643,7 @@ export interface components {
                     } & {
                         [key: string]: unknown;
                     })[];
-                    /** @description Its configuration. null for members. */
+                    /** @description The number of its configuration. null for members. */
                     generation: number | null;
                     /** @description Whether this decision counts as a launch of SkyPilot; null = not SkyPilot. */
                     launch: boolean | null;
@@ -2124,7 +2124,7 @@ export interface components {
             } & {
                 [key: string]: unknown;
             })[];
-            /** @description Whether its leases are allowed without checks. */
+            /** @description Whether leases of the project are allowed without checks. */
             exempt: boolean;
             has_more_budgets: boolean;
             has_more_open_leases: boolean;
@@ -2456,7 +2456,7 @@ export interface components {
                 /** @description Leases in this time; for a type, those that reserve it. */
                 leases: number;
                 /**
-                 * @description With by=month, of UTC.
+                 * @description With by=month, in UTC.
                  * @example 2026-12
                  */
                 month?: string;
@@ -2534,9 +2534,9 @@ export interface components {
             reservations: ({
                 /** @description The number of instances or addresses. */
                 amount?: number | string;
-                /** @description The largest number of hosts. */
+                /** @description The maximum number of hosts. */
                 max?: number;
-                /** @description The least number of hosts. */
+                /** @description The minimum number of hosts. */
                 min?: number;
                 /** @description physical:host, virtual:instance, flavor:instance, virtual:floatingip, or another that Blazar has a plug-in for. */
                 resource_type: string;
@@ -3569,7 +3569,7 @@ export interface operations {
             };
             413: components["responses"]["ApiTooLarge"];
             415: components["responses"]["ApiWrongType"];
-            /** @description A value is wrong: a date, an amount, no reason, an account that Keystone does not have; or the budget would not be within those of the project, which is all that a manager may give. */
+            /** @description A value is wrong: a date, an amount, a missing reason, or an account that Keystone does not have; or the budget of a manager is not within those of the project. */
             422: {
                 headers: {
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -3677,7 +3677,7 @@ export interface operations {
             };
             405: components["responses"]["ApiWrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
-            /** @description Somebody has changed the budget since: the ETag is that of another version. */
+            /** @description The budget was changed since: the ETag is outdated. */
             412: {
                 headers: {
                     /** @description For `If-Match`: changes with each change of the budget. */
@@ -3785,7 +3785,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Somebody has changed the budget since: the ETag is that of another version. */
+            /** @description The budget was changed since: the ETag is outdated. */
             412: {
                 headers: {
                     /** @description For `If-Match`: changes with each change of the budget. */
@@ -3800,7 +3800,7 @@ export interface operations {
             };
             413: components["responses"]["ApiTooLarge"];
             415: components["responses"]["ApiWrongType"];
-            /** @description A value is wrong: a date, an amount, no reason, an account that Keystone does not have; or the budget would not be within those of the project, which is all that a manager may give. */
+            /** @description A value is wrong: a date, an amount, a missing reason, or an account that Keystone does not have; or the budget of a manager is not within those of the project. */
             422: {
                 headers: {
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -4195,11 +4195,11 @@ export interface operations {
             query?: {
                 /** @description `next` of the page before. */
                 after?: string;
-                /** @description Only where this filter did more than allow. */
+                /** @description Only decisions in which this filter did more than allow. */
                 filter?: string;
                 /** @description Only decisions from this time on. ISO 8601; without an offset it means UTC. */
                 from?: string;
-                /** @description Only about this lease. */
+                /** @description Only decisions about this lease. */
                 lease_id?: string;
                 /** @description Maximum number of items. Default: 50. */
                 limit?: number;
@@ -4213,7 +4213,7 @@ export interface operations {
                 side?: "client" | "server";
                 /** @description Only decisions before this time. ISO 8601; without an offset it means UTC. */
                 until?: string;
-                /** @description Only of this user, by id or `name@domain`. */
+                /** @description Only decisions about this user: the id, or `name@domain`. */
                 user_id?: string;
             };
             header?: {
@@ -4327,7 +4327,7 @@ export interface operations {
                 project_id?: string;
                 /** @description Only entries of this request. */
                 request_id?: string;
-                /** @description Another name of `from`, as before version 1.1. ISO 8601; without an offset it means UTC. */
+                /** @description The name of `from` before version 1.1. ISO 8601; without an offset it means UTC. */
                 since?: string;
                 /** @description Only entries before this time. ISO 8601; without an offset it means UTC. */
                 until?: string;
@@ -4572,7 +4572,7 @@ export interface operations {
             };
             405: components["responses"]["ApiWrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
-            /** @description The caller has as many links as there may be, or a token that belongs to no person. */
+            /** @description The caller has the maximum number of links, or its token belongs to no user. */
             422: {
                 headers: {
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -4639,11 +4639,11 @@ export interface operations {
             query?: {
                 /** @description `next` of the page before. */
                 after?: string;
-                /** @description Only where this filter did more than allow. */
+                /** @description Only decisions in which this filter did more than allow. */
                 filter?: string;
                 /** @description Only decisions from this time on. ISO 8601; without an offset it means UTC. */
                 from?: string;
-                /** @description Only about this lease. */
+                /** @description Only decisions about this lease. */
                 lease_id?: string;
                 /** @description Maximum number of items. Default: 50. */
                 limit?: number;
@@ -4655,7 +4655,7 @@ export interface operations {
                 side?: "client" | "server";
                 /** @description Only decisions before this time. ISO 8601; without an offset it means UTC. */
                 until?: string;
-                /** @description Only of this user, by id or `name@domain`. */
+                /** @description Only decisions about this user: the id, or `name@domain`. */
                 user_id?: string;
             };
             header?: {
@@ -4971,7 +4971,7 @@ export interface operations {
             query?: {
                 /** @description To the second. Default: 30 days before `until`. ISO 8601; without an offset it means UTC. */
                 from?: string;
-                /** @description Default: user. Days are those of UTC. */
+                /** @description Default: user. Days are in UTC. */
                 group_by?: "user" | "resource_type" | "day";
                 /** @description To the second, at most 400 days after `from`. Default: now. ISO 8601; without an offset it means UTC. */
                 until?: string;

@@ -70,7 +70,7 @@ export const CALENDAR_LINK_ROUTES = [
         name: 'NewCalendarLink',
       },
       WITHOUT_LEDGER,
-      refusedAs(422, 'The caller has as many links as there may be, or a token that belongs to no person.'),
+      refusedAs(422, 'The caller has the maximum number of links, or its token belongs to no user.'),
     ],
     async answer(request) {
       const projectId = pathId(request.params, 'project_id');

@@ -27,9 +27,9 @@ import {
 const OUTCOMES = decisionRecordSchema.shape.outcome.options;
 
 const parameters = {
-  user_id: textParameter('Only of this user, by id or `name@domain`.'),
-  lease_id: textParameter('Only about this lease.'),
-  filter: textParameter('Only where this filter did more than allow.'),
+  user_id: textParameter('Only decisions about this user: the id, or `name@domain`.'),
+  lease_id: textParameter('Only decisions about this lease.'),
+  filter: textParameter('Only decisions in which this filter did more than allow.'),
   outcome: z
     .enum([...OUTCOMES, 'refused'], `expected one of ${OUTCOMES.join(', ')}, refused`)
     .optional()
@@ -103,7 +103,7 @@ export const decisionSchema = z.strictObject({
   generation: z
     .int()
     .nullable()
-    .meta({ description: `Its configuration. ${FOR_ALL}` }),
+    .meta({ description: `The number of its configuration. ${FOR_ALL}` }),
   duration_ms: z.number().nullable().meta({ description: FOR_ALL }),
 });
 

@@ -139,7 +139,7 @@ export const ledgerEntriesRoute = route({
     ),
     request_id: textParameter('Only entries of this request.'),
     from: timeParameter('Only entries from this time on.'),
-    since: timeParameter('Another name of `from`, as before version 1.1.').meta({ deprecated: true }),
+    since: timeParameter('The name of `from` before version 1.1.').meta({ deprecated: true }),
     until: timeParameter('Only entries before this time.'),
   }),
   answers: [

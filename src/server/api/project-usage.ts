@@ -30,7 +30,7 @@ const query = z.strictObject({
   group_by: z
     .enum(['user', 'resource_type', 'day'], 'expected user, resource_type or day')
     .optional()
-    .meta({ description: 'Default: user. Days are those of UTC.' }),
+    .meta({ description: 'Default: user. Days are in UTC.' }),
   from: timeParameter(`To the second. Default: ${USUAL} days before \`until\`.`),
   until: timeParameter(`To the second, at most ${MAX_DAYS} days after \`from\`. Default: now.`),
 });
@@ -80,7 +80,7 @@ export const projectUsageRoute = route({
   method: 'GET',
   path: '/v1/projects/{project_id}/usage',
   action: 'see-project',
-  summary: 'Show what a project used',
+  summary: 'Show the usage of a project',
   description:
     'What its leases took from its budgets, and which resources they had, in a time range. Leases that Blazar has not confirmed count with the maximum that they may take.',
   query,

@@ -123,7 +123,7 @@ const limits = z.strictObject({
 
 const project = z.strictObject({
   project: accountSchema,
-  exempt: z.boolean().meta({ description: 'Whether its leases are allowed without checks.' }),
+  exempt: z.boolean().meta({ description: 'Whether leases of the project are allowed without checks.' }),
   unit: z.string().meta({ description: 'The unit of budgets.', examples: ['node-hours'] }),
   budgets: z.array(budget).meta({
     description: `Budgets in force now, those of the project first; at most ${MAX_BUDGETS}.`,

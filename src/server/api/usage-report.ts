@@ -59,7 +59,7 @@ const reportSchema = z.strictObject({
       month: z
         .string()
         .optional()
-        .meta({ description: 'With by=month, of UTC.', examples: ['2026-12'] }),
+        .meta({ description: 'With by=month, in UTC.', examples: ['2026-12'] }),
       resource_type: z.string().optional().meta({ description: 'With by=resource_type.' }),
       ...amounts,
       resource_hours: hours('Hosts, instances and addresses times hours that leases had reserved'),

@@ -32,9 +32,9 @@ const MOST_TYPES = 20;
 export const leaseChangeSchema = z.strictObject({
   start_date: dateSchema.optional().meta({
     description:
-      'In UTC, to the minute; `now` = the current minute. Only of a lease that has not begun. Default: as it is.',
+      'In UTC, to the minute; `now` = the current minute. Only for a lease that has not begun. Default: unchanged.',
   }),
-  end_date: dateSchema.optional().meta({ description: 'In UTC, to the minute. Default: as it is.' }),
+  end_date: dateSchema.optional().meta({ description: 'In UTC, to the minute. Default: unchanged.' }),
   reservations: z
     .array(
       z.strictObject({
@@ -44,15 +44,15 @@ export const leaseChangeSchema = z.strictObject({
           .meta({ description: 'A type that the lease has reserved.', examples: ['physical:host'] }),
         min: countSchema()
           .optional()
-          .meta({ description: 'The least number of hosts. Default: as it is, or max.' }),
-        max: countSchema().optional().meta({ description: 'The largest number of hosts.' }),
+          .meta({ description: 'The minimum number of hosts. Default: unchanged, or max.' }),
+        max: countSchema().optional().meta({ description: 'The maximum number of hosts.' }),
         amount: countSchema().optional().meta({ description: 'The number of anything else.' }),
       }),
       'expected a list',
     )
     .max(MOST_TYPES, `expected at most ${MOST_TYPES} reservations`)
     .default([])
-    .meta({ description: 'New numbers. A type that is missing stays as it is.' }),
+    .meta({ description: 'New numbers. Missing types stay unchanged.' }),
 });
 
 export type LeaseChange = z.infer<typeof leaseChangeSchema>;

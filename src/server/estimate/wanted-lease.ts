@@ -40,8 +40,8 @@ const reservation = z
         description:
           'physical:host, virtual:instance, flavor:instance, virtual:floatingip, or another that Blazar has a plug-in for.',
       }),
-      min: countSchema().optional().meta({ description: 'The least number of hosts.' }),
-      max: countSchema().optional().meta({ description: 'The largest number of hosts.' }),
+      min: countSchema().optional().meta({ description: 'The minimum number of hosts.' }),
+      max: countSchema().optional().meta({ description: 'The maximum number of hosts.' }),
       amount: z
         .union(
           [countSchema(), z.string().regex(/^[1-9]\d{0,5}$/, 'expected a whole number from 1 on')],

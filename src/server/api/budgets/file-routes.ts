@@ -82,7 +82,7 @@ const importBudgets = route({
   method: 'POST',
   path: '/v1/budgets/import',
   action: 'import-budgets',
-  summary: 'Set many budgets at once: all or none.',
+  summary: 'Set many budgets at once: all or none',
   description: `As JSON or CSV, with the columns ${BUDGET_COLUMNS.join(', ')}, of at most ${MAX_LINES} lines. CSV may be separated by commas, semicolons or tabs, and begins with the names of the columns; the other columns of an export (taken, left) are ignored. A budget of the same owner that starts at the same second is changed; others stay. Requests for leases of these projects wait until the import is done.`,
   query: z.strictObject({
     dry_run: z.enum(['true', 'false']).optional().meta({
@@ -141,7 +141,7 @@ const exportBudgets = route({
   method: 'GET',
   path: '/v1/budgets/export',
   action: 'list-budgets',
-  summary: 'All budgets as a file, in the format of importBudgets.',
+  summary: 'Export all budgets, in the format of importBudgets',
   description:
     'Sorted like listBudgets. Includes expired budgets, but not removed ones. Every 1000 budgets are from one snapshot. In CSV, ids that a spreadsheet would run as a formula are prefixed with an apostrophe, which an import removes.',
   query: z.strictObject({

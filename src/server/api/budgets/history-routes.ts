@@ -37,7 +37,7 @@ const listBudgetChanges = route({
   method: 'GET',
   path: '/v1/budgets/changes',
   action: 'list-budgets',
-  summary: 'List all changes of budgets.',
+  summary: 'List all changes of budgets',
   description: 'Includes changes of removed budgets. Members see changes in their projects.',
   query: listQuery({
     order,
@@ -57,7 +57,7 @@ const listChangesOfBudget = route({
   method: 'GET',
   path: '/v1/budgets/{budget_id}/changes',
   action: 'list-budgets',
-  summary: 'List the changes of one budget.',
+  summary: 'List the changes of one budget',
   description:
     'Works for removed budgets, too. Empty = there never was such a budget, or the caller may not see its project.',
   query: listQuery({ order }),
@@ -100,7 +100,7 @@ const listBudgetCharges = route({
   method: 'GET',
   path: '/v1/budgets/charges',
   action: 'list-budgets',
-  summary: 'List the open leases that are charged to the budgets of a project.',
+  summary: 'List the open leases that are charged to the budgets of a project',
   description:
     'Sorted by end. A page may have fewer items than `limit`, even none: only `next` shows whether there are more.',
   query: listQuery({

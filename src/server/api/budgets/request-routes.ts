@@ -70,7 +70,7 @@ const listRequests = route({
   method: 'GET',
   path: '/v1/budget-requests',
   action: 'list-budgets',
-  summary: 'List requests for more budget.',
+  summary: 'List requests for more budget',
   description: 'Newest first. Members see requests of their projects.',
   query: listQuery({
     project_id: ofProject(),
@@ -97,7 +97,7 @@ const getRequest = route({
   method: 'GET',
   path: '/v1/budget-requests/{request_id}',
   action: 'list-budgets',
-  summary: 'Show a request for more budget.',
+  summary: 'Show a request for more budget',
   description: 'The request and its outcome.',
   answers: [shown(200, 'The request.'), NOT_THERE],
   async answer(request) {
@@ -110,7 +110,7 @@ const askForBudget = route({
   method: 'POST',
   path: '/v1/budget-requests',
   action: 'request-budget',
-  summary: 'Request more budget.',
+  summary: 'Request more budget',
   description:
     'Members may request budget for their project or for themselves; managers and operators for any user. Repeating an open request does not create another. A project has at most 20 open requests, and 100 within 24 hours.',
   body: {
@@ -190,7 +190,7 @@ const STEPS = [
     'endorse',
     {
       ...{ id: 'endorseBudgetRequest', action: 'endorse-budget-request' },
-      summary: 'Endorse a request.',
+      summary: 'Endorse a request',
       description: 'For managers of the project and operators.',
       done: 'The request is endorsed.',
     },
@@ -200,7 +200,7 @@ const STEPS = [
     'grant',
     {
       ...{ id: 'grantBudgetRequest', action: 'set-user-budget' },
-      summary: 'Grant a request, as requested or changed.',
+      summary: 'Grant a request, as requested or changed',
       description:
         "Increases the owner's last budget that is in force at some time until then, and extends it if it ends earlier; a project without one gets a budget that starts now. Operators may grant every request; managers those for users of their projects, within the budgets of the project. Granting a request also endorses it.",
       done: 'The budget is increased.',
@@ -209,7 +209,7 @@ const STEPS = [
       name: 'BudgetGrant',
       schema: z.strictObject({
         amount: amount.optional(),
-        valid_until: date('Default: as asked.').optional(),
+        valid_until: date('Default: as requested.').optional(),
         reason: why,
       }),
       example: { amount: '40', reason: 'What is left of the quarter' },
@@ -219,7 +219,7 @@ const STEPS = [
     'refuse',
     {
       ...{ id: 'refuseBudgetRequest', action: 'endorse-budget-request' },
-      summary: 'Refuse a request.',
+      summary: 'Refuse a request',
       description: 'For managers of the project and operators.',
       done: 'The request is refused.',
     },
@@ -233,7 +233,7 @@ const STEPS = [
     'withdraw',
     {
       ...{ id: 'withdrawBudgetRequest', action: 'request-budget' },
-      summary: 'Withdraw a request.',
+      summary: 'Withdraw a request',
       description: 'For the user who made the request.',
       done: 'The request is withdrawn.',
     },

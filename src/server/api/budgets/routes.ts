@@ -45,10 +45,10 @@ const NOT_THERE = refusedAs(
 );
 const MISTAKEN = refusedAs(
   422,
-  'A value is wrong: a date, an amount, no reason, an account that Keystone does not have; or the budget would not be within those of the project, which is all that a manager may give.',
+  'A value is wrong: a date, an amount, a missing reason, or an account that Keystone does not have; or the budget of a manager is not within those of the project.',
 );
 const CHANGED = [
-  refusedAs(412, 'Somebody has changed the budget since: the ETag is that of another version.', ETAG),
+  refusedAs(412, 'The budget was changed since: the ETag is outdated.', ETAG),
   refusedAs(428, '`If-Match` is missing.'),
 ];
 
@@ -74,7 +74,7 @@ const listBudgets = route({
   method: 'GET',
   path: '/v1/budgets',
   action: 'list-budgets',
-  summary: 'List budgets.',
+  summary: 'List budgets',
   description:
     'Budgets in force or expired, sorted by project, user (budgets of the whole project first) and time. Members see budgets of their projects.',
   query: listQuery({
@@ -100,7 +100,7 @@ const getBudget = route({
   method: 'GET',
   path: '/v1/budgets/{budget_id}',
   action: 'list-budgets',
-  summary: 'Show a budget.',
+  summary: 'Show a budget',
   description: 'A change of the budget must send its ETag in `If-Match`.',
   answers: [shown(200, 'The budget.'), NOT_THERE],
   async answer(request) {
@@ -113,7 +113,7 @@ const createBudget = route({
   method: 'POST',
   path: '/v1/budgets',
   action: 'set-user-budget',
-  summary: 'Set a budget for a project, or for one user in it.',
+  summary: 'Set a budget for a project, or for one user in it',
   description:
     'Replaces nothing: a repeated request is answered with 409. Operators may set every budget; managers those of users in their projects, within the budgets of the project: each second of the new budget must lie in one of them, and its size is at most the sum of those that it overlaps with.',
   body: {
@@ -155,7 +155,7 @@ const amendBudget = route({
   method: 'PATCH',
   path: '/v1/budgets/{budget_id}',
   action: 'set-user-budget',
-  summary: 'Change the size or the end of a budget.',
+  summary: 'Change the size or the end of a budget',
   description:
     'Requires the ETag of the budget in `If-Match`: of two concurrent changes, one succeeds. The owner and the start cannot be changed. For managers, the rule of createBudget applies to the result.',
   headers: IF_MATCH,
@@ -176,7 +176,7 @@ const removeBudget = route({
   method: 'DELETE',
   path: '/v1/budgets/{budget_id}',
   action: 'set-user-budget',
-  summary: 'Remove a budget.',
+  summary: 'Remove a budget',
   description:
     'Requires the ETag of the budget in `If-Match`. Charges are kept, and count again if a budget of the same owner is set that starts at the same second.',
   headers: IF_MATCH,
