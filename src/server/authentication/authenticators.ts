@@ -69,8 +69,8 @@ export class Authenticator {
 
   /**
    * Throws an HTTP error unless the request carries everything that is required: 401, 429 after many wrong
-   * tokens from the address, and for Keystone tokens also 403 or 503. Returns a promise, which may reject with such
-   * an error, only if Keystone must be called. `address`: of the client.
+   * tokens from the address, and for Keystone tokens also 403 or 503. Returns a promise, which may reject
+   * with such an error, only if Keystone must be called. `address`: of the client.
    */
   requireProof(request: IncomingMessage, address: string | undefined): Promise<void> | undefined {
     if (this.#asksForCertificate && !showsCertificate(request.socket)) {

@@ -58,10 +58,7 @@ export class KeystoneGates {
     return sum;
   }
 
-  /**
-   * `undefined` = `keystone_auth` is off. Sends no request. @throws KeystoneError if `[keystone]` cannot be
-   * used
-   */
+  /** `undefined` = `keystone_auth` is off. Sends no request. @throws KeystoneError if it cannot be used */
   async open(
     generation: number,
     service: ServiceOptions,

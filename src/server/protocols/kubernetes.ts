@@ -47,7 +47,7 @@ export function kubernetesEndpoints(authenticator: Authenticator, sinks: ReviewS
     const at = ctx.req.url?.startsWith(PREFIX) === true ? kubernetesPathOf(ctx.path) : undefined;
     const state = stateOf(ctx);
     const { number, kubernetes } = state.generation;
-    // Without tokens, no path continues after these.
+    // Without tokens, none can be appended to these paths.
     if (
       kubernetes === undefined ||
       at === undefined ||

@@ -14,7 +14,7 @@ import type { StoredOidc } from './sessions/stored-session.ts';
 
 /** In milliseconds: a session is not used for longer without confirmation by the issuer. */
 const LONGEST = 900_000;
-/** Age of background renewals: the issuer may be away for a third of `LONGEST` before a session ends. */
+/** Age for a renewal in the background: the issuer may be away for a third of `LONGEST`. */
 const ASK_AFTER = 600_000;
 /** Minimum time between two renewals. */
 const ASK_EVERY = 30_000;
