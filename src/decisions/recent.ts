@@ -2,7 +2,7 @@
 import type { Asked } from './asked.ts';
 import type { DecisionRecord } from './record.ts';
 
-/** How many are kept. */
+/** Number of decisions kept. */
 const RECENT = 50;
 
 interface Kept {
@@ -24,18 +24,18 @@ export class RecentDecisions {
     }
   }
 
-  /** Calls `listener`, which must be quick, with each decision. Returns what ends it. */
+  /** Calls `listener`, which must be quick, with each decision. Returns a function that removes it. */
   hear(listener: (record: DecisionRecord) => void): () => void {
     this.#heardBy.add(listener);
     return () => void this.#heardBy.delete(listener);
   }
 
-  /** The newest first. */
+  /** Newest first. */
   list(): DecisionRecord[] {
     return this.#latest().map(({ record }) => record);
   }
 
-  /** Decisions that refused a lease, the newest first. */
+  /** Decisions that refused a lease, newest first. */
   refused(): (Kept & { readonly asked: Asked })[] {
     return this.#latest().flatMap(({ record, asked }) => (asked === undefined ? [] : { record, asked }));
   }

@@ -103,10 +103,7 @@ function fieldMistake(place: string, field: string, text: unknown, longest?: num
   return mistake === undefined ? undefined : `${place}${field}: ${mistake}`;
 }
 
-/**
- * The name of an existing lease in a form that can be stored: an existing lease cannot be refused for its
- * name.
- */
+/** The name of an existing lease in a form that can be stored: it cannot be refused for its name. */
 export function keptName(name: string): string {
   const lease = { name: wellFormed(name).replaceAll('\0', '\ufffd') };
   return nameOf([lease, lease]);

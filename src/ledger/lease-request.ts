@@ -65,10 +65,7 @@ export function ledgerRequest(
   };
 }
 
-/**
- * Why an update is refused in any case. Blazar allows such changes, and an owner who never agreed would be
- * charged.
- */
+/** Why an update is always refused: Blazar allows these, but an owner who never agreed would be charged. */
 function mistakeOf({ context, lease }: LeaseRequest, currentLease: Lease): string | undefined {
   const { user_id: user = context.user_id, project_id: project = context.project_id } = lease;
   if (user !== context.user_id || project !== context.project_id) {

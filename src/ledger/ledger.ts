@@ -1,7 +1,4 @@
-/**
- * The ledger: the existing leases, what they take from shared limits, and what is left. Runs every
- * transaction.
- */
+/** The ledger: leases, what they take from shared limits, and what is left. Runs every transaction. */
 
 import { type Wait, waitFor, withinDeadline } from '../base/deadline.ts';
 import { LedgerContentError, LedgerUnavailableError } from '../base/errors.ts';
@@ -51,7 +48,7 @@ export interface LedgerParts {
 }
 
 interface TransactionOptions<Result> {
-  /** The only project that it locks: other projects do not delay it. */
+  /** The only project that it locks: other projects never wait for it. */
   readonly project?: string | undefined;
   readonly isRefused?: (result: Result) => boolean;
 }
@@ -132,10 +129,7 @@ export class Ledger {
     }
   }
 
-  /**
-   * The refusals that filters would return now, in their order. Writes nothing. @throws
-   * LedgerUnavailableError
-   */
+  /** The current refusals of the filters, in their order. Writes nothing. @throws LedgerUnavailableError */
   async check(request: LedgerRequest, wait: Wait, memory?: CheckMemory): Promise<readonly Refusal[]> {
     const { calculation, isRepeated } = await this.preview(request, wait, memory);
     const { refusal, warnings } = calculation;

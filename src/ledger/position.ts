@@ -57,8 +57,8 @@ export class Position {
   }
 
   /**
-   * Checks the latest acknowledged counts on a new connection, which may reach another server. @throws
-   * LedgerBehindError
+   * Checks the latest acknowledged counts on a new connection, which may reach another server.
+   * @throws LedgerBehindError
    */
   *verifyLatest(queries: Kysely<Tables>): Work<void> {
     if (this.#revisions.size === 0) {

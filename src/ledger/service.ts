@@ -94,8 +94,8 @@ export class ChainLedger implements LedgerService {
   }
 
   /**
-   * The result of recording a new lease now; `undefined` = it cannot be recorded. Writes nothing. @throws
-   * LedgerUnavailableError
+   * The result of recording a new lease now; `undefined` = it cannot be recorded. Writes nothing.
+   * @throws LedgerUnavailableError
    */
   async preview(
     request: LeaseRequest,

@@ -54,13 +54,13 @@ export interface ChargeInput {
   /** Whether the lease is over, so that no current claims are set off against the change. */
   readonly isOver: boolean;
   /**
-   * The second up to which the lease has run: used time is neither refunded nor charged again. `undefined` =
-   * not started.
+   * The second up to which the lease has run: used time is neither refunded nor charged again.
+   * `undefined` = not started.
    */
   readonly begun: bigint | undefined;
   /**
-   * The start of the lease, if the request shows it and the ledger found the lease by its id. `undefined` =
-   * any alternative that has run is possible.
+   * The start of the lease, if the request shows it and the ledger found the lease by its id.
+   * `undefined` = any alternative that has run is possible.
    */
   readonly shownStart: Instant | undefined;
   readonly isUpdate: boolean;
@@ -92,10 +92,7 @@ export interface Refusal {
 /** Normal use of one lease never reaches this number. */
 const MOST_ALTERNATIVES = 16;
 
-/**
- * For an uncertain time between two moments. Uses the larger change of each account, so no refund is too
- * large.
- */
+/** For a time between two moments: the larger change of each account, so that no refund is too large. */
 export function calculateChargeWithin(early: ChargeInput, late: ChargeInput | undefined): ChargeCalculation {
   const first = calculateCharge(early);
   if (late === undefined) {

@@ -82,8 +82,8 @@ export function removeBudget(
 }
 
 /**
- * The budgets in force, sorted by project, user and time. `projectId`: `undefined` = all projects. @throws
- * LedgerUnavailableError
+ * The budgets in force, sorted by project, user and time. `projectId`: `undefined` = all projects.
+ * @throws LedgerUnavailableError
  */
 export function listBudgets(
   ledger: Ledger,

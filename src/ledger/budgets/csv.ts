@@ -15,10 +15,7 @@ import {
   wholly,
 } from './file.ts';
 
-/**
- * In characters. The event loop runs after each piece, since a whole file would block other requests too
- * long.
- */
+/** In characters. Yields to the event loop after each, since a whole file would block other requests. */
 const PIECE = 65_536;
 /** Maximum length of a line, in characters. */
 const LONGEST_LINE = 16_384;
@@ -29,10 +26,7 @@ interface CsvRecord {
   readonly cells: readonly string[];
 }
 
-/**
- * The lines of a file. The delimiter is a comma, semicolon or tab, whichever is most frequent in the first
- * line.
- */
+/** The lines of a file. The delimiter is the most frequent of comma, semicolon and tab in the first line. */
 export async function readBudgetCsv(text: string): Promise<ReadFile> {
   let records: CsvRecord[];
   try {
@@ -78,10 +72,7 @@ export async function budgetCsv(
 
 const isText = (name: string) => name === 'project_id' || name === 'user_id';
 
-/**
- * Spreadsheets run text that starts like this as a formula. An apostrophe prevents it, and is removed on
- * reading.
- */
+/** Spreadsheets would run such text as a formula. An apostrophe prevents it, and is removed on reading. */
 const ACTIVE = /^[=+\-@\t\r\n＝＋－＠]/;
 const MADE_HARMLESS = /^'(?=['=+\-@\t\r\n＝＋－＠])/;
 

@@ -115,10 +115,7 @@ export function edited<Edit extends { readonly kind: 'done' | 'refused' }>(
   );
 }
 
-/**
- * `work` gets the budget as read after the project is locked, with all changes that were made while it
- * waited.
- */
+/** `work` gets the budget as read after the project is locked, with all concurrent changes. */
 function editedAsSeen(
   ledger: Ledger,
   seen: SeenBudget,

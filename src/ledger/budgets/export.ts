@@ -12,8 +12,8 @@ const PAGE = 1000;
 const UNTIL_TIMEOUT = waitFor(undefined);
 
 /**
- * Resolves after the first page is read, so that an unavailable ledger is reported as an error. @throws
- * LedgerUnavailableError
+ * Resolves after the first page is read, so that an unavailable ledger is reported as an error.
+ * @throws LedgerUnavailableError
  */
 export async function exportedBudgets(
   ledger: Ledger,

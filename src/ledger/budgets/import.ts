@@ -247,7 +247,7 @@ async function importLines(
   };
 }
 
-// biome-ignore lint/correctness/useYield: it asks nothing.
+// biome-ignore lint/correctness/useYield: it runs no query.
 function* always(): Work<boolean> {
   return true;
 }

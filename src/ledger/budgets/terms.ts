@@ -75,10 +75,7 @@ export function idOf(field: string, id: unknown): string {
   return id;
 }
 
-/**
- * An id for a new budget; names that look like another one are rejected. @throws InvalidRequestError with
- * `field`
- */
+/** An id for a new budget, not confusable with another one. @throws InvalidRequestError with `field` */
 export function newIdOf(field: string, id: unknown): string {
   const text = idOf(field, id);
   const mistake = nameMistake(text);

@@ -32,8 +32,8 @@ const PROJECTS = 1000;
 
 /**
  * Folds in batches, each in its own transaction: after a failure, completed batches stay, and the next call
- * folds the rest. `seen` gets the number of folded leases; folding waits for its promise. @throws
- * LedgerUnavailableError, and the errors of `keep`
+ * folds the rest. `seen` gets the number of folded leases; folding waits for its promise.
+ * @throws LedgerUnavailableError, and the errors of `keep`
  */
 export async function foldLeases(
   ledger: Ledger,

@@ -75,8 +75,8 @@ export class ServicePauses {
   }
 
   /**
-   * `retryAfter`: in seconds, if the service sent it. Returns the number of consecutive pauses; `undefined` =
-   * a pause is already running.
+   * `retryAfter`: in seconds, if the service sent it. Returns the number of consecutive pauses;
+   * `undefined` = a pause is already running.
    */
   begin(retryAfter: number | undefined): number | undefined {
     if (this.left > 0 && retryAfter === undefined) {

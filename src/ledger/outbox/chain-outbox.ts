@@ -34,10 +34,7 @@ interface Prepared {
   readonly store: OutboxStore;
   /** The id of the row; rejects if the row could not be written. */
   readonly row: Promise<bigint | undefined>;
-  /**
-   * `sent`: released, or replaced by a new message. `owed`: must be sent, but releasing it has not succeeded
-   * yet.
-   */
+  /** `sent`: released, or replaced by a new message. `owed`: must be sent, but is not released yet. */
   fate: 'open' | 'owed' | 'sent';
 }
 
@@ -121,10 +118,7 @@ export class ChainOutbox implements OutboxService {
     await this.stop();
   }
 
-  /**
-   * To be called before the commit hooks if only this request has recorded the lease: messages are then
-   * prepared.
-   */
+  /** To be called before commit hooks if only this request recorded the lease: messages are then prepared. */
   beginCommit(call: Call): void {
     if (this.isUsed) {
       this.#commits.set(call, []);
@@ -145,10 +139,7 @@ export class ChainOutbox implements OutboxService {
     this.#commits.delete(call);
   }
 
-  /**
-   * No undo can follow: removes prepared messages and releases those that must be sent. Retries until it
-   * succeeds.
-   */
+  /** No undo can follow: removes or releases prepared messages, with retries until it succeeds. */
   forget(call: Call): void {
     for (const prepared of this.#commits.get(call) ?? []) {
       if (prepared.fate !== 'sent') {

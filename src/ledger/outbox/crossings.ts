@@ -67,8 +67,8 @@ export class Crossings {
   }
 
   /**
-   * To be called after each change of balances. `changes`: account → change. No reads or writes unless a
-   * balance of a budget grows.
+   * To be called after each change of balances. `changes`: account → change. Writes only if a threshold is
+   * crossed; reads only budgets that are missing from the entry.
    */
   *note(
     { balances, author, budgets = [], recording, at }: JournalEntry,

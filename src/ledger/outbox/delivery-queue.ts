@@ -87,10 +87,7 @@ export class DeliveryQueue implements NewMessages {
     this.#rest.end();
   }
 
-  /**
-   * Starts no more attempts, waits `patience` milliseconds for running ones, and releases its claims. Never
-   * rejects.
-   */
+  /** Stops, waits `patience` milliseconds for running attempts, and releases its claims. Never rejects. */
   async stop(patience: number): Promise<void> {
     this.#isStopping = true;
     const timer = setTimeout(() => this.#aborting.abort(new Error('the service stops')), patience);

@@ -130,10 +130,7 @@ function* refusalOf({ statements }: Ledger, request: LedgerRequest, now: Instant
   return calculation.refusal?.message ?? null;
 }
 
-/**
- * The request that records a lease; `current`: its dates before. An observed lease takes exactly what it was
- * given.
- */
+/** The request to record a lease; `current`: its old dates. An observed lease takes what it was given. */
 export function requestFor(
   identity: LeaseIdentity,
   lease: Pick<WholeLease, 'name' | 'start' | 'end' | 'reservations'> | ShownLease,

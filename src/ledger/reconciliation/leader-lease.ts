@@ -9,10 +9,7 @@ import type { Ledger } from '../ledger.ts';
 import { rows } from '../storage/database.ts';
 import { databaseTime } from '../transactions/transaction.ts';
 
-/**
- * Duration of the lock in seconds: how long a dead process blocks the others. A live holder renews it in
- * time.
- */
+/** Duration of the lock in seconds: a dead process blocks others this long. A live holder renews it. */
 const HELD = 30n;
 /** A clock that is slewed goes back by less than this, in microseconds: the holder keeps its leader lease. */
 const SLACK = 10n * MICROSECONDS_PER_SECOND;
@@ -38,8 +35,8 @@ export const BLAZAR_LEADER = 1n;
 export const SKYPILOT_LEADER = 2n;
 
 /**
- * Acquires the leader lease if it is free and the last comparison is at least `every` seconds old. @throws
- * LedgerUnavailableError
+ * Acquires the leader lease if it is free and the last comparison is at least `every` seconds old.
+ * @throws LedgerUnavailableError
  */
 export function acquireLeaderLease(
   ledger: Ledger,

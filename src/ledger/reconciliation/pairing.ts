@@ -113,8 +113,8 @@ const SLACK = 2n * MICROSECONDS_PER_SECOND;
 /**
  * An observed lease matches by id, whatever owner Blazar shows: users may give a lease to another project or
  * user, and it stays charged to its original owner. A row without an id matches by project, user, dates and
- * reservations. The oldest of several rows matches. The youngest remain, so a lease that Blazar is still
- * building has a row for each request.
+ * reservations. The oldest of several rows matches. The youngest remain, so that leases that Blazar is still
+ * building keep a row for each request.
  *
  * A row recorded after Blazar created the lease belongs to another lease. With wrong clocks that may be an
  * error: the lease is then recorded again and charged twice until the row is released. It is never a reason

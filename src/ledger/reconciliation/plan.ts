@@ -271,10 +271,7 @@ function doubtsOf(
   return [];
 }
 
-/**
- * Whether a row without an id may belong to one of these unrecorded leases: it may have changed since its
- * request.
- */
+/** Whether a row without an id may be one of these unrecorded leases, changed since its request. */
 export function mayBeOneOf(leases: readonly WholeLease[], row: LeaseRow): boolean {
   return (
     row.lease_id === null &&

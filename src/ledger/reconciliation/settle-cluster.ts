@@ -69,10 +69,7 @@ export interface Settlement {
   readonly hasLostAutostop: boolean;
 }
 
-/**
- * `before`: the row as it was before SkyPilot was queried. `undefined` = unchanged, or requested in the
- * meantime.
- */
+/** `before`: the row before SkyPilot was queried. `undefined` = unchanged, or requested since. */
 export function* settleCluster(
   ledger: Ledger,
   transaction: Transaction,

@@ -37,8 +37,8 @@ export interface EntryView extends EntryReport {
 
 /**
  * Newest first. Only `next` shows whether there are more: a page may be shorter than `limit`, or empty, if
- * few of many entries match. Entries of a lease or a project are found by an index. @throws
- * LedgerUnavailableError, CursorError
+ * few of many entries match. Entries of a lease or a project are found by an index.
+ * @throws LedgerUnavailableError, CursorError
  */
 export async function listEntries(
   ledger: Ledger,

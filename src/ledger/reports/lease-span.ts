@@ -1,7 +1,4 @@
-/**
- * The leases of a project that overlap with a time span, and their use over time: read in batches, up to a
- * limit.
- */
+/** The leases of a project in a time span, and their use over time: read in batches, up to a limit. */
 
 import { sql } from 'kysely';
 import type { Wait } from '../../base/deadline.ts';
@@ -33,10 +30,7 @@ export interface SpanLease {
 
 export interface LeaseSpan {
   readonly leases: readonly SpanLease[];
-  /**
-   * Complete from this second on. Later than the start of the span if there were too many leases, or some are
-   * folded.
-   */
+  /** Complete from this second on: the start of the span, or later with too many or folded leases. */
   readonly completeFrom: bigint;
   /** Folded leases of the project; `undefined` = none. */
   readonly folded: FoldedTotals | undefined;
@@ -51,8 +45,8 @@ const PASSED = 10_000;
 
 /**
  * `from`, `until`: seconds of the epoch. Leases with the latest end are read first. Leases that ended while
- * it was uncertain whether they had been moved to a time after the span are missing. @throws
- * LedgerUnavailableError
+ * it was uncertain whether they had been moved to a time after the span are missing.
+ * @throws LedgerUnavailableError
  */
 export async function leaseSpan(
   ledger: Ledger,
@@ -117,10 +111,7 @@ async function readLeases(of: Of, read: ReadPiece, leases: SpanLease[]): Promise
   return undefined;
 }
 
-/**
- * The end of the lease that is `PASSED` entries further down in the index; if there are fewer, the start of
- * the span.
- */
+/** The end of the lease `PASSED` entries further down in the index; if none, the start of the span. */
 function* edge({ ledger, projectId, state, from }: Of, high: bigint | undefined): Work<bigint> {
   const lowest = from * MICROSECONDS_PER_SECOND;
   let query = ledger.database.queries

@@ -35,8 +35,7 @@ export const COUNTED_OPEN = 1000;
 const PIECE = 25;
 
 /**
- * Projects with leases or budgets, sorted by id in the database's order. @throws LedgerUnavailableError,
- * CursorError
+ * Projects with leases or budgets, by id in the database's order. @throws LedgerUnavailableError, CursorError
  */
 export async function listProjects(
   ledger: Ledger,

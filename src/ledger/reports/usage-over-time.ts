@@ -24,10 +24,7 @@ export interface BudgetOverTime {
    * validity it equals what is taken.
    */
   readonly points: readonly { readonly at: bigint; readonly used: Amount }[];
-  /**
-   * Whether there are too many leases, or some are folded: then the points start later. Existing points are
-   * exact.
-   */
+  /** Whether points are missing at the start: too many leases, or folded ones. Existing points are exact. */
   readonly isPartial: boolean;
 }
 
@@ -47,8 +44,8 @@ const PIECE = 100;
 
 /**
  * The use over time of each of the project's own budgets in force at some time between `from` and `until`;
- * only the latest 60. Computed backwards from what is taken, so earlier leases are not read. @throws
- * LedgerUnavailableError
+ * only the latest 60. Computed backwards from what is taken, so earlier leases are not read.
+ * @throws LedgerUnavailableError
  */
 export async function budgetsOverTime(
   ledger: Ledger,

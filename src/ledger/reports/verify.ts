@@ -93,10 +93,7 @@ export function verifyLedger(
   }, wait);
 }
 
-/**
- * Together they cover all possible projects, even those without a row in the table. A range has about `size`
- * rows.
- */
+/** Together they cover all projects, even those without a row. A range has about `size` rows. */
 async function* partsOf(
   queries: Queries,
   snapshot: Snapshot,

@@ -43,10 +43,7 @@ interface GroupParts {
   readonly ownError: PartRules<Part>['ownError'];
   /** Default: false. */
   readonly asksAhead?: PartRules<Part>['asksAhead'];
-  /**
-   * The memory of a transaction with several parts; `undefined` = each part queries for itself, as in a
-   * careful one.
-   */
+  /** The memory of a group; `undefined` = each part queries for itself, as in a careful transaction. */
   readonly memory?: (() => Memory | undefined) | undefined;
   readonly bounds?: GroupBounds | undefined;
 }
@@ -227,10 +224,7 @@ export class CommitGroups {
     }
   }
 
-  /**
-   * The wait of the database: until no member needs its result. Members whose wait ends are refused in the
-   * meantime.
-   */
+  /** Ends when no member needs the result. Members whose wait ends are refused in the meantime. */
   #wait(): Wait {
     const groups = this;
     return {

@@ -28,10 +28,7 @@ export interface PartRules<Member extends Part> {
   readonly throwIfOver: (part: Member) => void;
   /** The error for the caller if only its part failed; `undefined` = the whole transaction failed. */
   readonly ownError: (thrown: unknown) => { readonly error: unknown } | undefined;
-  /**
-   * Sends the expected queries of all parts before the first runs. For parts of one project and slow round
-   * trips.
-   */
+  /** Sends the queries of all parts before the first runs: for parts of one project, and slow round trips. */
   readonly asksAhead: boolean;
 }
 

@@ -58,11 +58,11 @@ export interface SessionsTable {
   /** Hashes of user and session at the identity provider, used to end sessions; `null` = none. */
   sub: string | null;
   sid: string | null;
-  /** The credentials of the session, encrypted with a key derived from the cookie. */
+  /** CSRF token and proof of identity, encrypted with a key derived from the cookie. */
   sealed: string;
 }
 
-/** Counts of failures, or of one-time use. Times are milliseconds of the epoch. */
+/** Counts of failed logins, and hashes of used and known values. Times are milliseconds of the epoch. */
 export interface LoginCountsTable {
   /** In the order of the first time. */
   id: Generated<bigint>;

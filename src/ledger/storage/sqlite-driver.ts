@@ -244,10 +244,7 @@ class Statement implements SqliteStatement {
 }
 
 const TOO_BIG = 'The bound string, buffer, or bigint is too big';
-/**
- * Maximum size of a string, in bytes: SQLite accepts texts of twice the length, which could not be read
- * again.
- */
+/** Maximum length of a string, in bytes: SQLite would accept twice as much, but not return it. */
 const LONGEST_TEXT = constants.MAX_STRING_LENGTH;
 
 /**

@@ -1,7 +1,4 @@
-/**
- * The file of a SQLite ledger and its write-ahead log: whether they belong together, and whether the file is
- * intact.
- */
+/** Checks the file of a SQLite ledger: its integrity, and whether the write-ahead log belongs to it. */
 
 import { type Stats, statSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';

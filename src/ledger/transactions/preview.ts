@@ -107,7 +107,7 @@ export function* previewLease(
     ...overdue.flatMap(({ returned }) => [...returned.keys()]),
   ]);
   if (sent !== undefined) {
-    // Only a commit has the claims of all filters, and expected accounts.
+    // CSRF token and proof of identity, encrypted with a key derived from the cookie.
     statements.expected.learn(identity, accounts);
   }
   const balances = yield* readBalances(statements, identity, accounts, reads);
@@ -224,8 +224,7 @@ function showsCounts({ reservations }: Proposal): boolean {
 }
 
 /**
- * The second up to which the lease has run. An expired lease has run until its end: the time since then is
- * not free.
+ * The second up to which the lease has run. For an expired lease its end: the time since then is not free.
  */
 export function begunOf(current: Proposal | undefined, now: bigint): bigint | undefined {
   if (current === undefined || current.start >= now) {

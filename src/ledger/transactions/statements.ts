@@ -69,10 +69,7 @@ export function createStatements(
     nextLeaseIds:
       dialect === 'postgresql' ? prepared((of: { count: number }) => nextLeaseIds(queries, of)) : undefined,
 
-    /**
-     * Locks the project until the transaction ends. `at`: the current time, ignored if the database provides
-     * it.
-     */
+    /** Locks the project until the transaction ends. `at`: the time, unless the database provides it. */
     lockProject: prepared((of: { project_id: string; at: bigint }) =>
       queries
         .insertInto('projects')

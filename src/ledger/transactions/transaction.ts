@@ -169,10 +169,7 @@ export function databaseTime(dialect: Dialect): RawBuilder<bigint> {
     : sql<bigint>`cast(extract(epoch from clock_timestamp()) * 1000000 as bigint)`;
 }
 
-/**
- * Ends with the first of both. The combined signal is created on first use: most SQLite transactions never
- * wait.
- */
+/** Ends with the first of both. Creates the signal on first use: most SQLite transactions never wait. */
 export class FirstOf implements Wait {
   readonly #wait: Wait;
   readonly #deadline: Deadline;

@@ -59,8 +59,8 @@ export async function pageOfRequests(
 export const REQUESTS = { migration: '0012-budget-requests', needed: NEEDED_FOR_REQUESTS };
 
 /**
- * Leases do not need the table: it may be missing, or the role may have no access to it. @throws
- * LedgerUnavailableError, ConfigurationError
+ * Leases do not need the table: it may be missing, or the role may have no access to it.
+ * @throws LedgerUnavailableError, ConfigurationError
  */
 export function requireRequests(ledger: Ledger, wait: Wait): Promise<void> {
   return requireTables(ledger, REQUESTS, wait);

@@ -35,8 +35,8 @@ export const MOST_A_DAY = 100;
 const DAY = 86_400_000_000n;
 
 /**
- * Idempotent: repeating an open request by the same user with the same terms returns that request. @throws
- * LedgerUnavailableError, ConfigurationError
+ * Idempotent: repeating an open request by the same user with the same terms returns that request.
+ * @throws LedgerUnavailableError, ConfigurationError
  */
 export async function askForBudget(
   ledger: Ledger,

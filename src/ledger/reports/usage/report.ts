@@ -48,8 +48,8 @@ const states = new WeakMap<Ledger, { readonly gate: Gate; readonly kept: TotalsC
 
 /**
  * Reads a snapshot while others write; one report at a time. A lease uses its charge evenly over its time:
- * see `sharesOf`. Use before a second is rounded down, so that parts add up to the whole. @throws
- * LedgerUnavailableError, TooManyRowsError
+ * see `sharesOf`. Use before a second is rounded down, so that parts add up to the whole.
+ * @throws LedgerUnavailableError, TooManyRowsError
  */
 export async function reportUsage(ledger: Ledger, query: UsageReportQuery, wait: Wait): Promise<UsageReport> {
   const state = states.get(ledger) ?? { gate: new Gate(1), kept: new TotalsCache() };

@@ -19,10 +19,7 @@ type SchemaState =
   | { readonly kind: 'current' }
   | { readonly kind: 'missing' | 'older' | 'newer'; readonly message: string };
 
-/**
- * Compares the tables with this version. `optional`: migrations that may be missing. @throws
- * LedgerUnavailableError
- */
+/** Compares the tables with this version. `optional`: may be missing. @throws LedgerUnavailableError */
 export async function schemaState(
   database: Database,
   connection: Connection,

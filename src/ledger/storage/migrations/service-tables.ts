@@ -14,7 +14,7 @@ export function withOrderedId<Table extends string>(table: CreateTableBuilder<Ta
 
 /**
  * Console sessions of all replicas: hashes, and texts that only the browser's cookie decrypts. Also counts of
- * failures and of one-time use, by hash, and the replicas.
+ * failed logins, hashes of used and known values, and the replicas.
  */
 export async function sessions(database: Kysely<unknown>, dialect: Dialect): Promise<void> {
   const { schema } = database;

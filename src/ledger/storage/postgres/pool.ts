@@ -40,10 +40,7 @@ export class PostgresPool {
   #open = 0;
   #shrunk = Number.NEGATIVE_INFINITY;
   readonly #sessions = new WeakMap<pg.PoolClient, PostgresSession>();
-  /**
-   * Connections of earlier generations are not lent again: their prepared statements are from before an
-   * upgrade.
-   */
+  /** Connections of earlier generations are not reused: their prepared statements predate an upgrade. */
   #generation = 0;
   readonly #settings: readonly Setting[];
   /**

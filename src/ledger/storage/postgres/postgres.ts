@@ -27,10 +27,7 @@ import { fetched, isOwn, isStalePlan, isVictim, query } from './queries.ts';
 
 const READ_ONLY = 'ISOLATION LEVEL REPEATABLE READ READ ONLY';
 
-/**
- * The first part of a group waits for its last: with so many parts, at most as long as a commit on a slow
- * disk.
- */
+/** The first part of a group waits for its last: at most as long as a commit on a slow disk takes. */
 const BOUNDS: GroupBounds = { members: 64, milliseconds: 50, characters: 1024 * 1024 };
 
 interface Attempt {

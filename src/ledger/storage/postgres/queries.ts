@@ -26,10 +26,7 @@ export async function* fetched<Row>(
   }
 }
 
-/**
- * A NUL in a text, a number out of range, or a text too long for an index. Source: PostgreSQL docs, "Error
- * Codes".
- */
+/** A NUL, a number out of range, or a text too long for an index. Source: PostgreSQL docs, "Error Codes". */
 const CONTENT = /^(22|54)/;
 
 /** @throws LedgerContentError for values that the database cannot store, LedgerUnavailableError for everything else */

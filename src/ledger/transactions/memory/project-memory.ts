@@ -159,10 +159,7 @@ export type Ask = {
   [Name in Kind]: { readonly kind: Name; readonly of: Parameters<NonNullable<Statements[Name]>>[0] };
 }[Kind];
 
-/**
- * On the query itself: a lease has about ten, and that many keys of a WeakMap would burden the garbage
- * collector.
- */
+/** On the query itself: keys of a WeakMap, about ten per lease, would burden the garbage collector. */
 const ASK = Symbol('ask');
 type Recognised = CompiledQuery & { [ASK]?: Ask };
 
