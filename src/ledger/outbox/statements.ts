@@ -143,8 +143,8 @@ function addRows(queries: Queries) {
 export interface Wanted {
   readonly count: number;
   /**
-   * `oldest`: in the order of writing. `longest-due`: untried messages first. Otherwise a few that are always
-   * refused would block all others while a failing service is tried with one message at a time.
+   * `oldest`: in the order of writing. `longest-due`: never refused messages first. Otherwise a few that are
+   * always refused would block all others while a failing service is tried with one message at a time.
    */
   readonly first: 'oldest' | 'longest-due';
 }
