@@ -111,7 +111,7 @@ export function createAdminApp(parts: AppParts): RequestListener {
 }
 
 function clientOf({ generations }: AppParts): (request: IncomingMessage) => string | undefined {
-  return (request) => generations.current.proxies.clientOf(request);
+  return (request) => generations.current.clientOf(request);
 }
 
 /** `paths`: paths that metrics and logs name; `around`: middleware outside all others. */

@@ -47,7 +47,8 @@ interface GenerationServices extends WatchedServices {
 export class Generations {
   readonly #sources: ConfigSources;
   readonly #services: GenerationServices;
-  #current: Generation;
+  /** The generation that serves requests. Only a reload sets it. */
+  current: Generation;
   #read: Configuration;
   #problems: readonly Problem[] = [];
   #reloading: Promise<boolean> | undefined;
@@ -67,7 +68,7 @@ export class Generations {
   ) {
     this.#sources = sources;
     this.#services = services;
-    this.#current = first;
+    this.current = first;
     this.#read = first.configuration;
     this.#atStart = first.options;
     this.#started = started;
@@ -88,10 +89,6 @@ export class Generations {
     void warnOfUndelivered(first.enforcement, undefined, services.logger);
     await rules.keep(written, true);
     return new Generations(sources, services, first, started, rules);
-  }
-
-  get current(): Generation {
-    return this.#current;
   }
 
   /** The configuration that was read last. It is in force unless it has mistakes. */
@@ -144,12 +141,12 @@ export class Generations {
     this.#closing = true;
     await this.#next;
     await this.#reloading;
-    await Promise.all([...this.#retiring.values(), this.#current.retire()]);
+    await Promise.all([...this.#retiring.values(), this.current.retire()]);
   }
 
   async #load(): Promise<boolean> {
     const { reloaded, swapped, isReadTooEarly, logger } = this.#services;
-    const before = this.#current;
+    const before = this.current;
     try {
       let configuration = await readConfiguration(this.#sources, SECTIONS);
       while (await isReadTooEarly(configuration)) {
@@ -170,7 +167,7 @@ export class Generations {
         await next.retire();
         throw thrown;
       });
-      this.#current = next;
+      this.current = next;
       this.#problems = [];
       swapped(next);
       next.enforcement.deliver();
@@ -210,7 +207,7 @@ export class Generations {
   }
 
   #sum(count: (generation: Generation) => number): number {
-    return [this.#current, ...this.#retiring.keys()].reduce((sum, one) => sum + count(one), 0);
+    return [this.current, ...this.#retiring.keys()].reduce((sum, one) => sum + count(one), 0);
   }
 
   #warnOfRestart(next: Generation): void {

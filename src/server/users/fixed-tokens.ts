@@ -1,5 +1,6 @@
 /** Callers with a configured token: operators, readers, Blazar (may read), and Prometheus (reads metrics). */
-import { AcceptedTokens, type UserTokens } from '../authentication/credentials.ts';
+import type { UserTokens } from '../authentication/credentials.ts';
+import { AcceptedTokens } from '../authentication/protocols.ts';
 import { type Caller, tokenCaller } from './caller.ts';
 
 /** A caller, and the key of the token, with which its sessions end. */

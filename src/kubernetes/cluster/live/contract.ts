@@ -1,6 +1,6 @@
 /** The parts of a source that follows a cluster: each can be tried without the others. */
 import type { Wait } from '../../../base/deadline.ts';
-import type { Account, PolicySource } from '../../policies/access.ts';
+import type { Account } from '../../policies/access.ts';
 import type { InvalidPolicy, SchedulingPolicy } from '../../policies/policy.ts';
 import type { ApiObject } from '../api/contract.ts';
 
@@ -92,10 +92,4 @@ export interface SourceHealth {
   readonly ageSeconds: number | undefined;
   /** Why it is not current. */
   readonly problem: string | undefined;
-}
-
-/** Policies and rights as the cluster has them. Refuses (`SourceUnavailableError`) before the first list, and when it is stale. */
-export interface LiveSource extends PolicySource {
-  readonly policies: LivePolicies;
-  readonly health: SourceHealth;
 }

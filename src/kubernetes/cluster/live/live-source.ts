@@ -1,16 +1,14 @@
 /** Policies and rights of a cluster, for one configuration. */
 import type { Wait } from '../../../base/deadline.ts';
-import { type Account, type AccountPolicies, SourceUnavailableError } from '../../policies/access.ts';
+import {
+  type Account,
+  type AccountPolicies,
+  type PolicySource,
+  SourceUnavailableError,
+} from '../../policies/access.ts';
 import { PolicySet, type PolicySetOptions } from '../../policies/scheduling-policies.ts';
 import { CLOCK, elapsed } from '../api/timing.ts';
-import type {
-  Following,
-  KnownPolicies,
-  LivePolicies,
-  LiveSource,
-  SourceHealth,
-  UsePermissions,
-} from './contract.ts';
+import type { Following, KnownPolicies, LivePolicies, SourceHealth, UsePermissions } from './contract.ts';
 
 /** Policies may be added while rights are asked for; nobody adds some each time. */
 const MAX_PASSES = 10;
@@ -24,8 +22,11 @@ export interface ClusterSourceOptions extends PolicySetOptions {
   readonly now?: () => number;
 }
 
-/** Configurations share policies and permissions; what they make of them is their own. */
-export class ClusterSource implements LiveSource {
+/**
+ * Policies and rights as the cluster has them. Refuses (`SourceUnavailableError`) before the first list, and when it is stale.
+ * Configurations share policies and permissions; what they make of them is their own.
+ */
+export class ClusterSource implements PolicySource {
   readonly policies: LivePolicies;
   readonly #permissions: UsePermissions;
   readonly #staleAfter: number;

@@ -64,13 +64,12 @@ export async function findDecisions(
 /** Decisions of this process, with the same rights as in the store: members search only what they may see. */
 function ownDecisions({ recent }: PageRequest['recorder'], query: DecisionsQuery): FoundDecision[] {
   const { visible, leaseId, requestId, limit } = query;
-  const refused = new Map(recent.refused().map(({ record, asked }) => [record, asked]));
   return recent
     .list()
-    .filter((record) => isVisible(record, visible))
-    .map((record) => ({
+    .filter(({ record }) => isVisible(record, visible))
+    .map(({ record, asked }) => ({
       record: visible === undefined ? record : memberView(record),
-      asked: refused.get(record),
+      asked,
       replica: undefined,
     }))
     .filter(

@@ -1,4 +1,4 @@
-/** Metrics of decisions: number, deciding filter, duration. */
+/** Metrics of requests and decisions: number, deciding filter, duration. */
 import type { Counter, Metric, Registry } from 'prom-client';
 import type { DecisionRecord, FilterRecord } from '../../decisions/record.ts';
 import type { Instruments } from './instruments.ts';
@@ -12,6 +12,36 @@ interface OperationCounts {
   readonly decisions: Map<string, Map<Outcome, { count: number }>>;
   /** Durations of filters, by filter and outcome. */
   readonly filters: Map<string, Map<FilterRecord['outcome'], Durations>>;
+}
+
+export class RequestMetrics {
+  /** By path and status, since the metrics were last read. */
+  readonly #answers = new Map<string, Map<number, number>>();
+  readonly #requests: Counter<'path' | 'status'>;
+
+  constructor(make: Instruments) {
+    this.#requests = make.counter(
+      'http_requests_total',
+      'Requests, by path and response status.',
+      ['path', 'status'],
+      () => this.#sumUp(),
+    );
+  }
+
+  /** `path`: a path of the service, or `other`: clients must not choose labels. */
+  answered(path: string, status: number): void {
+    const counts = valueAt(this.#answers, path, () => new Map<number, number>());
+    counts.set(status, (counts.get(status) ?? 0) + 1);
+  }
+
+  #sumUp(): void {
+    for (const [path, counts] of this.#answers) {
+      for (const [status, count] of counts) {
+        this.#requests.inc({ path, status }, count);
+      }
+    }
+    this.#answers.clear();
+  }
 }
 
 export class DecisionMetrics {
@@ -110,7 +140,7 @@ export class DecisionMetrics {
 }
 
 /** The value of a key, created on first use. */
-export function valueAt<Key, Value>(map: Map<Key, Value>, key: Key, make: () => Value): Value {
+function valueAt<Key, Value>(map: Map<Key, Value>, key: Key, make: () => Value): Value {
   let value = map.get(key);
   if (value === undefined) {
     value = make();
