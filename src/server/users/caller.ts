@@ -12,9 +12,9 @@ export interface Membership {
 
 export interface Caller {
   /**
-   * - `operator`: may do everything, in all projects - `reader`: sees all projects and the configuration,
-   * changes nothing - `member`: sees the projects of `memberships`, and has a manager's rights where they are
-   * manager
+   * - `operator`: may do everything, in all projects
+   * - `reader`: sees all projects and the configuration, changes nothing
+   * - `member`: sees the projects of `memberships`, and has a manager's rights where they are manager
    */
   readonly kind: 'operator' | 'reader' | 'member';
   /** How the caller was authenticated. `nobody` = no authentication is required. */
