@@ -15,8 +15,8 @@ export class WaitQueue {
   }
 
   /**
-   * Resolves on admission. If the wait ends first, it rejects: with an `OverloadedError` of this message, or, without a
-   * message, with the reason of the wait.
+   * Resolves on admission. If the wait ends first, it rejects: with an `OverloadedError` of this message, or,
+   * without a message, with the reason of the wait.
    */
   join(wait: Wait, message?: string): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -53,8 +53,8 @@ export class WaitQueue {
 }
 
 /**
- * Limits how many decisions, for example, run at the same time, and how many are queued. Not cockatiel's bulkhead: it
- * keeps requests queued after their deadline, and refuses others because of them.
+ * Limits how many decisions, for example, run at the same time, and how many are queued. Not cockatiel's
+ * bulkhead: it keeps requests queued after their deadline, and refuses others because of them.
  */
 export class ConcurrencyLimiter {
   readonly #maxConcurrent: number;

@@ -10,11 +10,11 @@ export interface Wait {
 }
 
 /**
- * A time by which an answer must arrive. Signal and timer are created when `signal` is first read: most filters answer
- * at once, and the two would cost more than the answer.
+ * A time by which an answer must arrive. Signal and timer are created when `signal` is first read: most
+ * filters answer at once, and the two would cost more than the answer.
  *
- * Unlike with `AbortSignal.timeout`, the timer keeps the process alive: a missing answer must end in a refusal, not in
- * a process that exits silently.
+ * Unlike with `AbortSignal.timeout`, the timer keeps the process alive: a missing answer must end in a
+ * refusal, not in a process that exits silently.
  */
 export class Deadline implements Wait {
   readonly #seconds: number;

@@ -1,4 +1,7 @@
-/** Mistakes that users and operators can fix. Any other error is a bug, ours or a filter's; its message stays in the log. */
+/**
+ * Mistakes that users and operators can fix. Any other error is a bug, ours or a filter's; its message stays
+ * in the log.
+ */
 
 /** Where a value was written: a line of a file, an environment variable, a flag, or the code of a caller. */
 export type Origin =
@@ -71,8 +74,8 @@ export class ConfigurationError extends Error {
 }
 
 /**
- * The body is not an enforcement request. `field` is the path of the attribute (`lease.end_date`; empty for the whole
- * body), `message` what was expected there. Both may be shown to the client.
+ * The body is not an enforcement request. `field` is the path of the attribute (`lease.end_date`; empty for
+ * the whole body), `message` what was expected there. Both may be shown to the client.
  */
 export class InvalidRequestError extends Error {
   override readonly name = 'InvalidRequestError';

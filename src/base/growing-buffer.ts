@@ -2,9 +2,9 @@
 const SMALLEST = 1024;
 
 /**
- * Collects the parts of a body in one buffer, so that memory does not depend on the size of the parts: a million kept
- * buffers of one byte cost a hundred times as much as the bytes. Reserves at most twice the bytes that it holds, three
- * times while it grows. The caller bounds the length.
+ * Collects the parts of a body in one buffer, so that memory does not depend on the size of the parts: a
+ * million kept buffers of one byte cost a hundred times as much as the bytes. Reserves at most twice the
+ * bytes that it holds, three times while it grows. The caller bounds the length.
  */
 export class GrowingBuffer {
   #bytes: Buffer = Buffer.alloc(0);

@@ -15,7 +15,10 @@ export type LogFormat = 'json' | 'pretty';
 
 const require = createRequire(import.meta.url);
 
-/** Logs to standard error. Default: `warn` and above, as JSON. pino is loaded at the first line: most commands log none. */
+/**
+ * Logs to standard error. Default: `warn` and above, as JSON. pino is loaded at the first line: most commands
+ * log none.
+ */
 export function createLogger(level: LogLevel = 'warn', format: LogFormat = 'json'): Logger {
   let logger: PinoLogger | undefined;
   const write = (method: 'debug' | 'info' | 'warn' | 'error') =>

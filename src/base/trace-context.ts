@@ -1,6 +1,6 @@
 /**
- * W3C Trace Context: the trace of a request and of outgoing calls. Baggage is neither read nor forwarded: it is text
- * from the client. Source: https://www.w3.org/TR/trace-context/
+ * W3C Trace Context: the trace of a request and of outgoing calls. Baggage is neither read nor forwarded: it
+ * is text from the client. Source: https://www.w3.org/TR/trace-context/
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Context, Span, SpanContext } from '@opentelemetry/api';

@@ -1,6 +1,7 @@
 /**
- * A span per outgoing call, from its first attempt to its last, and the header that makes the service part of the
- * trace. Source: OpenTelemetry's semantic conventions for HTTP client spans. Addresses lose credentials and query.
+ * A span per outgoing call, from its first attempt to its last, and the header that makes the service part of
+ * the trace. Source: OpenTelemetry's semantic conventions for HTTP client spans. Addresses lose credentials
+ * and query.
  */
 import { traceHeaders } from './trace-context.ts';
 import { errorTypeOf, inSpan, isTraced, shownAttribute } from './tracing.ts';

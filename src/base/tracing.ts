@@ -1,7 +1,7 @@
 /**
- * OpenTelemetry spans, for operators who load its SDK with `node --import`. Without an SDK nothing is loaded or
- * measured. Names and attributes follow OpenTelemetry's semantic conventions 1.40; our own attributes begin with
- * `blazar_enforcement.`.
+ * OpenTelemetry spans, for operators who load its SDK with `node --import`. Without an SDK nothing is loaded
+ * or measured. Names and attributes follow OpenTelemetry's semantic conventions 1.40; our own attributes
+ * begin with `blazar_enforcement.`.
  */
 import { createRequire } from 'node:module';
 import type { Attributes, Context, Span, SpanKind, SpanOptions, Tracer } from '@opentelemetry/api';
@@ -30,7 +30,10 @@ export interface SpanOutcome {
   readonly errorType?: string | undefined;
 }
 
-/** Where an SDK registers itself, with any copy of the API. Source: the specification of the API's JavaScript package. */
+/**
+ * Where an SDK registers itself, with any copy of the API. Source: the specification of the API's JavaScript
+ * package.
+ */
 const REGISTERED = Symbol.for('opentelemetry.js.api.1');
 const SCOPE = 'blazar-enforcement';
 /** Causes may quote requests and addresses, so they are only in the log. */
@@ -80,9 +83,9 @@ function find(): Tracing | null {
 }
 
 /**
- * Runs the work in a span, which ends when the work or its promise does. `outcomeOf` reads the outcome from the
- * result, `failureOf` from a thrown error; errors are passed on. Without an SDK, or if the trace is not sampled, only
- * runs the work. Errors of an SDK never reach the caller.
+ * Runs the work in a span, which ends when the work or its promise does. `outcomeOf` reads the outcome from
+ * the result, `failureOf` from a thrown error; errors are passed on. Without an SDK, or if the trace is not
+ * sampled, only runs the work. Errors of an SDK never reach the caller.
  */
 export function inSpan<Result>(
   facts: SpanFacts,
@@ -206,7 +209,10 @@ export function endSpan({ api }: Tracing, span: Span, outcomeOf: () => SpanOutco
   withSpan(span, () => span.end());
 }
 
-/** Calls `does` with the span, if there is one. Never throws: an incomplete trace is no reason to refuse a request. */
+/**
+ * Calls `does` with the span, if there is one. Never throws: an incomplete trace is no reason to refuse a
+ * request.
+ */
 export function withSpan<Result>(span: Span | undefined, does: (span: Span) => Result): Result | undefined {
   try {
     return span === undefined ? undefined : does(span);
@@ -249,8 +255,8 @@ export function flushTracing(): void {
 }
 
 /**
- * Ends and exports all spans before the process ends, and shuts the SDK down: only a shutdown also waits for exports
- * in progress. Never waits longer than `milliseconds`; never throws.
+ * Ends and exports all spans before the process ends, and shuts the SDK down: only a shutdown also waits for
+ * exports in progress. Never waits longer than `milliseconds`; never throws.
  */
 export async function endTracing(milliseconds: number): Promise<void> {
   const listening = tracing();

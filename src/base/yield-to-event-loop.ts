@@ -15,9 +15,9 @@ const waiting: (() => void)[] = [];
 let isGivingTurns = false;
 
 /**
- * Call the result between small pieces of work: it waits for other work when the time is up. All long work takes
- * turns: others wait for one piece at a time, however much there is. Do not nest such loops: each would count the
- * other's waiting as work.
+ * Call the result between small pieces of work: it waits for other work when the time is up. All long work
+ * takes turns: others wait for one piece at a time, however much there is. Do not nest such loops: each would
+ * count the other's waiting as work.
  */
 export function timedYield(): () => Promise<void> | undefined {
   let began = performance.now();

@@ -27,7 +27,10 @@ import type { BreakerState, HttpAnswer, HttpClientOptions } from './contract.ts'
 export interface Attempt {
   /** Whether any part may have reached the service. Set by the transport. */
   sent: boolean;
-  /** Ends the attempt at once with `reason` and closes its connection. Set by the transport while the attempt runs. */
+  /**
+   * Ends the attempt at once with `reason` and closes its connection. Set by the transport while the attempt
+   * runs.
+   */
   cancel: ((reason: Error) => void) | undefined;
   /** Names of the response headers to return, in lower case. */
   readonly answerHeaders: readonly string[];
@@ -40,7 +43,10 @@ const DEFAULT_MAX_ANSWER_BYTES = 65_536;
 
 /** The kept-alive connections to one origin. */
 export interface Transport {
-  /** One attempt: a POST, or a GET if there is no body. Rejects with undici's or Node's error, or `attempt.cancel`'s reason. */
+  /**
+   * One attempt: a POST, or a GET if there is no body. Rejects with undici's or Node's error, or
+   * `attempt.cancel`'s reason.
+   */
   request(path: string, json: string | undefined, attempt: Attempt): Promise<HttpAnswer>;
   close(): Promise<void>;
 }
@@ -49,9 +55,10 @@ export interface Transport {
 const MAX_CONNECTIONS = 128;
 
 /**
- * How long an idle connection is kept by default: less than the shortest common default of services (gunicorn's 2 s),
- * because a request on a connection that the service closes is lost, and may not be repeated. If a service announces
- * its timeout (`Keep-Alive: timeout=5`), connections are kept for one second less.
+ * How long an idle connection is kept by default: less than the shortest common default of services
+ * (gunicorn's 2 s), because a request on a connection that the service closes is lost, and may not be
+ * repeated. If a service announces its timeout (`Keep-Alive: timeout=5`), connections are kept for one second
+ * less.
  */
 const IDLE_MS = 1_000;
 const MAX_IDLE_MS = 60_000;
@@ -258,8 +265,8 @@ export function createGuard(
 }
 
 /**
- * cockatiel measures durations by the time of day. If the clock is set back by an hour, it would block calls to a
- * recovered service for an hour.
+ * cockatiel measures durations by the time of day. If the clock is set back by an hour, it would block calls
+ * to a recovered service for an hour.
  */
 function cooldown<Context>(milliseconds: (context: Context) => number): IBackoffFactory<Context> {
   const next = (context: Context): IBackoff<Context> => {

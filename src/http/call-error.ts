@@ -21,8 +21,9 @@ export type HttpCallErrorCode =
   | 'invalid-url';
 
 /**
- * A call without an answer. `message` has the origin and path of the URL, and the reason. `cause` has name, message and
- * code of the underlying error, never that error itself: axios errors contain the request, undici's the response.
+ * A call without an answer. `message` has the origin and path of the URL, and the reason. `cause` has name,
+ * message and code of the underlying error, never that error itself: axios errors contain the request,
+ * undici's the response.
  */
 export class HttpCallError extends Error {
   override readonly name = 'HttpCallError';
@@ -69,8 +70,8 @@ export function hasCode(error: unknown, code: HttpCallErrorCode): boolean {
 }
 
 /**
- * Whether a 204 announces a body, against RFC 9110, 15.3.5. The answer still ends after its headers: the bytes that
- * follow must never be read, or they would be taken for the next answer.
+ * Whether a 204 announces a body, against RFC 9110, 15.3.5. The answer still ends after its headers: the
+ * bytes that follow must never be read, or they would be taken for the next answer.
  */
 export function announcesBody(headers: Readonly<Record<string, string | string[] | undefined>>): boolean {
   const { 'content-length': length = '0', 'transfer-encoding': encoding } = headers;

@@ -86,7 +86,8 @@ class PooledHttpClient implements HttpClient {
         own.push(name, value);
       }
       const call: Call = {
-        // Not after the spread: if a literal begins with one, V8 makes a hidden class for each member that follows.
+        // Not after the spread: if a literal begins with one, V8 makes a hidden class for each member that
+        // follows.
         json,
         ...called,
         answerHeaders,

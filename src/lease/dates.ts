@@ -1,6 +1,6 @@
 /**
- * Dates of requests: ISO 8601, or Blazar's `YYYY-MM-DD HH:MM`. Without an offset they are UTC. They are compared by the
- * microsecond, the precision of Blazar's database, which neither `Date` nor luxon has.
+ * Dates of requests: ISO 8601, or Blazar's `YYYY-MM-DD HH:MM`. Without an offset they are UTC. They are
+ * compared by the microsecond, the precision of Blazar's database, which neither `Date` nor luxon has.
  */
 import { createRequire } from 'node:module';
 import type { DateTime } from 'luxon';
@@ -20,7 +20,10 @@ const MAX_LENGTH = 64;
 const CALENDAR_DATE =
   /^\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,](\d{1,18}))?)?)?(Z|[+-]\d\d(?::?\d\d)?)?$/i;
 
-/** Other ISO 8601 forms with a day: week dates, ordinal dates, the basic format. luxon would also read `12` as noon today. */
+/**
+ * Other ISO 8601 forms with a day: week dates, ordinal dates, the basic format. luxon would also read `12` as
+ * noon today.
+ */
 const OTHER_DATE = /^\d{4}(?:-?W\d\d-?\d|-?\d{3}|\d{4})(?:T|$)/i;
 
 /** A fraction of a second in these forms, removed before luxon parses the text. */
@@ -125,8 +128,8 @@ function twoDigits(text: string, at: number): number {
 }
 
 /**
- * `undefined` for a day or time that does not exist, and for years before 100, which JavaScript often reads as 19xx.
- * `shift`: the offset in seconds.
+ * `undefined` for a day or time that does not exist, and for years before 100, which JavaScript often reads
+ * as 19xx. `shift`: the offset in seconds.
  */
 function instantOf(
   year: number,
@@ -150,8 +153,8 @@ function instantOf(
 }
 
 /**
- * Days since a fixed day, in the Gregorian calendar; month 13 is the next January. `Date.UTC` takes three times as long.
- * Source: Howard Hinnant, `days_from_civil`.
+ * Days since a fixed day, in the Gregorian calendar; month 13 is the next January. `Date.UTC` takes three
+ * times as long. Source: Howard Hinnant, `days_from_civil`.
  */
 function daysBefore(year: number, month: number, day: number): number {
   // Years begin in March here, so that a leap day is the last day.

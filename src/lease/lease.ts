@@ -31,8 +31,8 @@ export interface Reservation {
 }
 
 /**
- * A lease. Only dates and reservations have a known form. The new lease of an update may omit what does not change:
- * look it up in the current lease.
+ * A lease. Only dates and reservations have a known form. The new lease of an update may omit what does not
+ * change: look it up in the current lease.
  */
 export interface Lease {
   readonly start_date?: DateValue;
@@ -62,15 +62,18 @@ export function leaseStart(lease: Lease): Instant | undefined {
   return toInstant(shownBy(lease).start_date);
 }
 
-/** The end of the lease. Blazar sends `end_date`; `end_time`, from Blazar's documentation, is used without `end_date`. */
+/**
+ * The end of the lease. Blazar sends `end_date`; `end_time`, from Blazar's documentation, is used without
+ * `end_date`.
+ */
 export function leaseEnd(lease: Lease): Instant | undefined {
   const { end_date, end_time } = shownBy(lease);
   return toInstant(end_date ?? end_time);
 }
 
 /**
- * The reservations of a lease after an update. An update may omit unchanged reservations, and unchanged attributes of
- * reservations that it names by `id`.
+ * The reservations of a lease after an update. An update may omit unchanged reservations, and unchanged
+ * attributes of reservations that it names by `id`.
  */
 export function reservationsAfterUpdate(currentLease: Lease, newLease: Lease): Reservation[] {
   const current = currentLease.reservations ?? [];
@@ -84,8 +87,8 @@ export function reservationsAfterUpdate(currentLease: Lease, newLease: Lease): R
 }
 
 /**
- * An upper bound of the reservations after a failed update: some unchanged, some updated, some with new hosts. Each has
- * the larger of its two counts, and both sets of allocations.
+ * An upper bound of the reservations after a failed update: some unchanged, some updated, some with new
+ * hosts. Each has the larger of its two counts, and both sets of allocations.
  */
 export function reservationsHalfway(currentLease: Lease, updated: readonly Reservation[]): Reservation[] {
   const current = byId(currentLease.reservations ?? []);
@@ -104,8 +107,8 @@ export function reservationsHalfway(currentLease: Lease, updated: readonly Reser
 }
 
 /**
- * Whether an update keeps all reservations and their allocations. Blazar does so if no reservation changes and the new
- * dates are within the current ones; it then sends the same reservations in both leases.
+ * Whether an update keeps all reservations and their allocations. Blazar does so if no reservation changes
+ * and the new dates are within the current ones; it then sends the same reservations in both leases.
  */
 export function keepsReservations(currentLease: Lease, newLease: Lease): boolean {
   const [start, end] = [leaseStart(currentLease), leaseEnd(currentLease)];
@@ -136,8 +139,8 @@ function larger(before: unknown, after: unknown): unknown {
 }
 
 /**
- * The most that a reservation may get: `max` for hosts, `amount` otherwise, the larger if it has both, 1 for a network.
- * Blazar sends numbers, or texts if the user wrote texts. `undefined` if there is no usable count.
+ * The most that a reservation may get: `max` for hosts, `amount` otherwise, the larger if it has both, 1 for
+ * a network. Blazar sends numbers, or texts if the user wrote texts. `undefined` if there is no usable count.
  */
 export function reservationSize({ resource_type, max, amount }: Reservation): number | undefined {
   if ((max ?? amount ?? undefined) === undefined) {
@@ -149,9 +152,9 @@ export function reservationSize({ resource_type, max, amount }: Reservation): nu
 }
 
 /**
- * Whether Blazar accepts the counts of a reservation: whole numbers (the amount of floating IPs may be a text), and
- * `min` not above `max`. Blazar requests a decision before it validates an update, so requests may hold counts that it
- * then refuses.
+ * Whether Blazar accepts the counts of a reservation: whole numbers (the amount of floating IPs may be a
+ * text), and `min` not above `max`. Blazar requests a decision before it validates an update, so requests may
+ * hold counts that it then refuses.
  */
 export function hasSoundCounts({ resource_type, min, max, amount }: Reservation): boolean {
   const isText = typeof amount === 'string' && /^(?:0|[1-9]\d*)$/.test(amount);

@@ -1,24 +1,27 @@
 /**
- * Read-only views of requests, for filters. A filter that changed a lease in place would change the caller's object,
- * and the lease that earlier filters accepted. Copying or freezing costs more for larger leases; a view costs nothing
- * until it is read. Writing to a view throws, which refuses the lease.
+ * Read-only views of requests, for filters. A filter that changed a lease in place would change the caller's
+ * object, and the lease that earlier filters accepted. Copying or freezing costs more for larger leases; a
+ * view costs nothing until it is read. Writing to a view throws, which refuses the lease.
  */
 
 /**
- * The proxy's target, instead of the value: a proxy of a frozen target may not return views of its parts. An array if
- * the value is one, for `Array.isArray`.
+ * The proxy's target, instead of the value: a proxy of a frozen target may not return views of its parts. An
+ * array if the value is one, for `Array.isArray`.
  */
 interface StandIn {
   [ORIGINAL]: object;
   [PARTS]: Map<PropertyKey, object> | undefined;
 }
-/** The property of a view that returns its value. The symbol is private to this module. A WeakMap costs more than a check. */
+/**
+ * The property of a view that returns its value. The symbol is private to this module. A WeakMap costs more
+ * than a check.
+ */
 const ORIGINAL = Symbol('original');
 const PARTS = Symbol('views of parts');
 
 /**
- * A view of a plain object or array. It can be read, spread and serialised like the value, but not written to, at any
- * depth. Other values (texts, `Date`, luxon `DateTime`) are returned unchanged.
+ * A view of a plain object or array. It can be read, spread and serialised like the value, but not written
+ * to, at any depth. Other values (texts, `Date`, luxon `DateTime`) are returned unchanged.
  */
 export function readOnly<Value>(value: Value): Value {
   if (!isPlain(value) || originalOf(value) !== undefined) {
@@ -35,8 +38,8 @@ let last: { readonly view: object; readonly original: object } = { view: {}, ori
 let lastButOne = last;
 
 /**
- * The value behind a view; anything else unchanged. For code of this package that only reads a whole request: views are
- * ten times slower.
+ * The value behind a view; anything else unchanged. For code of this package that only reads a whole request:
+ * views are ten times slower.
  */
 export function shownBy<Value extends object>(value: Value): Value {
   // Asking the proxy takes as long as parsing a date.
@@ -125,7 +128,8 @@ const READ_ONLY: ProxyHandler<StandIn> = {
         value: read(standIn, key),
         enumerable: descriptor.enumerable ?? false,
         writable: true,
-        // An array's `length` is the one property that the target has too, and a proxy must agree with its target.
+        // An array's `length` is the one property that the target has too, and a proxy must agree with its
+        // target.
         configurable: !(key === 'length' && Array.isArray(standIn)),
       }
     );

@@ -1,6 +1,6 @@
 /**
- * The schemas of requests, for validation and the OpenAPI document. A request is checked and passed on unchanged; zod's
- * copy, which drops unknown attributes to save time, is not used.
+ * The schemas of requests, for validation and the OpenAPI document. A request is checked and passed on
+ * unchanged; zod's copy, which drops unknown attributes to save time, is not used.
  */
 import { z } from 'zod';
 import { type DateValue, toInstant } from './dates.ts';
@@ -22,8 +22,8 @@ const calendar = `${year}-${month}-${day}([Tt ]${hour}:${minute}(:${second})?)?$
 const other = `${year}(${month}${day}|-?${dayOfYear}|-?${week}-?[1-7])([Tt]${hour}(:?${minute}(:?${second})?)?${offset}?)?`;
 
 /**
- * The dates that `toInstant` accepts, as a regular expression for the OpenAPI document. It also matches days that do
- * not exist (`2026-02-30`). It uses no lookaheads and no flags, which some languages lack.
+ * The dates that `toInstant` accepts, as a regular expression for the OpenAPI document. It also matches days
+ * that do not exist (`2026-02-30`). It uses no lookaheads and no flags, which some languages lack.
  */
 export const DATE_PATTERN = `^(${calendar}|${other})$`;
 
@@ -154,8 +154,8 @@ export const requestSchemas = {
 } as const;
 
 /**
- * The first mistake in a value; `undefined` = none. zod's own `safeParse` collects all mistakes: a list with a million
- * of them would cost a million objects.
+ * The first mistake in a value; `undefined` = none. zod's own `safeParse` collects all mistakes: a list with
+ * a million of them would cost a million objects.
  */
 export function firstMistake(schema: z.ZodType, value: unknown): z.core.$ZodIssue | undefined {
   if (schema.validate(value)) {

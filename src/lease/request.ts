@@ -1,6 +1,6 @@
 /**
- * Validates requests: form, dates, resource types, and bounds. Context and leases are returned as received, not copied;
- * other parts of a request are dropped.
+ * Validates requests: form, dates, resource types, and bounds. Context and leases are returned as received,
+ * not copied; other parts of a request are dropped.
  */
 import type { z } from 'zod';
 import { InvalidRequestError } from '../base/errors.ts';
@@ -35,8 +35,8 @@ export function parseCreateRequest(input: unknown): CreateRequest {
 }
 
 /**
- * As `parseCreateRequest`. The current lease may be `current_lease`, its name in HTTP requests, or `currentLease`;
- * errors use the name in the request. If it has both, `current_lease` counts.
+ * As `parseCreateRequest`. The current lease may be `current_lease`, its name in HTTP requests, or
+ * `currentLease`; errors use the name in the request. If it has both, `current_lease` counts.
  */
 export function parseUpdateRequest(input: unknown): UpdateRequest {
   const inCode = isObject(input) && 'currentLease' in input && !('current_lease' in input);
@@ -60,9 +60,9 @@ export function parseEndRequest(input: unknown): EndRequest {
 }
 
 /**
- * A lease to be checked has a start and an end, in this order; in an update, either may come from the current lease.
- * Not a refinement of the schemas: zod would copy each request for it, and V8 keeps the contents of the copies until
- * the next full garbage collection.
+ * A lease to be checked has a start and an end, in this order; in an update, either may come from the current
+ * lease. Not a refinement of the schemas: zod would copy each request for it, and V8 keeps the contents of
+ * the copies until the next full garbage collection.
  */
 function refuseUndated(lease: Lease, currentLease: Lease = {}): void {
   const start = leaseStart(lease) ?? leaseStart(currentLease);
@@ -80,8 +80,8 @@ function refuseUndated(lease: Lease, currentLease: Lease = {}): void {
 }
 
 /*
- * The form. These functions only accept a request or not, in a quarter of zod's time. If not, the schema decides and
- * reports the mistake.
+ * The form. These functions only accept a request or not, in a quarter of zod's time. If not, the schema
+ * decides and reports the mistake.
  */
 
 /** A request in its HTTP form: an update has a `current_lease`. */
@@ -183,14 +183,14 @@ export function kindOf(input: unknown): string {
 }
 
 /*
- * Types. Every reservation needs a resource type: limits are per type, and would ignore a reservation without one.
- * Blazar sends `resource_type` with each reservation, in both leases of an update.
+ * Types. Every reservation needs a resource type: limits are per type, and would ignore a reservation without
+ * one. Blazar sends `resource_type` with each reservation, in both leases of an update.
  */
 
 /**
- * Throws `InvalidRequestError` for the first reservation without a type. A reservation of an update may omit it if the
- * current lease has a reservation with the same id. `currentName`: name of the current lease in the request. Cost:
- * linear.
+ * Throws `InvalidRequestError` for the first reservation without a type. A reservation of an update may omit
+ * it if the current lease has a reservation with the same id. `currentName`: name of the current lease in the
+ * request. Cost: linear.
  */
 export function refuseTypeless(
   lease: Pick<Lease, 'reservations'>,
@@ -228,7 +228,10 @@ function refuse(lease: string, index: number): void {
 
 /* Bounds that keep every request cheap: any accepted body occupies the process only briefly. */
 
-/** Throws `InvalidRequestError` if a lease exceeds a bound other than `MAX_RESERVATIONS`. `lease`: its name in the request. */
+/**
+ * Throws `InvalidRequestError` if a lease exceeds a bound other than `MAX_RESERVATIONS`. `lease`: its name in
+ * the request.
+ */
 function refuseDear(lease: string, { name, reservations }: Lease): void {
   if (typeof name === 'string' && name.length > NAME_LENGTH) {
     const expected = `expected a text of at most ${NAME_LENGTH} characters, got ${name.length}`;

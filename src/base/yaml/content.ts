@@ -36,7 +36,10 @@ export interface Content {
   readonly repeated: readonly RepeatedKey[] | undefined;
 }
 
-/** Removes a byte order mark, which the package counts as a column of the first line. To PyYAML a second one is a letter. */
+/**
+ * Removes a byte order mark, which the package counts as a column of the first line. To PyYAML a second one
+ * is a letter.
+ */
 export function withoutMark(text: string): string {
   refuseUnreadable(text);
   return text.startsWith('\ufeff') ? text.slice(1) : text;
@@ -95,7 +98,10 @@ function contentOf(document: Document.Parsed, text: string, lines: LineCounter):
   return { source: text, root, lines, written: (changed) => printed(document, changed), repeated };
 }
 
-/** The package accepts a top-level block text that is not indented. For PyYAML it ends there, and `#` starts a comment. */
+/**
+ * The package accepts a top-level block text that is not indented. For PyYAML it ends there, and `#` starts a
+ * comment.
+ */
 function refuseUnindented(root: Node, text: string, lines: LineCounter): void {
   if (isBlock(root)) {
     const [start = 0, end = 0] = root.range ?? [];
@@ -152,7 +158,8 @@ function* documentsOf(
         yield document as Document.Parsed;
       }
     }
-    // Before the composer recurses: if V8 compiles a regular expression with no stack left, the process crashes.
+    // Before the composer recurses: if V8 compiles a regular expression with no stack left, the process
+    // crashes.
     if (parser.stack.length > MAX_STACK) {
       throw new YamlError(TOO_DEEP);
     }

@@ -1,10 +1,10 @@
 /**
- * YAML as PyYAML reads it: version 1.1, in which `yes`, `012`, `1:30`, `2026-11-21` and `~` are not texts. SkyPilot
- * and OpenStack tools use it, so values must mean the same here. Texts that PyYAML would read as another type are
- * quoted.
+ * YAML as PyYAML reads it: version 1.1, in which `yes`, `012`, `1:30`, `2026-11-21` and `~` are not texts.
+ * SkyPilot and OpenStack tools use it, so values must mean the same here. Texts that PyYAML would read as
+ * another type are quoted.
  *
- * The 1.1 of the `yaml` package differs from PyYAML's: it reads `y` as true and `1e3` as a number. Source: PyYAML 6,
- * `resolver.py` and `constructor.py`.
+ * The 1.1 of the `yaml` package differs from PyYAML's: it reads `y` as true and `1e3` as a number. Source:
+ * PyYAML 6, `resolver.py` and `constructor.py`.
  */
 import {
   type CollectionTag,
@@ -187,7 +187,10 @@ function readFloat(text: string): number {
   return negative ? -magnitude : magnitude;
 }
 
-/** A number from code, in a form that PyYAML reads as a number: its floats need a point, and a sign in the exponent. */
+/**
+ * A number from code, in a form that PyYAML reads as a number: its floats need a point, and a sign in the
+ * exponent.
+ */
 function plainText(value: unknown): string {
   if (typeof value !== 'number') {
     return String(value);
@@ -210,8 +213,8 @@ function plainText(value: unknown): string {
 }
 
 /**
- * Always escaped: invisible characters, and those that PyYAML refuses or, unlike YAML 1.2, reads as a line break. Tabs
- * and line ends are allowed.
+ * Always escaped: invisible characters, and those that PyYAML refuses or, unlike YAML 1.2, reads as a line
+ * break. Tabs and line ends are allowed.
  */
 const ESCAPED = /(?![\t\n])[\p{Cc}\u2028\u2029\ufeff\ufffe\uffff\p{Surrogate}]/u;
 const EVERY_ESCAPED = new RegExp(ESCAPED, 'gu');

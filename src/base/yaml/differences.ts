@@ -1,6 +1,6 @@
 /**
- * Refuses texts that PyYAML and the `yaml` package read differently without an error: SkyPilot must see what is checked
- * here. The differences were found by reading random texts with both.
+ * Refuses texts that PyYAML and the `yaml` package read differently without an error: SkyPilot must see what
+ * is checked here. The differences were found by reading random texts with both.
  */
 import { isAlias, isMap, isScalar, isSeq, type Node, Scalar } from 'yaml';
 import { Special } from './dialect.ts';
@@ -8,8 +8,8 @@ import { asNode } from './nodes.ts';
 import { YamlError } from './tree.ts';
 
 /**
- * Characters that PyYAML refuses, or that end a line only in PyYAML: it would parse the rest of a comment. They can be
- * written as escapes in double quotes.
+ * Characters that PyYAML refuses, or that end a line only in PyYAML: it would parse the rest of a comment.
+ * They can be written as escapes in double quotes.
  */
 const UNREADABLE =
   /[^\t\n\r -~\u{a0}-\u{d7ff}\u{e000}-\u{fffd}\u{10000}-\u{10ffff}]|[\u2028\u2029]|\r(?!\n)|(?!^)\ufeff/u;

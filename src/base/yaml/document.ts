@@ -1,6 +1,6 @@
 /**
- * A YAML text that is read, changed and written back. Unchanged nodes are written as they were read: `0o14`, dates,
- * numbers of forty digits, block texts and key order are preserved.
+ * A YAML text that is read, changed and written back. Unchanged nodes are written as they were read: `0o14`,
+ * dates, numbers of forty digits, block texts and key order are preserved.
  */
 
 import { isDeepStrictEqual } from 'node:util';
@@ -21,19 +21,19 @@ export class YamlDocument {
   }
 
   /**
-   * Reads a text with one document, as PyYAML's `safe_load` does. Several documents are an error: only the first would
-   * be used.
+   * Reads a text with one document, as PyYAML's `safe_load` does. Several documents are an error: only the
+   * first would be used.
    *
-   * @throws YamlError for invalid YAML, several documents, too many tokens, or too deep nesting. Pass a lower `maxTokens`
-   * for untrusted texts.
+   * @throws YamlError for invalid YAML, several documents, too many tokens, or too deep nesting. Pass a lower
+   * `maxTokens` for untrusted texts.
    */
   static parse(written: string, maxTokens?: number): YamlDocument {
     return new YamlDocument(written, read(withoutMark(written), maxTokens));
   }
 
   /**
-   * Reads all documents of a text, such as a Kubernetes manifest, without the empty ones. Line numbers count from the
-   * start of the text. `maxTokens` of `parse` applies to each document.
+   * Reads all documents of a text, such as a Kubernetes manifest, without the empty ones. Line numbers count
+   * from the start of the text. `maxTokens` of `parse` applies to each document.
    *
    * @throws YamlError as `parse` does.
    */
@@ -53,8 +53,8 @@ export class YamlDocument {
   }
 
   /**
-   * The value as a fresh copy of plain data. An unsafe whole number is a `bigint`, a date its source text. The last of
-   * repeated names counts.
+   * The value as a fresh copy of plain data. An unsafe whole number is a `bigint`, a date its source text.
+   * The last of repeated names counts.
    */
   get value(): unknown {
     return view(this.#read().root, 'values');
@@ -136,8 +136,8 @@ function lastPair(map: YAMLMap, name: string): Pair | undefined {
 const ESCAPE_LENGTHS: Readonly<Record<string, number>> = { x: 2, u: 4, U: 8 };
 
 /**
- * The place of a character in `written`, where the node begins at `start`. Counts non-blank characters: except for
- * quotes and escapes, they are the same in the source and in the parsed text.
+ * The place of a character in `written`, where the node begins at `start`. Counts non-blank characters:
+ * except for quotes and escapes, they are the same in the source and in the parsed text.
  */
 function writtenOffset(written: string, start: number, node: Node, offset: number): number {
   if (!isScalar(node) || typeof node.value !== 'string') {

@@ -19,8 +19,8 @@ export const MAX_DEPTH = 100;
 export const TOO_DEEP = `it is nested deeper than ${MAX_DEPTH} levels`;
 
 /**
- * Scalars as the values that PyYAML reads, or as their source texts. A date is a text in `values`; in `typed` it is a
- * symbol with that text as its description, since it has no JSON type.
+ * Scalars as the values that PyYAML reads, or as their source texts. A date is a text in `values`; in `typed`
+ * it is a symbol with that text as its description, since it has no JSON type.
  */
 type View = 'values' | 'typed' | 'texts';
 
@@ -55,8 +55,8 @@ export interface RepeatedKey {
 }
 
 /**
- * Names that a mapping repeats. Only the last value would count, so readers of limits refuse them. Keys may be aliases:
- * `{&a cpu: 1, *a : 2}` repeats `cpu`.
+ * Names that a mapping repeats. Only the last value would count, so readers of limits refuse them. Keys may
+ * be aliases: `{&a cpu: 1, *a : 2}` repeats `cpu`.
  */
 export function* repeatedKeys(node: Node | null, anchors = new Map<string, Node>()): Generator<RepeatedKey> {
   if ((isScalar(node) || isMap(node) || isSeq(node)) && node.anchor !== undefined) {

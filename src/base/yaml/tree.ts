@@ -70,8 +70,8 @@ export function formatPath(path: Path): string {
 }
 
 /**
- * A deep copy of plain data: `null`, booleans, numbers, texts, and lists and mappings of these. Omits members that are
- * `undefined`. Throws a `TypeError` with the path of anything else.
+ * A deep copy of plain data: `null`, booleans, numbers, texts, and lists and mappings of these. Omits members
+ * that are `undefined`. Throws a `TypeError` with the path of anything else.
  */
 export function plainCopy<Value>(value: Value): Value {
   let count = 0;
