@@ -48,7 +48,7 @@ export class UsageEnforcement {
   readonly #judgedByCommit: number;
   /** Whether several filters use the ledger: it is read once for all of them. */
   readonly #sharesLedger: boolean;
-  /** Calls in progress: closing waits for them. */
+  /** Calls that are not answered yet: closing waits for them. */
   #calls = 0;
   #lastEnded: (() => void) | undefined;
   #closing: Promise<void> | undefined;
@@ -154,7 +154,7 @@ export class UsageEnforcement {
     return this.#judge('commit-update', request, options);
   }
 
-  /** Handles one request, from its raw parts to the decision. */
+  /** One request, from its parts as they came to the decision. */
   async #judge(operation: Decision['operation'], input: unknown, options: CheckOptions): Promise<Decision> {
     this.#begin();
     try {

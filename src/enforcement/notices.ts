@@ -2,10 +2,7 @@ import type { BudgetWatch } from '../ledger/outbox/crossings.ts';
 import { type Configuration, sectionOf } from './configuration.ts';
 import { hasReceiver, notificationsSection } from './notifications/options.ts';
 
-/**
- * The announcer of events, and its options; `undefined`, with nothing loaded, without a receiver in
- * `[notifications]`.
- */
+/** What announces events, and its options; `undefined`, and nothing is loaded, without a receiver in `[notifications]`. */
 export async function noticesOf(configuration: Configuration) {
   const options = sectionOf(configuration, notificationsSection);
   return hasReceiver(options)

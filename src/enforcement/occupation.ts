@@ -9,9 +9,9 @@ export interface Execution {
 const BEATS = 0;
 const AT = 1;
 
-/** The state for another thread. */
+/** The state as another thread reads it. */
 interface OccupationSeen {
-  /** Increases while the event loop runs. */
+  /** Increases as long as the event loop runs. */
   readonly beats: number;
   /** Number of the executing filter, from 1. Negative: the last filter that executed. 0 = none yet. */
   readonly at: number;

@@ -116,7 +116,7 @@ export class Replay {
     return { decision, unanswered: this.#withCommits(operation, decision, unanswered ?? NOTHING) };
   }
 
-  /** Adds filters with commit hooks, which were not called. */
+  /** A filter that can still refuse a lease when it is recorded was not asked then. */
   #withCommits(
     operation: ReplayedRequest['operation'],
     { allowed }: Decision,
@@ -164,7 +164,7 @@ export class Replay {
   }
 }
 
-/** The dependencies of filters: a stopped clock, and services that only record that they were used. */
+/** What filters run with: a fixed clock, and services that only note that they were asked for. */
 class Past {
   now = 0;
   sought: Unknown | undefined;

@@ -25,7 +25,7 @@ export interface EnforcementServices {
 
 /** The additional dependencies of a chain in the policy service, and in trial runs. */
 export interface WatchedServices extends EnforcementServices {
-  /** Records the executing filter. Default: one that nothing reads. */
+  /** Records which filter is executing. Default: one that nothing reads. */
   readonly occupation?: Occupation | undefined;
   /** Instead of calls to other services. Default: real ones. */
   readonly http?: SharedServices['http'] | undefined;

@@ -58,11 +58,11 @@ export interface OutboxMessage {
 }
 
 /**
- * The outcome of an attempt. `error` is for the operator, without secrets.
- * - `refused`: an unexpected answer, or a failure: this message is retried, others are delivered meanwhile
- * - `away`: the service takes no messages now: all wait, for `retryAfter` seconds if given
- * - `not-sent`: nothing was sent, such as with an open circuit breaker: all wait, and it does not count as an
- *   attempt
+ * What became of an attempt. `error` is for the operator, without secrets.
+ *
+ * - `refused`: the other service answered something else than it should, or failed: this message is tried again, others meanwhile
+ * - `away`: it takes no messages now: all wait, for `retryAfter` seconds if it says so
+ * - `not-sent`: nothing was tried, such as with an open circuit breaker: all wait, and it is no attempt
  */
 export type Delivery =
   | { readonly outcome: 'delivered' }

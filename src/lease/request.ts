@@ -280,7 +280,7 @@ function sizeWithoutAllocations(reservation: Reservation, most: number): number 
   return size;
 }
 
-/** A lower bound of the value's length as JSON, to know the cost before writing it. Stops counting above `most`. */
+/** The value is at least that long as JSON: what it costs to write, known before it is written. Stops counting above `most`. */
 export function leastJsonLength(value: unknown, most: number): number {
   if (typeof value === 'string') {
     return value.length;

@@ -93,7 +93,7 @@ function contentOf(document: Document.Parsed, text: string, lines: LineCounter):
   const mayHaveAliases = own.includes('*') || own.includes('<<');
   const repeated = mayHaveAliases ? [...repeatedKeys(contents)] : undefined;
   const root = contents !== null && mayHaveAliases ? withoutAliases(contents) : contents;
-  // Refuses deep nesting: all other code descends the same levels.
+  // Refuses what is too deep: everything else descends the same levels.
   view(root, 'values');
   return { source: text, root, lines, written: (changed) => printed(document, changed), repeated };
 }

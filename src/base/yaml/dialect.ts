@@ -213,8 +213,8 @@ function plainText(value: unknown): string {
 }
 
 /**
- * Always escaped: invisible characters, and those that PyYAML refuses or, unlike YAML 1.2, reads as a line
- * break. Tabs and line ends are allowed.
+ * Always escaped: invisible characters, and those that PyYAML refuses or reads as the end of a line, unlike YAML 1.2. Tabs and line
+ * ends are allowed.
  */
 const ESCAPED = /(?![\t\n])[\p{Cc}\u2028\u2029\ufeff\ufffe\uffff\p{Surrogate}]/u;
 const EVERY_ESCAPED = new RegExp(ESCAPED, 'gu');

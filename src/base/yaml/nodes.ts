@@ -24,7 +24,7 @@ export const TOO_DEEP = `it is nested deeper than ${MAX_DEPTH} levels`;
  */
 type View = 'values' | 'typed' | 'texts';
 
-/** A fresh copy. @throws YamlError for too deep nesting. */
+/** A fresh copy. @throws YamlError for nodes that are nested too deep. */
 export function view(node: Node | null, as: View, depth = 0): unknown {
   if (depth > MAX_DEPTH) {
     throw new YamlError(TOO_DEEP);

@@ -6,7 +6,7 @@ export type Mapping = { readonly [name: string]: unknown };
 /** From the root to a value: names, and list indexes. */
 export type Path = readonly (string | number)[];
 
-/** Only a circular reference is deeper or larger than this. */
+/** No configuration or task is deeper or larger; a circular reference is. */
 const MAX_DEPTH = 100;
 const MAX_VALUES = 50_000;
 

@@ -41,7 +41,7 @@ export class TrialFailedError extends Error {
   override readonly name = 'TrialFailedError';
 }
 
-/** Time or number of trials is used up. */
+/** The time or the number of trials is used up. */
 export class TrialOverError extends Error {
   override readonly name = 'TrialOverError';
 }

@@ -24,7 +24,7 @@ export class Mail implements OutboxSender {
   /** In seconds. */
   readonly #timeout: number;
   readonly #envelope: Pick<SendMailOptions, 'from' | 'to'>;
-  /** For `Message-ID`. */
+  /** Of `Message-ID`. */
   readonly #domain: string;
   /** Forms of the password that a server could echo. */
   readonly #secrets: readonly string[];
@@ -85,7 +85,7 @@ export class Mail implements OutboxSender {
       const sent = createTransport(this.#connection).sendMail({ ...mail, signal: attempt.signal });
       const { rejected, rejectedErrors = [] } = await sent;
       if (rejected.length > 0) {
-        // A retry would send it again to those who have received it.
+        // Another attempt would send it again to those who have it.
         this.#logger.warn(
           { filter: this.name, receivers: rejected, error: this.#shown(errorText(rejectedErrors[0])) },
           'a mail was not taken for some of its receivers, and is not sent to them again',

@@ -246,7 +246,7 @@ const PREFIX = 'whsec_';
 const LEAST = 24;
 const MOST = 64;
 const EXPECTED_SECRET = `${PREFIX} and ${LEAST} to ${MOST} bytes in base64`;
-/** More would only make each message more expensive. */
+/** More would make each message dearer for no use. */
 const MOST_SECRETS = 4;
 
 /** Empty = none. @throws if the file cannot be used */
