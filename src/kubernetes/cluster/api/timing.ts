@@ -108,7 +108,7 @@ export const CLOCK: Clock = {
     sleep(milliseconds, undefined, { signal, ref: false }).catch(() => undefined),
 };
 
-/** Pauses after consecutive failures: growing, and randomised, so that replicas do not call at the same time. */
+/** Pauses after consecutive failures: growing, and randomized, so that replicas do not call at the same time. */
 export class Backoff {
   readonly #shortest: number;
   readonly #longest: number;
