@@ -60,7 +60,7 @@ export async function decide(
         rejection !== undefined
           ? // After a rejection only audited filters are called, while there is time: to report what they would refuse.
             !explain && (!audit || isOver(wait))
-          : // After a change that the caller cannot accept, all are called: would that lease be allowed?
+          : // After a change that the caller cannot accept, no transaction follows: all are called.
             position >= askedUpTo && (acceptsChanges || lastChange === undefined);
       if (isLeftOut) {
         continue;

@@ -46,7 +46,7 @@ interface Found {
   readonly isCutShort: boolean;
 }
 
-/** Maximum number of leases to try; less for leases that cost more. */
+/** Maximum number of leases to try; fewer if they cost more. */
 const MOST_TRIALS = 240;
 const FEWEST_TRIALS = 40;
 const RESERVATIONS_TRIED = 8000;

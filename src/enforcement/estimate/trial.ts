@@ -108,8 +108,8 @@ export class Trial {
   }
 
   /**
-   * Calls the enforced filters that answer in this process. `first`: those to call first. @throws
-   * TrialFailedError, TrialOverError
+   * Calls the enforced filters that answer in this process. `first`: those to call first.
+   * @throws TrialFailedError, TrialOverError
    */
   askHere(lease: Lease, first: ReadonlySet<string>): Promise<Tried> {
     const isFirst = this.#members.some(({ name, filter }) => first.has(name) && this.#isOfTheLedger(filter));

@@ -74,8 +74,8 @@ function correctedNotice(
 }
 
 /**
- * For processes with only a ledger. Resolves to whether an event, if any, was written. @throws
- * LedgerUnavailableError
+ * For processes with only a ledger. Resolves to whether an event, if any, was written.
+ * @throws LedgerUnavailableError
  */
 export async function announceCorrections(
   ledger: Ledger,

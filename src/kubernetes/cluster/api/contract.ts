@@ -51,8 +51,8 @@ export interface ApiClient {
   request(request: ApiRequest): Promise<unknown>;
   /**
    * The events of one watch, until the API server ends it. Silence is no error here: the caller decides how
-   * long is too long, and fires `signal`. @throws ApiError, also one that arrives as an event (410) @throws
-   * ApiUnreachableError
+   * long is too long, and fires `signal`. @throws ApiError, also one that arrives as an event (410)
+   * @throws ApiUnreachableError
    */
   watch(
     path: string,

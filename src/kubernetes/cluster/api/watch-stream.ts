@@ -13,8 +13,8 @@ const TYPES: ReadonlySet<unknown> = new Set(['ADDED', 'MODIFIED', 'DELETED']);
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /**
- * The events of a watch, however it is chunked. @throws ApiError for an ERROR event @throws
- * ApiUnreachableError for other content
+ * The events of a watch, however it is chunked. @throws ApiError for an ERROR event
+ * @throws ApiUnreachableError for other content
  */
 export async function* watchEvents(
   chunks: AsyncIterable<Uint8Array>,

@@ -1,12 +1,15 @@
 /**
  * The certificate of the service, issued and renewed by its replicas, without a key that could sign another.
  *
- * A change takes these steps, each by the first replica that gets there, and each resumable after a crash: 1.
- * The next certificate, with its own authority, is added to the Secret. 2. That authority is added to
- * `caBundle` of the webhook configurations, where the earlier one stays until it expires. 3. A replica that
- * has seen it there for some time, so that every API server has it, makes the next certificate the current
- * one. 4. Each replica uses it, again only after it has itself seen API servers trust it. One that lags is
- * still trusted. No step compares the clocks of two machines: each replica measures waiting alone.
+ * A change takes these steps, each by the first replica that gets there, and each resumable after a crash:
+ * 1. The next certificate, with its own authority, is added to the Secret.
+ * 2. That authority is added to `caBundle` of the webhook configurations, where the earlier one stays until it
+ *    expires.
+ * 3. A replica that has seen it there for some time, so that every API server has it, makes the next
+ *    certificate the current one.
+ * 4. Each replica uses it, again only after it has itself seen API servers trust it. One that lags is still
+ *    trusted.
+ * No step compares the clocks of two machines: each replica measures waiting alone.
  */
 import { errorText } from '../../../base/errors.ts';
 import type { Logger } from '../../../base/logger.ts';

@@ -54,8 +54,8 @@ export interface ClusterPolicies {
 }
 
 /**
- * Invalid policies are returned as such: their requirements are unknown. @throws ApiError @throws
- * ApiUnreachableError
+ * Invalid policies are returned as such: their requirements are unknown. @throws ApiError
+ * @throws ApiUnreachableError
  */
 export async function readClusterPolicies(client: ApiClient): Promise<ClusterPolicies> {
   const valid: SchedulingPolicy[] = [];
