@@ -2,8 +2,8 @@
 
 /** Marks when a filter executes. */
 export interface Execution {
-  begin(): void;
-  end(): void;
+  /** Until `work` returns or throws: for a promise, up to the first `await`. */
+  run<Result>(work: () => Result): Result;
 }
 
 const BEATS = 0;
@@ -42,11 +42,13 @@ export class Occupation {
     }
     // Plain writes: Atomics cost ten times as much, and the other thread reads long after the last write.
     return {
-      begin() {
+      run(work) {
         cells[AT] = number;
-      },
-      end() {
-        cells[AT] = -number;
+        try {
+          return work();
+        } finally {
+          cells[AT] = -number;
+        }
       },
     };
   }

@@ -207,12 +207,7 @@ export class Commits {
 function withExecution(claimant: Claimant, execution: Execution): Claimant {
   return {
     ...claimant,
-    claims(proposal, state) {
-      execution.begin();
-      const claims = claimant.claims(proposal, state);
-      execution.end();
-      return claims;
-    },
+    claims: (proposal, state) => execution.run(() => claimant.claims(proposal, state)),
   };
 }
 

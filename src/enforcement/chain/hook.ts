@@ -21,7 +21,7 @@ export interface ChainedFilter {
   readonly name: string;
   readonly filter: BaseFilter;
   readonly audit: boolean;
-  /** Begins and ends with each call of the filter, up to its first `await`. */
+  /** Runs each call of the filter, up to its first `await`. */
   readonly execution: Execution;
 }
 
@@ -215,9 +215,7 @@ function hookResult(
   const { wait } = request;
   try {
     wait.throwIfOver();
-    execution.begin();
-    const returned = invoke(filter, lease, request);
-    execution.end();
+    const returned = execution.run(() => invoke(filter, lease, request));
     if (isThenable(returned)) {
       return awaitedResult(member, returned, request, logger);
     }
@@ -260,9 +258,9 @@ export function callOnEnd(
   const { name, filter, execution } = member;
   const tell = async (): Promise<HookResult> => {
     try {
-      execution.begin();
-      const returned: unknown = filter.onEnd(request.seenContext, request.seenLease, request.call);
-      execution.end();
+      const returned: unknown = execution.run(() =>
+        filter.onEnd(request.seenContext, request.seenLease, request.call),
+      );
       if (isThenable(returned)) {
         await inTime(returned, request.wait);
       }

@@ -96,12 +96,11 @@ export async function openChain(
     const { name, filterClass } = installed;
     const execution = occupation.executionOf(name);
     try {
-      execution.begin();
-      const filter = new filterClass(options as never, services);
-      chain.push({ name, audit, filter, execution });
-      const opened = filter.open();
-      execution.end();
-      await opened;
+      await execution.run(() => {
+        const filter = new filterClass(options as never, services);
+        chain.push({ name, audit, filter, execution });
+        return filter.open();
+      });
     } catch (thrown) {
       await closeChain(chain, services.logger);
       if (thrown instanceof ConfigurationError) {
@@ -123,10 +122,7 @@ export async function closeChain(chain: readonly ChainedFilter[], logger: Logger
   await Promise.all(
     chain.map(async ({ name, filter, execution }) => {
       try {
-        execution.begin();
-        const closed = filter.close();
-        execution.end();
-        await closed;
+        await execution.run(() => filter.close());
       } catch (thrown) {
         logger.error({ filter: name, error: errorText(thrown) }, 'filter could not be closed');
       }
