@@ -45,8 +45,8 @@ const lease = z
 const list = z.array(lease, 'a list of leases');
 
 export interface LeaseList {
-  /** All leases of the list, in whatever state. */
-  readonly length: number;
+  /** Of all leases of the list, in whatever state. */
+  readonly ids: ReadonlySet<string>;
   /** The leases that exist: neither terminated nor past their end. */
   readonly leases: readonly ListedLease[];
 }
@@ -83,7 +83,7 @@ export async function readLeaseList(file: string, now: bigint): Promise<LeaseLis
     }),
   );
   return {
-    length: leases.length,
+    ids: new Set(leases.map(({ id }) => id)),
     leases: leases
       .filter(({ status, end }) => status?.toUpperCase() !== 'TERMINATED' && end > now)
       .map(({ status: _, ...one }) => one),
