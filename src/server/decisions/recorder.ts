@@ -51,10 +51,18 @@ export class DecisionRecorder {
     this.#requestMember = log && requestMember;
   }
 
-  /** Returns a promise only if the decision has to wait for room in the log (`decision_log_when_full = block`). */
+  /**
+   * Returns a promise only if a decision has to wait for room in the log (`decision_log_when_full = block`). Where a decision records a lease,
+   * the wait comes first: a lease that is then refused would stay charged.
+   */
+  room(deadline: Deadline): Promise<void> | undefined {
+    return this.#log?.room(deadline);
+  }
+
+  /** Returns a promise as `room` does. `deadline`: `undefined` = `room` was waited for. */
   record(
     decided: DecisionRecord,
-    deadline: Deadline,
+    deadline: Deadline | undefined,
     asked?: Asked,
     judged?: { readonly request: DecidedRequest; readonly names: RequestNames | undefined },
   ): Promise<void> | undefined {

@@ -105,6 +105,12 @@ function decide(
   const { enforcement, number } = generation;
   const started = performance.now();
   return generation.inTurn(async (deadline) => {
+    // The end of a lease is heard in any case.
+    const mayWaitFirst = endpoint !== 'on-end';
+    const first = mayWaitFirst ? recorder.room(deadline) : undefined;
+    if (first !== undefined) {
+      await first;
+    }
     // The protocol cannot return a changed lease: if a filter changes it, the refusal says what to ask for.
     const idempotencyKey = isCreate(endpoint) ? idempotencyKeyOf(request) : undefined;
     const options = { deadline, requestId, idempotencyKey, acceptsChanges: false };
@@ -119,7 +125,8 @@ function decide(
       request: decided,
     });
     const asked = record.allowed ? undefined : askedOf(decided);
-    const room = recorder.record(record, deadline, asked, { request: decided, names: decision.names });
+    const wait = mayWaitFirst ? undefined : deadline;
+    const room = recorder.record(record, wait, asked, { request: decided, names: decision.names });
     if (room !== undefined) {
       await room;
     }
