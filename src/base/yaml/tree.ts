@@ -72,7 +72,9 @@ export function tooDeepAt(value: unknown, levels = MAX_DEPTH): Path | undefined 
     return [];
   }
   for (const name in value) {
-    const path = tooDeepAt((value as Mapping)[name], levels - 1);
+    const below = (value as Mapping)[name];
+    // Every request comes here, and most of its values are texts.
+    const path = typeof below === 'object' ? tooDeepAt(below, levels - 1) : undefined;
     if (path !== undefined) {
       return [Array.isArray(value) ? Number(name) : name, ...path];
     }
