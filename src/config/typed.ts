@@ -43,7 +43,7 @@ export function typedValue(value: unknown, option: Option, secret: boolean, code
       : value;
   } catch (thrown) {
     const detail = thrown instanceof ValueError ? thrown.message : '';
-    throw new MismatchError(expectation(value, option, secret, [detail, whereText(at, secret)]), at);
+    throw new MismatchError(expectation(value, option, secret, [detail, whereText(at, option, secret)]), at);
   }
 }
 
@@ -102,7 +102,7 @@ export function checkedValue(
   }
   const [issue] = parsed.error.issues;
   const at = issue === undefined || issue.path.length === 0 ? undefined : issue.path.join('.');
-  const detail = issue?.code === 'custom' ? issue.message : whereText(at, secret);
+  const detail = issue?.code === 'custom' ? issue.message : whereText(at, option, secret);
   throw new MismatchError(expectation(written, option, secret, [detail]), issue?.path[0]?.toString());
 }
 
@@ -114,8 +114,11 @@ function isEmpty(input: unknown): boolean {
   );
 }
 
-function whereText(member: string | undefined, secret: boolean): string {
-  return secret || member === undefined ? '' : `see "${member}"`;
+function whereText(member: string | undefined, { type }: Option, secret: boolean): string {
+  if (secret || member === undefined) {
+    return '';
+  }
+  return type === 'list' && /^\d+$/.test(member) ? `see item ${Number(member) + 1}` : `see "${member}"`;
 }
 
 function expectation(value: unknown, option: Option, secret: boolean, details: readonly string[]): string {

@@ -30,6 +30,9 @@ import type { Notifications } from './notifications/notifications.ts';
 import { notificationsSection } from './notifications/options.ts';
 import type { EnforcementServices, WatchedServices } from './services.ts';
 
+/** So many leases in a row are not built by a Blazar that has not committed one. */
+const MANY_UNCOMMITTED = 20;
+
 /**
  * The enabled filters, in order, ready to check leases. Calls may run concurrently.
  *
@@ -48,6 +51,8 @@ export class UsageEnforcement {
   readonly #judgedByCommit: number;
   /** Whether several filters use the ledger: it is read once for all of them. */
   readonly #sharesLedger: boolean;
+  /** How many leases were allowed before the first commit. */
+  #uncommitted = 0;
   /** Calls that are not answered yet: closing waits for them. */
   #calls = 0;
   #lastEnded: (() => void) | undefined;
@@ -154,6 +159,21 @@ export class UsageEnforcement {
     return this.#judge('commit-update', request, options);
   }
 
+  /** Where checks record nothing, limits that leases share count only what is committed: stock Blazar commits nothing. */
+  #watchCommits(isCheck: boolean, { allowed, exempt }: Decision): void {
+    if (!isCheck) {
+      this.#uncommitted = Number.NEGATIVE_INFINITY;
+    } else if (allowed && !exempt && this.#parts.commits !== undefined) {
+      this.#uncommitted += 1;
+      if (this.#uncommitted === MANY_UNCOMMITTED) {
+        this.#parts.logger.error(
+          { leases: MANY_UNCOMMITTED },
+          'leases are allowed and none is committed: limits that leases share do not count them; for a Blazar that sends no commits, remove [ledger] commit = request',
+        );
+      }
+    }
+  }
+
   /** One request, from its parts as they came to the decision. */
   async #judge(operation: Decision['operation'], input: unknown, options: CheckOptions): Promise<Decision> {
     this.#begin();
@@ -177,6 +197,9 @@ export class UsageEnforcement {
           ? await decide(this.#parts.chain, parsed.lease, request, how, this.#parts.logger)
           : accepted(operation, parsed.lease, false, []));
       const decision = records ? await this.#commit(judged, parsed, request) : judged;
+      if (!this.#parts.commitsChecks && options.dryRun !== true) {
+        this.#watchCommits(isCheck, decision);
+      }
       return names === undefined ? decision : { ...decision, names };
     } finally {
       this.#end();

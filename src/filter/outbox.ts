@@ -60,11 +60,13 @@ export interface OutboxMessage {
 /**
  * What became of an attempt. `error` is for the operator, without secrets.
  *
- * - `refused`: the other service answered something else than it should, or failed: this message is tried again, others meanwhile
+ * - `refused`: the other service answered something else than it should, or failed: this message is tried again, others meanwhile; with
+ *   the body `rest` if a part of it was delivered
  * - `away`: it takes no messages now: all wait, for `retryAfter` seconds if it says so
  * - `not-sent`: nothing was tried, such as with an open circuit breaker: all wait, and it is no attempt
  */
 export type Delivery =
   | { readonly outcome: 'delivered' }
-  | { readonly outcome: 'refused' | 'not-sent'; readonly error: string }
+  | { readonly outcome: 'refused'; readonly error: string; readonly rest?: string | undefined }
+  | { readonly outcome: 'not-sent'; readonly error: string }
   | { readonly outcome: 'away'; readonly error: string; readonly retryAfter?: number | undefined };

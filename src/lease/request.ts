@@ -4,6 +4,7 @@
  */
 import type { z } from 'zod';
 import { InvalidRequestError } from '../base/errors.ts';
+import { MAX_DEPTH } from '../base/yaml/tree.ts';
 import { toInstant } from './dates.ts';
 import {
   type Context,
@@ -246,6 +247,9 @@ function refuseDear(lease: string, { name, reservations }: Lease): void {
     const place = () => `${lease}.reservations.${index}`;
     const { id, allocations } = reservation;
     reserved += sizeWithoutAllocations(reservation, MAX_RESERVED - reserved);
+    if (reserved === Number.POSITIVE_INFINITY) {
+      throw new InvalidRequestError(place(), `expected at most ${MAX_DEPTH} levels of nesting, got more`);
+    }
     if (reserved > MAX_RESERVED) {
       const expected = `expected reservations of at most ${MAX_RESERVED} characters together, without their allocations, got more`;
       throw new InvalidRequestError(place(), expected);
@@ -280,20 +284,26 @@ function sizeWithoutAllocations(reservation: Reservation, most: number): number 
   return size;
 }
 
-/** The value is at least that long as JSON: what it costs to write, known before it is written. Stops counting above `most`. */
-export function leastJsonLength(value: unknown, most: number): number {
+/**
+ * The value is at least that long as JSON: what it costs to write, known before it is written. Stops counting above `most`. Infinity if it is
+ * nested deeper than can be written.
+ */
+export function leastJsonLength(value: unknown, most: number, levels = MAX_DEPTH): number {
   if (typeof value === 'string') {
     return value.length;
   }
   let size = 1;
   if (typeof value === 'object' && value !== null) {
+    if (levels === 0) {
+      return Number.POSITIVE_INFINITY;
+    }
     const hasNames = !Array.isArray(value);
     for (const name in value) {
       if (size > most) {
         break;
       }
       const member = (value as Readonly<Record<string, unknown>>)[name];
-      size += (hasNames ? name.length : 0) + leastJsonLength(member, most - size);
+      size += (hasNames ? name.length : 0) + leastJsonLength(member, most - size, levels - 1);
     }
   }
   return size;

@@ -17,8 +17,8 @@ import {
 } from 'yaml';
 import { dialect, layout, Special } from './dialect.ts';
 import { refuseAmbiguous, refuseUnreadable } from './differences.ts';
-import { MAX_DEPTH, type RepeatedKey, repeatedKeys, TOO_DEEP, view } from './nodes.ts';
-import { YamlError } from './tree.ts';
+import { type RepeatedKey, repeatedKeys, view } from './nodes.ts';
+import { MAX_DEPTH, TOO_DEEP, YamlError } from './tree.ts';
 
 /** Configurations and tasks have some hundreds. A million lines would block the process for seconds. */
 const MAX_TOKENS = 250_000;
@@ -85,8 +85,9 @@ function contentOf(document: Document.Parsed, text: string, lines: LineCounter):
     throw new YamlError(reason, lines.linePos(error.pos[0]).line);
   }
   const { contents } = document;
+  const lineAt = (offset: number) => lines.linePos(offset).line;
   if (contents !== null) {
-    refuseAmbiguous(contents, (offset) => lines.linePos(offset).line);
+    refuseAmbiguous(contents, lineAt);
     refuseUnindented(contents, text, lines);
   }
   const own = text.slice(document.range[0], document.range[2]);
@@ -94,7 +95,7 @@ function contentOf(document: Document.Parsed, text: string, lines: LineCounter):
   const repeated = mayHaveAliases ? [...repeatedKeys(contents)] : undefined;
   const root = contents !== null && mayHaveAliases ? withoutAliases(contents) : contents;
   // Refuses what is too deep: everything else descends the same levels.
-  view(root, 'values');
+  view(root, 'values', lineAt);
   return { source: text, root, lines, written: (changed) => printed(document, changed), repeated };
 }
 
@@ -161,7 +162,7 @@ function* documentsOf(
     // Before the composer recurses: if V8 compiles a regular expression with no stack left, the process
     // crashes.
     if (parser.stack.length > MAX_STACK) {
-      throw new YamlError(TOO_DEEP);
+      throw new YamlError(TOO_DEEP, lineCounter.linePos(parser.offset).line);
     }
   }
   for (const token of parser.end()) {

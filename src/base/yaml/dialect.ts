@@ -213,10 +213,10 @@ function plainText(value: unknown): string {
 }
 
 /**
- * Always escaped: invisible characters, and those that PyYAML refuses or reads as the end of a line, unlike YAML 1.2. Tabs and line
- * ends are allowed.
+ * Always escaped: invisible characters, which could change the order of reading, and those that PyYAML refuses or reads as the end of a line,
+ * unlike YAML 1.2. Tabs and line ends are allowed.
  */
-const ESCAPED = /(?![\t\n])[\p{Cc}\u2028\u2029\ufeff\ufffe\uffff\p{Surrogate}]/u;
+const ESCAPED = /(?![\t\n])[\p{Cc}\p{Cf}\u2028\u2029\ufffe\uffff\p{Surrogate}]/u;
 const EVERY_ESCAPED = new RegExp(ESCAPED, 'gu');
 
 /** Whether the text has several lines, does not start with a blank, and does not end with a blank line. */
@@ -263,6 +263,9 @@ function quoted(text: string): string {
   return JSON.stringify(text).replace(EVERY_ESCAPED, escapeOf);
 }
 
-function escapeOf(unit: string): string {
-  return `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
+function escapeOf(character: string): string {
+  const code = character.codePointAt(0) ?? 0;
+  return code > 0xffff
+    ? `\\U${code.toString(16).padStart(8, '0')}`
+    : `\\u${code.toString(16).padStart(4, '0')}`;
 }

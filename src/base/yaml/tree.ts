@@ -6,8 +6,9 @@ export type Mapping = { readonly [name: string]: unknown };
 /** From the root to a value: names, and list indexes. */
 export type Path = readonly (string | number)[];
 
-/** No configuration or task is deeper or larger; a circular reference is. */
-const MAX_DEPTH = 100;
+/** No configuration, task or request is deeper or larger; a circular reference is. */
+export const MAX_DEPTH = 100;
+export const TOO_DEEP = `it is nested deeper than ${MAX_DEPTH} levels`;
 const MAX_VALUES = 50_000;
 
 export function isMapping(value: unknown): value is Mapping {
@@ -60,6 +61,31 @@ export function valueAt(tree: unknown, path: Path): unknown {
     }
   }
   return value;
+}
+
+/** The way to the first list or mapping that is too deep for code that recurses; `undefined` = there is none. */
+export function tooDeepAt(value: unknown, levels = MAX_DEPTH): Path | undefined {
+  if (typeof value !== 'object' || value === null) {
+    return undefined;
+  }
+  if (levels === 0) {
+    return [];
+  }
+  for (const name in value) {
+    const below = (value as Mapping)[name];
+    // Every request comes here, and most of its values are texts.
+    const path = typeof below === 'object' ? tooDeepAt(below, levels - 1) : undefined;
+    if (path !== undefined) {
+      return [Array.isArray(value) ? Number(name) : name, ...path];
+    }
+  }
+  return undefined;
+}
+
+/** `lease.extra[0]: it is nested deeper than 100 levels`; `undefined` = it is not. Names where it begins. */
+export function depthMistake(value: unknown): string | undefined {
+  const path = tooDeepAt(value);
+  return path && `${formatPath(path.slice(0, 3))}: ${TOO_DEEP}`;
 }
 
 /** `kubernetes.pod_config.spec`, `tolerations[2]` */

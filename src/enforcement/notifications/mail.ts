@@ -23,7 +23,7 @@ export class Mail implements OutboxSender {
   readonly #logger: Logger;
   /** In seconds. */
   readonly #timeout: number;
-  readonly #envelope: Pick<SendMailOptions, 'from' | 'to'>;
+  readonly #envelope: { readonly from: string; readonly to: readonly string[] };
   /** Of `Message-ID`. */
   readonly #domain: string;
   /** Forms of the password that a server could echo. */
@@ -64,9 +64,13 @@ export class Mail implements OutboxSender {
   }
 
   async deliver({ body }: OutboxMessage, signal: AbortSignal): Promise<Delivery> {
-    const { id, time, subject, text } = mailOf(body);
+    const { id, time, subject, text, receivers } = mailOf(body);
+    const to = this.#envelope.to.filter((one) => receivers?.includes(one) ?? true);
+    if (to.length === 0) {
+      return { outcome: 'delivered' };
+    }
     const mail: SendMailOptions = {
-      ...this.#envelope,
+      ...{ ...this.#envelope, to },
       ...{ subject, text, date: new Date(time), messageId: `<${id}@${this.#domain}>` },
       headers: { 'Auto-Submitted': 'auto-generated' },
       disableFileAccess: true,
@@ -83,15 +87,28 @@ export class Mail implements OutboxSender {
       // Only senders of mails wait for it to load.
       const { createTransport } = await import('nodemailer');
       const sent = createTransport(this.#connection).sendMail({ ...mail, signal: attempt.signal });
-      const { rejected, rejectedErrors = [] } = await sent;
-      if (rejected.length > 0) {
-        // Another attempt would send it again to those who have it.
+      const { rejectedErrors = [] } = await sent;
+      const isFinal = ({ responseCode = 0 }: NodemailerError) => responseCode >= 500;
+      const refused = rejectedErrors.filter(isFinal);
+      if (refused.length > 0) {
         this.#logger.warn(
-          { filter: this.name, receivers: rejected, error: this.#shown(errorText(rejectedErrors[0])) },
+          {
+            filter: this.name,
+            receivers: refused.map(receiverOf),
+            error: this.#shown(errorText(refused[0])),
+          },
           'a mail was not taken for some of its receivers, and is not sent to them again',
         );
       }
-      return { outcome: 'delivered' };
+      const later = rejectedErrors.filter((one) => !isFinal(one));
+      // Another attempt must not send it again to those who have it.
+      return later.length === 0
+        ? { outcome: 'delivered' }
+        : {
+            outcome: 'refused',
+            error: this.#shown(errorText(later[0])),
+            rest: JSON.stringify({ ...JSON.parse(body), receivers: later.map(receiverOf) }),
+          };
     } catch (thrown) {
       const error = this.#shown(reasonOf(attempt.signal.aborted ? attempt.signal.reason : thrown));
       return { outcome: signal.aborted ? 'not-sent' : outcomeOf(thrown), error };
@@ -106,6 +123,10 @@ export class Mail implements OutboxSender {
     const hidden = this.#secrets.reduce((rest, secret) => rest.replaceAll(secret, '****'), error);
     return cut(onOneLine(hidden), LONGEST_ERROR);
   }
+}
+
+function receiverOf({ recipient = '' }: NodemailerError): string {
+  return recipient;
 }
 
 function base64(text: string): string {
@@ -133,6 +154,8 @@ const common = {
   id: z.string().regex(/^[\w-]{1,100}$/),
   source: text,
   time: text,
+  /** Of a mail that others have taken. */
+  receivers: z.array(z.string()).optional(),
 };
 const owner = {
   project: z.object({ id: text }),
@@ -173,6 +196,8 @@ interface MailText {
   /** One line. */
   readonly subject: string;
   readonly text: string;
+  /** The only ones that it is still to be sent to; `undefined` = all. */
+  readonly receivers: readonly string[] | undefined;
 }
 
 const LONGEST_SUBJECT = 200;
@@ -189,11 +214,11 @@ function mailOf(body: string): MailText {
   const event = eventIn(body);
   const [subject, lines] =
     event.type === `${PREFIX}budget.threshold` ? thresholdText(event.data) : requestText(event.data);
-  const { id, source, time } = event;
+  const { id, source, time, receivers } = event;
   const facts = lines.map(([name, ...said]) => `${`${name}:`.padEnd(10)}${said.join('')}`);
   const foot = ['-- ', `Sent by blazar-enforcement, ${source}: event ${id}, ${time}`];
   return {
-    ...{ id, time },
+    ...{ id, time, receivers },
     // A name that looks like an encoded word (RFC 2047) would be decoded.
     subject: cut(subject, LONGEST_SUBJECT).replaceAll('=?', '= ?'),
     text: `${[`${subject}.`, '', ...facts, '', ...foot].join('\n')}\n`,

@@ -52,10 +52,18 @@ export class DecisionRecorder {
     this.#requestMember = log && requestMember;
   }
 
-  /** Returns a promise only if it must wait for room in the log (`decision_log_when_full = block`). */
+  /**
+   * Returns a promise only if it must wait for room in the log (`decision_log_when_full = block`). Call it
+   * before a decision that may record a lease, which would stay charged if its request were then refused.
+   */
+  room(deadline: Deadline): Promise<void> | undefined {
+    return this.#log?.room(deadline);
+  }
+
+  /** Returns a promise as `room` does. `deadline`: `undefined` = after `room`. */
   record(
     decided: DecisionRecord,
-    deadline: Deadline,
+    deadline: Deadline | undefined,
     asked?: Asked,
     judged?: { readonly request: DecidedRequest; readonly names: RequestNames | undefined },
   ): Promise<void> | undefined {

@@ -108,6 +108,12 @@ function decide(
   const { enforcement, number } = generation;
   const started = performance.now();
   return generation.inTurn(async (deadline) => {
+    // The end of a lease is processed even if the log is full.
+    const mayWaitFirst = endpoint !== 'on-end';
+    const first = mayWaitFirst ? recorder.room(deadline) : undefined;
+    if (first !== undefined) {
+      await first;
+    }
     // The protocol cannot return a changed lease: if a filter changes it, the rejection says what to request.
     const idempotencyKey = isCreate(endpoint) ? idempotencyKeyOf(request) : undefined;
     const options = { deadline, requestId, idempotencyKey, acceptsChanges: false };
@@ -122,7 +128,8 @@ function decide(
       request: decided,
     });
     const asked = record.allowed ? undefined : askedOf(decided);
-    const room = recorder.record(record, deadline, asked, { request: decided, names: decision.names });
+    const wait = mayWaitFirst ? undefined : deadline;
+    const room = recorder.record(record, wait, asked, { request: decided, names: decision.names });
     if (room !== undefined) {
       await room;
     }

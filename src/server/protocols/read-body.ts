@@ -5,13 +5,14 @@ import { MIMEType, promisify } from 'node:util';
 import { brotliDecompress, unzip } from 'node:zlib';
 import createError from 'http-errors';
 import { GrowingBuffer } from '../../base/growing-buffer.ts';
+import { MAX_DEPTH, tooDeepAt } from '../../base/yaml/tree.ts';
 import { CollectedRequest, goneError } from '../listener/connections.ts';
 import { type JsonBounds, PIECE_BYTES, parseInPieces, TooMuchJsonError } from './json-pieces.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /** A lease of ten thousand hosts has 200,000 values and five levels. */
-const BOUNDS: JsonBounds = { maxValues: 300_000, maxNames: 10_000, maxDepth: 100 };
+const BOUNDS: JsonBounds = { maxValues: 300_000, maxNames: 10_000, maxDepth: MAX_DEPTH };
 
 /**
  * The JSON body of a request, decompressed, of at most `limit` bytes. Rejects with an HTTP error that may be
@@ -87,7 +88,14 @@ function mediaType(headers: IncomingMessage['headers']): MIMEType | undefined {
 
 /** Parses untrusted JSON: at once, or in pieces if it is long, so that other requests can run. */
 export function parsedJson(bytes: Uint8Array): unknown {
-  return bytes.length > PIECE_BYTES ? parseInPieces(bytes, BOUNDS) : JSON.parse(textOf(bytes));
+  if (bytes.length > PIECE_BYTES) {
+    return parseInPieces(bytes, BOUNDS);
+  }
+  const value: unknown = JSON.parse(textOf(bytes));
+  if (tooDeepAt(value) !== undefined) {
+    throw new TooMuchJsonError(`a body that is nested no deeper than ${MAX_DEPTH} levels`);
+  }
+  return value;
 }
 
 /** Nearly every body is ASCII, which is detected and copied in a tenth of the time of decoding. */

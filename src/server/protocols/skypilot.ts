@@ -74,13 +74,14 @@ async function review(
   const { number } = generation;
   const started = performance.now();
   await generation.inTurn(async (deadline) => {
+    await recorder.room(deadline);
     const reviewed = await policies.review(request, { deadline, requestId });
     const milliseconds = performance.now() - started;
     for (const policy of reviewed.mismatches) {
       metrics.skypilotMismatches.inc({ filter: policy });
     }
     const facts = { requestId, generation: number, milliseconds, request };
-    await recorder.record(reviewRecord(reviewed, facts), deadline);
+    recorder.record(reviewRecord(reviewed, facts), undefined);
     if (reviewed.failed) {
       ctx.status = 500;
       ctx.body = { message: reviewed.message, request_id: requestId };

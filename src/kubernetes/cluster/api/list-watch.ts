@@ -255,11 +255,11 @@ export class ListWatch {
     if (version === undefined || version === '' || version === '0') {
       throw new ApiUnreachableError(`${client.server}: an event without a resourceVersion`);
     }
-    if (type === 'BOOKMARK') {
-      if (isOlder(version, before)) {
-        throw this.#wentBack();
-      }
-    } else {
+    // An older event would bring back what has changed since.
+    if (isOlder(version, before)) {
+      throw this.#wentBack();
+    }
+    if (type !== 'BOOKMARK') {
       this.#tell(() => (type === 'DELETED' ? listener.removed(object) : listener.changed(object)));
       if (!this.#isBack) {
         this.#currentAt = elapsed();

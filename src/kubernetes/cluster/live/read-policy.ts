@@ -1,7 +1,7 @@
 /** Reads a scheduling policy in the API server's form. */
 import { createHash } from 'node:crypto';
 import { errorText } from '../../../base/errors.ts';
-import { formatPath } from '../../../base/yaml/tree.ts';
+import { depthMistake, formatPath } from '../../../base/yaml/tree.ts';
 import { RESOURCE } from '../../policies/access.ts';
 import { policyDocument } from '../../policies/documents/documents.ts';
 import { pathTo } from '../../policies/documents/items.ts';
@@ -23,6 +23,10 @@ export function readPolicy(object: ApiObject): ReadPolicy {
   try {
     const { status: _, ...document }: ApiObject & { readonly status?: unknown; readonly spec?: unknown } =
       object;
+    const tooDeep = depthMistake(document);
+    if (tooDeep !== undefined) {
+      return { mistake: tooDeep };
+    }
     const hostile = pathTo('__proto__', document.spec);
     if (hostile !== undefined) {
       return { mistake: `${formatPath(['spec', ...hostile])}: this key is not allowed` };
@@ -33,7 +37,6 @@ export function readPolicy(object: ApiObject): ReadPolicy {
     }
     return { policy: schedulingPolicy(object.metadata.name, parsed.data.spec, CLUSTER_GROUP) };
   } catch (thrown) {
-    // Such as one that is nested deeper than the stack.
     return { mistake: `it cannot be read (${errorText(thrown)})` };
   }
 }
