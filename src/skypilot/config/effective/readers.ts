@@ -4,7 +4,10 @@
  * `get_effective_namespace` in SkyPilot 0.13.
  */
 
-/** The rules in words, for people. In `task over all` and `task first`, what is configured is read as by `region`. */
+/**
+ * Descriptions of the rules for users. `task over all` and `task first` read the configuration as `region`
+ * does.
+ */
 export const RULES = {
   region: 'the value of the context or region, else the general one; in kubernetes, mappings are merged',
   workspace: 'the value in the workspace, else the general one; in each, that of the context first',
@@ -27,9 +30,9 @@ export interface Reader {
   readonly rule: Rule;
   /** Whether SkyPilot passes the `config` of the task to this read. */
   readonly task?: boolean;
-  /** The keys that mean the same, the first one wins. */
+  /** Synonymous keys; the first one wins. */
   readonly spellings?: readonly (readonly string[])[];
-  /** How two mappings are merged by `region`; default by the cloud. */
+  /** How `region` merges two mappings. Default: depends on the cloud. */
   readonly mappings?: 'members';
   /** Looks up an SSH node pool by its bare name; other keys use the name of its context, `ssh-` and the name. */
   readonly pool?: boolean;
@@ -127,7 +130,7 @@ export function readersBelow(path: readonly string[]): Reader[] {
   );
 }
 
-/** Sections of the configuration that are no cloud. */
+/** Sections of the configuration that are not clouds. */
 const OTHER_SECTIONS = new Set(
   'active_workspace admin_policy allowed_clouds api_server daemons dashboard data db docker jobs logs metrics nvidia_gpus plugins provision rbac serve workspace workspace_config workspaces'.split(
     ' ',
