@@ -45,10 +45,7 @@ export interface Review {
   readonly exempt: boolean;
   /** Sentences about results of audited policies, exemptions, and mismatches with SkyPilot's schema. */
   readonly warnings: readonly string[];
-  /**
-   * Sources of mismatches with SkyPilot's schema: `config_validation` for the request, or the name of a
-   * policy.
-   */
+  /** What does not match SkyPilot's schema: `config_validation` for the request, or the name of a policy. */
   readonly mismatches: readonly string[];
   /** The response to SkyPilot; `null` when refused. */
   readonly answer: string | null;
@@ -78,8 +75,8 @@ export function originalOf(request: ReceivedRequest): State {
 }
 
 /**
- * The result of all policies without mismatches. `answer`: the response to SkyPilot; without it, the request
- * is refused unchanged.
+ * The result of all policies without mismatches. `answer`: to SkyPilot; without it, the request is refused
+ * unchanged.
  */
 export function reviewOf(
   { task, skypilotConfig }: State,
@@ -134,10 +131,7 @@ export function answered(request: ReceivedRequest, { task, skypilotConfig }: Rev
   };
 }
 
-/**
- * SkyPilot uses one configuration for a whole pipeline, and rejects a pipeline whose tasks end up with
- * different ones.
- */
+/** SkyPilot has one configuration for a pipeline, and rejects one whose tasks end up with different ones. */
 export function haveOneConfiguration(reviews: readonly Review[]): boolean {
   const [first, ...others] = reviews
     .filter(({ allowed }) => allowed)

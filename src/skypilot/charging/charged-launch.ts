@@ -1,6 +1,6 @@
 /**
- * Which clusters a request of SkyPilot launches, for limits that launches share. Source: SkyPilot 0.13, where
- * it calls its admin policy.
+ * The clusters that a SkyPilot request launches, for shared limits. Source: SkyPilot 0.13, calls of its admin
+ * policy.
  */
 
 import { isMapping } from '../../base/yaml/tree.ts';
@@ -155,8 +155,7 @@ export interface LaunchTerms {
 }
 
 /**
- * Holds the launch of a request, and returns the request unchanged. @throws PolicyRejected @throws
- * LedgerUnavailableError
+ * Holds the launch of a request; returns it unchanged. @throws PolicyRejected @throws LedgerUnavailableError
  */
 export async function reviewLaunch(
   limit: LaunchLimit,

@@ -24,8 +24,7 @@ export class HardwareCosts {
   }
 
   /**
-   * As `HardwareRates.costOf`: millionths of a unit for each hour, of all nodes, of the dearest possible
-   * choice.
+   * As `HardwareRates.costOf`: millionths of a unit for each hour, of all nodes; the dearest choice counts.
    */
   costOf(hardware: Hardware): bigint | CostMistake {
     if (this.#catalogs.size === 0) {

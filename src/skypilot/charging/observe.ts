@@ -177,7 +177,7 @@ export function hardwareShown(shown: ShownHardware): Hardware | undefined {
 }
 
 /**
- * In `2x[spot](gpus=A100:8, cpus=96, mem=1152, p4d.24xlarge, disk=256)`, the part without a name. Images and
+ * The part without a name in `2x[spot](gpus=A100:8, cpus=96, mem=1152, p4d.24xlarge, disk=256)`. Images and
  * disks follow it.
  */
 function typeShown(text: string): string | null {

@@ -31,8 +31,7 @@ interface ChargingPolicy {
   /** An enforced one, if any. `null` = no policy charges anything. */
   readonly policy: string | null;
   /**
-   * Whether a request that cannot be charged must be refused: not if only policies that are not enforced hold
-   * launches.
+   * Whether an uncharged request must be refused: not if only policies that are not enforced hold launches.
    */
   readonly binds: boolean;
 }
@@ -99,8 +98,7 @@ export class OpenLaunchLedger implements LaunchLedger {
   }
 
   /**
-   * For a policy that is not enforced: its launches are charged even if they do not fit, as with filters in
-   * audit mode.
+   * For a policy in audit mode: charges its launches even if they do not fit, as for filters in audit mode.
    */
   get tried(): LaunchLedger {
     return {

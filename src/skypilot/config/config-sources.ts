@@ -100,10 +100,7 @@ function commandLineSources(texts: readonly string[]): Source[] {
   });
 }
 
-/**
- * A SkyPilot server may keep its configuration in a database. Its address contains a password and is never
- * shown.
- */
+/** A server may keep its configuration in a database. The address contains a password and is never shown. */
 const VARIABLE = 'SKYPILOT_DB_CONNECTION_URI';
 
 /**

@@ -1,6 +1,6 @@
 /**
- * `config_validation`: whether tasks and configurations match SkyPilot's schema, before the policies and
- * after each.
+ * `config_validation`: compares tasks and configurations with SkyPilot's schema, before and after each
+ * policy.
  */
 import { formatProblem, type Problem } from '../../base/errors.ts';
 import type { Mapping } from '../../base/yaml/tree.ts';

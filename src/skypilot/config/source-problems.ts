@@ -1,7 +1,4 @@
-/**
- * Validates a SkyPilot configuration as SkyPilot does: each source by itself, each task, then the merged
- * results.
- */
+/** Validates a configuration as SkyPilot does: each source by itself, each task, then the merged results. */
 
 import { formatOrigin, type Problem } from '../../base/errors.ts';
 import type { Mapping } from '../../base/yaml/tree.ts';

@@ -16,8 +16,7 @@ export interface Question extends Omit<UserRequest, 'skypilotConfig'> {
 }
 
 /**
- * The answer of a policy: the changed request, or the reason for a rejection. Shares unchanged parts with the
- * question.
+ * A policy's answer: the changed request, or the reason for a rejection. Unchanged parts are the question's.
  */
 export type Answer = (
   | { readonly task: Task; readonly skypilotConfig: Mapping }
@@ -64,8 +63,7 @@ function requestFor(question: Question): UserRequest {
 }
 
 /**
- * Validates and copies a policy's answer: from this or another copy of the package, or a plain object.
- * @throws TypeError
+ * Validates and copies a policy's answer, a plain object or from any copy of the package. @throws TypeError
  */
 function answerOf(answer: unknown, question: Question): Exclude<Answer, { rejected: string }> {
   if (!isMapping(answer)) {
@@ -163,10 +161,7 @@ export function isMeantForUsers(thrown: unknown): thrown is Error {
   }
 }
 
-/**
- * The message of a thrown value, followed by those of its causes: `no registry: fetch failed: connect
- * ECONNREFUSED`.
- */
+/** The message of an error, with those of its causes: `no registry: fetch failed: connect ECONNREFUSED`. */
 export function causeText(thrown: unknown): string {
   const [first = '', ...causes] = causesOf(thrown).map(messageOf);
   let text = first;

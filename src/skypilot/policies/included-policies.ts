@@ -18,8 +18,8 @@ interface IncludedPolicy {
 }
 
 /**
- * Imports all included policies, sorted by file. A service loads only those that it runs. @throws Error if
- * one cannot be loaded
+ * Imports all included policies, sorted by file. Services load only those that they run. @throws Error if one
+ * fails to load
  */
 export async function includedPolicies(): Promise<IncludedPolicy[]> {
   return Promise.all(

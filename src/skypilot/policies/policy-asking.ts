@@ -1,6 +1,5 @@
 /**
- * Calls policies for a request: an enforced answer takes effect, another is only logged. Errors of policies
- * are not thrown.
+ * Calls policies for a request: enforced answers take effect, others are logged. Throws no error of a policy.
  */
 import { Deadline, inTime } from '../../base/deadline.ts';
 import type { Logger } from '../../base/logger.ts';
@@ -319,10 +318,7 @@ const MAX_SHOWN = 8000;
 
 type Hide = (text: string) => string;
 
-/**
- * Hides secrets in a policy's texts: those of the request and those that policies added. Collects them on
- * first use.
- */
+/** Hides secrets of the request and of policies in a policy's texts. Collects them on first use. */
 function hiding({ task, skypilotConfig }: State, request: ReceivedRequest): Hide {
   let secrets: SecretValues | undefined;
   return (text) => {

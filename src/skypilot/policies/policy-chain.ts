@@ -125,8 +125,7 @@ export class PolicyChain {
   }
 
   /**
-   * Calls the policies in order, each with the result of the previous one, until all agree. Errors of
-   * policies are not thrown.
+   * Calls the policies in order, each with the previous result, until all agree. Throws no error of a policy.
    */
   async review(request: ReceivedRequest, options: ReviewOptions): Promise<Review> {
     const original = originalOf(request);

@@ -1,6 +1,5 @@
 /**
- * The request that SkyPilot would send about a task. Source: SkyPilot 0.13, its client and server, and their
- * requests.
+ * The request that SkyPilot would send about a task. Source: SkyPilot 0.13, its client, server and requests.
  */
 import { YamlDocument } from '../../base/yaml/document.ts';
 import { isMapping, type Mapping, mapMembers, setMember, valueAt } from '../../base/yaml/tree.ts';

@@ -73,10 +73,7 @@ export interface ReceivedRequest {
   readonly requestOptions: RequestOptions | null;
   readonly atClientSide: boolean;
   readonly user: User | null;
-  /**
-   * SkyPilot sends an empty `user_type`: its server has not authenticated the user, and any client may claim
-   * this id.
-   */
+  /** SkyPilot sent an empty `user_type`: the user is not authenticated, and any client may claim this id. */
   readonly isUserUnverified?: boolean;
   readonly clientApiVersion: number | null;
   readonly clientVersion: string | null;

@@ -31,8 +31,7 @@ export class TooLargeError extends Error {
 }
 
 /**
- * All mistakes, in the order of the value, at most some hundred; empty = the value is valid. @throws
- * TooLargeError
+ * All mistakes in the order of the value, some hundred at most; empty = it is valid. @throws TooLargeError
  */
 export function violationsOf(schema: JsonSchema, value: unknown): Violation[] {
   return new Check().violations(schema, value, []);

@@ -38,8 +38,7 @@ export function alternativesOf({ anyOf = [], oneOf = [] }: JsonSchema): readonly
 }
 
 /**
- * Whether a value is of a type. `1.0` is an integer, as in Python's jsonschema. A date, a symbol here, has no
- * type.
+ * Whether a value has a type. `1.0` is an integer, as in Python's jsonschema. Dates, symbols here, have none.
  */
 export function isOfType(value: unknown, type: TypeName): boolean {
   switch (type) {

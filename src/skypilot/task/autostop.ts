@@ -53,8 +53,8 @@ export function autostopMinutesOf(autostop: unknown): number | undefined {
 }
 
 /**
- * The minutes for each alternative of the task. If the task does not set autostop, the command line counts. SkyPilot
- * writes the command line into the task before it calls a policy, so the task counts if both are set.
+ * The minutes for each alternative of the task. If the task does not set autostop, the command line applies.
+ * SkyPilot writes the command line into the task before it calls a policy, so the task has precedence.
  *
  * @throws PolicyRejected as `autostopOf`
  */
@@ -96,8 +96,8 @@ function unreadable(): PolicyRejected {
 const MINUTES = { m: 1, h: 60, d: 24 * 60, w: 7 * 24 * 60 } as const;
 
 /**
- * Minutes of a duration: `10`, `"10"`, `10m`, `1h`, `2d`, `1w`. `undefined` for everything else; SkyPilot accepts no
- * fractions, signs, blanks or seconds here.
+ * Minutes of a duration: `10`, `"10"`, `10m`, `1h`, `2d`, `1w`. `undefined` for everything else; SkyPilot
+ * accepts no fractions, signs, blanks or seconds here.
  */
 export function durationMinutes(duration: unknown): number | undefined {
   const { amount, unit = 'm' } = partsOf(duration, /^(?<amount>[0-9]{1,15})(?<unit>[mhdw])?$/i) ?? {};

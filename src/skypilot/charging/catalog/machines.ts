@@ -80,10 +80,7 @@ const MILLION = 1_000_000n;
 const NUMBER = /^(\d{0,30})(?:\.(\d{0,60}))?(?:e([+-]?\d{1,3}))?$/i;
 const MAX_EXPONENT = 60;
 
-/**
- * `3.06`, `1e-3`: exact; fractions of a millionth are rounded up. `undefined` = not a number from 0 to
- * `MAX_PRICE`.
- */
+/** `3.06`, `1e-3`: exact; rounded up to millionths. `undefined` = not a number from 0 to `MAX_PRICE`. */
 export function parsePrice(text: string): Price | undefined {
   const [, whole, fraction = '', written = '0'] = NUMBER.exec(text) ?? [];
   const exponent = Number(written);

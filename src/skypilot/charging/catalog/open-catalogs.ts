@@ -82,10 +82,7 @@ interface Opened {
   readonly mistakes: ReadCatalog['mistakes'];
 }
 
-/**
- * Checking a configuration reads files that the policy needs a moment later; a reload mostly finds the same
- * files.
- */
+/** A check of a configuration and its policy read the same files; a reload mostly finds them unchanged. */
 const known = new LRUCache<string, { readonly state: string; readonly opened: Promise<Opened> }>({ max: 50 });
 
 async function readOnce(cloud: string, path: string): Promise<Opened> {

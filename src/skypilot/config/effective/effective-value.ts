@@ -200,10 +200,7 @@ function sectionOf<Source>(reading: Reading<Source>, key: Key): EffectiveValue<S
   };
 }
 
-/**
- * The part below a path. Names may contain dots, so several steps may be one name. `[2]` is a position in a
- * list.
- */
+/** The part below a path. Names may contain dots, so one name may span several steps. `[2]` is a position. */
 function descended<Source>(traced: Traced<Source>, path: Key): Traced<Source> & { readonly path: Path } {
   let { value } = traced;
   const at: (string | number)[] = [];

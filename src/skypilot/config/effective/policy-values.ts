@@ -15,10 +15,7 @@ import { NOTHING, taskOverrides } from './traced.ts';
 export interface EffectiveQuestion {
   /** `['kubernetes', 'pod_config']`. A section, such as `['kubernetes']`, gives the effective value of each of its keys. */
   readonly key: readonly string[];
-  /**
-   * The Kubernetes context or SSH node pool, the region of a cloud, or the Slurm cluster. Default: the
-   * general value.
-   */
+  /** Kubernetes context, SSH node pool, region of a cloud, or Slurm cluster. Default: the general value. */
   readonly region?: string;
   /** The Slurm partition. */
   readonly zone?: string;

@@ -4,10 +4,7 @@
  * `get_effective_namespace` in SkyPilot 0.13.
  */
 
-/**
- * Descriptions of the rules for users. `task over all` and `task first` read the configuration as `region`
- * does.
- */
+/** Descriptions of the rules. `task over all` and `task first` read the configuration as `region` does. */
 export const RULES = {
   region: 'the value of the context or region, else the general one; in kubernetes, mappings are merged',
   workspace: 'the value in the workspace, else the general one; in each, that of the context first',

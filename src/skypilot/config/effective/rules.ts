@@ -213,8 +213,7 @@ class Lookup<Source> {
   }
 
   /**
-   * Merges only the section of the cloud. `null` in the workspace hides the general value from this merge
-   * alone.
+   * Merges only the cloud's section. `null` in the workspace hides the general value from this merge alone.
    */
   #workspaceSection(): Traced<Source> {
     const key = this.#key;
@@ -249,10 +248,7 @@ function hasFallback([cloud, name]: Key): boolean {
   );
 }
 
-/**
- * `kubernetes.context_configs.<region>.…`; `undefined` = no region, or the cloud has no configuration by
- * region.
- */
+/** `kubernetes.context_configs.<region>.…`; `undefined` = no region, or none in the cloud's configuration. */
 function regionKey([cloud = '', ...rest]: Key, region: string | undefined): Key | undefined {
   const holder = regionMember(cloud);
   return region === undefined || holder === undefined ? undefined : [cloud, holder, region, ...rest];

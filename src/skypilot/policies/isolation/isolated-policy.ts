@@ -22,10 +22,7 @@ const TIMES = {
   held: 500,
   /** Without progress, before a thread is stopped for others. */
   stop: 1000,
-  /**
-   * Between two checks: a thread counts as blocked at the second one, since the main thread may have been
-   * blocked itself.
-   */
+  /** Between two checks. Blocked = at both, since the main thread may have been blocked itself. */
   look: 100,
   close: 5000,
 };

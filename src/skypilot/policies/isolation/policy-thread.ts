@@ -88,10 +88,7 @@ export class PolicyThread {
     this.#worker.on('messageerror', () => this.end(failure('its answer cannot be read')));
   }
 
-  /**
-   * Milliseconds since the thread took or answered a question, or got one while idle. Log lines are not
-   * progress.
-   */
+  /** Milliseconds since it took or answered a question, or got one while idle. Log lines do not count. */
   get silence(): number {
     return performance.now() - this.#heardAt;
   }

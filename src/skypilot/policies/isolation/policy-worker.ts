@@ -1,6 +1,6 @@
 /**
- * The entry point of a policy's thread: constructs the policy and passes questions to it. Started by
- * `policy-thread.ts`.
+ * Entry point of a policy's thread, started by `policy-thread.ts`: constructs the policy and passes questions
+ * to it.
  */
 import dgram from 'node:dgram';
 import net from 'node:net';
