@@ -1,4 +1,6 @@
-/** Expressions in CEL: parsed and checked against the types of their environment before any request, then run on each. */
+/**
+ * Expressions in CEL: parsed and checked against the types of their environment, then run for each request.
+ */
 import { Compiler, type LedgerCall, type Probe } from './cel/compile.ts';
 import { Estimator } from './cel/cost.ts';
 import { type RuleEnvironment, shortType } from './cel/environment.ts';
@@ -195,7 +197,7 @@ function excerpt(text: string): string {
 
 interface NamedType {
   readonly text: string;
-  /** Of its first character, from 0. */
+  /** The offset of its first character, from 0. */
   readonly offset: number;
 }
 

@@ -38,11 +38,11 @@ export interface SkypilotApiServerOptions {
   readonly url: string;
   /** Sent as `Authorization: Bearer`; empty = no such header. */
   readonly token: string;
-  /** For a whole operation, in seconds. */
+  /** Time limit of a whole operation, in seconds. */
   readonly timeout: number;
   /** Between two requests for the result, in seconds. Default: 0.25. */
   readonly pollPause?: number;
-  /** Of one response. Default: 1 MiB. */
+  /** Maximum size of a response. Default: 1 MiB. */
   readonly maxAnswerBytes?: number;
 }
 

@@ -194,8 +194,8 @@ function uriOf(value: string): string {
 }
 
 /**
- * A copy of a value without secrets. Hides members with secret names, the `secrets` of a task, and secrets in texts.
- * Keeps the names of Kubernetes Secrets: `imagePullSecrets`, `secretName`.
+ * A copy of a value without secrets. Hides members with secret names, the `secrets` of a task, and secrets in
+ * texts. Keeps the names of Kubernetes Secrets: `imagePullSecrets`, `secretName`.
  */
 export function withoutSecrets(value: unknown): unknown {
   return SecretValues.of(value).withoutSecrets(value);
@@ -261,7 +261,9 @@ function withoutSecretForms(text: string, found: (secret: string) => void): stri
     });
 }
 
-/** Recognizes secrets by name. Hiding too much is better than too little: the user can look up the value in its file. */
+/**
+ * Recognizes secrets by name. Rather hides too much than too little: users can look up values in the file.
+ */
 const WORDS =
   'token|password|passwd|passphrase|pwd|pass|secret|credential|cred|pat|jwt|dsn|(?:api|access|private|signing|encryption|ssh|account)[_-]?key|connection[_-]?string';
 /** `HF_TOKEN`, `apiKey`, `db-password`, `PGPASSWORD`; `db` is a database URL. */

@@ -1,6 +1,4 @@
-/**
- * Comparisons with constants, as in most rules. Other than that, `OPERATORS` handle them, and unusual values.
- */
+/** Fast comparisons with constants, as in most rules. Same results as `OPERATORS`, their fallback. */
 import { Failure, type Frame, placed, type Run } from './frame.ts';
 import type { Operator } from './operators.ts';
 import { slotOfRun, valueIn } from './sharing.ts';

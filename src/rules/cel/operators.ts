@@ -125,10 +125,7 @@ export function negated(value: unknown): unknown {
       : new Failure(`expected true or false behind !, got ${typeName(value)}`);
 }
 
-/**
- * `NaN` is neither less nor greater. An `int` is rounded to a `double` beside one, as in CEL's conformance
- * cases.
- */
+/** Comparisons with `NaN` are false. Mixed numbers compare as doubles, as in CEL's conformance cases. */
 function ordered(name: string, holds: (order: number) => boolean): Operator {
   return (a, b, meter) => {
     if (typeof a === 'bigint' || typeof a === 'number') {

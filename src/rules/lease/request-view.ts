@@ -133,7 +133,7 @@ export class LeaseActivation {
 export interface LedgerView {
   /** Number of its pending and active leases. */
   readonly leases: bigint;
-  /** Of its budgets that are valid at the start of the lease, in units of the budget and hours. */
+  /** Taken from its budgets that are valid at the start of the lease, in units of the budget and hours. */
   readonly taken: number;
   /** `undefined` = no budget then. */
   readonly left: number | undefined;

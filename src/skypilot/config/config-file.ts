@@ -56,8 +56,7 @@ export function readTaskFile(file: string): TaskSource[] {
 }
 
 /**
- * Whether two paths name the same file. Never true for devices, pipes such as `/dev/null`, and unreadable
- * files.
+ * Whether two paths name the same file. `false` for devices such as `/dev/null`, pipes and unreadable files.
  */
 export function isSameFile(first: string, second: string): boolean {
   try {

@@ -62,7 +62,7 @@ export const skypilotRules: MergeSchema = {
 
 const keys = (names: readonly string[]): readonly Key[] => names.map((name) => name.split('.'));
 
-/** Keys that only the server's configuration may set. Otherwise a client's policy could replace the server's. */
+/** Keys that only the server may set. Otherwise a client's policy could replace the server's. */
 export const SERVER_KEYS = keys([
   ...['admin_policy', 'api_server', 'allowed_clouds', 'workspaces', 'rbac', 'db', 'daemons', 'metrics'],
   ...['jobs.controller.consolidation_mode', 'serve.controller.consolidation_mode'],

@@ -104,8 +104,8 @@ function commandLineSources(texts: readonly string[]): Source[] {
 const VARIABLE = 'SKYPILOT_DB_CONNECTION_URI';
 
 /**
- * SkyPilot's rule: with a database, named by `db` or by the environment, its server refuses a file with more
- * than one other key. One other key is accepted, with lower precedence than the database.
+ * SkyPilot's rule: with a database, named by `db` or the environment, its server refuses a file with more
+ * than one other key. The database has precedence over that one.
  */
 function databaseProblems({ level, tree, originOf }: Source, environment: Environment): Problem[] {
   const inFile = isSet(tree.db);
@@ -152,7 +152,7 @@ export interface UnreadFile {
 
 type Environment = Readonly<NodeJS.ProcessEnv>;
 
-/** Names one file that is the whole configuration. SkyPilot sets it for the processes that it starts itself. */
+/** One file that is the whole configuration. SkyPilot sets it for the processes that it starts itself. */
 const WHOLE = 'SKYPILOT_CONFIG';
 
 /** Counts if set, whatever its value. */

@@ -107,9 +107,9 @@ export class Config implements Iterable<[string, unknown]> {
   }
 
   /**
-   * The value at a path, or `defaultValue` if a key is missing or a step is not a mapping. An existing `null` is
-   * returned. `overrides` are merged over the configuration first, by the rules of `setNested`. An empty path returns
-   * everything.
+   * The value at a path, or `defaultValue` if a key is missing or a step is not a mapping. An existing `null`
+   * is returned. `overrides` are merged over the configuration first, by the rules of `setNested`. An empty
+   * path returns everything.
    *
    * @throws OverrideKeyError if `overrides` set a key that the last argument does not allow
    */
@@ -136,9 +136,9 @@ export class Config implements Iterable<[string, unknown]> {
   }
 
   /**
-   * Merges `value` into the configuration, like SkyPilot's `set_nested`: a mapping merges with the mapping at the
-   * path, and a list under `kubernetes.pod_config` is appended to the list there. Use `assign` to replace a value.
-   * Steps that are not mappings become mappings.
+   * Merges `value` into the configuration, like SkyPilot's `set_nested`: a mapping merges with the mapping at
+   * the path, and a list under `kubernetes.pod_config` is appended to the list there. Use `assign` to replace
+   * a value. Steps that are not mappings become mappings.
    *
    * @throws MergeError when a list replaces something else in `kubernetes.pod_config` or `custom_metadata`
    */
@@ -163,10 +163,7 @@ export class Config implements Iterable<[string, unknown]> {
     this.#tree = wholeOf(assigned(this.#tree, keys, plainCopy(value)));
   }
 
-  /**
-   * Removes the key at the end of a path and returns whether it existed. The mapping that held it stays, even if
-   * empty.
-   */
+  /** Removes the key at the end of a path. Returns whether it existed. Its mapping stays, even if empty. */
   unset(keys: readonly string[]): boolean {
     requirePath(keys);
     const [parent, key] = [keys.slice(0, -1), keys.at(-1)];

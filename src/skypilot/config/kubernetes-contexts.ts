@@ -28,8 +28,8 @@ export interface ContextRegistry {
 }
 
 /**
- * Reads a registry in YAML or JSON: a list of contexts for everyone, or a mapping with `users` (by id or name),
- * `workspaces` and `default`.
+ * Reads a registry in YAML or JSON: a list of contexts for everyone, or a mapping with `users` (by id or
+ * name), `workspaces` and `default`.
  *
  * @throws Error that contains nothing of the text
  */

@@ -1,6 +1,6 @@
 /**
- * Merges the sources of a SkyPilot configuration and finds keys that a source may not set. Source: SkyPilot docs,
- * "Configuration Sources and Overrides", and the behaviour of SkyPilot 0.13.
+ * Merges the sources of a SkyPilot configuration and finds keys that a source may not set. Source: SkyPilot
+ * docs, "Configuration Sources and Overrides", and the behaviour of SkyPilot 0.13.
  */
 
 import { ConfigurationError, formatOrigin, type Problem } from '../../base/errors.ts';

@@ -34,8 +34,8 @@ const MAX_RULES = 1000;
 const MAX_ANSWER = 32 * 1024 * 1024;
 
 /**
- * Calls one policy and copies its answer at once, so that the policy cannot change it later. Rejections are returned.
- * Other errors are thrown, and so is a `TypeError` for an invalid answer.
+ * Calls one policy and copies its answer at once, so that the policy cannot change it later. Returns
+ * rejections. Throws other errors, and a `TypeError` for an invalid answer.
  */
 export function callPolicy(policy: AdminPolicy, question: Question, call: Call): Answer | Promise<Answer> {
   try {

@@ -104,7 +104,9 @@ function isPrivate(config: Mapping, name: string): boolean {
   return isMapping(workspace) && member(workspace, 'private') === true;
 }
 
-/** Whether `active_workspace` has another value anywhere in a task, which may set it in `config` and in its resources. */
+/**
+ * Whether `active_workspace` has another value in a task, which may set it in `config` and in its resources.
+ */
 function namesAnother(value: unknown, name: string): boolean {
   if (Array.isArray(value)) {
     return value.some((item) => namesAnother(item, name));

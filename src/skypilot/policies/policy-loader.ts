@@ -113,7 +113,7 @@ async function importExisting(file: string): Promise<Readonly<Record<string, unk
   return importFile(file);
 }
 
-/** `./policies/my-policy.js#MyPolicy` → `MyPolicy`; the name of an included policy is returned unchanged. */
+/** `./policies/my-policy.js#MyPolicy` → `MyPolicy`; a name of an included policy is returned unchanged. */
 function classNameOf(specifier: string): string {
   return specifier.slice(specifier.lastIndexOf('#') + 1);
 }

@@ -1,6 +1,6 @@
 /**
- * The `resources` of a task as SkyPilot sends them: every alternative complete, and values in one form. Source:
- * SkyPilot 0.13, loading and writing of resources.
+ * The `resources` of a task as SkyPilot sends them: every alternative complete, and values in one form.
+ * Source: SkyPilot 0.13, loading and writing of resources.
  */
 import { isMapping, type Mapping, member } from '../../base/yaml/tree.ts';
 import { formatInfra } from '../task/infra.ts';

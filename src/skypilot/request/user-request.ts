@@ -5,8 +5,8 @@ import type { RuleOutcomes } from '../../filter/verdict.ts';
 import type { Config } from '../config/config.ts';
 
 /**
- * A task as plain data, with the names of its YAML: `resources`, `num_nodes`, `setup`, `run`, `envs` and so on. Leave
- * unknown members as they are; those that start with `_` belong to SkyPilot.
+ * A task as plain data, with the names of its YAML: `resources`, `num_nodes`, `setup`, `run`, `envs` and so
+ * on. Do not change unknown members; those that start with `_` belong to SkyPilot.
  */
 export type Task = { [name: string]: unknown };
 

@@ -1,6 +1,6 @@
 /**
- * The protocol between SkyPilot and a RESTful admin policy: a JSON string that contains JSON, with YAML in its
- * members. Source: SkyPilot 0.13, requests of its client and its server.
+ * The protocol between SkyPilot and a RESTful admin policy: a JSON string that contains JSON, with YAML in
+ * its members. Source: SkyPilot 0.13, requests of its client and its server.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { z } from 'zod';

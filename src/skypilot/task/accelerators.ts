@@ -26,8 +26,9 @@ const GIGABYTES = { m: 1 / 1024, g: 1, t: 1024 } as const;
 const NUMBER = /^\s*(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?\s*$/i;
 
 /**
- * The accelerators of resources, from `accelerators` or its alias `gpus`, in any form: `A100`, `A100:8`, `{A100: 8}`,
- * `[A100:8, H100:4]`, `80GB+`, `nvidia:80GB:2`. Several are alternatives. Empty if there are none.
+ * The accelerators of resources, from `accelerators` or its alias `gpus`, in any form: `A100`, `A100:8`,
+ * `{A100: 8}`, `[A100:8, H100:4]`, `80GB+`, `nvidia:80GB:2`. Several are alternatives. Empty if there are
+ * none.
  *
  * @throws PolicyRejected if they have an unknown form
  */

@@ -21,8 +21,8 @@ export interface Autostop {
 }
 
 /**
- * `resources.autostop` in any of its forms: `10`, `10m`, `true`, `false`, or a mapping with `idle_minutes`, `down`,
- * `wait_for` and `hook`. `undefined` = not set. A mapping without a time, and `true`, mean 0 minutes.
+ * `resources.autostop` in any of its forms: `10`, `10m`, `true`, `false`, or a mapping with `idle_minutes`,
+ * `down`, `wait_for` and `hook`. `undefined` = not set. A mapping without a time, and `true`, mean 0 minutes.
  *
  * @throws PolicyRejected for a form that SkyPilot does not accept
  */
@@ -47,7 +47,9 @@ export function autostopOf(autostop: unknown): Autostop | undefined {
   return { idleMinutes: minutesOf(idle_minutes), down, waitFor, hook };
 }
 
-/** The minutes of `autostopOf`, or `AUTOSTOP_OFF`. `undefined` = not set. @throws PolicyRejected as `autostopOf` */
+/**
+ * Minutes of `autostopOf`, or `AUTOSTOP_OFF`. `undefined` = not set. @throws PolicyRejected as `autostopOf`
+ */
 export function autostopMinutesOf(autostop: unknown): number | undefined {
   return autostopOf(autostop)?.idleMinutes;
 }

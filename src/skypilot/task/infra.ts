@@ -25,7 +25,8 @@ const UNREADABLE = /[\p{C}\p{Zl}\p{Zp}]|(?! )\p{Zs}/u;
 const POOL_PREFIX = 'ssh-';
 
 /**
- * Reads `aws`, `aws/us-east-1/us-east-1a`, `k8s/my/context`, `ssh/pool`, `slurm/cluster/partition`; `*` = any.
+ * Reads `aws`, `aws/us-east-1/us-east-1a`, `k8s/my/context`, `ssh/pool`, `slurm/cluster/partition`; `*` =
+ * any.
  *
  * @throws PolicyRejected for a form that SkyPilot does not accept
  */
@@ -147,7 +148,7 @@ const PARTS = ['region', 'zone'] as const;
 export class AllowedInfra {
   readonly #allowed: readonly Infra[];
 
-  /** `*` in the name of a region or zone stands for any characters. @throws PolicyRejected for an unreadable entry */
+  /** `*` in a region or zone stands for any characters. @throws PolicyRejected for an unreadable entry */
   constructor(allowed: readonly string[]) {
     this.#allowed = allowed.map(parseInfra);
   }

@@ -23,7 +23,7 @@ const PARTS: readonly (readonly [name: string, part: (date: Date) => number])[] 
   ['getMilliseconds', (date) => date.getUTCMilliseconds()],
 ];
 
-/** In nanoseconds. Of durations these are totals, not parts, except the milliseconds. */
+/** In nanoseconds. For durations, the results are totals, not parts, also for milliseconds. */
 const UNITS: ReadonlyMap<string, bigint> = new Map([
   ['getHours', 3_600_000n * MILLISECOND],
   ['getMinutes', 60_000n * MILLISECOND],

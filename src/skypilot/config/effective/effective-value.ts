@@ -11,7 +11,7 @@ type Key = readonly string[];
 /** A place that was searched. */
 export interface LookedAt {
   readonly where: Candidate<unknown>['where'];
-  /** `kubernetes.context_configs.east.pod_config`. Of a task: in its `config`. */
+  /** `kubernetes.context_configs.east.pod_config`. For a task: within its `config`. */
   readonly key: Key;
   /**
    * - `taken`: the value, or part of it, is from here
@@ -39,8 +39,8 @@ export interface EffectiveValue<Source> {
 }
 
 /**
- * The value of a key. `key` may be a section, a key that SkyPilot reads, or one within it. A section holds the
- * effective value of each of its keys.
+ * The value of a key. `key` may be a section, a key that SkyPilot reads, or one within it. A section contains
+ * the effective value of each of its keys.
  *
  * @throws MergeError if SkyPilot cannot merge the values
  */

@@ -13,7 +13,10 @@ import { NOTHING, taskOverrides } from './traced.ts';
 
 /** A key, and the place for which its value is wanted. */
 export interface EffectiveQuestion {
-  /** `['kubernetes', 'pod_config']`. A section, such as `['kubernetes']`, gives the effective value of each of its keys. */
+  /**
+   * `['kubernetes', 'pod_config']`. A section, such as `['kubernetes']`, returns the value of each of its
+   * keys.
+   */
   readonly key: readonly string[];
   /** Kubernetes context, SSH node pool, region of a cloud, or Slurm cluster. Default: the general value. */
   readonly region?: string;

@@ -1,7 +1,7 @@
 /**
- * How SkyPilot reads each key of its configuration. Source: the calls of `get_nested`, `get_effective_region_config`,
- * `get_effective_workspace_region_config`, `get_workspace_cloud`, `get_effective_queue_name` and
- * `get_effective_namespace` in SkyPilot 0.13.
+ * How SkyPilot reads each key of its configuration. Source: the calls of `get_nested`,
+ * `get_effective_region_config`, `get_effective_workspace_region_config`, `get_workspace_cloud`,
+ * `get_effective_queue_name` and `get_effective_namespace` in SkyPilot 0.13.
  */
 
 /** Descriptions of the rules. `task over all` and `task first` read the configuration as `region` does. */
@@ -31,7 +31,7 @@ export interface Reader {
   readonly spellings?: readonly (readonly string[])[];
   /** How `region` merges two mappings. Default: depends on the cloud. */
   readonly mappings?: 'members';
-  /** Looks up an SSH node pool by its bare name; other keys use the name of its context, `ssh-` and the name. */
+  /** Looks up an SSH node pool by its bare name; other keys use its context's name, `ssh-` and the name. */
   readonly pool?: boolean;
   /** Always reads this region. */
   readonly fixedRegion?: string;

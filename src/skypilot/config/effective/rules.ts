@@ -248,7 +248,7 @@ function hasFallback([cloud, name]: Key): boolean {
   );
 }
 
-/** `kubernetes.context_configs.<region>.…`; `undefined` = no region, or none in the cloud's configuration. */
+/** `kubernetes.context_configs.<region>.…`; `undefined` = no region, or a cloud without regional values. */
 function regionKey([cloud = '', ...rest]: Key, region: string | undefined): Key | undefined {
   const holder = regionMember(cloud);
   return region === undefined || holder === undefined ? undefined : [cloud, holder, region, ...rest];
