@@ -1,6 +1,4 @@
-/**
- * Expressions in CEL: parsed and checked against the types of their environment, then run for each request.
- */
+/** Expressions in CEL: parsed and checked by their environment's types, then run for each request. */
 import { Compiler, type LedgerCall, type Probe } from './cel/compile.ts';
 import { Estimator } from './cel/cost.ts';
 import { type RuleEnvironment, shortType } from './cel/environment.ts';

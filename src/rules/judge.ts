@@ -63,10 +63,7 @@ export class RuleJudge {
     this.#entries = rules.map((rule) => new Entry(rule));
   }
 
-  /**
-   * `judged`: gets the result of each rule, for tests. `meter`: counts the steps of all rules for this
-   * request.
-   */
+  /** `judged`: gets results of rules, for tests. `meter`: counts the steps of all rules for one request. */
   judge(
     activation: Activation,
     isExempt: IsExempt,

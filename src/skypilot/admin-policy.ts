@@ -71,9 +71,7 @@ export abstract class AdminPolicy<Options = unknown> {
    */
   static readonly askedOnce: boolean = false;
 
-  /**
-   * Checks what `options` cannot, such as the content of named files. Called before construction. Optional.
-   */
+  /** Checks what `options` cannot, such as content of named files. Called before construction. Optional. */
   static readonly check?: OptionsCheck | undefined;
 
   protected readonly options: Options;

@@ -74,10 +74,7 @@ export function originalOf(request: ReceivedRequest): State {
   return { task: request.task.value as Task, skypilotConfig: request.skypilotConfig.value as Mapping };
 }
 
-/**
- * The result of all policies without mismatches. `answer`: to SkyPilot; without it, the request is refused
- * unchanged.
- */
+/** The result of all policies without mismatches. Without `answer`, the request is refused unchanged. */
 export function reviewOf(
   { task, skypilotConfig }: State,
   verdict: { readonly changed: boolean; readonly answer: string } | RefusedBy,

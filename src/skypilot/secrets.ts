@@ -1,6 +1,4 @@
-/**
- * Hides tokens, keys and passwords of tasks and configurations: by name, by form, and every other occurrence.
- */
+/** Hides tokens, keys and passwords of tasks and configurations: by name, by form, and their repetitions. */
 
 import { YamlDocument } from '../base/yaml/document.ts';
 import { isMapping, mapMembers, member, type Path, valueAt, YamlError } from '../base/yaml/tree.ts';
@@ -261,9 +259,7 @@ function withoutSecretForms(text: string, found: (secret: string) => void): stri
     });
 }
 
-/**
- * Recognizes secrets by name. Rather hides too much than too little: users can look up values in the file.
- */
+/** Recognizes secrets by name. Rather hides too much than too little: users find values in the file. */
 const WORDS =
   'token|password|passwd|passphrase|pwd|pass|secret|credential|cred|pat|jwt|dsn|(?:api|access|private|signing|encryption|ssh|account)[_-]?key|connection[_-]?string';
 /** `HF_TOKEN`, `apiKey`, `db-password`, `PGPASSWORD`; `db` is a database URL. */

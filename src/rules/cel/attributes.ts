@@ -83,9 +83,7 @@ export function presenceRun(environment: RuleEnvironment, operand: Dot, type: st
   };
 }
 
-/**
- * The type of a part, also in `has()`, unlike the checker. @throws ExpressionMistake for missing attributes
- */
+/** The type of a part, also in `has()`, unlike the checker. @throws ExpressionMistake if it is missing */
 export function typeOfPart(environment: RuleEnvironment, node: Node): string {
   const checked = checkedTypeOf(node);
   if (checked !== undefined || node.op !== '.') {

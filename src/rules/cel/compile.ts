@@ -1,6 +1,4 @@
-/**
- * Compiles a checked expression to a function, which checks each value on use, without the checker's types.
- */
+/** Compiles a checked expression to a function, which checks values on use, not by the checker's types. */
 import {
   attributeRun,
   attributeType,

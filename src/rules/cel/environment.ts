@@ -172,9 +172,7 @@ export class RuleEnvironment {
     return [...new Set(keys.map((key) => key.replace(/^\.|\/.*$/g, '')))];
   }
 
-  /**
-   * All names of this environment, without CEL's own functions. Source of the tables in the documentation.
-   */
+  /** All names of this environment, without CEL's own functions. Source of the documentation's tables. */
   get documentation(): {
     readonly variables: readonly Documented[];
     readonly types: readonly (Documented & { readonly attributes: readonly Documented[] })[];

@@ -80,10 +80,7 @@ export interface CelFunction {
   readonly constants?: readonly number[];
   /** Throws for an unusable constant. Called when the rules are loaded. */
   readonly prepare?: (constant: unknown) => unknown;
-  /**
-   * Why these constants are invalid; arguments that are not constants are `undefined`. Called when the rules
-   * are loaded.
-   */
+  /** Why these constants (`undefined` = not a constant) are invalid. Called when the rules are loaded. */
   readonly refuse?: (constants: readonly unknown[]) => string | undefined;
   /** The result depends on the ledger: it is evaluated again in the transaction that records the lease. */
   readonly readsLedger?: boolean;

@@ -15,9 +15,7 @@ interface Kind {
   slot: number | undefined;
 }
 
-/**
- * The parts of the expressions of one environment that are loaded together, such as all rules of a folder.
- */
+/** The parts of expressions of one environment that are loaded together, such as a folder's rules. */
 export class SharedParts implements Numbering {
   readonly #kinds = new Map<string, Kind>();
   readonly #kindOf = new WeakMap<Node, Kind>();
@@ -42,10 +40,7 @@ export class SharedParts implements Numbering {
     }
   }
 
-  /**
-   * `run`, or a function that runs it once for each request: if the part occurs more than once and uses no
-   * variable of an enclosing loop.
-   */
+  /** `run`, evaluated once for each request if it is repeated and uses no variable of an enclosing loop. */
   once(node: Node, run: Run, scope: Scope | undefined): Run {
     const kind = this.#kindOf.get(node);
     if (

@@ -133,15 +133,13 @@ export class LeaseActivation {
 export interface LedgerView {
   /** Number of its pending and active leases. */
   readonly leases: bigint;
-  /** Taken from its budgets that are valid at the start of the lease, in units of the budget and hours. */
+  /** Taken from its budgets that are valid at the start of the lease, in unit-hours. */
   readonly taken: number;
   /** `undefined` = no budget then. */
   readonly left: number | undefined;
 }
 
-/**
- * The request of a transaction of the ledger. `undefined` = the lease exists already: nothing is requested.
- */
+/** The request of a ledger transaction. `undefined` = the lease exists already: nothing is requested. */
 export function requestIn(
   { context, names, request, start }: Proposal,
   { now, budgets, others }: ProjectState,

@@ -77,9 +77,7 @@ export class ContainerView {
   }
 }
 
-/**
- * GPUs of Nvidia, AMD and Intel, also parts: `nvidia.com/gpu`, `nvidia.com/mig-1g.5gb`, `gpu.intel.com/i915`.
- */
+/** Whole and partial GPUs: `nvidia.com/gpu`, `amd.com/gpu`, `nvidia.com/mig-1g.5gb`, `gpu.intel.com/i915`. */
 const GPU = /gpu|\/mig-/i;
 
 export class PodView {

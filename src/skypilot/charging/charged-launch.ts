@@ -139,9 +139,7 @@ function autostopLimitOf(task: Task): number | undefined {
 }
 
 export interface LaunchTerms {
-  /**
-   * Treatment of requests whose controller launches without a review, if `takes` is true for an alternative.
-   */
+  /** Treatment of requests whose controller launches without a review, if `takes` an alternative. */
   readonly managed: 'refuse' | 'check';
   /** Whether the hardware uses any of the limit. */
   readonly takes: (hardware: Hardware) => boolean;
@@ -154,9 +152,7 @@ export interface LaunchTerms {
   readonly secondsOf?: (longest: number | undefined) => number;
 }
 
-/**
- * Holds the launch of a request; returns it unchanged. @throws PolicyRejected @throws LedgerUnavailableError
- */
+/** Holds a request's launch; returns the request. @throws PolicyRejected @throws LedgerUnavailableError */
 export async function reviewLaunch(
   limit: LaunchLimit,
   launches: LaunchLedger,

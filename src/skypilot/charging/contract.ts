@@ -87,7 +87,7 @@ export interface LaunchLedger {
   check(limit: LaunchLimit, launch: Launch, call: Call): Promise<Verdict>;
   /**
    * Whether the launch fits. If it does, it is charged as soon as all policies have accepted the request. A
-   * charged cluster takes nothing more, unless it grows. Records nothing for a policy that is not enforced.
+   * charged cluster takes nothing more, unless it grows. Records nothing if the process only tries policies.
    * @throws LedgerUnavailableError
    */
   hold(limit: LaunchLimit, launch: Launch, call: Call, seconds?: number): Promise<Verdict>;

@@ -17,9 +17,7 @@ export const NOT_COUNTED =
 /** Scheme of a limit → start of the last round that compared it with all clusters, in microseconds. */
 type CountedAt = ReadonlyMap<string, Instant>;
 
-/**
- * Maximum lag of a limit's rounds behind those of another limit, which other replicas may have, in intervals.
- */
+/** Maximum lag of a limit's rounds behind those of another, which other replicas may have, in intervals. */
 export const BEHIND = 3;
 
 const writtenSchema = z.record(z.string(), z.string().regex(/^\d{1,19}$/));

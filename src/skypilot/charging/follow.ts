@@ -182,9 +182,7 @@ function unknownHardware({ name }: LaunchLimit): Claimant {
   return { name, audit: false, claims };
 }
 
-/**
- * Looks for charged clusters that are not listed: they may have ended earlier, or be hidden from our account.
- */
+/** Looks for charged clusters that are not listed: they may have ended earlier, or be hidden from us. */
 async function complete(
   { server, signal, limits }: FollowedSkypilot,
   open: readonly LeaseRow[],

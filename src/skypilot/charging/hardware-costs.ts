@@ -23,9 +23,7 @@ export class HardwareCosts {
     this.#catalogs = catalogs;
   }
 
-  /**
-   * As `HardwareRates.costOf`: millionths of a unit for each hour, of all nodes; the dearest choice counts.
-   */
+  /** As `HardwareRates.costOf`: millionths of a unit for each hour, of all nodes, of the dearest choice. */
   costOf(hardware: Hardware): bigint | CostMistake {
     if (this.#catalogs.size === 0) {
       return this.#rates.costOf(hardware);
@@ -100,7 +98,7 @@ export class HardwareCosts {
     return prices.reduce(dearer, undefined);
   }
 
-  /** The accelerators that SkyPilot may read a name as. */
+  /** The accelerators that a name may mean to SkyPilot. */
   #readings(named: Counted | null, catalog: Catalog | undefined): (Counted | null)[] {
     return named === null
       ? [null]
@@ -227,9 +225,7 @@ export class HardwareRates {
     return this.#names;
   }
 
-  /**
-   * The cost of `count` of a name in a cloud by the rate of this name, as `costOf`. `undefined` = no rate.
-   */
+  /** Cost of `count` of a name in a cloud by the rate of this name, as `costOf`. `undefined` = no rate. */
   costByName(cloud: string | null, name: string, count: number, isSpot: boolean): bigint | undefined {
     const rate = name === '*' ? undefined : this.#ownRateOf(cloud, name);
     return rate === undefined ? undefined : this.#multiplied(rate, count, isSpot);

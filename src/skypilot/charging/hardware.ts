@@ -170,10 +170,7 @@ function search(value: unknown, depth: number): void {
   }
 }
 
-/**
- * SkyPilot passes names and values unchanged; sbatch accepts prefixes of long options, and further options
- * after a space.
- */
+/** SkyPilot passes both unchanged; sbatch takes prefixes of long options, and more options after a space. */
 function asksForDevices(given: string, value: unknown): boolean {
   const name = given.replaceAll('_', '-');
   return (

@@ -30,9 +30,7 @@ interface LaunchServices extends EnforcementServices {
 interface ChargingPolicy {
   /** An enforced one, if any. `null` = no policy charges anything. */
   readonly policy: string | null;
-  /**
-   * Whether an uncharged request must be refused: not if only policies that are not enforced hold launches.
-   */
+  /** Whether an uncharged request must be refused: not if only audited policies hold launches. */
   readonly binds: boolean;
 }
 
@@ -97,9 +95,7 @@ export class OpenLaunchLedger implements LaunchLedger {
     return this.#chain;
   }
 
-  /**
-   * For a policy in audit mode: charges its launches even if they do not fit, as for filters in audit mode.
-   */
+  /** For an audited policy: charges its launches even if they do not fit, as for audited filters. */
   get tried(): LaunchLedger {
     return {
       attach: (limit) => {

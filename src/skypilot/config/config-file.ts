@@ -38,9 +38,7 @@ export interface TaskSource {
   readonly problems: readonly Problem[];
 }
 
-/**
- * Each task of a file with its configuration. @throws ConfigurationError if it cannot be read or is not YAML
- */
+/** Each task of a file with its configuration. @throws ConfigurationError if it is unreadable or not YAML */
 export function readTaskFile(file: string): TaskSource[] {
   return readingYaml(file, (text) => {
     const ofFile = pipelineProblems(text).map(
@@ -55,9 +53,7 @@ export function readTaskFile(file: string): TaskSource[] {
   });
 }
 
-/**
- * Whether two paths name the same file. `false` for devices such as `/dev/null`, pipes and unreadable files.
- */
+/** Whether two paths name one file. `false` for devices such as `/dev/null`, pipes and unreadable files. */
 export function isSameFile(first: string, second: string): boolean {
   try {
     const [one, other] = [statSync(first), statSync(second)];

@@ -1,7 +1,4 @@
-/**
- * `config_validation`: compares tasks and configurations with SkyPilot's schema, before and after each
- * policy.
- */
+/** `config_validation`: compares tasks and configurations with SkyPilot's schema, also after each policy. */
 import { formatProblem, type Problem } from '../../base/errors.ts';
 import type { Mapping } from '../../base/yaml/tree.ts';
 import type { SkypilotOptions } from '../options.ts';

@@ -209,9 +209,7 @@ export function checkOverrideKeys(
   }
 }
 
-/**
- * The key if the override sets it, or the path where the override replaces a mapping of the base around it.
- */
+/** The key if the override sets it, or the path where it replaces a mapping of the base around the key. */
 function touching(base: Mapping, overrides: Mapping, key: Key): Key | undefined {
   if (valueAt(overrides, key) !== undefined) {
     return key;

@@ -15,9 +15,7 @@ export interface Question extends Omit<UserRequest, 'skypilotConfig'> {
   readonly skypilotConfig: Mapping;
 }
 
-/**
- * A policy's answer: the changed request, or the reason for a rejection. Unchanged parts are the question's.
- */
+/** A policy's answer: the changed request, or a rejection's reason. Unchanged parts are the question's. */
 export type Answer = (
   | { readonly task: Task; readonly skypilotConfig: Mapping }
   /** May be empty. */
@@ -62,9 +60,7 @@ function requestFor(question: Question): UserRequest {
   };
 }
 
-/**
- * Validates and copies a policy's answer, a plain object or from any copy of the package. @throws TypeError
- */
+/** Validates and copies an answer: a plain object or from any copy of the package. @throws TypeError */
 function answerOf(answer: unknown, question: Question): Exclude<Answer, { rejected: string }> {
   if (!isMapping(answer)) {
     throw new TypeError('expected a MutatedUserRequest as the answer');

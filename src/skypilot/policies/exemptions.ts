@@ -104,9 +104,7 @@ function isPrivate(config: Mapping, name: string): boolean {
   return isMapping(workspace) && member(workspace, 'private') === true;
 }
 
-/**
- * Whether `active_workspace` has another value in a task, which may set it in `config` and in its resources.
- */
+/** Whether a task sets `active_workspace`, in `config` or in its resources, to another value. */
 function namesAnother(value: unknown, name: string): boolean {
   if (Array.isArray(value)) {
     return value.some((item) => namesAnother(item, name));

@@ -17,10 +17,7 @@ interface IncludedPolicy {
   readonly policyClass: PolicyClass;
 }
 
-/**
- * Imports all included policies, sorted by file. Services load only those that they run. @throws Error if one
- * fails to load
- */
+/** Imports all included policies, sorted by file. Services load only theirs. @throws Error if one fails */
 export async function includedPolicies(): Promise<IncludedPolicy[]> {
   return Promise.all(
     includedStems().map(async (stem) => {

@@ -1,6 +1,4 @@
-/**
- * Calls policies for a request: enforced answers take effect, others are logged. Throws no error of a policy.
- */
+/** Calls policies for a request. Enforced answers count, others are logged. Throws no error of a policy. */
 import { Deadline, inTime } from '../../base/deadline.ts';
 import type { Logger } from '../../base/logger.ts';
 import { inSpan } from '../../base/tracing.ts';

@@ -124,9 +124,7 @@ export class PolicyChain {
     return this.#chain.length === 0;
   }
 
-  /**
-   * Calls the policies in order, each with the previous result, until all agree. Throws no error of a policy.
-   */
+  /** Calls policies in order, each with the previous result, until all agree. Throws no error of a policy. */
   async review(request: ReceivedRequest, options: ReviewOptions): Promise<Review> {
     const original = originalOf(request);
     const call: Call = {

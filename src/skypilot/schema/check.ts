@@ -30,9 +30,7 @@ export class TooLargeError extends Error {
   override readonly name = 'TooLargeError';
 }
 
-/**
- * All mistakes in the order of the value, some hundred at most; empty = it is valid. @throws TooLargeError
- */
+/** All mistakes in the order of the value, some hundred at most; empty = valid. @throws TooLargeError */
 export function violationsOf(schema: JsonSchema, value: unknown): Violation[] {
   return new Check().violations(schema, value, []);
 }
@@ -139,9 +137,7 @@ function add(found: Violation[], more: readonly Violation[]): void {
   found.push(...more.slice(0, MAX_VIOLATIONS - found.length));
 }
 
-/**
- * Checks without looking at the parts of the value. As in Python, a keyword ignores values of other types.
- */
+/** Checks without looking at the parts of the value. As in Python, keywords ignore values of other types. */
 function isPlainMatch(schema: JsonSchema, value: unknown): boolean {
   const { type = [], pattern } = schema;
   const types = typeof type === 'string' ? [type] : type;
@@ -233,8 +229,8 @@ function requiredIn({ required = [], anyOf = [], not }: JsonSchema): string[] {
 
 /**
  * Patterns in the notation of Python's `re`, as regular expressions. They differ: `$` also matches before a
- * last line break, `.` excludes only `
- * `, `\d` is any decimal digit, and `(?i:…)` ignores case in a group, which Node 20 does not support.
+ * last line break, `.` excludes only `\n`, `\d` is any decimal digit, and `(?i:…)` ignores case in a group,
+ * which Node 20 does not support.
  */
 const TOKEN = /\\.|\[(?:\\.|[^\]\\])*\]|\(\?i:|\(\?:|[()$.]|[A-Za-z]/gsu;
 

@@ -37,9 +37,7 @@ export function alternativesOf({ anyOf = [], oneOf = [] }: JsonSchema): readonly
   return [...anyOf, ...oneOf];
 }
 
-/**
- * Whether a value has a type. `1.0` is an integer, as in Python's jsonschema. Dates, symbols here, have none.
- */
+/** Whether a value has a type. `1.0` is an integer, as in Python's jsonschema. Dates (symbols) have none. */
 export function isOfType(value: unknown, type: TypeName): boolean {
   switch (type) {
     case 'string':

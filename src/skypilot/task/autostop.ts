@@ -47,9 +47,7 @@ export function autostopOf(autostop: unknown): Autostop | undefined {
   return { idleMinutes: minutesOf(idle_minutes), down, waitFor, hook };
 }
 
-/**
- * Minutes of `autostopOf`, or `AUTOSTOP_OFF`. `undefined` = not set. @throws PolicyRejected as `autostopOf`
- */
+/** Its minutes, or `AUTOSTOP_OFF`. `undefined` = not set. @throws PolicyRejected as `autostopOf` */
 export function autostopMinutesOf(autostop: unknown): number | undefined {
   return autostopOf(autostop)?.idleMinutes;
 }

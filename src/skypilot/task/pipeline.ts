@@ -25,10 +25,7 @@ function isHeader(first: Mapping, documents: number): boolean {
   return names === 'name' || names === 'execution,name' || (documents > 1 && first.execution === 'parallel');
 }
 
-/**
- * All tasks of a file, at least one. @throws YamlError for invalid YAML, and for documents other than
- * mappings
- */
+/** All tasks of a file, at least one. @throws YamlError for invalid YAML, and for other than mappings */
 export function tasksOf(text: string): PipelineTask[] {
   const documents = YamlDocument.parseStream(text).map((document, index) => {
     const { value } = document;

@@ -114,9 +114,7 @@ function isEmpty(mapping: Mapping | undefined): boolean {
   return mapping === undefined || Object.keys(mapping).length === 0;
 }
 
-/**
- * An alternative with the outer values, merged by name as in SkyPilot: `gpus` is an alias of `accelerators`.
- */
+/** An alternative with the outer values, merged by name as in SkyPilot: `gpus` is `accelerators`. */
 function withDefaults(common: Resources, own: Resources): Resources {
   const merged: Record<string, unknown> = { ...common, ...own };
   if (Object.hasOwn(own, 'gpus')) {

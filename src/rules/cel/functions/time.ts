@@ -81,7 +81,7 @@ function dayOfYear(date: Date): number {
   return Math.round((date.getTime() - first.getTime()) / DAY);
 }
 
-/** Covers the days of a year, for each zone. */
+/** Maximum number of cached days for each zone: those of a year. */
 const MAX_DAYS = 400;
 
 /** Shared by all rules. Limited by the number of existing zones. */
@@ -119,9 +119,7 @@ const CLOCK = {
   hourCycle: 'h23',
 } as const;
 
-/**
- * Computing the offset of a time takes microseconds: a rule with a weekday would cost more than all others.
- */
+/** Computing an offset takes microseconds: a rule with a weekday would cost more than all others. */
 function namedZone(format: Intl.DateTimeFormat): Zone {
   // The offset of a whole day of UTC; `undefined` = it changes on this day.
   const days = new Map<number, number | undefined>();

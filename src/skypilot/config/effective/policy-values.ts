@@ -13,10 +13,7 @@ import { NOTHING, taskOverrides } from './traced.ts';
 
 /** A key, and the place for which its value is wanted. */
 export interface EffectiveQuestion {
-  /**
-   * `['kubernetes', 'pod_config']`. A section, such as `['kubernetes']`, returns the value of each of its
-   * keys.
-   */
+  /** `['kubernetes', 'pod_config']`. A section, such as `['kubernetes']`, returns values of all its keys. */
   readonly key: readonly string[];
   /** Kubernetes context, SSH node pool, region of a cloud, or Slurm cluster. Default: the general value. */
   readonly region?: string;
@@ -78,9 +75,7 @@ export function effectiveValues(
   return values;
 }
 
-/**
- * Overrides of each alternative, equal ones once. SkyPilot refuses a task with several kinds, so each counts.
- */
+/** Overrides of each alternative, equal ones once. SkyPilot refuses tasks with several kinds: each counts. */
 function overridesOf(task: Task): Mapping[] {
   // Refuses values that are not mappings.
   taskConfigsOf(task);

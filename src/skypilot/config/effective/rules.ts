@@ -212,9 +212,7 @@ class Lookup<Source> {
       );
   }
 
-  /**
-   * Merges only the cloud's section. `null` in the workspace hides the general value from this merge alone.
-   */
+  /** Merges only the cloud's section. `null` in the workspace hides the general value from this merge. */
   #workspaceSection(): Traced<Source> {
     const key = this.#key;
     const own = this.#workspace === undefined ? NOTHING : partOf(this.#workspace.content, [this.#cloud]);

@@ -22,7 +22,7 @@ const TIMES = {
   held: 500,
   /** Without progress, before a thread is stopped for others. */
   stop: 1000,
-  /** Between two checks. A thread is blocked only if both find it so: the main thread may be blocked, too. */
+  /** Between two checks. Only the second one counts a thread as blocked: the main thread may be, too. */
   look: 100,
   close: 5000,
 };

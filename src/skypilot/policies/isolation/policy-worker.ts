@@ -1,7 +1,4 @@
-/**
- * Entry point of a policy's thread, started by `policy-thread.ts`: constructs the policy and passes questions
- * to it.
- */
+/** Entry point of a policy's thread, started by `policy-thread.ts`: constructs the policy and calls it. */
 import dgram from 'node:dgram';
 import net from 'node:net';
 import { parentPort, workerData } from 'node:worker_threads';
