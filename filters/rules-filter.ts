@@ -175,7 +175,7 @@ export class RulesFilter extends BaseFilter<Options> {
     for (let [next] = this.#ending; (next?.until ?? Infinity) <= now.getTime(); [next] = this.#ending) {
       const { name: rule = '' } = this.#ending.shift() ?? {};
       const { file, line } = next?.place ?? {};
-      this.services.logger.info({ rule, file, line }, 'a rule has ended: it judges nothing any more');
+      this.services.logger.info({ rule, file, line }, 'a rule has ended and is no longer applied');
     }
   }
 

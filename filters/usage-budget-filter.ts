@@ -98,7 +98,7 @@ export class UsageBudgetFilter extends LedgerFilter<Options> {
     for (const [index, reservation] of reservations.entries()) {
       const cost = this.#costOf(reservation, unsure.get(reservation.resource_type));
       if (typeof cost !== 'bigint') {
-        return reject(`The cost of the lease can't be told: reservations.${index}: ${cost.mistake}.`);
+        return reject(`The cost of the lease cannot be determined: reservations.${index}: ${cost.mistake}.`);
       }
       total += cost;
     }

@@ -66,7 +66,7 @@ async function serve(flags: ServeFlags): Promise<void> {
   const { Watchdog } = await import('../server/watchdog.ts');
   const watchdog = new Watchdog(ExitCode.held, (error) =>
     process.stderr.write(
-      `error: the watchdog has ended; filters that hold the process are no longer detected: ${error}\n`,
+      `error: the watchdog has ended; filters that block the process are no longer detected: ${error}\n`,
     ),
   );
   const sources = sourcesOf(flags);

@@ -155,7 +155,7 @@ export interface paths {
         put?: never;
         /**
          * Give a project, or one user in it, a budget for a time.
-         * @description Replaces nothing: sent twice, the second is answered with 409. Operators give to everybody; managers to users of their projects, within the budgets of the project: each second of it lies in one of them, and it is at most the sum of those that it overlaps with.
+         * @description Replaces nothing: sent twice, the second is answered with 409. Operators set any budget; managers those of users of their projects, within the budgets of the project: each second of it lies in one of them, and it is at most the sum of those that it overlaps with.
          *
          *     For: operator, manager.
          */
@@ -175,7 +175,7 @@ export interface paths {
         };
         /**
          * One budget.
-         * @description Its ETag is what a change of it must show.
+         * @description A change of it must send its ETag in `If-Match`.
          *
          *     For: operator, reader, manager, member.
          */
@@ -193,7 +193,7 @@ export interface paths {
         head?: never;
         /**
          * Change the size or the end of a budget.
-         * @description With the ETag of the budget in `If-Match`: of two who change it at the same time, one succeeds. Whose it is and when it starts cannot change. For managers the rule of createBudget applies to the result.
+         * @description Needs the ETag of the budget in `If-Match`: of two concurrent changes, one succeeds. The owner and the start cannot change. For managers the rule of createBudget applies to the result.
          *
          *     For: operator, manager.
          */
@@ -429,7 +429,7 @@ export interface paths {
         };
         /**
          * List links to the calendar of a project
-         * @description The caller's own, which this renews; for managers of the project and operators all of them. Without their secrets, which nobody knows.
+         * @description The caller's own links, which this renews; managers of the project and operators see all links. Their secrets are not stored.
          *
          *     For: operator, reader, manager, member.
          */
@@ -437,7 +437,7 @@ export interface paths {
         put?: never;
         /**
          * Make a link to the calendar of a project
-         * @description Whoever has the link can read the leases of the project, without a token. It belongs to the caller, who must be a person.
+         * @description Whoever has the link can read the leases of the project, without a token. It belongs to the caller, who must be a user.
          *
          *     For: operator, reader, manager, member.
          */
@@ -460,7 +460,7 @@ export interface paths {
         post?: never;
         /**
          * Revoke a link to the calendar of a project
-         * @description One's own; managers of the project and operators also those of others.
+         * @description Users revoke their own links; managers of the project and operators revoke any.
          *
          *     For: operator, reader, manager, member.
          */
@@ -683,7 +683,7 @@ export interface components {
                 /** @description The name of the account's domain. */
                 domain: string | null;
                 id: string;
-                /** @description As Keystone has it; null = it does not tell. */
+                /** @description Its name at Keystone; null = not known. */
                 name: string | null;
             } & {
                 [key: string]: unknown;
@@ -703,7 +703,7 @@ export interface components {
                 /** @description The name of the account's domain. */
                 domain: string | null;
                 id: string;
-                /** @description As Keystone has it; null = it does not tell. */
+                /** @description Its name at Keystone; null = not known. */
                 name: string | null;
             } & {
                 [key: string]: unknown;
@@ -728,7 +728,7 @@ export interface components {
              */
             amount?: string | number;
             /**
-             * @description Why, for the history.
+             * @description The reason, for the history.
              * @example Second half of the grant
              */
             reason: string;
@@ -772,7 +772,7 @@ export interface components {
                     /** @description The name of the account's domain. */
                     domain: string | null;
                     id: string;
-                    /** @description As Keystone has it; null = it does not tell. */
+                    /** @description Its name at Keystone; null = not known. */
                     name: string | null;
                 } & {
                     [key: string]: unknown;
@@ -789,7 +789,7 @@ export interface components {
                     /** @description The name of the account's domain. */
                     domain: string | null;
                     id: string;
-                    /** @description As Keystone has it; null = it does not tell. */
+                    /** @description Its name at Keystone; null = not known. */
                     name: string | null;
                 } & {
                     [key: string]: unknown;
@@ -843,7 +843,7 @@ export interface components {
                  * @example 2026-12-01T09:00:00Z
                  */
                 end: string;
-                /** @description Blazar's id; null = it has not told it yet. */
+                /** @description Blazar's id; null = not known yet. */
                 lease_id: string | null;
                 name: string;
                 /** @description A project or a user. */
@@ -851,7 +851,7 @@ export interface components {
                     /** @description The name of the account's domain. */
                     domain: string | null;
                     id: string;
-                    /** @description As Keystone has it; null = it does not tell. */
+                    /** @description Its name at Keystone; null = not known. */
                     name: string | null;
                 } & {
                     [key: string]: unknown;
@@ -876,7 +876,7 @@ export interface components {
                     /** @description The name of the account's domain. */
                     domain: string | null;
                     id: string;
-                    /** @description As Keystone has it; null = it does not tell. */
+                    /** @description Its name at Keystone; null = not known. */
                     name: string | null;
                 } & {
                     [key: string]: unknown;
@@ -910,7 +910,7 @@ export interface components {
              * @example 1000
              */
             amount?: string | number;
-            /** @description Why, for everybody who sees the request. */
+            /** @description The reason, for everybody who sees the request. */
             reason: string;
             /**
              * @description Default: as asked. ISO 8601, to the second; without an offset it means UTC.
@@ -972,14 +972,14 @@ export interface components {
                 /** @description The name of the account's domain. */
                 domain: string | null;
                 id: string;
-                /** @description As Keystone has it; null = it does not tell. */
+                /** @description Its name at Keystone; null = not known. */
                 name: string | null;
             } & {
                 [key: string]: unknown;
             };
             /** @description Why it is asked for. */
             reason: string;
-            /** @description What made it final; null = it is open. */
+            /** @description How it was decided or withdrawn; null = it is open. */
             settled: ({
                 /**
                  * @description ISO 8601, UTC.
@@ -1006,7 +1006,7 @@ export interface components {
                 /** @description The name of the account's domain. */
                 domain: string | null;
                 id: string;
-                /** @description As Keystone has it; null = it does not tell. */
+                /** @description Its name at Keystone; null = not known. */
                 name: string | null;
             } & {
                 [key: string]: unknown;
@@ -1020,7 +1020,7 @@ export interface components {
             [key: string]: unknown;
         };
         BudgetRequestRefusal: {
-            /** @description Why, for everybody who sees the request. */
+            /** @description The reason, for everybody who sees the request. */
             reason: string;
         } & {
             [key: string]: unknown;
@@ -1054,10 +1054,10 @@ export interface components {
                  * @example 2026-12-01T09:00:00Z
                  */
                 made_at: string;
-                /** @description Whose it is, for people. */
+                /** @description The owner, for display. */
                 owner: string;
                 /**
-                 * @description 30 days after its owner was last seen with a right to see the project: a look at this list.
+                 * @description 30 days after its owner last listed the links, with a right to see the project.
                  * @example 2026-12-01T09:00:00Z
                  */
                 works_until: string;
@@ -1239,7 +1239,7 @@ export interface components {
                     /** @description The name of the account's domain. */
                     domain: string | null;
                     id: string;
-                    /** @description As Keystone has it; null = it does not tell. */
+                    /** @description Its name at Keystone; null = not known. */
                     name: string | null;
                 } & {
                     [key: string]: unknown;
@@ -1258,7 +1258,7 @@ export interface components {
                     /** @description The name of the account's domain. */
                     domain: string | null;
                     id: string;
-                    /** @description As Keystone has it; null = it does not tell. */
+                    /** @description Its name at Keystone; null = not known. */
                     name: string | null;
                 } & {
                     [key: string]: unknown;
@@ -1574,7 +1574,7 @@ export interface components {
                 [key: string]: unknown;
             })[];
             /**
-             * @description In UTC, to the minute; `now` = the current minute. Only of a lease that has not begun. Default: as it is.
+             * @description In UTC, to the minute; `now` = the current minute. Only for a lease that has not begun. Default: as it is.
              * @example 2026-12-01 09:00
              * @example now
              */
@@ -1659,7 +1659,7 @@ export interface components {
                         /** @description The name of the account's domain. */
                         domain: string | null;
                         id: string;
-                        /** @description As Keystone has it; null = it does not tell. */
+                        /** @description Its name at Keystone; null = not known. */
                         name: string | null;
                     } & {
                         [key: string]: unknown;
@@ -1678,7 +1678,7 @@ export interface components {
                         /** @description The name of the account's domain. */
                         domain: string | null;
                         id: string;
-                        /** @description As Keystone has it; null = it does not tell. */
+                        /** @description Its name at Keystone; null = not known. */
                         name: string | null;
                     } & {
                         [key: string]: unknown;
@@ -1708,7 +1708,7 @@ export interface components {
                         /** @description The name of the account's domain. */
                         domain: string | null;
                         id: string;
-                        /** @description As Keystone has it; null = it does not tell. */
+                        /** @description Its name at Keystone; null = not known. */
                         name: string | null;
                     } & {
                         [key: string]: unknown;
@@ -1722,7 +1722,7 @@ export interface components {
                         /** @description The name of the account's domain. */
                         domain: string | null;
                         id: string;
-                        /** @description As Keystone has it; null = it does not tell. */
+                        /** @description Its name at Keystone; null = not known. */
                         name: string | null;
                     } & {
                         [key: string]: unknown;
@@ -1762,7 +1762,7 @@ export interface components {
                 } & {
                     [key: string]: unknown;
                 })[];
-                /** @description false = it may be as before its last change, or not; the dearest is charged until Blazar shows it. */
+                /** @description false = Blazar has not confirmed the last change; until it does, the most expensive state is charged. */
                 confirmed: boolean;
                 /**
                  * @description Unit-hours that it takes from budgets; the most that it may be, until Blazar has confirmed it.
@@ -1774,7 +1774,7 @@ export interface components {
                  * @example 2026-12-01T09:00:00Z
                  */
                 end: string;
-                /** @description Blazar's id; null = it has not told it yet. */
+                /** @description Blazar's id; null = not known yet. */
                 lease_id: string | null;
                 name: string;
                 /**
@@ -1802,7 +1802,7 @@ export interface components {
                     /** @description The name of the account's domain. */
                     domain: string | null;
                     id: string;
-                    /** @description As Keystone has it; null = it does not tell. */
+                    /** @description Its name at Keystone; null = not known. */
                     name: string | null;
                 } & {
                     [key: string]: unknown;
@@ -1839,7 +1839,7 @@ export interface components {
                  * @example 2026-12-01T09:00:00Z
                  */
                 end: string;
-                /** @description Blazar's id; null = it has not told it yet. */
+                /** @description Blazar's id; null = not known yet. */
                 lease_id: string | null;
                 name: string;
                 /**
@@ -1867,7 +1867,7 @@ export interface components {
                     /** @description The name of the account's domain. */
                     domain: string | null;
                     id: string;
-                    /** @description As Keystone has it; null = it does not tell. */
+                    /** @description Its name at Keystone; null = not known. */
                     name: string | null;
                 } & {
                     [key: string]: unknown;
@@ -1913,7 +1913,7 @@ export interface components {
                     /** @description The name of the account's domain. */
                     domain: string | null;
                     id: string;
-                    /** @description As Keystone has it; null = it does not tell. */
+                    /** @description Its name at Keystone; null = not known. */
                     name: string | null;
                 } & {
                     [key: string]: unknown;
@@ -1927,7 +1927,7 @@ export interface components {
                     /** @description The name of the account's domain. */
                     domain: string | null;
                     id: string;
-                    /** @description As Keystone has it; null = it does not tell. */
+                    /** @description Its name at Keystone; null = not known. */
                     name: string | null;
                 } & {
                     [key: string]: unknown;
@@ -1952,7 +1952,7 @@ export interface components {
             /** @description The id, or name@domain if Keystone is configured. */
             project_id: string;
             /**
-             * @description Why, for the history.
+             * @description The reason, for the history.
              * @example Second half of the grant
              */
             reason: string;
@@ -2002,12 +2002,12 @@ export interface components {
              * @example 2026-12-01T09:00:00Z
              */
             made_at: string;
-            /** @description Whose it is, for people. */
+            /** @description The owner, for display. */
             owner: string;
-            /** @description At this service: GET answers `text/calendar` without a token, 404 once the link works no longer. It holds a secret. */
+            /** @description The path at this service, which contains a secret. GET answers `text/calendar` without a token; 404 after the link has expired or was revoked. */
             path: string;
             /**
-             * @description 30 days after its owner was last seen with a right to see the project: a look at this list.
+             * @description 30 days after its owner last listed the links, with a right to see the project.
              * @example 2026-12-01T09:00:00Z
              */
             works_until: string;
@@ -2079,14 +2079,14 @@ export interface components {
                  * @example 1234.5
                  */
                 left: string;
-                /** @description The part of `taken` that pending and active leases are still to use. null = there are too many of them to tell. */
+                /** @description The part of `taken` that pending and active leases are still to use. null = there are too many to count. */
                 planned: string | null;
                 /** @description A project or a user. */
                 project: {
                     /** @description The name of the account's domain. */
                     domain: string | null;
                     id: string;
-                    /** @description As Keystone has it; null = it does not tell. */
+                    /** @description Its name at Keystone; null = not known. */
                     name: string | null;
                 } & {
                     [key: string]: unknown;
@@ -2106,7 +2106,7 @@ export interface components {
                     /** @description The name of the account's domain. */
                     domain: string | null;
                     id: string;
-                    /** @description As Keystone has it; null = it does not tell. */
+                    /** @description Its name at Keystone; null = not known. */
                     name: string | null;
                 } & {
                     [key: string]: unknown;
@@ -2166,7 +2166,7 @@ export interface components {
                  * @example 2026-12-01T09:00:00Z
                  */
                 end: string;
-                /** @description Blazar's id; null = it has not told it yet. */
+                /** @description Blazar's id; null = not known yet. */
                 lease_id: string | null;
                 name: string;
                 /**
@@ -2194,7 +2194,7 @@ export interface components {
                     /** @description The name of the account's domain. */
                     domain: string | null;
                     id: string;
-                    /** @description As Keystone has it; null = it does not tell. */
+                    /** @description Its name at Keystone; null = not known. */
                     name: string | null;
                 } & {
                     [key: string]: unknown;
@@ -2207,7 +2207,7 @@ export interface components {
                 /** @description The name of the account's domain. */
                 domain: string | null;
                 id: string;
-                /** @description As Keystone has it; null = it does not tell. */
+                /** @description Its name at Keystone; null = not known. */
                 name: string | null;
             } & {
                 [key: string]: unknown;
@@ -2261,7 +2261,7 @@ export interface components {
                     /** @description The name of the account's domain. */
                     domain: string | null;
                     id: string;
-                    /** @description As Keystone has it; null = it does not tell. */
+                    /** @description Its name at Keystone; null = not known. */
                     name: string | null;
                 } & {
                     [key: string]: unknown;
@@ -2386,7 +2386,7 @@ export interface components {
                     /** @description The name of the account's domain. */
                     domain: string | null;
                     id: string;
-                    /** @description As Keystone has it; null = it does not tell. */
+                    /** @description Its name at Keystone; null = not known. */
                     name: string | null;
                 } & {
                     [key: string]: unknown;
@@ -2465,7 +2465,7 @@ export interface components {
                     /** @description The name of the account's domain. */
                     domain: string | null;
                     id: string;
-                    /** @description As Keystone has it; null = it does not tell. */
+                    /** @description Its name at Keystone; null = not known. */
                     name: string | null;
                 } & {
                     [key: string]: unknown;
@@ -2482,12 +2482,12 @@ export interface components {
                  * @example 48
                  */
                 unused_hours: string;
-                /** @description With by=user; null = of folded leases, and nobody knows whose. */
+                /** @description With by=user; null = of folded leases, whose users are not known. */
                 user?: ({
                     /** @description The name of the account's domain. */
                     domain: string | null;
                     id: string;
-                    /** @description As Keystone has it; null = it does not tell. */
+                    /** @description Its name at Keystone; null = not known. */
                     name: string | null;
                 } & {
                     [key: string]: unknown;
@@ -2497,7 +2497,7 @@ export interface components {
             } & {
                 [key: string]: unknown;
             })[];
-            /** @description What folded leases have taken in this time or outside, nobody knows: no row counts it. */
+            /** @description What folded leases have taken in this period or outside it: no row counts it. */
             undated: {
                 /** @description Unit-hours taken of budgets of projects, past and planned. null for resource types. */
                 amount: string | null;
@@ -2549,7 +2549,7 @@ export interface components {
              * @example now
              */
             start_date: string;
-            /** @description For whom the lease would be: for operators and readers. Default: who asks. */
+            /** @description The user of the lease; only operators and readers may set it. Default: the caller. */
             user_id?: string;
         } & {
             [key: string]: unknown;
@@ -2714,7 +2714,7 @@ export interface components {
                 "application/json": components["schemas"]["Refusal"];
             };
         };
-        /** @description Something must be shown: a token, or the cookie of the console, and it is missing or not valid. */
+        /** @description The token, or the cookie of the console, is missing or not valid. */
         NoPerson: {
             headers: {
                 "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
@@ -3094,7 +3094,7 @@ export interface operations {
             400: components["responses"]["NotAsked"];
             401: components["responses"]["NoPerson"];
             403: components["responses"]["NotAllowed"];
-            /** @description There is none, or it is of a project that the caller may not see; or no filter of the configuration uses a ledger. */
+            /** @description There is no such request, or the caller may not see its project; or no filter of the configuration uses a ledger. */
             404: {
                 headers: {
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -3149,7 +3149,7 @@ export interface operations {
             400: components["responses"]["NotAsked"];
             401: components["responses"]["NoPerson"];
             403: components["responses"]["NotAllowed"];
-            /** @description There is none, or it is of a project that the caller may not see; or no filter of the configuration uses a ledger. */
+            /** @description There is no such request, or the caller may not see its project; or no filter of the configuration uses a ledger. */
             404: {
                 headers: {
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -3175,7 +3175,7 @@ export interface operations {
             };
             413: components["responses"]["ApiTooLarge"];
             415: components["responses"]["ApiWrongType"];
-            /** @description A value is wrong, the time is over, or the budget cannot become so. */
+            /** @description A value is wrong, the date is past, or the budget cannot be changed in this way. */
             422: {
                 headers: {
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -3229,7 +3229,7 @@ export interface operations {
             400: components["responses"]["NotAsked"];
             401: components["responses"]["NoPerson"];
             403: components["responses"]["NotAllowed"];
-            /** @description There is none, or it is of a project that the caller may not see; or no filter of the configuration uses a ledger. */
+            /** @description There is no such request, or the caller may not see its project; or no filter of the configuration uses a ledger. */
             404: {
                 headers: {
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -3255,7 +3255,7 @@ export interface operations {
             };
             413: components["responses"]["ApiTooLarge"];
             415: components["responses"]["ApiWrongType"];
-            /** @description A value is wrong, the time is over, or the budget cannot become so. */
+            /** @description A value is wrong, the date is past, or the budget cannot be changed in this way. */
             422: {
                 headers: {
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -3308,7 +3308,7 @@ export interface operations {
             400: components["responses"]["NotAsked"];
             401: components["responses"]["NoPerson"];
             403: components["responses"]["NotAllowed"];
-            /** @description There is none, or it is of a project that the caller may not see; or no filter of the configuration uses a ledger. */
+            /** @description There is no such request, or the caller may not see its project; or no filter of the configuration uses a ledger. */
             404: {
                 headers: {
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -3334,7 +3334,7 @@ export interface operations {
             };
             413: components["responses"]["ApiTooLarge"];
             415: components["responses"]["ApiWrongType"];
-            /** @description A value is wrong, the time is over, or the budget cannot become so. */
+            /** @description A value is wrong, the date is past, or the budget cannot be changed in this way. */
             422: {
                 headers: {
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -3387,7 +3387,7 @@ export interface operations {
             400: components["responses"]["NotAsked"];
             401: components["responses"]["NoPerson"];
             403: components["responses"]["NotAllowed"];
-            /** @description There is none, or it is of a project that the caller may not see; or no filter of the configuration uses a ledger. */
+            /** @description There is no such request, or the caller may not see its project; or no filter of the configuration uses a ledger. */
             404: {
                 headers: {
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -3413,7 +3413,7 @@ export interface operations {
             };
             413: components["responses"]["ApiTooLarge"];
             415: components["responses"]["ApiWrongType"];
-            /** @description A value is wrong, the time is over, or the budget cannot become so. */
+            /** @description A value is wrong, the date is past, or the budget cannot be changed in this way. */
             422: {
                 headers: {
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -3615,7 +3615,7 @@ export interface operations {
             400: components["responses"]["NotAsked"];
             401: components["responses"]["NoPerson"];
             403: components["responses"]["NotAllowed"];
-            /** @description There is none, it was removed, or it is of a project that the caller may not see; or no filter of the configuration uses a ledger. */
+            /** @description There is no such budget, it was removed, or the caller may not see its project; or no filter of the configuration uses a ledger. */
             404: {
                 headers: {
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -3637,7 +3637,7 @@ export interface operations {
     removeBudget: {
         parameters: {
             query: {
-                /** @description Why, for the history. */
+                /** @description The reason, for the history. */
                 reason: string;
             };
             header: {
@@ -3664,7 +3664,7 @@ export interface operations {
             400: components["responses"]["NotAsked"];
             401: components["responses"]["NoPerson"];
             403: components["responses"]["NotAllowed"];
-            /** @description There is none, it was removed, or it is of a project that the caller may not see; or no filter of the configuration uses a ledger. */
+            /** @description There is no such budget, it was removed, or the caller may not see its project; or no filter of the configuration uses a ledger. */
             404: {
                 headers: {
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -3759,7 +3759,7 @@ export interface operations {
             400: components["responses"]["NotAsked"];
             401: components["responses"]["NoPerson"];
             403: components["responses"]["NotAllowed"];
-            /** @description There is none, it was removed, or it is of a project that the caller may not see; or no filter of the configuration uses a ledger. */
+            /** @description There is no such budget, it was removed, or the caller may not see its project; or no filter of the configuration uses a ledger. */
             404: {
                 headers: {
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -4108,9 +4108,9 @@ export interface operations {
     importBudgets: {
         parameters: {
             query?: {
-                /** @description true = only tell what would be set, and every mistake. Default: false. */
+                /** @description true = only report what would be set, and every mistake. Default: false. */
                 dry_run?: "true" | "false";
-                /** @description Why, for the history. Needed unless it is a dry run. */
+                /** @description The reason, for the history. Needed unless it is a dry run. */
                 reason?: string;
             };
             header?: {
@@ -4546,7 +4546,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The link. Its path is told only now. */
+            /** @description The link. Its path is shown only once. */
             201: {
                 headers: {
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -4572,7 +4572,7 @@ export interface operations {
             };
             405: components["responses"]["ApiWrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
-            /** @description The caller has as many links as there may be, or a token that belongs to no person. */
+            /** @description The caller has as many links as there may be, or a token that belongs to no user. */
             422: {
                 headers: {
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -4604,7 +4604,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It works no longer. */
+            /** @description The link is revoked. */
             204: {
                 headers: {
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -4615,7 +4615,7 @@ export interface operations {
             400: components["responses"]["NotAsked"];
             401: components["responses"]["NoPerson"];
             403: components["responses"]["NotAllowed"];
-            /** @description There is no such link, or it is somebody else's; or nothing uses a ledger. */
+            /** @description There is no such link, or it belongs to another user; or nothing uses a ledger. */
             404: {
                 headers: {
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];

@@ -116,7 +116,7 @@ export class Replay {
     return { decision, unanswered: this.#withCommits(operation, decision, unanswered ?? NOTHING) };
   }
 
-  /** A filter that has a say when a lease is recorded was not asked then. */
+  /** A filter that can still refuse a lease when it is recorded was not asked then. */
   #withCommits(
     operation: ReplayedRequest['operation'],
     { allowed }: Decision,

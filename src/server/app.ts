@@ -203,7 +203,7 @@ function answerUnknown(ctx: Context): void {
   }
   if (ctx.status === 405 || ctx.status === 501) {
     const { status } = ctx;
-    ctx.body = { message: `${ctx.method} is not possible here` };
+    ctx.body = { message: `${ctx.method} is not allowed here` };
     ctx.status = status;
   }
 }

@@ -138,7 +138,7 @@ async function open(sources: ConfigSources, settings: ServiceSettings, opened: O
         const { project_id: workspace, lease_name: cluster } = record;
         logger.error(
           { workspace, cluster },
-          'a cluster that got past policies is missing from the decision log',
+          'a cluster that bypassed policies is missing from the decision log',
         );
       }
     },

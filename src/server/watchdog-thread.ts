@@ -65,7 +65,7 @@ async function end(why: string): Promise<void> {
     log({
       [at > 0 ? 'filter' : 'last_filter']: filter,
       at: frames,
-      msg: `the process is held, and ended: ${why}`,
+      msg: `the process was blocked, and is ended: ${why}`,
     }),
     pause(LOGGED_WITHIN_MS, false),
   ]);

@@ -201,7 +201,7 @@ describe('a file that was found, not named,', () => {
     const { own, sources } = places();
     symlinkSync('/nope/target.conf', join(own, 'link.conf'));
     expect(await problems(sources)).toEqual([
-      refused(`${own}/link.conf`, 'it could not be looked at: there is no such file'),
+      refused(`${own}/link.conf`, 'it could not be examined: there is no such file'),
     ]);
   });
 

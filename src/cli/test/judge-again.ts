@@ -45,7 +45,7 @@ const NEEDS = {
   ledger: 'asks the ledger, whose content at that time is not known',
   service: 'asks another service',
   keystone: 'asks for a token of Keystone',
-  commit: 'has a say when a lease is recorded',
+  commit: 'can still refuse a lease when it is recorded',
 } as const;
 
 export async function judgeAgain(

@@ -262,7 +262,7 @@ export class DeliveryQueue implements NewMessages {
       return;
     }
     if (inARow === 1) {
-      logger.warn({ filter: sender.name, error }, 'messages wait: the external service does not take them');
+      logger.warn({ filter: sender.name, error }, 'messages wait: the external service does not accept them');
     }
     this.#releaseQueue();
     if (inARow >= IN_A_ROW) {

@@ -23,12 +23,11 @@ const PATH = '/v1/projects/{project_id}/calendar-links';
 
 const link = {
   link_id: z.string(),
-  owner: z.string().meta({ description: 'Whose it is, for people.' }),
+  owner: z.string().meta({ description: 'The owner, for display.' }),
   is_own: z.boolean(),
   made_at: timeSchema,
   works_until: timeSchema.meta({
-    description:
-      '30 days after its owner was last seen with a right to see the project: a look at this list.',
+    description: '30 days after its owner last listed the links, with a right to see the project.',
   }),
 };
 
@@ -41,7 +40,7 @@ export const CALENDAR_LINK_ROUTES = [
     method: 'GET',
     summary: 'List links to the calendar of a project',
     description:
-      "The caller's own, which this renews; for managers of the project and operators all of them. Without their secrets, which nobody knows.",
+      "The caller's own links, which this renews; managers of the project and operators see all links. Their secrets are not stored.",
     query: listQuery({}),
     answers: [pageAnswer(z.strictObject(link), 'CalendarLinks', 'A page of links.'), WITHOUT_LEDGER],
     async answer(request) {
@@ -56,22 +55,22 @@ export const CALENDAR_LINK_ROUTES = [
     method: 'POST',
     summary: 'Make a link to the calendar of a project',
     description:
-      'Whoever has the link can read the leases of the project, without a token. It belongs to the caller, who must be a person.',
+      'Whoever has the link can read the leases of the project, without a token. It belongs to the caller, who must be a user.',
     answers: [
       {
         status: 201,
-        description: 'The link. Its path is told only now.',
+        description: 'The link. Its path is shown only once.',
         schema: z.strictObject({
           ...link,
           path: z.string().meta({
             description:
-              'At this service: GET answers `text/calendar` without a token, 404 once the link works no longer. It holds a secret.',
+              'The path at this service, which contains a secret. GET answers `text/calendar` without a token; 404 after the link has expired or was revoked.',
           }),
         }),
         name: 'NewCalendarLink',
       },
       WITHOUT_LEDGER,
-      refusedAs(422, 'The caller has as many links as there may be, or a token that belongs to no person.'),
+      refusedAs(422, 'The caller has as many links as there may be, or a token that belongs to no user.'),
     ],
     async answer(request) {
       const projectId = pathId(request.params, 'project_id');
@@ -85,10 +84,10 @@ export const CALENDAR_LINK_ROUTES = [
     method: 'DELETE',
     path: `${PATH}/{link_id}`,
     summary: 'Revoke a link to the calendar of a project',
-    description: "One's own; managers of the project and operators also those of others.",
+    description: 'Users revoke their own links; managers of the project and operators revoke any.',
     answers: [
-      { status: 204, description: 'It works no longer.' },
-      refusedAs(404, "There is no such link, or it is somebody else's; or nothing uses a ledger."),
+      { status: 204, description: 'The link is revoked.' },
+      refusedAs(404, 'There is no such link, or it belongs to another user; or nothing uses a ledger.'),
     ],
     async answer(request) {
       const { params } = request;

@@ -12,7 +12,7 @@ import { pathId, refusedAs } from './shown.ts';
 const bodySchema = wantedLeaseSchema
   .extend({
     user_id: z.string('expected a text').min(1, 'expected an id').max(255, 'expected an id').optional().meta({
-      description: 'For whom the lease would be: for operators and readers. Default: who asks.',
+      description: 'The user of the lease; only operators and readers may set it. Default: the caller.',
     }),
   })
   .meta({ description: 'A lease as it is sent to Blazar (POST /v1/leases). Other attributes pass through.' });

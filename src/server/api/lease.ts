@@ -30,7 +30,7 @@ const charged = leaseSchema.extend({
   changed_at: timeSchema.meta({ description: 'When it was last asked for.' }),
   confirmed: z.boolean().meta({
     description:
-      'false = it may be as before its last change, or not; the dearest is charged until Blazar shows it.',
+      'false = Blazar has not confirmed the last change; until it does, the most expensive state is charged.',
   }),
   charges: z.array(
     z.strictObject({

@@ -33,7 +33,7 @@ import {
 
 export const leaseSchema = z.strictObject({
   row: z.string().meta({ description: 'The number of the lease in the ledger.' }),
-  lease_id: z.string().nullable().meta({ description: "Blazar's id; null = it has not told it yet." }),
+  lease_id: z.string().nullable().meta({ description: "Blazar's id; null = not known yet." }),
   region: z.string().meta({ description: 'Empty = the request named none.' }),
   user: accountSchema,
   name: z.string(),

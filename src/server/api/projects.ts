@@ -93,7 +93,7 @@ const budget = z.strictObject({
   ...budgetSchema.shape,
   planned: amountSchema.nullable().meta({
     description:
-      'The part of `taken` that pending and active leases are still to use. null = there are too many of them to tell.',
+      'The part of `taken` that pending and active leases are still to use. null = there are too many to count.',
   }),
 });
 

@@ -13,7 +13,7 @@ import { ApiError, type ApiExample } from './route.ts';
 export const accountSchema = z
   .strictObject({
     id: z.string(),
-    name: z.string().nullable().meta({ description: 'As Keystone has it; null = it does not tell.' }),
+    name: z.string().nullable().meta({ description: 'Its name at Keystone; null = not known.' }),
     domain: z.string().nullable().meta({ description: "The name of the account's domain." }),
   })
   .meta({ description: 'A project or a user.' });

@@ -55,7 +55,7 @@ const reportSchema = z.strictObject({
     z.strictObject({
       project: accountSchema.optional().meta({ description: 'With by=project and by=user.' }),
       user: accountSchema.nullable().optional().meta({
-        description: 'With by=user; null = of folded leases, and nobody knows whose.',
+        description: 'With by=user; null = of folded leases, whose users are not known.',
       }),
       month: z
         .string()
@@ -70,7 +70,7 @@ const reportSchema = z.strictObject({
     }),
   ),
   undated: z.strictObject({ ...amounts, exact }).meta({
-    description: 'What folded leases have taken in this time or outside, nobody knows: no row counts it.',
+    description: 'What folded leases have taken in this period or outside it: no row counts it.',
   }),
   folded: foldedSchema.meta({
     description:

@@ -190,7 +190,7 @@ export class Generations {
       }
       logger.error(
         { generation: before.number },
-        'configuration not reloaded: the one before it still decides',
+        'configuration not reloaded: the previous one stays in use',
       );
       reloaded('refused');
       return false;

@@ -32,7 +32,7 @@ const MOST_TYPES = 20;
 export const leaseChangeSchema = z.strictObject({
   start_date: dateSchema.optional().meta({
     description:
-      'In UTC, to the minute; `now` = the current minute. Only of a lease that has not begun. Default: as it is.',
+      'In UTC, to the minute; `now` = the current minute. Only for a lease that has not begun. Default: as it is.',
   }),
   end_date: dateSchema.optional().meta({ description: 'In UTC, to the minute. Default: as it is.' }),
   reservations: z

@@ -161,7 +161,7 @@ export const RESPONSES = {
   WrongMethod: refusal(
     405,
     'The answer to other methods at this path.',
-    { wrongMethod: 'PUT is not possible here' },
+    { wrongMethod: 'PUT is not allowed here' },
     [REQUEST_ID_HEADER, 'Allow'],
   ),
   ArrivedTooSlowly: {
@@ -206,7 +206,7 @@ export const RESPONSES = {
   ),
   NoPerson: problem(
     401,
-    'Something must be shown: a token, or the cookie of the console, and it is missing or not valid.',
+    'The token, or the cookie of the console, is missing or not valid.',
     'noPerson',
     { message: 'expected a valid token in the header X-Auth-Token' },
     CHALLENGED,

@@ -169,7 +169,7 @@ function answerOtherMethod({ method }: IncomingMessage): Answer {
   const headers = { Allow: 'POST' };
   return method === 'OPTIONS'
     ? { status: 200, headers }
-    : { status: 405, headers, body: { message: `${method} is not possible here` } };
+    : { status: 405, headers, body: { message: `${method} is not allowed here` } };
 }
 
 function send(

@@ -160,7 +160,7 @@ export function delivering(grounds: Grounds): void {
     expect(stragglers.length).toBeLessThanOrEqual(4);
     expect(sender.most()).toBe(4);
     expect(sender.logger.lines.filter(({ message }) => message.startsWith('messages '))).toMatchObject([
-      { level: 'warn', message: 'messages wait: the external service does not take them' },
+      { level: 'warn', message: 'messages wait: the external service does not accept them' },
       { level: 'info', message: 'messages are delivered again' },
     ]);
   });

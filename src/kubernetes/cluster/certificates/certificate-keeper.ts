@@ -155,7 +155,7 @@ export class CertificateKeeper {
         if (!state.isEmpty) {
           this.#logger.error(
             { secret, reason: current },
-            'the certificate in the Secret is of no use: another is made',
+            'the certificate in the Secret cannot be used: a new one is made',
           );
         }
         // One that waits, API servers know already.

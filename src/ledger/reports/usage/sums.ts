@@ -76,7 +76,7 @@ export interface UsageReport {
   readonly leasesOfUnknownResources: number;
   /** Folded leases that may have been in that time: only the amounts of the rows count them. `undefined` = there are none. */
   readonly folded: FoldedTotals | undefined;
-  /** What folded leases have taken in this time or outside, nobody knows: no row counts it. */
+  /** What folded leases have taken in this period or outside it: no row counts it. */
   readonly undated: { readonly amount: Amount; readonly userAmount: Amount };
 }
 

@@ -86,10 +86,10 @@ const importBudgets = route({
   description: `As JSON or CSV, with the columns ${BUDGET_COLUMNS.join(', ')}, of at most ${MAX_LINES} lines. CSV may be separated by commas, semicolons or tabs, and begins with the names of the columns; what an export has besides (taken, left) is not read. A budget in force of the same owner that starts at the same second is changed; others stay. Leases of these projects wait until it is done.`,
   query: z.strictObject({
     dry_run: z.enum(['true', 'false']).optional().meta({
-      description: 'true = only tell what would be set, and every mistake. Default: false.',
+      description: 'true = only report what would be set, and every mistake. Default: false.',
     }),
     reason: z.string().max(4000).optional().meta({
-      description: 'Why, for the history. Needed unless it is a dry run.',
+      description: 'The reason, for the history. Needed unless it is a dry run.',
     }),
   }),
   body: {

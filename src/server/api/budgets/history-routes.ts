@@ -75,7 +75,7 @@ export const BUDGET_CHANGE_ROUTES: readonly ApiRoute[] = [listBudgetChanges, lis
 
 const leaseSchema = z.strictObject({
   row: z.string().meta({ description: 'The number of the lease in the ledger.' }),
-  lease_id: z.string().nullable().meta({ description: "Blazar's id; null = it has not told it yet." }),
+  lease_id: z.string().nullable().meta({ description: "Blazar's id; null = not known yet." }),
   region: z.string(),
   project: accountSchema,
   user: accountSchema,

@@ -49,7 +49,7 @@ const requestSchema = z.strictObject({
   }),
   asked: z.strictObject({ at: timeSchema, who: z.string() }),
   endorsed: step.meta({ description: 'null = nobody has endorsed it.' }),
-  settled: step.meta({ description: 'What made it final; null = it is open.' }),
+  settled: step.meta({ description: 'How it was decided or withdrawn; null = it is open.' }),
   granted: z
     .strictObject({ amount: exactSchema, valid_until: timeSchema, budget_id: idSchema })
     .nullable()
@@ -61,7 +61,7 @@ const shown = (status: number, description: string, headers: ApiExample['headers
 });
 const NOT_THERE = refusedAs(
   404,
-  'There is none, or it is of a project that the caller may not see; or no filter of the configuration uses a ledger.',
+  'There is no such request, or the caller may not see its project; or no filter of the configuration uses a ledger.',
 );
 const NOT_OPEN = refusedAs(409, 'The step is not possible from its state.');
 
@@ -164,7 +164,7 @@ function stepRoute<Body extends StepInput>(
       shown(200, done),
       NOT_THERE,
       NOT_OPEN,
-      refusedAs(422, 'A value is wrong, the time is over, or the budget cannot become so.'),
+      refusedAs(422, 'A value is wrong, the date is past, or the budget cannot be changed in this way.'),
     ],
     async answer(request) {
       const id = request.params.request_id ?? '';
@@ -180,7 +180,7 @@ const optionalReason = {
   }),
   example: { reason: 'The workshop is part of the project' },
 };
-const why = z.string().meta({ description: 'Why, for everybody who sees the request.' });
+const why = z.string().meta({ description: 'The reason, for everybody who sees the request.' });
 
 const STEPS = [
   stepRoute(

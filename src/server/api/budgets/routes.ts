@@ -41,7 +41,7 @@ const OVERLAPS = refusedAs(
 );
 const NOT_THERE = refusedAs(
   404,
-  'There is none, it was removed, or it is of a project that the caller may not see; or no filter of the configuration uses a ledger.',
+  'There is no such budget, it was removed, or the caller may not see its project; or no filter of the configuration uses a ledger.',
 );
 const MISTAKEN = refusedAs(
   422,
@@ -54,7 +54,7 @@ const CHANGED = [
 
 export const reason = z
   .string()
-  .meta({ description: 'Why, for the history.', examples: ['Second half of the grant'] });
+  .meta({ description: 'The reason, for the history.', examples: ['Second half of the grant'] });
 const IF_MATCH = {
   'If-Match': { description: 'The ETag of the budget, as the caller has seen it.' },
 };
@@ -101,7 +101,7 @@ const getBudget = route({
   path: '/v1/budgets/{budget_id}',
   action: 'list-budgets',
   summary: 'One budget.',
-  description: 'Its ETag is what a change of it must show.',
+  description: 'A change of it must send its ETag in `If-Match`.',
   answers: [shown(200, 'The budget.'), NOT_THERE],
   async answer(request) {
     return answered(request, await budgetFor(request, idIn(request)));
@@ -115,7 +115,7 @@ const createBudget = route({
   action: 'set-user-budget',
   summary: 'Give a project, or one user in it, a budget for a time.',
   description:
-    'Replaces nothing: sent twice, the second is answered with 409. Operators give to everybody; managers to users of their projects, within the budgets of the project: each second of it lies in one of them, and it is at most the sum of those that it overlaps with.',
+    'Replaces nothing: sent twice, the second is answered with 409. Operators set any budget; managers those of users of their projects, within the budgets of the project: each second of it lies in one of them, and it is at most the sum of those that it overlaps with.',
   body: {
     name: 'NewBudget',
     schema: z.strictObject({
@@ -157,7 +157,7 @@ const amendBudget = route({
   action: 'set-user-budget',
   summary: 'Change the size or the end of a budget.',
   description:
-    'With the ETag of the budget in `If-Match`: of two who change it at the same time, one succeeds. Whose it is and when it starts cannot change. For managers the rule of createBudget applies to the result.',
+    'Needs the ETag of the budget in `If-Match`: of two concurrent changes, one succeeds. The owner and the start cannot change. For managers the rule of createBudget applies to the result.',
   headers: IF_MATCH,
   body: {
     name: 'BudgetAmendment',

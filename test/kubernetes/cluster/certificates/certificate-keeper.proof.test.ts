@@ -247,7 +247,7 @@ describe('a Secret or a cluster that is not as it should be', () => {
       await running.keeper.step();
       expect(running.file()).toBe(before);
       expect(logger.lines.map(({ message }) => message)).toContain(
-        'the certificate in the Secret is of no use: another is made',
+        'the certificate in the Secret cannot be used: a new one is made',
       );
       const starting = start();
       await starting.keeper.step();
