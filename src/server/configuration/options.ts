@@ -183,7 +183,7 @@ export const serviceOptions = z
     }),
     decision_store: z.enum(['all', 'refused', 'none']).optional().meta({
       description:
-        'Which decisions are also stored in the database of [ledger], where all replicas, the console, the API and the command decisions find them. refused: those that refused, failed, or would have refused (audit_filters). Not set = refused if an enabled filter or an admin policy for SkyPilot uses the ledger, otherwise none. If it is set, the ledger is opened for it alone. A decision never waits for it: if the database is away for long, decisions are dropped and counted.',
+        'Which decisions are also stored in the database of [ledger], where all replicas, the console, the API and the command decisions find them. refused: those that refused, failed, or would have refused (audit_filters). Not set = refused if an enabled filter or an admin policy for SkyPilot uses the ledger, otherwise none. If it is set, the ledger is opened for it alone. A decision never waits for it: if the database cannot be reached for long, decisions are dropped and counted.',
     }),
     decision_store_days: z.int().min(1).max(36_500).default(90).meta({
       description: 'How long a decision is stored, by the clock of the database.',

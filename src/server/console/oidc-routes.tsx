@@ -32,7 +32,7 @@ const LOGOUT_LIMIT = 16_384;
 /** Logouts that are checked at the same time, and that wait: strangers who send some must not hold logins up. */
 const MAX_LOGOUTS = 4;
 const MAX_LOGOUTS_WAITING = 64;
-const EXPECTED_LOGOUT = 'expected a logout token of the issuer for this client, that is new';
+const EXPECTED_LOGOUT = 'expected a new logout token of the issuer for this client';
 
 export function addOidcRoutes(
   router: Router,
@@ -59,7 +59,12 @@ export function addOidcRoutes(
       return;
     }
     if (begun === undefined) {
-      refuse(ctx, 401, '/', 'The login took too long, or was begun elsewhere. Please log in again.');
+      refuse(
+        ctx,
+        401,
+        '/',
+        'The login took too long, or was started in another browser. Please log in again.',
+      );
       return;
     }
     // Not counted as a guess: there is nothing to guess behind a state of ours, and behind a proxy all share one address.

@@ -201,7 +201,7 @@ describe('an operator', () => {
       ['+ new', 'chem', 'Project', '10'],
       ['+ new', 'chem', 'zoe', '5'],
     ]);
-    expect(textOf((await ground.get('operator', '/budgets?project=chem')).html)).toContain('There are none.');
+    expect(textOf((await ground.get('operator', '/budgets?project=chem')).html)).toContain('No budgets.');
     const digest = hidden(seen.html, 'digest');
     const done = await send({ csv, reason: 'the year', digest, do: 'import' });
     expect(done).toMatchObject({ status: 303, location: '/budgets?done=imported' });
@@ -236,7 +236,7 @@ describe('an operator', () => {
     expect(status).toBe(422);
     expect(rowsOf(html, 'Mistakes').every(([line]) => line === '3')).toBe(true);
     expect(html).not.toContain('value="import"');
-    expect(textOf((await ground.get('operator', '/budgets?project=bio')).html)).toContain('There are none.');
+    expect(textOf((await ground.get('operator', '/budgets?project=bio')).html)).toContain('No budgets.');
     for (const text of ['', 'x', '"', 'a,b\n'.repeat(20_000)]) {
       expect([413, 422]).toContain((await send({ csv: text, do: 'import' })).status);
     }

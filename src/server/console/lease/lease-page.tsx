@@ -15,7 +15,7 @@ const STEPS = 50;
 
 /** The same whether there is none, or it is of others. */
 const UNKNOWN =
-  'there is no lease with this id, or it is of a project that you may not see, or nothing of it is kept any more';
+  'there is no lease with this id, or it is in a project that you may not see, or it is no longer stored';
 
 export const leasePage: ConsolePage = {
   method: 'GET',

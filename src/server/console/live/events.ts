@@ -47,7 +47,7 @@ export function eventRoutes({ people, current, recent }: EventParts): { router: 
     }
     const stream = listeners.open(asked);
     if (stream === undefined) {
-      ctx.throw(503, 'too many pages listen already', {
+      ctx.throw(503, 'too many pages have live updates already', {
         expose: true,
         headers: { 'Retry-After': RETRY_AFTER },
       });

@@ -88,7 +88,7 @@ describe('the page of decisions', () => {
       '/decisions?since=soon&outcome=odd&project=%22%3E%3Cb%3E&until=2026-13-41',
     );
     expect(status).toBe(400);
-    expect(text).toContain('Nothing was looked for');
+    expect(text).toContain('Nothing was searched');
     expect(text.match(/Expected a date, perhaps with a time/g)).toHaveLength(2);
     expect(text).toContain('Expected one of the outcomes.');
     expect(html).toContain('value="&quot;>&lt;b>"');

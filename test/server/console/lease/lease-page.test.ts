@@ -9,7 +9,7 @@ import { type ConsoleGround, consoleOn, type Name } from '../console-ground.ts';
 import { rowsOf, textOf } from '../visitor.ts';
 
 const newLedger = newLedgers();
-const HISTORY = 'What has happened, the latest first';
+const HISTORY = 'History, the newest first';
 const HOST = { resource_type: 'physical:host', min: 1, max: 1 };
 const DATES = { start_date: '2026-12-01 00:00', end_date: '2026-12-02 00:00' };
 const LONGER = { start_date: '2026-12-01 00:00', end_date: '2026-12-03 00:00' };
@@ -116,7 +116,7 @@ for (const dialect of DIALECTS) {
         ['2026-11-22 12:00:01', '✓ allowed create', '', 'req-create'],
         ['2026-11-22 12:00', 'recorded', 'Budget 1 : 24 node-hours alice', 'req-create'],
       ]);
-      expect(rowsOf(html, 'What it takes from budgets')).toEqual([
+      expect(rowsOf(html, 'Charges to budgets')).toEqual([
         ['Budget 1', '2026-12-01 to 2026-12-01 12:00', '2', '24'],
       ]);
       const text = textOf(html);
@@ -177,7 +177,7 @@ for (const dialect of DIALECTS) {
       const [path = ''] = /\/leases\/%235(?=")/.exec(project.html) ?? [];
       const nameless = textOf((await ground.get('meg', path)).html);
       expect(nameless).toContain('Lease unknown to Blazar');
-      expect(nameless).toContain('Id Blazar has not told it yet');
+      expect(nameless).toContain('Id not yet known from Blazar');
       expect(nameless).not.toContain('Change');
       const pending = await page('meg', '#3');
       expect(pending.html).toContain('<a href="/leases/twice/change">Change</a>');

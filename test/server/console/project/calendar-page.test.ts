@@ -43,7 +43,7 @@ describe('the page of calendar links', () => {
     expect((await ground.send('meg', PATH, { csrf: 'guessed' })).status).toBe(403);
     expect((await ground.send('operator', PATH, {})).status).toBe(422);
     expect((await ground.send('meg', '/projects/ocean/calendar', {})).status).toBe(403);
-    expect(textOf((await ground.get('operator', PATH)).html)).toContain('Log in as a person');
+    expect(textOf((await ground.get('operator', PATH)).html)).toContain('log in as a user');
     expect(textOf((await ground.get('mona', PATH)).html)).toContain('There are no links.');
   });
 });

@@ -33,7 +33,8 @@ it.each([
 });
 
 it('says that figures begin when nothing is folded any more, and nothing where all of them are known', async () => {
-  const begins = 'are folded into totals, without the times of their usage: this begins then.';
+  const begins =
+    'are folded into totals, without the times of their usage: these figures begin at that date.';
   expect(await pageOf(['11'], '?from=2016-06-01&until=2017-06-01')).toContain(begins);
   const later = await pageOf(['11'], '?from=2017-01-15&until=2017-06-01');
   expect(later).not.toContain('folded');
