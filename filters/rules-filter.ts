@@ -163,7 +163,7 @@ export class RulesFilter extends BaseFilter<Options> {
     const { library } = this.#read();
     const { context } = parts;
     const exempt = library.leaseExemption(context, parts.names);
-    const judgement = library.judgeRegardless(judge, parts, exempt, (activation, rule, said) =>
+    const judgement = library.judgeWithoutLedger(judge, parts, exempt, (activation, rule, said) =>
       this.#observe(activation)?.(rule, said),
     );
     const verdict = this.#verdictOf(judgement, context, call);
@@ -216,7 +216,7 @@ export class RulesFilter extends BaseFilter<Options> {
     if (violations.length === 0 && failures.length === 0) {
       return allow();
     }
-    const said = library.saidBy(judgement);
+    const said = library.ruleOutcomes(judgement);
     const broken = failures.filter(({ rule }) => !rule.audit);
     if (broken.length > 0) {
       throw new library.BrokenRulesError(broken.map(library.ruleFailureText).join('; '), said);

@@ -31,6 +31,8 @@ const PRIVATE = [
     'straight',
   ],
   ...['surroundings', 'turn', 'turns', 'unasked', 'wish', 'wished', 'wishes'],
+  ...['asker', 'gate', 'gates', 'ground', 'grounds', 'house', 'keeper', 'namesakes', 'occupation', 'pace'],
+  ...['regardless', 'sheet', 'walker', 'walkers', 'workshop', 'worlds'],
 ];
 
 function filesOf(folder: string, pattern: RegExp): string[] {

@@ -145,12 +145,12 @@ function greet({
   const token = tokenForLeases ? " -H 'X-Auth-Token: YOUR-TOKEN'" : '';
   const to = writesToStandardOutput ? process.stderr : process.stdout;
   to.write(
-    `Listening on ${url}\n${adminUrl === undefined ? '' : `Health and metrics on ${adminUrl}\n`}\n${authenticators.map(doorText).join('')}\nAsk it for a lease of ten days:\n\n  curl -i ${url}/check-create -H 'Content-Type: application/json'${token} \\\n    -d '${EXAMPLE_REQUEST}'\n\n`,
+    `Listening on ${url}\n${adminUrl === undefined ? '' : `Health and metrics on ${adminUrl}\n`}\n${authenticators.map(protocolText).join('')}\nAsk it for a lease of ten days:\n\n  curl -i ${url}/check-create -H 'Content-Type: application/json'${token} \\\n    -d '${EXAMPLE_REQUEST}'\n\n`,
   );
 }
 
 /** The addresses of a protocol and what it requires; never the token itself. */
-function doorText({ title, urls, asks }: ServedProtocol): string {
+function protocolText({ title, urls, asks }: ServedProtocol): string {
   const lines = [
     ...urls,
     ...(asks.length === 0

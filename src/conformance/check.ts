@@ -109,7 +109,7 @@ export function expectRefusal(exchange: Exchange): Finding[] {
 }
 
 /** The answer to an invalid request: no server error, and not allowed if it asks for something. */
-export function expectComplaint(exchange: Exchange): Finding[] {
+export function expectNoServerError(exchange: Exchange): Finding[] {
   const { answer, operation } = exchange;
   const isYes = operation !== 'end' && answer?.status === 204;
   return answer !== undefined && answer.status < 500 && !isYes

@@ -1,6 +1,7 @@
 /** The latest decisions, for the console. */
-import type { Asked } from './asked.ts';
+
 import type { DecisionRecord } from './record.ts';
+import type { RequestedLease } from './requested-lease.ts';
 
 /** How many are kept. */
 const RECENT = 50;
@@ -8,7 +9,7 @@ const RECENT = 50;
 interface Kept {
   readonly record: DecisionRecord;
   /** `undefined` = allowed, or not a lease. */
-  readonly asked: Asked | undefined;
+  readonly asked: RequestedLease | undefined;
 }
 
 export class RecentDecisions {
@@ -16,7 +17,7 @@ export class RecentDecisions {
   readonly #heardBy = new Set<(record: DecisionRecord) => void>();
   #next = 0;
 
-  add(record: DecisionRecord, asked?: Asked): void {
+  add(record: DecisionRecord, asked?: RequestedLease): void {
     this.#kept[this.#next] = { record, asked };
     this.#next = (this.#next + 1) % RECENT;
     for (const hear of this.#heardBy) {
@@ -36,7 +37,7 @@ export class RecentDecisions {
   }
 
   /** Decisions that refused a lease, the newest first. */
-  refused(): (Kept & { readonly asked: Asked })[] {
+  refused(): (Kept & { readonly asked: RequestedLease })[] {
     return this.#latest().flatMap(({ record, asked }) => (asked === undefined ? [] : { record, asked }));
   }
 

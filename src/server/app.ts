@@ -30,7 +30,7 @@ import { LimitedLines, type RefusedRequests } from './refused-requests.ts';
 import { beginRequest, endRequest, errorAnswer, type RequestParts, stateOf } from './request-state.ts';
 import { tracedRequests } from './traced-requests.ts';
 import { OidcLogins } from './users/oidc-login.ts';
-import { sessionOwners } from './users/proofs.ts';
+import { sessionOwners } from './users/session-owners.ts';
 import { Sessions } from './users/sessions/sessions.ts';
 import { budgetReaders, createUserAuthenticator } from './users/user-authenticator.ts';
 import { UserLimiter } from './users/user-limiter.ts';

@@ -4,7 +4,7 @@ import { Session } from 'node:inspector';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { LogFormat } from '../base/logger.ts';
-import { occupationSeen } from '../enforcement/occupation.ts';
+import { executionSeen } from '../enforcement/execution-tracker.ts';
 import type { WatchdogOrder, WatchdogStart } from './watchdog.ts';
 
 /** For the other thread to stop where it is. It can't where it waits for the system, for a child for one. */
@@ -39,7 +39,7 @@ function look({ everyMs, looks }: { readonly everyMs: number; readonly looks: nu
   let without = 0;
   if (everyMs > 0) {
     looking = setInterval(() => {
-      const { beats } = occupationSeen(memory);
+      const { beats } = executionSeen(memory);
       without = beats === seen ? without + 1 : 0;
       seen = beats;
       if (without >= looks) {
@@ -55,7 +55,7 @@ async function end(why: string): Promise<void> {
   }
   isEnding = true;
   clearInterval(looking);
-  const { at } = occupationSeen(memory);
+  const { at } = executionSeen(memory);
   const filter = names[Math.abs(at) - 1];
   // Before it is stopped, which may take a while: what is known is logged whatever comes of it.
   const session = new Session();

@@ -158,7 +158,7 @@ describe('the cost of a lease of ten hours', () => {
     'cannot be determined for the size %j: the lease is rejected, and the place is named',
     async (size) => {
       const message =
-        "The cost of the lease cannot be determined: reservations.1: expected max or amount as a whole number, 0 or more.";
+        'The cost of the lease cannot be determined: reservations.1: expected max or amount as a whole number, 0 or more.';
       expect(await refusal([hosts(1), hosts(size, { id: 's' })])).toBe(message);
       expect(
         await refusal([hosts(1), { resource_type: 'x', amount: size }], { usage_budget_rates: { '*': 1 } }),

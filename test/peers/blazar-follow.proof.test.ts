@@ -12,7 +12,7 @@ import type { LeaseRow } from '../../src/ledger/storage/schema.ts';
 import { NO_WAIT, newLedgers } from '../support/ledgers.ts';
 import { peerProgram } from '../support/peers.ts';
 import type { RealBlazar, TrueReservation } from './blazar.ts';
-import { ChargedBlazar, type GivenBudget, MOST_LEASES, PROJECT, tenths } from './charged-blazar.ts';
+import { type CaseBudget, ChargedBlazar, MOST_LEASES, PROJECT, tenths } from './charged-blazar.ts';
 import { beginOfLeases, type Deed, randomDeeds, type Scene } from './deeds.ts';
 import { TrueCost } from './true-cost.ts';
 
@@ -26,7 +26,7 @@ const GRACE = 60;
 const HOUR = 3600;
 
 /** Leases begin under the first budgets, and end under the others; user and project have theirs for other times. */
-function budgetsOf(begin: number, more: number): GivenBudget[] {
+function budgetsOf(begin: number, more: number): CaseBudget[] {
   const after = (hours: number) => new Date(begin + hours * HOUR * 1000).toISOString();
   const [first, last] = ['2026-01-01T00:00:00Z', '2040-01-01T00:00:00Z'];
   return [

@@ -327,7 +327,7 @@ describe('a launch with a catalog of prices', () => {
     );
     expect(await lab.ask({ task: 'run: hostname\n' })).toMatchObject(
       rejectedWith(
-        "The cost of the launch cannot be determined: name a cloud in infra, because SkyPilot may choose one that has no prices here.",
+        'The cost of the launch cannot be determined: name a cloud in infra, because SkyPilot may choose one that has no prices here.',
       ),
     );
     const config = 'active_workspace: ml\nallowed_clouds: [AWS, cloudflare]\n';

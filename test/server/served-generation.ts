@@ -1,4 +1,4 @@
-/** A configuration on a ledger, served to people of a test: what grounds of the API and of the console share. */
+/** A configuration on a ledger, served to people of a test: what fixtures of the API and of the console share. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -243,7 +243,7 @@ const PREFIX = 'whsec_';
 const LEAST = 24;
 const MOST = 64;
 const EXPECTED_SECRET = `${PREFIX} and ${LEAST} to ${MOST} bytes in base64`;
-/** More would make each message dearer for no use. */
+/** More would make each message moreExpensive for no use. */
 const MOST_SECRETS = 4;
 
 /** Empty = there is none. @throws if the file cannot be used */

@@ -195,7 +195,7 @@ export interface UsedBudget {
 }
 
 /** The budgets in force of which the largest share is taken, up to a number. @throws LedgerUnavailableError */
-export async function fullestBudgets(ledger: Ledger, most: number, wait: Wait): Promise<UsedBudget[]> {
+export async function mostTakenBudgets(ledger: Ledger, most: number, wait: Wait): Promise<UsedBudget[]> {
   const { queries } = ledger.database;
   const query = sql<UsedBudget>`
     select newest.project_id as "projectId", user_id as "userId", amount, coalesce(balance, 0) as taken,

@@ -7,7 +7,7 @@ import { KUBERNETES_PATHS } from '../own-paths.ts';
 import { FixedTokens } from '../users/fixed-tokens.ts';
 import { WrongTokens } from '../users/wrong-tokens.ts';
 import { AcceptedTokens } from './credentials.ts';
-import type { KeystoneGate, Refuse } from './keystone-gates.ts';
+import type { KeystoneAuthenticator, Refuse } from './keystone-authenticators.ts';
 import {
   type CertificateRules,
   EXPECTED_CERTIFICATE,
@@ -25,7 +25,7 @@ export class Authenticator {
   readonly #entry: Protocol;
   readonly #certificates: CertificateRules;
   readonly #wrong: WrongTokens;
-  #keystone: KeystoneGate | undefined;
+  #keystone: KeystoneAuthenticator | undefined;
   /** Whether a token is one of people, which does not pass, and which Keystone is not told. Default: none is. */
   isOfUsers: (token: string) => boolean = () => false;
 
@@ -42,9 +42,9 @@ export class Authenticator {
   }
 
   /** Who else may pass: owners of tokens of Keystone. `undefined` = nobody. */
-  set keystone(gate: KeystoneGate | undefined) {
-    this.#keystone = gate;
-    this.tokens.requiredAnyway = gate !== undefined;
+  set keystone(authenticator: KeystoneAuthenticator | undefined) {
+    this.#keystone = authenticator;
+    this.tokens.requiredAnyway = authenticator !== undefined;
   }
 
   /** Whether everyone passes who reaches the port. */
@@ -117,7 +117,7 @@ export type Authenticators = Readonly<Record<ProtocolName, Authenticator>> & {
 export function createAuthenticators(
   tokens: ProtocolTokens,
   certificates: CertificateRules,
-  keystone?: KeystoneGate,
+  keystone?: KeystoneAuthenticator,
 ): Authenticators {
   const wrong = new WrongTokens();
   const authenticator = (name: ProtocolName) => new Authenticator(name, tokens[name], certificates, wrong);

@@ -11,7 +11,7 @@ import {
   withoutMistakes,
 } from '../../enforcement/configuration.ts';
 import type { WatchedServices } from '../../enforcement/services.ts';
-import type { KeystoneGates } from '../authentication/keystone-gates.ts';
+import type { KeystoneAuthenticators } from '../authentication/keystone-authenticators.ts';
 import {
   asksForCertificate,
   PROTOCOLS,
@@ -30,7 +30,7 @@ import { protocolsInUse, type Started, startedWith, startProblems } from './star
 
 interface GenerationServices extends WatchedServices {
   readonly logger: Logger;
-  readonly gates: KeystoneGates;
+  readonly keystoneAuthenticators: KeystoneAuthenticators;
   readonly stores: DecisionStores;
   readonly clusters: KubernetesSources;
   /** Called after each reload. */

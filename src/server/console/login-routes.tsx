@@ -16,7 +16,7 @@ import {
   switchScope,
 } from '../users/keystone-login.ts';
 import type { OidcLogins } from '../users/oidc-login.ts';
-import { oidcOptionsOf } from '../users/oidc-proof.ts';
+import { oidcOptionsOf } from '../users/oidc-session.ts';
 import { isCsrf, type Sessions } from '../users/sessions/sessions.ts';
 import type { StoredKeystone, StoredProof } from '../users/sessions/stored-session.ts';
 import type { UserAuthenticator } from '../users/user-authenticator.ts';

@@ -7,7 +7,7 @@ import type { Logger } from '../../base/logger.ts';
 import { stateOf } from '../request-state.ts';
 import { beginLogin, causesOf, type OidcLogins, takeLogin } from '../users/oidc-login.ts';
 import { BACKCHANNEL_LOGOUT_PATH, CALLBACK_PATH } from '../users/oidc-options.ts';
-import { keyOf, oidcOptionsOf } from '../users/oidc-proof.ts';
+import { keyOf, oidcOptionsOf } from '../users/oidc-session.ts';
 import { NO_SESSION_NOW, type Sessions } from '../users/sessions/sessions.ts';
 import { marksOf } from '../users/sessions/stored-session.ts';
 import { withLimiters } from '../users/user-limiter.ts';

@@ -14,7 +14,7 @@ import { EXACT } from '../own-paths.ts';
 import { stateOf } from '../request-state.ts';
 import { type Caller, may } from '../users/caller.ts';
 import { isCsrf } from '../users/sessions/sessions.ts';
-import { type Asker, askerOf, type UserAuthenticator } from '../users/user-authenticator.ts';
+import { type Requester, requesterOf, type UserAuthenticator } from '../users/user-authenticator.ts';
 import type { UserLimiter } from '../users/user-limiter.ts';
 import { clientError, ErrorContent, errorDocument, showPage, titleOfError } from './error-page.tsx';
 import { readForm } from './form.ts';
@@ -60,10 +60,10 @@ async function serve(ctx: Context, wanted: Wanted): Promise<void> {
   const { page, parts } = wanted;
   stateOf(ctx).route = page.path;
   ctx.set(PAGE_HEADERS);
-  let asker: Asker | undefined;
+  let requester: Requester | undefined;
   try {
-    asker = await askerOf(ctx, parts.people);
-    if (asker === undefined) {
+    requester = await requesterOf(ctx, parts.people);
+    if (requester === undefined) {
       const isForm = ctx.method === 'POST';
       parts.showLogin(
         ctx,
@@ -71,22 +71,22 @@ async function serve(ctx: Context, wanted: Wanted): Promise<void> {
       );
       return;
     }
-    const answer = homeOf(wanted, asker.caller) ?? (await answerOf(ctx, page, asker, parts));
+    const answer = homeOf(wanted, requester.caller) ?? (await answerOf(ctx, page, requester, parts));
     if ('redirect' in answer) {
       // A page may build the path from what somebody has written.
       seeOther(ctx, returnPath(answer.redirect));
       return;
     }
-    const nameOf = nameOfFor(stateOf(ctx).generation, asker.caller);
+    const nameOf = nameOfFor(stateOf(ctx).generation, requester.caller);
     const main = <WithNames nameOf={nameOf}>{answer.main}</WithNames>;
-    showPage(ctx, answer.status ?? 200, framed(ctx, wanted, asker.caller, answer.title, main));
+    showPage(ctx, answer.status ?? 200, framed(ctx, wanted, requester.caller, answer.title, main));
   } catch (thrown) {
     if (thrown instanceof HttpError && thrown.status === 401) {
       stateOf(ctx).refusedFor = thrown.message;
       parts.showLogin(ctx);
       return;
     }
-    showError(ctx, thrown, wanted, asker?.caller);
+    showError(ctx, thrown, wanted, requester?.caller);
   }
 }
 
@@ -104,7 +104,7 @@ function framed(
 async function answerOf(
   ctx: Context,
   page: ConsolePage,
-  { caller, by }: Asker,
+  { caller, by }: Requester,
   parts: ConsoleParts,
 ): Promise<PageAnswer> {
   const { people, line, generations, recorder, isDraining } = parts;

@@ -1,7 +1,7 @@
 /** What has happened to a lease: decisions about it and entries of the ledger in one list, the newest first, in pages. */
 import { inTime, type Wait } from '../../base/deadline.ts';
-import type { Asked } from '../../decisions/asked.ts';
 import type { DecisionRecord } from '../../decisions/record.ts';
+import type { RequestedLease } from '../../decisions/requested-lease.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { type EntryView, listEntries } from '../../ledger/reports/entries.ts';
 import type { LeaseRowView } from '../../ledger/reports/leases.ts';
@@ -46,7 +46,7 @@ interface HistoryDecision {
   /** Missing for one of this process alone. */
   readonly id?: bigint;
   readonly record: DecisionRecord;
-  readonly asked: Asked | undefined;
+  readonly asked: RequestedLease | undefined;
 }
 
 /** Searches what the caller may see, as they may see it, the newest first: by the id of the lease, or by the request that created it. */

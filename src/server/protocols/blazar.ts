@@ -3,8 +3,8 @@
  * Source: Blazar docs, "Usage Enforcement", ExternalServiceFilter. The commits are those of StackHPC's fork.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import { askedOf } from '../../decisions/asked.ts';
 import { type DecidedRequest, decisionRecord } from '../../decisions/lease-record.ts';
+import { requestedLeaseOf } from '../../decisions/requested-lease.ts';
 import type { CheckOptions } from '../../enforcement/check-options.ts';
 import type { UsageEnforcement } from '../../enforcement/enforcement.ts';
 import type { Decision, EndReport } from '../../filter/verdict.ts';
@@ -118,7 +118,7 @@ function decide(
       milliseconds,
       request: decided,
     });
-    const asked = record.allowed ? undefined : askedOf(decided);
+    const asked = record.allowed ? undefined : requestedLeaseOf(decided);
     const room = recorder.record(record, deadline, asked, { request: decided, names: decision.names });
     if (room !== undefined) {
       await room;

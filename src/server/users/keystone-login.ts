@@ -4,9 +4,9 @@ import { withinDeadline } from '../../base/deadline.ts';
 import { errorText } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { ListedProject, LoginRefusal, UserPassword, UserScope } from '../../openstack/user-login.ts';
-import type { HeldGate } from '../authentication/keystone-gates.ts';
+import type { HeldAuthenticator } from '../authentication/keystone-authenticators.ts';
 import { stateOf } from '../request-state.ts';
-import { keystoneCaller, rolesText } from './proofs.ts';
+import { keystoneCaller, rolesText } from './session-owners.ts';
 import type { StoredKeystone, StoredProof } from './sessions/stored-session.ts';
 
 /** A session that may be opened, or a sentence for the caller. `isWrong`: it counts as a guess. */
@@ -63,8 +63,8 @@ export async function loginByPassword(
 
 /** With a token that somebody has got from Keystone themselves. */
 export async function loginByToken(ctx: Context, token: string, logger: Logger): Promise<LoginOutcome> {
-  return withKeystone(ctx, logger, async ({ gate }) => {
-    const valid = await gate.validated(token);
+  return withKeystone(ctx, logger, async ({ authenticator }) => {
+    const valid = await authenticator.validated(token);
     if (valid === undefined) {
       return refused(NO_TOKEN, { isWrong: true });
     }
@@ -111,7 +111,7 @@ async function proofIn(
   const { keystone, options } = stateOf(ctx).generation;
   const scoped = await keystone?.login.scoped(unscoped, scope, { signal });
   // By the same question as every later request, so that the login opens no session that the next request ends.
-  const valid = scoped === undefined ? undefined : await keystone?.gate.validated(scoped);
+  const valid = scoped === undefined ? undefined : await keystone?.authenticator.validated(scoped);
   return scoped === undefined || valid === undefined || keystoneCaller(valid, options) === undefined
     ? undefined
     : { kind: 'keystone', userId: valid.user.id, scoped, unscoped };
@@ -121,7 +121,7 @@ async function proofIn(
 async function withKeystone<Result>(
   ctx: Context,
   logger: Logger,
-  work: (keystone: HeldGate, signal: AbortSignal) => Promise<Result>,
+  work: (keystone: HeldAuthenticator, signal: AbortSignal) => Promise<Result>,
 ): Promise<Result | Extract<LoginOutcome, { message: string }>> {
   const { generation, requestId } = stateOf(ctx);
   const { keystone, options } = generation;

@@ -5,7 +5,7 @@ import { stateOf } from '../request-state.ts';
 import { ANYBODY, type Caller } from './caller.ts';
 import type { FixedTokens } from './fixed-tokens.ts';
 import { oidcSection } from './oidc-options.ts';
-import { keystoneCaller, rolesText } from './proofs.ts';
+import { keystoneCaller, rolesText } from './session-owners.ts';
 import type { Sessions } from './sessions/sessions.ts';
 import type { WrongTokens } from './wrong-tokens.ts';
 
@@ -37,7 +37,7 @@ export function createUserAuthenticator({
       }
       const { options, keystone } = stateOf(ctx).generation;
       if (keystone !== undefined && !tokens.isOfUsers(token)) {
-        return keystone.gate.ownerOf(token, {
+        return keystone.authenticator.ownerOf(token, {
           refuse: (headers) => {
             throw wrong.error(ctx.ip, EXPECTED, headers);
           },
@@ -83,13 +83,13 @@ export interface UserAuthenticator {
 }
 
 /** Somebody, and whether they have shown a token or a session: browsers add the cookie to requests of other sites too. */
-export interface Asker {
+export interface Requester {
   readonly caller: Caller;
   readonly by: 'token' | 'session' | 'nothing';
 }
 
 /** `undefined` = nobody. Throws as `byToken` and `bySession` do. */
-export async function askerOf(ctx: Context, people: UserAuthenticator): Promise<Asker | undefined> {
+export async function requesterOf(ctx: Context, people: UserAuthenticator): Promise<Requester | undefined> {
   const byToken = await people.byToken(ctx);
   if (byToken !== undefined) {
     return { caller: byToken, by: 'token' };

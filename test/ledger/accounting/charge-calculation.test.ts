@@ -175,7 +175,7 @@ describe('calculateCharge', () => {
       ]),
     );
     expect(alternatives).toHaveLength(2);
-    // Half of its time is over: what the dearer one has used by then is used.
+    // Half of its time is over: what the moreExpensive one has used by then is used.
     expect(refundOf(alternatives, 5n)).toEqual(
       new Map([
         ['a', 10n],

@@ -1,6 +1,14 @@
 /** What a cluster has, read once: policies, the default priority class, and the roles and bindings that are about the use of policies. */
 import { z } from 'zod';
-import { type Binding, givenBy, includes, RESOURCE, type Role, roleId, VERB } from '../../policies/access.ts';
+import {
+  type Binding,
+  boundRole,
+  includes,
+  RESOURCE,
+  type Role,
+  roleId,
+  VERB,
+} from '../../policies/access.ts';
 import type { InvalidPolicy, SchedulingPolicy } from '../../policies/policy.ts';
 import type { ApiClient } from '../api/contract.ts';
 import { listObjects, listPages } from '../api/list.ts';
@@ -33,7 +41,7 @@ export async function readClusterRbac(client: ApiClient, namespace?: string): Pr
   ] as const) {
     for await (const { items } of listPages(client, path)) {
       bindings.push(
-        ...items.map((item) => bindingIn(kind, item)).filter((one) => known.has(givenBy(one).role)),
+        ...items.map((item) => bindingIn(kind, item)).filter((one) => known.has(boundRole(one).role)),
       );
     }
   }

@@ -5,7 +5,7 @@ import { InvalidRequestError } from '../../../base/errors.ts';
 import { budgetAccount, ceil, floor, larger, smaller } from '../../../filter/claim.ts';
 import type { Ledger } from '../../ledger.ts';
 import type { Snapshot, Work } from '../../storage/database.ts';
-import { Gate } from '../../storage/gate.ts';
+import { Semaphore } from '../../storage/semaphore.ts';
 import { chargesOf } from '../leases.ts';
 import { amountOf, otherLeases, type RowRange, usageBlock, usagePiece } from './pieces.ts';
 import {
@@ -43,16 +43,16 @@ export function reportSpan(
 /** Leases that are looked at one by one before others have their turn, and groups of them. */
 const CHUNK = 250;
 const GROUPS = 5000;
-const states = new WeakMap<Ledger, { readonly gate: Gate; readonly kept: TotalsCache }>();
+const states = new WeakMap<Ledger, { readonly semaphore: Semaphore; readonly kept: TotalsCache }>();
 
 /**
  * As of one moment, while others write; one report at a time. A lease uses what it is charged evenly over its time, as `sharesOf` tells; what it
  * uses before a second is rounded down, so that parts add up to the whole. @throws LedgerUnavailableError, TooManyRowsError
  */
 export async function reportUsage(ledger: Ledger, query: UsageReportQuery, wait: Wait): Promise<UsageReport> {
-  const state = states.get(ledger) ?? { gate: new Gate(1), kept: new TotalsCache() };
+  const state = states.get(ledger) ?? { semaphore: new Semaphore(1), kept: new TotalsCache() };
   states.set(ledger, state);
-  const leave = await state.gate.enter(wait);
+  const leave = await state.semaphore.enter(wait);
   try {
     return await ledger.database.snapshot(async (snapshot) => {
       const sums = new ReportSums(query, await budgetsOf(ledger, snapshot, query));

@@ -38,7 +38,7 @@ export function migrations(dialect: Dialect): Record<string, Migration> {
 /** Leases are judged and recorded without these: a service decides also where they are not applied yet. */
 export const OPTIONAL: readonly string[] = ['0011-sessions', '0012-budget-requests', '0013-calendar-links'];
 
-/** An index of a table that may be large. On PostgreSQL it is built ahead of its migration: see `buildAhead`. */
+/** An index of a table that may be large. On PostgreSQL it is built ahead of its migration: see `buildIndexesConcurrently`. */
 export interface LargeIndex {
   readonly name: string;
   readonly table: string;

@@ -240,7 +240,7 @@ function Decided({ record: { message, warnings }, asked }: FoundDecision) {
 }
 
 /** Leases with the same id, in several regions or projects. */
-export function Namesakes({ leases }: { readonly leases: readonly ListedRow[] }) {
+export function LeasesWithSameId({ leases }: { readonly leases: readonly ListedRow[] }) {
   return <Table label="These leases" columns={NAMESAKE_COLUMNS} rows={leases} />;
 }
 

@@ -8,7 +8,7 @@ import type { Ledger } from '../../../ledger/ledger.ts';
 import type { Generation } from '../../configuration/generation.ts';
 import { EXACT } from '../../own-paths.ts';
 import { may } from '../../users/caller.ts';
-import { askerOf, type UserAuthenticator } from '../../users/user-authenticator.ts';
+import { requesterOf, type UserAuthenticator } from '../../users/user-authenticator.ts';
 import { Listeners } from './listeners.ts';
 
 /**
@@ -73,7 +73,7 @@ export function eventRoutes({ people, current, recent }: EventParts): { router: 
 }
 
 async function listenerOf(ctx: Context, people: UserAuthenticator) {
-  const now = await askerOf(ctx, people);
+  const now = await requesterOf(ctx, people);
   if (now === undefined) {
     return undefined;
   }
@@ -88,7 +88,8 @@ async function listenerOf(ctx: Context, people: UserAuthenticator) {
     key: isSession ? `session ${csrf}` : address,
     isSession,
     // Somebody who has got other rights meanwhile begins again.
-    isStillThere: async () => JSON.stringify((await askerOf(ctx, people))?.caller) === JSON.stringify(caller),
+    isStillThere: async () =>
+      JSON.stringify((await requesterOf(ctx, people))?.caller) === JSON.stringify(caller),
     askEvery: by === 'token' ? ASK_TOKEN : ASK_SESSION,
   };
 }

@@ -1,6 +1,7 @@
 /** "Try it" from a refusal: the same wish in the form. The link names the decision, since reservations may be longer than an address. */
-import type { Asked } from '../../../decisions/asked.ts';
+
 import type { DecisionRecord } from '../../../decisions/record.ts';
+import type { RequestedLease } from '../../../decisions/requested-lease.ts';
 import { decisionsOf } from '../decisions/found-decisions.ts';
 import { changePath, type PageRequest, pathWith } from '../page.ts';
 import { formOfReservation, local, MOST_RESERVATIONS, type ReservationForm } from './lease-form.ts';
@@ -9,7 +10,7 @@ import { formOfReservation, local, MOST_RESERVATIONS, type ReservationForm } fro
 const LIMIT = 20;
 
 /** Without the decision, which may be gone when somebody follows it, the rest is filled in. */
-export function tryPathOf(record: DecisionRecord, asked: Asked | undefined): string {
+export function tryPathOf(record: DecisionRecord, asked: RequestedLease | undefined): string {
   const dates = { start: asked && local(asked.start), end: asked && local(asked.end) };
   if (record.operation.endsWith('update') && record.lease_id !== null) {
     return pathWith(changePath(record.lease_id), dates);

@@ -60,8 +60,8 @@ function none(): Prices {
 }
 
 function take(prices: Prices, { price, spot }: CatalogLine): void {
-  prices.price = dearer(prices.price, price);
-  prices.spot = dearer(prices.spot, spot);
+  prices.price = moreExpensive(prices.price, price);
+  prices.spot = moreExpensive(prices.spot, spot);
   prices.cheapest = cheaper(prices.cheapest, price);
   prices.cheapestSpot = cheaper(prices.cheapestSpot, spot);
 }
@@ -97,7 +97,7 @@ export function parsePrice(text: string): Price | undefined {
 }
 
 /** Of prices that may be missing. */
-export function dearer(one: Price | undefined, other: Price | undefined): Price | undefined {
+export function moreExpensive(one: Price | undefined, other: Price | undefined): Price | undefined {
   return one === undefined || (other !== undefined && other > one) ? other : one;
 }
 

@@ -5,7 +5,7 @@ import { rowJson } from '../../../../src/decisions/store/rows.ts';
 import { DecisionTable } from '../../../../src/decisions/store/table.ts';
 import { aRecord } from '../../../support/decision-logs.ts';
 import { DIALECTS, giveBudget, ledgerAt, NO_WAIT, newLedgers } from '../../../support/ledgers.ts';
-import { type ConsoleGround, consoleOn, type Name } from '../console-ground.ts';
+import { type ConsoleFixture, consoleOn, type Name } from '../console-fixture.ts';
 import { rowsOf, textOf } from '../visitor.ts';
 
 const newLedger = newLedgers();
@@ -26,7 +26,7 @@ const REFUSED: Partial<DecisionRecord> = {
 
 for (const dialect of DIALECTS) {
   describe(`a lease on ${dialect}`, () => {
-    let ground: ConsoleGround;
+    let fixture: ConsoleFixture;
     let now = '2026-11-22T12:00:00Z';
 
     beforeAll(async () => {
@@ -38,8 +38,8 @@ for (const dialect of DIALECTS) {
         enabled_filters: ['MaxLeasesFilter', 'UsageBudgetFilter'],
         max_leases_per_project: 9,
       };
-      ground = await consoleOn(connection, { enforcement: filters }, () => now, true);
-      const { enforcement } = ground.generation;
+      fixture = await consoleOn(connection, { enforcement: filters }, () => now, true);
+      const { enforcement } = fixture.generation;
       const context = { user_id: 'alice', project_id: 'climate' };
       const lease = { name: 'run', ...DATES, reservations: [HOST] };
       const known = { ...lease, id: 'lease-1' };
@@ -88,12 +88,12 @@ for (const dialect of DIALECTS) {
       await new DecisionTable(ledger.database, 'host/7').write(rows, NO_WAIT);
       await ledger.close();
     });
-    afterAll(() => ground?.close());
+    afterAll(() => fixture?.close());
 
-    const page = (who: Name, key: string) => ground.get(who, `/leases/${encodeURIComponent(key)}`);
+    const page = (who: Name, key: string) => fixture.get(who, `/leases/${encodeURIComponent(key)}`);
     const api = async (who: Name, key: string, query = '', project = 'climate') => {
       const path = `/v1/projects/${project}/leases/${encodeURIComponent(key)}${query}`;
-      const { status, html } = await ground.get(who, path);
+      const { status, html } = await fixture.get(who, path);
       return { status, json: JSON.parse(html) };
     };
 
@@ -173,9 +173,9 @@ for (const dialect of DIALECTS) {
     });
 
     it('is found by its row while Blazar has told no id, and leads to its change', async () => {
-      const project = await ground.get('meg', '/projects/climate?from=2026-12-01');
+      const project = await fixture.get('meg', '/projects/climate?from=2026-12-01');
       const [path = ''] = /\/leases\/%235(?=")/.exec(project.html) ?? [];
-      const nameless = textOf((await ground.get('meg', path)).html);
+      const nameless = textOf((await fixture.get('meg', path)).html);
       expect(nameless).toContain('Lease unknown to Blazar');
       expect(nameless).toContain('Id not yet known from Blazar');
       expect(nameless).not.toContain('Change');

@@ -1,0 +1,62 @@
+/** What the thread is executing, for a watchdog in another thread. */
+
+/** Marks the time in which one filter executes. */
+export interface Execution {
+  begin(): void;
+  end(): void;
+}
+
+const BEATS = 0;
+const AT = 1;
+
+/** The state as another thread reads it. */
+interface ExecutionSeen {
+  /** Increases as long as the event loop runs. */
+  readonly beats: number;
+  /** The number of the filter that executes now, from 1. Negative: the last filter that executed. 0 = none yet. */
+  readonly at: number;
+}
+
+/**
+ * Writes to shared memory which filter executes: if a filter blocks the event loop, only another thread can tell which one.
+ * An execution costs two writes of a number.
+ */
+export class ExecutionTracker {
+  readonly memory = new SharedArrayBuffer(2 * Int32Array.BYTES_PER_ELEMENT);
+  readonly #cells = new Int32Array(this.memory);
+  readonly #names: string[] = [];
+  readonly #named: (names: readonly string[]) => void;
+
+  /** `named` is called with all names when there is a new one. The number of a name is its position, from 1. */
+  constructor(named: (names: readonly string[]) => void = () => {}) {
+    this.#named = named;
+  }
+
+  /** The marks for a name. The number of a name does not change when a configuration is reloaded. */
+  executionOf(name: string): Execution {
+    const cells = this.#cells;
+    let number = this.#names.indexOf(name) + 1;
+    if (number === 0) {
+      number = this.#names.push(name);
+      this.#named(this.#names);
+    }
+    // Plain writes: Atomics cost ten times as much, and the other thread reads long after the last write.
+    return {
+      begin() {
+        cells[AT] = number;
+      },
+      end() {
+        cells[AT] = -number;
+      },
+    };
+  }
+
+  beat(): void {
+    Atomics.add(this.#cells, BEATS, 1);
+  }
+}
+
+export function executionSeen(memory: SharedArrayBuffer): ExecutionSeen {
+  const cells = new Int32Array(memory);
+  return { beats: Atomics.load(cells, BEATS), at: Atomics.load(cells, AT) };
+}

@@ -1,0 +1,78 @@
+/** Whom tokens of Keystone and sessions prove. */
+import type { Context } from 'koa';
+import type { ValidToken } from '../../openstack/contract.ts';
+import { stateOf } from '../request-state.ts';
+import { type Caller, whoOf } from './caller.ts';
+import type { FixedTokens } from './fixed-tokens.ts';
+import { oidcOwner, type Renew } from './oidc-session.ts';
+import type { HeldSession } from './sessions/sessions.ts';
+
+/** Whom the session of a request proves now; `undefined` = nobody any more. Throws an HTTP error 503 if Keystone cannot be asked. */
+export function sessionOwners(
+  tokens: FixedTokens,
+  renew: Renew,
+): (ctx: Context, held: HeldSession) => Promise<Caller | undefined> {
+  return async (ctx, held) => {
+    const { kept } = held;
+    switch (kept.kind) {
+      case 'token':
+        return tokens.byKey(kept.key);
+      case 'keystone': {
+        const { options, keystone } = stateOf(ctx).generation;
+        // Through the cache of the tokens of requests.
+        const valid = await keystone?.authenticator.validated(kept.scoped);
+        return valid && keystoneCaller(valid, options);
+      }
+      case 'oidc':
+        return oidcOwner(ctx, kept, held, renew);
+    }
+  };
+}
+
+/** The options of `[service]` that give roles of Keystone a meaning here. */
+interface CallerRoles {
+  readonly admin_roles: readonly string[];
+  readonly manager_roles: readonly string[];
+  readonly reader_roles: readonly string[];
+}
+
+/**
+ * `undefined` = nobody here: the token has none of the roles, or only roles in a domain, which say nothing about its projects. Roles in the
+ * system count for all projects. An administrator of a project is none of the cloud where Keystone names another project for these.
+ */
+export function keystoneCaller(token: ValidToken, roles: CallerRoles): Caller | undefined {
+  const { user, project, systemRoles = [] } = token;
+  const has = (names: readonly string[], among: readonly string[]) =>
+    among.some((role) => names.includes(role));
+  const { admin_roles, manager_roles, reader_roles } = roles;
+  const { domain } = user;
+  const base = {
+    provenBy: 'keystone',
+    identity: `keystone ${user.id}`,
+    who: whoOf({ name: user.name, domain, id: user.id }),
+    name: domain === '' ? user.name : `${user.name}@${domain}`,
+    userId: user.id,
+    memberships: [],
+  } as const;
+  if (project === undefined) {
+    const readers = [...manager_roles, ...reader_roles];
+    if (has(admin_roles, systemRoles)) {
+      return { ...base, kind: 'operator' };
+    }
+    return has(readers, systemRoles) ? { ...base, kind: 'reader' } : undefined;
+  }
+  if (has(admin_roles, token.roles) && token.isAdminElsewhere !== true) {
+    return { ...base, kind: 'operator' };
+  }
+  const isManager = has(manager_roles, token.roles);
+  if (!isManager && !has(reader_roles, token.roles)) {
+    return undefined;
+  }
+  const { id: projectId, name } = project;
+  return { ...base, kind: 'member', memberships: [{ projectId, name, domain: project.domain, isManager }] };
+}
+
+/** All of them, for a message. */
+export function rolesText({ admin_roles, manager_roles, reader_roles }: CallerRoles): string {
+  return [...new Set([...admin_roles, ...manager_roles, ...reader_roles])].join(', ');
+}
