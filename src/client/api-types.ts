@@ -694,7 +694,7 @@ export interface components {
              */
             taken: string;
             /**
-             * @description `usage_budget_unit`, for people.
+             * @description `usage_budget_unit`, for display.
              * @example node-hours
              */
             unit: string;
@@ -780,7 +780,7 @@ export interface components {
                 /** @description null = none was given. */
                 reason: string | null;
                 /**
-                 * @description `usage_budget_unit`, for people.
+                 * @description `usage_budget_unit`, for display.
                  * @example node-hours
                  */
                 unit: string;
@@ -997,7 +997,7 @@ export interface components {
              */
             state: "requested" | "endorsed" | "granted" | "changed" | "refused" | "withdrawn";
             /**
-             * @description `usage_budget_unit`, for people.
+             * @description `usage_budget_unit`, for display.
              * @example node-hours
              */
             unit: string;
@@ -2097,7 +2097,7 @@ export interface components {
                  */
                 taken: string;
                 /**
-                 * @description `usage_budget_unit`, for people.
+                 * @description `usage_budget_unit`, for display.
                  * @example node-hours
                  */
                 unit: string;

@@ -130,7 +130,7 @@ export async function update(site: Site): Promise<void> {
 }
 
 /** Blazar changes a lease, and asks nobody. */
-export function changeUnasked(site: Site): void {
+export function changeWithoutAsking(site: Site): void {
   const { chance, blazar, now } = site;
   const lease = idleLease(site);
   if (lease === undefined) {

@@ -3,7 +3,7 @@ import { vi } from 'vitest';
 import { errorText } from '../../src/base/errors.ts';
 import { foldLeases } from '../../src/ledger/folding/fold.ts';
 import { NO_WAIT } from '../support/ledgers.ts';
-import { changeUnasked, create, end, update } from './clients.ts';
+import { changeWithoutAsking, create, end, update } from './clients.ts';
 import { GRACE } from './follower.ts';
 import { type Budget, Promises } from './promises.ts';
 import { Chance } from './schedule.ts';
@@ -27,11 +27,11 @@ export interface History {
   readonly lines: readonly string[];
 }
 
-export type HistoryGround = SharedServices & { readonly budgets: readonly Budget[] };
+export type HistoryServices = SharedServices & { readonly budgets: readonly Budget[] };
 
 /** Runs the history of a seed, or some of its steps. Timers and `Math.random` are those of the history meanwhile. */
 export async function runHistory(
-  shared: HistoryGround,
+  shared: HistoryServices,
   seed: number,
   steps: readonly number[] = STEPS,
 ): Promise<History> {
@@ -65,15 +65,15 @@ export async function runHistory(
   }
 }
 
-type Deed = (site: Site) => void | Promise<void>;
+type Action = (site: Site) => void | Promise<void>;
 
-const DEEDS: readonly (readonly [weight: number, deed: Deed])[] = [
+const ACTIONS: readonly (readonly [weight: number, action: Action])[] = [
   [30, (site) => site.schedule.release(site.chance.pick([1, 1, 2, 3, 6]))],
   [4, (site) => began(site, create(site))],
   [3, (site) => began(site, update(site))],
   [2, (site) => began(site, end(site))],
   [2, (site) => compare(site)],
-  [2, (site) => (site.mayNotAsk ? changeUnasked(site) : undefined)],
+  [2, (site) => (site.mayNotAsk ? changeWithoutAsking(site) : undefined)],
   [0.5, (site) => fold(site)],
   // Where clocks are wrong, while leases are being built.
   [3, (site) => (site.skew > SYNCHRONIZED ? compare(site) : site.schedule.release())],
@@ -89,14 +89,14 @@ const DEEDS: readonly (readonly [weight: number, deed: Deed])[] = [
     },
   ],
 ];
-const WEIGHTS = DEEDS.reduce((sum, [weight]) => sum + weight, 0);
+const WEIGHTS = ACTIONS.reduce((sum, [weight]) => sum + weight, 0);
 
 async function happen(site: Site): Promise<void> {
   let dice = site.chance.next() * WEIGHTS;
-  for (const [weight, deed] of DEEDS) {
+  for (const [weight, action] of ACTIONS) {
     dice -= weight;
     if (dice < 0) {
-      await deed(site);
+      await action(site);
       break;
     }
   }

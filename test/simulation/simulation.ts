@@ -14,7 +14,7 @@ import { openSqlite } from '../../src/ledger/storage/sqlite-driver.ts';
 import { keystoneSection } from '../../src/openstack/options.ts';
 import { ledgerAt, NO_WAIT, upgraded } from '../support/ledgers.ts';
 import { ANCHOR, ANCHOR_PROJECT, asSent, BEGIN, hostIds, PROJECT } from './blazar.ts';
-import { type History, type HistoryGround, runHistory } from './history.ts';
+import { type History, type HistoryServices, runHistory } from './history.ts';
 import { type Budget, MOST_LEASES } from './promises.ts';
 import type { Commit } from './site.ts';
 
@@ -70,7 +70,7 @@ export async function simulate(
 }
 
 /** Leaves out steps as long as some promise is still broken. */
-async function shrink(shared: HistoryGround, history: History): Promise<History> {
+async function shrink(shared: HistoryServices, history: History): Promise<History> {
   let smallest = history;
   const isKept = fc.asyncProperty(fc.subarray([...history.steps]), async (steps) => {
     const shorter = await runHistory(shared, history.seed, steps);

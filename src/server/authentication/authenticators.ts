@@ -108,7 +108,7 @@ export class Authenticator {
 
 export type Authenticators = Readonly<Record<ProtocolName, Authenticator>> & {
   /** The tokens that stand for people. */
-  readonly people: FixedTokens;
+  readonly users: FixedTokens;
   /** For all protocols, and for people. */
   readonly wrong: WrongTokens;
 };
@@ -122,14 +122,14 @@ export function createAuthenticators(
   const wrong = new WrongTokens();
   const authenticator = (name: ProtocolName) => new Authenticator(name, tokens[name], certificates, wrong);
   const blazar = authenticator('blazar');
-  const people = new FixedTokens(blazar.tokens, tokens.people);
+  const users = new FixedTokens(blazar.tokens, tokens.users);
   blazar.keystone = keystone;
-  blazar.isOfUsers = (token) => people.isOfUsers(token);
+  blazar.isOfUsers = (token) => users.isOfUsers(token);
   return {
     blazar,
     skypilot: authenticator('skypilot'),
     kubernetes: authenticator('kubernetes'),
-    people,
+    users,
     wrong,
   };
 }
@@ -138,7 +138,7 @@ export function replaceTokens(authenticators: Authenticators, tokens: ProtocolTo
   for (const name of PROTOCOL_NAMES) {
     authenticators[name].tokens.replace(tokens[name]);
   }
-  authenticators.people.replace(tokens.people);
+  authenticators.users.replace(tokens.users);
 }
 
 /** A protocol that is served, as the banner of `serve` shows it. */

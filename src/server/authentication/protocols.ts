@@ -123,7 +123,7 @@ export const PROTOCOL_NAMES = Object.keys(PROTOCOLS) as readonly ProtocolName[];
 
 /** The tokens that are accepted for each protocol, and those of people, which are accepted for none. */
 export type ProtocolTokens = Readonly<Record<ProtocolName, readonly string[]>> & {
-  readonly people: UserTokens;
+  readonly users: UserTokens;
 };
 
 /** Which clients need a certificate: all of them, or API servers only. Read at the start, like everything about the socket. */

@@ -287,8 +287,8 @@ function openedProblem(name: ProtocolName, { tokens }: Generation): Problem {
 }
 
 /** With any way to prove who one is, everybody must. */
-function asksForCredentials({ blazar, people }: ProtocolTokens, configuration: Configuration): boolean {
-  const tokens = [...blazar, ...people.operator, ...people.reader];
+function asksForCredentials({ blazar, users }: ProtocolTokens, configuration: Configuration): boolean {
+  const tokens = [...blazar, ...users.operator, ...users.reader];
   const { keystone_auth } = sectionOf(configuration, serviceSection);
   return tokens.length > 0 || keystone_auth || sectionOf(configuration, oidcSection).issuer !== undefined;
 }

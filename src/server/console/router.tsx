@@ -30,7 +30,7 @@ export interface ConsoleParts {
   readonly metrics: Metrics;
   /** Whether the service is stopping. */
   readonly isDraining: () => boolean;
-  readonly people: UserAuthenticator;
+  readonly users: UserAuthenticator;
   readonly showLogin: ShowLogin;
   readonly line: UserLimiter;
   readonly logger: Logger;
@@ -62,7 +62,7 @@ async function serve(ctx: Context, wanted: Wanted): Promise<void> {
   ctx.set(PAGE_HEADERS);
   let requester: Requester | undefined;
   try {
-    requester = await requesterOf(ctx, parts.people);
+    requester = await requesterOf(ctx, parts.users);
     if (requester === undefined) {
       const isForm = ctx.method === 'POST';
       parts.showLogin(
@@ -97,7 +97,7 @@ function framed(
   title: string,
   main: VNode,
 ): VNode {
-  const csrf = parts.people.csrfOf(ctx);
+  const csrf = parts.users.csrfOf(ctx);
   return <Layout {...{ title, caller, csrf, pages, path: page.path }}>{main}</Layout>;
 }
 
@@ -107,7 +107,7 @@ async function answerOf(
   { caller, by }: Requester,
   parts: ConsoleParts,
 ): Promise<PageAnswer> {
-  const { people, line, generations, recorder, isDraining } = parts;
+  const { users, line, generations, recorder, isDraining } = parts;
   const params: Readonly<Record<string, string>> = ctx.params ?? {};
   if (!may(caller, page.action, params.project_id)) {
     // The same for projects that do not exist: who may not see one learns nothing about it.
@@ -119,7 +119,7 @@ async function answerOf(
     throw new ApiError(400, 'expected an address without NUL');
   }
   const form =
-    page.method === 'POST' ? await checkedForm(ctx, page, by === 'session', people) : new URLSearchParams();
+    page.method === 'POST' ? await checkedForm(ctx, page, by === 'session', users) : new URLSearchParams();
   const { generation, requestId } = stateOf(ctx);
   const isEstimate = page.action === 'estimate' && page.method === 'POST';
   return line.run(
@@ -128,7 +128,7 @@ async function answerOf(
     (deadline) =>
       page.answer({
         ...{ caller, params, query, form, generation, requestId, deadline, recorder },
-        csrf: people.csrfOf(ctx),
+        csrf: users.csrfOf(ctx),
         problems: generations.problems,
         isDraining: isDraining(),
       }),
@@ -150,13 +150,13 @@ async function checkedForm(
   ctx: Context,
   { formLimit = FORM_LIMIT }: ConsolePage,
   isBySession: boolean,
-  people: UserAuthenticator,
+  users: UserAuthenticator,
 ): Promise<URLSearchParams> {
   const form = await readForm(ctx, formLimit);
   if (form === undefined) {
     throw new ApiError(413, `expected a form of at most ${formLimit} bytes`);
   }
-  if (isBySession && !isCsrf(people.csrfOf(ctx), form.get('csrf'))) {
+  if (isBySession && !isCsrf(users.csrfOf(ctx), form.get('csrf'))) {
     throw new ApiError(403, 'expected a form of this session: open the page again, and send it again');
   }
   return form;

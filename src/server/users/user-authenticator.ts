@@ -89,16 +89,16 @@ export interface Requester {
 }
 
 /** `undefined` = nobody. Throws as `byToken` and `bySession` do. */
-export async function requesterOf(ctx: Context, people: UserAuthenticator): Promise<Requester | undefined> {
-  const byToken = await people.byToken(ctx);
+export async function requesterOf(ctx: Context, users: UserAuthenticator): Promise<Requester | undefined> {
+  const byToken = await users.byToken(ctx);
   if (byToken !== undefined) {
     return { caller: byToken, by: 'token' };
   }
-  const bySession = await people.bySession(ctx);
+  const bySession = await users.bySession(ctx);
   if (bySession !== undefined) {
     return { caller: bySession, by: 'session' };
   }
-  return people.anybody && { caller: people.anybody, by: 'nothing' };
+  return users.anybody && { caller: users.anybody, by: 'nothing' };
 }
 
 /** The message of a 401. */

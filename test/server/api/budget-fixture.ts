@@ -70,13 +70,13 @@ export async function serving(connection: string, values: Values = {}): Promise<
 }
 
 async function served(connection: string, values: Values = {}) {
-  const people = {
+  const users = {
     byToken: async (ctx: Koa.Context) => USERS[ctx.get('X-Auth-Token')],
     bySession: async () => undefined,
     anybody: undefined,
     csrfOf: () => '',
   };
-  const { close, ...service } = await servedGeneration({ connection, values, people, hasStores: true });
+  const { close, ...service } = await servedGeneration({ connection, values, users, hasStores: true });
   const fixture: BudgetFixture = {
     ...{ ...service, connection },
     async ask(who, method, path, { etag, body, text } = {}) {

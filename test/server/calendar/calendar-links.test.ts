@@ -26,7 +26,7 @@ class Ground {
     const service = await servedGeneration({
       connection,
       now: () => this.now,
-      people: {
+      users: {
         byToken: async (ctx) => PEOPLE[ctx.get('X-Auth-Token')],
         bySession: async () => undefined,
         anybody: undefined,

@@ -44,7 +44,7 @@ export async function consoleOn(
   hasStores = false,
 ): Promise<ConsoleFixture> {
   const callerOf = (name: string): Caller | undefined => USERS[name as Name];
-  const people = {
+  const users = {
     byToken: async (ctx: Koa.Context) => callerOf(ctx.get('X-Auth-Token')),
     bySession: async (ctx: Koa.Context) => callerOf(ctx.cookies.get('person') ?? ''),
     anybody: undefined,
@@ -52,7 +52,7 @@ export async function consoleOn(
   };
   let recorder: DecisionRecorder | undefined;
   const service = await servedGeneration({
-    ...{ connection, values, now, people, hasStores },
+    ...{ connection, values, now, users, hasStores },
     routes: (parts) => {
       recorder = new DecisionRecorder(parts.metrics.decisions, undefined);
       return [

@@ -53,7 +53,7 @@ export async function callersOf(configured: Configured) {
       throw new Error('nobody has a session here');
     },
   });
-  const people = createUserAuthenticator({
+  const users = createUserAuthenticator({
     ...{ tokens, sessions, wrong: new WrongTokens() },
     configuration: () => configuration,
   });
@@ -61,7 +61,7 @@ export async function callersOf(configured: Configured) {
   app.silent = true;
   app.use(async (ctx) => {
     ctx.state = { generation: { options, keystone: held } };
-    ctx.body = (await people.byToken(ctx)) ?? people.anybody ?? ctx.throw(401, 'expected a token');
+    ctx.body = (await users.byToken(ctx)) ?? users.anybody ?? ctx.throw(401, 'expected a token');
   });
   const server = createServer(app.callback()).listen(0, '127.0.0.1');
   await once(server, 'listening');

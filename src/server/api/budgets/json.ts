@@ -32,7 +32,7 @@ const owner = {
 };
 export const unit = z
   .string()
-  .meta({ description: '`usage_budget_unit`, for people.', examples: ['node-hours'] });
+  .meta({ description: '`usage_budget_unit`, for display.', examples: ['node-hours'] });
 const reason = z.string().nullable().meta({ description: 'null = none was given.' });
 
 export const budgetSchema = z.strictObject({

@@ -27,18 +27,18 @@ const PATIENCE = 2;
 const RETRY_AFTER = '30';
 
 interface EventParts {
-  readonly people: UserAuthenticator;
+  readonly users: UserAuthenticator;
   readonly current: () => Generation;
   readonly recent: RecentDecisions;
 }
 
 /** Routes, and what ends all streams: call it when the service stops. */
-export function eventRoutes({ people, current, recent }: EventParts): { router: Router; close: () => void } {
+export function eventRoutes({ users, current, recent }: EventParts): { router: Router; close: () => void } {
   const listeners = new Listeners();
   const watch = new Watch(listeners, current, recent);
   const router = new Router(EXACT);
   router.get('/events', async (ctx: Context) => {
-    const asked = await listenerOf(ctx, people);
+    const asked = await listenerOf(ctx, users);
     if (asked === undefined) {
       ctx.throw(401, 'expected a session, or a valid token');
     }
@@ -72,13 +72,13 @@ export function eventRoutes({ people, current, recent }: EventParts): { router: 
   };
 }
 
-async function listenerOf(ctx: Context, people: UserAuthenticator) {
-  const now = await requesterOf(ctx, people);
+async function listenerOf(ctx: Context, users: UserAuthenticator) {
+  const now = await requesterOf(ctx, users);
   if (now === undefined) {
     return undefined;
   }
   const { caller, by } = now;
-  const csrf = people.csrfOf(ctx);
+  const csrf = users.csrfOf(ctx);
   const address = `address ${ctx.ip}`;
   const isSession = by !== 'token' && csrf !== '';
   return {
@@ -89,7 +89,7 @@ async function listenerOf(ctx: Context, people: UserAuthenticator) {
     isSession,
     // Somebody who has got other rights meanwhile begins again.
     isStillThere: async () =>
-      JSON.stringify((await requesterOf(ctx, people))?.caller) === JSON.stringify(caller),
+      JSON.stringify((await requesterOf(ctx, users))?.caller) === JSON.stringify(caller),
     askEvery: by === 'token' ? ASK_TOKEN : ASK_SESSION,
   };
 }

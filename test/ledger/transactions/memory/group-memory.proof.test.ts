@@ -4,19 +4,19 @@ import { expect, it, onTestFinished } from 'vitest';
 import { verifyLedger } from '../../../../src/ledger/reports/verify.ts';
 import type { Undo } from '../../../../src/ledger/transactions/lease-transactions.ts';
 import { DIALECTS, NO_WAIT, newLedgers } from '../../../support/ledgers.ts';
-import { contentOf, groundAt, HOUR, type Operation, perform, round } from '../../grouped-operations.ts';
+import { contentOf, fixtureAt, HOUR, type Operation, perform, round } from '../../grouped-operations.ts';
 
 const newLedger = newLedgers();
 
 async function newGround(dialect: (typeof DIALECTS)[number]) {
-  const fixture = groundAt(await newLedger(dialect));
+  const fixture = fixtureAt(await newLedger(dialect));
   onTestFinished(() => fixture.ledger.close());
   return { ...fixture, undos: new Map<string, Undo[]>() };
 }
-type Ground = Awaited<ReturnType<typeof newGround>>;
+type LedgerFixture = Awaited<ReturnType<typeof newGround>>;
 
 /** Performs operations that begin now. What fails for two reasons may tell either. */
-function performing(fixture: Ground) {
+function performing(fixture: LedgerFixture) {
   const before = new Map([...fixture.undos].map(([project, undos]) => [project, [...undos]]));
   return (asked: Operation, project: string): Promise<unknown> => {
     const undos = fixture.undos.get(project) ?? [];

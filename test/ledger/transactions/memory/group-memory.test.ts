@@ -7,13 +7,13 @@ import { openSqlite, type SqliteStatement } from '../../../../src/ledger/storage
 import { record } from '../../../../src/ledger/transactions/lease-transactions.ts';
 import type { Transaction } from '../../../../src/ledger/transactions/transaction.ts';
 import { DIALECTS, NO_WAIT, newLedgers } from '../../../support/ledgers.ts';
-import { groundAt, type Operation, perform, requestOf, runSql } from '../../grouped-operations.ts';
+import { fixtureAt, type Operation, perform, requestOf, runSql } from '../../grouped-operations.ts';
 
 const newLedger = newLedgers();
 
 /** Those of one project that are asked for at once come to what is resolved. */
 async function newProject(dialect: (typeof DIALECTS)[number]) {
-  const fixture = groundAt(await newLedger(dialect));
+  const fixture = fixtureAt(await newLedger(dialect));
   onTestFinished(() => fixture.ledger.close());
   const at = { before: [], undos: [] };
   return (...operations: Operation[]) =>
@@ -132,7 +132,7 @@ function saidToSqlite(): string[] {
 }
 
 it.each(DIALECTS)('finds what it has written, and those before it, whatever it asks: %s', async (dialect) => {
-  const fixture = groundAt(await newLedger(dialect));
+  const fixture = fixtureAt(await newLedger(dialect));
   onTestFinished(() => fixture.ledger.close());
   const { ledger, time } = fixture;
   const { statements } = ledger;
@@ -162,7 +162,7 @@ it.each(DIALECTS)('finds what it has written, and those before it, whatever it a
 
 it('locks the project again for all of them at the end, as time passes: sqlite', async () => {
   const connection = await newLedger('sqlite');
-  const fixture = groundAt(connection);
+  const fixture = fixtureAt(connection);
   onTestFinished(() => fixture.ledger.close());
   fixture.time.tick = 1000n;
   const at = { before: [], undos: [] };

@@ -14,10 +14,10 @@ import {
   dayFromNow,
   LONGEST_DAYS,
   leaseOf,
-  type PeopleCloud,
   PROJECT_HOURS,
-  startPeopleCloud,
-} from './people-cloud.ts';
+  startUserCloud,
+  type UserCloud,
+} from './user-cloud.ts';
 
 const program = peerProgram('BLAZAR_PEER');
 const real = HAS_CHROMIUM && program !== undefined ? RealKeystone.start() : undefined;
@@ -30,10 +30,10 @@ afterAll(() => real?.remove());
 
 describe.skipIf(real === undefined)('in the console, beside a real Keystone and Blazar,', () => {
   const browser = sharedBrowser();
-  let cloud: PeopleCloud;
+  let cloud: UserCloud;
 
   beforeAll(async () => {
-    cloud = await startPeopleCloud(real as RealKeystone, program ?? '', newLedger);
+    cloud = await startUserCloud(real as RealKeystone, program ?? '', newLedger);
   });
   afterAll(() => cloud?.stop());
 

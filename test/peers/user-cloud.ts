@@ -15,7 +15,7 @@ export const PROJECT_HOURS = 200;
 const BLAZAR_TOKEN = 'of-blazar-0123456789abcdef';
 const DAY = 86_400_000;
 
-export interface PeopleCloud {
+export interface UserCloud {
   readonly keystone: RealKeystone;
   readonly blazar: RealBlazar;
   /** The first is asked by Blazar, unless something stands between them. */
@@ -27,12 +27,12 @@ export interface PeopleCloud {
   stop(): Promise<void>;
 }
 
-export async function startPeopleCloud(
+export async function startUserCloud(
   keystone: RealKeystone,
   blazarProgram: string,
   newLedger: ReturnType<typeof newLedgers>,
-  proxy = async ([first]: PeopleCloud['replicas']) => first,
-): Promise<PeopleCloud> {
+  proxy = async ([first]: UserCloud['replicas']) => first,
+): Promise<UserCloud> {
   const folder = mkdtempSync(join(tmpdir(), 'blazar-enforcement-people-'));
   const connection = await newLedger('postgresql');
   const ledger = await ledgerAt(connection, { now: () => new Date().toISOString() });

@@ -2,7 +2,7 @@
 import type { BlazarLease, RealBlazar } from './blazar.ts';
 import { generator, shuffled } from './seeded.ts';
 
-export interface Deed {
+export interface Action {
   readonly kind: string;
   readonly who: string;
   readonly body?: unknown;
@@ -10,7 +10,7 @@ export interface Deed {
   do(blazar: RealBlazar): Promise<Outcome>;
 }
 
-/** The status of the answer, or what a deed did that is no request of a user. */
+/** The status of the answer, or what a action did that is no request of a user. */
 export type Outcome = number | string;
 
 export interface Scene {
@@ -30,7 +30,7 @@ const MINUTE = 60_000;
  * `ranges`: whether a new lease may ask for from `min` to `max` hosts. Of these, Blazar may find more than it has said, if another lease ends
  * between its question and its search.
  */
-export function* randomDeeds(seed: number, steps: number, scene: Scene, ranges = true): Generator<Deed> {
+export function* randomActions(seed: number, steps: number, scene: Scene, ranges = true): Generator<Action> {
   const random = generator(seed);
   const below = (most: number) => Math.floor(random() * most);
   const one = <Item>(items: readonly Item[]): Item => items[below(items.length)] as Item;
@@ -71,7 +71,7 @@ export function* randomDeeds(seed: number, steps: number, scene: Scene, ranges =
       [hosts, instances, floatingIps],
       [hosts, hosts],
     ]).map((make) => make());
-  const create = (kind: string, when: () => object, reservations: () => object[]): Deed => {
+  const create = (kind: string, when: () => object, reservations: () => object[]): Action => {
     const who = one(['climate/alice', 'climate/alice', 'climate/bob']);
     // Blazar takes the id of whoever asks.
     const own = below(8) === 0 ? { id: `own-${below(6)}` } : {};
@@ -112,7 +112,7 @@ export function* randomDeeds(seed: number, steps: number, scene: Scene, ranges =
     kind: string,
     of: (lease: BlazarLease) => unknown,
     isMeant = (_: BlazarLease) => true,
-  ): Deed => {
+  ): Action => {
     const chosen = someLease(isMeant);
     if (chosen === undefined) {
       return create('begin now', now, () => [hosts()]);
@@ -154,7 +154,7 @@ export function* randomDeeds(seed: number, steps: number, scene: Scene, ranges =
           }
         : { id, ...one([{ amount: max }, { amount: String(max) }, { vcpus: 8 }]) };
     });
-  const changes: readonly (() => Deed)[] = [
+  const changes: readonly (() => Action)[] = [
     () =>
       change(
         'prolong a running',
@@ -214,7 +214,7 @@ export function* randomDeeds(seed: number, steps: number, scene: Scene, ranges =
         end_date: shifted(end_date, 1),
       })),
   ];
-  const remove = (kind: string, isMeant = (_: BlazarLease) => true): Deed => {
+  const remove = (kind: string, isMeant = (_: BlazarLease) => true): Action => {
     const chosen = someLease(isMeant);
     if (chosen === undefined) {
       return create('begin now', now, () => [hosts()]);
@@ -234,7 +234,7 @@ export function* randomDeeds(seed: number, steps: number, scene: Scene, ranges =
       },
     };
   };
-  const byAdmin = (kind: string, act: (blazar: RealBlazar) => Promise<Outcome>): Deed => ({
+  const byAdmin = (kind: string, act: (blazar: RealBlazar) => Promise<Outcome>): Action => ({
     ...{ kind, who: 'admin', do: act },
   });
   const nova = (fails: boolean) =>
@@ -256,7 +256,7 @@ export function* randomDeeds(seed: number, steps: number, scene: Scene, ranges =
     });
   };
 
-  const deck: readonly (() => Deed)[] = [
+  const deck: readonly (() => Action)[] = [
     ...times(12, () => create('create', dates, () => [single()])),
     ...times(2, () =>
       create('create oddly', dates, () => {
