@@ -164,7 +164,7 @@ export class Replay {
   }
 }
 
-/** The surroundings of filters: a clock that stands, and services that only note that they were sought. */
+/** What filters run with: a fixed clock, and services that only note that they were asked for. */
 class Past {
   now = 0;
   sought: Unknown | undefined;

@@ -1,4 +1,4 @@
-/** What rules said of a request: for its decision, and for the log. */
+/** The outcomes of rules for a request: for its decision, and for the log. */
 
 import { cut } from '../base/visible-text.ts';
 import type { RuleOutcome, RuleOutcomes } from '../filter/verdict.ts';

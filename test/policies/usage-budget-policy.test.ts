@@ -303,7 +303,7 @@ const OPTIONS = {
 };
 
 describe('a launch with a catalog of prices', () => {
-  it('is charged at the dearest that SkyPilot may choose, and settled by what it became', async () => {
+  it('is charged at the most expensive that SkyPilot may choose, and settled by what it became', async () => {
     const lab = await Lab.open({ budget: '100', options: OPTIONS });
     const task = 'resources:\n  infra: aws\n  accelerators: T4\n  cpus: 8+\n';
     expect(await lab.ask({ task })).toMatchObject(UNCHANGED);

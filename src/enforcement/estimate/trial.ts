@@ -41,7 +41,7 @@ export class TrialFailedError extends Error {
   override readonly name = 'TrialFailedError';
 }
 
-/** There is no time, or no patience, for more. */
+/** The time or the number of trials is used up. */
 export class TrialOverError extends Error {
   override readonly name = 'TrialOverError';
 }

@@ -1,7 +1,7 @@
 /**
  * What a lease may be at the moment. Blazar asks before it changes a lease, and the change may fail after our yes. Until a later
  * request shows the lease, it may be as before, as requested, or something between: the alternatives. It is charged for the
- * dearest of them.
+ * most expensive of them.
  */
 import {
   type Amount,

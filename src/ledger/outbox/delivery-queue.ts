@@ -87,9 +87,9 @@ export class DeliveryQueue implements NewMessages {
   }
 
   /** Begins no more attempts, waits for those under way for so many milliseconds, and gives its claims back. Never rejects. */
-  async stop(patience: number): Promise<void> {
+  async stop(graceMs: number): Promise<void> {
     this.#isStopping = true;
-    const timer = setTimeout(() => this.#aborting.abort(new Error('the service stops')), patience);
+    const timer = setTimeout(() => this.#aborting.abort(new Error('the service stops')), graceMs);
     this.#rest.end();
     await this.#running;
     clearTimeout(timer);

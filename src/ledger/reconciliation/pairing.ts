@@ -61,7 +61,7 @@ async function pair<Lease extends ListedLease>(
 
 /**
  * A lease of a list pairs by its start, and by owner and reservations where the list has them, rows with the same end first. Of several
- * candidates, the dearest row pairs: the rest is released, and must not be what an existing lease takes.
+ * candidates, the most expensive row pairs: the rest is released, and must not be what an existing lease takes.
  */
 export async function pairListed(
   listed: readonly ListedLease[],

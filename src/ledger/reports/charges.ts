@@ -50,7 +50,7 @@ export function tellsItsCharge(row: ChargedRow): boolean {
 
 /**
  * What a lease takes from budgets, past and planned. `charged`: account → the sum of its entries, which is exact; `undefined` = the row
- * tells it. `budgets`: account → when it pays. Where several alternatives are possible, it is that of the dearest. What was used before the last change of a running lease
+ * tells it. `budgets`: account → when it pays. Where several alternatives are possible, it is that of the most expensive. What was used before the last change of a running lease
  * is known as a sum, and spread evenly from the start of the lease, or of the budget, to that change.
  */
 export function sharesOf(

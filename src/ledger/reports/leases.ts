@@ -36,11 +36,11 @@ export interface LeaseRowView extends ListedRow {
   readonly state: 'pending' | 'active' | 'ended';
   /** When it was last asked for: created or changed. */
   readonly changedAt: bigint;
-  /** Whether it can be one thing only; else the dearest of its possible states is charged. */
+  /** Whether it can be one thing only; else the most expensive of its possible states is charged. */
   readonly isConfirmed: boolean;
   /** What it takes from each budget, and when. */
   readonly charges: readonly Share[];
-  /** What it takes from budgets of the project, as a budget counts (`Amount`); the dearest it may be. */
+  /** What it takes from budgets of the project, as a budget counts (`Amount`); the most expensive it may be. */
   readonly cost: Amount;
   /** Resource type → how many were asked for. Empty = nobody knows: it was recorded by an older version. */
   readonly resources: ReadonlyMap<string, number>;

@@ -50,7 +50,7 @@ export interface LeaseReport extends ListedRow {
   readonly endedAt: bigint | null;
   /** What it takes as it was last requested. */
   readonly claims: readonly RecordedClaim[];
-  /** What it may take instead, until a later request shows the lease. The dearest is charged. Empty when it is certain. */
+  /** What it may take instead, until a later request shows the lease. The most expensive is charged. Empty when it is certain. */
   readonly unconfirmed: readonly (readonly RecordedClaim[])[];
 }
 

@@ -24,7 +24,7 @@ export interface UsageGroup {
   readonly key: string;
   /**
    * What leases took of budgets of the project in that time, past and planned. `null` for resource types, which have no share of a cost.
-   * Where Blazar has not confirmed a lease, it is the dearest that it may be.
+   * Where Blazar has not confirmed a lease, it is the most expensive that it may be.
    */
   readonly amount: Amount | null;
   /** Hours of resources: hosts, instances or addresses times hours, in seconds. Leases that older versions recorded tell none. */

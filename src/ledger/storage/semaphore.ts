@@ -1,4 +1,4 @@
-/** Lets a limited number of callers in at once; the others wait in line, first come, first served. */
+/** Admits a limited number of callers at once; the others wait, first come, first served. */
 
 import { WaitQueue } from '../../base/concurrency-limiter.ts';
 import type { Wait } from '../../base/deadline.ts';

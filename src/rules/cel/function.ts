@@ -1,4 +1,4 @@
-/** Functions that expressions may call, and how large values may become: the ground of estimates. */
+/** Functions that expressions may call, and how large values may become: the basis of estimates. */
 import type { Frame } from './frame.ts';
 
 /** An upper bound of a value. */

@@ -20,7 +20,7 @@ export interface AuthenticationObserver extends ValidationObserver {
 
 export interface HeldAuthenticator {
   readonly authenticator: KeystoneAuthenticator;
-  /** For people who log in with their password. */
+  /** For users who log in with their password. */
   readonly login: UserLogin;
   /** Call it once, when no request can come any more. The last one of a client closes it. */
   release(): Promise<void>;

@@ -1,4 +1,4 @@
-/** Says to the other replicas that this one is there, and with which version and configuration. */
+/** Tells the other replicas that this one is running, with its version and configuration. */
 import { hash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { withinDeadline } from '../../base/deadline.ts';

@@ -1,6 +1,6 @@
-/** A bounded number of things that people have: nobody takes the room of others. */
+/** A bounded number of items, such as sessions, shared fairly: no user can use up what others need. */
 
-/** Things by the identity that has them, each list oldest first. */
+/** Items by the identity that has them, each list oldest first. */
 export class FairShare<Item> {
   readonly #max: number;
   readonly #of = new Map<string, Set<Item>>();

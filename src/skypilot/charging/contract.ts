@@ -48,7 +48,7 @@ export interface HardwareRequest {
 export interface Launch {
   readonly owner: LaunchOwner;
   readonly cluster: string;
-  /** At least one. Which of them it will be is not known: the dearest counts. */
+  /** At least one. Which of them it will be is not known: the most expensive counts. */
   readonly alternatives: readonly [Hardware, ...Hardware[]];
 }
 

@@ -22,7 +22,7 @@ export class HardwareCosts {
     this.#catalogs = catalogs;
   }
 
-  /** As `HardwareRates.costOf`: millionths of a unit for each hour, of all nodes, of the dearest that it may become. */
+  /** As `HardwareRates.costOf`: millionths of a unit for each hour, of all nodes, of the most expensive that it may become. */
   costOf(hardware: Hardware): bigint | CostMistake {
     if (this.#catalogs.size === 0) {
       return this.#rates.costOf(hardware);
@@ -201,7 +201,7 @@ export class HardwareRates {
   }
 
   /**
-   * In millionths of a unit for each hour, of all nodes; rounded up. Where the cloud is not known yet, the dearest counts. An instance type
+   * In millionths of a unit for each hour, of all nodes; rounded up. Where the cloud is not known yet, the most expensive counts. An instance type
    * that may have accelerators which nobody can count is a mistake.
    */
   costOf({ nodes, cloud, accelerators, instanceType, isSpot }: Hardware): bigint | CostMistake {

@@ -204,7 +204,7 @@ export function creating(fixtures: LedgerFixtures): void {
     expect((await fixture.create(leaseOf({ id: 'chosen' }))).refusal?.filter).toBe('UsageBudgetFilter');
   });
 
-  it('judges a lease with a known id by what it takes more, and keeps the dearest', async () => {
+  it('judges a lease with a known id by what it takes more, and keeps the most expensive', async () => {
     const fixture = await fixtures({ budget: '60' });
     const { lease } = await fixture.create(leaseOf({ id: 'A' }));
     expect(await fixture.create(leaseOf({ id: 'A' }))).toMatchObject({ lease, undo: undefined });

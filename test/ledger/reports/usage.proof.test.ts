@@ -212,7 +212,7 @@ describe.each(DIALECTS)('usage on %s', (dialect) => {
             ...(index % 2 === 0 ? ([from, until] as const) : ([-240, ends] as const)),
           );
         }
-        // With two budgets, an unconfirmed lease may be dearest at one time for the one, and at another for the other.
+        // With two budgets, an unconfirmed lease may be most expensive at one time for the one, and at another for the other.
         if (!hasTwo) {
           const byUser = await sums(fixture, 'user', from, until);
           const expected = world.used(from, until, ({ user }) => user, 'span');

@@ -87,7 +87,7 @@ describe.each(DIALECTS)('what a project uses, on %s', (dialect) => {
     ]);
   });
 
-  it('is the dearest that a lease may be until it is confirmed, and nothing of one that was taken back', async () => {
+  it('is the most expensive that a lease may be until it is confirmed, and nothing of one that was taken back', async () => {
     const fixture = await newGround(dialect, { budget: '1000' });
     await fixture.create(leaseOf({ id: 'A', from: '2026-12-01', until: '2026-12-03' }));
     await fixture.update(leaseOf({ id: 'A', from: '2026-12-01', until: '2026-12-03' }), {

@@ -1,5 +1,5 @@
 /**
- * What a launch costs by the catalog of one cloud: the dearest machine that SkyPilot may choose, since the choice is SkyPilot's. Source: SkyPilot 0.13 and
+ * What a launch costs by the catalog of one cloud: the most expensive machine that SkyPilot may choose, since the choice is SkyPilot's. Source: SkyPilot 0.13 and
  * 1.0.0-dev, `sky/catalog/common.py` and `gcp_catalog.py`.
  */
 import { type Fits, type Machine, moreExpensive, type Price, type Prices } from './machines.ts';

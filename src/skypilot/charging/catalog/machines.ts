@@ -15,7 +15,7 @@ interface CatalogLine {
   readonly spot: Price | undefined;
 }
 
-/** The dearest and the cheapest of several lines. */
+/** The most expensive and the cheapest of several lines. */
 export interface Prices {
   price: Price | undefined;
   spot: Price | undefined;

@@ -187,7 +187,7 @@ function forwardingRules(send: Send): RuleObserver {
   };
 }
 
-// The surroundings of policies that are tried: a clock that stands still, and no network.
+// What policies under test run with: a fixed clock, and no network.
 
 /** Changes the globals of this thread: call it nowhere else. */
 function beginTrial({ now, network }: Trial): void {
