@@ -175,7 +175,7 @@ const OPERATIONS: ReadonlyMap<string, string> = new Map([
   ['end', 'ended'],
   ['end-date', 'ended by its date'],
   ['undo', 'taken back: the change was not made'],
-  ['reconcile', 'corrected after a comparison with Blazar'],
+  ['reconcile', 'corrected after a reconciliation with Blazar'],
   ['reopen', 'opened again: the clock had been ahead'],
 ]);
 
