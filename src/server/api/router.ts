@@ -94,7 +94,7 @@ function clientError(thrown: unknown): unknown {
 /** A session counts for reading only: a request of another site carries the cookie, but no token. */
 async function callerOf(ctx: Context, { method }: ApiRoute, users: UserAuthenticator): Promise<Caller> {
   const byToken = await users.byToken(ctx);
-  const caller = byToken ?? (method === 'GET' ? await users.bySession(ctx) : undefined) ?? users.anybody;
+  const caller = byToken ?? (method === 'GET' ? await users.bySession(ctx) : undefined) ?? users.anonymous;
   return caller ?? ctx.throw(401, 'expected a valid token in the header X-Auth-Token');
 }
 

@@ -112,7 +112,7 @@ export function loginRoutes(parts: LoginParts): { router: Router; showLogin: Sho
       return;
     }
     const next = returnPath(form.get('next'));
-    if (users.anybody !== undefined) {
+    if (users.anonymous !== undefined) {
       seeOther(ctx, next);
       return;
     }

@@ -2,7 +2,7 @@
 import type { Context } from 'koa';
 import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
 import { stateOf } from '../request-state.ts';
-import { ANYBODY, type Caller } from './caller.ts';
+import { ANONYMOUS, type Caller } from './caller.ts';
 import type { FixedTokens } from './fixed-tokens.ts';
 import { oidcSection } from './oidc-options.ts';
 import { keystoneCaller, rolesText } from './session-owners.ts';
@@ -51,8 +51,8 @@ export function createUserAuthenticator({
       return undefined;
     },
     bySession: (ctx) => sessions.callerOf(ctx),
-    get anybody() {
-      return isAsked() ? undefined : ANYBODY;
+    get anonymous() {
+      return isAsked() ? undefined : ANONYMOUS;
     },
     csrfOf: (ctx) => sessions.csrfOf(ctx),
   };
@@ -77,7 +77,7 @@ export interface UserAuthenticator {
   /** The caller of the session of a browser; `undefined` = there is none, or it has ended. Sends cookies only to rotate. */
   bySession(ctx: Context): Promise<Caller | undefined>;
   /** Who asks when the authenticators are open and nothing was shown; `undefined` = something must be shown. */
-  readonly anybody: Caller | undefined;
+  readonly anonymous: Caller | undefined;
   /** What forms of a session must send back as `csrf`; empty without a session. */
   csrfOf(ctx: Context): string;
 }
@@ -98,7 +98,7 @@ export async function requesterOf(ctx: Context, users: UserAuthenticator): Promi
   if (bySession !== undefined) {
     return { caller: bySession, by: 'session' };
   }
-  return users.anybody && { caller: users.anybody, by: 'nothing' };
+  return users.anonymous && { caller: users.anonymous, by: 'nothing' };
 }
 
 /** The message of a 401. */

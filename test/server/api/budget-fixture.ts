@@ -73,7 +73,7 @@ async function served(connection: string, values: Values = {}) {
   const users = {
     byToken: async (ctx: Koa.Context) => USERS[ctx.get('X-Auth-Token')],
     bySession: async () => undefined,
-    anybody: undefined,
+    anonymous: undefined,
     csrfOf: () => '',
   };
   const { close, ...service } = await servedGeneration({ connection, values, users, hasStores: true });

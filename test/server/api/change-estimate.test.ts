@@ -35,7 +35,7 @@ beforeAll(async () => {
     users: {
       byToken: async (ctx) => PEOPLE[ctx.get('X-Auth-Token') as keyof typeof PEOPLE],
       bySession: async () => undefined,
-      anybody: undefined,
+      anonymous: undefined,
       csrfOf: () => '',
     },
   });

@@ -29,7 +29,7 @@ class Ground {
       users: {
         byToken: async (ctx) => PEOPLE[ctx.get('X-Auth-Token')],
         bySession: async () => undefined,
-        anybody: undefined,
+        anonymous: undefined,
         csrfOf: () => '',
       },
       routes: (parts) => [calendarRoutes(parts)],

@@ -47,7 +47,7 @@ export async function consoleOn(
   const users = {
     byToken: async (ctx: Koa.Context) => callerOf(ctx.get('X-Auth-Token')),
     bySession: async (ctx: Koa.Context) => callerOf(ctx.cookies.get('person') ?? ''),
-    anybody: undefined,
+    anonymous: undefined,
     csrfOf: (ctx: Koa.Context) => (ctx.cookies.get('person') ? `csrf of ${ctx.cookies.get('person')}` : ''),
   };
   let recorder: DecisionRecorder | undefined;

@@ -31,7 +31,7 @@ export interface Configured extends Partial<UserTokens> {
   readonly keystone?: object;
 }
 
-/** Answers each request with the caller who asks it: by a token, or else anybody. */
+/** Answers each request with the caller who asks it: by a token, or else anonymous. */
 export async function callersOf(configured: Configured) {
   const { blazar = [], operator = [], reader = [], metrics = [], service, keystone } = configured;
   const ofBlazar = new AcceptedTokens(blazar);
@@ -61,7 +61,7 @@ export async function callersOf(configured: Configured) {
   app.silent = true;
   app.use(async (ctx) => {
     ctx.state = { generation: { options, keystone: held } };
-    ctx.body = (await users.byToken(ctx)) ?? users.anybody ?? ctx.throw(401, 'expected a token');
+    ctx.body = (await users.byToken(ctx)) ?? users.anonymous ?? ctx.throw(401, 'expected a token');
   });
   const server = createServer(app.callback()).listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -66,11 +66,15 @@ describe('a token of the configuration', () => {
   });
 });
 
-describe('anybody', () => {
+describe('anonymous', () => {
   it('is a reader where nothing at all is configured, whatever is sent', async () => {
     const { ask } = await callersOf({});
     for (const headers of [{}, sends('any'), bearer('any')]) {
-      expect((await ask(headers)).body).toMatchObject({ kind: 'reader', provenBy: 'nobody', who: 'anybody' });
+      expect((await ask(headers)).body).toMatchObject({
+        kind: 'reader',
+        provenBy: 'nobody',
+        who: 'anonymous',
+      });
     }
   });
 
