@@ -125,7 +125,7 @@ function expectation(value: unknown, option: Option, secret: boolean, details: r
   return `expected ${option.expected}, got ${got}${all === '' ? '' : ` (${all})`}`;
 }
 
-/** Must run before the text is shortened: a URL that is cut in its password would not be recognised. */
+/** Must run before the text is shortened: a URL that is cut in its password would not be recognized. */
 function withoutCredentials(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) {
     return value;

@@ -287,7 +287,7 @@ it.for<[string, boolean, boolean]>([
   expect(message ?? '').toBe(expected.join(' '));
 });
 
-it('judges leases of a flavour, which Blazar stores as JSON in their properties', async () => {
+it('judges leases of a flavor, which Blazar stores as JSON in their properties', async () => {
   const { enforcement } = await loaded(
     `rules:\n- {name: r, allow: 'reservations.all(r, property(r, "gpu") == "")', message: No GPUs.}\n`,
   );

@@ -42,7 +42,7 @@ describe('the cost of a lease of ten hours', () => {
     ).toEqual(costs('30'));
   });
 
-  it('depends on the flavour, if it has a rate', async () => {
+  it('depends on the flavor, if it has a rate', async () => {
     const rates = {
       usage_budget_rates: { 'flavor:instance': 1, 'virtual:instance': 0.5 },
       usage_budget_flavor_rates: { large: 8, 'a1b2-c3': 0.25, free: 0 },
@@ -56,7 +56,7 @@ describe('the cost of a lease of ten hours', () => {
     expect(await refusal([instances(2, 'a1b2-c3')], rates)).toEqual(costs('5'));
     expect(await refusal([instances(2, 'unknown')], rates)).toEqual(costs('20'));
     expect(await refusal([instances(2)], rates)).toEqual(costs('20'));
-    expect(await refusal([instances(2, 7)], rates), 'no text is no flavour').toEqual(costs('20'));
+    expect(await refusal([instances(2, 7)], rates), 'no text is no flavor').toEqual(costs('20'));
     expect(await refusal([instances(2, '__proto__')], rates)).toEqual(costs('20'));
     expect(await refusal([instances(2, 'free')], rates)).toBeNull();
     expect(await refusal([{ resource_type: 'virtual:instance', amount: 4, vcpus: 2 }], rates)).toEqual(
@@ -194,7 +194,7 @@ describe('the cost of a lease of ten hours', () => {
     );
   });
 
-  it('depends on the flavour only for flavor:instance', async () => {
+  it('depends on the flavor only for flavor:instance', async () => {
     const rates = {
       usage_budget_rates: { 'virtual:instance': 1, 'physical:host': 1 },
       usage_budget_flavor_rates: { free: 0 },

@@ -20,7 +20,7 @@ export interface RecordedLease extends ListedRow {
   readonly end: bigint;
   readonly isEnded: boolean;
   /**
-   * One for each type, which is its id here, with its number: that of several reservations of a type is added up, and properties, flavours and
+   * One for each type, which is its id here, with its number: that of several reservations of a type is added up, and properties, flavors and
    * hosts are not kept. Empty = nobody knows all: it was recorded by an older version, or has more types than the ledger keeps.
    */
   readonly reservations: readonly (Reservation & { readonly resource_type: string })[];

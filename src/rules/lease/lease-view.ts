@@ -4,7 +4,7 @@ import { parseResourceProperties } from '../../lease/resource-properties.ts';
 import { JsonList, JsonMap, Timestamp } from '../cel/values.ts';
 
 /**
- * The requirements that Blazar reads, by resource type. It stores others as the user wrote them, and the JSON of a flavour as
+ * The requirements that Blazar reads, by resource type. It stores others as the user wrote them, and the JSON of a flavor as
  * `resource_properties` of `flavor:instance`. Source: Blazar, `host_plugin`, `instance_plugin`, `flavor_plugin`.
  */
 const READ_PROPERTIES: ReadonlyMap<string, readonly string[]> = new Map([

@@ -85,7 +85,7 @@ function limitOption(
   };
 }
 
-/** Flavours, not accounts: the only ids that do not stand for projects or users. */
+/** Flavors, not accounts: the only ids that do not stand for projects or users. */
 const IDS_OF_OTHERS: ReadonlySet<string> = new Set(['usage_budget_flavor_rates']);
 
 /**

@@ -2,7 +2,7 @@
  * What the parts of a group know of the projects that their transaction has locked. Nobody else changes them until the transaction ends,
  * so what one part has read holds for the parts after it, except for what they write themselves. All parts have the same moment.
  *
- * A write that is not recognised makes everything forgotten: it is read again, which takes longer and changes no answer.
+ * A write that is not recognized makes everything forgotten: it is read again, which takes longer and changes no answer.
  *
  * On SQLite, what a new lease writes is postponed to the end of the group. The ids that the leases will have are known before: they are
  * counted from the last one that the database has given, since nobody else writes.

@@ -161,7 +161,7 @@ export type Ask = {
 const ASK = Symbol('ask');
 type Recognised = CompiledQuery & { [ASK]?: Ask };
 
-/** `undefined` = it is none of those that are recognised. */
+/** `undefined` = it is none of those that are recognized. */
 export function askOf(query: Recognised): Ask | undefined {
   return query[ASK];
 }

@@ -125,7 +125,7 @@ class WrittenReservation {
         break;
       case 'flavor:instance':
         this.#count('amount');
-        this.#id('flavor_id', 'a flavour');
+        this.#id('flavor_id', 'a flavor');
         this.#affinity();
         break;
       case 'virtual:floatingip':
