@@ -1,4 +1,4 @@
-/** How long a request holds the service at most, and how much memory it takes: the dearest one that can be found is looked for. */
+/** How long a request holds the service at most, and how much memory it takes: the most expensive one that can be found is looked for. */
 import { request as send } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Comparison, Scale, Trial } from './harness/suite.ts';
@@ -10,7 +10,7 @@ import { type DearRequest, dearRequests } from './worst-case/requests.ts';
 const BODY_LIMIT = 8_388_608;
 /** The part of it with which all requests are tried, to see which ones are dear. */
 const TRIED = 8;
-/** So many of the dearest are sent at full length, for each figure of each endpoint. */
+/** So many of the most expensive are sent at full length, for each figure of each endpoint. */
 const DEAREST = 6;
 /** What else runs on the machine can only make a figure larger. */
 const TIMES = 3;

@@ -67,7 +67,7 @@ const options = z
     external_service_delivery: z.enum(['direct', 'durable']).default('direct').meta({
       serverOnly: true,
       description:
-        'How on-end reaches the service. direct: one call, which is lost if it fails. durable: through the outbox in the ledger, again and again until it is answered with 204; also undoes commits.',
+        'How on-end reaches the service. direct: one call, which is lost if it fails. durable: through the outbox in the ledger, retried until it is answered with 204; also undoes commits.',
     }),
     external_service_delivery_max_age: maxAgeOption(
       'How long durable delivery of an on-end is tried. After that it is dead: it stays in the outbox, until an operator retries or discards it.',

@@ -52,7 +52,7 @@ const options = z.object({
     .default({})
     .meta({
       description:
-        'Limits for projects with a tag at Keystone. They override max_lease_duration. Of several tags the strictest decides.',
+        'Limits for projects with a tag at Keystone. They override max_lease_duration. If several tags have a limit, the strictest applies.',
       pairs: 'tag:seconds',
       names: ['tag'],
     }),

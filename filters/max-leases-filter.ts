@@ -46,7 +46,7 @@ const options = z.object({
   }),
   max_leases_tag_limits: byId.meta({
     description:
-      'Limits for projects with a tag at Keystone. They override the limits above for projects. Of several tags the strictest decides.',
+      'Limits for projects with a tag at Keystone. They override the limits above for projects. If several tags have a limit, the strictest applies.',
     pairs: 'tag:count, or tag/resource type:count',
     names: ['tag', 'tag/resource type'],
   }),

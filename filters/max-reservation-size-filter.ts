@@ -45,7 +45,7 @@ const options = z.object({
     .default({})
     .meta({
       description:
-        'Limits for projects with a tag at Keystone. They override max_reservation_size. Of several tags the strictest decides.',
+        'Limits for projects with a tag at Keystone. They override max_reservation_size. If several tags have a limit, the strictest applies.',
       pairs: 'tag/resource type:count',
       names: ['tag/resource type'],
     }),
@@ -114,7 +114,7 @@ export class MaxReservationSizeFilter extends BaseFilter<z.infer<typeof options>
   #check(limits: Limits, reservations: readonly Reservation[], current: Sizes | undefined): Verdict {
     const sizes = sizesOf(reservations, limits);
     if ('mistake' in sizes) {
-      return reject(`The size of the lease can't be told: ${sizes.mistake}.`);
+      return reject(`The size of the lease cannot be determined: ${sizes.mistake}.`);
     }
     for (const [type, size] of sizes) {
       const { count, of } = limits(type);

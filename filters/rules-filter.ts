@@ -166,7 +166,7 @@ export class RulesFilter extends BaseFilter<Options> {
     const { library } = this.#read();
     const { context } = parts;
     const exempt = library.leaseExemption(context, parts.names);
-    const judgement = library.judgeRegardless(judge, parts, exempt, (activation, rule, said) =>
+    const judgement = library.judgeWithoutLedger(judge, parts, exempt, (activation, rule, said) =>
       this.#observe(activation)?.(rule, said),
     );
     const verdict = this.#verdictOf(judgement, context, call);
@@ -178,7 +178,7 @@ export class RulesFilter extends BaseFilter<Options> {
     for (let [next] = this.#ending; (next?.until ?? Infinity) <= now.getTime(); [next] = this.#ending) {
       const { name: rule = '' } = this.#ending.shift() ?? {};
       const { file, line } = next?.place ?? {};
-      this.services.logger.info({ rule, file, line }, 'a rule has ended: it judges nothing any more');
+      this.services.logger.info({ rule, file, line }, 'a rule has ended and is no longer applied');
     }
   }
 
@@ -219,7 +219,7 @@ export class RulesFilter extends BaseFilter<Options> {
     if (violations.length === 0 && failures.length === 0) {
       return allow();
     }
-    const said = library.saidBy(judgement);
+    const said = library.ruleOutcomes(judgement);
     const broken = failures.filter(({ rule }) => !rule.audit);
     if (broken.length > 0) {
       throw new library.BrokenRulesError(broken.map(library.ruleFailureText).join('; '), said);

@@ -43,8 +43,8 @@ const options = z.object({
   }),
   usage_budget_flavor_rates: rates.default({}).meta({
     description:
-      'The cost of one instance of a flavour per hour, by the flavor_id of the reservation. Overrides the rate of flavor:instance.',
-    pairs: 'flavour id:rate',
+      'The cost of one instance of a flavor per hour, by the flavor_id of the reservation. Overrides the rate of flavor:instance.',
+    pairs: 'flavor id:rate',
     names: ['id'],
   }),
   usage_budget_rate_attribute: z.string().regex(/^\S+$/).optional().meta({
@@ -98,7 +98,7 @@ export class UsageBudgetFilter extends LedgerFilter<Options> {
     for (const [index, reservation] of reservations.entries()) {
       const cost = this.#costOf(reservation, unsure.get(reservation.resource_type));
       if (typeof cost !== 'bigint') {
-        return reject(`The cost of the lease can't be told: reservations.${index}: ${cost.mistake}.`);
+        return reject(`The cost of the lease cannot be determined: reservations.${index}: ${cost.mistake}.`);
       }
       total += cost;
     }

@@ -75,7 +75,7 @@ export class RulesPolicy extends AdminPolicy<Options> {
           ruleObserver.ruleJudged(rule, answer, () => library.explainRule(rule, activation))),
     );
     const { violations } = judgement;
-    const said = library.saidBy(judgement);
+    const said = library.ruleOutcomes(judgement);
     const broken = judgement.failures.filter(({ rule }) => !rule.audit);
     if (broken.length > 0) {
       throw new library.BrokenRulesError(broken.map(library.ruleFailureText).join('; '), said);

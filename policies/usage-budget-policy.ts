@@ -53,7 +53,7 @@ const options = z.object({
   }),
   usage_budget_catalog: z.record(z.string(), z.string().min(1).max(4096)).default({}).meta({
     description:
-      "Catalogs of prices: aws:/etc/blazar/aws.csv, gcp:/etc/blazar/gcp.csv, in the form of SkyPilot's own. A launch costs the price of the dearest machine that SkyPilot may choose. A rate of its instance type or accelerator counts before a price, and a price before the rates of *. What has neither is refused. Read again when a file changes.",
+      "Catalogs of prices: aws:/etc/blazar/aws.csv, gcp:/etc/blazar/gcp.csv, in the form of SkyPilot's own. A launch costs the price of the most expensive machine that SkyPilot may choose. A rate of its instance type or accelerator counts before a price, and a price before the rates of *. What has neither is refused. Read again when a file changes.",
     pairs: 'cloud:file',
     watched: true,
   }),
@@ -157,7 +157,7 @@ export class UsageBudgetPolicy extends AdminPolicy<Options> implements LaunchLim
   ): Claims {
     const cost = this.#costOf(hardware);
     if (typeof cost !== 'bigint') {
-      return reject(`The cost of the launch can't be told: ${cost.mistake}.`);
+      return reject(`The cost of the launch cannot be determined: ${cost.mistake}.`);
     }
     if (cost === 0n) {
       return [];

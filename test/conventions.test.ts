@@ -31,6 +31,8 @@ const PRIVATE = [
     'straight',
   ],
   ...['surroundings', 'turn', 'turns', 'unasked', 'wish', 'wished', 'wishes'],
+  ...['asker', 'gate', 'gates', 'ground', 'grounds', 'house', 'keeper', 'namesakes', 'occupation', 'pace'],
+  ...['regardless', 'sheet', 'walker', 'walkers', 'workshop', 'worlds'],
 ];
 
 function filesOf(folder: string, pattern: RegExp): string[] {
@@ -47,7 +49,8 @@ it('files and exports are named by the words of docs/architecture.md', () => {
     );
     return [basename(file), ...[...exported].map(([, name = '']) => name)].map((name) => `${file}: ${name}`);
   });
-  const found = names.filter((name) => {
+  const tests = filesOf('test', /\.tsx?$/).map((file) => `${file}: ${basename(file)}`);
+  const found = [...names, ...tests].filter((name) => {
     const words = name.split(': ')[1]?.match(/[A-Z]+(?![a-z])|[A-Z]?[a-z]+/g) ?? [];
     return words.some((word) => PRIVATE.includes(word.toLowerCase()));
   });

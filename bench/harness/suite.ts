@@ -42,7 +42,7 @@ export interface Comparison {
   readonly growth?: Growth | undefined;
 }
 
-/** How something grows: the ratio says how much dearer it is at `size` than at `from`, on a line of a picture. */
+/** How something grows: the ratio says how much moreExpensive it is at `size` than at `from`, on a line of a picture. */
 export interface Growth {
   /** The name of the picture: see `bench/performance/pictures.ts`. */
   readonly picture: string;

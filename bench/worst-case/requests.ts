@@ -46,7 +46,7 @@ const CREATE: Readonly<Record<string, Place>> = {
   'a resource property': lease(
     '"reservations":[{"resource_type":"physical:host","max":1,"resource_properties":§}]',
   ),
-  'a flavour': lease('"reservations":[{"resource_type":"flavor:instance","amount":1,"flavor_id":§}]'),
+  'a flavor': lease('"reservations":[{"resource_type":"flavor:instance","amount":1,"flavor_id":§}]'),
   'an attribute of a reservation': lease('"reservations":[{"resource_type":"physical:host","max":1,"a":§}]'),
   allocations: lease(
     '"reservations":[{"resource_type":"physical:host","min":1,"max":20000,"allocations":§}]',

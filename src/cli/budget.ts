@@ -20,7 +20,7 @@ const WHO = [
   '--who <name>',
   'Who makes the change. Default: the system user. Not with --endpoint, where it is the owner of the token.',
 ] as const;
-const WHY = ['--reason <text>', 'Why, for budget history. Required with --endpoint.'] as const;
+const WHY = ['--reason <text>', 'The reason, for budget history. Required with --endpoint.'] as const;
 
 const STATES: readonly WantedState[] = [
   ...(['open', 'all', 'requested', 'endorsed', 'granted', 'changed', 'refused', 'withdrawn'] as const),
@@ -136,7 +136,7 @@ export function budgetCommand(): Command {
       .option(...WHO)
       .addOption(formatFlag('table', 'json'))
       .addOption(
-        new Option('--reason <text>', 'Why, for everybody who sees the request.').makeOptionMandatory(
+        new Option('--reason <text>', 'The reason, for everybody who sees the request.').makeOptionMandatory(
           kind === 'grant' || kind === 'refuse',
         ),
       )

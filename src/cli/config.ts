@@ -180,9 +180,11 @@ async function validate(flags: SourceFlags): Promise<void> {
   // A file of the user may hide a mistake that would keep the service from starting.
   const served = all.clientFiles.length === 0 ? all : await read(flags);
   const { startProblems } = await import('../server/configuration/start-checks.ts');
-  const { groundProblems } = await import('../server/configuration/ground-checks.ts');
+  const { storageProblems } = await import('../server/configuration/storage-checks.ts');
   const isWrong = served.problems.some(({ severity }) => severity === 'error');
-  const toStart = isWrong ? [] : [...startProblems(served), ...(await groundProblems(served, { ask: true }))];
+  const toStart = isWrong
+    ? []
+    : [...startProblems(served), ...(await storageProblems(served, { ask: true }))];
   const problems = unique([...served.problems, ...all.problems, ...toStart]);
   if (!printedErrors(problems)) {
     process.stdout.write('The configuration is valid.\n');

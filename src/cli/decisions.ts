@@ -40,7 +40,7 @@ export function decisionsCommand(): Command {
           '[file]',
           'The log; - for standard input. A name that ends in .gz is unpacked. Default: the ledger of the configuration.',
         )
-        .option('--follow', 'Print what is appended, across rotations, until SIGINT.')
+        .option('--follow', 'Keep printing new decisions, across rotations, until SIGINT.')
         .option(
           '--lines <number>',
           'Number of decisions to begin with.',

@@ -53,13 +53,13 @@ export function outboxCommand(): Command {
     .addCommand(
       decision('retry', 'Retry messages now, dead ones included, for the whole maximum age.')
         .option('--all', 'Every message that is waiting or dead.')
-        .option('--reason <text>', 'Why, for outbox list.')
+        .option('--reason <text>', 'The reason, for outbox list.')
         .action(retry),
     )
     .addCommand(
       decision('discard', 'Never send messages again. They stay in outbox list --state discarded.')
         .option('--all', 'Every dead message.')
-        .requiredOption('--reason <text>', 'Why, for outbox list.')
+        .requiredOption('--reason <text>', 'The reason, for outbox list.')
         .action(discard),
     );
 }

@@ -22,13 +22,13 @@ export function reportCommand(): Command {
     addEndpointFlags(
       sourceCommand(
         'usage',
-        'Print what leases have taken of budgets, and will, and which resources they had reserved, in a time.',
+        'Print what leases have taken of budgets, used and planned, and the resources that they reserved, in a period.',
       ),
     )
       .option('--from <date>', `Start, ${DATE}. Default: the start of the month of --until.`)
       .option('--until <date>', `End, ${DATE}. Default: now.`)
       .addOption(
-        new Option('--by <what>', 'What each row is of; months are those of UTC.')
+        new Option('--by <what>', 'What a row stands for; months are in UTC.')
           .choices(USAGE_KEYS)
           .default('project'),
       )

@@ -279,17 +279,17 @@ function counted(count: number, one: string, many: string): string {
 
 async function writeCertificates(configFiles: readonly string[]): Promise<void> {
   const { readKubernetes } = await import('./scheduling-policy/options.ts');
-  const { configuredKeeper } = await import('../kubernetes/cluster/certificates/configured-keeper.ts');
+  const { configuredRotator } = await import('../kubernetes/cluster/certificates/configured-rotator.ts');
   // Tokens are not there yet, nor is what this command writes.
   const options = await readKubernetes(configFiles, ['tokens_file', 'client_ca_file']);
-  const configured = await configuredKeeper(options, createLogger('info', 'json'));
+  const configured = await configuredRotator(options, createLogger('info', 'json'));
   if (configured === undefined) {
     throw new UsageError('expected certificate_secret in [kubernetes] of --config-file');
   }
   const stop = () => void configured.close();
   process.once('SIGTERM', stop).once('SIGINT', stop);
   try {
-    process.exitCode = (await configured.keeper.prepare()) ? ExitCode.ok : ExitCode.failed;
+    process.exitCode = (await configured.rotator.prepare()) ? ExitCode.ok : ExitCode.failed;
   } finally {
     process.off('SIGTERM', stop).off('SIGINT', stop);
     await configured.close();

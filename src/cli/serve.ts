@@ -66,7 +66,7 @@ async function serve(flags: ServeFlags): Promise<void> {
   const { Watchdog } = await import('../server/watchdog.ts');
   const watchdog = new Watchdog(ExitCode.held, (error) =>
     process.stderr.write(
-      `error: the watchdog has ended; filters that hold the process are no longer detected: ${error}\n`,
+      `error: the watchdog has ended; filters that block the process are no longer detected: ${error}\n`,
     ),
   );
   const sources = sourcesOf(flags);
@@ -145,12 +145,12 @@ function greet({
   const token = tokenForLeases ? " -H 'X-Auth-Token: YOUR-TOKEN'" : '';
   const to = writesToStandardOutput ? process.stderr : process.stdout;
   to.write(
-    `Listening on ${url}\n${adminUrl === undefined ? '' : `Health and metrics on ${adminUrl}\n`}\n${authenticators.map(doorText).join('')}\nAsk it for a lease of ten days:\n\n  curl -i ${url}/check-create -H 'Content-Type: application/json'${token} \\\n    -d '${EXAMPLE_REQUEST}'\n\n`,
+    `Listening on ${url}\n${adminUrl === undefined ? '' : `Health and metrics on ${adminUrl}\n`}\n${authenticators.map(protocolText).join('')}\nAsk it for a lease of ten days:\n\n  curl -i ${url}/check-create -H 'Content-Type: application/json'${token} \\\n    -d '${EXAMPLE_REQUEST}'\n\n`,
   );
 }
 
 /** The addresses of a protocol and what it requires; never the token itself. */
-function doorText({ title, urls, asks }: ServedProtocol): string {
+function protocolText({ title, urls, asks }: ServedProtocol): string {
   const lines = [
     ...urls,
     ...(asks.length === 0

@@ -245,7 +245,7 @@ function whyNotTrusted(file: string): string | undefined {
     }
     return target.mode & 0o002 ? 'everyone may write to it' : undefined;
   } catch (thrown) {
-    return `it could not be looked at: ${systemErrorText(thrown)}`;
+    return `it could not be examined: ${systemErrorText(thrown)}`;
   }
 }
 

@@ -109,7 +109,7 @@ export function expectRefusal(exchange: Exchange): Finding[] {
 }
 
 /** Expects an invalid request to cause no server error, and not to be allowed if it needs a verdict. */
-export function expectComplaint(exchange: Exchange): Finding[] {
+export function expectNoServerError(exchange: Exchange): Finding[] {
   const { answer, operation } = exchange;
   const isYes = operation !== 'end' && answer?.status === 204;
   return answer !== undefined && answer.status < 500 && !isYes

@@ -11,7 +11,7 @@ import type { Ledger } from '../ledger/ledger.ts';
 import { type LedgerOptions, ledgerSection } from '../ledger/options.ts';
 import type { BudgetWatch } from '../ledger/outbox/crossings.ts';
 import { requireConfiguration, sectionOf } from './configuration.ts';
-import { watchOf } from './notices.ts';
+import { watchOf } from './configured-notifications.ts';
 import { notificationsSection } from './notifications/options.ts';
 
 /** Dependencies of a `BudgetLedger`. Each has a default. */

@@ -15,8 +15,8 @@ import { keystoneSection } from '../openstack/options.ts';
 import { decide, Exemptions } from './chain/chain.ts';
 import { type ChainedFilter, checkRequest, type HookRequest, invokeHook, isThenable } from './chain/hook.ts';
 import { type Configuration, sectionOf } from './configuration.ts';
+import { ExecutionTracker } from './execution-tracker.ts';
 import { closeChain, openChain } from './loading/parts.ts';
-import { Occupation } from './occupation.ts';
 
 /** What is unknown about the past. `commit`: the filter's verdict when a lease is recorded. */
 type Unknown = 'ledger' | 'service' | 'keystone' | 'commit';
@@ -83,7 +83,7 @@ export class Replay {
   ): Promise<Replay> {
     const past = new Past();
     const services = { ...past.services, logger, ...(ruleObserver && { ruleObserver }) };
-    const chain = await openChain(configuration, services, new Occupation());
+    const chain = await openChain(configuration, services, new ExecutionTracker());
     return new Replay(configuration, chain, logger, past);
   }
 

@@ -7,7 +7,7 @@ import type { HttpClientOptions, HttpObserver } from '../http/contract.ts';
 import type { LedgerObserver } from '../ledger/observer.ts';
 import type { Keystone } from '../openstack/contract.ts';
 import type { NamesObserver } from '../openstack/names.ts';
-import type { Occupation } from './occupation.ts';
+import type { ExecutionTracker } from './execution-tracker.ts';
 
 /** The dependencies of a chain. Each has a default. */
 export interface EnforcementServices {
@@ -26,7 +26,7 @@ export interface EnforcementServices {
 /** The additional dependencies of a chain in the policy service, and in trial runs. */
 export interface WatchedServices extends EnforcementServices {
   /** Records which filter is executing. Default: one that nothing reads. */
-  readonly occupation?: Occupation | undefined;
+  readonly executions?: ExecutionTracker | undefined;
   /** Instead of calls to other services. Default: real ones. */
   readonly http?: SharedServices['http'] | undefined;
   /** Replaces the Keystone of `[keystone]`, if that is set. Default: the real one. */

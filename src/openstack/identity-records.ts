@@ -87,7 +87,7 @@ export async function readRecord(
 function recordOf(kind: IdentityKind, id: string, answer: unknown): IdentityRecord | Missing {
   const parsed = ANSWERS[kind].safeParse(answer);
   if (!parsed.success) {
-    return { missing: 'unusable', error: `the answer for GET /v3/${kind}s/ID is not that of Keystone` };
+    return { missing: 'unusable', error: `the answer for GET /v3/${kind}s/ID is not an answer of Keystone` };
   }
   const found = Object.values(parsed.data)[0] as z.infer<typeof ANSWERS.user>['user'] & {
     readonly tags?: readonly string[];
@@ -152,7 +152,7 @@ function entriesOf({ status, body }: HttpAnswer, key: string): z.infer<typeof li
   const parsed = z.object({ [key]: listed }).safeParse(jsonOf(body));
   const entries = parsed.data?.[key];
   if (status !== 200 || entries === undefined) {
-    throw unusableAnswer(`GET /v3/${key}: the answer (${status}) is not that of Keystone`);
+    throw unusableAnswer(`GET /v3/${key}: the answer (${status}) is not an answer of Keystone`);
   }
   return entries;
 }

@@ -262,7 +262,7 @@ export class Names {
     this.#loggedAt.set(which, now);
     logger.warn(
       { kind, id: id.slice(0, 255), reason: missing, error },
-      `Keystone does not tell the name of a ${kind}: ${CONSEQUENCE[kind]}`,
+      `Keystone did not return the name of a ${kind}: ${CONSEQUENCE[kind]}`,
     );
   }
 }

@@ -104,7 +104,7 @@ export class OwnTokens {
   #renewalFailed(thrown: unknown): void {
     if (this.#renewalFailedAt === undefined) {
       const error = errorText(thrown);
-      this.#logger.warn({ error }, 'no new token from Keystone: the one before is used until it expires');
+      this.#logger.warn({ error }, 'no new token from Keystone: the current one is used until it expires');
     }
     this.#renewalFailedAt = this.#clock.now().getTime();
   }

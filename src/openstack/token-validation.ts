@@ -220,7 +220,7 @@ export class TokenValidation {
     this.#services.observer?.tokenValidated('failed');
     this.#failedAt = this.#now();
     const error = errorText(thrown).replaceAll(token, '(token)');
-    if (this.#warn({ error }, 'Keystone did not validate a token: only known tokens go on')) {
+    if (this.#warn({ error }, 'Keystone did not validate a token: only known tokens are accepted')) {
       this.#saidOutage = true;
     }
     return OUTAGE;

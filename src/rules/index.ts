@@ -15,14 +15,14 @@ export { explainRule } from './explain-rule.ts';
 export { type Compiled, compileExpression, type ExplainedPart, type Expression } from './expression.ts';
 export { type IsExempt, type Judgement, type RuleFailure, RuleJudge, type Violation } from './judge.ts';
 export { leaseEnvironment } from './lease/environment.ts';
-export { judgeRegardless, leaseExemption } from './lease/regardless.ts';
 export { LeaseActivation, type LeaseRequestParts, requestIn } from './lease/request-view.ts';
+export { judgeWithoutLedger, leaseExemption } from './lease/without-ledger.ts';
 export { podEnvironment } from './pod/environment.ts';
 export { PodActivation, type PodRequestParts } from './pod/pod-view.ts';
 export { type ReadRules, readRules } from './read-rules.ts';
 export { type Operation, type Rule, type RuleSet, readsLedger } from './rule.ts';
 export type { Environments } from './rule-file.ts';
-export { brokenIn, reasonOf, ruleFailureText, saidBy } from './said.ts';
+export { brokenIn, reasonOf, ruleFailureText, ruleOutcomes } from './rule-outcomes.ts';
 export { sectionProblems } from './section-problems.ts';
 export {
   MAX_WAYS,

@@ -231,7 +231,7 @@ class Reader {
       return undefined;
     }
     if (time.toMillis() <= this.#reading.now.getTime()) {
-      const message = `rule ${name}: judges nothing any more: it has ended at ${until}`;
+      const message = `rule ${name}: no longer applies: it ended at ${until}`;
       this.#problem(path, message, 'warning');
     }
     return time.toMillis();

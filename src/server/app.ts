@@ -30,12 +30,12 @@ import { LimitedLines, type RefusedRequests } from './refused-requests.ts';
 import { beginRequest, endRequest, errorAnswer, type RequestParts, stateOf } from './request-state.ts';
 import { tracedRequests } from './traced-requests.ts';
 import { OidcLogins } from './users/oidc-login.ts';
-import { sessionOwners } from './users/proofs.ts';
+import { sessionOwners } from './users/session-owners.ts';
 import { Sessions } from './users/sessions/sessions.ts';
 import { budgetReaders, createUserAuthenticator } from './users/user-authenticator.ts';
 import { UserLimiter } from './users/user-limiter.ts';
 
-export interface AppParts extends Omit<ConsoleParts, 'people' | 'showLogin' | 'line'> {
+export interface AppParts extends Omit<ConsoleParts, 'users' | 'showLogin' | 'line'> {
   readonly authenticators: Authenticators;
   /** Default: all. */
   readonly pages?: readonly ConsolePage[];
@@ -59,14 +59,14 @@ export function createApp(parts: AppParts): RequestListener {
   const failures = new FailedReviews(logger, () => metrics.overloadRefusals.inc());
   parts.stopping?.addEventListener('abort', () => failures.close(), { once: true });
   const logins = new OidcLogins(logger);
-  const sessions = new Sessions({ ownerOf: sessionOwners(authenticators.people, logins.renew), logger });
-  const people = createUserAuthenticator({
-    ...{ tokens: authenticators.people, sessions, wrong: authenticators.wrong },
+  const sessions = new Sessions({ ownerOf: sessionOwners(authenticators.users, logins.renew), logger });
+  const users = createUserAuthenticator({
+    ...{ tokens: authenticators.users, sessions, wrong: authenticators.wrong },
     configuration: () => generations.current.configuration,
   });
   const login = loginRoutes({
-    people,
-    tokens: authenticators.people,
+    users,
+    tokens: authenticators.users,
     wrong: authenticators.wrong,
     sessions,
     logins,
@@ -74,12 +74,12 @@ export function createApp(parts: AppParts): RequestListener {
   });
   const { showLogin } = login;
   const line = new UserLimiter();
-  const api = apiRoutes(API_ROUTES, { people, line, logger });
+  const api = apiRoutes(API_ROUTES, { users, line, logger });
   const console = consoleRoutes(pages, {
     ...{ generations, recorder, metrics, isDraining },
-    ...{ people, showLogin, line, logger },
+    ...{ users, showLogin, line, logger },
   });
-  const events = eventRoutes({ people, current: () => generations.current, recent: recorder.recent });
+  const events = eventRoutes({ users, current: () => generations.current, recent: recorder.recent });
   parts.stopping?.addEventListener('abort', events.close, { once: true });
   const routers: Router[] = [
     ...[health, openApiRoutes()],
@@ -134,7 +134,7 @@ function healthOf(
   { generations, authenticators, isDraining }: AppParts,
   metrics: Metrics | undefined,
 ): Router {
-  const seesBudgets = budgetReaders(authenticators.people, authenticators.wrong);
+  const seesBudgets = budgetReaders(authenticators.users, authenticators.wrong);
   return healthRoutes({ generations, isDraining, metrics, seesBudgets });
 }
 
@@ -203,7 +203,7 @@ function answerUnknown(ctx: Context): void {
   }
   if (ctx.status === 405 || ctx.status === 501) {
     const { status } = ctx;
-    ctx.body = { message: `${ctx.method} is not possible here` };
+    ctx.body = { message: `${ctx.method} is not allowed here` };
     ctx.status = status;
   }
 }

@@ -4,15 +4,15 @@ import { createLogger } from '../base/logger.ts';
 import type { ConfigSources } from '../config/sources.ts';
 import { sectionOf } from '../enforcement/configuration.ts';
 import { createSharedServices } from '../enforcement/services.ts';
-import { configuredKeeper } from '../kubernetes/cluster/certificates/configured-keeper.ts';
+import { configuredRotator } from '../kubernetes/cluster/certificates/configured-rotator.ts';
 import { kubernetesSection } from '../kubernetes/options.ts';
 import { type AppParts, createAdminApp, createApp } from './app.ts';
 import { createAuthenticators } from './authentication/authenticators.ts';
 import { readTls } from './authentication/credentials.ts';
-import { KeystoneGates } from './authentication/keystone-gates.ts';
+import { KeystoneAuthenticators } from './authentication/keystone-authenticators.ts';
 import { Generations } from './configuration/generations.ts';
 import { WatchedFiles } from './configuration/watched-files.ts';
-import { Presence } from './decisions/presence.ts';
+import { Heartbeat } from './decisions/heartbeat.ts';
 import { DecisionRecorder, openDecisionLog, requestMemberOf } from './decisions/recorder.ts';
 import { DecisionStores } from './decisions/stores.ts';
 import { Follower } from './followers/blazar-follower.ts';
@@ -70,14 +70,14 @@ async function open(sources: ConfigSources, settings: ServiceSettings, opened: O
       const { ledger, options: now } = generations.current;
       return budgetGauge.read(ledger, now.metrics_budgets);
     },
-    tokens: () => gates.sizes,
+    tokens: () => keystoneAuthenticators.sizes,
     decisionsWaiting: () => stores.waiting,
     outbox: () => outboxGauge.read(generations.current.enforcement.outbox),
     cluster: () => generations.current.kubernetes?.cluster?.followed,
     writesStatus: () => reports.isLeader,
   };
   const metrics = new Metrics(gauges, settings.metricsClock);
-  const gates = new KeystoneGates(
+  const keystoneAuthenticators = new KeystoneAuthenticators(
     createSharedServices({ logger, httpObserver: metrics.calls }),
     metrics.tokens,
   );
@@ -89,11 +89,11 @@ async function open(sources: ConfigSources, settings: ServiceSettings, opened: O
   opened.push(() => log?.close(0));
   const generations: Generations = await Generations.start(sources, configuration, started, {
     logger,
-    ...{ gates, stores, clusters },
+    ...{ keystoneAuthenticators, stores, clusters },
     httpObserver: metrics.calls,
     ledgerObserver: metrics.ledger,
     namesObserver: metrics.names,
-    occupation: watchdog?.occupation,
+    executions: watchdog?.executions,
     reloaded: (outcome) => metrics.reloaded(outcome),
     swapped: (generation) => service?.takeOver(generation),
     isReadTooEarly: async (read) =>
@@ -107,7 +107,7 @@ async function open(sources: ConfigSources, settings: ServiceSettings, opened: O
   const authenticators = createAuthenticators(
     generations.current.tokens,
     started.certificates,
-    generations.current.keystone?.gate,
+    generations.current.keystone?.authenticator,
   );
   const refusedRequests = new RefusedRequests(logger);
   const recorder = new DecisionRecorder(metrics.decisions, log, generations, requestMember);
@@ -118,7 +118,7 @@ async function open(sources: ConfigSources, settings: ServiceSettings, opened: O
     stopping: stopping.signal,
     hasAdminPort: admin_port !== undefined,
   };
-  const certificates = await configuredKeeper(sectionOf(configuration, kubernetesSection), logger);
+  const certificates = await configuredRotator(sectionOf(configuration, kubernetesSection), logger);
   opened.push(() => certificates?.close());
   const bounds = {
     deadline: options.deadline,
@@ -142,7 +142,7 @@ async function open(sources: ConfigSources, settings: ServiceSettings, opened: O
         const { project_id: workspace, lease_name: cluster } = record;
         logger.error(
           { workspace, cluster },
-          'a cluster that got past policies is missing from the decision log',
+          'a cluster that bypassed policies is missing from the decision log',
         );
       }
     },
@@ -150,7 +150,7 @@ async function open(sources: ConfigSources, settings: ServiceSettings, opened: O
   service = new Service({
     ...{ ...checked, sources, watched, watchdog, logger, metrics, log, stores, refusedRequests, generations },
     ...{ follower, skypilotFollower, reports, certificates, authenticators, listener, admin, stopping },
-    presence: new Presence(() => generations.current, logger),
+    heartbeat: new Heartbeat(() => generations.current, logger),
   });
   service.begin();
   watched.credentials.start();

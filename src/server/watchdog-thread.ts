@@ -4,7 +4,7 @@ import { Session } from 'node:inspector';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { LogFormat } from '../base/logger.ts';
-import { occupationSeen } from '../enforcement/occupation.ts';
+import { executionSeen } from '../enforcement/execution-tracker.ts';
 import type { WatchdogOrder, WatchdogStart } from './watchdog.ts';
 
 /** Maximum time to pause the main thread: impossible in a system call, such as waiting for a child. */
@@ -39,7 +39,7 @@ function look({ everyMs, looks }: { readonly everyMs: number; readonly looks: nu
   let without = 0;
   if (everyMs > 0) {
     looking = setInterval(() => {
-      const { beats } = occupationSeen(memory);
+      const { beats } = executionSeen(memory);
       without = beats === seen ? without + 1 : 0;
       seen = beats;
       if (without >= looks) {
@@ -55,7 +55,7 @@ async function end(why: string): Promise<void> {
   }
   isEnding = true;
   clearInterval(looking);
-  const { at } = occupationSeen(memory);
+  const { at } = executionSeen(memory);
   const filter = names[Math.abs(at) - 1];
   // `at` was read before the pause, which may fail: what is known is logged in any case.
   const session = new Session();
@@ -65,7 +65,7 @@ async function end(why: string): Promise<void> {
     log({
       [at > 0 ? 'filter' : 'last_filter']: filter,
       at: frames,
-      msg: `the process is held, and ended: ${why}`,
+      msg: `the process was blocked, and is ended: ${why}`,
     }),
     pause(LOGGED_WITHIN_MS, false),
   ]);

@@ -7,7 +7,7 @@ import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { errorText } from '../base/errors.ts';
 import type { LogFormat, LogLevel } from '../base/logger.ts';
-import { Occupation } from '../enforcement/occupation.ts';
+import { ExecutionTracker } from '../enforcement/execution-tracker.ts';
 
 /** Messages to the thread. */
 export type WatchdogOrder =
@@ -39,7 +39,7 @@ const SLACK_MS = 2000;
 const HELD_MS = 1000;
 
 export class Watchdog {
-  readonly occupation = new Occupation((names) => this.#tell({ names }));
+  readonly executions = new ExecutionTracker((names) => this.#tell({ names }));
   readonly #thread: Worker;
   #beating: NodeJS.Timeout | undefined;
   #lastBeat = performance.now();
@@ -47,7 +47,7 @@ export class Watchdog {
 
   /** Watches nothing before `watch`. `failed`: called if the thread ends by itself, which it never should. */
   constructor(exitCode: number, failed: (error: string) => void) {
-    const start: WatchdogStart = { memory: this.occupation.memory, exitCode };
+    const start: WatchdogStart = { memory: this.executions.memory, exitCode };
     this.#thread = new Worker(new URL(`./watchdog-thread${extname(import.meta.url)}`, import.meta.url), {
       workerData: start,
       // Without the options of the process: no loader of filters, no inspector, no coverage.
@@ -86,7 +86,7 @@ export class Watchdog {
     const now = performance.now();
     this.#lastGap = now - this.#lastBeat;
     this.#lastBeat = now;
-    this.occupation.beat();
+    this.executions.beat();
   }
 
   #tell(order: WatchdogOrder): void {

@@ -70,7 +70,7 @@ describe('filters in filters_path', () => {
     const reason = `not a usable filter: ${folder}/bad-filter.js: it exports no class that extends BaseFilter`;
     expect({ code, stderr }).toEqual({ code: 0, stderr: `warning: ${reason}\n` });
     const help = await runProgramInProcess(['serve', ...sources, '--help']);
-    expect(help.stdout).toMatch(/^ {2}my_limit +a whole number$/m);
+    expect(help.stdout).toMatch(/^ {2}my_limit +My own limit\.$/m);
     expect((await runProgramInProcess(['serve', '--help'])).stdout).not.toContain('my_limit');
   });
 

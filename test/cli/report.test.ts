@@ -101,7 +101,7 @@ describe('report usage', () => {
     expect(code).toBe(0);
     expect(stderr.split('\n')).toEqual([
       'warning: 2 leases that ended before 2027-01-15T00:00:00Z are folded into totals: only amounts count them',
-      'warning: folded leases have taken 96 node-hours in this time or outside, nobody knows: no row counts it',
+      'warning: folded leases have taken 96 node-hours in this period or outside it: no row counts it',
       '',
     ]);
   });

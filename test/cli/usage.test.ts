@@ -40,7 +40,7 @@ describe('--help', () => {
     expect(stdout).toContain('-h, --help');
     expect(stdout.includes('\nOptions of [')).toBe(WITH_OPTIONS.includes(command));
     if ([...READERS, ...ON_LEDGER].includes(command)) {
-      expect(stdout).toMatch(/^Options of \[ledger\]:\n {2}connection +sqlite:/m);
+      expect(stdout).toMatch(/^Options of \[ledger\]:\n {2}connection +The database of the ledger/m);
     }
     if (READERS.includes(command)) {
       expect(enforcementOptions).toContain('max_lease_duration_extension_window');

@@ -89,7 +89,7 @@ describe('a file that everyone may write to is refused:', () => {
     await vi.waitFor(
       () =>
         expect(logger.lines.map(({ message }) => message)).toContainEqual(
-          'token and certificate files not read again: those before still count',
+          'token and certificate files not read again: the previous ones stay in use',
         ),
       { timeout: 120_000 },
     );

@@ -3,9 +3,9 @@ import { writeFileSync } from 'node:fs';
 import { expect, it, onTestFinished } from 'vitest';
 import { UsageEnforcement } from '../../src/index.ts';
 import { startService } from '../../src/server/service.ts';
+import { fromBusyService } from '../support/busy-service.ts';
 import { confFile } from '../support/files.ts';
 import { filterSource } from '../support/filter-folder.ts';
-import { fromAFullHouse } from '../support/full-house.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { type Answer, policyServer } from '../support/policy-server.ts';
 import { createLasting, createPhysicalHost } from '../support/requests.ts';
@@ -30,7 +30,7 @@ const post = (url: string, body: string, headers: Record<string, string>) =>
 
 async function refusedByAFullHouse(): Promise<Response> {
   const ask = (url: string) => post(`${url}/check-create`, FITS, JSON_TYPE);
-  const [, refused] = await fromAFullHouse(ask, ask);
+  const [, refused] = await fromBusyService(ask, ask);
   return refused;
 }
 

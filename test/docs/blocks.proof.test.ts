@@ -7,45 +7,45 @@ import { YamlDocument } from '../../src/base/yaml/document.ts';
 import { parseCreateRequest, parseEndRequest, parseUpdateRequest } from '../../src/lease/request.ts';
 import { projectFile } from '../support/files.ts';
 import { type Block, PAGES } from './markdown.ts';
+import { openSandbox, type PageSandbox } from './page-sandbox.ts';
 import { commands, matchesShown } from './shown.ts';
-import { openWorkshop, type Workshop } from './workshop.ts';
 
-type Try = (block: Block, follower: Block | undefined, workshop: Workshop) => void | Promise<void>;
+type Try = (block: Block, follower: Block | undefined, sandbox: PageSandbox) => void | Promise<void>;
 
 const PARSERS = { create: parseCreateRequest, update: parseUpdateRequest, end: parseEndRequest };
 const HAS_CURL = spawnSync('curl', ['--version']).status === 0;
 
 const tries: Readonly<Record<string, Try>> = {
   /** Runs each command and compares what it prints. */
-  async console({ text }, _follower, workshop) {
+  async console({ text }, _follower, sandbox) {
     for (const { command, shown } of commands(text)) {
-      const { output } = await workshop.run(command, (soFar) => shown !== '' && matchesShown(soFar, shown));
+      const { output } = await sandbox.run(command, (soFar) => shown !== '' && matchesShown(soFar, shown));
       expectShown(output, shown, command);
     }
   },
 
   /** The whole configuration from here on. `config validate` prints the `problems` that follow, or nothing. */
-  async ini({ file = '/etc/blazar/blazar.conf', text }, follower, workshop) {
-    workshop.write(file, text);
+  async ini({ file = '/etc/blazar/blazar.conf', text }, follower, sandbox) {
+    sandbox.write(file, text);
     const problems = follower?.words.includes('problems') ? follower.text : '';
-    expectShown(await workshop.problems(file), problems, file);
+    expectShown(await sandbox.problems(file), problems, file);
   },
 
   /** types.proof.test.ts checks the types. */
-  async ts(block, follower, workshop) {
+  async ts(block, follower, sandbox) {
     const { outputText } = ts.transpileModule(block.text, {
       compilerOptions: { target: ts.ScriptTarget.ES2023, module: ts.ModuleKind.ESNext },
     });
-    await tryScript(block, outputText, follower, workshop);
+    await tryScript(block, outputText, follower, sandbox);
   },
 
-  async js(block, follower, workshop) {
+  async js(block, follower, sandbox) {
     expect(block.file !== undefined || block.words.includes('run'), 'js needs "run" or "file=…"').toBe(true);
-    await tryScript(block, block.text, follower, workshop);
+    await tryScript(block, block.text, follower, sandbox);
   },
 
   /** JSON, and a request if a word says which. */
-  json({ file, text, words }, _follower, workshop) {
+  json({ file, text, words }, _follower, sandbox) {
     const value: unknown = JSON.parse(text);
     for (const operation of ['create', 'update', 'end'] as const) {
       if (words.includes(operation)) {
@@ -53,21 +53,21 @@ const tries: Readonly<Record<string, Try>> = {
       }
     }
     if (file !== undefined) {
-      workshop.write(file, text);
+      sandbox.write(file, text);
     }
   },
 
   /** For the commands that follow. */
-  csv({ file, text }, _follower, workshop) {
+  csv({ file, text }, _follower, sandbox) {
     expect(file, 'csv needs "file=…"').toBeDefined();
-    workshop.write(file ?? '', text);
+    sandbox.write(file ?? '', text);
   },
 
   /** YAML as PyYAML reads it, one document or several. */
-  yaml({ file, text }, _follower, workshop) {
+  yaml({ file, text }, _follower, sandbox) {
     YamlDocument.parseAll(text);
     if (file !== undefined) {
-      workshop.write(file, text);
+      sandbox.write(file, text);
     }
   },
 
@@ -91,11 +91,11 @@ async function tryScript(
   { file = 'block.js', text, words }: Block,
   script: string,
   follower: Block | undefined,
-  workshop: Workshop,
+  sandbox: PageSandbox,
 ): Promise<void> {
-  workshop.write(file, file.endsWith('.ts') ? text : script);
+  sandbox.write(file, file.endsWith('.ts') ? text : script);
   if (words.includes('run')) {
-    const { output, code } = await workshop.run(`node ${file}`);
+    const { output, code } = await sandbox.run(`node ${file}`);
     expectShown(output, follower?.words.includes('output') ? follower.text : '', file);
     expect(code).toBe(0);
   }
@@ -109,11 +109,11 @@ function expectShown(output: string, shown: string, what: string): void {
 
 for (const { name, blocks } of PAGES.filter((page) => page.blocks.length > 0)) {
   describe(name, () => {
-    let workshop: Workshop;
+    let sandbox: PageSandbox;
     beforeAll(async () => {
-      workshop = await openWorkshop();
+      sandbox = await openSandbox();
     });
-    afterAll(() => workshop.close());
+    afterAll(() => sandbox.close());
 
     for (const [index, block] of blocks.entries()) {
       const { line, language, words, text } = block;
@@ -123,7 +123,7 @@ for (const { name, blocks } of PAGES.filter((page) => page.blocks.length > 0)) {
         }
         const attempt = tries[language];
         expect(attempt, `no rule for "${language}"; one of ${Object.keys(tries).join(', ')}`).toBeDefined();
-        await attempt?.(block, blocks[index + 1], workshop);
+        await attempt?.(block, blocks[index + 1], sandbox);
       });
     }
   });

@@ -71,7 +71,7 @@ const TABLES = Object.keys({
   ...NEEDED_FOR_CALENDARS,
 });
 
-/** Names of others, or only in the log: upstream's hook, the documented field, SkyPilot's alternatives, Blazar's flavours, parameters of PostgreSQL. */
+/** Names of others, or only in the log: upstream's hook, the documented field, SkyPilot's alternatives, Blazar's flavors, parameters of PostgreSQL. */
 const FOREIGN = [
   // Options of PgBouncer.
   'pool_mode',

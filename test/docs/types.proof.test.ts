@@ -2,16 +2,16 @@
 import ts from 'typescript';
 import { expect, it } from 'vitest';
 import { PAGES } from './markdown.ts';
-import { openWorkshop } from './workshop.ts';
+import { openSandbox } from './page-sandbox.ts';
 
 it('every TypeScript block is correct with the types of the package', async () => {
-  const workshop = await openWorkshop();
+  const sandbox = await openSandbox();
   const files = PAGES.flatMap(({ blocks }) => blocks)
     .filter(({ language }) => language === 'ts')
     .map(({ page, line, text }) => {
       const file = `${page.replaceAll('/', '-')}-line-${line}.ts`;
-      workshop.write(file, text);
-      return workshop.path(file);
+      sandbox.write(file, text);
+      return sandbox.path(file);
     });
   const program = ts.createProgram(files, {
     target: ts.ScriptTarget.ES2023,
@@ -20,7 +20,7 @@ it('every TypeScript block is correct with the types of the package', async () =
     moduleResolution: ts.ModuleResolutionKind.NodeNext,
     moduleDetection: ts.ModuleDetectionKind.Force,
     types: ['node'],
-    typeRoots: [workshop.path('node_modules/@types')],
+    typeRoots: [sandbox.path('node_modules/@types')],
     strict: true,
     noUncheckedIndexedAccess: true,
     exactOptionalPropertyTypes: true,
@@ -30,7 +30,7 @@ it('every TypeScript block is correct with the types of the package', async () =
   const mistakes = ts
     .getPreEmitDiagnostics(program)
     .map((diagnostic) => ts.formatDiagnostic(diagnostic, FORMAT).trim());
-  await workshop.close();
+  await sandbox.close();
   expect(files).not.toEqual([]);
   expect(mistakes).toEqual([]);
 });

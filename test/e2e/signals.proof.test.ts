@@ -95,7 +95,7 @@ describe('serve', () => {
     expect(lines).toMatchObject([
       { msg: 'configuration reloaded', generation: 2 },
       { msg: expect.stringContaining(`${conf}:3: [enforcement] max_lease_duratoin: unknown option`) },
-      { msg: 'configuration not reloaded: the one before it still decides', generation: 2 },
+      { msg: 'configuration not reloaded: the previous one stays in use', generation: 2 },
     ]);
   });
 

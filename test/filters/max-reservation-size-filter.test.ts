@@ -27,7 +27,7 @@ const tooMuch = (asked: number, type: string, most: number, whose = 'any lease')
   `The lease reserves up to ${asked} of ${type}; the most allowed for ${whose} is ${most}.`;
 const hostsTooMany = (asked: number, most: number) => tooMuch(asked, 'physical:host', most);
 const unknownSize = (index: number) =>
-  `The size of the lease can't be told: reservations.${index}: expected max or amount as a whole number, 0 or more.`;
+  `The size of the lease cannot be determined: reservations.${index}: expected max or amount as a whole number, 0 or more.`;
 
 const hosts = (max: unknown, more: object = {}) => ({ resource_type: 'physical:host', min: 1, max, ...more });
 const of = (resource_type: string, amount: unknown) => ({ resource_type, amount });

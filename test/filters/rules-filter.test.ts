@@ -287,7 +287,7 @@ it.for<[string, boolean, boolean]>([
   expect(message ?? '').toBe(expected.join(' '));
 });
 
-it('judges leases of a flavour, which Blazar stores as JSON in their properties', async () => {
+it('judges leases of a flavor, which Blazar stores as JSON in their properties', async () => {
   const { enforcement } = await loaded(
     `rules:\n- {name: r, allow: 'reservations.all(r, property(r, "gpu") == "")', message: No GPUs.}\n`,
   );
@@ -317,7 +317,7 @@ it('warns of a rule that has ended, and of one that nobody judges', async () => 
 `;
   const problems = await problemsIn(rules);
   expect(problems).toContain(
-    'warning: rules.yaml:2:21: rule a: judges nothing any more: it has ended at 2020-01-31T00:00:00Z',
+    'warning: rules.yaml:2:21: rule a: no longer applies: it ended at 2020-01-31T00:00:00Z',
   );
 });
 

@@ -42,7 +42,7 @@ describe('the cost of a lease of ten hours', () => {
     ).toEqual(costs('30'));
   });
 
-  it('depends on the flavour, if it has a rate', async () => {
+  it('depends on the flavor, if it has a rate', async () => {
     const rates = {
       usage_budget_rates: { 'flavor:instance': 1, 'virtual:instance': 0.5 },
       usage_budget_flavor_rates: { large: 8, 'a1b2-c3': 0.25, free: 0 },
@@ -56,7 +56,7 @@ describe('the cost of a lease of ten hours', () => {
     expect(await refusal([instances(2, 'a1b2-c3')], rates)).toEqual(costs('5'));
     expect(await refusal([instances(2, 'unknown')], rates)).toEqual(costs('20'));
     expect(await refusal([instances(2)], rates)).toEqual(costs('20'));
-    expect(await refusal([instances(2, 7)], rates), 'no text is no flavour').toEqual(costs('20'));
+    expect(await refusal([instances(2, 7)], rates), 'no text is no flavor').toEqual(costs('20'));
     expect(await refusal([instances(2, '__proto__')], rates)).toEqual(costs('20'));
     expect(await refusal([instances(2, 'free')], rates)).toBeNull();
     expect(await refusal([{ resource_type: 'virtual:instance', amount: 4, vcpus: 2 }], rates)).toEqual(
@@ -158,7 +158,7 @@ describe('the cost of a lease of ten hours', () => {
     'cannot be determined for the size %j: the lease is rejected, and the place is named',
     async (size) => {
       const message =
-        "The cost of the lease can't be told: reservations.1: expected max or amount as a whole number, 0 or more.";
+        'The cost of the lease cannot be determined: reservations.1: expected max or amount as a whole number, 0 or more.';
       expect(await refusal([hosts(1), hosts(size, { id: 's' })])).toBe(message);
       expect(
         await refusal([hosts(1), { resource_type: 'x', amount: size }], { usage_budget_rates: { '*': 1 } }),
@@ -190,11 +190,11 @@ describe('the cost of a lease of ten hours', () => {
   ])('cannot be determined with %s, which Blazar refuses: the lease is refused', async (_, reservation) => {
     const rates = { usage_budget_rates: { '*': 1 } };
     expect(await refusal([reservation], rates)).toMatch(
-      /^The cost of the lease can't be told: reservations\.0: /,
+      /^The cost of the lease cannot be determined: reservations\.0: /,
     );
   });
 
-  it('depends on the flavour only for flavor:instance', async () => {
+  it('depends on the flavor only for flavor:instance', async () => {
     const rates = {
       usage_budget_rates: { 'virtual:instance': 1, 'physical:host': 1 },
       usage_budget_flavor_rates: { free: 0 },

@@ -6,7 +6,7 @@ const NAME = 'UsageBudgetFilter';
 describe('the options of UsageBudgetFilter', () => {
   it.each([
     ['usage_budget_rates', 'resource type:rate'],
-    ['usage_budget_flavor_rates', 'flavour id:rate'],
+    ['usage_budget_flavor_rates', 'flavor id:rate'],
   ])('accept rates from 0 to a million with up to six decimals: %s', async (option, pairs) => {
     for (const [text, detail] of [
       ['a:-1', ' (see "a")'],

@@ -8,71 +8,71 @@ import { rows } from '../../src/ledger/storage/database.ts';
 import { databaseTime } from '../../src/ledger/transactions/transaction.ts';
 import { DIALECTS, NO_WAIT } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
-import { leaseOf, newGrounds } from './ground.ts';
+import { leaseOf, newFixtures } from './fixture.ts';
 import { DELIVERED, emptied, newSender, REFUSED, SOON } from './outboxes.ts';
 
-const newGround = newGrounds();
+const newGround = newFixtures();
 
 describe.each(DIALECTS)('a clock that jumps, on %s', (dialect) => {
   it('back keeps no message waiting for as long', async () => {
-    const ground = await newGround(dialect);
-    const sender = await newSender(ground);
+    const fixture = await newGround(dialect);
+    const sender = await newSender(fixture);
     sender.deliver = (_, attempt) => (attempt === 1 ? REFUSED : DELIVERED);
     await sender.end('lease');
     sender.chain.deliver();
     await vi.waitFor(async () => expect((await sender.list())[0]?.attempts).toBe(1n), SOON);
-    ground.now = '2026-11-21T08:00:30Z';
+    fixture.now = '2026-11-21T08:00:30Z';
     await emptied(sender);
     expect(sender.delivered).toEqual(['lease']);
   });
 
   it('forwards and back ends no running lease permanently', async () => {
-    const ground = await newGround(dialect, { most: 2 });
-    await ground.create(leaseOf({ name: 'one' }));
-    await ground.create(leaseOf({ name: 'two' }));
-    ground.now = '2031-01-01T00:00:00Z';
+    const fixture = await newGround(dialect, { most: 2 });
+    await fixture.create(leaseOf({ name: 'one' }));
+    await fixture.create(leaseOf({ name: 'two' }));
+    fixture.now = '2031-01-01T00:00:00Z';
     // Nobody can know better then.
-    await ground.create(leaseOf({ name: 'three', from: '2031-01-02 00:00', until: '2031-01-03 00:00' }));
-    expect(await ground.count()).toBe(1n);
-    ground.now = '2026-11-21T09:00:40Z';
-    const { refusal } = await ground.create(leaseOf({ name: 'four' }));
+    await fixture.create(leaseOf({ name: 'three', from: '2031-01-02 00:00', until: '2031-01-03 00:00' }));
+    expect(await fixture.count()).toBe(1n);
+    fixture.now = '2026-11-21T09:00:40Z';
+    const { refusal } = await fixture.create(leaseOf({ name: 'four' }));
     expect(refusal?.filter).toBe('MaxLeasesFilter');
-    await ground.end(leaseOf({ name: 'three', from: '2031-01-02 00:00', until: '2031-01-03 00:00' }));
-    expect((await ground.create(leaseOf({ name: 'four' }))).refusal?.filter).toBe('MaxLeasesFilter');
-    await ground.verify();
+    await fixture.end(leaseOf({ name: 'three', from: '2031-01-02 00:00', until: '2031-01-03 00:00' }));
+    expect((await fixture.create(leaseOf({ name: 'four' }))).refusal?.filter).toBe('MaxLeasesFilter');
+    await fixture.verify();
   });
 
   it('back refunds nothing that was used', async () => {
-    const ground = await newGround(dialect, { budget: '24' });
-    await ground.create(leaseOf({ id: 'A' }));
-    ground.now = '2026-12-01T18:00:00Z';
-    await ground.update(leaseOf({ id: 'A' }), { name: 'renamed' });
-    ground.now = '2026-12-01T02:00:00Z';
-    await ground.end(leaseOf({ id: 'A' }));
-    expect(await ground.taken()).toEqual(['18']);
-    ground.now = '2026-12-01T18:00:00Z';
-    await ground.verify();
+    const fixture = await newGround(dialect, { budget: '24' });
+    await fixture.create(leaseOf({ id: 'A' }));
+    fixture.now = '2026-12-01T18:00:00Z';
+    await fixture.update(leaseOf({ id: 'A' }), { name: 'renamed' });
+    fixture.now = '2026-12-01T02:00:00Z';
+    await fixture.end(leaseOf({ id: 'A' }));
+    expect(await fixture.taken()).toEqual(['18']);
+    fixture.now = '2026-12-01T18:00:00Z';
+    await fixture.verify();
   });
 
   it('forwards and back makes no later lease cheaper', async () => {
-    const ground = await newGround(dialect, { budget: '1000' });
-    await ground.create(leaseOf({ id: 'A' }));
-    ground.now = '2031-01-01T00:00:00Z';
-    await ground.create(leaseOf({ name: 'later', from: '2031-01-02 00:00', until: '2031-01-03 00:00' }));
-    ground.now = '2026-12-01T06:00:00Z';
+    const fixture = await newGround(dialect, { budget: '1000' });
+    await fixture.create(leaseOf({ id: 'A' }));
+    fixture.now = '2031-01-01T00:00:00Z';
+    await fixture.create(leaseOf({ name: 'later', from: '2031-01-02 00:00', until: '2031-01-03 00:00' }));
+    fixture.now = '2026-12-01T06:00:00Z';
     // Two hosts more for the 18 hours that are left, whatever the last entry says.
-    await ground.update(leaseOf({ id: 'A' }), leaseOf({ hosts: 3 }));
-    expect(await ground.taken()).toEqual([String(24 + 36)]);
-    await ground.verify();
+    await fixture.update(leaseOf({ id: 'A' }), leaseOf({ hosts: 3 }));
+    expect(await fixture.taken()).toEqual([String(24 + 36)]);
+    await fixture.verify();
   });
 
   it('is logged once, counted each time, and forgotten after ledger reconcile', async () => {
-    const ground = await newGround(dialect, { budget: '1000' });
-    await ground.create(leaseOf({ id: 'A' }));
+    const fixture = await newGround(dialect, { budget: '1000' });
+    await fixture.create(leaseOf({ id: 'A' }));
     const logger = recordingLogger();
     const behind: number[] = [];
     let now = '2026-11-21T08:00:30Z';
-    const ledger = new Ledger(ground.ledger.database, {
+    const ledger = new Ledger(fixture.ledger.database, {
       clock: { now: () => new Date(now) },
       timeout: 10,
       logger,
@@ -82,7 +82,7 @@ describe.each(DIALECTS)('a clock that jumps, on %s', (dialect) => {
       ledger.transact(
         'end',
         function* (transaction) {
-          const { now: system, latest } = yield* transaction.lock(ground.project);
+          const { now: system, latest } = yield* transaction.lock(fixture.project);
           return [latest - system];
         },
         NO_WAIT,
@@ -103,8 +103,8 @@ describe.each(DIALECTS)('a clock that jumps, on %s', (dialect) => {
 
 describe('replicas with different clocks on one PostgreSQL', () => {
   const withClock = async (wrong: string) => {
-    const ground = await newGround('postgresql');
-    const { database } = ground.ledger;
+    const fixture = await newGround('postgresql');
+    const { database } = fixture.ledger;
     const time = async () => {
       const query = database.queries.selectNoFrom(databaseTime('postgresql').as('now')).compile();
       const [row] = await database.read(() => rows(query), NO_WAIT);
@@ -114,8 +114,8 @@ describe('replicas with different clocks on one PostgreSQL', () => {
     onTestFinished(() => {
       vi.useRealTimers();
     });
-    const settings = { connection: ground.connection, commit: 'check', timeout: 10, pool_size: 1 } as const;
-    return { ground, time, settings };
+    const settings = { connection: fixture.connection, commit: 'check', timeout: 10, pool_size: 1 } as const;
+    return { fixture, time, settings };
   };
 
   it.each(['2020-01-01', '2040-01-01'])(
@@ -143,22 +143,22 @@ describe('replicas with different clocks on one PostgreSQL', () => {
   it.each(['2020-01-01', '2040-01-01'])(
     'try messages again by the clock of the database, whatever theirs says: %s',
     async (wrong) => {
-      const { ground, time, settings } = await withClock(wrong);
+      const { fixture, time, settings } = await withClock(wrong);
       const services = { clock: SYSTEM_CLOCK, logger: recordingLogger(), observer: undefined };
       const chain = new ChainLedger(settings, services);
       onTestFinished(() => chain.close());
       const before = await time();
-      const sender = await newSender(ground, { chain });
+      const sender = await newSender(fixture, { chain });
       sender.deliver = () => REFUSED;
       await sender.end('lease');
       sender.chain.deliver();
       await vi.waitFor(async () => expect((await sender.list())[0]?.attempts).toBeGreaterThan(0), SOON);
       await sender.chain.close();
-      const query = ground.ledger.database.queries
+      const query = fixture.ledger.database.queries
         .selectFrom('outbox')
         .select(['state', 'next_at'])
         .where('sender', '=', sender.name);
-      const found = await ground.ledger.read('outbox', () => rows(query.compile()), NO_WAIT);
+      const found = await fixture.ledger.read('outbox', () => rows(query.compile()), NO_WAIT);
       expect(found).toEqual([{ state: 'waiting', next_at: expect.any(BigInt) }]);
       const [{ next_at: next } = { next_at: 0n }] = found;
       expect(before <= next && next <= (await time()) + 1_000_000n).toBe(true);

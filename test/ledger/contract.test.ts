@@ -8,22 +8,22 @@ import { creating } from './contract/create.ts';
 import { ending } from './contract/end.ts';
 import { withstanding } from './contract/hostile.ts';
 import { updating } from './contract/update.ts';
-import { type GroundSetup, newGrounds } from './ground.ts';
+import { type FixtureSetup, newFixtures } from './fixture.ts';
 
-const newGround = newGrounds(true);
+const newGround = newFixtures(true);
 
 describe.each(DIALECTS)('the ledger on %s', (dialect) => {
   // Whatever befalls a ledger, its balances are the sums of its entries.
-  const grounds = async (setup?: GroundSetup) => {
-    const ground = await newGround(dialect, setup);
-    onTestFinished(() => ground.verify());
-    return ground;
+  const fixtures = async (setup?: FixtureSetup) => {
+    const fixture = await newGround(dialect, setup);
+    onTestFinished(() => fixture.verify());
+    return fixture;
   };
-  describe('when a lease is created', () => creating(grounds));
-  describe('when a lease is changed', () => updating(grounds));
-  describe('when a lease ends', () => ending(grounds));
-  describe('when budgets are set', () => budgeting(grounds));
-  describe('when more budget is asked for', () => requesting(grounds));
-  describe('when many come at once', () => crowding(grounds));
-  describe('when names are hostile and numbers large', () => withstanding(grounds));
+  describe('when a lease is created', () => creating(fixtures));
+  describe('when a lease is changed', () => updating(fixtures));
+  describe('when a lease ends', () => ending(fixtures));
+  describe('when budgets are set', () => budgeting(fixtures));
+  describe('when more budget is asked for', () => requesting(fixtures));
+  describe('when many come at once', () => crowding(fixtures));
+  describe('when names are hostile and numbers large', () => withstanding(fixtures));
 });

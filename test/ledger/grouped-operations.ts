@@ -78,7 +78,7 @@ const claimant: Claimant = {
 };
 
 /** A ledger, and the time there, which passes by `tick` whenever somebody looks. `connection`: of an empty ledger. */
-export function groundAt(connection: string) {
+export function fixtureAt(connection: string) {
   const time = { now: NOW, tick: 0n };
   const database = connection.startsWith(SQLITE)
     ? new SqliteDatabase(connection.slice(SQLITE.length), 'normal', UNHURRIED)
@@ -92,7 +92,7 @@ export function groundAt(connection: string) {
   const ledger = new Ledger(database, { clock, timeout: 600, observer: undefined });
   return { connection, ledger, time };
 }
-export type Ground = ReturnType<typeof groundAt>;
+export type LedgerFixture = ReturnType<typeof fixtureAt>;
 
 export function requestOf(
   project: string,
@@ -123,7 +123,7 @@ export function requestOf(
 
 /** Resolves to what the caller is told. `before`: what takes back what was recorded before; `undos`: the same of what is recorded now. */
 export async function perform(
-  { ledger, time }: Ground,
+  { ledger, time }: LedgerFixture,
   project: string,
   asked: Operation,
   { before, undos }: { readonly before: readonly Undo[]; readonly undos: Undo[] },
@@ -179,7 +179,7 @@ export function runSql(connection: string, sql: string): Promise<unknown[]> | un
 }
 
 /** What the tables have of a project, apart from the numbers of their rows. */
-export async function contentOf({ connection }: Ground, project: string): Promise<string> {
+export async function contentOf({ connection }: LedgerFixture, project: string): Promise<string> {
   const numbered = (table: string) => `(SELECT count(*) FROM leases AS x WHERE x.project_id = '${project}'
     AND x.id <= ${table}) AS lease`;
   const tables = await Promise.all(

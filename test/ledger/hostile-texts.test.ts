@@ -14,7 +14,7 @@ import { ChainLedger } from '../../src/ledger/service.ts';
 import { ANY_CHARACTER } from '../support/characters.ts';
 import { DIALECTS, NO_WAIT, newLedgers, openedLedger } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
-import { leaseOf } from './ground.ts';
+import { leaseOf } from './fixture.ts';
 import { by, LIST_TERMS } from './recorded-leases.ts';
 
 const newLedger = newLedgers();

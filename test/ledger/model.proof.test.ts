@@ -8,10 +8,10 @@ import type { OpenRows } from '../../src/ledger/reconciliation/plan.ts';
 import { readOpenRows, reconcileObservation } from '../../src/ledger/reconciliation/reconcile.ts';
 import { verifyLedger } from '../../src/ledger/reports/verify.ts';
 import { DIALECTS, NO_WAIT } from '../support/ledgers.ts';
-import { type Ground, newGrounds } from './ground.ts';
+import { type LedgerFixture, newFixtures } from './fixture.ts';
 import { asSent, candidateHosts, type HeldLease, PlainBlazar } from './plain-blazar.ts';
 
-const newGround = newGrounds();
+const newGround = newFixtures();
 
 const HOUR = 3600;
 const MOST = 5;
@@ -89,23 +89,23 @@ describe.each(DIALECTS)('the ledger on %s', (dialect) => {
     async (_, most, rounds) => {
       await fc.assert(
         fc.asyncProperty(fc.array(round(most), { minLength: 1, maxLength: rounds }), async (all) => {
-          const grounds = await meet(most === 1 ? 1 : 3);
-          const [ground] = grounds;
+          const fixtures = await meet(most === 1 ? 1 : 3);
+          const [fixture] = fixtures;
           const world: World = { blazar: new PlainBlazar(BEGIN - HOUR), unheard: 0 };
-          pass(world, 0, grounds);
-          await giveBudgets(ground);
+          pass(world, 0, fixtures);
+          await giveBudgets(fixture);
           for (const { seconds, operations } of all) {
-            pass(world, seconds, grounds);
+            pass(world, seconds, fixtures);
             const touched = new Set<string>();
             await Promise.all(
               operations.map((operation, index) =>
-                perform(world, grounds[index % grounds.length] ?? ground, operation, touched),
+                perform(world, fixtures[index % fixtures.length] ?? fixture, operation, touched),
               ),
             );
-            await judge(world.blazar, ground);
+            await judge(world.blazar, fixture);
           }
-          await finish(world, ground);
-          await Promise.all(grounds.map((one) => one.close()));
+          await finish(world, fixture);
+          await Promise.all(fixtures.map((one) => one.close()));
         }),
         { numRuns: runs },
       );
@@ -114,7 +114,7 @@ describe.each(DIALECTS)('the ledger on %s', (dialect) => {
   );
 
   /** Several who share one project in one database. */
-  async function meet(many: number): Promise<[Ground, ...Ground[]]> {
+  async function meet(many: number): Promise<[LedgerFixture, ...LedgerFixture[]]> {
     const first = await newGround(dialect, { most: MOST, budget: 'none' });
     const others = Array.from({ length: many - 1 }, () =>
       newGround(dialect, { most: MOST, budget: 'none', projectId: first.project }),
@@ -132,26 +132,26 @@ interface World {
 
 async function perform(
   world: World,
-  ground: Ground,
+  fixture: LedgerFixture,
   operation: Operation,
   touched: Set<string>,
 ): Promise<void> {
   const { blazar } = world;
   if (operation.kind === 'look') {
-    const rows = await readOpenRows(ground.ledger, '', NO_WAIT);
-    const own = [...rows.rows].filter(([, row]) => row.project_id === ground.project);
+    const rows = await readOpenRows(fixture.ledger, '', NO_WAIT);
+    const own = [...rows.rows].filter(([, row]) => row.project_id === fixture.project);
     world.seen = {
       rows: { ...rows, rows: new Map(own) },
-      leases: blazar.leases.map((lease) => shownAs(lease, ground)),
+      leases: blazar.leases.map((lease) => shownAs(lease, fixture)),
     };
     return;
   }
   if (operation.kind === 'follow') {
-    await followSeen(world, ground);
+    await followSeen(world, fixture);
     return;
   }
   if (operation.kind === 'create') {
-    await createLease(world, ground, operation, touched);
+    await createLease(world, fixture, operation, touched);
     return;
   }
   const lease = blazar.leases[operation.which % Math.max(1, blazar.leases.length)];
@@ -166,33 +166,33 @@ async function perform(
     case 'end':
       world.unheard += operation.isHeard ? 0 : 1;
       if (operation.isHeard) {
-        await ground.end(sent(lease, lease.hosts), lease.user);
+        await fixture.end(sent(lease, lease.hosts), lease.user);
       }
       blazar.remove(lease);
       return;
     case 'change':
-      await changeLease(blazar, ground, lease, operation);
+      await changeLease(blazar, fixture, lease, operation);
   }
 }
 
-async function followSeen({ seen }: World, ground: Ground): Promise<void> {
+async function followSeen({ seen }: World, fixture: LedgerFixture): Promise<void> {
   if (seen === undefined) {
     return;
   }
   const options = {
-    ...{ region: '', claimants: ground.claimants, who: 'follower', reason: null, exemptProjects: [] },
+    ...{ region: '', claimants: fixture.claimants, who: 'follower', reason: null, exemptProjects: [] },
     ...{ grace: 1n, isDryRun: false, doubts: [], isKnownEndpoint: true, looksOften: true },
     doubted: new Set(seen.rows.rows.keys()),
   };
-  const done = reconcileObservation(ground.ledger, seen.rows, seen.leases, options, NO_WAIT);
+  const done = reconcileObservation(fixture.ledger, seen.rows, seen.leases, options, NO_WAIT);
   for await (const { note } of done) {
     expect(note ?? '').not.toMatch(/expected|cannot|more than can be counted/);
   }
 }
 
-function shownAs(lease: HeldLease, ground: Ground): ShownLease {
-  const { project: projectId } = ground;
-  const id = String(ground.named({ id: lease.id }).id);
+function shownAs(lease: HeldLease, fixture: LedgerFixture): ShownLease {
+  const { project: projectId } = fixture;
+  const id = String(fixture.named({ id: lease.id }).id);
   const { name, user: userId, min, max, hosts, end } = lease;
   const [reservation] = sent(lease, hosts).reservations ?? [];
   const listed = { id: 'r1', resource_type: 'physical:host', min, max };
@@ -205,7 +205,7 @@ function shownAs(lease: HeldLease, ground: Ground): ShownLease {
 
 async function createLease(
   world: World,
-  ground: Ground,
+  fixture: LedgerFixture,
   {
     user,
     name,
@@ -229,7 +229,7 @@ async function createLease(
   }
   const { id: _, ...nameless } = sent({ ...wanted, id: '' }, hosts);
   const asked = ownId === undefined ? nameless : { ...nameless, id: ownId };
-  const { refusal } = await ground.create(asked, user);
+  const { refusal } = await fixture.create(asked, user);
   if (refusal === undefined && isDone && !isTaken) {
     blazar.add(wanted, ownId);
   } else if (refusal === undefined) {
@@ -239,7 +239,7 @@ async function createLease(
 
 async function changeLease(
   blazar: PlainBlazar,
-  ground: Ground,
+  fixture: LedgerFixture,
   lease: HeldLease,
   { later, longer, counts, found, outcome }: typeof change extends fc.Arbitrary<infer V> ? V : never,
 ): Promise<void> {
@@ -255,7 +255,7 @@ async function changeLease(
     counts === null
       ? asked.reservations
       : [{ id: 'r1', resource_type: 'physical:host', min, max, allocations: candidateHosts(candidates) }];
-  const { refusal } = await ground.update(
+  const { refusal } = await fixture.update(
     current,
     { ...asked, ...(reservations && { reservations }) },
     lease.user,
@@ -290,14 +290,14 @@ function sent(lease: HeldLease, hosts: number) {
   return asSent({ ...lease, start: begins.get(lease) ?? lease.start }, hosts);
 }
 
-function pass(world: World, seconds: number, grounds: readonly Ground[]): void {
+function pass(world: World, seconds: number, fixtures: readonly LedgerFixture[]): void {
   const { blazar } = world;
   for (const lease of blazar.leases) {
     starts(lease);
   }
   blazar.now += seconds;
-  for (const ground of grounds) {
-    ground.now = new Date(blazar.now * 1000).toISOString();
+  for (const fixture of fixtures) {
+    fixture.now = new Date(blazar.now * 1000).toISOString();
   }
   for (const lease of blazar.leases.filter(({ end }) => end <= blazar.now)) {
     // The ledger sees that its time is over, or hears nothing where it was asked for a longer one.
@@ -306,21 +306,21 @@ function pass(world: World, seconds: number, grounds: readonly Ground[]): void {
   }
 }
 
-async function giveBudgets(ground: Ground): Promise<void> {
+async function giveBudgets(fixture: LedgerFixture): Promise<void> {
   for (const { user: userId, from, until, hours } of WINDOWS) {
     const valid = { validFrom: BigInt(from), validUntil: BigInt(until) };
     const wanted = {
-      projectId: ground.project,
+      projectId: fixture.project,
       userId,
       ...valid,
       amount: BigInt(hours * HOUR) * HOST_SECOND,
     };
-    await setBudget(ground.ledger, wanted, { who: 'operator', reason: null }, NO_WAIT);
+    await setBudget(fixture.ledger, wanted, { who: 'operator', reason: null }, NO_WAIT);
   }
 }
 
-async function judge(blazar: PlainBlazar, ground: Ground): Promise<void> {
-  const budgets = await listBudgets(ground.ledger, ground.project, NO_WAIT);
+async function judge(blazar: PlainBlazar, fixture: LedgerFixture): Promise<void> {
+  const budgets = await listBudgets(fixture.ledger, fixture.project, NO_WAIT);
   for (const window of WINDOWS) {
     const budget = budgets.find(
       ({ userId, validFrom }) => userId === window.user && validFrom === BigInt(window.from),
@@ -330,21 +330,21 @@ async function judge(blazar: PlainBlazar, ground: Ground): Promise<void> {
     expect(budget?.taken).toBeLessThanOrEqual(budget?.amount ?? 0n);
   }
   expect(blazar.leases.length).toBeLessThanOrEqual(MOST);
-  expect(BigInt(blazar.leases.length)).toBeLessThanOrEqual(await ground.count());
+  expect(BigInt(blazar.leases.length)).toBeLessThanOrEqual(await fixture.count());
 }
 
 /** Everything ends, and what is left is of leases of which nobody has heard. */
-async function finish({ blazar, unheard }: World, ground: Ground): Promise<void> {
+async function finish({ blazar, unheard }: World, fixture: LedgerFixture): Promise<void> {
   for (const lease of [...blazar.leases]) {
-    await ground.end(sent(lease, lease.hosts), lease.user);
+    await fixture.end(sent(lease, lease.hosts), lease.user);
     blazar.remove(lease);
   }
-  await judge(blazar, ground);
-  const open = (await ground.rows('leases')).filter(
+  await judge(blazar, fixture);
+  const open = (await fixture.rows('leases')).filter(
     ({ state, ends_at }) => state === 'open' && ends_at > BigInt(blazar.now) * MICROSECONDS_PER_SECOND,
   );
   expect(open.length).toBeLessThanOrEqual(unheard);
-  expect((await verifyLedger(ground.ledger, NO_WAIT)).differences).toEqual([]);
+  expect((await verifyLedger(fixture.ledger, NO_WAIT)).differences).toEqual([]);
 }
 
 function second(text: string): number {

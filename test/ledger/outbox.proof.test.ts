@@ -2,12 +2,12 @@
 import { describe } from 'vitest';
 import { DIALECTS } from '../support/ledgers.ts';
 import { delivering, preparing } from './contract/outbox.ts';
-import { type GroundSetup, newGrounds } from './ground.ts';
+import { type FixtureSetup, newFixtures } from './fixture.ts';
 
-const newGround = newGrounds(true);
+const newGround = newFixtures(true);
 
 describe.each(DIALECTS)('the outbox on %s', (dialect) => {
-  const grounds = (setup?: GroundSetup) => newGround(dialect, setup);
-  describe('when messages are to be delivered', () => delivering(grounds));
-  describe('when messages are prepared', () => preparing(grounds));
+  const fixtures = (setup?: FixtureSetup) => newGround(dialect, setup);
+  describe('when messages are to be delivered', () => delivering(fixtures));
+  describe('when messages are prepared', () => preparing(fixtures));
 });

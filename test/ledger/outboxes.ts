@@ -8,7 +8,7 @@ import { listOutbox, type OutboxReport } from '../../src/ledger/outbox/reports.t
 import type { ChainLedger } from '../../src/ledger/service.ts';
 import { NO_WAIT } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
-import type { Ground } from './ground.ts';
+import type { LedgerFixture } from './fixture.ts';
 
 export const SOON = { timeout: 120_000, interval: 5 };
 export const DELIVERED: Delivery = { outcome: 'delivered' };
@@ -45,18 +45,18 @@ export interface SenderOptions {
   readonly name?: string;
   readonly maxAge?: number;
   readonly pace?: Backoff;
-  /** Default: that of the ground. */
+  /** Default: that of the fixture. */
   readonly chain?: ChainLedger;
 }
 
 /** A sender of one test, which does not deliver before `chain.deliver()`. Another of the same name is another process. */
 export async function newSender(
-  ground: Ground,
+  fixture: LedgerFixture,
   {
     name = `sender-${randomUUID()}`,
     maxAge = 3600,
     pace = FAST,
-    chain: ledger = ground.chain,
+    chain: ledger = fixture.chain,
   }: SenderOptions = {},
 ): Promise<Sender> {
   const logger = recordingLogger();
@@ -65,7 +65,7 @@ export async function newSender(
   let [underWay, most] = [0, 0];
   const tries = new Map<string, number>();
   const message = (id: string | undefined, body: string) => ({
-    context: ground.context(),
+    context: fixture.context(),
     lease: id === undefined ? {} : { id },
     body,
   });
@@ -101,7 +101,7 @@ export async function newSender(
     end: (id, body = id ?? '') => box.add(message(id, body), {}),
     prepare: (call, id, body = id ?? '') => box.prepare(message(id, body), call),
     async list() {
-      const all = await listOutbox(ground.ledger, { limit: 1000 }, NO_WAIT);
+      const all = await listOutbox(fixture.ledger, { limit: 1000 }, NO_WAIT);
       return all.filter((one) => one.sender === name);
     },
   };
@@ -109,7 +109,7 @@ export async function newSender(
 }
 
 /** Waits until the outbox of a sender is empty. `ticking`: its clock goes on meanwhile, for messages that are tried again. */
-export async function emptied(sender: Sender, ticking?: Ground): Promise<void> {
+export async function emptied(sender: Sender, ticking?: LedgerFixture): Promise<void> {
   await vi.waitFor(async () => {
     if (ticking !== undefined) {
       ticking.now = new Date(Date.parse(ticking.now) + 20).toISOString();

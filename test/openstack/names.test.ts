@@ -95,7 +95,7 @@ describe('names', () => {
     expect(missing).toEqual(['project unavailable']);
     pass(2);
     expect(await names.of(of(IDS.climate))).toEqual({ project: undefined, user: undefined });
-    expect(logger.lines.filter(({ message }) => message.includes('does not tell'))).toMatchObject([
+    expect(logger.lines.filter(({ message }) => message.includes('did not return'))).toMatchObject([
       { level: 'warn', fields: { kind: 'project', id: IDS.physics, reason: 'unavailable' } },
       { level: 'warn', fields: { kind: 'user', reason: 'unavailable' } },
     ]);

@@ -381,7 +381,7 @@ describe('while Keystone does not answer', () => {
     clock.seconds = 331;
     expect(await ask()).toEqual({ kind: 'invalid', from: 'keystone' });
     expect(logger.lines.map(({ message }) => message)).toEqual([
-      'Keystone did not validate a token: only known tokens go on',
+      'Keystone did not validate a token: only known tokens are accepted',
       'Keystone validates tokens again',
     ]);
   });

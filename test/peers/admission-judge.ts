@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers';
 import { z } from 'zod';
 import { peerProgram, skipAloud } from '../support/peers.ts';
 
-/** What is asked. Without `user`: by somebody without groups. */
+/** The request. Without `user`: by somebody without groups. */
 export interface AskedRequest {
   readonly operation: 'CREATE' | 'UPDATE' | 'DELETE';
   readonly resource: string;

@@ -17,8 +17,8 @@ import { listening } from '../support/services.ts';
 import { clockLibrary, SetClock } from '../support/set-clock.ts';
 import { ValidatingKeystone } from '../support/validating-keystone.ts';
 import { RealBlazar } from './blazar.ts';
-import { type Deed, randomDeeds, type Scene } from './deeds.ts';
 import { TrueCost } from './true-cost.ts';
+import { type Action, randomActions, type Scene } from './user-actions.ts';
 
 const STEPS = Number(process.env.BLAZAR_STEPS ?? 24);
 const SEED = Number(process.env.BLAZAR_SEED ?? 1);
@@ -159,16 +159,16 @@ async function emptied(site: Site, scene: Scene): Promise<void> {
   expect((await verifyLedger(site.ledger, NO_WAIT)).differences).toEqual([]);
 }
 
-async function* deeds(
+async function* actions(
   site: Site,
 ): AsyncGenerator<{ step: number; scene: Scene; since: number; said: () => string }> {
   const scene: Scene = { leases: new Map(), owners: new Map() };
-  const done: Deed[] = [];
+  const done: Action[] = [];
   let step = 0;
-  for (const deed of randomDeeds(SEED, STEPS, scene)) {
+  for (const action of randomActions(SEED, STEPS, scene)) {
     const since = performance.now();
-    const outcome = await deed.do(site.blazar);
-    done.push({ ...deed, outcome });
+    const outcome = await action.do(site.blazar);
+    done.push({ ...action, outcome });
     const said = () =>
       JSON.stringify(
         done.slice(-8).map(({ kind, who, body, outcome: one }) => ({ kind, who, body, outcome: one })),
@@ -186,7 +186,7 @@ describe.skipIf(program === undefined || library === undefined)(
       const { blazar, ledger, clocks, services } = site;
       const cost = new TrueCost({ late: 30 });
       let last: Scene = { leases: new Map(), owners: new Map() };
-      for await (const { step, scene, since, said } of deeds(site)) {
+      for await (const { step, scene, since, said } of actions(site)) {
         last = scene;
         if (step % SET_EVERY === 0) {
           const turn = step / SET_EVERY;
@@ -214,7 +214,7 @@ describe.skipIf(program === undefined || library === undefined)(
       const { blazar, clocks, services } = site;
       let last: Scene = { leases: new Map(), owners: new Map() };
       let looked = 0;
-      for await (const { step, scene, said } of deeds(site)) {
+      for await (const { step, scene, said } of actions(site)) {
         last = scene;
         const released = releasedBy(services);
         const real = new Set((await there(blazar)).map(({ lease_id }) => lease_id));

@@ -12,9 +12,9 @@ import type { LeaseRow } from '../../src/ledger/storage/schema.ts';
 import { NO_WAIT, newLedgers } from '../support/ledgers.ts';
 import { peerProgram } from '../support/peers.ts';
 import type { RealBlazar, TrueReservation } from './blazar.ts';
-import { ChargedBlazar, type GivenBudget, MOST_LEASES, PROJECT, tenths } from './charged-blazar.ts';
-import { beginOfLeases, type Deed, randomDeeds, type Scene } from './deeds.ts';
+import { type CaseBudget, ChargedBlazar, MOST_LEASES, PROJECT, tenths } from './charged-blazar.ts';
 import { TrueCost } from './true-cost.ts';
+import { type Action, beginOfLeases, randomActions, type Scene } from './user-actions.ts';
 
 const numbers = (text: string) => text.split(',').map(Number);
 const SEEDS = numbers(process.env.BLAZAR_SEED ?? '1');
@@ -26,7 +26,7 @@ const GRACE = 60;
 const HOUR = 3600;
 
 /** Leases begin under the first budgets, and end under the others; user and project have theirs for other times. */
-function budgetsOf(begin: number, more: number): GivenBudget[] {
+function budgetsOf(begin: number, more: number): CaseBudget[] {
   const after = (hours: number) => new Date(begin + hours * HOUR * 1000).toISOString();
   const [first, last] = ['2026-01-01T00:00:00Z', '2040-01-01T00:00:00Z'];
   return [
@@ -58,9 +58,9 @@ class History {
   readonly counts = new Map<string, number>();
   readonly scene: Scene = { leases: new Map(), owners: new Map(), look: () => this.#look() };
   readonly #cost = new TrueCost();
-  readonly #done: Deed[] = [];
+  readonly #done: Action[] = [];
   readonly #known = new RowAges();
-  /** When the deeds began that are being done. */
+  /** When the actions began that are being done. */
   readonly #begun = new Set<{ at: number }>();
   /** Before anything began that may have changed since the last look. */
   #since = performance.now();
@@ -82,17 +82,17 @@ class History {
     this.counts.set(what, (this.counts.get(what) ?? 0) + 1);
   }
 
-  /** Some deeds, by all callers at once. */
-  async wave(deeds: Iterator<Deed>, meanwhile: () => Promise<void>): Promise<void> {
+  /** Some actions, by all callers at once. */
+  async wave(actions: Iterator<Action>, meanwhile: () => Promise<void>): Promise<void> {
     const ending = new AbortController();
-    // One caller waits for a round after each deed.
+    // One caller waits for a round after each action.
     const following = this.callers === 1 ? undefined : this.#follow(ending.signal);
     let left = this.callers === 1 ? 1 : 2 * this.callers;
     const caller = async () => {
       while (left > 0) {
         left -= 1;
-        const { value: deed } = deeds.next();
-        await this.#do(deed);
+        const { value: action } = actions.next();
+        await this.#do(action);
       }
     };
     try {
@@ -103,14 +103,14 @@ class History {
     }
   }
 
-  async #do(deed: Deed): Promise<void> {
+  async #do(action: Action): Promise<void> {
     const begun = { at: performance.now() };
     this.#begun.add(begun);
-    const outcome = await deed.do(this.blazar);
+    const outcome = await action.do(this.blazar);
     await this.#look();
     this.#begun.delete(begun);
-    this.count(`${deed.kind} ${outcome}`);
-    this.#done.push({ ...deed, outcome });
+    this.count(`${action.kind} ${outcome}`);
+    this.#done.push({ ...action, outcome });
   }
 
   /** Each second, until it is over. */
@@ -283,12 +283,12 @@ describe.skipIf(program === undefined)('a ledger that follows a real Blazar', ()
       const isAlone = callers === 1;
       const steps = (isAlone ? STEPS[1] : undefined) ?? STEPS[0] ?? 0;
       const isMissing = (what: string) => (history.counts.get(what) ?? 0) < OFTEN;
-      const deeds = randomDeeds(seed, Number.POSITIVE_INFINITY, history.scene, isAlone);
+      const actions = randomActions(seed, Number.POSITIVE_INFINITY, history.scene, isAlone);
       let isImported = false;
       while (history.steps < steps || (!isAlone && WANTED.some(isMissing))) {
         const isDue: boolean = !isImported && history.steps >= steps / 2;
         isImported ||= isDue;
-        await history.wave(deeds, async () => {
+        await history.wave(actions, async () => {
           if (isDue) {
             await charged.import(budgetsOf(begin, 1.25));
           }

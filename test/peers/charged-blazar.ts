@@ -23,7 +23,7 @@ const HOSTS = 12;
 /** Of Blazar's own filter, which runs before or after ours, as Python likes. */
 const LONGEST = 36 * 3600;
 
-export interface GivenBudget {
+export interface CaseBudget {
   readonly user: string | null;
   readonly from: string;
   readonly until: string;
@@ -56,7 +56,7 @@ export class ChargedBlazar {
   static async start(
     program: string,
     connection: string,
-    budgets: readonly GivenBudget[],
+    budgets: readonly CaseBudget[],
   ): Promise<ChargedBlazar> {
     const rates = { 'physical:host': 1, 'virtual:instance': 0.3, 'virtual:floatingip': 0.1 };
     const values = {
@@ -85,7 +85,7 @@ export class ChargedBlazar {
   }
 
   /** As an operator does it, with `budget import`. */
-  async import(budgets: readonly GivenBudget[]): Promise<void> {
+  async import(budgets: readonly CaseBudget[]): Promise<void> {
     const lines = budgets.map(({ user, from, until, amount }) =>
       [PROJECT, user ?? '', from, until, amount].join(),
     );

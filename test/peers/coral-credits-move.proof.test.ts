@@ -34,7 +34,7 @@ interface Asked {
   /** Hours from now. */
   readonly from: number;
   readonly hours: number;
-  /** How many instances of which flavour. */
+  /** How many instances of which flavor. */
   readonly instances: number;
   readonly flavor: 0 | 1;
 }

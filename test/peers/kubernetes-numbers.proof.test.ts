@@ -7,8 +7,8 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { projectFile } from '../support/files.ts';
-import { CrowdedCluster } from './crowd.ts';
 import { startCluster } from './kubernetes.ts';
+import { LargeCluster } from './large-cluster.ts';
 import { type MeasuredService, measuredService, type ServiceMemory } from './measured-service.ts';
 
 const isLong = process.env.KUBERNETES_NUMBERS === 'long';
@@ -36,7 +36,7 @@ const PATIENT = { timeout: 120_000, interval: 50 };
 const cluster = startCluster();
 
 describe.skipIf(cluster === undefined)('a large cluster', () => {
-  let crowd: CrowdedCluster;
+  let size: LargeCluster;
   let service: MeasuredService;
 
   beforeAll(async () => {
@@ -47,8 +47,8 @@ describe.skipIf(cluster === undefined)('a large cluster', () => {
     await cluster.kubectl(['apply', '-f', '-'], { stdin: readFileSync(definition, 'utf8') });
     await cluster.kubectl(['wait', '--for=condition=Established', 'crd', '--all', '--timeout=300s']);
     const kubeconfig = join(cluster.folder, 'admin.conf');
-    crowd = new CrowdedCluster(kubeconfig, CROWD);
-    await crowd.fill();
+    size = new LargeCluster(kubeconfig, CROWD);
+    await size.fill();
     service = await measuredService(cluster.folder, ['source = cluster', `kubeconfig = ${kubeconfig}`]);
     await vi.waitFor(async () => {
       const { status } = await fetch(`${service.url}/readyz`);
@@ -58,7 +58,7 @@ describe.skipIf(cluster === undefined)('a large cluster', () => {
 
   afterAll(async () => {
     await service?.stop();
-    await crowd?.client.close();
+    await size?.client.close();
     cluster?.stop();
   });
 
@@ -93,7 +93,7 @@ describe.skipIf(cluster === undefined)('a large cluster', () => {
         const until = performance.now() + SAMPLE_SECONDS * 1000;
         while (performance.now() < until) {
           turn += 1;
-          await Promise.all([crowd.change(turn), pause(1000 / CHANGES_A_SECOND)]);
+          await Promise.all([size.change(turn), pause(1000 / CHANGES_A_SECOND)]);
         }
         samples.push({ minute: minutes(), memory: await service.memory() });
       }
@@ -122,7 +122,7 @@ describe.skipIf(cluster === undefined)('a large cluster', () => {
     const captured = 'test/fixtures/kubernetes/admission/create-by-replica-set.json';
     const review = JSON.parse(readFileSync(projectFile(captured), 'utf8'));
     const bodies = Array.from({ length: ACCOUNTS }, (_, index) => {
-      const { namespace, name } = crowd.account(index + 100);
+      const { namespace, name } = size.account(index + 100);
       const { metadata, spec } = review.request.object;
       const object = {
         ...review.request.object,

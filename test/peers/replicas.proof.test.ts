@@ -20,10 +20,10 @@ import {
   addUser,
   dayFromNow,
   leaseOf,
-  type PeopleCloud,
   PROJECT_HOURS,
-  startPeopleCloud,
-} from './people-cloud.ts';
+  startUserCloud,
+  type UserCloud,
+} from './user-cloud.ts';
 
 const SECONDS = Number(process.env.RESTARTS_SECONDS ?? 30);
 const EVERY = 5000;
@@ -132,7 +132,7 @@ describe.skipIf(real === undefined)('two replicas behind nginx, one killed every
     const { climate, physics } = keystone.ids.projects;
     const ports = [await unusedPort(), await unusedPort()] as const;
     const url = `https://127.0.0.1:${ports[0]}`;
-    const cloud = await startPeopleCloud(keystone, program ?? '', newLedger, async (replicas) => {
+    const cloud = await startUserCloud(keystone, program ?? '', newLedger, async (replicas) => {
       const asked = `http://127.0.0.1:${ports[1]}`;
       onTestFinished(await startNginx(nginxFiles(ports, replicas), asked));
       return asked;
@@ -265,10 +265,10 @@ function nginxFiles(
 
 /** Kills one replica after the other, each only while the other one answers. */
 class Restarts {
-  readonly #cloud: PeopleCloud;
+  readonly #cloud: UserCloud;
   #waiting: (() => void)[] = [];
 
-  constructor(cloud: PeopleCloud) {
+  constructor(cloud: UserCloud) {
     this.#cloud = cloud;
   }
 
@@ -301,7 +301,7 @@ class Restarts {
 
 interface MemberWork {
   readonly alice: Person;
-  readonly cloud: PeopleCloud;
+  readonly cloud: UserCloud;
   readonly url: string;
   readonly until: () => boolean;
 }

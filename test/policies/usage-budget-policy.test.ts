@@ -303,7 +303,7 @@ const OPTIONS = {
 };
 
 describe('a launch with a catalog of prices', () => {
-  it('is charged at the dearest that SkyPilot may choose, and settled by what it became', async () => {
+  it('is charged at the most expensive that SkyPilot may choose, and settled by what it became', async () => {
     const lab = await Lab.open({ budget: '100', options: OPTIONS });
     const task = 'resources:\n  infra: aws\n  accelerators: T4\n  cpus: 8+\n';
     expect(await lab.ask({ task })).toMatchObject(UNCHANGED);
@@ -327,7 +327,7 @@ describe('a launch with a catalog of prices', () => {
     );
     expect(await lab.ask({ task: 'run: hostname\n' })).toMatchObject(
       rejectedWith(
-        "The cost of the launch can't be told: name a cloud in infra, because SkyPilot may choose one that has no prices here.",
+        'The cost of the launch cannot be determined: name a cloud in infra, because SkyPilot may choose one that has no prices here.',
       ),
     );
     const config = 'active_workspace: ml\nallowed_clouds: [AWS, cloudflare]\n';

@@ -35,7 +35,7 @@ it('reports a mistake of an expression at its line and column', () => {
   ]);
 });
 
-it('refuses rules that together may take too long, and names the dearest', () => {
+it('refuses rules that together may take too long, and names the most expensive', () => {
   const rule = (index: number, allow: string) =>
     `- {name: r${index}, on: create, allow: '${allow}', message: Denied.}\n`;
   const loop = (name: string) =>

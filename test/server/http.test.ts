@@ -62,7 +62,7 @@ describe('a method', () => {
         const { status, headers, json } = await request(path, { method });
         expect({ path, method, status, allow: headers.get('Allow'), json }).toEqual({
           ...{ path, method, status: 405, allow: 'POST' },
-          json: { message: `${method} is not possible here` },
+          json: { message: `${method} is not allowed here` },
         });
       }
       expect(await request(path, { method: 'HEAD' })).toMatchObject({ status: 405, text: '' });

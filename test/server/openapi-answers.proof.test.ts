@@ -6,9 +6,9 @@ import type { UsageEnforcement } from '../../src/index.ts';
 import { startService } from '../../src/server/service.ts';
 import { type Answer, expectDescribed, parsedAnswer } from '../support/api-answers.ts';
 import { leaseDescription, operations } from '../support/api-description.ts';
+import { fromBusyService } from '../support/busy-service.ts';
 import { confFile } from '../support/files.ts';
 import { filterSource } from '../support/filter-folder.ts';
-import { fromAFullHouse } from '../support/full-house.ts';
 import { breakLedger, newLedger } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { createLasting } from '../support/requests.ts';
@@ -130,7 +130,7 @@ async function fromAFault(): Promise<Answer[]> {
 
 /** There is room for one decision, and it is being made. */
 async function whileADecisionIsMade(): Promise<Answer[]> {
-  const [first, refused] = await fromAFullHouse(
+  const [first, refused] = await fromBusyService(
     (url) => post(url, '/check-create', SHORT),
     (url) => Promise.all(DECISIONS.map((path) => post(url, path, SHORT))),
   );

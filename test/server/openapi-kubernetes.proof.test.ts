@@ -243,7 +243,7 @@ async function fromFaults(): Promise<Answer[]> {
   return answers;
 }
 
-async function fromAFullHouse(): Promise<Answer[]> {
+async function fromBusyService(): Promise<Answer[]> {
   const { url, post, begun, finish } = await runHeld(POLICIES, { max_concurrent: 1, max_queued: 0 });
   const held = post('/check-create', createLasting(60));
   await begun;
@@ -265,7 +265,7 @@ it('an API server gets exactly the described responses', async () => {
   const groups = await Promise.all([
     fromOneService(),
     fromATrial(),
-    fromAFullHouse(),
+    fromBusyService(),
     fromWaiting(),
     withoutToken(),
     fromGuesses(),

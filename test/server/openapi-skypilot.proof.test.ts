@@ -118,7 +118,7 @@ async function fromAFault(): Promise<Answer[]> {
   return [answer];
 }
 
-async function fromAFullHouse(): Promise<Answer[]> {
+async function fromBusyService(): Promise<Answer[]> {
   const { url } = await runSkypilot(
     { SilentPolicy: 'return new Promise(() => {});' },
     { service: { max_concurrent: 1, max_queued: 0 }, skypilot: { deadline: 5 } },
@@ -134,6 +134,6 @@ async function fromWaiting(): Promise<Answer[]> {
 
 it('SkyPilot gets exactly the described responses', async () => {
   const fault = await fromAFault();
-  const groups = await Promise.all([fromOneService(), fromGuesses(), fromAFullHouse(), fromWaiting()]);
+  const groups = await Promise.all([fromOneService(), fromGuesses(), fromBusyService(), fromWaiting()]);
   expectDescribed(api, [...fault, ...groups.flat()], (path) => path === PATH);
 });

@@ -1,8 +1,8 @@
 /** A service whose policies use the ledger, and none of its filters. */
 import { expect, it } from 'vitest';
 import { requireConfiguration } from '../../src/enforcement/configuration.ts';
-import { groundProblems } from '../../src/server/configuration/ground-checks.ts';
 import { SECTIONS } from '../../src/server/configuration/sections.ts';
+import { storageProblems } from '../../src/server/configuration/storage-checks.ts';
 import { giveBudget, ledgerAt, newLedger } from '../support/ledgers.ts';
 import { runServiceOn } from '../support/running-service.ts';
 import { readSamples, samplesOf } from '../support/samples.ts';
@@ -69,5 +69,5 @@ it('does not start, and config validate says so, without the ledger that a polic
   };
   await expect(runServiceOn(sources)).rejects.toMatchObject({ problems: [problem] });
   const configuration = await requireConfiguration(sources, SECTIONS);
-  expect(await groundProblems(configuration, { ask: true })).toMatchObject([problem]);
+  expect(await storageProblems(configuration, { ask: true })).toMatchObject([problem]);
 });

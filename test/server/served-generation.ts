@@ -1,4 +1,4 @@
-/** A configuration on a ledger, served to people of a test: what grounds of the API and of the console share. */
+/** A configuration on a ledger, served to people of a test: what fixtures of the API and of the console share. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -33,7 +33,7 @@ export function member(name: string, projects: Readonly<Record<string, boolean>>
 }
 
 export interface ServedParts {
-  readonly people: UserAuthenticator;
+  readonly users: UserAuthenticator;
   readonly line: UserLimiter;
   readonly logger: ReturnType<typeof recordingLogger>;
   readonly generation: Generation;
@@ -45,14 +45,14 @@ export async function servedGeneration({
   connection,
   values = {},
   now,
-  people,
+  users,
   hasStores = false,
   routes = () => [],
 }: {
   readonly connection: string;
   readonly values?: Values | undefined;
   readonly now?: (() => string) | undefined;
-  readonly people: UserAuthenticator;
+  readonly users: UserAuthenticator;
   readonly hasStores?: boolean;
   readonly routes?: (parts: ServedParts) => readonly Router[];
 }) {
@@ -83,7 +83,7 @@ export async function servedGeneration({
   app.use(
     aroundRequests({ generations: { current: generation }, metrics, refusedRequests, logger }, new Set()),
   );
-  const parts = { people, line: new UserLimiter(), logger, generation, metrics };
+  const parts = { users, line: new UserLimiter(), logger, generation, metrics };
   for (const router of [apiRoutes(API_ROUTES, parts), ...routes(parts)]) {
     app.use(router.routes()).use(router.allowedMethods());
   }

@@ -2,9 +2,9 @@
 import { writeFileSync } from 'node:fs';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { readConfiguration } from '../../src/enforcement/configuration.ts';
-import { groundProblems } from '../../src/server/configuration/ground-checks.ts';
 import { canReusePort, serviceOptions } from '../../src/server/configuration/options.ts';
 import { SECTIONS } from '../../src/server/configuration/sections.ts';
+import { storageProblems } from '../../src/server/configuration/storage-checks.ts';
 import { startService } from '../../src/server/service.ts';
 import { runProgramInProcess } from '../support/command-in-process.ts';
 import { confFile } from '../support/files.ts';
@@ -112,7 +112,7 @@ describe('reuse_port', () => {
     const warned = async (service: Readonly<Record<string, unknown>>) => {
       const connection = await newLedger();
       const sources = { environment: {}, configFiles: [], values: { ledger: { connection }, service } };
-      const problems = await groundProblems(await readConfiguration(sources, SECTIONS), { ask: false });
+      const problems = await storageProblems(await readConfiguration(sources, SECTIONS), { ask: false });
       return problems.filter(({ severity, option }) => severity === 'warning' && option === 'reuse_port');
     };
     expect(await warned({ ...values, reuse_port: true })).toMatchObject([

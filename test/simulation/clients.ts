@@ -3,7 +3,7 @@ import { FAILED_MESSAGE, UNAVAILABLE_MESSAGE } from '../../src/enforcement/chain
 import type { Decision } from '../../src/index.ts';
 import { type Asked, asSent, type Held, hostIds, PROJECT } from './blazar.ts';
 import type { Replica } from './replica.ts';
-import { SYNCHRONIZED, type World } from './world.ts';
+import { type Site, SYNCHRONIZED } from './site.ts';
 
 const HOUR = 3600;
 
@@ -17,21 +17,21 @@ interface Sent {
 }
 
 /** A user wants a new lease. With an `Idempotency-Key` a request without an answer is sent again. */
-export async function create(world: World): Promise<void> {
-  const { chance, blazar, begin } = world;
+export async function create(site: Site): Promise<void> {
+  const { chance, blazar, begin } = site;
   const user = chance.pick(['alice', 'bob']);
   const min = 1 + chance.below(2);
   const max = min + chance.below(3);
   const hosts = min + chance.below(max - min + 1);
-  const start = Math.max(world.now, begin + chance.below(4) * HOUR);
+  const start = Math.max(site.now, begin + chance.below(4) * HOUR);
   const end = start + (1 + chance.below(6)) * HOUR;
   const id = blazar.newId();
-  const isStock = world.commit === 'check';
+  const isStock = site.commit === 'check';
   const wanted: Asked = { min, max, start, end };
   const looks = [user, min, max, start, end].join();
-  const alike = (world.asked.get(looks) ?? new Set()).add(hosts);
-  world.asked.set(looks, alike);
-  world.mayMistake ||= alike.size > 1;
+  const alike = (site.asked.get(looks) ?? new Set()).add(hosts);
+  site.asked.set(looks, alike);
+  site.mayMistake ||= alike.size > 1;
   const key = isStock && chance.happens(0.5) ? `key-${id}` : undefined;
   const context = { user_id: user, project_id: PROJECT };
   const lease = asSent(wanted, hostIds(hosts));
@@ -39,72 +39,72 @@ export async function create(world: World): Promise<void> {
   let attempts = 0;
   do {
     attempts += 1;
-    const sent = await send(world, `check-create ${id}`, ({ enforcement }, signal) =>
+    const sent = await send(site, `check-create ${id}`, ({ enforcement }, signal) =>
       enforcement.checkCreate({ context, lease }, { idempotencyKey: key, signal }),
     );
     answer = sent.answer;
     if (isStock && answer !== 'allowed' && (key === undefined || sent.isUnderWay)) {
-      world.unknown += answer === 'refused' ? 0 : 1;
+      site.unknown += answer === 'refused' ? 0 : 1;
     }
   } while (answer === undefined && key !== undefined && attempts < 3);
   if (isStock && answer === undefined && key !== undefined) {
-    world.unknown += 1;
+    site.unknown += 1;
   }
   if (answer !== 'allowed') {
     return;
   }
-  world.building.set(id, { id, user, start, end });
-  for (let steps = world.skew > SYNCHRONIZED ? 4 : 1; steps > 0; steps -= 1) {
-    await world.turn(`builds ${id}`);
+  site.building.set(id, { id, user, start, end });
+  for (let steps = site.skew > SYNCHRONIZED ? 4 : 1; steps > 0; steps -= 1) {
+    await site.turn(`builds ${id}`);
   }
-  const given = { ...wanted, id, user, hosts, createdAt: world.now + blazar.ahead };
+  const given = { ...wanted, id, user, hosts, createdAt: site.now + blazar.ahead };
   if (!isStock) {
-    const { answer: committed } = await send(world, `commit-create ${id}`, ({ enforcement }, signal) =>
+    const { answer: committed } = await send(site, `commit-create ${id}`, ({ enforcement }, signal) =>
       enforcement.commitCreate({ context, lease: asSent(given, hostIds(hosts)) }, { signal }),
     );
     answer = committed;
-    world.unknown += answer === undefined ? 1 : 0;
+    site.unknown += answer === undefined ? 1 : 0;
   }
-  world.building.delete(id);
+  site.building.delete(id);
   if (answer !== 'allowed') {
     return;
   }
   // What was allowed and begins at once may be built a moment later.
-  if (chance.happens(0.1) || end <= world.now) {
-    world.unknown += 1;
-    world.hasWasted = true;
+  if (chance.happens(0.1) || end <= site.now) {
+    site.unknown += 1;
+    site.hasWasted = true;
     return;
   }
   blazar.add({ ...given, status: 'PENDING' });
-  world.log(`Blazar has ${id}: ${hosts} of ${user} for ${(end - start) / HOUR} h`);
+  site.log(`Blazar has ${id}: ${hosts} of ${user} for ${(end - start) / HOUR} h`);
 }
 
-export async function update(world: World): Promise<void> {
-  const { chance, blazar } = world;
-  const lease = idleLease(world);
+export async function update(site: Site): Promise<void> {
+  const { chance, blazar } = site;
+  const lease = idleLease(site);
   if (lease === undefined) {
     return;
   }
-  const hasBegun = lease.start <= world.now;
+  const hasBegun = lease.start <= site.now;
   const later = hasBegun ? 0 : chance.pick([0, 0, HOUR, 24 * HOUR]);
   const start = lease.start + later;
-  world.hasChanged = true;
+  site.hasChanged = true;
   const longer = chance.pick([-2, -1, 0, 1, 3]) * HOUR;
-  const end = Math.max(start + 60, world.now + 60, lease.end + later + longer);
+  const end = Math.max(start + 60, site.now + 60, lease.end + later + longer);
   const isRecounted = chance.happens(0.5);
   const min = isRecounted ? 1 + chance.below(2) : lease.min;
   const max = isRecounted ? min + chance.below(3) : lease.max;
   const hosts = isRecounted ? Math.min(max, Math.max(min, lease.hosts + chance.below(3))) : lease.hosts;
-  world.busy.add(lease.id);
-  blazar.change(lease.id, world.now, { status: 'UPDATING' });
+  site.busy.add(lease.id);
+  blazar.change(lease.id, site.now, { status: 'UPDATING' });
   const context = { user_id: lease.user, project_id: PROJECT };
   const asked = asSent({ ...lease, start, end, min, max }, hostIds(hosts));
   const request = { context, currentLease: asSent(lease, hostIds(lease.hosts)), lease: asked };
-  const operations = world.commit === 'check' ? ['check'] : ['check', 'commit'];
+  const operations = site.commit === 'check' ? ['check'] : ['check', 'commit'];
   let answer: Answer = 'allowed';
   for (const operation of operations) {
     if (answer === 'allowed') {
-      const sent = await send(world, `${operation}-update ${lease.id}`, ({ enforcement }, signal) =>
+      const sent = await send(site, `${operation}-update ${lease.id}`, ({ enforcement }, signal) =>
         operation === 'check'
           ? enforcement.checkUpdate(request, { signal })
           : enforcement.commitUpdate(request, { signal }),
@@ -112,57 +112,57 @@ export async function update(world: World): Promise<void> {
       answer = sent.answer;
     }
   }
-  const answeredAt = world.now;
-  await world.turn(`changes ${lease.id}`);
-  world.delays += world.now - answeredAt;
-  if (answer === 'allowed' && lease.end > world.now) {
+  const answeredAt = site.now;
+  await site.turn(`changes ${lease.id}`);
+  site.delays += site.now - answeredAt;
+  if (answer === 'allowed' && lease.end > site.now) {
     const outcome = chance.pick(['done', 'done', 'done', 'refused', 'half way']);
-    world.log(`Blazar changes ${lease.id}: ${outcome}`);
-    world.hasWasted ||= outcome !== 'done';
+    site.log(`Blazar changes ${lease.id}: ${outcome}`);
+    site.hasWasted ||= outcome !== 'done';
     const counts = { hosts, min, max };
-    const isLate = !hasBegun && lease.start <= world.now;
+    const isLate = !hasBegun && lease.start <= site.now;
     if (outcome !== 'refused' && !isLate) {
-      blazar.change(lease.id, world.now, outcome === 'done' ? { ...counts, start, end } : counts);
+      blazar.change(lease.id, site.now, outcome === 'done' ? { ...counts, start, end } : counts);
     }
   }
-  blazar.change(lease.id, world.now, { status: 'PENDING' });
-  world.busy.delete(lease.id);
+  blazar.change(lease.id, site.now, { status: 'PENDING' });
+  site.busy.delete(lease.id);
 }
 
 /** Blazar changes a lease, and asks nobody. */
-export function changeUnasked(world: World): void {
-  const { chance, blazar, now } = world;
-  const lease = idleLease(world);
+export function changeWithoutAsking(site: Site): void {
+  const { chance, blazar, now } = site;
+  const lease = idleLease(site);
   if (lease === undefined) {
     return;
   }
   const end = Math.max(now + 60, lease.end + chance.pick([-2, 1, 3, 12]) * HOUR);
   const hosts = chance.happens(0.5) ? lease.hosts : Math.max(lease.min, lease.hosts - 1);
   blazar.change(lease.id, now, { end, hosts });
-  world.hasNotAsked = true;
-  world.hasWasted = true;
-  world.log(`Blazar changes ${lease.id} without asking: ${hosts} hosts, until ${end - world.begin}`);
+  site.hasNotAsked = true;
+  site.hasWasted = true;
+  site.log(`Blazar changes ${lease.id} without asking: ${hosts} hosts, until ${end - site.begin}`);
 }
 
 /** It is deleted, or its time is over. The report of it may get lost. */
-export async function end(world: World, over?: Held): Promise<void> {
-  const { chance, blazar } = world;
-  const lease = over ?? idleLease(world);
+export async function end(site: Site, over?: Held): Promise<void> {
+  const { chance, blazar } = site;
+  const lease = over ?? idleLease(site);
   if (lease === undefined) {
     return;
   }
-  world.busy.add(lease.id);
-  blazar.change(lease.id, world.now, { status: 'DELETING' });
-  blazar.stop(lease.id, world.now);
-  const stoppedAt = world.now;
+  site.busy.add(lease.id);
+  blazar.change(lease.id, site.now, { status: 'DELETING' });
+  blazar.stop(lease.id, site.now);
+  const stoppedAt = site.now;
   if (chance.happens(0.8)) {
     const context = { user_id: lease.user, project_id: PROJECT };
     const sent = asSent(lease, hostIds(lease.hosts));
     const report = () =>
-      send(world, `on-end ${lease.id}`, async (replica) => {
+      send(site, `on-end ${lease.id}`, async (replica) => {
         const { failed } = await replica.enforcement.onEnd({ context, lease: sent });
         if (!failed) {
-          world.ended.add(lease.id);
+          site.ended.add(lease.id);
         }
         return { allowed: !failed, failed };
       });
@@ -171,18 +171,18 @@ export async function end(world: World, over?: Held): Promise<void> {
       answer = (await report()).answer ?? answer;
     }
     if (answer !== 'allowed') {
-      world.unheard += 1;
+      site.unheard += 1;
     }
   } else {
-    world.unheard += 1;
-    world.log(`nobody hears of the end of ${lease.id}`);
+    site.unheard += 1;
+    site.log(`nobody hears of the end of ${lease.id}`);
   }
-  world.delays += world.now - stoppedAt;
+  site.delays += site.now - stoppedAt;
   blazar.remove(lease.id);
-  world.busy.delete(lease.id);
+  site.busy.delete(lease.id);
 }
 
-function idleLease({ chance, blazar, busy, now }: World): Held | undefined {
+function idleLease({ chance, blazar, busy, now }: Site): Held | undefined {
   return chance.some([...blazar.leases.values()].filter(({ id, end }) => !busy.has(id) && end > now));
 }
 
@@ -192,12 +192,12 @@ type Ask = (
 ) => Promise<Pick<Decision, 'allowed' | 'failed'> & Partial<Pick<Decision, 'message'>>>;
 
 /** The request may get lost, or its answer; a service that crashes gives none. */
-async function send(world: World, what: string, ask: Ask): Promise<Sent> {
-  const { chance } = world;
-  await world.turn(`sends ${what}`);
-  const replica = chance.some(world.replicas.filter(({ isDead }) => !isDead));
-  if (replica === undefined || chance.happens(world.losses / 2)) {
-    world.log(`${what} is lost`);
+async function send(site: Site, what: string, ask: Ask): Promise<Sent> {
+  const { chance } = site;
+  await site.turn(`sends ${what}`);
+  const replica = chance.some(site.replicas.filter(({ isDead }) => !isDead));
+  if (replica === undefined || chance.happens(site.losses / 2)) {
+    site.log(`${what} is lost`);
     return { answer: undefined, isUnderWay: false };
   }
   const sent: Sent = { answer: undefined, isUnderWay: true };
@@ -205,11 +205,11 @@ async function send(world: World, what: string, ask: Ask): Promise<Sent> {
   const asked = ask(replica, over.signal).then(({ allowed, failed, message }) => {
     sent.isUnderWay = false;
     const isUnknown = failed || message === UNAVAILABLE_MESSAGE || message === FAILED_MESSAGE;
-    world.log(`${replica.name} answers ${what}: ${allowed ? 'allowed' : isUnknown ? 'failed' : message}`);
+    site.log(`${replica.name} answers ${what}: ${allowed ? 'allowed' : isUnknown ? 'failed' : message}`);
     return allowed ? ('allowed' as const) : isUnknown ? undefined : ('refused' as const);
   });
-  asked.catch((thrown: unknown) => world.fail(`${what} throws ${String(thrown)}`));
-  const patience = chance.happens(world.losses) ? [world.turn(`waits no longer for ${what}`)] : [];
+  asked.catch((thrown: unknown) => site.fail(`${what} throws ${String(thrown)}`));
+  const patience = chance.happens(site.losses) ? [site.turn(`waits no longer for ${what}`)] : [];
   const answer = await Promise.race([asked, replica.gone, replica.callersLeave(), ...patience]);
   if (sent.isUnderWay) {
     // The deadline of a service ends before its caller gives up: what it has not recorded by then, it refuses.

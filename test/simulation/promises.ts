@@ -12,7 +12,7 @@ import type { Window } from '../ledger/plain-blazar.ts';
 import { ledgerAt, NO_WAIT } from '../support/ledgers.ts';
 import { PROJECT } from './blazar.ts';
 import { GRACE } from './follower.ts';
-import { BrokenPromise, type LeaseForm, SYNCHRONIZED, type World } from './world.ts';
+import { BrokenPromise, type LeaseForm, type Site, SYNCHRONIZED } from './site.ts';
 
 export interface Budget extends Window {
   /** In host-seconds. */
@@ -42,41 +42,41 @@ export class Promises {
   }
 
   /** Truth is charged, and no more is charged than there is. */
-  atEachStep(world: World): void {
-    world.throwIfFailed();
-    this.#nothingIsGivenBack(world);
-    if (world.skew > SYNCHRONIZED || world.hasNotAsked) {
+  atEachStep(site: Site): void {
+    site.throwIfFailed();
+    this.#nothingIsGivenBack(site);
+    if (site.skew > SYNCHRONIZED || site.hasNotAsked) {
       // Leases end by their dates when a clock says so; and what Blazar does without asking is charged when it is seen.
       return;
     }
     // Whenever a replica measures what a lease has used, its clock may be wrong by so much.
-    const byClocks = world.measured * 2 * world.skew * MOST_HOSTS;
+    const byClocks = site.measured * 2 * site.skew * MOST_HOSTS;
     // What a comparison corrects is charged from then on, and what was asked for from when it was allowed: Blazar does not say when it
     // has changed a lease, which is as it was for some seconds more.
-    const byBlazar = (world.corrected * GRACE + world.delays) * MOST_HOSTS;
+    const byBlazar = (site.corrected * GRACE + site.delays) * MOST_HOSTS;
     const slack = byClocks + byBlazar;
     for (const [index, budget] of this.#budgets.entries()) {
       const taken = this.#taken(index + 1);
-      const truth = world.blazar.cost(budget);
+      const truth = site.blazar.cost(budget);
       const text = `budget ${index + 1}: ${truth} used, ${taken} charged, ${budget.amount} granted`;
-      hold(taken <= budget.amount || world.mayMistake, `more is charged than granted: ${text}`);
+      hold(taken <= budget.amount || site.mayMistake, `more is charged than granted: ${text}`);
       hold(truth <= taken + slack, `less is charged than used: ${text}`);
       hold(truth <= budget.amount + slack, `more is used than granted: ${text}`);
     }
-    const open = this.#open(world.now).length;
-    const { live } = world.blazar;
-    if (world.skew === 0) {
+    const open = this.#open(site.now).length;
+    const { live } = site.blazar;
+    if (site.skew === 0) {
       hold(live.length <= MOST_LEASES, `${live.length} leases at once`);
-      const most = world.blazar.leases.size + world.unknown + world.unheard + world.underWay;
+      const most = site.blazar.leases.size + site.unknown + site.unheard + site.underWay;
       hold(open <= most, `the ledger has ${open} leases, and there are ${most} at most`);
     }
   }
 
   /** Nothing is under way, and every fault is over: the ledger has what Blazar has, and nothing else. */
-  async whenQuiet(world: World): Promise<void> {
-    this.atEachStep(world);
-    const open = new Map(this.#open(world.now).map((row) => [row.lease_id, row]));
-    for (const { id, hosts, start, end } of world.blazar.live) {
+  async whenQuiet(site: Site): Promise<void> {
+    this.atEachStep(site);
+    const open = new Map(this.#open(site.now).map((row) => [row.lease_id, row]));
+    for (const { id, hosts, start, end } of site.blazar.live) {
       const row = open.get(id);
       hold(row !== undefined, `${id} is not in the ledger`);
       open.delete(id);
@@ -97,13 +97,13 @@ export class Promises {
       left === undefined,
       `the ledger has a lease that Blazar does not have: ${left?.id}, ${left?.lease_id}`,
     );
-    const lost = [...(world.hasService ? world.ended : [])].filter((id) => !world.told.has(id));
+    const lost = [...(site.hasService ? site.ended : [])].filter((id) => !site.told.has(id));
     hold(lost.length === 0, `the external service was not told of the end of ${lost}`);
-    const isExact = !world.hasWasted && world.unknown + world.unheard + world.skew + world.faults === 0;
+    const isExact = !site.hasWasted && site.unknown + site.unheard + site.skew + site.faults === 0;
     for (const [index, budget] of this.#budgets.entries()) {
-      const [taken, truth] = [this.#taken(index + 1), world.blazar.cost(budget)];
-      const slack = world.delays * MOST_HOSTS;
-      const isSettled = truth <= taken + slack && (world.hasChanged || taken <= truth + slack);
+      const [taken, truth] = [this.#taken(index + 1), site.blazar.cost(budget)];
+      const slack = site.delays * MOST_HOSTS;
+      const isSettled = truth <= taken + slack && (site.hasChanged || taken <= truth + slack);
       hold(!isExact || isSettled, `budget ${index + 1}: ${truth} used, ${taken} settled`);
     }
     const ledger = await ledgerAt(`sqlite://${this.#file}`);
@@ -113,7 +113,7 @@ export class Promises {
   }
 
   /** Whatever clocks say: no round releases a lease that is there, or is being built. */
-  #nothingIsGivenBack({ blazar, building, released }: World): void {
+  #nothingIsGivenBack({ blazar, building, released }: Site): void {
     if (released.length === 0) {
       return;
     }

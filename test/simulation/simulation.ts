@@ -14,9 +14,9 @@ import { openSqlite } from '../../src/ledger/storage/sqlite-driver.ts';
 import { keystoneSection } from '../../src/openstack/options.ts';
 import { ledgerAt, NO_WAIT, upgraded } from '../support/ledgers.ts';
 import { ANCHOR, ANCHOR_PROJECT, asSent, BEGIN, hostIds, PROJECT } from './blazar.ts';
-import { type History, type HistoryGround, runHistory } from './history.ts';
+import { type History, type HistoryServices, runHistory } from './history.ts';
 import { type Budget, MOST_LEASES } from './promises.ts';
-import type { Commit } from './world.ts';
+import type { Commit } from './site.ts';
 
 const HOUR = 3600;
 const TURN = BEGIN + 6 * HOUR;
@@ -52,28 +52,28 @@ export async function simulate(
   asked: Iterable<Asked>,
   { see = () => {}, filters = FILTERS }: Watch = {},
 ): Promise<string | undefined> {
-  const ground = await prepareGround(filters);
+  const shared = await prepareGround(filters);
   try {
     // What is imported at the first use takes turns of the loop that no later history has.
-    await runHistory(ground, 0);
+    await runHistory(shared, 0);
     for (const [seed, steps] of asked) {
-      const history = await runHistory(ground, seed, steps);
+      const history = await runHistory(shared, seed, steps);
       see(history);
       if (history.broken !== undefined) {
-        return describe(history, await shrink(ground, history));
+        return describe(history, await shrink(shared, history));
       }
     }
     return undefined;
   } finally {
-    rmSync(ground.folder, { recursive: true, force: true });
+    rmSync(shared.folder, { recursive: true, force: true });
   }
 }
 
 /** Leaves out steps as long as some promise is still broken. */
-async function shrink(ground: HistoryGround, history: History): Promise<History> {
+async function shrink(shared: HistoryServices, history: History): Promise<History> {
   let smallest = history;
   const isKept = fc.asyncProperty(fc.subarray([...history.steps]), async (steps) => {
-    const shorter = await runHistory(ground, history.seed, steps);
+    const shorter = await runHistory(shared, history.seed, steps);
     smallest = shorter.broken === undefined ? smallest : shorter;
     return shorter.broken === undefined;
   });

@@ -156,8 +156,8 @@ export async function runApp(
   const logger = recordingLogger();
   const configuration = await requireConfiguration({ environment: {}, configFiles: [] }, SECTIONS);
   const options = serviceOptions.parse({ tokens, ...settings });
-  const people = { operator: [], reader: [], metrics: [] };
-  const doorTokens = { blazar: tokens, skypilot: [], kubernetes: [], people };
+  const users = { operator: [], reader: [], metrics: [] };
+  const protocolTokens = { blazar: tokens, skypilot: [], kubernetes: [], users };
   const skypilot = {
     options: skypilotOptions.parse({}),
     policies: await PolicyChain.fromConfiguration(configuration),
@@ -166,7 +166,7 @@ export async function runApp(
     number: 1,
     configuration,
     options,
-    tokens: doorTokens,
+    tokens: protocolTokens,
     enforcement,
     skypilot,
     kubernetes: undefined,
@@ -183,7 +183,7 @@ export async function runApp(
   const app = createApp({
     generations: { current, problems: [] },
     pages,
-    authenticators: createAuthenticators(doorTokens, { everybody: false, kubernetes: false }),
+    authenticators: createAuthenticators(protocolTokens, { everybody: false, kubernetes: false }),
     recorder: new DecisionRecorder(metrics.decisions, log),
     metrics,
     isDraining: () => false,

@@ -23,7 +23,7 @@ import { chargedLeases, listLeases } from '../../ledger/reports/reports.ts';
 import { OPEN_STATES } from '../../ledger/storage/service-tables.ts';
 import { ApiError } from '../../server/api/route.ts';
 import { reasonOf } from '../../server/budgets/change-budgets.ts';
-import { askerOf, moreThanNothing, requestError } from '../../server/budgets/request-budgets.ts';
+import { moreThanNothing, requestError, requesterOf } from '../../server/budgets/request-budgets.ts';
 import { commandNames, typedId } from '../common/command-names.ts';
 import { UsageError } from '../common/output.ts';
 import { Progress } from '../common/progress.ts';
@@ -133,7 +133,7 @@ export function localBudgets({ ledger, configuration }: LedgerAccess): BudgetSto
           projectId: await idOf('project', wanted.projectId),
           userId: wanted.userId && (await idOf('user', wanted.userId)),
         };
-        const asker = { who, reason, identity: askerOf({ identity: `ledger ${who}` }) };
+        const asker = { who, reason, identity: requesterOf({ identity: `ledger ${who}` }) };
         return done(await askForBudget(ledger, { ...ids, ...terms }, asker, NO_DEADLINE));
       }),
 

@@ -35,7 +35,7 @@ export async function commandNames(
     await names.learn(projectIds, userIds, WAIT_MS);
     const of = (kind: 'project' | 'user', id: string) => names.known({ project_id: id, user_id: id })[kind];
     if (projectIds.some((id) => of('project', id) === undefined)) {
-      warn(`Keystone does not tell all names: ${names.why(projectIds)}`);
+      warn(`Keystone did not return all names: ${names.why(projectIds)}`);
     }
     return namesBy(of);
   });
@@ -89,7 +89,7 @@ export async function typedId(
     try {
       return { id: await accountIdOf(keystone, kind, text) };
     } catch (thrown) {
-      throw new UsageError(`${kind} ${text}: its id cannot be told: ${errorText(thrown)}`);
+      throw new UsageError(`${kind} ${text}: its id is not known: ${errorText(thrown)}`);
     }
   });
   if (found === undefined) {

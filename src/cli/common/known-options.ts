@@ -30,7 +30,7 @@ export async function knownOptions(sources = NO_SOURCES): Promise<KnownOptions> 
   };
 }
 
-/** The help text for the options of some sections: name and expected value. `args`: of the command line. */
+/** The help text for the options of some sections: name, and the first sentence of the description. `args`: of the command line. */
 export async function optionsHelp(sections: readonly string[], args: readonly string[]): Promise<string> {
   const known = (await knownOptions(sourcesIn(args))).options;
   const options = known.filter(({ section }) => sections.includes(section));
@@ -38,10 +38,10 @@ export async function optionsHelp(sections: readonly string[], args: readonly st
   const lists = sections.map((section) => {
     const lines = options
       .filter((option) => option.section === section)
-      .map(({ name, expected }) => `  ${name.padEnd(width)}  ${expected}`);
+      .map(({ name, help, expected }) => `  ${name.padEnd(width)}  ${help.split(/(?<=\.) /)[0] || expected}`);
     return `\nOptions of [${section}]:\n${lines.join('\n')}\n`;
   });
-  return `${lists.join('')}\nFor their meaning, run: blazar-enforcement config sample\n`;
+  return `${lists.join('')}\nFor all details, run: blazar-enforcement config sample\n`;
 }
 
 /** What `--config-file` and its like say beside `--help`. */

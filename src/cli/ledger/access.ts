@@ -42,7 +42,7 @@ export async function withLedger(
 ): Promise<void> {
   const configured = await configuredLedger(flags);
   const { openLedger } = await import('../../ledger/open.ts');
-  const { watchOf } = await import('../../enforcement/notices.ts');
+  const { watchOf } = await import('../../enforcement/configured-notifications.ts');
   const watch = await watchOf(configured.configuration);
   const opened = openLedger(configured.options, { clock: SYSTEM_CLOCK, observer: undefined, watch });
   try {

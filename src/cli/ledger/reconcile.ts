@@ -62,7 +62,7 @@ export function reconcileCommand(): Command {
       '--resume',
       'If the ledger has gone back, grant leases again even though the list is incomplete, or other regions are not reconciled.',
     )
-    .option('--reason <text>', 'Why, for the entries.')
+    .option('--reason <text>', 'The reason, for the entries.')
     .addOption(formatFlag('table', 'json'))
     .addHelpText('after', MORE_HELP)
     .action(reconcile);

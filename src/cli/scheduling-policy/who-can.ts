@@ -34,7 +34,7 @@ async function showUsers(
   }
   const place = namespace === undefined ? '' : ` in ${namespace}`;
   if (users.length === 0) {
-    process.stdout.write(`no role that is bound to anybody grants the use of ${onOneLine(name)}${place}\n`);
+    process.stdout.write(`no role with a binding grants the use of ${onOneLine(name)}${place}\n`);
     return;
   }
   await printTable(

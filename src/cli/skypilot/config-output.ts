@@ -83,7 +83,7 @@ export async function printConfig(
     json: ({ tree, explained, dropped }) => (flags.explain === true ? [...explained, ...dropped] : tree),
     explain: async ({ explained, dropped }) => {
       await printTable(
-        ['KEY', 'VALUE', 'SOURCE', 'BEATS'],
+        ['KEY', 'VALUE', 'SOURCE', 'OVERRIDES'],
         explained.map(({ key, value, source, beats }) => [key, jsonText(value), source, beats.join(', ')]),
       );
       if (dropped.length > 0) {
@@ -229,7 +229,7 @@ async function printExplanation({ key, of, rule, lookedAt, values, notes }: Expl
   }
   if (values.length > 0) {
     await printTable(
-      ['KEY', 'VALUE', 'SOURCE', 'BEATS'],
+      ['KEY', 'VALUE', 'SOURCE', 'OVERRIDES'],
       values.map(({ key: leaf, value, source, beats }) => [leaf, jsonText(value), source, beats.join(', ')]),
     );
   } else {

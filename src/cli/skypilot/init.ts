@@ -14,7 +14,7 @@ export function skypilotInitCommand(): Command {
     .description(
       'Write a policy package: a policy in JavaScript with its types, cases that it passes, and a blazar.conf to try it. Overwrites nothing. Exit code: 0 written, 2 a file is there already, cannot be written, or an error in the command.',
     )
-    .argument('[folder]', 'Where to. Default: the current folder.', '.')
+    .argument('[folder]', 'The folder to write to. Default: the current folder.', '.')
     .option('--name <class>', 'The class of the policy.', className, 'MaxGpusPolicy')
     .addHelpText(
       'after',

@@ -10,7 +10,7 @@ import { parseBudget } from '../../ledger/budgets/terms.ts';
 import { identityOf, nameOf } from '../../ledger/identity.ts';
 import { requestFor } from '../../ledger/reconciliation/change-lease.ts';
 import { type Keystone, KeystoneError } from '../../openstack/contract.ts';
-import { type GivenAnswer, type GivenBudget, timeOf } from './lease-case.ts';
+import { type CaseBudget, type CaseServiceAnswer, timeOf } from './lease-case.ts';
 import type { LeaseTrial } from './lease-trial.ts';
 
 /** A lease that was granted before the case. */
@@ -23,7 +23,7 @@ const WHO = 'a case';
 const WAIT = waitFor(undefined);
 
 /** @throws InvalidRequestError, BudgetConflictError */
-export async function giveBudget(trial: LeaseTrial, budget: GivenBudget): Promise<void> {
+export async function giveBudget(trial: LeaseTrial, budget: CaseBudget): Promise<void> {
   const now = trial.now();
   const { project, user, from, until, amount } = budget;
   const wanted = parseBudget(
@@ -69,7 +69,7 @@ function earlier(one: Instant, other: Instant): Instant {
   return one < other ? one : other;
 }
 
-export interface GivenAccount {
+export interface CaseAccount {
   /** Default: the id. */
   readonly name?: string | undefined;
   /** The name of its domain. Default: `Default`. */
@@ -80,8 +80,8 @@ export interface GivenAccount {
 
 interface GivenAccounts {
   /** By id. */
-  readonly projects: ReadonlyMap<string, GivenAccount>;
-  readonly users: ReadonlyMap<string, GivenAccount>;
+  readonly projects: ReadonlyMap<string, CaseAccount>;
+  readonly users: ReadonlyMap<string, CaseAccount>;
   /** Keystone answers nothing. */
   readonly isUnavailable: boolean;
 }
@@ -90,14 +90,14 @@ const DOMAIN = 'Default';
 const TOKEN = 'token-of-a-case';
 
 /** An id that it was not given is an account of that name in the domain `Default`. */
-export function givenKeystone({ projects, users, isUnavailable }: GivenAccounts): Keystone {
+export function caseKeystone({ projects, users, isUnavailable }: GivenAccounts): Keystone {
   const refuse = (): void => {
     if (isUnavailable) {
       throw new KeystoneError('unavailable', 'the case says that Keystone is unavailable');
     }
   };
   const answer = (body: unknown) => ({ status: 200, body: JSON.stringify(body) });
-  const described = (kind: 'project' | 'user', id: string, account: GivenAccount | undefined) => ({
+  const described = (kind: 'project' | 'user', id: string, account: CaseAccount | undefined) => ({
     id,
     name: account?.name ?? id,
     domain_id: account?.domain ?? DOMAIN,
@@ -149,7 +149,7 @@ interface GivenServices {
 }
 
 /** By address, or by its path. */
-export function givenServices(answers: ReadonlyMap<string, GivenAnswer>): GivenServices {
+export function caseServices(answers: ReadonlyMap<string, CaseServiceAnswer>): GivenServices {
   const unanswered = new Set<string>();
   const call = async (address: string): Promise<HttpAnswer> => {
     const { origin, pathname } = new URL(address);

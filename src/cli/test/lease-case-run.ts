@@ -13,12 +13,12 @@ import { differences, pathDifferences } from '../cases/expected.ts';
 import { type ExplainedRule, ExplainedRules, explanationLines } from '../cases/explanations.ts';
 import {
   budgetsIn,
+  type CaseAccount,
+  caseKeystone,
+  caseServices,
   type ExistingLease,
-  type GivenAccount,
   giveBudget,
   giveLeases,
-  givenKeystone,
-  givenServices,
 } from './case-peers.ts';
 import type { Coverage } from './coverage.ts';
 import type { LeaseCase, LeaseExpectation, ShortLease } from './lease-case.ts';
@@ -34,7 +34,7 @@ export async function runLeaseCase(
   { coverage, ledgers }: { readonly coverage: Coverage; readonly ledgers: EmptyLedgers },
 ): Promise<LeaseOutcome> {
   const now = read.case.now === undefined ? undefined : toInstant(read.case.now);
-  const services = givenServices(new Map(Object.entries(read.case.services ?? {})));
+  const services = caseServices(new Map(Object.entries(read.case.services ?? {})));
   const refusing: ObservedRule[] = [];
   const explained = new ExplainedRules();
   const seen = coverage.of(configuration);
@@ -44,7 +44,7 @@ export async function runLeaseCase(
     throw CaseMistake.at(read, [read.case.keystone === undefined ? 'lease' : 'keystone'], message);
   }
   const trial = await LeaseTrial.open(configuration, {
-    ...{ now, keystone: givenKeystone(accounts), http: services.http, ledgers },
+    ...{ now, keystone: caseKeystone(accounts), http: services.http, ledgers },
     ruleObserver: {
       rulesRead: (rules) => seen.rulesRead(rules),
       ruleJudged: (rule, said, explain) => {
@@ -108,8 +108,8 @@ function whyRules(rules: readonly ExplainedRule[]): string {
 }
 
 function accountsOf({ keystone, lease, current }: LeaseCase) {
-  const projects = new Map<string, GivenAccount>(Object.entries(keystone?.projects ?? {}));
-  const users = new Map<string, GivenAccount>(Object.entries(keystone?.users ?? {}));
+  const projects = new Map<string, CaseAccount>(Object.entries(keystone?.projects ?? {}));
+  const users = new Map<string, CaseAccount>(Object.entries(keystone?.users ?? {}));
   for (const { project, user } of [current, lease].filter((one): one is ShortLease => one !== undefined)) {
     if (typeof project === 'object') {
       projects.set(project.id, project);

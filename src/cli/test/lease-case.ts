@@ -105,7 +105,7 @@ const budgetSchema = z.strictObject(
   },
   'expected a mapping with project, from, until and amount',
 );
-export type GivenBudget = z.infer<typeof budgetSchema>;
+export type CaseBudget = z.infer<typeof budgetSchema>;
 
 const HTTP_ERRORS = ['connect', 'transport', 'timeout', 'answer-too-large', 'breaker-open'] as const;
 const answerSchema = z.strictObject(
@@ -119,7 +119,7 @@ const answerSchema = z.strictObject(
   },
   'expected a mapping with status and body, or error',
 );
-export type GivenAnswer = z.infer<typeof answerSchema>;
+export type CaseServiceAnswer = z.infer<typeof answerSchema>;
 
 const charge = z.number('expected a number of unit-hours');
 const leaseExpectation = expectationOf(

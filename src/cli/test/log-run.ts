@@ -13,8 +13,8 @@ import { causeLogger } from '../cases/explanations.ts';
 import { UsageError } from '../common/output.ts';
 import { Progress } from '../common/progress.ts';
 import { parseTime, type SourceFlags, sourcesOf } from '../common/sources.ts';
-import type { Notes } from './judge-again.ts';
 import { isSelected, type LogSelection, type PastDecision, pastDecision } from './past-decision.ts';
+import type { Notes } from './replay-decision.ts';
 
 /** The flags of `test` about logs. */
 export interface LogFlags {

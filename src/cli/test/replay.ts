@@ -3,8 +3,14 @@
 import { type CaseResult, printResults, resultsJunit, writeJunit } from '../cases/case-report.ts';
 import { ExitCode, jsonLine, onOneLine, printTable, UsageError } from '../common/output.ts';
 import type { SourceFlags } from '../common/sources.ts';
-import { DIFFERENCES, type Difference, type Example, judgeAgain, ReplaySummary } from './judge-again.ts';
 import { type DamagedLines, type LogFlags, LogRun } from './log-run.ts';
+import {
+  DIFFERENCES,
+  type Difference,
+  type Example,
+  ReplaySummary,
+  replayDecision,
+} from './replay-decision.ts';
 
 interface ReplayFlags extends LogFlags, SourceFlags {
   readonly format: ReplayFormat;
@@ -22,7 +28,7 @@ export async function replay(
   const options = { assumeRecorded: flags.assumeRecorded === true };
   try {
     await run.each(async (past) => {
-      summary.add(past, await judgeAgain(past, run.replay, run.notes, options));
+      summary.add(past, await replayDecision(past, run.replay, run.notes, options));
     });
   } finally {
     await run.close();

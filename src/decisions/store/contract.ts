@@ -3,8 +3,8 @@
  */
 import type { Wait } from '../../base/deadline.ts';
 import type { PageOf, PageQuery } from '../../ledger/reports/pages.ts';
-import type { Asked } from '../asked.ts';
 import type { DecisionRecord } from '../record.ts';
+import type { RequestedLease } from '../requested-lease.ts';
 import type { Selection } from '../selection.ts';
 
 /** `Selection`: projects, users, filters, outcomes, operations, since, until. All are combined by "and". */
@@ -25,7 +25,7 @@ export interface StoredDecision {
   readonly id: bigint;
   readonly record: DecisionRecord;
   /** `undefined` = allowed, or not a lease. */
-  readonly asked: Asked | undefined;
+  readonly asked: RequestedLease | undefined;
   /** The replica that decided: `host/process/random`. */
   readonly replica: string;
 }

@@ -6,8 +6,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { withinDeadline } from '../../base/deadline.ts';
 import { errorText, LedgerContentError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
-import type { Asked } from '../asked.ts';
 import type { DecisionRecord } from '../record.ts';
+import type { RequestedLease } from '../requested-lease.ts';
 import type { DecisionTarget, Retention } from './contract.ts';
 import { rowJson } from './rows.ts';
 
@@ -61,7 +61,7 @@ export class DecisionQueue {
   /** May change while decisions are queued. */
   options: DecisionQueueOptions;
   /** The latest decisions; earlier ones are queued as text. */
-  #latest: { readonly record: DecisionRecord; readonly asked: Asked | undefined }[] = [];
+  #latest: { readonly record: DecisionRecord; readonly asked: RequestedLease | undefined }[] = [];
   #pieces: Piece[] = [];
   #waiting = 0;
   #length = 0;
@@ -96,7 +96,7 @@ export class DecisionQueue {
   }
 
   /** Never waits, and never throws. */
-  add(record: DecisionRecord, asked: Asked | undefined): void {
+  add(record: DecisionRecord, asked: RequestedLease | undefined): void {
     if (!isKept(this.options.kind, record)) {
       return;
     }

@@ -5,8 +5,8 @@ import { z } from 'zod';
 import { rows, type Work } from '../../ledger/storage/database.ts';
 import type { DecisionFiltersTable, Tables } from '../../ledger/storage/schema.ts';
 import { inFewSizes } from '../../ledger/transactions/memory/postponed-writes.ts';
-import type { Asked } from '../asked.ts';
 import { type DecisionRecord, decisionRecordSchema, parsedRecord } from '../record.ts';
+import type { RequestedLease } from '../requested-lease.ts';
 import type { Retention, StoredDecision } from './contract.ts';
 
 /** A row to write. Numbers of 64 bits are texts, since rows pass through JSON. */
@@ -48,13 +48,13 @@ const UNKEPT_IN_JSON = /\\u(?:0000|d[89a-f])/;
 const storedRecord = decisionRecordSchema.extend({
   asked_reservations: z.array(z.record(z.string(), z.unknown())).optional(),
 });
-type StoredRecord = DecisionRecord & { readonly asked_reservations?: Asked['reservations'] };
+type StoredRecord = DecisionRecord & { readonly asked_reservations?: RequestedLease['reservations'] };
 
 /**
  * A row in JSON. Characters that cannot be stored are replaced in the record; such texts are not searchable,
  * since different texts must not become equal.
  */
-export function rowJson(record: DecisionRecord, asked: Asked | undefined): string {
+export function rowJson(record: DecisionRecord, asked: RequestedLease | undefined): string {
   const stored: StoredRecord =
     asked === undefined ? record : { ...record, asked_reservations: asked.reservations };
   const json = JSON.stringify(stored);

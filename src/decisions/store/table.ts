@@ -4,7 +4,7 @@ import { type Wait, withinDeadline } from '../../base/deadline.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import { CursorError, cursorOf, keyOf, type PageOf } from '../../ledger/reports/pages.ts';
 import { type Database, rows } from '../../ledger/storage/database.ts';
-import { Gate } from '../../ledger/storage/gate.ts';
+import { Semaphore } from '../../ledger/storage/semaphore.ts';
 import { databaseTime } from '../../ledger/transactions/transaction.ts';
 import { isSelected } from '../selection.ts';
 import {
@@ -38,7 +38,7 @@ export class DecisionTable implements DecisionTarget {
   readonly #replica: string;
   #isListed = false;
   /** One reader at a time: writers have a separate connection. */
-  readonly #readers = new Gate(1);
+  readonly #readers = new Semaphore(1);
 
   /** `replica`: the name of the writing replica. `close` also closes the database. */
   constructor(database: Database, replica: string) {

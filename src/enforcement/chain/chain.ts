@@ -90,7 +90,7 @@ export async function decide(
     }
     if (round === MAX_PASSES && hasChanged && rejection === undefined && lastChange !== undefined) {
       const { filter } = lastChange;
-      logger.error({ operation, filter }, `filters kept changing the lease for ${MAX_PASSES} rounds`);
+      logger.error({ operation, filter }, `filters kept changing the lease for ${MAX_PASSES} runs`);
       rejection = { ...lastChange, allowed: false, failed: true, message: FAILED_MESSAGE };
     }
   }

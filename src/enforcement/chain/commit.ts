@@ -16,7 +16,7 @@ import type { ChainOutbox } from '../../ledger/outbox/chain-outbox.ts';
 import type { ChainLedger } from '../../ledger/service.ts';
 import type { Author } from '../../ledger/transactions/journal.ts';
 import type { Recording } from '../../ledger/transactions/lease-transactions.ts';
-import type { Execution } from '../occupation.ts';
+import type { Execution } from '../execution-tracker.ts';
 import { accepted, afterCommit, isTried, outcomeOf, refused } from './chain.ts';
 import { type ChainedFilter, callHook, commitRequest, type HookRequest, type HookResult } from './hook.ts';
 import { failureMessage, failureVerdict, logAudit, logFailure } from './messages.ts';

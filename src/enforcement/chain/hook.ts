@@ -14,7 +14,7 @@ import type { Context, CreateRequest, EndRequest, Lease, UpdateRequest } from '.
 import { readOnly, withoutViews } from '../../lease/read-only.ts';
 import { parseCreateRequest, parseUpdateRequest } from '../../lease/request.ts';
 import type { CheckOptions } from '../check-options.ts';
-import type { Execution } from '../occupation.ts';
+import type { Execution } from '../execution-tracker.ts';
 import { failureVerdict, type LoggedRequest, logFailure, shownAnswer } from './messages.ts';
 
 export interface ChainedFilter {

@@ -144,12 +144,12 @@ async function instead(
   try {
     if (elsewhere.length === refusers.size) {
       said.push(
-        `${elsewhere.join(', ')} does not answer here: it was asked only about half the time, and about half the resources.`,
+        `${elsewhere.join(', ')} calls another service: it was asked only about half the time, and about half the resources.`,
       );
       await confirm(trial, halves(refused, times), suggestions, said);
     } else {
       const { candidates, isCutShort } = await search(trial, refused, times, refusers);
-      said.push(LOOKED, ...(isCutShort ? ['The search ended before everything was looked at.'] : []));
+      said.push(LOOKED, ...(isCutShort ? ['The search ended before it was complete.'] : []));
       const missing = CHANGES.filter((change) => !candidates.some((one) => one.change === change));
       said.push(...missing.map((change) => `Found none that is ${change}.`));
       if (missing.length === CHANGES.length) {
@@ -167,7 +167,7 @@ async function instead(
     if (thrown instanceof TrialFailedError || thrown instanceof LedgerUnavailableError) {
       said.push('A filter failed meanwhile.');
     } else if (thrown instanceof TrialOverError) {
-      said.push('The time was over before everything was looked at.');
+      said.push('The time limit was reached before the search was complete.');
     } else {
       throw thrown;
     }

@@ -14,10 +14,10 @@ import { Exemptions } from '../chain/chain.ts';
 import type { Commits } from '../chain/commit.ts';
 import type { ChainedFilter } from '../chain/hook.ts';
 import { type Configuration, sectionOf } from '../configuration.ts';
+import { notificationsOf } from '../configured-notifications.ts';
+import { ExecutionTracker } from '../execution-tracker.ts';
 import { keystoneOf, NO_KEYSTONE, namesOf } from '../keystone.ts';
-import { noticesOf } from '../notices.ts';
 import type { Notifications } from '../notifications/notifications.ts';
-import { Occupation } from '../occupation.ts';
 import { createSharedServices, type WatchedServices } from '../services.ts';
 
 export interface Parts {
@@ -44,7 +44,7 @@ export async function openParts(configuration: Configuration, services: WatchedS
   const keystone = await keystoneOf(configuration, shared, services.keystone);
   const names = await namesOf(configuration, keystone, { logger, clock, observer: services.namesObserver });
   const { ledgerObserver: observer } = services;
-  const notices = await noticesOf(configuration);
+  const notices = await notificationsOf(configuration);
   const ledger = new ChainLedger(ledgerOptions, {
     logger,
     clock,
@@ -55,7 +55,7 @@ export async function openParts(configuration: Configuration, services: WatchedS
   const chain = await openChain(
     configuration,
     { ...shared, ledger, outbox, keystone: keystone ?? NO_KEYSTONE },
-    services.occupation ?? new Occupation(),
+    services.executions ?? new ExecutionTracker(),
   ).catch(async (thrown: unknown) => {
     await ledger.close();
     await keystone?.close();
@@ -89,12 +89,12 @@ function recordsLeases({ filter }: ChainedFilter): boolean {
 export async function openChain(
   { filters, settings }: Configuration,
   services: FilterServices,
-  occupation: Occupation,
+  executions: ExecutionTracker,
 ): Promise<ChainedFilter[]> {
   const chain: ChainedFilter[] = [];
   for (const { installed, options, audit } of filters) {
     const { name, filterClass } = installed;
-    const execution = occupation.executionOf(name);
+    const execution = executions.executionOf(name);
     try {
       await execution.run(() => {
         const filter = new filterClass(options as never, services);

@@ -114,7 +114,7 @@ export const notificationsOptions = z
       .default([...EVENTS])
       .meta({
         description:
-          'The events to send. budget.threshold: leases have taken a share of a budget. budget.request: each step of a request for more budget. lease.refused: at most one for each project, user, filter and minute, with a count. ledger.corrected: the reconciliation with Blazar has changed the ledger. skypilot.bypassed: the reconciliation with SkyPilot has found clusters that got past the admin policies.',
+          'The events to send. budget.threshold: leases have taken a share of a budget. budget.request: each step of a request for more budget. lease.refused: at most one for each project, user, filter and minute, with a count. ledger.corrected: the reconciliation with Blazar has changed the ledger. skypilot.bypassed: the reconciliation with SkyPilot has found clusters that bypassed the admin policies.',
         expected: `a list of ${EVENTS.join(', ')}`,
       }),
     budget_thresholds: z.array(z.int().min(1).max(100)).max(10).default([80, 95]).meta({
@@ -246,7 +246,7 @@ const PREFIX = 'whsec_';
 const LEAST = 24;
 const MOST = 64;
 const EXPECTED_SECRET = `${PREFIX} and ${LEAST} to ${MOST} bytes in base64`;
-/** More would make each message dearer for no use. */
+/** More would make each message moreExpensive for no use. */
 const MOST_SECRETS = 4;
 
 /** Empty = none. @throws if the file cannot be used */

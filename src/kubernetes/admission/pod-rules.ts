@@ -10,7 +10,7 @@ import { podEnvironment } from '../../rules/pod/environment.ts';
 import { isNotYetKnown, PodActivation } from '../../rules/pod/pod-view.ts';
 import { readRules } from '../../rules/read-rules.ts';
 import type { Exemption, Rule } from '../../rules/rule.ts';
-import { brokenIn, ruleFailureText, saidBy } from '../../rules/said.ts';
+import { brokenIn, ruleFailureText, ruleOutcomes } from '../../rules/rule-outcomes.ts';
 import type { Pod } from '../policies/pod.ts';
 import type { PodRequest } from './admission-review.ts';
 
@@ -79,7 +79,7 @@ export class PodRules {
 
   #answer(judgement: Judgement): RuleOutcomes {
     const { failures } = judgement;
-    const said = saidBy(judgement);
+    const said = ruleOutcomes(judgement);
     const broken = failures.filter(({ rule }) => !rule.audit);
     if (broken.length > 0) {
       throw new BrokenRulesError(broken.map(ruleFailureText).join('; '), said);

@@ -73,7 +73,7 @@ export class PolicyAccess {
       new Set(policies.filter((policy) => grantsUse(role, policy)).map(({ name }) => name));
     this.#grants = grantsOf(
       new Map(roles.map((role) => [roleId(role.kind, role.namespace, role.name), usable(role)])),
-      bindings.map(givenBy),
+      bindings.map(boundRole),
     );
   }
 
@@ -102,7 +102,7 @@ export class PolicyAccess {
 }
 
 /** What roles let one use, by `roleId`, and whom they are given to. */
-export function grantsOf(roles: ReadonlyMap<string, Grant>, given: Iterable<Given>): Grants {
+export function grantsOf(roles: ReadonlyMap<string, Grant>, given: Iterable<BoundRole>): Grants {
   const grants = new Map<string, Set<Grant>>();
   for (const { role, subjects } of given) {
     const grant = roles.get(role);
@@ -156,12 +156,12 @@ export function includes(values: readonly string[] | null | undefined, value: st
 }
 
 /** What a binding says: a role, by `roleId`, is given to subjects. */
-export interface Given {
+export interface BoundRole {
   readonly role: string;
   readonly subjects: readonly string[];
 }
 
-export function givenBy({ kind, namespace, roleRef, subjects }: Binding): Given {
+export function boundRole({ kind, namespace, roleRef, subjects }: Binding): BoundRole {
   const place = kind === 'RoleBinding' ? (namespace ?? '') : '';
   return {
     role: roleId(roleRef.kind, roleRef.kind === 'Role' ? place : undefined, roleRef.name),

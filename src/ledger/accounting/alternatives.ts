@@ -1,7 +1,7 @@
 /**
  * The states that a lease may have. Blazar calls before it changes a lease, and the change may fail after it
  * was allowed. Until a later request shows the lease, it may be as before, as requested, or something
- * between: these are its alternatives. It is charged for the dearest of them.
+ * between: these are its alternatives. It is charged for the most expensive of them.
  */
 import {
   type Amount,

@@ -198,7 +198,7 @@ export interface UsedBudget {
 }
 
 /** The budgets in force with the largest used share; at most `most`. @throws LedgerUnavailableError */
-export async function fullestBudgets(ledger: Ledger, most: number, wait: Wait): Promise<UsedBudget[]> {
+export async function mostTakenBudgets(ledger: Ledger, most: number, wait: Wait): Promise<UsedBudget[]> {
   const { queries } = ledger.database;
   const query = sql<UsedBudget>`
     select newest.project_id as "projectId", user_id as "userId", amount, coalesce(balance, 0) as taken,

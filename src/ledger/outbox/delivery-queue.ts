@@ -87,10 +87,10 @@ export class DeliveryQueue implements NewMessages {
     this.#rest.end();
   }
 
-  /** Stops, waits `patience` milliseconds for running attempts, and releases its claims. Never rejects. */
-  async stop(patience: number): Promise<void> {
+  /** Stops, waits `graceMs` milliseconds for running attempts, and releases its claims. Never rejects. */
+  async stop(graceMs: number): Promise<void> {
     this.#isStopping = true;
-    const timer = setTimeout(() => this.#aborting.abort(new Error('the service stops')), patience);
+    const timer = setTimeout(() => this.#aborting.abort(new Error('the service stops')), graceMs);
     this.#rest.end();
     await this.#running;
     clearTimeout(timer);
@@ -265,7 +265,7 @@ export class DeliveryQueue implements NewMessages {
       return;
     }
     if (inARow === 1) {
-      logger.warn({ filter: sender.name, error }, 'messages wait: the external service does not take them');
+      logger.warn({ filter: sender.name, error }, 'messages wait: the external service does not accept them');
     }
     this.#releaseQueue();
     if (inARow >= IN_A_ROW) {

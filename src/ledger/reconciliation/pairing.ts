@@ -61,7 +61,7 @@ async function pair<Lease extends ListedLease>(
 
 /**
  * A listed lease matches by start, and by owner and reservations if the list has them; rows with the same end
- * come first. Of several candidates, the dearest row matches: the others are released, and must not hold what
+ * come first. Of several candidates, the most expensive row matches: the others are released, and must not hold what
  * an existing lease takes.
  */
 export async function pairListed(

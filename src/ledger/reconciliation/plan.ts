@@ -213,7 +213,7 @@ export async function planForObservation(
   const isUnsure = ({ id }: LeaseRow) => doubted.has(id) && !terms.doubted.has(id);
   if (late.some(isUnsure)) {
     doubts.push(
-      `${late.length} of ${open.length} leases would be released at once: they are, if the next round finds the same`,
+      `${late.length} of ${open.length} leases would be released at once: they are, if the next reconciliation finds the same`,
     );
   }
   for (const row of late) {

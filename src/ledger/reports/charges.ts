@@ -54,7 +54,7 @@ export function tellsItsCharge(row: ChargedRow): boolean {
 /**
  * What a lease takes from budgets, past and planned. `charged`: account → the exact sum of its entries;
  * `undefined` = computed from the row. `budgets`: account → its validity. With several alternatives, the
- * dearest counts. Use before the last change of a running lease is only known as a sum; it is spread evenly
+ * most expensive counts. Use before the last change of a running lease is only known as a sum; it is spread evenly
  * from the start of the lease, or of the budget, to that change.
  */
 export function sharesOf(

@@ -177,7 +177,7 @@ export function spanLease(row: Row, charges: readonly Share[], budgets: BudgetAc
   const until = larger(from, end);
   const resources = row.resources === null ? undefined : resourceShares(row.resources, from, until);
   const { user_id: userId } = row;
-  // The dearest of its alternatives may be at another time.
+  // The most expensive of its alternatives may be at another time.
   return {
     ...{ userId, shares, charges, resources },
     from: shares.reduce((time, share) => smaller(time, share.from), from),

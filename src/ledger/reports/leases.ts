@@ -39,11 +39,11 @@ export interface LeaseRowView extends ListedRow {
   readonly state: 'pending' | 'active' | 'ended';
   /** Time of the last request: creation or change. */
   readonly changedAt: bigint;
-  /** Whether it has only one alternative; otherwise the dearest is charged. */
+  /** Whether it has only one alternative; otherwise the most expensive is charged. */
   readonly isConfirmed: boolean;
   /** What it takes from each budget over time. */
   readonly charges: readonly Share[];
-  /** What it takes from the project's budgets (`Amount`), by its dearest alternative. */
+  /** What it takes from the project's budgets (`Amount`), by its most expensive alternative. */
   readonly cost: Amount;
   /** Resource type → requested count. Empty = unknown: recorded by an older version. */
   readonly resources: ReadonlyMap<string, number>;

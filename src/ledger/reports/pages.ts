@@ -5,7 +5,7 @@ import { timedYield } from '../../base/yield-to-event-loop.ts';
 import { textMistake } from '../identity.ts';
 import type { Ledger } from '../ledger.ts';
 import type { Work } from '../storage/database.ts';
-import { Gate } from '../storage/gate.ts';
+import { Semaphore } from '../storage/semaphore.ts';
 
 export interface PageQuery {
   /** 1 to 1000. */
@@ -73,19 +73,19 @@ export function keyOf(cursor: string, kinds: readonly ('text' | 'number')[]): (s
  */
 const READERS = 2;
 
-const gates = new WeakMap<Ledger, Gate>();
+const semaphores = new WeakMap<Ledger, Semaphore>();
 
 /** Runs a read that takes at most a few milliseconds. @throws LedgerUnavailableError */
 export type ReadPiece = <Result>(work: () => Work<Result>) => Promise<Result>;
 
 /** For one view. Its reads do not share a snapshot. */
 export function reading(ledger: Ledger, wait: Wait): ReadPiece {
-  let gate = gates.get(ledger);
-  if (gate === undefined) {
-    gate = new Gate(READERS);
-    gates.set(ledger, gate);
+  let semaphore = semaphores.get(ledger);
+  if (semaphore === undefined) {
+    semaphore = new Semaphore(READERS);
+    semaphores.set(ledger, semaphore);
   }
-  const entered = gate;
+  const entered = semaphore;
   const yieldIfDue = timedYield();
   return async (work) => {
     await yieldIfDue();

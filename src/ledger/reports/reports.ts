@@ -50,7 +50,7 @@ export interface LeaseReport extends ListedRow {
   readonly endedAt: bigint | null;
   /** The claims of the last request. */
   readonly claims: readonly RecordedClaim[];
-  /** Alternative claims, until a later request shows the lease; the dearest is charged. Empty = certain. */
+  /** Alternative claims, until a later request shows the lease; the most expensive is charged. Empty = certain. */
   readonly unconfirmed: readonly (readonly RecordedClaim[])[];
 }
 

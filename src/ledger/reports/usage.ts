@@ -24,7 +24,7 @@ export interface UsageGroup {
   readonly key: string;
   /**
    * What leases took from the project's budgets in this time, past and planned. `null` for resource types,
-   * which have no cost. Unconfirmed leases count with their dearest alternative.
+   * which have no cost. Unconfirmed leases count with their most expensive alternative.
    */
   readonly amount: Amount | null;
   /** Reserved hosts, instances or addresses, times seconds. Missing for leases of older versions. */

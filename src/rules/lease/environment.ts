@@ -155,7 +155,7 @@ function reading(
   ];
 }
 
-const REQUEST = objectType('Request', 'What is asked.', RequestInfo, {
+const REQUEST = objectType('Request', 'The request.', RequestInfo, {
   operation: { type: 'string', description: '`create` or `update`.', read: ({ operation }) => operation },
 });
 
@@ -204,7 +204,7 @@ const CONTEXT = objectType('Context', 'Who asks.', ContextView, {
   user_id: { type: 'string', description: 'The id of the user.', read: ({ user_id }) => user_id },
   region: {
     type: 'string',
-    description: 'The region of Blazar. Missing if it does not say.',
+    description: 'The region of Blazar. Missing if Blazar sends none.',
     read: ({ region }) => region,
   },
 });
@@ -218,7 +218,7 @@ const RESERVATION = objectType('Reservation', 'Resources of one kind.', Reservat
   },
   size: {
     type: 'int',
-    description: 'The most that it may be given: `max` of hosts, `amount` of everything else.',
+    description: 'The most that it may get: `max` for hosts, `amount` for everything else.',
     read: ({ size }) => size,
   },
   properties: {
@@ -234,7 +234,7 @@ const RESERVATION = objectType('Reservation', 'Resources of one kind.', Reservat
   },
   attributes: {
     type: 'map<string, dyn>',
-    description: 'Everything that the request says of it.',
+    description: 'All of its attributes in the request.',
     read: ({ attributes }) => attributes,
   },
 });
@@ -258,7 +258,7 @@ const LEASE = objectType('Lease', 'A lease.', LeaseView, {
   },
   attributes: {
     type: 'map<string, dyn>',
-    description: 'Everything that the request says of it.',
+    description: 'All of its attributes in the request.',
     read: ({ attributes }) => attributes,
   },
 });
@@ -268,7 +268,7 @@ export function leaseEnvironment(operation: 'create' | 'update'): RuleEnvironmen
   const environment = new RuleEnvironment()
     .object(REQUEST, PROJECT, USER, CONTEXT, RESERVATION, LEASE)
     .variable('now', 'timestamp', 'The current time.')
-    .variable('request', 'Request', 'What is asked.')
+    .variable('request', 'Request', 'The request.')
     .variable('context', 'Context', 'Who asks.')
     .variable('lease', 'Lease', 'The lease as it would be.')
     .variable('reservations', 'list<Reservation>', 'The same as `lease.reservations`.', {

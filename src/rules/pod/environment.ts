@@ -3,7 +3,7 @@ import { objectType, RuleEnvironment } from '../cel/environment.ts';
 import { Failure } from '../cel/frame.ts';
 import { ContainerView, PodRequestInfo, PodUserView, PodView } from './pod-view.ts';
 
-const REQUEST = objectType('PodRequest', 'What is asked of the API server.', PodRequestInfo, {
+const REQUEST = objectType('PodRequest', 'The request to the API server.', PodRequestInfo, {
   operation: { type: 'string', description: '`create` or `update`.' },
   kind: {
     type: 'string',
@@ -14,9 +14,9 @@ const REQUEST = objectType('PodRequest', 'What is asked of the API server.', Pod
 const USER = objectType('PodUser', 'Who sends the request to the API server.', PodUserView, {
   name: {
     type: 'string',
-    description: 'Their name. Of most pods it is that of a controller. Not known of a workload.',
+    description: 'Their name; for most pods, a controller. Not known for workloads.',
   },
-  groups: { type: 'list<string>', description: 'Their groups. Not known of a workload.' },
+  groups: { type: 'list<string>', description: 'Their groups. Not known for workloads.' },
 });
 
 const CONTAINER = objectType('Container', 'A container of a pod.', ContainerView, {
@@ -27,11 +27,11 @@ const CONTAINER = objectType('Container', 'A container of a pod.', ContainerView
     type: 'map<string, double>',
     description: 'What it requests by resource; the limit, where it requests nothing.',
   },
-  attributes: { type: 'map<string, dyn>', description: 'Everything that the pod says of it.' },
+  attributes: { type: 'map<string, dyn>', description: 'All of its attributes in the pod.' },
 });
 
 const POD = objectType('Pod', 'A pod.', PodView, {
-  name: { type: 'string', description: 'Its name, or the beginning of it. Not known of a workload.' },
+  name: { type: 'string', description: 'Its name, or the beginning of it. Not known for workloads.' },
   namespace: { type: 'string', description: 'The name of its namespace.' },
   service_account: {
     type: 'string',
@@ -52,7 +52,7 @@ const POD = objectType('Pod', 'A pod.', PodView, {
   },
   gpus: {
     type: 'map<string, double>',
-    description: 'Those of `requests` that are GPUs or parts of GPUs, by the name of the resource.',
+    description: 'The GPUs and parts of GPUs in `requests`, by the name of the resource.',
   },
   claims: {
     type: 'int',
@@ -66,7 +66,7 @@ export function podEnvironment(): RuleEnvironment {
   return new RuleEnvironment()
     .object(REQUEST, USER, CONTAINER, POD)
     .variable('now', 'timestamp', 'The current time.')
-    .variable('request', 'PodRequest', 'What is asked of the API server.')
+    .variable('request', 'PodRequest', 'The request to the API server.')
     .variable('user', 'PodUser', 'Who sends the request to the API server.')
     .variable('pod', 'Pod', 'The pod as it would be stored, with defaults.')
     .function('requested(Pod, string): double', {

@@ -112,7 +112,7 @@ export class TaskActivation {
 /** Maximum for a task with its lists of alternatives and of accelerators. */
 export const MAX_WAYS = 1000;
 
-const REQUEST = objectType('TaskRequest', 'What is asked of SkyPilot.', TaskRequestInfo, {
+const REQUEST = objectType('TaskRequest', 'The request to SkyPilot.', TaskRequestInfo, {
   name: {
     type: 'string',
     description: 'The name of the request: `launch`, `exec`, `jobs.launch`, `serve.up`, …',
@@ -179,10 +179,14 @@ const RESOURCES = objectType('Resources', 'One way in which a task may run.', Re
     description: 'The least memory in gigabytes. Missing if none is asked for, or as a multiple of the CPUs.',
     read: ({ parts }) => parts.memory,
   },
-  use_spot: { type: 'bool', description: 'Whether on spot instances.', read: ({ parts }) => parts.useSpot },
+  use_spot: {
+    type: 'bool',
+    description: 'Whether it runs on spot instances.',
+    read: ({ parts }) => parts.useSpot,
+  },
   images: {
     type: 'list<string>',
-    description: 'Images that it may run: of containers as `docker:name`.',
+    description: 'Images that it may run; images of containers as `docker:name`.',
     read: ({ parts }) => parts.images,
   },
   ports: { type: 'list<string>', description: 'Ports to open.', read: ({ parts }) => parts.ports },
@@ -203,8 +207,7 @@ const RESOURCES = objectType('Resources', 'One way in which a task may run.', Re
   },
   attributes: {
     type: 'map<string, dyn>',
-    description:
-      'Everything that the task says of it, as it is written: in any spelling that SkyPilot accepts.',
+    description: 'All of its attributes in the task, as written: in any spelling that SkyPilot accepts.',
     read: ({ parts }) => new JsonMap(parts.attributes),
   },
 });
@@ -237,7 +240,7 @@ export function taskEnvironment(): RuleEnvironment {
   return new RuleEnvironment()
     .object(REQUEST, USER, RESOURCES, TASK)
     .variable('now', 'timestamp', 'The current time.')
-    .variable('request', 'TaskRequest', 'What is asked of SkyPilot.')
+    .variable('request', 'TaskRequest', 'The request to SkyPilot.')
     .variable('user', 'TaskUser', 'Who asks. Known only to the API server of SkyPilot.')
     .variable('workspace', 'string', 'The workspace; `default` if none is chosen.')
     .variable('task', 'Task', 'The task.')

@@ -1,8 +1,8 @@
 /** `GET /v1/decisions`, `/v1/decisions/{request_id}` and `/v1/projects/{project_id}/decisions`. */
 import { z } from 'zod';
 import { LedgerUnavailableError } from '../../base/errors.ts';
-import type { Asked } from '../../decisions/asked.ts';
 import { changeRecordSchema, decisionRecordSchema, OPERATIONS, SIDES } from '../../decisions/record.ts';
+import type { RequestedLease } from '../../decisions/requested-lease.ts';
 import type { DecisionsQuery, StoredDecision } from '../../decisions/store/contract.ts';
 import type { PageOf } from '../../ledger/reports/pages.ts';
 import { visibleProjects } from '../users/caller.ts';
@@ -217,7 +217,7 @@ function accountJson(
   return id === null ? null : name ? { id, name, domain: domain ?? null } : of(id);
 }
 
-function askedJson({ start, end, reservations }: Asked) {
+function askedJson({ start, end, reservations }: RequestedLease) {
   return { start: timeText(start), end: timeText(end), reservations: reservations ?? null };
 }
 

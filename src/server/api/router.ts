@@ -16,7 +16,7 @@ import type { UserLimiter } from '../users/user-limiter.ts';
 import { type ApiAnswer, ApiError, type ApiRoute, NOT_ALLOWED } from './route.ts';
 
 interface ApiParts {
-  readonly people: UserAuthenticator;
+  readonly users: UserAuthenticator;
   readonly line: UserLimiter;
   readonly logger: Logger;
 }
@@ -37,10 +37,10 @@ export function apiRoutes(routes: readonly ApiRoute[], parts: ApiParts): Router 
   return router;
 }
 
-async function serve(ctx: Context, entry: ApiRoute, { people, line, logger }: ApiParts): Promise<void> {
+async function serve(ctx: Context, entry: ApiRoute, { users, line, logger }: ApiParts): Promise<void> {
   stateOf(ctx).route = entry.path;
   ctx.set('Cache-Control', 'no-store');
-  const caller = await callerOf(ctx, entry, people);
+  const caller = await callerOf(ctx, entry, users);
   const params: Readonly<Record<string, string>> = ctx.params ?? {};
   if (!may(caller, entry.action, params.project_id)) {
     ctx.throw(403, NOT_ALLOWED);
@@ -92,9 +92,9 @@ function clientError(thrown: unknown): unknown {
 }
 
 /** Sessions authorize only reading: a cross-site request would carry the cookie, but no token. */
-async function callerOf(ctx: Context, { method }: ApiRoute, people: UserAuthenticator): Promise<Caller> {
-  const byToken = await people.byToken(ctx);
-  const caller = byToken ?? (method === 'GET' ? await people.bySession(ctx) : undefined) ?? people.anybody;
+async function callerOf(ctx: Context, { method }: ApiRoute, users: UserAuthenticator): Promise<Caller> {
+  const byToken = await users.byToken(ctx);
+  const caller = byToken ?? (method === 'GET' ? await users.bySession(ctx) : undefined) ?? users.anonymous;
   return caller ?? ctx.throw(401, 'expected a valid token in the header X-Auth-Token');
 }
 

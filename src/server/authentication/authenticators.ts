@@ -6,7 +6,7 @@ import type { Generation } from '../configuration/generation.ts';
 import { KUBERNETES_PATHS } from '../own-paths.ts';
 import { FixedTokens } from '../users/fixed-tokens.ts';
 import { WrongTokens } from '../users/wrong-tokens.ts';
-import type { KeystoneGate, Refuse } from './keystone-gates.ts';
+import type { KeystoneAuthenticator, Refuse } from './keystone-authenticators.ts';
 import {
   AcceptedTokens,
   type CertificateRules,
@@ -25,7 +25,7 @@ export class Authenticator {
   readonly #entry: Protocol;
   readonly #certificates: CertificateRules;
   readonly #wrong: WrongTokens;
-  #keystone: KeystoneGate | undefined;
+  #keystone: KeystoneAuthenticator | undefined;
   /** Whether a token belongs to a user: it is rejected, and not sent to Keystone. Default: never. */
   isOfUsers: (token: string) => boolean = () => false;
 
@@ -42,9 +42,9 @@ export class Authenticator {
   }
 
   /** Also accepts Keystone tokens. `undefined` = no Keystone tokens. */
-  set keystone(gate: KeystoneGate | undefined) {
-    this.#keystone = gate;
-    this.tokens.requiredAnyway = gate !== undefined;
+  set keystone(authenticator: KeystoneAuthenticator | undefined) {
+    this.#keystone = authenticator;
+    this.tokens.requiredAnyway = authenticator !== undefined;
   }
 
   /** Whether every client that reaches the port is accepted. */
@@ -108,7 +108,7 @@ export class Authenticator {
 
 export type Authenticators = Readonly<Record<ProtocolName, Authenticator>> & {
   /** The tokens of users. */
-  readonly people: FixedTokens;
+  readonly users: FixedTokens;
   /** Shared by all protocols and by users. */
   readonly wrong: WrongTokens;
 };
@@ -117,19 +117,19 @@ export type Authenticators = Readonly<Record<ProtocolName, Authenticator>> & {
 export function createAuthenticators(
   tokens: ProtocolTokens,
   certificates: CertificateRules,
-  keystone?: KeystoneGate,
+  keystone?: KeystoneAuthenticator,
 ): Authenticators {
   const wrong = new WrongTokens();
   const authenticator = (name: ProtocolName) => new Authenticator(name, tokens[name], certificates, wrong);
   const blazar = authenticator('blazar');
-  const people = new FixedTokens(blazar.tokens, tokens.people);
+  const users = new FixedTokens(blazar.tokens, tokens.users);
   blazar.keystone = keystone;
-  blazar.isOfUsers = (token) => people.isOfUsers(token);
+  blazar.isOfUsers = (token) => users.isOfUsers(token);
   return {
     blazar,
     skypilot: authenticator('skypilot'),
     kubernetes: authenticator('kubernetes'),
-    people,
+    users,
     wrong,
   };
 }
@@ -138,7 +138,7 @@ export function replaceTokens(authenticators: Authenticators, tokens: ProtocolTo
   for (const name of PROTOCOL_NAMES) {
     authenticators[name].tokens.replace(tokens[name]);
   }
-  authenticators.people.replace(tokens.people);
+  authenticators.users.replace(tokens.users);
 }
 
 /** A protocol that is served, as the banner of `serve` shows it. */

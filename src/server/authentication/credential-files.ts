@@ -36,7 +36,7 @@ export function rereadCredentials(
     }),
   ];
   for (const error of mistakes) {
-    logger.error({ error }, 'token and certificate files not read again: those before still count');
+    logger.error({ error }, 'token and certificate files not read again: the previous ones stay in use');
   }
   if (mistakes.length === 0) {
     logger.info('token and certificate files read again');

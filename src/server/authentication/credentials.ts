@@ -64,34 +64,34 @@ export type UserTokens = Readonly<Record<UserKind, readonly string[]>>;
 export function readUserTokens(options: ServiceTokenOptions): UserTokens {
   const read = (list: `${UserKind}_tokens`) =>
     readTokens({ tokens: options[list], tokens_file: options[`${list}_file`] }, list);
-  const people = {
+  const users = {
     operator: read('operator_tokens'),
     reader: read('reader_tokens'),
     metrics: read('metrics_tokens'),
   };
-  if (Object.values(people).some((tokens) => tokens.length > 0)) {
-    refuseShared(options, people, { tokens: readTokens(options) });
+  if (Object.values(users).some((tokens) => tokens.length > 0)) {
+    refuseShared(options, users, { tokens: readTokens(options) });
   }
-  return people;
+  return users;
 }
 
 /** `others`: further lists by their names. @throws CredentialError that names the lists, never the token */
 export function refuseShared(
   options: ServiceTokenOptions,
-  people: UserTokens,
+  users: UserTokens,
   others: Readonly<Record<string, readonly string[]>>,
 ): void {
   const beside = new Map(Object.entries(others));
   for (const kind of USERS) {
     const option = `${kind}_tokens` as const;
-    const [name] = [...beside].find(([, other]) => people[kind].some((one) => other.includes(one))) ?? [];
+    const [name] = [...beside].find(([, other]) => users[kind].some((one) => other.includes(one))) ?? [];
     if (name !== undefined) {
       throw new CredentialError(
         options[option].length > 0 ? option : `${option}_file`,
         `expected tokens that are in no other list, got one that is in ${name} too`,
       );
     }
-    beside.set(option, people[kind]);
+    beside.set(option, users[kind]);
   }
 }
 

@@ -124,7 +124,7 @@ export const PROTOCOL_NAMES = Object.keys(PROTOCOLS) as readonly ProtocolName[];
 
 /** The tokens that each protocol accepts, and those of users, which no protocol accepts. */
 export type ProtocolTokens = Readonly<Record<ProtocolName, readonly string[]>> & {
-  readonly people: UserTokens;
+  readonly users: UserTokens;
 };
 
 /** Which clients need a certificate: all, or only API servers. Read at the start, like the socket. */

@@ -73,7 +73,7 @@ export async function askForBudgetFor(requester: Requester, input: RequestInput)
       user === null || user === caller.userId ? user : await accountId(requester, 'user', user, 'user_id'),
     ...terms,
   };
-  const asker = { who: caller.who, reason, identity: askerOf(caller) };
+  const asker = { who: caller.who, reason, identity: requesterOf(caller) };
   return done(requester, await askForBudget(ledger, wanted, asker, deadline));
 }
 
@@ -134,7 +134,7 @@ export function mayTake(caller: Caller, request: BudgetRequest, kind: RequestSte
     case 'refuse':
       return may(caller, 'endorse-budget-request', request.projectId);
     case 'withdraw':
-      return may(caller, 'request-budget', request.projectId) && request.asker === askerOf(caller);
+      return may(caller, 'request-budget', request.projectId) && request.asker === requesterOf(caller);
     case 'grant':
       return mayChange(caller, request);
   }
@@ -145,7 +145,7 @@ export function requestPath({ id }: Pick<BudgetRequest, 'id'>): string {
 }
 
 /** A hash of the identity: for tokens it is a digest of the token, which a database must not hold. */
-export function askerOf({ identity }: Pick<Caller, 'identity'>): string {
+export function requesterOf({ identity }: Pick<Caller, 'identity'>): string {
   return hash('sha256', identity, 'base64url');
 }
 

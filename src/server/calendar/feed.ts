@@ -22,7 +22,7 @@ interface FeedParts {
 }
 
 /** The same for links that never existed, were revoked or have expired. */
-const UNKNOWN = 'there is no such calendar, or the link works no longer';
+const UNKNOWN = 'there is no such calendar, or its link has expired or was revoked';
 const SECRET_FILE = /^([\w-]{43})\.ics$/;
 /** In seconds. */
 const RETRY_AFTER = '60';

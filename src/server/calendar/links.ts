@@ -84,7 +84,7 @@ export async function makeCalendarLinkFor(
   const { identity: owner, who } = caller;
   const ledger = await ledgerWithLinks(request);
   if (caller.userId === null) {
-    throw new ApiError(422, 'expected a person: a calendar link belongs to one, not to a token of many');
+    throw new ApiError(422, 'expected a user: a calendar link belongs to a user, not to a shared token');
   }
   const secret = randomText();
   const now = ledger.now();

@@ -62,7 +62,7 @@ export class KeptRules {
       return;
     }
     if (gone.length > 0) {
-      this.#logger.warn(shown({ gone }), 'rules are no longer in force: they are not written any more');
+      this.#logger.warn(shown({ gone }), 'rules are no longer in force: they were removed from the files');
     }
     if (added.length + changed.length > 0) {
       this.#logger.info(shown({ added, changed }), 'rules have changed');

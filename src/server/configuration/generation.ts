@@ -19,7 +19,7 @@ import { keystoneSection } from '../../openstack/options.ts';
 import type { SkypilotOptions } from '../../skypilot/options.ts';
 import { PolicyChain } from '../../skypilot/policies/policy-chain.ts';
 import { skypilotSection } from '../../skypilot/section.ts';
-import type { HeldGate, KeystoneGates } from '../authentication/keystone-gates.ts';
+import type { HeldAuthenticator, KeystoneAuthenticators } from '../authentication/keystone-authenticators.ts';
 import type { ProtocolTokens } from '../authentication/protocols.ts';
 import type { DecisionStores, HeldDecisions } from '../decisions/stores.ts';
 import type { HeldSource, KubernetesSources } from '../followers/kubernetes-sources.ts';
@@ -51,7 +51,7 @@ export class Generation {
   /** The tokens of each protocol when the configuration was loaded. */
   readonly tokens: ProtocolTokens;
   /** For Keystone tokens. `undefined` = `keystone_auth` is off. */
-  readonly keystone: HeldGate | undefined;
+  readonly keystone: HeldAuthenticator | undefined;
   /** The decisions of all replicas. `undefined` = decisions are not stored. */
   readonly decisions: HeldDecisions | undefined;
   /** The store of console sessions. `undefined` = only in this process. */
@@ -68,7 +68,7 @@ export class Generation {
       Generation,
       'number' | 'configuration' | 'options' | 'tokens' | 'enforcement' | 'skypilot' | 'kubernetes'
     > & {
-      readonly keystone?: HeldGate | undefined;
+      readonly keystone?: HeldAuthenticator | undefined;
       readonly decisions?: HeldDecisions | undefined;
       readonly sessions?: LedgerSessions | undefined;
     },
@@ -93,7 +93,7 @@ export class Generation {
     number: number,
     configuration: Configuration,
     services: WatchedServices & {
-      readonly gates?: KeystoneGates;
+      readonly keystoneAuthenticators?: KeystoneAuthenticators;
       readonly stores?: DecisionStores;
       readonly clusters?: KubernetesSources;
     },
@@ -101,12 +101,16 @@ export class Generation {
     const options = sectionOf(configuration, serviceSection);
     const tokens = readProtocolTokens(configuration);
     const enforcement = await UsageEnforcement.fromConfiguration(configuration, services);
-    let keystone: HeldGate | undefined;
+    let keystone: HeldAuthenticator | undefined;
     let decisions: HeldDecisions | undefined;
     let kubernetes: KubernetesParts | undefined;
     try {
       decisions = await services.stores?.open(configuration);
-      keystone = await services.gates?.open(number, options, sectionOf(configuration, keystoneSection));
+      keystone = await services.keystoneAuthenticators?.open(
+        number,
+        options,
+        sectionOf(configuration, keystoneSection),
+      );
       kubernetes = await kubernetesParts(number, configuration, services);
       const policies = await PolicyChain.fromConfiguration(configuration, {
         ...services,

@@ -11,7 +11,7 @@ import {
   withoutMistakes,
 } from '../../enforcement/configuration.ts';
 import type { WatchedServices } from '../../enforcement/services.ts';
-import type { KeystoneGates } from '../authentication/keystone-gates.ts';
+import type { KeystoneAuthenticators } from '../authentication/keystone-authenticators.ts';
 import {
   asksForCertificate,
   PROTOCOLS,
@@ -30,7 +30,7 @@ import { protocolsInUse, type Started, startedWith, startProblems } from './star
 
 interface GenerationServices extends WatchedServices {
   readonly logger: Logger;
-  readonly gates: KeystoneGates;
+  readonly keystoneAuthenticators: KeystoneAuthenticators;
   readonly stores: DecisionStores;
   readonly clusters: KubernetesSources;
   /** Called after each reload. */
@@ -192,7 +192,7 @@ export class Generations {
       }
       logger.error(
         { generation: before.number },
-        'configuration not reloaded: the one before it still decides',
+        'configuration not reloaded: the previous one stays in use',
       );
       reloaded('refused');
       return false;
@@ -289,8 +289,8 @@ function openedProblem(name: ProtocolName, { tokens }: Generation): Problem {
 }
 
 /** If any way to authenticate is configured, all clients must authenticate. */
-function asksForCredentials({ blazar, people }: ProtocolTokens, configuration: Configuration): boolean {
-  const tokens = [...blazar, ...people.operator, ...people.reader];
+function asksForCredentials({ blazar, users }: ProtocolTokens, configuration: Configuration): boolean {
+  const tokens = [...blazar, ...users.operator, ...users.reader];
   const { keystone_auth } = sectionOf(configuration, serviceSection);
   return tokens.length > 0 || keystone_auth || sectionOf(configuration, oidcSection).issuer !== undefined;
 }

@@ -42,7 +42,7 @@ export const serviceOptions = z
     }),
     reuse_port: z.boolean().default(false).meta({
       description:
-        'Whether other processes of the same user that have it too may listen on the same port: the system divides connections among them. Each is a replica of its own. Needs Node.js 22.12 or newer. Read at the start.',
+        'Whether other processes of the same user that set it too may listen on the same port: the system divides connections among them. Each is a replica of its own. Needs Node.js 22.12 or newer. Read at the start.',
     }),
     admin_host: z.string().regex(/^\S+$/).default('127.0.0.1').meta({
       description: 'The address for admin_port. Read at the start.',
@@ -154,7 +154,7 @@ export const serviceOptions = z
     }),
     hang_timeout: z.int().min(0).max(3600).default(30).meta({
       description:
-        'Maximum time that a filter may block the process. After it, the log names the filter and the process ends with exit code 75, to be restarted. Never longer than shutdown_grace (or one second), since a blocked process hears no signal. 0 = no limit.',
+        'Maximum time that a filter may block the process. After it, the log names the filter and the process ends with exit code 75, to be restarted. Never longer than shutdown_grace (or one second), since a blocked process receives no signal. 0 = no limit.',
       unit: 'seconds',
     }),
     metrics_budgets: z.int().min(0).max(10_000).default(0).meta({
@@ -183,7 +183,7 @@ export const serviceOptions = z
     }),
     decision_store: z.enum(['all', 'refused', 'none']).optional().meta({
       description:
-        'Which decisions are also stored in the database of [ledger], where all replicas, the console, the API and the command decisions find them. refused: those that refused, failed, or would have refused (audit_filters). Not set = refused if an enabled filter or an admin policy for SkyPilot uses the ledger, otherwise none. If it is set, the ledger is opened for it alone. A decision never waits for it: if the database is away for long, decisions are dropped and counted.',
+        'Which decisions are also stored in the database of [ledger], where all replicas, the console, the API and the command decisions find them. refused: those that refused, failed, or would have refused (audit_filters). Not set = refused if an enabled filter or an admin policy for SkyPilot uses the ledger, otherwise none. If it is set, the ledger is opened for it alone. A decision never waits for it: if the database cannot be reached for long, decisions are dropped and counted.',
     }),
     decision_store_days: z.int().min(1).max(36_500).default(90).meta({
       description: 'How long a decision is stored, by the clock of the database.',

@@ -56,11 +56,11 @@ export function tokenOptionsOf(
 export function readProtocolTokens(configuration: Configuration): ProtocolTokens {
   const { blazar, skypilot, kubernetes } = tokenOptionsOf(configuration);
   const others = { skypilot: readTokens(skypilot), kubernetes: readTokens(kubernetes) };
-  const people = readUserTokens(blazar);
+  const users = readUserTokens(blazar);
   const further = { '[skypilot] tokens': others.skypilot, '[kubernetes] tokens': others.kubernetes };
   // Many clients have these tokens, and some are sent in the URL.
-  refuseShared(blazar, people, further);
-  return { blazar: readTokens(blazar), ...others, people };
+  refuseShared(blazar, users, further);
+  return { blazar: readTokens(blazar), ...others, users };
 }
 
 function credentialProblemsOf(options: KubernetesOptions): SectionProblem[] {

@@ -67,7 +67,7 @@ function openDoors(
     .map((name) => {
       const { section, openTo, ownCertificates } = PROTOCOLS[name];
       const missing = `[${section}] tokens or tokens_file${ownCertificates ? ' or client_ca_file' : ''}${name === 'blazar' ? ' or keystone_auth' : ''}`;
-      const message = `expected a loopback address, got ${host}, where everyone may ${openTo}: set ${missing}, or [service] allow_anonymous = true if that is meant`;
+      const message = `expected a loopback address, got ${host}, where everyone may ${openTo}: set ${missing}, or [service] allow_anonymous = true if that is intended`;
       return { section: 'service', option: 'host', message };
     });
 }

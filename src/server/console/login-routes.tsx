@@ -16,7 +16,7 @@ import {
   switchScope,
 } from '../users/keystone-login.ts';
 import type { OidcLogins } from '../users/oidc-login.ts';
-import { oidcOptionsOf } from '../users/oidc-proof.ts';
+import { oidcOptionsOf } from '../users/oidc-session.ts';
 import { isCsrf, type Sessions } from '../users/sessions/sessions.ts';
 import type { StoredKeystone, StoredProof } from '../users/sessions/stored-session.ts';
 import type { UserAuthenticator } from '../users/user-authenticator.ts';
@@ -29,7 +29,7 @@ import { addOidcRoutes } from './oidc-routes.tsx';
 import { returnPath, seeOther } from './page.ts';
 
 interface LoginParts {
-  readonly people: UserAuthenticator;
+  readonly users: UserAuthenticator;
   readonly tokens: FixedTokens;
   readonly wrong: WrongTokens;
   readonly sessions: Sessions;
@@ -48,7 +48,7 @@ const MAX_FIELD = 255;
 const SYSTEM = 'system:all';
 
 export function loginRoutes(parts: LoginParts): { router: Router; showLogin: ShowLogin } {
-  const { people, tokens, wrong, sessions, logins, logger } = parts;
+  const { users, tokens, wrong, sessions, logins, logger } = parts;
   const attempts = new LoginAttempts(sessions);
 
   const show = (ctx: Context, status: number, next: string, refused?: Refused) =>
@@ -112,7 +112,7 @@ export function loginRoutes(parts: LoginParts): { router: Router; showLogin: Sho
       return;
     }
     const next = returnPath(form.get('next'));
-    if (people.anybody !== undefined) {
+    if (users.anonymous !== undefined) {
       seeOther(ctx, next);
       return;
     }

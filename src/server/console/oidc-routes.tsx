@@ -7,7 +7,7 @@ import type { Logger } from '../../base/logger.ts';
 import { stateOf } from '../request-state.ts';
 import { beginLogin, causesOf, type OidcLogins, takeLogin } from '../users/oidc-login.ts';
 import { BACKCHANNEL_LOGOUT_PATH, CALLBACK_PATH } from '../users/oidc-options.ts';
-import { keyOf, oidcOptionsOf } from '../users/oidc-proof.ts';
+import { keyOf, oidcOptionsOf } from '../users/oidc-session.ts';
 import { NO_SESSION_NOW, type Sessions } from '../users/sessions/sessions.ts';
 import { marksOf } from '../users/sessions/stored-session.ts';
 import { withLimiters } from '../users/user-limiter.ts';
@@ -32,7 +32,7 @@ const LOGOUT_LIMIT = 16_384;
 /** Concurrent and queued logouts of the issuer: logouts from strangers must not delay logins. */
 const MAX_LOGOUTS = 4;
 const MAX_LOGOUTS_WAITING = 64;
-const EXPECTED_LOGOUT = 'expected a logout token of the issuer for this client, that is new';
+const EXPECTED_LOGOUT = 'expected a new logout token of the issuer for this client';
 
 export function addOidcRoutes(
   router: Router,
@@ -59,7 +59,12 @@ export function addOidcRoutes(
       return;
     }
     if (begun === undefined) {
-      refuse(ctx, 401, '/', 'The login took too long, or was begun elsewhere. Please log in again.');
+      refuse(
+        ctx,
+        401,
+        '/',
+        'The login took too long, or was started in another browser. Please log in again.',
+      );
       return;
     }
     // Not counted as a guess: a state of ours leaves nothing to guess, and behind a proxy all share one

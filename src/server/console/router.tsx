@@ -14,7 +14,7 @@ import { EXACT } from '../own-paths.ts';
 import { stateOf } from '../request-state.ts';
 import { type Caller, may } from '../users/caller.ts';
 import { isCsrf } from '../users/sessions/sessions.ts';
-import { type Asker, askerOf, type UserAuthenticator } from '../users/user-authenticator.ts';
+import { type Requester, requesterOf, type UserAuthenticator } from '../users/user-authenticator.ts';
 import type { UserLimiter } from '../users/user-limiter.ts';
 import { clientError, ErrorContent, errorDocument, showPage, titleOfError } from './error-page.tsx';
 import { readForm } from './form.ts';
@@ -30,7 +30,7 @@ export interface ConsoleParts {
   readonly metrics: Metrics;
   /** Whether the service is stopping. */
   readonly isDraining: () => boolean;
-  readonly people: UserAuthenticator;
+  readonly users: UserAuthenticator;
   readonly showLogin: ShowLogin;
   readonly line: UserLimiter;
   readonly logger: Logger;
@@ -60,10 +60,10 @@ async function serve(ctx: Context, wanted: Wanted): Promise<void> {
   const { page, parts } = wanted;
   stateOf(ctx).route = page.path;
   ctx.set(PAGE_HEADERS);
-  let asker: Asker | undefined;
+  let requester: Requester | undefined;
   try {
-    asker = await askerOf(ctx, parts.people);
-    if (asker === undefined) {
+    requester = await requesterOf(ctx, parts.users);
+    if (requester === undefined) {
       const isForm = ctx.method === 'POST';
       parts.showLogin(
         ctx,
@@ -71,22 +71,22 @@ async function serve(ctx: Context, wanted: Wanted): Promise<void> {
       );
       return;
     }
-    const answer = homeOf(wanted, asker.caller) ?? (await answerOf(ctx, page, asker, parts));
+    const answer = homeOf(wanted, requester.caller) ?? (await answerOf(ctx, page, requester, parts));
     if ('redirect' in answer) {
       // The path may contain user input.
       seeOther(ctx, returnPath(answer.redirect));
       return;
     }
-    const nameOf = nameOfFor(stateOf(ctx).generation, asker.caller);
+    const nameOf = nameOfFor(stateOf(ctx).generation, requester.caller);
     const main = <WithNames nameOf={nameOf}>{answer.main}</WithNames>;
-    showPage(ctx, answer.status ?? 200, framed(ctx, wanted, asker.caller, answer.title, main));
+    showPage(ctx, answer.status ?? 200, framed(ctx, wanted, requester.caller, answer.title, main));
   } catch (thrown) {
     if (thrown instanceof HttpError && thrown.status === 401) {
       stateOf(ctx).refusedFor = thrown.message;
       parts.showLogin(ctx);
       return;
     }
-    showError(ctx, thrown, wanted, asker?.caller);
+    showError(ctx, thrown, wanted, requester?.caller);
   }
 }
 
@@ -97,17 +97,17 @@ function framed(
   title: string,
   main: VNode,
 ): VNode {
-  const csrf = parts.people.csrfOf(ctx);
+  const csrf = parts.users.csrfOf(ctx);
   return <Layout {...{ title, caller, csrf, pages, path: page.path }}>{main}</Layout>;
 }
 
 async function answerOf(
   ctx: Context,
   page: ConsolePage,
-  { caller, by }: Asker,
+  { caller, by }: Requester,
   parts: ConsoleParts,
 ): Promise<PageAnswer> {
-  const { people, line, generations, recorder, isDraining } = parts;
+  const { users, line, generations, recorder, isDraining } = parts;
   const params: Readonly<Record<string, string>> = ctx.params ?? {};
   if (!may(caller, page.action, params.project_id)) {
     // The same for projects that do not exist, so that callers cannot probe for them.
@@ -119,7 +119,7 @@ async function answerOf(
     throw new ApiError(400, 'expected an address without NUL');
   }
   const form =
-    page.method === 'POST' ? await checkedForm(ctx, page, by === 'session', people) : new URLSearchParams();
+    page.method === 'POST' ? await checkedForm(ctx, page, by === 'session', users) : new URLSearchParams();
   const { generation, requestId } = stateOf(ctx);
   const isEstimate = page.action === 'estimate' && page.method === 'POST';
   return line.run(
@@ -128,7 +128,7 @@ async function answerOf(
     (deadline) =>
       page.answer({
         ...{ caller, params, query, form, generation, requestId, deadline, recorder },
-        csrf: people.csrfOf(ctx),
+        csrf: users.csrfOf(ctx),
         problems: generations.problems,
         isDraining: isDraining(),
       }),
@@ -150,13 +150,13 @@ async function checkedForm(
   ctx: Context,
   { formLimit = FORM_LIMIT }: ConsolePage,
   isBySession: boolean,
-  people: UserAuthenticator,
+  users: UserAuthenticator,
 ): Promise<URLSearchParams> {
   const form = await readForm(ctx, formLimit);
   if (form === undefined) {
     throw new ApiError(413, `expected a form of at most ${formLimit} bytes`);
   }
-  if (isBySession && !isCsrf(people.csrfOf(ctx), form.get('csrf'))) {
+  if (isBySession && !isCsrf(users.csrfOf(ctx), form.get('csrf'))) {
     throw new ApiError(403, 'expected a form of this session: open the page again, and send it again');
   }
   return form;

@@ -6,10 +6,10 @@ import type { Logger } from '../../base/logger.ts';
 import { traceId } from '../../base/trace-context.ts';
 import { isTraced } from '../../base/tracing.ts';
 import { atOrigin } from '../../config/option-groups.ts';
-import type { Asked } from '../../decisions/asked.ts';
 import type { DecidedRequest } from '../../decisions/lease-record.ts';
 import { DecisionLog, type DecisionLogObserver } from '../../decisions/log.ts';
 import type { DecisionRecord } from '../../decisions/record.ts';
+import type { RequestedLease } from '../../decisions/requested-lease.ts';
 import type { Configuration } from '../../enforcement/configuration.ts';
 import type { RequestNames } from '../../filter/call.ts';
 import type { Generation } from '../configuration/generation.ts';
@@ -64,7 +64,7 @@ export class DecisionRecorder {
   record(
     decided: DecisionRecord,
     deadline: Deadline | undefined,
-    asked?: Asked,
+    asked?: RequestedLease,
     judged?: { readonly request: DecidedRequest; readonly names: RequestNames | undefined },
   ): Promise<void> | undefined {
     const record = isTraced() ? withTrace(decided) : decided;
@@ -90,12 +90,12 @@ export class DecisionRecorder {
     return isLogged;
   }
 
-  #count(record: DecisionRecord, asked: Asked | undefined): void {
+  #count(record: DecisionRecord, asked: RequestedLease | undefined): void {
     this.#metrics.decided(record);
     this.#tell(record, asked);
   }
 
-  #tell(record: DecisionRecord, asked: Asked | undefined): void {
+  #tell(record: DecisionRecord, asked: RequestedLease | undefined): void {
     this.recent.add(record, asked);
     const now = this.#hearing?.current;
     now?.decisions?.queue.add(record, asked);
@@ -109,7 +109,7 @@ export class DecisionRecorder {
 interface RecentDecision {
   readonly record: DecisionRecord;
   /** `undefined` = allowed, or not a lease. */
-  readonly asked: Asked | undefined;
+  readonly asked: RequestedLease | undefined;
 }
 
 /** The latest decisions, for the console. */
@@ -118,7 +118,7 @@ export class RecentDecisions {
   readonly #heardBy = new Set<(record: DecisionRecord) => void>();
   #next = 0;
 
-  add(record: DecisionRecord, asked?: Asked): void {
+  add(record: DecisionRecord, asked?: RequestedLease): void {
     this.#kept[this.#next] = { record, asked };
     this.#next = (this.#next + 1) % RECENT;
     for (const hear of this.#heardBy) {

@@ -12,8 +12,8 @@ import type {
 import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
 import { ledgerSection } from '../../ledger/options.ts';
 import { parseConnection } from '../../ledger/storage/connection.ts';
-import { filtersUseLedger, storedKind } from '../configuration/ground-checks.ts';
 import { serviceSection } from '../configuration/options.ts';
+import { filtersUseLedger, storedKind } from '../configuration/storage-checks.ts';
 import { CountedUses } from '../counted-uses.ts';
 
 /** Time for a replaced store to write its queue after a reload, in milliseconds. */

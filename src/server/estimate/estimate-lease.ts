@@ -127,7 +127,7 @@ function notesOn(charges: readonly EstimatedCharge[]): string[] {
 }
 
 const CHANGE_IS_ABOUT =
-  'Some of what the lease costs is not known here, such as its hosts or flavours: the change may cost more or less than this.';
+  'Some of what the lease costs is not known here, such as its hosts or flavors: the change may cost more or less than this.';
 const LATER = 'What a change gives back can be used once Blazar has shown the changed lease.';
 
 export function notesOnChange(charges: readonly EstimatedCharge[]): string[] {

@@ -88,7 +88,7 @@ export class Follower extends Reconciler<Followable, FollowerMetrics> {
     this.metrics.changed(outcome);
     this.logger.info(
       { outcome, lease_id: leaseId, row: String(row), project_id: projectId, user_id: userId, reason: note },
-      'the ledger was corrected: Blazar has it differently',
+      'the ledger was corrected to match Blazar',
     );
   }
 

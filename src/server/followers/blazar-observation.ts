@@ -78,7 +78,7 @@ export async function observe(observing: Observing): Promise<Observation> {
     doubts.push('Blazar has allocations of leases that it does not list');
   }
   if (projects.size < 2 && !(await isAdmin(keystone, signal))) {
-    doubts.push('our account may see only the leases of its own project: it has not the role admin');
+    doubts.push('our account may see only the leases of its own project: it does not have the role admin');
   }
   return {
     endpoint,

@@ -166,7 +166,7 @@ async function regionOf(
   }
   if (first === '' && second !== undefined && second === region && known.length === 2) {
     if (isDryRun) {
-      const doubt = `the ledger has leases of the region ${names}: the next round that is not a dry run finds out which is right`;
+      const doubt = `the ledger has leases of the region ${names}: the next reconciliation that is not a dry run finds out which is right`;
       return { region: undefined, doubts: [doubt] };
     }
     if (await isGuessed(ledger, region, wait)) {

@@ -128,7 +128,7 @@ export class SkypilotFollower extends Reconciler<FollowableSkypilot, SkypilotMet
       metrics.alert('undecided');
       logger.warn(all, 'a cluster runs without a decision: it was started without asking a policy');
     } else if (outcome !== 'continued') {
-      logger.info(all, 'the ledger was corrected: SkyPilot has the cluster differently');
+      logger.info(all, 'the ledger was corrected to match SkyPilot');
     }
     if (hasLostAutostop) {
       metrics.alert('autostop-off');

@@ -1,7 +1,7 @@
 /** The history of a lease: its decisions and ledger entries in one list, newest first, in pages. */
 import { inTime, type Wait } from '../../base/deadline.ts';
-import type { Asked } from '../../decisions/asked.ts';
 import type { DecisionRecord } from '../../decisions/record.ts';
+import type { RequestedLease } from '../../decisions/requested-lease.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { type EntryView, listEntries } from '../../ledger/reports/entries.ts';
 import type { LeaseRowView } from '../../ledger/reports/leases.ts';
@@ -48,7 +48,7 @@ interface HistoryDecision {
   /** Missing for decisions of this process. */
   readonly id?: bigint;
   readonly record: DecisionRecord;
-  readonly asked: Asked | undefined;
+  readonly asked: RequestedLease | undefined;
 }
 
 /** Searches decisions that the caller may see, newest first: by lease, or by the request that created it. */

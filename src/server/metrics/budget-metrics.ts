@@ -123,9 +123,9 @@ export interface BudgetUse {
 export function createBudgetGauge(now?: () => number) {
   const read = (ledger: ChainLedger | undefined, most: number): Promise<BudgetUse | undefined> =>
     readLedger(ledger, async (opened, deadline) => {
-      const { budgetUse, fullestBudgets } = await import('../../ledger/budgets/view.ts');
+      const { budgetUse, mostTakenBudgets } = await import('../../ledger/budgets/view.ts');
       const classes = await budgetUse(opened, deadline);
-      const fullest = most === 0 ? [] : await fullestBudgets(opened, most, deadline);
+      const fullest = most === 0 ? [] : await mostTakenBudgets(opened, most, deadline);
       const inForce = [...classes.values()].reduce((sum, count) => sum + count, 0);
       return { classes, fullest, omitted: Math.max(0, inForce - fullest.length) };
     });

@@ -1,10 +1,10 @@
 /** Metrics of Keystone tokens. */
 import type { Counter } from 'prom-client';
 import type { TokenAnswer } from '../../openstack/token-validation.ts';
-import type { GateObserver, TokenOutcome } from '../authentication/keystone-gates.ts';
+import type { AuthenticationObserver, TokenOutcome } from '../authentication/keystone-authenticators.ts';
 import type { Instruments } from './instruments.ts';
 
-type Validated = Parameters<GateObserver['tokenValidated']>[0];
+type Validated = Parameters<AuthenticationObserver['tokenValidated']>[0];
 
 /** Read with the metrics. */
 export type TokenSizes = () => {
@@ -22,7 +22,7 @@ const ANSWERS = [
   ...['busy', 'outage'].map((from) => `unavailable ${from}`),
 ];
 
-export class TokenMetrics implements GateObserver {
+export class TokenMetrics implements AuthenticationObserver {
   readonly #validations: Counter<'outcome'>;
   /** Added up here until the metrics are read: `inc` would cost as much per request as finding its token. */
   readonly #answers = new Map<string, number>();

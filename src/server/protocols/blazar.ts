@@ -4,8 +4,8 @@
  * StackHPC's fork.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import { askedOf } from '../../decisions/asked.ts';
 import { type DecidedRequest, decisionRecord } from '../../decisions/lease-record.ts';
+import { requestedLeaseOf } from '../../decisions/requested-lease.ts';
 import type { CheckOptions } from '../../enforcement/check-options.ts';
 import type { UsageEnforcement } from '../../enforcement/enforcement.ts';
 import type { Decision, EndReport } from '../../filter/verdict.ts';
@@ -127,7 +127,7 @@ function decide(
       milliseconds,
       request: decided,
     });
-    const asked = record.allowed ? undefined : askedOf(decided);
+    const asked = record.allowed ? undefined : requestedLeaseOf(decided);
     const wait = mayWaitFirst ? undefined : deadline;
     const room = recorder.record(record, wait, asked, { request: decided, names: decision.names });
     if (room !== undefined) {
@@ -179,7 +179,7 @@ function answerOtherMethod({ method }: IncomingMessage): Answer {
   const headers = { Allow: 'POST' };
   return method === 'OPTIONS'
     ? { status: 200, headers }
-    : { status: 405, headers, body: { message: `${method} is not possible here` } };
+    : { status: 405, headers, body: { message: `${method} is not allowed here` } };
 }
 
 function send(

@@ -6,10 +6,10 @@ import type { ConfigSources } from '../../config/sources.ts';
 import { type Configuration, requireConfiguration, sectionOf } from '../../enforcement/configuration.ts';
 import { credentialFiles, tlsOptionsOf } from '../authentication/credential-files.ts';
 import type { TlsOptions } from '../authentication/credentials.ts';
-import { groundProblems } from '../configuration/ground-checks.ts';
 import { type ServiceOptions, serviceSection } from '../configuration/options.ts';
 import { SECTIONS } from '../configuration/sections.ts';
 import { type Started, startedWith, startProblems } from '../configuration/start-checks.ts';
+import { storageProblems } from '../configuration/storage-checks.ts';
 import type { WatchedFiles } from '../configuration/watched-files.ts';
 import type { Watchdog } from '../watchdog.ts';
 
@@ -45,7 +45,7 @@ export async function checkedConfiguration(
   const started = startedWith(configuration);
   const problems = [
     ...startProblems(configuration, started),
-    ...(await groundProblems(configuration, { ask: false })),
+    ...(await storageProblems(configuration, { ask: false })),
   ];
   if (problems.some(({ severity }) => severity === 'error')) {
     throw new ConfigurationError(problems);
@@ -73,5 +73,5 @@ export interface ServiceSettings {
   /** The clock for the cache of metrics: monotonic, in milliseconds. Default: the clock of the process. */
   readonly metricsClock?: () => number;
   /** Detects filters that block the process. Default: none. */
-  readonly watchdog?: Pick<Watchdog, 'occupation' | 'watch' | 'heldForMs' | 'endIn'>;
+  readonly watchdog?: Pick<Watchdog, 'executions' | 'watch' | 'heldForMs' | 'endIn'>;
 }

@@ -5,7 +5,7 @@ import type { Logger } from '../../base/logger.ts';
 import type { ConfigSources } from '../../config/sources.ts';
 import type { DecisionLog } from '../../decisions/log.ts';
 import { sectionOf } from '../../enforcement/configuration.ts';
-import type { ConfiguredKeeper } from '../../kubernetes/cluster/certificates/configured-keeper.ts';
+import type { ConfiguredRotator } from '../../kubernetes/cluster/certificates/configured-rotator.ts';
 import { kubernetesSection } from '../../kubernetes/options.ts';
 import {
   type Authenticators,
@@ -16,7 +16,7 @@ import {
 import { credentialFiles, rereadCredentials } from '../authentication/credential-files.ts';
 import type { Generation } from '../configuration/generation.ts';
 import type { Generations } from '../configuration/generations.ts';
-import type { Presence } from '../decisions/presence.ts';
+import type { Heartbeat } from '../decisions/heartbeat.ts';
 import type { DecisionStores } from '../decisions/stores.ts';
 import type { Follower } from '../followers/blazar-follower.ts';
 import type { KubernetesReports } from '../followers/kubernetes-sources.ts';
@@ -46,9 +46,9 @@ interface ServiceParts extends CheckedConfiguration {
   readonly generations: Generations;
   readonly follower: Follower;
   readonly skypilotFollower: SkypilotFollower;
-  readonly presence: Presence;
+  readonly heartbeat: Heartbeat;
   readonly reports: KubernetesReports;
-  readonly certificates: ConfiguredKeeper | undefined;
+  readonly certificates: ConfiguredRotator | undefined;
   readonly authenticators: Authenticators;
   readonly listener: Listener;
   /** `undefined` = `listener` serves health and metrics. */
@@ -91,13 +91,13 @@ export class Service {
   begin(): void {
     this.#report(this.#parts.generations.current);
     this.#followAll();
-    this.#parts.certificates?.keeper.start();
+    this.#parts.certificates?.rotator.start();
   }
 
   #followAll(): void {
     this.#parts.follower.start();
     this.#parts.skypilotFollower.start();
-    this.#parts.presence.start();
+    this.#parts.heartbeat.start();
   }
 
   /** Reads the configuration and all files again. Resolves to whether the new configuration is in force. */
@@ -147,7 +147,7 @@ export class Service {
     const { authenticators, watchdog } = this.#parts;
     next.decisions?.apply();
     replaceTokens(authenticators, next.tokens);
-    authenticators.blazar.keystone = next.keystone?.gate;
+    authenticators.blazar.keystone = next.keystone?.authenticator;
     for (const listener of this.#listeners) {
       listener.replaceDeadline(next.options.deadline);
     }
@@ -180,7 +180,7 @@ export class Service {
     const { stopping, watched, watchdog, generations, follower, reports } = this.#parts;
     const { log, stores, refusedRequests } = this.#parts;
     void this.#parts.certificates?.close();
-    this.#parts.presence.close();
+    this.#parts.heartbeat.close();
     stopping.abort();
     stores.stop();
     watched.credentials.close();

@@ -37,7 +37,7 @@ export function tokenCaller(kind: 'operator' | 'reader', who: string, key = who)
 }
 
 /** Every caller, if no authentication is required. */
-export const ANYBODY: Caller = { ...tokenCaller('reader', 'anybody'), provenBy: 'nobody' };
+export const ANONYMOUS: Caller = { ...tokenCaller('reader', 'anonymous'), provenBy: 'nobody' };
 
 const MAX_WHO = 255;
 const MAX_ID = 100;

@@ -4,9 +4,9 @@ import { withinDeadline } from '../../base/deadline.ts';
 import { errorText } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { ListedProject, LoginRefusal, UserPassword, UserScope } from '../../openstack/user-login.ts';
-import type { HeldGate } from '../authentication/keystone-gates.ts';
+import type { HeldAuthenticator } from '../authentication/keystone-authenticators.ts';
 import { stateOf } from '../request-state.ts';
-import { keystoneCaller, rolesText } from './proofs.ts';
+import { keystoneCaller, rolesText } from './session-owners.ts';
 import type { StoredKeystone, StoredProof } from './sessions/stored-session.ts';
 
 /** The proof for a new session, or a message for the caller. `isWrong`: counts as a guess. */
@@ -63,8 +63,8 @@ export async function loginByPassword(
 
 /** With a token that the user got from Keystone. */
 export async function loginByToken(ctx: Context, token: string, logger: Logger): Promise<LoginOutcome> {
-  return withKeystone(ctx, logger, async ({ gate }) => {
-    const valid = await gate.validated(token);
+  return withKeystone(ctx, logger, async ({ authenticator }) => {
+    const valid = await authenticator.validated(token);
     if (valid === undefined) {
       return refused(NO_TOKEN, { isWrong: true });
     }
@@ -111,7 +111,7 @@ async function proofIn(
   const { keystone, options } = stateOf(ctx).generation;
   const scoped = await keystone?.login.scoped(unscoped, scope, { signal });
   // With the same check as later requests, so that the next request does not end the session.
-  const valid = scoped === undefined ? undefined : await keystone?.gate.validated(scoped);
+  const valid = scoped === undefined ? undefined : await keystone?.authenticator.validated(scoped);
   return scoped === undefined || valid === undefined || keystoneCaller(valid, options) === undefined
     ? undefined
     : { kind: 'keystone', userId: valid.user.id, scoped, unscoped };
@@ -121,7 +121,7 @@ async function proofIn(
 async function withKeystone<Result>(
   ctx: Context,
   logger: Logger,
-  work: (keystone: HeldGate, signal: AbortSignal) => Promise<Result>,
+  work: (keystone: HeldAuthenticator, signal: AbortSignal) => Promise<Result>,
 ): Promise<Result | Extract<LoginOutcome, { message: string }>> {
   const { generation, requestId } = stateOf(ctx);
   const { keystone, options } = generation;

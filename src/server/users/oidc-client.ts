@@ -12,7 +12,7 @@ import { z } from 'zod';
 import { GrowingBuffer } from '../../base/growing-buffer.ts';
 import { tracedCall } from '../../base/traced-call.ts';
 import { isTrusted, type OidcOptions, secretOf } from './oidc-options.ts';
-import type { Claims, Confirmed, IssuerLogout, Renewal } from './oidc-proof.ts';
+import type { Claims, Confirmed, IssuerLogout, Renewal } from './oidc-session.ts';
 
 /** In bytes. The keys of issuers have a few kilobytes. */
 const MAX_ANSWER = 1_048_576;

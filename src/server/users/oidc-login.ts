@@ -16,7 +16,7 @@ import {
   oidcSession,
   type Renew,
   type Renewal,
-} from './oidc-proof.ts';
+} from './oidc-session.ts';
 import { randomText, seal, sealingKey, unseal } from './sessions/sealed.ts';
 import { isSecure, readCookie, type Sessions, writeCookie } from './sessions/sessions.ts';
 import type { StoredProof } from './sessions/stored-session.ts';

@@ -130,7 +130,7 @@ function problemsOf(options: OidcOptions): SectionProblem[] {
     }
   }
   if (!isTrusted(issuer)) {
-    add('issuer', 'expected https: over http anybody on the way could log in as anybody');
+    add('issuer', 'expected https: over http, anyone on the network path could log in as any user');
   }
   for (const [option, url] of Object.entries({ issuer, redirect_url })) {
     const { username, password, search, hash } = new URL(url ?? issuer);
@@ -139,7 +139,7 @@ function problemsOf(options: OidcOptions): SectionProblem[] {
     }
   }
   if (redirect_url !== undefined && !isTrusted(redirect_url)) {
-    add('redirect_url', 'expected https: over http anybody on the way could take over the session');
+    add('redirect_url', 'expected https: over http, anyone on the network path could take over the session');
   }
   if (redirect_url !== undefined && new URL(redirect_url).pathname !== CALLBACK_PATH) {
     add('redirect_url', `expected an address with the path ${CALLBACK_PATH}`);

@@ -2,10 +2,10 @@
 import type { Context } from 'koa';
 import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
 import { stateOf } from '../request-state.ts';
-import { ANYBODY, type Caller } from './caller.ts';
+import { ANONYMOUS, type Caller } from './caller.ts';
 import type { FixedTokens } from './fixed-tokens.ts';
 import { oidcSection } from './oidc-options.ts';
-import { keystoneCaller, rolesText } from './proofs.ts';
+import { keystoneCaller, rolesText } from './session-owners.ts';
 import type { Sessions } from './sessions/sessions.ts';
 import type { WrongTokens } from './wrong-tokens.ts';
 
@@ -37,7 +37,7 @@ export function createUserAuthenticator({
       }
       const { options, keystone } = stateOf(ctx).generation;
       if (keystone !== undefined && !tokens.isOfUsers(token)) {
-        return keystone.gate.ownerOf(token, {
+        return keystone.authenticator.ownerOf(token, {
           refuse: (headers) => {
             throw wrong.error(ctx.ip, EXPECTED, headers);
           },
@@ -51,8 +51,8 @@ export function createUserAuthenticator({
       return undefined;
     },
     bySession: (ctx) => sessions.callerOf(ctx),
-    get anybody() {
-      return isAsked() ? undefined : ANYBODY;
+    get anonymous() {
+      return isAsked() ? undefined : ANONYMOUS;
     },
     csrfOf: (ctx) => sessions.csrfOf(ctx),
   };
@@ -79,28 +79,28 @@ export interface UserAuthenticator {
   /** The caller of a browser's session; `undefined` = no session, or it has ended. */
   bySession(ctx: Context): Promise<Caller | undefined>;
   /** The caller without credentials, if no authentication is required; otherwise `undefined`. */
-  readonly anybody: Caller | undefined;
+  readonly anonymous: Caller | undefined;
   /** The value that forms of a session must send as `csrf`; empty without a session. */
   csrfOf(ctx: Context): string;
 }
 
 /** A caller, and how they authenticated: browsers send the cookie with cross-site requests, too. */
-export interface Asker {
+export interface Requester {
   readonly caller: Caller;
   readonly by: 'token' | 'session' | 'nothing';
 }
 
 /** `undefined` = not authenticated. Throws like `byToken` and `bySession`. */
-export async function askerOf(ctx: Context, people: UserAuthenticator): Promise<Asker | undefined> {
-  const byToken = await people.byToken(ctx);
+export async function requesterOf(ctx: Context, users: UserAuthenticator): Promise<Requester | undefined> {
+  const byToken = await users.byToken(ctx);
   if (byToken !== undefined) {
     return { caller: byToken, by: 'token' };
   }
-  const bySession = await people.bySession(ctx);
+  const bySession = await users.bySession(ctx);
   if (bySession !== undefined) {
     return { caller: bySession, by: 'session' };
   }
-  return people.anybody && { caller: people.anybody, by: 'nothing' };
+  return users.anonymous && { caller: users.anonymous, by: 'nothing' };
 }
 
 /** The message of a 401. */

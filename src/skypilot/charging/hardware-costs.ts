@@ -2,8 +2,8 @@
 
 import { parseMillionths } from '../../filter/claim.ts';
 import { acceleratorsIn, readingsOfAccelerator } from '../task/accelerators.ts';
-import type { Asked, Catalog } from './catalog/catalog.ts';
-import { dearer, parsePrice, readCpus, readMemory } from './catalog/machines.ts';
+import type { Catalog, RequestedHardware } from './catalog/catalog.ts';
+import { moreExpensive, parsePrice, readCpus, readMemory } from './catalog/machines.ts';
 import type { Hardware } from './contract.ts';
 
 type Counted = NonNullable<Hardware['accelerators']>;
@@ -38,7 +38,7 @@ export class HardwareCosts {
     for (const one of clouds) {
       const cost = this.#inCloud(one, hardware, asked);
       if (typeof cost === 'bigint') {
-        most = dearer(most, cost);
+        most = moreExpensive(most, cost);
       } else if (cloud !== null || one === null || !this.#catalogs.has(one)) {
         // In other clouds with a catalog, SkyPilot cannot choose what the catalog lacks.
         return cost;
@@ -50,7 +50,7 @@ export class HardwareCosts {
   }
 
   /** Of one node. `cloud`: `null` = a cloud without a catalog. */
-  #inCloud(cloud: string | null, hardware: Hardware, asked: Asked): bigint | CostMistake {
+  #inCloud(cloud: string | null, hardware: Hardware, asked: RequestedHardware): bigint | CostMistake {
     const { accelerators, instanceType, isSpot, shownType } = hardware;
     const counted = accelerators ?? acceleratorsIn(instanceType);
     const named = counted !== null && counted.count > 0 ? counted : null;
@@ -67,16 +67,16 @@ export class HardwareCosts {
   #priced(
     cloud: string | null,
     catalog: Catalog | undefined,
-    asked: Asked,
+    asked: RequestedHardware,
     named: Counted | null,
     isCluster: boolean,
   ): bigint | undefined {
     const { instanceType, isSpot } = asked;
-    const rateOf = (accelerator: Asked['accelerator']) =>
+    const rateOf = (accelerator: RequestedHardware['accelerator']) =>
       accelerator === null
         ? undefined
         : this.#rates.costByName(cloud, accelerator.name, accelerator.count, isSpot);
-    const listed = (type: string, accelerator: Asked['accelerator']) =>
+    const listed = (type: string, accelerator: RequestedHardware['accelerator']) =>
       this.#rates.costByName(cloud, type, 1, isSpot) ?? rateOf(accelerator);
     const isListedType = instanceType !== null && (catalog?.hasType(instanceType) ?? false);
     if (catalog === undefined || (instanceType !== null && !isListedType)) {
@@ -95,7 +95,7 @@ export class HardwareCosts {
         (isCluster && catalog && !isNothing ? anywhere(catalog, one, listed) : undefined)
       );
     });
-    return prices.reduce(dearer, undefined);
+    return prices.reduce(moreExpensive, undefined);
   }
 
   /** The accelerators that a name may mean to SkyPilot. */
@@ -113,7 +113,7 @@ export class HardwareCosts {
 /** A running cluster has a cost: without a price for its region, spot or type, a wider match is used. */
 function anywhere(
   catalog: Catalog,
-  asked: Asked,
+  asked: RequestedHardware,
   listed: Parameters<Catalog['dearest']>[1],
 ): bigint | undefined {
   const open = { ...asked, region: null };
@@ -123,7 +123,13 @@ function anywhere(
   >((found, one) => found ?? catalog.dearest(one, listed), undefined);
 }
 
-function askedOf({ region, instanceType, isSpot, wishes, shownType }: Hardware): Asked | CostMistake {
+function askedOf({
+  region,
+  instanceType,
+  isSpot,
+  wishes,
+  shownType,
+}: Hardware): RequestedHardware | CostMistake {
   const { cpus = null, memory = null, maxPrice = null } = wishes ?? {};
   const fitsCpus = cpus === null ? undefined : readCpus(cpus.trim());
   const fitsMemory = memory === null ? undefined : readMemory(memory.trim());
@@ -208,7 +214,7 @@ export class HardwareRates {
     if (counted === null) {
       const all = clouds.map((one) => this.costByName(one, instanceType ?? '', nodes, isSpot));
       return (
-        all.reduce(dearer, undefined) ?? {
+        all.reduce(moreExpensive, undefined) ?? {
           mistake: `name the accelerators of ${instanceType?.slice(0, 100)}, which may have some`,
         }
       );
@@ -217,7 +223,7 @@ export class HardwareRates {
     const rates = clouds.flatMap((one) =>
       names.map((name) => this.#ownRateOf(one, name) ?? this.#defaultRateOf(one)),
     );
-    return this.#multiplied(rates.reduce(dearer, undefined) ?? 0n, counted.count, isSpot, nodes);
+    return this.#multiplied(rates.reduce(moreExpensive, undefined) ?? 0n, counted.count, isSpot, nodes);
   }
 
   /** The accelerators and instance types that have a rate. */

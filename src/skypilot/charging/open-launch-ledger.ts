@@ -2,7 +2,7 @@
 import { waitFor } from '../../base/deadline.ts';
 import type { Logger } from '../../base/logger.ts';
 import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
-import { watchOf } from '../../enforcement/notices.ts';
+import { watchOf } from '../../enforcement/configured-notifications.ts';
 import type { EnforcementServices } from '../../enforcement/services.ts';
 import type { Call } from '../../filter/call.ts';
 import { SYSTEM_CLOCK } from '../../filter/services.ts';

@@ -23,7 +23,13 @@ import { skypilotSection } from '../section.ts';
 import { causeText } from './call-policy.ts';
 import { changesOf, joinedChanges } from './changes.ts';
 import { Exemptions } from './exemptions.ts';
-import { type Call, type ChainedPolicy, known, PolicyAsking, type ReviewOptions } from './policy-asking.ts';
+import {
+  type Call,
+  type ChainedPolicy,
+  known,
+  PolicyEvaluation,
+  type ReviewOptions,
+} from './policy-evaluation.ts';
 import { loadPolicies, type NamedPolicy } from './policy-loader.ts';
 import { type PolicyRunnerServices, startPolicy } from './policy-runner.ts';
 
@@ -34,7 +40,7 @@ export class PolicyChain {
   readonly #chain: readonly ChainedPolicy[];
   readonly #exemptions: Exemptions;
   readonly #validation: ConfigValidation;
-  readonly #asking: PolicyAsking;
+  readonly #asking: PolicyEvaluation;
   readonly #logger: Logger;
   /** Charges launches; `undefined` = no policy charges any. Closed by `close()`. */
   readonly launches: OpenLaunchLedger | undefined;
@@ -49,7 +55,7 @@ export class PolicyChain {
     this.#chain = chain;
     this.#exemptions = exemptions;
     this.#validation = validation;
-    this.#asking = new PolicyAsking(validation, launches, logger);
+    this.#asking = new PolicyEvaluation(validation, launches, logger);
     this.#logger = logger;
     this.launches = launches;
   }

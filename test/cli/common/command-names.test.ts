@@ -81,11 +81,11 @@ describe('budget', () => {
     });
     await keystone.stop();
     const away = await budget('set', 'climate@Default', '--amount', '1', ...YEAR);
-    expect(away).toMatchObject({ code: 2, stderr: expect.stringContaining('its id cannot be told') });
+    expect(away).toMatchObject({ code: 2, stderr: expect.stringContaining('its id is not known') });
     const byId = await budget('set', IDS.climate, '--amount', '1', ...YEAR);
     expect(byId).toMatchObject({
       code: 0,
-      stderr: expect.stringContaining('warning: Keystone does not tell all names'),
+      stderr: expect.stringContaining('warning: Keystone did not return all names'),
     });
     expect(byId.stdout).toContain(IDS.climate);
   });

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import { ledgerCommand } from '../../../src/cli/ledger.ts';
 import { copiedLedgers, recordLease } from '../../ledger/recorded-leases.ts';
-import { recorded } from '../../server/followers/blazar-world.ts';
+import { recorded } from '../../server/followers/recorded-blazar.ts';
 import { runInProcess } from '../../support/command-in-process.ts';
 import { confFile, temporaryFile } from '../../support/files.ts';
 import { ledgerAt } from '../../support/ledgers.ts';
@@ -235,7 +235,7 @@ const sends =
     void response.writeHead(status).end(JSON.stringify(body));
 
 /** An empty ledger, the command on it, and a Blazar with the recorded leases. */
-async function world(more = '') {
+async function blazar(more = '') {
   const keystone = await ValidatingKeystone.start();
   keystone.tokens.set('gAAAAABour-own', 'service');
   const answers: Record<string, (response: ServerResponse) => void> = {
@@ -271,7 +271,7 @@ async function world(more = '') {
 
 describe('ledger reconcile --blazar', () => {
   it('prints what it would do, does it, and then has nothing to do', async () => {
-    const { reconcile, list } = await world();
+    const { reconcile, list } = await blazar();
     const dry = await reconcile('--dry-run');
     expect(dry).toMatchObject({ code: 0, stderr: '' });
     expect(dry.stdout).toMatch(/^recorded .* climate +alice /m);
@@ -288,7 +288,7 @@ describe('ledger reconcile --blazar', () => {
   });
 
   it('needs [keystone], a filter that uses the ledger, and no list', async () => {
-    const { reconcile, withoutKeystone, withoutFilter } = await world();
+    const { reconcile, withoutKeystone, withoutFilter } = await blazar();
     expect(await withoutKeystone()).toMatchObject(
       refused('--blazar needs the account for Blazar in [keystone], which has no auth_url'),
     );
@@ -308,7 +308,7 @@ describe('ledger reconcile --blazar', () => {
   });
 
   it('exits with 3, and changes nothing, when Blazar or Keystone is away', async () => {
-    const { reconcile, answers, keystone, list } = await world();
+    const { reconcile, answers, keystone, list } = await blazar();
     await reconcile();
     answers['/v1/leases'] = sends({}, 503);
     expect(await reconcile()).toEqual(refused(/^error: .*503\n$/, 3));
@@ -320,7 +320,7 @@ describe('ledger reconcile --blazar', () => {
   });
 
   it('exits with 3, and says why, when leases are kept because the list is in doubt', async () => {
-    const { reconcile, answers, list } = await world();
+    const { reconcile, answers, list } = await blazar();
     await reconcile();
     answers['/v1/leases'] = sends({ leases: [] });
     answers['/v1/os-hosts/allocations'] = sends({ allocations: [] });

@@ -77,7 +77,7 @@ User gone                   all        ClusterRole sp:disks  ClusterRoleBinding 
     const { run } = await policedDouble();
     expect(await run('who-can', 'disks')).toEqual({
       code: 0,
-      stdout: 'no role that is bound to anybody grants the use of disks\n',
+      stdout: 'no role with a binding grants the use of disks\n',
       stderr: '',
     });
   });

@@ -56,7 +56,7 @@ describe('skypilot config --get', () => {
       ['kubernetes.provision_timeout of the task', 'overridden'],
       ['kubernetes.provision_timeout', 'overridden'],
       [''],
-      ['KEY', 'VALUE', 'SOURCE', 'BEATS'],
+      ['KEY', 'VALUE', 'SOURCE', 'OVERRIDES'],
       [
         'kubernetes.provision_timeout',
         '900',

@@ -86,7 +86,7 @@ describe('skypilot config', () => {
       `warning: 2 keys that only the server may set are ignored: allowed_clouds (user user.yaml:1), admin_policy (project project.yaml:1)${SERVER_ONLY}\n`,
     );
     expect(stdout.split('\n').map((row) => row.split(/ {2,}/))).toEqual([
-      ['KEY', 'VALUE', 'SOURCE', 'BEATS'],
+      ['KEY', 'VALUE', 'SOURCE', 'OVERRIDES'],
       ['admin_policy', '"https://policy.example.net/review?token=****"', 'server server.yaml:1'],
       ['allowed_clouds', '["kubernetes","gcp"]', 'server server.yaml:2'],
       ['workspaces.lab', '{}', 'server server.yaml:4'],

@@ -73,7 +73,7 @@ describe('a filter that asks another service', () => {
     const { enforcement } = await onLedger({ enabled: ['ExternalServiceFilter'], options });
     const { suggestions, searched } = await enforcement.estimate(lasting(10, { reservations: THREE }));
     expect(suggestions.map(({ text }) => text)).toEqual(['Ask for at most 3 instead of 4 of physical:host.']);
-    expect(searched).toMatch(/^ExternalServiceFilter does not answer here/);
+    expect(searched).toMatch(/^ExternalServiceFilter calls another service/);
     expect(asked).toHaveLength(3);
   });
 

@@ -2,18 +2,18 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { DIALECTS, newLedgers } from '../../support/ledgers.ts';
-import { Worlds, worlds } from './worlds.ts';
+import { RandomProjects, randomProjects } from './random-projects.ts';
 
 const newLedger = newLedgers();
 
 it.each(DIALECTS)(
   'suggests only what is allowed, and records nothing, on %s',
   async (dialect) => {
-    const all = await Worlds.open(await newLedger(dialect));
+    const all = await RandomProjects.open(await newLedger(dialect));
     const counts = new Map<string, number>();
     try {
       await fc.assert(
-        fc.asyncProperty(worlds, async (world) => {
+        fc.asyncProperty(randomProjects, async (world) => {
           const answered = await all.try(world);
           for (const one of answered.length === 0 ? ['none'] : answered) {
             counts.set(one, (counts.get(one) ?? 0) + 1);

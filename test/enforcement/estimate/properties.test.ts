@@ -1,14 +1,14 @@
 import fc from 'fast-check';
 import { expect, it, onTestFinished } from 'vitest';
 import { newLedger } from '../../support/ledgers.ts';
-import { Worlds, worlds } from './worlds.ts';
+import { RandomProjects, randomProjects } from './random-projects.ts';
 
 it('suggests only what is allowed, changes only what it says, and records nothing', async () => {
-  const all = await Worlds.open(await newLedger());
+  const all = await RandomProjects.open(await newLedger());
   onTestFinished(() => all.close());
   const seen = new Set<string>();
   await fc.assert(
-    fc.asyncProperty(worlds, async (world) => {
+    fc.asyncProperty(randomProjects, async (world) => {
       for (const one of await all.try(world)) {
         seen.add(one);
       }

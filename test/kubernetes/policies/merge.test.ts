@@ -15,7 +15,7 @@ function policy(name: string, sections: Partial<SchedulingPolicy> = {}): Schedul
 }
 
 /** All that a merge says, with the source of each part. */
-function saidBy(merged: MergedPolicy): unknown {
+function ruleOutcomes(merged: MergedPolicy): unknown {
   const sources: string[] = [];
   const walk = (value: unknown, ...path: string[]): void => {
     sources.push(`${path.join(' → ')}: ${merged.sourceOf(...path)}`);
@@ -82,7 +82,9 @@ describe('the order', () => {
     );
     fc.assert(
       fc.property(shuffled, ([policies, others, strategy]) => {
-        expect(saidBy(mergePolicies(others, strategy))).toBe(saidBy(mergePolicies(policies, strategy)));
+        expect(ruleOutcomes(mergePolicies(others, strategy))).toBe(
+          ruleOutcomes(mergePolicies(policies, strategy)),
+        );
       }),
       { numRuns: 500 },
     );

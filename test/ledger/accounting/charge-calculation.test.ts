@@ -163,7 +163,7 @@ describe('calculateCharge', () => {
     );
   });
 
-  it('charges a lease for its dearest alternative on each account', () => {
+  it('charges a lease for its most expensive alternative on each account', () => {
     const current = claimed(by('F', [used('a', 2n, 0n, 10n, 100n), used('b', 1n, 0n, 5n, 100n)]));
     const { deltas, alternatives } = calculateCharge(
       input([used('a', 1n, 0n, 10n, 100n), used('b', 3n, 0n, 5n, 100n)], { current, isUpdate: true }),
@@ -175,7 +175,7 @@ describe('calculateCharge', () => {
       ]),
     );
     expect(alternatives).toHaveLength(2);
-    // Half of its time is over: what the dearer one has used by then is used.
+    // Half of its time is over: what the moreExpensive one has used by then is used.
     expect(refundOf(alternatives, 5n)).toEqual(
       new Map([
         ['a', 10n],

@@ -19,7 +19,7 @@ const wanted = (projects: readonly string[], amount = 5n): WantedLine[] =>
     wanted: { projectId, userId: null, validFrom: FROM, validUntil: UNTIL, amount },
   }));
 
-async function ground(dialect: (typeof DIALECTS)[number], watch?: BudgetWatch) {
+async function fixture(dialect: (typeof DIALECTS)[number], watch?: BudgetWatch) {
   const ledger = await ledgerAt(await newLedger(dialect), watch && { watch });
   onTestFinished(() => ledger.close());
   const all = async () => {
@@ -46,7 +46,7 @@ async function ground(dialect: (typeof DIALECTS)[number], watch?: BudgetWatch) {
 
 describe.each(DIALECTS)('an import into a ledger on %s', (dialect) => {
   it('sets all of its budgets, each with an entry of the history that names it', async () => {
-    const { ledger, all } = await ground(dialect);
+    const { ledger, all } = await fixture(dialect);
     await giveBudget(ledger, { projectId: 'b', amount: '1', from: '2027-01-01', until: '2028-01-01' });
     await importBudgets(ledger, wanted(['c', 'b', 'a']), AUTHOR, NO_WAIT);
     expect((await all()).sort()).toEqual([
@@ -70,7 +70,7 @@ describe.each(DIALECTS)('an import into a ledger on %s', (dialect) => {
   });
 
   it('sets nothing if somebody has set a budget meanwhile that one of them would overlap with', async () => {
-    const { ledger, all, disturb } = await ground(dialect);
+    const { ledger, all, disturb } = await fixture(dialect);
     disturb(() =>
       giveBudget(ledger, { projectId: 'b', amount: '1', from: '2027-06-01', until: '2028-06-01' }),
     );
@@ -81,7 +81,7 @@ describe.each(DIALECTS)('an import into a ledger on %s', (dialect) => {
 
   it('tells of each budget of which more is taken now than a threshold', async () => {
     const watch = { thresholds: [80], senders: ['notifications'], body: () => '{}' };
-    const { ledger } = await ground(dialect, watch);
+    const { ledger } = await fixture(dialect, watch);
     await importBudgets(ledger, wanted(['a', 'b', 'c'], 100n), AUTHOR, NO_WAIT);
     const { queries } = ledger.database;
     const budgets = queries.selectFrom('budgets').select(['id', 'project_id']).compile();
@@ -100,7 +100,7 @@ describe.each(DIALECTS)('an import into a ledger on %s', (dialect) => {
   });
 
   it('replaces what somebody has set meanwhile', async () => {
-    const { ledger, all, disturb } = await ground(dialect);
+    const { ledger, all, disturb } = await fixture(dialect);
     disturb(() =>
       giveBudget(ledger, { projectId: 'b', amount: '1', from: '2027-01-01', until: '2028-01-01' }),
     );
@@ -114,7 +114,7 @@ describe.each(DIALECTS)('an import into a ledger on %s', (dialect) => {
 
 describe('an import into a file', () => {
   it('begins again when the connection has lost its lines, and leaves none behind', async () => {
-    const { ledger, all, disturb } = await ground('sqlite');
+    const { ledger, all, disturb } = await fixture('sqlite');
     const run = (text: string) => ledger.database.transact(() => rows(CompiledQuery.raw(text)), NO_WAIT);
     disturb(() => run('drop table temp.import_lines'));
     await importBudgets(ledger, wanted(['a', 'b']), AUTHOR, NO_WAIT);
@@ -123,7 +123,7 @@ describe('an import into a file', () => {
   });
 
   it('lets others have their turns before its transaction, and after it', async () => {
-    const { ledger, disturb } = await ground('sqlite');
+    const { ledger, disturb } = await fixture('sqlite');
     const turns: string[] = [];
     let state = 'before';
     disturb(async () => {

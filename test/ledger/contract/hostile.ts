@@ -3,7 +3,7 @@ import { MAX_AMOUNT } from '../../../src/filter/claim.ts';
 import { type Lease, reject } from '../../../src/index.ts';
 import { setBudget } from '../../../src/ledger/budgets/budgets.ts';
 import { NO_WAIT } from '../../support/ledgers.ts';
-import { type Grounds, leaseOf } from '../ground.ts';
+import { type LedgerFixtures, leaseOf } from '../fixture.ts';
 import { by } from '../recorded-leases.ts';
 
 const TEXTS = [
@@ -16,25 +16,25 @@ const TEXTS = [
 ] as const;
 
 /** Names that are meant to break something, and numbers that are too large. */
-export function withstanding(grounds: Grounds): void {
+export function withstanding(fixtures: LedgerFixtures): void {
   it.each(TEXTS)('accepts %s as a project, a user, a name, an id and a resource type', async (_, text) => {
-    const ground = await grounds({ projectId: `${text}${Math.random()}`, mostPerUser: 1, budget: '30' });
+    const fixture = await fixtures({ projectId: `${text}${Math.random()}`, mostPerUser: 1, budget: '30' });
     const reservations = [
       { resource_type: 'physical:host', min: 1, max: 1 },
       { resource_type: text, amount: 1 },
     ];
     const lease: Lease = { ...leaseOf(), name: text, reservations };
-    const { lease: row } = await ground.create(lease, text, { key: 'k1' });
-    expect((await ground.create(lease, text, { key: 'k1' })).lease).toBe(row);
-    expect((await ground.create({ ...lease, id: text }, text, { adopts: true })).lease).toBe(row);
-    const other = await ground.create({ ...lease, name: `${text}!` }, text);
+    const { lease: row } = await fixture.create(lease, text, { key: 'k1' });
+    expect((await fixture.create(lease, text, { key: 'k1' })).lease).toBe(row);
+    expect((await fixture.create({ ...lease, id: text }, text, { adopts: true })).lease).toBe(row);
+    const other = await fixture.create({ ...lease, name: `${text}!` }, text);
     expect(other.refusal?.filter).toBe('MaxLeasesFilter');
-    expect((await ground.update({ ...lease, id: text }, { end_date: '2026-12-02 06:00' }, text)).lease).toBe(
+    expect((await fixture.update({ ...lease, id: text }, { end_date: '2026-12-02 06:00' }, text)).lease).toBe(
       row,
     );
-    await ground.end({ ...lease, id: text, end_date: '2026-12-02 06:00' }, text);
-    expect((await ground.rows('leases')).map(({ state }) => state)).toEqual(['ended']);
-    expect((await ground.rows('accounts')).map(({ balance }) => balance)).toEqual([
+    await fixture.end({ ...lease, id: text, end_date: '2026-12-02 06:00' }, text);
+    expect((await fixture.rows('leases')).map(({ state }) => state)).toEqual(['ended']);
+    expect((await fixture.rows('accounts')).map(({ balance }) => balance)).toEqual([
       0n,
       0n,
       0n,
@@ -46,13 +46,13 @@ export function withstanding(grounds: Grounds): void {
   });
 
   it('accepts a name of 64 KB', async () => {
-    const ground = await grounds({ most: 1 });
+    const fixture = await fixtures({ most: 1 });
     const name = Array.from({ length: 4096 }, (_, index) =>
       `${(index * 2654435761) % 2 ** 32}`.padEnd(16),
     ).join('');
-    expect((await ground.create(leaseOf({ name }))).refusal).toBeUndefined();
-    await ground.end(leaseOf({ id: 'A', name }));
-    expect(await ground.count()).toBe(0n);
+    expect((await fixture.create(leaseOf({ name }))).refusal).toBeUndefined();
+    await fixture.end(leaseOf({ id: 'A', name }));
+    expect(await fixture.count()).toBe(0n);
   });
 
   it.each([
@@ -64,8 +64,8 @@ export function withstanding(grounds: Grounds): void {
     ],
     ['4,000 characters', 'x'.repeat(4000), 'expected at most 255 characters, got 4000'],
   ])('refuses %s in every text that it stores, and names the field', async (what, text, mistake) => {
-    const ground = await grounds({ most: 1 });
-    const before = await ground.everything();
+    const fixture = await fixtures({ most: 1 });
+    const before = await fixture.everything();
     const whole = leaseOf({ id: 'A' });
     const reservations = [{ resource_type: text, amount: 1 }];
     const asked = [
@@ -77,61 +77,61 @@ export function withstanding(grounds: Grounds): void {
       ...(what === '4,000 characters' ? [] : [['lease.name', { ...whole, name: text }, {}] as const]),
     ] as const;
     for (const [field, lease, change] of asked) {
-      const request = { context: { ...ground.context(), ...change }, lease };
+      const request = { context: { ...fixture.context(), ...change }, lease };
       const message = `The lease cannot be recorded: ${field}: ${mistake}.`;
-      const { refusal } = await ground.chain.commit(request, ground.claimants, by('create'), NO_WAIT);
+      const { refusal } = await fixture.chain.commit(request, fixture.claimants, by('create'), NO_WAIT);
       expect(refusal).toEqual({ filter: 'MaxLeasesFilter', message });
-      expect(await ground.chain.check(ground.countFilter, request, {})).toEqual(reject(message));
-      await ground.chain.end(request, {});
+      expect(await fixture.chain.check(fixture.countFilter, request, {})).toEqual(reject(message));
+      await fixture.chain.end(request, {});
     }
-    expect(await ground.everything()).toEqual(before);
-    expect((await ground.create(leaseOf({ name: 'a' }))).refusal).toBeUndefined();
+    expect(await fixture.everything()).toEqual(before);
+    expect((await fixture.create(leaseOf({ name: 'a' }))).refusal).toBeUndefined();
   });
 
   it('counts the largest amounts to the last digit', async () => {
-    const ground = await grounds();
-    const { project: projectId } = ground;
+    const fixture = await fixtures();
+    const { project: projectId } = fixture;
     const valid = { validFrom: 0n, validUntil: 4_000_000_000n };
     const budget = { projectId, userId: null, ...valid, amount: MAX_AMOUNT };
-    await setBudget(ground.ledger, budget, { who: 'operator', reason: null }, NO_WAIT);
+    await setBudget(fixture.ledger, budget, { who: 'operator', reason: null }, NO_WAIT);
     // 2^63 - 1 millionths of a unit and seconds are 9,223,372,036,854 seconds of a unit, and a bit.
     const hosts = 9_223_372;
     const seconds = { from: '2026-12-01 00:00', until: '2026-12-12 13:46:40' };
-    expect((await ground.create(leaseOf({ hosts, ...seconds }))).refusal).toBeUndefined();
-    const [entry] = (await ground.rows('entries')).slice(-1);
+    expect((await fixture.create(leaseOf({ hosts, ...seconds }))).refusal).toBeUndefined();
+    const [entry] = (await fixture.rows('entries')).slice(-1);
     expect(entry?.delta).toBe(9_223_372_000_000_000_000n);
     const more = leaseOf({ name: 'more', hosts: 37, until: '2026-12-01 00:16:40' });
-    expect((await ground.create(more)).refusal?.filter).toBe('UsageBudgetFilter');
+    expect((await fixture.create(more)).refusal?.filter).toBe('UsageBudgetFilter');
     const rest = leaseOf({ name: 'rest', hosts: 36, until: '2026-12-01 00:16:40' });
-    expect((await ground.create(rest)).refusal).toBeUndefined();
-    const account = (await ground.rows('accounts')).find(({ name }) => name.startsWith('usage_budget/'));
+    expect((await fixture.create(rest)).refusal).toBeUndefined();
+    const account = (await fixture.rows('accounts')).find(({ name }) => name.startsWith('usage_budget/'));
     expect(account?.balance).toBe(9_223_372_036_000_000_000n);
   });
 
   it.each([false, true])(
     'refuses an amount that no database holds, by its filter (audit: %s)',
     async (audit) => {
-      const ground = await grounds({ budget: 'none', audit, mayOverdraw: true });
+      const fixture = await fixtures({ budget: 'none', audit, mayOverdraw: true });
       const years = { from: '2026-12-01 00:00', until: '2027-12-31 00:00' };
-      const before = await ground.everything();
+      const before = await fixture.everything();
       for (const hosts of [300_000, Number.MAX_SAFE_INTEGER]) {
-        const { refusal, warnings } = await ground.create(leaseOf({ id: `${hosts}`, hosts, ...years }));
+        const { refusal, warnings } = await fixture.create(leaseOf({ id: `${hosts}`, hosts, ...years }));
         const said = audit ? warnings : [refusal];
         expect(said.map((one) => one?.filter)).toEqual(['UsageBudgetFilter']);
         expect(said[0]?.message).toMatch(/takes more than can be counted/);
       }
       if (audit) {
-        expect(await ground.count()).toBe(2n);
+        expect(await fixture.count()).toBe(2n);
         // Each of them would do; their sum would not.
         const large = leaseOf({ hosts: 200_000, ...years });
         for (const expected of [/has no budget/, /takes more than can be counted/]) {
-          expect((await ground.create(large)).warnings.map(({ message }) => message)).toEqual([
+          expect((await fixture.create(large)).warnings.map(({ message }) => message)).toEqual([
             expect.stringMatching(expected),
           ]);
         }
-        await ground.end({ ...large, id: 'A' });
+        await fixture.end({ ...large, id: 'A' });
       } else {
-        expect(await ground.everything()).toEqual(before);
+        expect(await fixture.everything()).toEqual(before);
       }
     },
   );

@@ -8,7 +8,7 @@ import {
 } from '../../../src/ledger/outbox/reports.ts';
 import { rows } from '../../../src/ledger/storage/database.ts';
 import { NO_WAIT } from '../../support/ledgers.ts';
-import type { Ground, Grounds } from '../ground.ts';
+import type { LedgerFixture, LedgerFixtures } from '../fixture.ts';
 import {
   AWAY,
   DELIVERED,
@@ -37,13 +37,17 @@ async function onlyMessage(sender: Sender) {
   return message;
 }
 
-async function sendingOn(grounds: Grounds, options?: SenderOptions) {
-  const ground = await grounds();
-  return { ground, sender: await newSender(ground, options) };
+async function sendingOn(fixtures: LedgerFixtures, options?: SenderOptions) {
+  const fixture = await fixtures();
+  return { fixture, sender: await newSender(fixture, options) };
 }
 
 /** Another process has claimed them, and does not give them back. */
-async function claimedElsewhere({ ledger }: Ground, { name }: Sender, claimed_until: bigint): Promise<void> {
+async function claimedElsewhere(
+  { ledger }: LedgerFixture,
+  { name }: Sender,
+  claimed_until: bigint,
+): Promise<void> {
   const query = ledger.database.queries
     .updateTable('outbox')
     .set({ claim: 'another', claimed_until })
@@ -52,8 +56,8 @@ async function claimedElsewhere({ ledger }: Ground, { name }: Sender, claimed_un
 }
 
 /** Messages that must not be lost. */
-export function delivering(grounds: Grounds): void {
-  const sending = (options?: SenderOptions) => sendingOn(grounds, options);
+export function delivering(fixtures: LedgerFixtures): void {
+  const sending = (options?: SenderOptions) => sendingOn(fixtures, options);
 
   it('delivers a message as it was given, once, and forgets it', async () => {
     const { sender } = await sending();
@@ -66,19 +70,19 @@ export function delivering(grounds: Grounds): void {
   });
 
   it('delivers what an earlier process has left', async () => {
-    const ground = await grounds();
-    const before = await newSender(ground);
+    const fixture = await fixtures();
+    const before = await newSender(fixture);
     await before.end('A');
     await before.end('B');
     await before.chain.close();
-    const after = await newSender(ground, { name: before.name });
+    const after = await newSender(fixture, { name: before.name });
     after.chain.deliver();
     await emptied(after);
     expect(after.delivered).toEqual(['A', 'B']);
   });
 
   it('repeats a message with its key until it is delivered', async () => {
-    const { ground, sender } = await sending();
+    const { fixture, sender } = await sending();
     sender.deliver = (_, attempt) => {
       if (attempt < 3) {
         return REFUSED;
@@ -91,7 +95,7 @@ export function delivering(grounds: Grounds): void {
     await sender.end('A');
     await sender.end('B');
     sender.chain.deliver();
-    await emptied(sender, ground);
+    await emptied(sender, fixture);
     const keys = (body: string) =>
       sender.attempts.flatMap((attempt) => (attempt.body === body ? [attempt.key] : []));
     expect(keys('A')).toHaveLength(4);
@@ -100,7 +104,7 @@ export function delivering(grounds: Grounds): void {
   });
 
   it('keeps the order of the messages about one lease, and lets others pass', async () => {
-    const { ground, sender } = await sending();
+    const { fixture, sender } = await sending();
     sender.deliver = ({ body }, attempt) => (body === 'A1' && attempt < 4 ? REFUSED : DELIVERED);
     for (const [id, body] of [
       ['A', 'A1'],
@@ -112,19 +116,19 @@ export function delivering(grounds: Grounds): void {
       await sender.end(id, body);
     }
     sender.chain.deliver();
-    await emptied(sender, ground);
+    await emptied(sender, fixture);
     expect(sender.delivered.filter((body) => body.startsWith('A'))).toEqual(['A1', 'A2', 'A3']);
     expect(sender.delivered.filter((body) => body.startsWith('B'))).toEqual(['B1', 'B2']);
     expect(sender.delivered.indexOf('B1')).toBeLessThan(sender.delivered.indexOf('A1'));
   });
 
   it('takes leases without an id, in other projects and regions, for different leases', async () => {
-    const { ground, sender } = await sending();
+    const { fixture, sender } = await sending();
     sender.deliver = refusing('first', 'here');
     await sender.end(undefined, 'first');
     await sender.end(undefined, 'second');
-    const elsewhere = { ...ground.context(), region_name: 'elsewhere' };
-    const foreign = { ...ground.context(), project_id: `${ground.project}-2` };
+    const elsewhere = { ...fixture.context(), region_name: 'elsewhere' };
+    const foreign = { ...fixture.context(), project_id: `${fixture.project}-2` };
     await sender.end('A', 'here');
     await sender.box.add({ context: elsewhere, lease: { id: 'A' }, body: 'elsewhere' }, {});
     await sender.box.add({ context: foreign, lease: { id: 'A' }, body: 'foreign' }, {});
@@ -160,7 +164,7 @@ export function delivering(grounds: Grounds): void {
     expect(stragglers.length).toBeLessThanOrEqual(4);
     expect(sender.most()).toBe(4);
     expect(sender.logger.lines.filter(({ message }) => message.startsWith('messages '))).toMatchObject([
-      { level: 'warn', message: 'messages wait: the external service does not take them' },
+      { level: 'warn', message: 'messages wait: the external service does not accept them' },
       { level: 'info', message: 'messages are delivered again' },
     ]);
   });
@@ -201,7 +205,7 @@ export function delivering(grounds: Grounds): void {
   });
 
   it('does not let messages that are always refused keep others waiting', async () => {
-    const { ground, sender } = await sending();
+    const { fixture, sender } = await sending();
     const bad = Array.from({ length: 6 }, (_, index) => `bad ${index}`);
     sender.deliver = refusing(...bad);
     for (const body of bad) {
@@ -210,12 +214,12 @@ export function delivering(grounds: Grounds): void {
     sender.chain.deliver();
     await vi.waitFor(() => {
       // All are due again.
-      ground.now = new Date(Date.parse(ground.now) + 20).toISOString();
+      fixture.now = new Date(Date.parse(fixture.now) + 20).toISOString();
       expect(sender.attempts.length).toBeGreaterThan(8);
     }, SOON);
     await sender.end('good');
     await vi.waitFor(() => {
-      ground.now = new Date(Date.parse(ground.now) + 20).toISOString();
+      fixture.now = new Date(Date.parse(fixture.now) + 20).toISOString();
       expect(sender.delivered).toEqual(['good']);
     }, SOON);
   });
@@ -243,33 +247,33 @@ export function delivering(grounds: Grounds): void {
   });
 
   it('gives a message up after its maximum age, says so, and goes on with later ones', async () => {
-    const { ground, sender } = await sending({ maxAge: 3600 });
+    const { fixture, sender } = await sending({ maxAge: 3600 });
     sender.deliver = refusing('A1');
     await sender.end('A', 'A1');
     await sender.end('A', 'A2');
     await sender.end('B');
     sender.chain.deliver();
     await vi.waitFor(() => expect(sender.delivered).toEqual(['B']), SOON);
-    ground.now = '2026-11-21T10:00:31Z';
+    fixture.now = '2026-11-21T10:00:31Z';
     await vi.waitFor(() => expect(sender.delivered).toEqual(['B', 'A2']), SOON);
     expect(await onlyMessage(sender)).toMatchObject({
       state: 'dead',
       lease_id: 'A',
-      project_id: ground.project,
+      project_id: fixture.project,
       error: 'got 500',
     });
-    expect(await countOutbox(ground.ledger, NO_WAIT)).toMatchObject({ dead: 1 });
+    expect(await countOutbox(fixture.ledger, NO_WAIT)).toMatchObject({ dead: 1 });
     expect(sender.logger.lines.filter(({ level }) => level === 'error')).toMatchObject([
       { fields: { filter: sender.name, lease_id: 'A', error: 'got 500' } },
     ]);
   });
 
   it('gives up everything that is too old while a service stays away, and nothing else', async () => {
-    const { ground, sender } = await sending({ maxAge: 3600 });
+    const { fixture, sender } = await sending({ maxAge: 3600 });
     sender.deliver = () => AWAY;
     await sender.end('A');
     await sender.end('B');
-    ground.now = '2026-11-21T10:00:31Z';
+    fixture.now = '2026-11-21T10:00:31Z';
     await sender.end('C');
     sender.chain.deliver();
     const states = async () => (await sender.list()).map(({ state }) => state);
@@ -277,43 +281,43 @@ export function delivering(grounds: Grounds): void {
   });
 
   it('tries a dead message again when an operator says so, and sends a discarded one never', async () => {
-    const { ground, sender } = await sending({ maxAge: 60 });
+    const { fixture, sender } = await sending({ maxAge: 60 });
     sender.deliver = refusing('A', 'B');
     await sender.end('A');
     await sender.end('B');
     sender.chain.deliver();
-    ground.now = '2026-11-21T10:00:31Z';
+    fixture.now = '2026-11-21T10:00:31Z';
     await vi.waitFor(
       async () => expect((await sender.list()).map(({ state }) => state)).toEqual(['dead', 'dead']),
       SOON,
     );
     const [a = 0n, b = 0n] = (await sender.list()).map(({ id }) => id);
-    expect(await retryMessages(ground.ledger, [a, 0n], OPERATOR, NO_WAIT)).toEqual({ unknown: [0n] });
+    expect(await retryMessages(fixture.ledger, [a, 0n], OPERATOR, NO_WAIT)).toEqual({ unknown: [0n] });
     expect((await sender.list()).map(({ state }) => state)).toEqual(['dead', 'dead']);
     sender.deliver = () => DELIVERED;
-    expect(await discardMessages(ground.ledger, [b], OPERATOR, NO_WAIT)).toEqual({ changed: 1 });
-    expect(await retryMessages(ground.ledger, [b], OPERATOR, NO_WAIT)).toEqual({ unknown: [b] });
-    expect(await retryMessages(ground.ledger, [a], OPERATOR, NO_WAIT)).toEqual({ changed: 1 });
+    expect(await discardMessages(fixture.ledger, [b], OPERATOR, NO_WAIT)).toEqual({ changed: 1 });
+    expect(await retryMessages(fixture.ledger, [b], OPERATOR, NO_WAIT)).toEqual({ unknown: [b] });
+    expect(await retryMessages(fixture.ledger, [a], OPERATOR, NO_WAIT)).toEqual({ changed: 1 });
     await emptied(sender);
     expect(sender.delivered).toEqual(['A']);
-    expect(await outboxMessage(ground.ledger, b, NO_WAIT)).toMatchObject({
+    expect(await outboxMessage(fixture.ledger, b, NO_WAIT)).toMatchObject({
       state: 'discarded',
       body: 'B',
       ...OPERATOR,
     });
-    expect(await outboxMessage(ground.ledger, a, NO_WAIT)).toBeUndefined();
+    expect(await outboxMessage(fixture.ledger, a, NO_WAIT)).toBeUndefined();
   });
 
   it('is kept by a retry while its last attempt is under way, and goes on with the rest that the attempt left', async () => {
-    const { ground, sender } = await sending({ maxAge: 60 });
+    const { fixture, sender } = await sending({ maxAge: 60 });
     await sender.end('A');
     const [message] = await sender.list();
-    ground.now = new Date(Date.parse(ground.now) + 120_000).toISOString();
+    fixture.now = new Date(Date.parse(fixture.now) + 120_000).toISOString();
     sender.deliver = async (_, attempt) => {
       if (attempt > 1) {
         return DELIVERED;
       }
-      await retryMessages(ground.ledger, [message?.id ?? 0n], OPERATOR, NO_WAIT);
+      await retryMessages(fixture.ledger, [message?.id ?? 0n], OPERATOR, NO_WAIT);
       return { ...REFUSED, rest: 'A, the rest' };
     };
     sender.chain.deliver();
@@ -322,9 +326,9 @@ export function delivering(grounds: Grounds): void {
   });
 
   it('shares the work between processes: each message once, in order for each lease', async () => {
-    const ground = await grounds();
-    const first = await newSender(ground);
-    const second = await newSender(ground, { name: first.name });
+    const fixture = await fixtures();
+    const first = await newSender(fixture);
+    const second = await newSender(fixture, { name: first.name });
     const all: string[] = [];
     for (const one of [first, second]) {
       one.deliver = async ({ body }) => {
@@ -350,31 +354,31 @@ export function delivering(grounds: Grounds): void {
   });
 
   it('takes over what a process had claimed that has gone', async () => {
-    const { ground, sender } = await sending();
+    const { fixture, sender } = await sending();
     await sender.end('A', 'A1');
-    await claimedElsewhere(ground, sender, ground.ledger.now() + 15_000_000n);
+    await claimedElsewhere(fixture, sender, fixture.ledger.now() + 15_000_000n);
     await sender.end('A', 'A2');
     sender.chain.deliver();
     await sender.end('B');
     await vi.waitFor(() => expect(sender.delivered).toEqual(['B']), SOON);
-    ground.now = '2026-11-21T09:00:46Z';
+    fixture.now = '2026-11-21T09:00:46Z';
     await emptied(sender);
     expect(sender.delivered).toEqual(['B', 'A1', 'A2']);
   });
 
   it('does not wait for times that a clock has set that was ahead', async () => {
-    const ground = await grounds();
-    ground.now = '2036-11-21T09:00:30Z';
-    const sender = await newSender(ground);
+    const fixture = await fixtures();
+    fixture.now = '2036-11-21T09:00:30Z';
+    const sender = await newSender(fixture);
     sender.deliver = () => REFUSED;
     await sender.end('A');
     await sender.end('B');
     sender.chain.deliver();
     await vi.waitFor(async () => expect((await sender.list())[1]?.attempts).toBeGreaterThan(0n), SOON);
     await sender.chain.stop();
-    const after = await newSender(ground, { name: sender.name });
-    await claimedElsewhere(ground, sender, ground.ledger.now() + 15_000_000n);
-    ground.now = '2026-11-21T09:00:30Z';
+    const after = await newSender(fixture, { name: sender.name });
+    await claimedElsewhere(fixture, sender, fixture.ledger.now() + 15_000_000n);
+    fixture.now = '2026-11-21T09:00:30Z';
     after.chain.deliver();
     await emptied(after);
   });
@@ -396,13 +400,13 @@ export function delivering(grounds: Grounds): void {
 }
 
 /** Messages that are written before it is known whether they will be needed. */
-export function preparing(grounds: Grounds): void {
+export function preparing(fixtures: LedgerFixtures): void {
   const newCommit = async () => {
-    const { ground, sender } = await sendingOn(grounds);
+    const { fixture, sender } = await sendingOn(fixtures);
     const call = {};
     sender.chain.beginCommit(call);
     sender.chain.deliver();
-    return { ground, sender, call };
+    return { fixture, sender, call };
   };
 
   it.each<[string, (given: Awaited<ReturnType<typeof newCommit>>) => unknown, string[]]>([
@@ -414,8 +418,8 @@ export function preparing(grounds: Grounds): void {
     ['none if there is nothing to undo', ({ sender, call }) => sender.chain.forget(call), []],
     [
       'one message about a lease that was refused',
-      async ({ ground, sender, call }) => {
-        await sender.box.add({ context: ground.context(), lease: { id: 'A' }, body: 'A' }, { undoes: call });
+      async ({ fixture, sender, call }) => {
+        await sender.box.add({ context: fixture.context(), lease: { id: 'A' }, body: 'A' }, { undoes: call });
         sender.chain.forget(call);
       },
       ['A'],
@@ -430,22 +434,22 @@ export function preparing(grounds: Grounds): void {
   });
 
   it('sends it if the process has gone, and does not grant the lease afterwards', async () => {
-    const { ground, sender } = await sendingOn(grounds);
+    const { fixture, sender } = await sendingOn(fixtures);
     const call = {};
     sender.chain.beginCommit(call);
     await sender.prepare(call, 'A');
-    const other = await newSender(ground, { name: sender.name });
+    const other = await newSender(fixture, { name: sender.name });
     other.chain.deliver();
-    ground.now = '2026-11-21T09:01:00Z';
+    fixture.now = '2026-11-21T09:01:00Z';
     await vi.waitFor(() => expect(other.delivered).toEqual(['A']), SOON);
     await expect(sender.chain.confirm(call, NO_WAIT)).rejects.toThrow('has been sent already');
   });
 
   it('sends it a second time rather than never, if it cannot tell', async () => {
-    const { ground, sender, call } = await newCommit();
+    const { fixture, sender, call } = await newCommit();
     await sender.prepare(call, 'A', 'prepared');
     await sender.chain.confirm(call, NO_WAIT);
-    await sender.box.add({ context: ground.context(), lease: { id: 'A' }, body: 'A' }, { undoes: call });
+    await sender.box.add({ context: fixture.context(), lease: { id: 'A' }, body: 'A' }, { undoes: call });
     await emptied(sender);
     expect(sender.delivered).toEqual(['A']);
   });
@@ -473,11 +477,11 @@ export function preparing(grounds: Grounds): void {
   });
 
   it.each(['waiting', 'dead'])('refuses while an earlier message about the lease is %s', async (state) => {
-    const { ground, sender, call } = await newCommit();
+    const { fixture, sender, call } = await newCommit();
     sender.deliver = () => REFUSED;
     await sender.end('A', 'ended');
     if (state === 'dead') {
-      ground.now = '2026-11-21T11:00:00Z';
+      fixture.now = '2026-11-21T11:00:00Z';
       await vi.waitFor(async () => expect(await onlyMessage(sender)).toMatchObject({ state }), SOON);
     }
     const over = new AbortController();
@@ -489,7 +493,7 @@ export function preparing(grounds: Grounds): void {
   });
 
   it('grants one of two requests for a lease at once its message', async () => {
-    const { sender } = await sendingOn(grounds);
+    const { sender } = await sendingOn(fixtures);
     const over = new AbortController();
     over.abort(new Error('nobody waits'));
     const calls = Array.from({ length: 6 }, () => ({ signal: over.signal }));

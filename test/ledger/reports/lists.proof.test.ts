@@ -6,9 +6,9 @@ import { CursorError, cursorOf, type PageOf } from '../../../src/ledger/reports/
 import { listProjects } from '../../../src/ledger/reports/projects.ts';
 import { rows } from '../../../src/ledger/storage/database.ts';
 import { DIALECTS, NO_WAIT } from '../../support/ledgers.ts';
-import { type Ground, leaseOf, newGrounds } from '../ground.ts';
+import { type LedgerFixture, leaseOf, newFixtures } from '../fixture.ts';
 
-const newGround = newGrounds(true);
+const newGround = newFixtures(true);
 
 /** All pages of a list. */
 async function paged<Item>(page: (after: string | undefined) => Promise<PageOf<Item>>): Promise<Item[]> {
@@ -22,14 +22,14 @@ async function paged<Item>(page: (after: string | undefined) => Promise<PageOf<I
   return items;
 }
 
-function leasesOf(ground: Ground, query: Partial<LeasesQuery> = {}) {
-  const projectId = ground.project;
+function leasesOf(fixture: LedgerFixture, query: Partial<LeasesQuery> = {}) {
+  const projectId = fixture.project;
   return (after: string | undefined) =>
-    listProjectLeases(ground.ledger, { projectId, limit: 2, ...query, after }, NO_WAIT);
+    listProjectLeases(fixture.ledger, { projectId, limit: 2, ...query, after }, NO_WAIT);
 }
 
-async function names(ground: Ground, query: Partial<LeasesQuery> = {}): Promise<string[]> {
-  return (await paged(leasesOf(ground, query))).map(({ name }) => name);
+async function names(fixture: LedgerFixture, query: Partial<LeasesQuery> = {}): Promise<string[]> {
+  return (await paged(leasesOf(fixture, query))).map(({ name }) => name);
 }
 
 /** A row that was recorded long ago. */
@@ -61,11 +61,11 @@ const COPIED = [
 
 describe.each(DIALECTS)('the projects of a ledger on %s', (dialect) => {
   it('come sorted, in pages that what is added does not move, with budget and open leases', async () => {
-    const grounds: Ground[] = [];
+    const fixtures: LedgerFixture[] = [];
     for (const projectId of ['list-c', 'list-a', 'list-b']) {
-      grounds.push(await newGround(dialect, { projectId, budget: '1000' }));
+      fixtures.push(await newGround(dialect, { projectId, budget: '1000' }));
     }
-    const [first] = grounds;
+    const [first] = fixtures;
     await first?.create(leaseOf({ name: 'one', hosts: 2 }));
     await first?.create(leaseOf({ name: 'two' }));
     const ledger = first?.ledger as Ledger;
@@ -121,14 +121,14 @@ describe.each(DIALECTS)('the projects of a ledger on %s', (dialect) => {
 
 describe.each(DIALECTS)('the leases of a project on %s', (dialect) => {
   it('come newest first, in pages that what is recorded meanwhile does not move', async () => {
-    const ground = await newGround(dialect, { budget: '1000' });
+    const fixture = await newGround(dialect, { budget: '1000' });
     for (const name of ['a', 'b', 'c', 'd', 'e']) {
-      await ground.create(leaseOf({ name }));
+      await fixture.create(leaseOf({ name }));
     }
-    const first = await leasesOf(ground)(undefined);
-    await ground.create(leaseOf({ name: 'later' }));
-    const second = await leasesOf(ground)(first.next);
-    const third = await leasesOf(ground)(second.next);
+    const first = await leasesOf(fixture)(undefined);
+    await fixture.create(leaseOf({ name: 'later' }));
+    const second = await leasesOf(fixture)(first.next);
+    const third = await leasesOf(fixture)(second.next);
     expect([first, second, third].map(({ items }) => items.map(({ name }) => name))).toEqual([
       ['e', 'd'],
       ['c', 'b'],
@@ -138,22 +138,22 @@ describe.each(DIALECTS)('the leases of a project on %s', (dialect) => {
   });
 
   it('tell what they take, how they are and what they reserve', async () => {
-    const ground = await newGround(dialect, { budget: '1000' });
-    await ground.create(leaseOf({ id: 'A', name: 'mine', hosts: 2 }), 'bob');
-    const [lease] = (await leasesOf(ground)(undefined)).items;
+    const fixture = await newGround(dialect, { budget: '1000' });
+    await fixture.create(leaseOf({ id: 'A', name: 'mine', hosts: 2 }), 'bob');
+    const [lease] = (await leasesOf(fixture)(undefined)).items;
     expect(lease).toMatchObject({
-      leaseId: ground.idOf('A'),
-      projectId: ground.project,
+      leaseId: fixture.idOf('A'),
+      projectId: fixture.project,
       userId: 'bob',
       name: 'mine',
       state: 'pending',
       cost: 48n * 3_600_000_000n,
       resources: new Map([['physical:host', 2]]),
     });
-    ground.now = '2026-12-01T06:00:00Z';
-    expect((await leasesOf(ground)(undefined)).items[0]).toMatchObject({ state: 'active' });
-    await ground.end(leaseOf({ id: 'A', hosts: 2 }), 'bob');
-    expect((await leasesOf(ground)(undefined)).items[0]).toMatchObject({
+    fixture.now = '2026-12-01T06:00:00Z';
+    expect((await leasesOf(fixture)(undefined)).items[0]).toMatchObject({ state: 'active' });
+    await fixture.end(leaseOf({ id: 'A', hosts: 2 }), 'bob');
+    expect((await leasesOf(fixture)(undefined)).items[0]).toMatchObject({
       state: 'ended',
       end: BigInt(Date.parse('2026-12-01T06:00:00Z')) * 1000n,
       cost: 12n * 3_600_000_000n,
@@ -161,44 +161,46 @@ describe.each(DIALECTS)('the leases of a project on %s', (dialect) => {
   });
 
   it('are found by user, state and time', async () => {
-    const ground = await newGround(dialect, { budget: '9000' });
-    ground.now = '2026-12-10T00:00:00Z';
-    await ground.create(leaseOf({ name: 'over', from: '2026-12-01', until: '2026-12-11' }));
-    await ground.create(leaseOf({ name: 'now', from: '2026-12-09', until: '2026-12-20' }), 'bob');
-    await ground.create(leaseOf({ id: 'E', name: 'early', from: '2026-12-09', until: '2026-12-20' }), 'bob');
-    await ground.create(leaseOf({ name: 'soon', from: '2026-12-18', until: '2026-12-19' }));
-    await ground.end(leaseOf({ id: 'E', name: 'early', from: '2026-12-09', until: '2026-12-20' }), 'bob');
+    const fixture = await newGround(dialect, { budget: '9000' });
+    fixture.now = '2026-12-10T00:00:00Z';
+    await fixture.create(leaseOf({ name: 'over', from: '2026-12-01', until: '2026-12-11' }));
+    await fixture.create(leaseOf({ name: 'now', from: '2026-12-09', until: '2026-12-20' }), 'bob');
+    await fixture.create(leaseOf({ id: 'E', name: 'early', from: '2026-12-09', until: '2026-12-20' }), 'bob');
+    await fixture.create(leaseOf({ name: 'soon', from: '2026-12-18', until: '2026-12-19' }));
+    await fixture.end(leaseOf({ id: 'E', name: 'early', from: '2026-12-09', until: '2026-12-20' }), 'bob');
     // Nobody has noticed the end of the first.
-    ground.now = '2026-12-12T00:00:00Z';
+    fixture.now = '2026-12-12T00:00:00Z';
     const at = (date: string) => BigInt(Date.parse(date)) * 1000n;
-    expect(await names(ground, { userId: 'bob' })).toEqual(['early', 'now']);
-    expect(await names(ground, { userId: '__proto__' })).toEqual([]);
-    expect(await names(ground, { state: 'open', limit: 1 })).toEqual(['soon', 'now']);
-    expect(await names(ground, { state: 'active' })).toEqual(['now']);
-    expect(await names(ground, { state: 'pending' })).toEqual(['soon']);
-    expect(await names(ground, { state: 'ended', limit: 1 })).toEqual(['early', 'over']);
+    expect(await names(fixture, { userId: 'bob' })).toEqual(['early', 'now']);
+    expect(await names(fixture, { userId: '__proto__' })).toEqual([]);
+    expect(await names(fixture, { state: 'open', limit: 1 })).toEqual(['soon', 'now']);
+    expect(await names(fixture, { state: 'active' })).toEqual(['now']);
+    expect(await names(fixture, { state: 'pending' })).toEqual(['soon']);
+    expect(await names(fixture, { state: 'ended', limit: 1 })).toEqual(['early', 'over']);
     // One that ended on the tenth is not there on the eleventh; ends do not belong to a lease.
-    expect(await names(ground, { from: at('2026-12-11') })).toEqual(['soon', 'now']);
-    expect(await names(ground, { until: at('2026-12-09') })).toEqual(['over']);
-    expect(await names(ground, { from: at('2026-12-09'), until: at('2026-12-10'), limit: 1 })).toEqual([
+    expect(await names(fixture, { from: at('2026-12-11') })).toEqual(['soon', 'now']);
+    expect(await names(fixture, { until: at('2026-12-09') })).toEqual(['over']);
+    expect(await names(fixture, { from: at('2026-12-09'), until: at('2026-12-10'), limit: 1 })).toEqual([
       'early',
       'now',
       'over',
     ]);
-    expect(await names(ground, { from: at('2026-12-12'), state: 'open', userId: 'alice' })).toEqual(['soon']);
+    expect(await names(fixture, { from: at('2026-12-12'), state: 'open', userId: 'alice' })).toEqual([
+      'soon',
+    ]);
   });
 
   it('come in pages of bounded work where few of many match', async () => {
-    const ground = await newGround(dialect, { budget: '1000' });
-    await ground.create(leaseOf({ name: `rare ${dialect}` }), 'rare');
-    await ground.create(leaseOf({ name: `copied ${dialect}` }));
-    await copyLeases(ground.ledger, `copied ${dialect}`, 15);
-    const first = await leasesOf(ground, { userId: 'rare' })(undefined);
+    const fixture = await newGround(dialect, { budget: '1000' });
+    await fixture.create(leaseOf({ name: `rare ${dialect}` }), 'rare');
+    await fixture.create(leaseOf({ name: `copied ${dialect}` }));
+    await copyLeases(fixture.ledger, `copied ${dialect}`, 15);
+    const first = await leasesOf(fixture, { userId: 'rare' })(undefined);
     expect(first.items).toEqual([]);
     expect(first.next).toBeDefined();
-    expect(await names(ground, { userId: 'rare' })).toEqual([`rare ${dialect}`]);
+    expect(await names(fixture, { userId: 'rare' })).toEqual([`rare ${dialect}`]);
     // Those of older versions tell no resources.
-    const [{ resources } = { resources: undefined }] = (await leasesOf(ground)(undefined)).items;
+    const [{ resources } = { resources: undefined }] = (await leasesOf(fixture)(undefined)).items;
     expect(resources).toEqual(new Map());
   });
 });
@@ -206,10 +208,10 @@ describe.each(DIALECTS)('the leases of a project on %s', (dialect) => {
 it.each(['', 'x', cursorOf(['1', '1']), cursorOf([2n ** 63n]), cursorOf(['\0'])])(
   'lists refuse the cursor %j',
   async (after) => {
-    const ground = await newGround('sqlite');
+    const fixture = await newGround('sqlite');
     const projects = { projectIds: undefined, search: undefined, limit: 1, after };
-    await expect(leasesOf(ground)(after)).rejects.toThrow(CursorError);
-    await expect(leasesOf(ground, { state: 'open' })(after)).rejects.toThrow(CursorError);
-    await expect(listProjects(ground.ledger, projects, NO_WAIT)).rejects.toThrow(CursorError);
+    await expect(leasesOf(fixture)(after)).rejects.toThrow(CursorError);
+    await expect(leasesOf(fixture, { state: 'open' })(after)).rejects.toThrow(CursorError);
+    await expect(listProjects(fixture.ledger, projects, NO_WAIT)).rejects.toThrow(CursorError);
   },
 );

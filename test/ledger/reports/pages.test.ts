@@ -5,9 +5,9 @@ import { budgetById, pageOfBudgets } from '../../../src/ledger/budgets/view.ts';
 import { CursorError, cursorOf, keyOf } from '../../../src/ledger/reports/pages.ts';
 import { listProjects } from '../../../src/ledger/reports/projects.ts';
 import { NO_WAIT } from '../../support/ledgers.ts';
-import { newGrounds } from '../ground.ts';
+import { newFixtures } from '../fixture.ts';
 
-const newGround = newGrounds(true);
+const newGround = newFixtures(true);
 
 const encoded = (text: string) => Buffer.from(text).toString('base64url');
 

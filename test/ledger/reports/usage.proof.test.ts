@@ -10,9 +10,9 @@ import { USAGE_KEYS, type UsageKey, type UsageReport } from '../../../src/ledger
 import { type UsageQuery, usageOf } from '../../../src/ledger/reports/usage.ts';
 import { budgetsOverTime } from '../../../src/ledger/reports/usage-over-time.ts';
 import { DIALECTS, NO_WAIT } from '../../support/ledgers.ts';
-import { type Ground, leaseOf, newGrounds } from '../ground.ts';
+import { type LedgerFixture, leaseOf, newFixtures } from '../fixture.ts';
 
-const newGround = newGrounds(true);
+const newGround = newFixtures(true);
 
 const HOUR = 3_600_000;
 const BEGIN = Date.parse('2026-12-01');
@@ -68,26 +68,26 @@ interface ModelLease {
 
 class World {
   readonly leases: ModelLease[] = [];
-  readonly #ground: Ground;
+  readonly #fixture: LedgerFixture;
   now = 0;
 
-  constructor(ground: Ground) {
-    this.#ground = ground;
-    this.#ground.now = date(0);
+  constructor(fixture: LedgerFixture) {
+    this.#fixture = fixture;
+    this.#fixture.now = date(0);
   }
 
   async take(one: Step): Promise<void> {
     switch (one.kind) {
       case 'wait':
         this.now = Math.min(this.now + one.hours, HOURS - 1);
-        this.#ground.now = date(this.now);
+        this.#fixture.now = date(this.now);
         return;
       case 'create': {
         const start = this.now + one.start;
         const id = `L${this.leases.length}`;
         const user = USERS[one.user] ?? '';
         const span = { from: start, until: start + one.hours };
-        const { refusal } = await this.#ground.create(
+        const { refusal } = await this.#fixture.create(
           leaseOf({ id, name: id, hosts: one.hosts, from: date(span.from), until: date(span.until) }),
           user,
         );
@@ -110,7 +110,7 @@ class World {
       case 'end': {
         const lease = this.leases[one.lease];
         if (lease !== undefined && !lease.isOver && lease.end > this.now) {
-          await this.#ground.end(this.#text(lease), lease.user);
+          await this.#fixture.end(this.#text(lease), lease.user);
           lease.isOver = true;
           for (const span of [lease.span, lease.asked]) {
             span.until = Math.max(span.from, Math.min(span.until, this.now));
@@ -131,7 +131,7 @@ class World {
     const runs = lease.start <= this.now;
     const start = runs ? lease.start : this.now + 1 + later;
     const end = runs ? Math.max(this.now + 1, lease.start + length) : start + length;
-    const { refusal } = await this.#ground.update(
+    const { refusal } = await this.#fixture.update(
       this.#text(lease),
       { start_date: date(start), end_date: date(end) },
       lease.user,
@@ -179,9 +179,9 @@ function at(hour: number): bigint {
   return BigInt((BEGIN + hour * HOUR) / 1000);
 }
 
-async function sums(ground: Ground, groupBy: UsageQuery['groupBy'], from: number, until: number) {
-  const query = { projectId: ground.project, from: at(from), until: at(until), groupBy };
-  const { groups, isPartial } = await usageOf(ground.ledger, query, NO_WAIT);
+async function sums(fixture: LedgerFixture, groupBy: UsageQuery['groupBy'], from: number, until: number) {
+  const query = { projectId: fixture.project, from: at(from), until: at(until), groupBy };
+  const { groups, isPartial } = await usageOf(fixture.ledger, query, NO_WAIT);
   expect(isPartial).toBe(false);
   return groups;
 }
@@ -194,64 +194,64 @@ describe.each(DIALECTS)('usage on %s', (dialect) => {
       hours(300),
       fc.boolean(),
       async (steps, from, length, hasTwo) => {
-        const ground = await newGround(dialect);
+        const fixture = await newGround(dialect);
         const half = hasTwo ? 24 * 8 : 0;
         const ends = 24 * 60;
         if (hasTwo) {
-          await ground.give({ from: date(-240), until: date(half), amount: '100000' });
+          await fixture.give({ from: date(-240), until: date(half), amount: '100000' });
         }
-        await ground.give({ from: date(hasTwo ? half : -240), until: date(ends), amount: '100000' });
-        const world = new World(ground);
+        await fixture.give({ from: date(hasTwo ? half : -240), until: date(ends), amount: '100000' });
+        const world = new World(fixture);
         const until = from + length;
         for (const [index, one] of steps.entries()) {
           await world.take(one);
-          await reported(ground, USAGE_KEYS[index % 4] ?? 'project', -240, ends);
+          await reported(fixture, USAGE_KEYS[index % 4] ?? 'project', -240, ends);
           await reported(
-            ground,
+            fixture,
             'month',
             ...(index % 2 === 0 ? ([from, until] as const) : ([-240, ends] as const)),
           );
         }
-        // With two budgets, an unconfirmed lease may be dearest at one time for the one, and at another for the other.
+        // With two budgets, an unconfirmed lease may be most expensive at one time for the one, and at another for the other.
         if (!hasTwo) {
-          const byUser = await sums(ground, 'user', from, until);
+          const byUser = await sums(fixture, 'user', from, until);
           const expected = world.used(from, until, ({ user }) => user, 'span');
           expect(new Map(byUser.flatMap(({ key, amount }) => (amount ? [[key, amount]] : [])))).toEqual(
             scaled(expected),
           );
-          const byDay = await sums(ground, 'day', from, until);
+          const byDay = await sums(fixture, 'day', from, until);
           const days = world.used(from, until, (_, hour) => date(hour).slice(0, 10), 'span');
           expect(new Map(byDay.flatMap(({ key, amount }) => (amount ? [[key, amount]] : [])))).toEqual(
             scaled(days),
           );
         }
-        const [hosts] = await sums(ground, 'resource_type', from, until);
+        const [hosts] = await sums(fixture, 'resource_type', from, until);
         const reserved = world.used(from, until, () => 'physical:host', 'asked').get('physical:host') ?? 0n;
         expect((hosts?.resourceSeconds ?? 0n) / 3600n).toBe(reserved);
-        for (const budget of await listBudgets(ground.ledger, ground.project, NO_WAIT)) {
+        for (const budget of await listBudgets(fixture.ledger, fixture.project, NO_WAIT)) {
           const validity = [budget.validFrom, budget.validUntil].map(
             (second) => (Number(second) * 1000 - BEGIN) / HOUR,
           ) as [number, number];
           for (const groupBy of ['user', 'day'] as const) {
-            const total = (await sums(ground, groupBy, ...validity)).reduce(
+            const total = (await sums(fixture, groupBy, ...validity)).reduce(
               (sum, { amount }) => sum + (amount ?? 0n),
               0n,
             );
             expect(total).toBe(budget.taken);
           }
         }
-        await expectCourses(ground, world, hasTwo);
+        await expectCourses(fixture, world, hasTwo);
         const page = await listProjectLeases(
-          ground.ledger,
-          { projectId: ground.project, limit: 100, after: undefined },
+          fixture.ledger,
+          { projectId: fixture.project, limit: 100, after: undefined },
           NO_WAIT,
         );
-        const taken = (await listBudgets(ground.ledger, ground.project, NO_WAIT)).reduce(
+        const taken = (await listBudgets(fixture.ledger, fixture.project, NO_WAIT)).reduce(
           (sum, budget) => sum + budget.taken,
           0n,
         );
         expect(page.items.reduce((sum, { cost }) => sum + cost, 0n)).toBe(taken);
-        await expectReports(ground, { from, until, ends });
+        await expectReports(fixture, { from, until, ends });
       },
     );
     await fc.assert(property, { numRuns: RUNS[dialect] });
@@ -260,7 +260,7 @@ describe.each(DIALECTS)('usage on %s', (dialect) => {
 
 /** Reports that keep totals, and have kept some before, say the same as one that does not. */
 async function reported(
-  { ledger, project }: Ground,
+  { ledger, project }: LedgerFixture,
   by: UsageKey,
   from: number,
   until: number,
@@ -275,11 +275,11 @@ async function reported(
 
 /** They say what usage says, add up to what is taken, and what is folded makes no number wrong. */
 async function expectReports(
-  ground: Ground,
+  fixture: LedgerFixture,
   { from, until, ends }: { readonly from: number; readonly until: number; readonly ends: number },
 ): Promise<void> {
-  const { ledger, project } = ground;
-  const report = (by: UsageKey, begin: number, end: number) => reported(ground, by, begin, end);
+  const { ledger, project } = fixture;
+  const report = (by: UsageKey, begin: number, end: number) => reported(fixture, by, begin, end);
   const total = ({ rows }: UsageReport) => rows.reduce((sum, { amount }) => sum + amount, 0n);
   const taken = (await listBudgets(ledger, project, NO_WAIT)).reduce((sum, budget) => sum + budget.taken, 0n);
   const expectTaken = async (isFolded: boolean) => {
@@ -296,9 +296,9 @@ async function expectReports(
   const used = new Map(
     byUser.rows.flatMap(({ userId, amount }) => (amount === 0n ? [] : [[userId, amount]])),
   );
-  const expected = await sums(ground, 'user', from, until);
+  const expected = await sums(fixture, 'user', from, until);
   expect(used).toEqual(new Map(expected.flatMap(({ key, amount }) => (amount ? [[key, amount]] : []))));
-  const [hosts] = await sums(ground, 'resource_type', from, until);
+  const [hosts] = await sums(fixture, 'resource_type', from, until);
   const types = (await report('resource_type', from, until)).rows;
   expect(types.reduce((sum, row) => sum + row.resourceSeconds, 0n)).toBe(hosts?.resourceSeconds ?? 0n);
   expect(total(await report('month', from, until))).toBe(total(byUser));
@@ -307,7 +307,7 @@ async function expectReports(
     expect(halves.map(total).reduce((sum, part) => sum + part)).toBe(total(byUser));
   }
 
-  ground.now = date(ends);
+  fixture.now = date(ends);
   await foldLeases(ledger, { until: at(until) * 1_000_000n, keep: async () => {} }, NO_WAIT);
   await expectTaken(true);
   const folded = await report('project', from, until);
@@ -315,9 +315,9 @@ async function expectReports(
   expect(total(folded) + folded.undated.amount).toBeGreaterThanOrEqual(total(byUser));
 }
 
-async function expectCourses(ground: Ground, world: World, hasTwo: boolean): Promise<void> {
-  const query = { projectId: ground.project, from: at(0), until: at(HOURS), points: 24 };
-  for (const { points, budget } of await budgetsOverTime(ground.ledger, query, NO_WAIT)) {
+async function expectCourses(fixture: LedgerFixture, world: World, hasTwo: boolean): Promise<void> {
+  const query = { projectId: fixture.project, from: at(0), until: at(HOURS), points: 24 };
+  for (const { points, budget } of await budgetsOverTime(fixture.ledger, query, NO_WAIT)) {
     const used = points.map((point) => point.used);
     expect([...used].sort((a, b) => (a < b ? -1 : 1))).toEqual(used);
     if (hasTwo) {

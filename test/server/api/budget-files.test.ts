@@ -1,21 +1,21 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { DIALECTS } from '../../support/ledgers.ts';
-import { type BudgetGround, budgetGrounds, serving, type Told, wanted } from './budget-ground.ts';
+import { type BudgetFixture, budgetFixtures, serving, type Told, wanted } from './budget-fixture.ts';
 
-const ground = budgetGrounds();
+const fixture = budgetFixtures();
 const HEAD = 'project_id,user_id,valid_from,valid_until,amount';
 let count = 0;
 const newProject = () => `file-${++count}`;
 
-function file({ ask }: BudgetGround, lines: readonly string[], query = 'reason=the+grant'): Promise<Told> {
+function file({ ask }: BudgetFixture, lines: readonly string[], query = 'reason=the+grant'): Promise<Told> {
   const text = { type: 'text/csv; charset=utf-8', text: [HEAD, ...lines].join('\r\n') };
   return ask('operator', 'POST', `/v1/budgets/import?${query}`, { text });
 }
 
 describe.each(DIALECTS)('budgets in files, on %s', (dialect) => {
   it('are set by one of two that come at once, or by both one after the other', async () => {
-    const first = ground(dialect);
+    const first = fixture(dialect);
     const second = await serving(first.connection);
     const projects = Array.from({ length: 40 }, newProject);
     const lines = (amount: string) => projects.map((one) => `${one},,2027-01-01,2028-01-01,${amount}`);
@@ -39,7 +39,7 @@ describe('budgets in files', () => {
   const dialect = 'sqlite';
 
   it('are set, changed and left as they are, after a dry run that says so', async () => {
-    const on = ground(dialect);
+    const on = fixture(dialect);
     const [a, b, c] = [newProject(), newProject(), newProject()];
     const kept = await on.ask('operator', 'POST', '/v1/budgets', { body: wanted(a) });
     const other = await on.ask('operator', 'POST', '/v1/budgets', { body: wanted(b) });
@@ -79,7 +79,7 @@ describe('budgets in files', () => {
   });
 
   it('are all refused if one of them is wrong, with every mistake', async () => {
-    const on = ground(dialect);
+    const on = fixture(dialect);
     const [a, b] = [newProject(), newProject()];
     const there = await on.ask('operator', 'POST', '/v1/budgets', { body: wanted(b) });
     const lines = [
@@ -113,7 +113,7 @@ describe('budgets in files', () => {
   });
 
   it('come out as they went in', async () => {
-    const on = ground(dialect);
+    const on = fixture(dialect);
     const projects = Array.from({ length: 5 }, (_, index) => `${newProject()};"=${index}' é`);
     for (const [index, project] of ['=1+1', "'=x", ...projects].entries()) {
       const body = wanted(project, { amount: `${index}.000001`, user_id: index % 2 === 0 ? null : '-a' });
@@ -139,7 +139,7 @@ describe('budgets in files', () => {
   });
 
   it('are refused with line and column where an id looks like another one', async () => {
-    const on = ground(dialect);
+    const on = fixture(dialect);
     const project = newProject();
     const lines = [
       `${project}\u200b,,2027-01-01,2028-01-01,1`,
@@ -166,7 +166,7 @@ describe('a file of budgets', () => {
   it.each(['mona', 'meg', 'reader'] as const)(
     'is not taken from %s, and shows them only theirs',
     async (who) => {
-      const { ask } = ground('sqlite');
+      const { ask } = fixture('sqlite');
       const project = newProject();
       await ask('operator', 'POST', '/v1/budgets', { body: wanted(project) });
       const body = { budgets: [] };
@@ -187,7 +187,7 @@ describe('a file of budgets', () => {
     [{ text: { type: 'text/csv; charset=latin1', text: HEAD } }, 415, 'UTF-8'],
     [{ text: { type: 'text/csv', text: 'x'.repeat(8_388_609) } }, 413, '8388608'],
   ])('%#: that is none is refused', async (sent, status, message) => {
-    const { ask } = ground('sqlite');
+    const { ask } = fixture('sqlite');
     const told = await ask('operator', 'POST', '/v1/budgets/import?reason=x', sent);
     expect({ status: told.status, message: told.json.message }).toMatchObject({
       status,
@@ -196,13 +196,13 @@ describe('a file of budgets', () => {
   });
 
   it('needs a reason, unless it is a dry run', async () => {
-    const on = ground('sqlite');
+    const on = fixture('sqlite');
     expect(await file(on, [], '')).toMatchObject({ status: 422, json: { field: 'reason' } });
     expect(await file(on, [], 'dry_run=true')).toMatchObject({ status: 200 });
   });
 
   it('of the longest kind lets others have their turn', async () => {
-    const on = ground('sqlite');
+    const on = fixture('sqlite');
     const lines = Array.from({ length: 10_000 }, (_, index) => `long-${index},,2027-01-01,2028-01-01,1`);
     let turns = 0;
     let isOver = false;

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { DIALECTS } from '../../support/ledgers.ts';
-import { type BudgetGround, budgetGrounds, serving, type Token, wanted } from './budget-ground.ts';
+import { type BudgetFixture, budgetFixtures, serving, type Token, wanted } from './budget-fixture.ts';
 
-const ground = budgetGrounds();
+const fixture = budgetFixtures();
 const PATH = '/v1/budget-requests';
 let count = 0;
 
@@ -12,7 +12,7 @@ function wish(project_id = 'climate', more: object = {}) {
   return { project_id, amount: '50', valid_until: '2027-06-01T00:00:00Z', reason: `run ${count}`, ...more };
 }
 
-type Ask = BudgetGround['ask'];
+type Ask = BudgetFixture['ask'];
 
 async function asked(ask: Ask, who: Token = 'meg', body: object = wish()) {
   const { status, json } = await ask(who, 'POST', PATH, { body });
@@ -42,7 +42,7 @@ async function amounts(ask: Ask): Promise<string[]> {
 
 describe.each(DIALECTS)('requests for more budget over the API, on %s', (dialect) => {
   it('are asked for, endorsed and granted, and the history of the budget says so', async () => {
-    const { ask } = ground(dialect);
+    const { ask } = fixture(dialect);
     await withBudgets(ask, {});
     const body = wish();
     const { path, ...request } = await asked(ask, 'meg', body);
@@ -75,7 +75,7 @@ describe.each(DIALECTS)('requests for more budget over the API, on %s', (dialect
   });
 
   it('are granted once by many at once, at two replicas', async () => {
-    const first = ground(dialect);
+    const first = fixture(dialect);
     const second = await serving(first.connection);
     await withBudgets(first.ask, {});
     const { path } = await asked(first.ask);
@@ -99,7 +99,7 @@ describe('requests for more budget over the API', () => {
   const dialect = 'sqlite';
 
   it('may be taken each step by whom the table of rights says', async () => {
-    const { ask } = ground(dialect);
+    const { ask } = fixture(dialect);
     await withBudgets(ask, {});
     // Max manages the project too; Mona is only a member of physics, and Meg has asked.
     const table: Readonly<Record<string, readonly Token[]>> = {
@@ -127,7 +127,7 @@ describe('requests for more budget over the API', () => {
   });
 
   it('of another project are as if they did not exist', async () => {
-    const { ask } = ground(dialect);
+    const { ask } = fixture(dialect);
     const { path, id } = await asked(ask, 'operator', wish('secret'));
     const none = `${PATH}/999999`;
     for (const who of ['meg', 'mona', 'max'] as const) {
@@ -158,7 +158,7 @@ describe('requests for more budget over the API', () => {
   });
 
   it('for a user are made by that user or a manager, and granted by a manager within the budget of the project', async () => {
-    const { ask } = ground(dialect);
+    const { ask } = fixture(dialect);
     await withBudgets(
       ask,
       {},
@@ -189,7 +189,7 @@ describe('requests for more budget over the API', () => {
   });
 
   it('say what is wrong with what was sent', async () => {
-    const { ask } = ground(dialect);
+    const { ask } = fixture(dialect);
     await withBudgets(ask, {});
     for (const [more, status, field] of [
       [{ amount: '0' }, 422, 'amount'],
@@ -223,7 +223,7 @@ describe('requests for more budget over the API', () => {
   });
 
   it('keep hostile texts as they are', async () => {
-    const { ask } = ground(dialect);
+    const { ask } = fixture(dialect);
     await withBudgets(ask, {});
     const reason = `'; DROP TABLE budgets; -- <script>\u202e${'💥'.repeat(400)}`;
     const { path, id } = await asked(ask, 'meg', wish('climate', { reason }));

@@ -1,15 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import { DIALECTS } from '../../support/ledgers.ts';
-import { budgetGrounds, PEOPLE, serving, wanted } from './budget-ground.ts';
+import { budgetFixtures, serving, USERS, wanted } from './budget-fixture.ts';
 
-const ground = budgetGrounds();
+const fixture = budgetFixtures();
 let count = 0;
 /** A project of its own for each test: they share the ledgers. */
 const newProject = () => `project-${++count}`;
 
 describe.each(DIALECTS)('budgets over the API, on %s', (dialect) => {
   it('are changed by one of many who have seen the same version', async () => {
-    const first = ground(dialect);
+    const first = fixture(dialect);
     const second = await serving(first.connection);
     const project = newProject();
     const { json } = await first.ask('operator', 'POST', '/v1/budgets', { body: wanted(project) });
@@ -31,7 +31,7 @@ describe.each(DIALECTS)('budgets over the API, on %s', (dialect) => {
   });
 
   it('stay within those of the project while others change these', async () => {
-    const { ask } = ground(dialect);
+    const { ask } = fixture(dialect);
     await cleared(ask, 'climate');
     const project = await ask('operator', 'POST', '/v1/budgets', { body: wanted('climate') });
     const give = (user_id: string) =>
@@ -54,7 +54,7 @@ describe('budgets over the API', () => {
   const dialect = 'sqlite';
 
   it('are set, shown, changed and removed, with who and why', async () => {
-    const { ask } = ground(dialect);
+    const { ask } = fixture(dialect);
     const project = newProject();
     const set = await ask('operator', 'POST', '/v1/budgets', { body: wanted(project) });
     const path = `/v1/budgets/${set.json.id}`;
@@ -108,7 +108,7 @@ describe('budgets over the API', () => {
   });
 
   it('are not replaced by the same request sent again, nor by one that overlaps', async () => {
-    const { ask } = ground(dialect);
+    const { ask } = fixture(dialect);
     const project = newProject();
     const { json } = await ask('operator', 'POST', '/v1/budgets', { body: wanted(project) });
     const overlapping = [{}, { amount: '1' }, { valid_from: '2026-01-01' }, { valid_from: '2027-12-31' }];
@@ -136,7 +136,7 @@ describe('budgets over the API', () => {
   });
 
   it('come back with their id after they were removed', async () => {
-    const { ask } = ground(dialect);
+    const { ask } = fixture(dialect);
     const project = newProject();
     const { json } = await ask('operator', 'POST', '/v1/budgets', { body: wanted(project) });
     await ask('operator', 'DELETE', `/v1/budgets/${json.id}?reason=x`, { etag: json.etag });
@@ -146,7 +146,7 @@ describe('budgets over the API', () => {
   });
 
   it('need the version that is changed, as one strong ETag', async () => {
-    const { ask } = ground(dialect);
+    const { ask } = fixture(dialect);
     const { json } = await ask('operator', 'POST', '/v1/budgets', { body: wanted(newProject()) });
     const path = `/v1/budgets/${json.id}`;
     const statusOf = async (etag?: string) => {
@@ -169,7 +169,7 @@ describe('budgets over the API', () => {
   });
 
   it('are listed in pages by project, user and time, and found by all filters', async () => {
-    const { ask } = ground(dialect);
+    const { ask } = fixture(dialect);
     const project = `${newProject()}_%\\x`;
     const owners = [
       [null, '2027'],
@@ -206,7 +206,7 @@ describe('budgets over the API', () => {
   });
 
   it('of users are given by managers within those of the project, and by operators beyond', async () => {
-    const { ask } = ground(dialect);
+    const { ask } = fixture(dialect);
     await cleared(ask, 'climate');
     const half = { valid_until: '2027-07-01' };
     await ask('operator', 'POST', '/v1/budgets', { body: wanted('climate', half) });
@@ -234,7 +234,7 @@ describe('budgets over the API', () => {
     expect(await give({ valid_from: '2026-12-31T23:59:59Z' })).toMatchObject({ status: 422 });
     expect(await give({ valid_until: '2027-07-01', amount: '100.1' })).toMatchObject({ status: 422 });
     const given = await give({});
-    expect(given).toMatchObject({ status: 201, json: { changed: { who: PEOPLE.mona?.who } } });
+    expect(given).toMatchObject({ status: 201, json: { changed: { who: USERS.mona?.who } } });
     // The operator takes from the project: nothing changes for the user, until somebody changes it.
     await ask('operator', 'PATCH', `/v1/budgets/${late.json.id}`, {
       etag: late.json.etag,
@@ -256,7 +256,7 @@ describe('budgets over the API', () => {
   });
 
   it('are shown and changed by nobody who may not', async () => {
-    const { ask } = ground(dialect);
+    const { ask } = fixture(dialect);
     await cleared(ask, 'climate');
     const project = newProject();
     const other = await ask('operator', 'POST', '/v1/budgets', {
@@ -328,7 +328,7 @@ describe('a budget over the API', () => {
     [{ reason: 'x'.repeat(1001) }, 'reason', 422],
     [{ reason: undefined }, 'reason', 400],
   ])('with %j is refused, and nothing is set', async (more, field, status) => {
-    const { ask } = ground('sqlite');
+    const { ask } = fixture('sqlite');
     const project = newProject();
     const told = await ask('operator', 'POST', '/v1/budgets', { body: wanted(project, more) });
     expect({ status: told.status, field: told.json.field }).toEqual({ status, field });
@@ -337,12 +337,12 @@ describe('a budget over the API', () => {
   });
 
   it.each(['abc', '0', '1.5', '9'.repeat(30), '%00'])('%s is not there', async (id) => {
-    const { ask } = ground('sqlite');
+    const { ask } = fixture('sqlite');
     expect((await ask('operator', 'GET', `/v1/budgets/${id}`)).status).toBe(404);
   });
 
   it('is not there where no filter records leases', async () => {
-    const { connection } = ground('sqlite');
+    const { connection } = fixture('sqlite');
     const { ask } = await serving(connection, {
       enforcement: { enabled_filters: ['MaxLeaseDurationFilter'], max_lease_duration: 60 },
     });

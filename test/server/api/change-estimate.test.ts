@@ -32,10 +32,10 @@ beforeAll(async () => {
         max_reservation_size: { 'physical:host': 4 },
       },
     },
-    people: {
+    users: {
       byToken: async (ctx) => PEOPLE[ctx.get('X-Auth-Token') as keyof typeof PEOPLE],
       bySession: async () => undefined,
-      anybody: undefined,
+      anonymous: undefined,
       csrfOf: () => '',
     },
   });

@@ -5,9 +5,9 @@ import { rowJson } from '../../../src/decisions/store/rows.ts';
 import { DecisionTable } from '../../../src/decisions/store/table.ts';
 import { aRecord } from '../../support/decision-logs.ts';
 import { DIALECTS, ledgerAt, NO_WAIT } from '../../support/ledgers.ts';
-import { budgetGrounds, type Told } from './budget-ground.ts';
+import { budgetFixtures, type Told } from './budget-fixture.ts';
 
-const ground = budgetGrounds();
+const fixture = budgetFixtures();
 
 const refusal: Partial<DecisionRecord> = {
   ...{ allowed: false, outcome: 'rejected', filter: 'MaxLeasesFilter', message: 'At most 1 lease.' },
@@ -41,7 +41,7 @@ const ids = ({ json }: Told) => json.items.map((one: { request_id: string }) => 
 
 beforeAll(async () => {
   for (const dialect of DIALECTS) {
-    const ledger = await ledgerAt(ground(dialect).connection);
+    const ledger = await ledgerAt(fixture(dialect).connection);
     const asked = { start: 1_796_119_200_000_000n, end: 1_796_122_800_000_000n };
     const reservations = [{ resource_type: 'physical:host', min: 1, max: 2 }];
     const rows = RECORDS.map((record) =>
@@ -57,8 +57,8 @@ beforeAll(async () => {
 });
 
 describe.each(DIALECTS)('decisions over the API on %s', (dialect) => {
-  const get = (who: Parameters<ReturnType<typeof ground>['ask']>[0], path: string) =>
-    ground(dialect).ask(who, 'GET', path);
+  const get = (who: Parameters<ReturnType<typeof fixture>['ask']>[0], path: string) =>
+    fixture(dialect).ask(who, 'GET', path);
 
   it('are all there for operators and readers, with everything', async () => {
     for (const who of ['operator', 'reader'] as const) {

@@ -9,7 +9,7 @@ import { IDS, recordedKeystone } from '../../support/recorded-identities.ts';
 import { createLasting } from '../../support/requests.ts';
 import { runServiceOn } from '../../support/running-service.ts';
 import { ValidatingKeystone } from '../../support/validating-keystone.ts';
-import { CLIMATE } from '../users/walk.ts';
+import { CLIMATE } from '../users/every-route.ts';
 import { bodyOf, type RouteAnswer, type Routes, routesAt } from './route-calls.ts';
 
 const WITH_A_BODY = API_ROUTES.filter(({ body }) => body !== undefined);

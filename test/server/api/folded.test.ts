@@ -3,15 +3,15 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { fold, instant, restore } from '../../ledger/folding/folded-ledgers.ts';
 import { recordLease } from '../../ledger/recorded-leases.ts';
 import { giveBudget, ledgerAt } from '../../support/ledgers.ts';
-import { budgetGrounds } from './budget-ground.ts';
+import { budgetFixtures } from './budget-fixture.ts';
 
-const grounds = budgetGrounds();
+const fixtures = budgetFixtures();
 const BEFORE = '2017-01-01';
 const FOLDED = { leases: 2, before: '2017-01-01T00:00:00Z' };
 
 describe('the API beside folded leases', () => {
   const get = async (path: string) => {
-    const { status, json } = await grounds('sqlite').ask('operator', 'GET', path);
+    const { status, json } = await fixtures('sqlite').ask('operator', 'GET', path);
     expect({ path, status }).toEqual({ path, status: 200 });
     return json;
   };
@@ -20,7 +20,7 @@ describe('the API beside folded leases', () => {
 
   beforeAll(async () => {
     let now = '2016-01-01T00:00:00Z';
-    const ledger = await ledgerAt(grounds('sqlite').connection, { now: () => now });
+    const ledger = await ledgerAt(fixtures('sqlite').connection, { now: () => now });
     await giveBudget(ledger, { from: '2016-01-01', until: '2018-01-01', amount: '1000' });
     for (const [projectId, month] of [
       ['climate', 11],
@@ -67,7 +67,7 @@ describe('the API beside folded leases', () => {
 });
 
 it('tells of everything again when all of it is restored', async () => {
-  const { connection, ask } = grounds('sqlite');
+  const { connection, ask } = fixtures('sqlite');
   const ledger = await ledgerAt(connection, { now: () => '2018-06-01T00:00:00Z' });
   await recordLease(ledger, { name: 'old', projectId: 'desert', start: '2018-01-01', end: '2018-01-02' });
   await recordLease(ledger, { name: 'new', projectId: 'desert', start: '2018-07-01', end: '2018-07-02' });

@@ -1,16 +1,16 @@
 /** Projects, their leases and usage, and the entries of the ledger over the API. */
 import { beforeAll, describe, expect, it } from 'vitest';
 import { giveBudget, ledgerAt } from '../../support/ledgers.ts';
-import { type BudgetGround, budgetGrounds, serving, type Token } from './budget-ground.ts';
+import { type BudgetFixture, budgetFixtures, serving, type Token } from './budget-fixture.ts';
 
-const grounds = budgetGrounds();
+const fixtures = budgetFixtures();
 
 /** A day of the year 2090: what is recorded then is still to come. */
 const on = (day: number, hour = 0) =>
   `2090-01-${String(day).padStart(2, '0')} ${String(hour).padStart(2, '0')}:00`;
 
 async function lease(
-  { generation }: BudgetGround,
+  { generation }: BudgetFixture,
   {
     name,
     project = 'climate',
@@ -33,19 +33,19 @@ async function lease(
 }
 
 /** `described-answers.proof.test.ts` holds the answers against the description. */
-async function get(ground: BudgetGround, path: string, who: Token = 'operator') {
-  const told = await ground.ask(who, 'GET', path);
+async function get(fixture: BudgetFixture, path: string, who: Token = 'operator') {
+  const told = await fixture.ask(who, 'GET', path);
   expect(told.headers.get('Cache-Control')).toBe('no-store');
   return told;
 }
 
 // One ledger is filled from test to test.
 describe('the routes of projects', { shuffle: false }, () => {
-  const ground = () => grounds('sqlite');
-  const items = async (path: string, who?: Token) => (await get(ground(), path, who)).json.items;
+  const fixture = () => fixtures('sqlite');
+  const items = async (path: string, who?: Token) => (await get(fixture(), path, who)).json.items;
 
   beforeAll(async () => {
-    const ledger = await ledgerAt(ground().connection);
+    const ledger = await ledgerAt(fixture().connection);
     for (const projectId of ['climate', 'physics', 'ocean', 'desert']) {
       await giveBudget(ledger, { projectId, from: '2020-01-01', until: '2100-01-01', amount: '100000' });
     }
@@ -56,10 +56,10 @@ describe('the routes of projects', { shuffle: false }, () => {
       amount: '500',
     });
     await ledger.close();
-    await lease(ground(), { name: 'a', hosts: 2 });
-    await lease(ground(), { name: 'b', user: 'id-of-max', from: 3, until: 5 });
-    await lease(ground(), { name: '<b>\u202e', from: 4, until: 6 });
-    await lease(ground(), { name: 'wet', project: 'ocean' });
+    await lease(fixture(), { name: 'a', hosts: 2 });
+    await lease(fixture(), { name: 'b', user: 'id-of-max', from: 3, until: 5 });
+    await lease(fixture(), { name: '<b>\u202e', from: 4, until: 6 });
+    await lease(fixture(), { name: 'wet', project: 'ocean' });
   });
 
   it('lists projects with their budgets, to each caller their own', async () => {
@@ -82,7 +82,7 @@ describe('the routes of projects', { shuffle: false }, () => {
   });
 
   it('lists leases in pages that stay as they are while leases are added', async () => {
-    const first = (await get(ground(), '/v1/projects/ocean/leases?limit=1')).json;
+    const first = (await get(fixture(), '/v1/projects/ocean/leases?limit=1')).json;
     expect(first).toEqual({
       items: [
         {
@@ -102,9 +102,9 @@ describe('the routes of projects', { shuffle: false }, () => {
       next: null,
       folded: null,
     });
-    const page = (await get(ground(), '/v1/projects/climate/leases?limit=2', 'meg')).json;
-    await lease(ground(), { name: 'later' });
-    const rest = (await get(ground(), `/v1/projects/climate/leases?limit=2&after=${page.next}`, 'meg')).json;
+    const page = (await get(fixture(), '/v1/projects/climate/leases?limit=2', 'meg')).json;
+    await lease(fixture(), { name: 'later' });
+    const rest = (await get(fixture(), `/v1/projects/climate/leases?limit=2&after=${page.next}`, 'meg')).json;
     const names = [...page.items, ...rest.items].map(({ name }: { name: string }) => name);
     expect(names).toEqual(['<b>\u202e', 'b', 'a']);
     expect(rest.next).toBeNull();
@@ -118,8 +118,8 @@ describe('the routes of projects', { shuffle: false }, () => {
   });
 
   it('tells usage by user, type and day, in the time that is asked for', async () => {
-    const usage = async (query: string) => (await get(ground(), `/v1/projects/physics/usage?${query}`)).json;
-    await lease(ground(), { name: 'u', project: 'physics', from: 10, until: 12, hosts: 3 });
+    const usage = async (query: string) => (await get(fixture(), `/v1/projects/physics/usage?${query}`)).json;
+    await lease(fixture(), { name: 'u', project: 'physics', from: 10, until: 12, hosts: 3 });
     expect(await usage('from=2090-01-01&until=2090-02-01')).toEqual({
       from: '2090-01-01T00:00:00Z',
       until: '2090-02-01T00:00:00Z',
@@ -150,8 +150,8 @@ describe('the routes of projects', { shuffle: false }, () => {
 
   it('shows a project with budgets, usage, open leases and limits', async () => {
     const soon = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString();
-    await lease(ground(), { name: 'soon', project: 'desert', from: soon(1), until: soon(2) });
-    const { json } = await get(ground(), '/v1/projects/desert');
+    await lease(fixture(), { name: 'soon', project: 'desert', from: soon(1), until: soon(2) });
+    const { json } = await get(fixture(), '/v1/projects/desert');
     expect(json).toMatchObject({
       project: { id: 'desert' },
       exempt: false,
@@ -174,9 +174,9 @@ describe('the routes of projects', { shuffle: false }, () => {
       open_leases: [{ name: 'soon', cost: expect.stringMatching(/^24/) }],
       has_more_open_leases: false,
     });
-    const { json: climate } = await get(ground(), '/v1/projects/climate', 'meg');
+    const { json: climate } = await get(fixture(), '/v1/projects/climate', 'meg');
     expect(climate.budgets).toMatchObject([{ user: null }, { user: { id: 'id-of-meg' }, planned: '120' }]);
-    expect((await get(ground(), '/v1/projects/unknown%2F%C3%84')).json).toMatchObject({
+    expect((await get(fixture(), '/v1/projects/unknown%2F%C3%84')).json).toMatchObject({
       project: { id: 'unknown/Ä' },
       budgets: [],
       open_leases: [],
@@ -185,7 +185,7 @@ describe('the routes of projects', { shuffle: false }, () => {
   });
 
   it('lists entries of the ledger to those who may see all of it', async () => {
-    const page = (await get(ground(), '/v1/ledger/entries?project_id=ocean', 'reader')).json;
+    const page = (await get(fixture(), '/v1/ledger/entries?project_id=ocean', 'reader')).json;
     expect(page).toMatchObject({
       items: [
         {
@@ -200,9 +200,9 @@ describe('the routes of projects', { shuffle: false }, () => {
     const [entry] = page.items;
     expect(entry.delta).toBe(String(24n * 3_600_000_000n));
     const all = await items('/v1/ledger/entries?limit=1000');
-    const first = (await get(ground(), '/v1/ledger/entries?limit=2')).json;
-    await lease(ground(), { name: 'more', project: 'physics', from: 20, until: 21 });
-    const second = (await get(ground(), `/v1/ledger/entries?limit=1000&after=${first.next}`)).json;
+    const first = (await get(fixture(), '/v1/ledger/entries?limit=2')).json;
+    await lease(fixture(), { name: 'more', project: 'physics', from: 20, until: 21 });
+    const second = (await get(fixture(), `/v1/ledger/entries?limit=1000&after=${first.next}`)).json;
     expect([...first.items, ...second.items]).toEqual(all);
     const count = async (query: string) => (await items(`/v1/ledger/entries?limit=1000&${query}`)).length;
     expect(await count(`account=${entry.account}`)).toBe(1);
@@ -216,18 +216,18 @@ describe('the routes of projects', { shuffle: false }, () => {
     expect(await count('since=2099-01-01')).toBe(0);
     expect(await count(`request_id=${encodeURIComponent("' or 1=1 --")}`)).toBe(0);
     for (const who of ['meg', 'mona'] as const) {
-      expect((await ground().ask(who, 'GET', '/v1/ledger/entries')).status).toBe(403);
+      expect((await fixture().ask(who, 'GET', '/v1/ledger/entries')).status).toBe(403);
     }
   });
 
   it.each(['', '/leases', '/usage'])('shows members nothing of another project at %s', async (part) => {
     for (const project of ['ocean', 'nobody', '__proto__', 'climate%00', 'x'.repeat(10_000)]) {
-      expect((await ground().ask('meg', 'GET', `/v1/projects/${project}${part}`)).status).toBe(403);
+      expect((await fixture().ask('meg', 'GET', `/v1/projects/${project}${part}`)).status).toBe(403);
     }
   });
 
   it('says so where no filter keeps a ledger', async () => {
-    const without = await serving(ground().connection, {
+    const without = await serving(fixture().connection, {
       enforcement: { enabled_filters: ['MaxLeaseDurationFilter'], max_lease_duration: 60 },
     });
     for (const path of [
@@ -264,7 +264,7 @@ describe('the API of projects', () => {
     ['/v1/ledger/entries?request_id=%ED%A0%80%00', 'request_id'],
     ['/v1/ledger/entries?from=2026-01-02&since=2026-01-02', 'since'],
   ])('refuses %s', async (path, field) => {
-    const told = await get(grounds('sqlite'), path);
+    const told = await get(fixtures('sqlite'), path);
     expect({ status: told.status, field: told.json.field }).toEqual({ status: 400, field });
     expect(told.text.length).toBeLessThan(500);
   });

@@ -2,14 +2,14 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { recordLease } from '../../ledger/recorded-leases.ts';
 import { DIALECTS, giveBudget, ledgerAt } from '../../support/ledgers.ts';
-import { budgetGrounds, type Token } from './budget-ground.ts';
+import { budgetFixtures, type Token } from './budget-fixture.ts';
 
-const grounds = budgetGrounds();
+const fixtures = budgetFixtures();
 const WINTER = 'from=2026-12-01&until=2027-02-01';
 
 describe.each(DIALECTS)('reports of usage over the API, on %s', (dialect) => {
   const get = (query: string, who: Token = 'operator') =>
-    grounds(dialect).ask(who, 'GET', `/v1/reports/usage?${query}`);
+    fixtures(dialect).ask(who, 'GET', `/v1/reports/usage?${query}`);
   const rowsOf = async (query: string, who?: Token) => {
     const { status, json } = await get(query, who);
     expect({ query, status }).toEqual({ query, status: 200 });
@@ -17,7 +17,7 @@ describe.each(DIALECTS)('reports of usage over the API, on %s', (dialect) => {
   };
 
   beforeAll(async () => {
-    const ledger = await ledgerAt(grounds(dialect).connection);
+    const ledger = await ledgerAt(fixtures(dialect).connection);
     await giveBudget(ledger, { amount: '1000' });
     await recordLease(ledger, { name: 'a', end: '2026-12-03' });
     await recordLease(ledger, { name: 'b', userId: '=cmd()', start: '2026-12-31', end: '2027-01-02' });

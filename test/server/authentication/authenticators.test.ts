@@ -204,9 +204,9 @@ describe('an open authenticator', () => {
     });
   };
   const FOR_LEASES =
-    'expected a loopback address, got 0.0.0.0, where everyone may ask for leases, end them and look into the console: set [service] tokens or tokens_file or keystone_auth, or [service] allow_anonymous = true if that is meant';
+    'expected a loopback address, got 0.0.0.0, where everyone may ask for leases, end them and look into the console: set [service] tokens or tokens_file or keystone_auth, or [service] allow_anonymous = true if that is intended';
   const FOR_PODS =
-    'expected a loopback address, got 0.0.0.0, where everyone may ask as an API server of Kubernetes: set [kubernetes] tokens or tokens_file or client_ca_file, or [service] allow_anonymous = true if that is meant';
+    'expected a loopback address, got 0.0.0.0, where everyone may ask as an API server of Kubernetes: set [kubernetes] tokens or tokens_file or client_ca_file, or [service] allow_anonymous = true if that is intended';
 
   it('at an address that others reach keeps the service from starting, and each is named', async () => {
     await expect(start('0.0.0.0', {})).rejects.toThrow(FOR_LEASES);

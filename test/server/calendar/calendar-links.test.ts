@@ -26,10 +26,10 @@ class Ground {
     const service = await servedGeneration({
       connection,
       now: () => this.now,
-      people: {
+      users: {
         byToken: async (ctx) => PEOPLE[ctx.get('X-Auth-Token')],
         bySession: async () => undefined,
-        anybody: undefined,
+        anonymous: undefined,
         csrfOf: () => '',
       },
       routes: (parts) => [calendarRoutes(parts)],
@@ -65,14 +65,14 @@ async function newGround(dialect: (typeof DIALECTS)[number]) {
   await recordLease(ledger, { name: 'run; \n1', leaseId: 'L1' });
   await recordLease(ledger, { name: 'of ocean', projectId: 'ocean' });
   await ledger.close();
-  return { connection, ground: await new Ground().open(connection) };
+  return { connection, fixture: await new Ground().open(connection) };
 }
 
 describe.each(DIALECTS)('links to calendars, on %s', (dialect) => {
   it('show the leases of their project without a token, until they are revoked', async () => {
-    const { connection, ground } = await newGround(dialect);
-    const { link_id, path } = await ground.made('meg');
-    const { status, headers, text } = await ground.read(path);
+    const { connection, fixture } = await newGround(dialect);
+    const { link_id, path } = await fixture.made('meg');
+    const { status, headers, text } = await fixture.read(path);
     expect([status, headers.get('Content-Type'), headers.get('Cache-Control')]).toEqual([
       ...[200, 'text/calendar; charset=utf-8', 'no-store'],
     ]);
@@ -83,27 +83,27 @@ describe.each(DIALECTS)('links to calendars, on %s', (dialect) => {
     const other = await new Ground().open(connection);
     expect((await other.read(path)).text).toBe(text);
 
-    expect((await ground.ask('meg', 'DELETE', `${LINKS}/${link_id}`)).status).toBe(204);
-    expect((await ground.ask('meg', 'DELETE', `${LINKS}/${link_id}`)).status).toBe(404);
-    for (const replica of [ground, other]) {
+    expect((await fixture.ask('meg', 'DELETE', `${LINKS}/${link_id}`)).status).toBe(204);
+    expect((await fixture.ask('meg', 'DELETE', `${LINKS}/${link_id}`)).status).toBe(404);
+    for (const replica of [fixture, other]) {
       expect((await replica.read(path)).status).toBe(404);
     }
   });
 
   it('keep the same id for an event when its lease changes state', async () => {
-    const { ground } = await newGround(dialect);
-    const { path } = await ground.made('meg');
-    const uid = async () => /UID:.*/.exec((await ground.read(path)).text)?.[0];
+    const { fixture } = await newGround(dialect);
+    const { path } = await fixture.made('meg');
+    const uid = async () => /UID:.*/.exec((await fixture.read(path)).text)?.[0];
     const before = await uid();
     expect(before).toMatch(/^UID:\d+@[\w-]{36}/);
-    ground.now = '2026-12-03T00:00:00Z';
-    expect((await ground.read(path)).text).toContain('State: ended');
+    fixture.now = '2026-12-03T00:00:00Z';
+    expect((await fixture.read(path)).text).toContain('State: ended');
     expect(await uid()).toBe(before);
   });
 
   it('are hidden from the database and from logs, and all unknown ones are answered alike', async () => {
-    const { connection, ground } = await newGround(dialect);
-    const { link_id, path } = await ground.made('meg');
+    const { connection, fixture } = await newGround(dialect);
+    const { link_id, path } = await fixture.made('meg');
     const secret = /[\w-]{43}/.exec(path)?.[0] ?? '';
     const ledger = await ledgerAt(connection);
     const rows = await ledger.database.read(
@@ -116,44 +116,44 @@ describe.each(DIALECTS)('links to calendars, on %s', (dialect) => {
     const kept = JSON.stringify(rows, (_, value) => (typeof value === 'bigint' ? String(value) : value));
     expect(kept).toContain('keystone id-of-meg');
     expect(kept).not.toContain(secret);
-    expect((await ground.ask('meg')).json.items).toEqual([
+    expect((await fixture.ask('meg')).json.items).toEqual([
       expect.objectContaining({ link_id, is_own: true, works_until: '2026-12-21T09:00:30Z' }),
     ]);
     const answers = new Set<string>();
     for (const wrong of ['a'.repeat(43), secret.toLowerCase(), `${secret}a`, '', '%00', '__proto__', '%F0']) {
-      const { status, text } = await ground.read(`/calendars/${wrong}.ics`);
+      const { status, text } = await fixture.read(`/calendars/${wrong}.ics`);
       expect({ wrong, status }).toEqual({ wrong, status: 404 });
       answers.add(text);
     }
     expect(answers.size).toBeLessThanOrEqual(2);
-    expect((await ground.read(path.replace('.ics', ''))).status).toBe(404);
-    await ground.read(path);
-    expect(ground.log()).not.toContain(secret);
+    expect((await fixture.read(path.replace('.ics', ''))).status).toBe(404);
+    await fixture.read(path);
+    expect(fixture.log()).not.toContain(secret);
   });
 
   it('are for those who see the project, and managers and operators revoke those of others', async () => {
-    const { ground } = await newGround(dialect);
-    expect((await ground.ask('ida', 'POST')).status).toBe(403);
-    expect((await ground.ask('operator', 'POST')).status).toBe(422);
-    const ofMeg = await ground.made('meg');
-    const ofMona = await ground.made('mona');
-    const ofOcean = await ground.made('ida', LINKS.replace('climate', 'ocean'));
+    const { fixture } = await newGround(dialect);
+    expect((await fixture.ask('ida', 'POST')).status).toBe(403);
+    expect((await fixture.ask('operator', 'POST')).status).toBe(422);
+    const ofMeg = await fixture.made('meg');
+    const ofMona = await fixture.made('mona');
+    const ofOcean = await fixture.made('ida', LINKS.replace('climate', 'ocean'));
     const seen = async (who: string) =>
-      (await ground.ask(who)).json.items.map(({ link_id }: { link_id: string }) => link_id);
+      (await fixture.ask(who)).json.items.map(({ link_id }: { link_id: string }) => link_id);
     expect(await seen('meg')).toEqual([ofMeg.link_id]);
     for (const who of ['mona', 'olga', 'operator']) {
       expect(await seen(who)).toEqual([ofMeg.link_id, ofMona.link_id]);
     }
-    const { json: first } = await ground.ask('mona', 'GET', `${LINKS}?limit=1`);
+    const { json: first } = await fixture.ask('mona', 'GET', `${LINKS}?limit=1`);
     expect(first).toMatchObject({
       items: [{ link_id: ofMeg.link_id, is_own: false }],
       next: expect.any(String),
     });
-    expect((await ground.ask('mona', 'GET', `${LINKS}?limit=1&after=${first.next}`)).json).toMatchObject({
+    expect((await fixture.ask('mona', 'GET', `${LINKS}?limit=1&after=${first.next}`)).json).toMatchObject({
       ...{ items: [{ link_id: ofMona.link_id, is_own: true }], next: null },
     });
     const revoked = async (who: string, id: string) =>
-      (await ground.ask(who, 'DELETE', `${LINKS}/${id}`)).status;
+      (await fixture.ask(who, 'DELETE', `${LINKS}/${id}`)).status;
     expect(await revoked('meg', ofMona.link_id)).toBe(404);
     expect(await revoked('mona', ofOcean.link_id)).toBe(404);
     expect(await revoked('ida', ofMeg.link_id)).toBe(403);
@@ -162,40 +162,40 @@ describe.each(DIALECTS)('links to calendars, on %s', (dialect) => {
     }
     expect(await revoked('mona', ofMeg.link_id)).toBe(204);
     expect(await revoked('operator', ofMona.link_id)).toBe(204);
-    expect((await ground.read(ofOcean.path)).status).toBe(200);
+    expect((await fixture.read(ofOcean.path)).status).toBe(200);
   });
 
   it('work for 30 days after their owner has looked at them', async () => {
-    const { ground } = await newGround(dialect);
-    const { path } = await ground.made('meg');
-    const status = async () => (await ground.read(path)).status;
-    ground.now = '2026-12-20T00:00:00Z';
-    await ground.ask('mona');
-    expect((await ground.ask('meg')).json.items).toEqual([
+    const { fixture } = await newGround(dialect);
+    const { path } = await fixture.made('meg');
+    const status = async () => (await fixture.read(path)).status;
+    fixture.now = '2026-12-20T00:00:00Z';
+    await fixture.ask('mona');
+    expect((await fixture.ask('meg')).json.items).toEqual([
       expect.objectContaining({ made_at: '2026-11-21T09:00:30Z', works_until: '2027-01-19T00:00:00Z' }),
     ]);
-    ground.now = '2027-01-18T23:59:59Z';
-    await ground.ask('mona');
+    fixture.now = '2027-01-18T23:59:59Z';
+    await fixture.ask('mona');
     expect(await status()).toBe(200);
-    ground.now = '2027-01-19T00:00:00Z';
+    fixture.now = '2027-01-19T00:00:00Z';
     expect(await status()).toBe(404);
-    expect((await ground.ask('meg')).json.items).toEqual([]);
+    expect((await fixture.ask('meg')).json.items).toEqual([]);
     expect(await status()).toBe(404);
   });
 
   it('are at most 20 of one person, also when many are asked for at once', async () => {
-    const { ground } = await newGround(dialect);
-    const asked = Array.from({ length: 24 }, () => ground.ask('olga', 'POST'));
+    const { fixture } = await newGround(dialect);
+    const asked = Array.from({ length: 24 }, () => fixture.ask('olga', 'POST'));
     const statuses = (await Promise.all(asked)).map(({ status }) => status);
     expect(statuses.filter((status) => status === 201)).toHaveLength(20);
     expect(statuses.filter((status) => status === 422)).toHaveLength(4);
-    await ground.made('mona');
+    await fixture.made('mona');
   });
 });
 
 it('wait for the upgrade of the ledger, and say so', async () => {
-  const { connection, ground } = await newGround('sqlite');
-  const { path } = await ground.made('meg');
+  const { connection, fixture } = await newGround('sqlite');
+  const { path } = await fixture.made('meg');
   const { openSqlite } = await import('../../../src/ledger/storage/sqlite-driver.ts');
   const file = openSqlite(connection.slice('sqlite://'.length));
   file.exec("DROP TABLE calendar_links; DELETE FROM kysely_migration WHERE name = '0013-calendar-links'");
@@ -212,10 +212,10 @@ it('wait for the upgrade of the ledger, and say so', async () => {
 });
 
 it('answer 503 while the ledger cannot be read', async () => {
-  const { connection, ground } = await newGround('sqlite');
-  const { path } = await ground.made('meg');
+  const { connection, fixture } = await newGround('sqlite');
+  const { path } = await fixture.made('meg');
   breakLedger(connection);
-  const { status, headers, text } = await ground.read(path);
+  const { status, headers, text } = await fixture.read(path);
   expect([status, headers.get('Retry-After')]).toEqual([503, '60']);
-  expect(text + ground.log()).not.toContain(path.slice(11, 54));
+  expect(text + fixture.log()).not.toContain(path.slice(11, 54));
 });

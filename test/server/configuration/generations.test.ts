@@ -116,7 +116,7 @@ describe('a reload', () => {
     const words = mistakes.map((line) => line.replace(/^error: /, ''));
     expect(logger.lines.filter(({ level }) => level === 'error').map(({ message }) => message)).toEqual([
       ...words,
-      'configuration not reloaded: the one before it still decides',
+      'configuration not reloaded: the previous one stays in use',
     ]);
     expect(await request('/readyz')).toMatchObject({
       status: 503,

@@ -6,7 +6,7 @@ import { BudgetHistory, BudgetList } from '../../../src/server/console/budgets/l
 import { DecisionTable } from '../../../src/server/console/decisions/decision-table.tsx';
 import { ErrorContent } from '../../../src/server/console/error-page.tsx';
 import { Layout } from '../../../src/server/console/layout.tsx';
-import { LeaseView, Namesakes } from '../../../src/server/console/lease/lease-view.tsx';
+import { LeasesWithSameId, LeaseView } from '../../../src/server/console/lease/lease-view.tsx';
 import { CONSOLE_PAGES } from '../../../src/server/console/pages.ts';
 import { Field } from '../../../src/server/console/parts/fields.tsx';
 import { Pager } from '../../../src/server/console/parts/pager.tsx';
@@ -97,7 +97,7 @@ function views(text: string): ComponentChild[] {
       rows: [{ name: text, userId: text, start: 0n, end: 1n, look: 'refused', reason: text }],
     }),
     h(LeasesTable, { leases: [lease], unit: 'node-hours' }),
-    h(Namesakes, { leases: [lease] }),
+    h(LeasesWithSameId, { leases: [lease] }),
     h(LeaseView, {
       ...{ ...owner, lease, leaseId: text, query, path: '/', unit: 'u', seesLedger: true },
       history: { items: steps, next: undefined },

@@ -2,7 +2,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { CONSOLE_PAGES } from '../../../src/server/console/pages.ts';
 import { newLedgers } from '../../support/ledgers.ts';
 import { runService } from '../../support/running-service.ts';
-import { consoleOn } from './console-ground.ts';
+import { consoleOn } from './console-fixture.ts';
 import { visitor } from './visitor.ts';
 
 const newLedger = newLedgers();

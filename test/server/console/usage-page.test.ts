@@ -2,11 +2,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { recordLease } from '../../ledger/recorded-leases.ts';
 import { giveBudget, ledgerAt, newLedgers } from '../../support/ledgers.ts';
-import { type ConsoleGround, consoleOn, type Name } from './console-ground.ts';
+import { type ConsoleFixture, consoleOn, type Name } from './console-fixture.ts';
 import { rowsOf, textOf } from './visitor.ts';
 
 const newLedger = newLedgers();
-let ground: ConsoleGround;
+let fixture: ConsoleFixture;
 
 beforeAll(async () => {
   const connection = await newLedger('sqlite');
@@ -16,14 +16,14 @@ beforeAll(async () => {
   await recordLease(ledger, { name: 'b', userId: '<b>bob', start: '2026-12-31', end: '2027-01-02' });
   await recordLease(ledger, { name: 'o', projectId: 'ocean' });
   await ledger.close();
-  ground = await consoleOn(connection, {}, () => '2027-01-15T00:00:00Z');
+  fixture = await consoleOn(connection, {}, () => '2027-01-15T00:00:00Z');
 });
-afterAll(() => ground.close());
+afterAll(() => fixture.close());
 
 const WINTER = 'from=2026-12-01&until=2027-02-01';
 
 async function page(who: Name, query: string) {
-  const { status, html } = await ground.get(who, `/usage?${query}`);
+  const { status, html } = await fixture.get(who, `/usage?${query}`);
   return { status, html, text: textOf(html) };
 }
 

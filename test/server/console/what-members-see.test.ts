@@ -4,7 +4,7 @@ import type { DecisionRecord } from '../../../src/decisions/record.ts';
 import { aRecord } from '../../support/decision-logs.ts';
 import { giveBudget, ledgerAt, newLedgers } from '../../support/ledgers.ts';
 import { IDS, recordedKeystone } from '../../support/recorded-identities.ts';
-import { type ConsoleGround, consoleOn } from './console-ground.ts';
+import { type ConsoleFixture, consoleOn } from './console-fixture.ts';
 import { textOf } from './visitor.ts';
 
 const TRIED = 'MaxLeaseDurationFilter';
@@ -27,45 +27,45 @@ const HIDDEN = [
 ].map((one) => ({ ...one, allowed: false, outcome: 'rejected' }) as DecisionRecord);
 
 const newLedger = newLedgers();
-let ground: ConsoleGround;
+let fixture: ConsoleFixture;
 beforeAll(async () => {
-  ground = await consoleOn(await newLedger('sqlite'), {
+  fixture = await consoleOn(await newLedger('sqlite'), {
     enforcement: { audit_filters: [TRIED], max_lease_duration: 60 },
   });
   for (const one of [...HIDDEN, record]) {
-    ground.recorder.recent.add(one);
+    fixture.recorder.recent.add(one);
   }
 });
-afterAll(() => ground.close());
+afterAll(() => fixture.close());
 
 it('a member sees decisions of their projects alone, whatever they ask for', async () => {
   for (const query of ['', 'project=physics', 'request=req-of-others', 'outcome=refused']) {
-    expect((await ground.get('meg', `/decisions?${query}`)).html, query).not.toMatch(/req-of-\w+<\/bdi>/);
-    expect((await ground.get('reader', `/decisions?${query}`)).html).toContain('req-of-others</bdi>');
+    expect((await fixture.get('meg', `/decisions?${query}`)).html, query).not.toMatch(/req-of-\w+<\/bdi>/);
+    expect((await fixture.get('reader', `/decisions?${query}`)).html).toContain('req-of-others</bdi>');
   }
   for (const { request_id } of HIDDEN) {
-    expect((await ground.get('meg', `/decisions/${request_id}`)).status).toBe(404);
-    expect((await ground.get('reader', `/decisions/${request_id}`)).status).toBe(200);
+    expect((await fixture.get('meg', `/decisions/${request_id}`)).status).toBe(404);
+    expect((await fixture.get('reader', `/decisions/${request_id}`)).status).toBe(200);
   }
 });
 
 describe('a member does not learn of a filter that is only tried', () => {
   it('from the list of decisions, also by searching for it', async () => {
-    const { html } = await ground.get('meg', '/decisions');
+    const { html } = await fixture.get('meg', '/decisions');
     expect(html).toContain('tried-on-me');
     expect(html).not.toMatch(new RegExp(`${TRIED}|4711|4712|audited filter`));
     for (const query of [`filter=${TRIED}`, 'filter=QuotaFilter', 'outcome=audit']) {
-      expect((await ground.get('meg', `/decisions?${query}`)).html).not.toContain('tried-on-me');
+      expect((await fixture.get('meg', `/decisions?${query}`)).html).not.toContain('tried-on-me');
     }
-    const seen = (await ground.get('reader', `/decisions?filter=${TRIED}`)).html;
+    const seen = (await fixture.get('reader', `/decisions?filter=${TRIED}`)).html;
     expect(seen).toMatch(/tried-on-me.*generation 4711/s);
   });
 
   it('from the page of the decision', async () => {
-    const { status, html } = await ground.get('meg', `/decisions/${ID}`);
+    const { status, html } = await fixture.get('meg', `/decisions/${ID}`);
     expect(status).toBe(200);
     expect(html).not.toMatch(new RegExp(`${TRIED}|4711|4712|on-error|away|Decided by|Took`));
-    expect((await ground.get('reader', `/decisions/${ID}`)).html).toMatch(
+    expect((await fixture.get('reader', `/decisions/${ID}`)).html).toMatch(
       new RegExp(`generation 4711.*${TRIED}`, 's'),
     );
   });
@@ -76,7 +76,7 @@ describe('a member does not learn of a filter that is only tried', () => {
       ...{ r0_type: 'physical:host', r0_min: '1', r0_max: '1', do: 'try' },
     };
     const texts = await Promise.all(
-      (['meg', 'reader'] as const).map(async (who) => textOf((await ground.send(who, '/try', wish)).html)),
+      (['meg', 'reader'] as const).map(async (who) => textOf((await fixture.send(who, '/try', wish)).html)),
     );
     expect(texts.map((text) => [/This lease would be/.test(text), text.includes(TRIED)])).toEqual([
       [true, false],

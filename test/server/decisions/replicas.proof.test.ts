@@ -8,7 +8,7 @@ import { rowsOf, visitor } from '../console/visitor.ts';
 const newLedger = newLedgers();
 const SOON = { timeout: 60_000, interval: 50 };
 
-async function ground(dialect: (typeof DIALECTS)[number]) {
+async function fixture(dialect: (typeof DIALECTS)[number]) {
   const connection = await newLedger(dialect);
   const start = (limit: number) =>
     startService({
@@ -30,7 +30,7 @@ async function overview(url: string) {
 
 for (const dialect of DIALECTS) {
   it(`with ${dialect}: lists those that are there, and warns when their configurations differ`, async () => {
-    const { start, statement } = await ground(dialect);
+    const { start, statement } = await fixture(dialect);
     const first = await start(5);
     const second = await start(5);
     const names = async () => (await overview(first.url)).rows.map((row) => row[0] ?? '');
@@ -66,7 +66,7 @@ for (const dialect of DIALECTS) {
 }
 
 it('decides without the table of replicas, and says that the list cannot be read', async () => {
-  const { start, statement } = await ground('postgresql');
+  const { start, statement } = await fixture('postgresql');
   await statement('DROP TABLE replicas');
   const { url, log } = await start(5);
   expect((await overview(url)).text).toContain('The list of replicas cannot be read at the moment.');

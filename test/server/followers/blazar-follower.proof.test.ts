@@ -18,7 +18,7 @@ import { metric } from '../../support/metric.ts';
 import { policyServer } from '../../support/policy-server.ts';
 import { createPhysicalHost } from '../../support/requests.ts';
 import { ValidatingKeystone } from '../../support/validating-keystone.ts';
-import { recorded } from './blazar-world.ts';
+import { recorded } from './recorded-blazar.ts';
 
 type Answers = Record<string, (response: ServerResponse) => void>;
 
@@ -33,7 +33,7 @@ const endlessly = (response: ServerResponse) => drips(response, '{"leases": [');
 const cutOff = (response: ServerResponse) => endsEarly(response, LISTED.slice(0, 2000));
 
 /** A ledger that has the recorded leases, and the service's follower of a Blazar with these answers. */
-async function world({ rate = 1, timeout = 30, notifications = {} } = {}) {
+async function blazar({ rate = 1, timeout = 30, notifications = {} } = {}) {
   const answers: Answers = {};
   const blazar = await policyServer((request, response) => {
     const path = request.url ?? '';
@@ -119,7 +119,7 @@ async function world({ rate = 1, timeout = 30, notifications = {} } = {}) {
 
 it('tells a webhook what a round has changed, once', async () => {
   const receiver = await policyServer({ status: 204 });
-  const { round, enforcement } = await world({ notifications: { webhook_url: receiver.url } });
+  const { round, enforcement } = await blazar({ notifications: { webhook_url: receiver.url } });
   enforcement.deliver();
   await round();
   await vi.waitFor(() => expect(receiver.requests).toHaveLength(1), { timeout: 120_000, interval: 5 });
@@ -166,7 +166,7 @@ describe('a Blazar or Keystone that does not answer as it should', () => {
   ])(
     'that answers %s: nothing is released, it is said, and leases are judged',
     async (_, wrong, kind, why) => {
-      const { answers, round, open, outcome, logger, enforcement } = await world(
+      const { answers, round, open, outcome, logger, enforcement } = await blazar(
         wrong['/v1/leases'] === endlessly ? { timeout: 5 } : {},
       );
       await round();
@@ -195,7 +195,7 @@ describe('a Blazar or Keystone that does not answer as it should', () => {
   );
 
   it('says it when a lease cannot be compared, and compares the others', async () => {
-    const { answers, round, open, outcome, logger } = await world({ rate: 1_000_000 });
+    const { answers, round, open, outcome, logger } = await blazar({ rate: 1_000_000 });
     // It takes more than can be counted.
     answers['/v1/leases'] = changed({ end_date: '2033-01-01 00:00' });
     await round();
@@ -207,7 +207,7 @@ describe('a Blazar or Keystone that does not answer as it should', () => {
   });
 
   it('is not asked any more when reconcile_interval becomes 0', async () => {
-    const { asked, unfollow } = await world();
+    const { asked, unfollow } = await blazar();
     await unfollow();
     // A round may still have been under way.
     await new Promise((resolve) => setTimeout(resolve, 1200));
@@ -218,7 +218,7 @@ describe('a Blazar or Keystone that does not answer as it should', () => {
   });
 
   it('goes on when Keystone is there again', async () => {
-    const { round, open, outcome, logger, keystone } = await world();
+    const { round, open, outcome, logger, keystone } = await blazar();
     await round();
     const before = await open();
     await keystone.stop();

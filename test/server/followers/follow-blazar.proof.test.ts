@@ -6,7 +6,7 @@ import { verifyLedger } from '../../../src/ledger/reports/verify.ts';
 import { rows } from '../../../src/ledger/storage/database.ts';
 import { headerKeystone } from '../../peers/header-keystone.ts';
 import { giveBudget, NO_WAIT } from '../../support/ledgers.ts';
-import { type Answer, type Listed, NOW, recorded, World } from './blazar-world.ts';
+import { type Answer, type Listed, NOW, RecordedBlazar, recorded } from './recorded-blazar.ts';
 
 /** What the recorded leases cost: 2 hosts for 24 h; 3 hosts of at most 9, and 3 instances, for 12 h. */
 const TRUE_COST = 2 * 24 + 3 * 12 + 0.3 * 12;
@@ -14,25 +14,25 @@ const AT_MOST = 2 * 24 + 9 * 12 + 0.3 * 12;
 const LONG_AGO = '2026-11-22T08:00:00Z';
 
 /** All recorded leases were asked for a moment before Blazar created them. */
-async function askedWorld(): Promise<World> {
-  const world = await World.start();
-  for (const lease of world.leases) {
-    await world.ask(lease, `${lease.created_at.slice(0, 19).replace(' ', 'T')}Z`);
+async function askedWorld(): Promise<RecordedBlazar> {
+  const blazar = await RecordedBlazar.start();
+  for (const lease of blazar.leases) {
+    await blazar.ask(lease, `${lease.created_at.slice(0, 19).replace(' ', 'T')}Z`);
   }
-  return world;
+  return blazar;
 }
 
-async function followedWorld(): Promise<World> {
-  const world = await askedWorld();
-  await world.round();
-  return world;
+async function followedWorld(): Promise<RecordedBlazar> {
+  const blazar = await askedWorld();
+  await blazar.round();
+  return blazar;
 }
 
 describe('a round', () => {
   it('gives ids to leases, and charges what Blazar has given', async () => {
-    const world = await askedWorld();
-    expect(await world.taken()).toBe(AT_MOST);
-    const { followed, changes, kept } = await world.round();
+    const blazar = await askedWorld();
+    expect(await blazar.taken()).toBe(AT_MOST);
+    const { followed, changes, kept } = await blazar.round();
     expect(followed).toMatchObject({ kind: 'done', listed: 3, doubts: [] });
     expect(changes.sort()).toEqual([
       'corrected #2: Blazar shows what it was given',
@@ -40,130 +40,132 @@ describe('a round', () => {
       'identified #3: null',
     ]);
     expect(kept).toEqual([]);
-    expect(await world.taken()).toBe(TRUE_COST);
-    expect((await world.open()).map(({ lease_id }) => lease_id)).toEqual(world.leases.map(({ id }) => id));
-    expect((await world.round()).changes).toEqual([]);
-    expect((await verifyLedger(world.ledger, NO_WAIT)).differences).toEqual([]);
+    expect(await blazar.taken()).toBe(TRUE_COST);
+    expect((await blazar.open()).map(({ lease_id }) => lease_id)).toEqual(blazar.leases.map(({ id }) => id));
+    expect((await blazar.round()).changes).toEqual([]);
+    expect((await verifyLedger(blazar.ledger, NO_WAIT)).differences).toEqual([]);
   });
 
   it('releases a lease that Blazar could not build, without a trace, once the grace is over', async () => {
-    const world = await askedWorld();
-    const [lease] = world.leases;
-    await world.ask(lease as never, '2026-11-22T08:59:00Z', { start_date: '2026-11-22 08:59' });
-    await world.round();
-    expect((await world.round()).kept).toEqual(['left #4: Blazar does not have it yet']);
-    world.now = '2026-11-22T09:10:00Z';
-    expect((await world.round()).changes).toEqual(['released #4: Blazar has not built it']);
-    expect(await world.taken()).toBe(TRUE_COST);
+    const blazar = await askedWorld();
+    const [lease] = blazar.leases;
+    await blazar.ask(lease as never, '2026-11-22T08:59:00Z', { start_date: '2026-11-22 08:59' });
+    await blazar.round();
+    expect((await blazar.round()).kept).toEqual(['left #4: Blazar does not have it yet']);
+    blazar.now = '2026-11-22T09:10:00Z';
+    expect((await blazar.round()).changes).toEqual(['released #4: Blazar has not built it']);
+    expect(await blazar.taken()).toBe(TRUE_COST);
   });
 
   it('charges what such a lease can have used if nobody has looked for a while', async () => {
-    const world = await askedWorld();
-    const [lease] = world.leases;
-    await world.ask(lease as never, '2026-11-22T08:59:00Z', { start_date: '2026-11-22 08:59' });
-    await world.round();
-    const longAgo = world.ledger.database.queries.updateTable('follower').set({ followed_at: 1n });
-    await world.ledger.transact('reconcile', () => rows(longAgo.compile()), NO_WAIT);
-    world.now = '2026-11-22T09:10:00Z';
-    expect((await world.round()).changes).toEqual(['released #4: Blazar does not have it any more']);
-    expect(await world.taken()).toBeGreaterThan(TRUE_COST);
+    const blazar = await askedWorld();
+    const [lease] = blazar.leases;
+    await blazar.ask(lease as never, '2026-11-22T08:59:00Z', { start_date: '2026-11-22 08:59' });
+    await blazar.round();
+    const longAgo = blazar.ledger.database.queries.updateTable('follower').set({ followed_at: 1n });
+    await blazar.ledger.transact('reconcile', () => rows(longAgo.compile()), NO_WAIT);
+    blazar.now = '2026-11-22T09:10:00Z';
+    expect((await blazar.round()).changes).toEqual(['released #4: Blazar does not have it any more']);
+    expect(await blazar.taken()).toBeGreaterThan(TRUE_COST);
   });
 
   it('charges what a lease can have used that came and went before a process made its first round', async () => {
-    const world = await askedWorld();
-    const [lease] = world.leases;
-    await world.ask(lease as never, '2026-11-22T06:00:00Z', { start_date: '2026-11-22 07:00' });
+    const blazar = await askedWorld();
+    const [lease] = blazar.leases;
+    await blazar.ask(lease as never, '2026-11-22T06:00:00Z', { start_date: '2026-11-22 07:00' });
     const mine = { now: 0 };
     const known = new RowAges(() => mine.now);
     // It has not known the row for the grace, whose lease has had two hours.
-    expect((await world.round({ known })).kept).toEqual(['left #4: Blazar does not have it yet']);
+    expect((await blazar.round({ known })).kept).toEqual(['left #4: Blazar does not have it yet']);
     mine.now = 600_000;
-    world.now = '2026-11-22T09:10:00Z';
-    expect((await world.round({ known })).changes).toEqual(['released #4: Blazar does not have it any more']);
-    expect(await world.taken()).toBeCloseTo(TRUE_COST + 2 * (2 + 1 / 6));
+    blazar.now = '2026-11-22T09:10:00Z';
+    expect((await blazar.round({ known })).changes).toEqual([
+      'released #4: Blazar does not have it any more',
+    ]);
+    expect(await blazar.taken()).toBeCloseTo(TRUE_COST + 2 * (2 + 1 / 6));
   });
 
   it('releases a lease whose end nobody has reported, and charges what it can have used', async () => {
-    const world = await followedWorld();
-    world.leases.splice(0, 1);
-    world.answers.set('/v1/os-hosts/allocations', without(recorded('allocations'), '00000001'));
-    world.now = '2030-01-01T06:00:00Z';
-    expect((await world.round()).changes).toEqual(['released #1: Blazar does not have it any more']);
-    expect(await world.taken()).toBeCloseTo(TRUE_COST - 2 * 18);
+    const blazar = await followedWorld();
+    blazar.leases.splice(0, 1);
+    blazar.answers.set('/v1/os-hosts/allocations', without(recorded('allocations'), '00000001'));
+    blazar.now = '2030-01-01T06:00:00Z';
+    expect((await blazar.round()).changes).toEqual(['released #1: Blazar does not have it any more']);
+    expect(await blazar.taken()).toBeCloseTo(TRUE_COST - 2 * 18);
   });
 
   it('charges a lease that has lost all its hosts without a word for what it has used, once the grace is over', async () => {
-    const world = await followedWorld();
-    world.now = '2030-01-01T06:00:00Z';
-    world.answers.set('/v1/os-hosts/allocations', without(recorded('allocations'), '00000001'));
+    const blazar = await followedWorld();
+    blazar.now = '2030-01-01T06:00:00Z';
+    blazar.answers.set('/v1/os-hosts/allocations', without(recorded('allocations'), '00000001'));
     // As if Blazar were about to give it hosts.
-    expect((await world.round({ grace: 1_000_000_000 })).kept).toEqual([
+    expect((await blazar.round({ grace: 1_000_000_000 })).kept).toEqual([
       'left #1: Blazar shows no hosts of it',
     ]);
-    expect(await world.taken()).toBe(TRUE_COST);
-    expect((await world.round()).changes).toEqual(['corrected #1: Blazar has changed it without asking']);
-    expect(await world.taken()).toBeCloseTo(TRUE_COST - 2 * 18);
-    expect((await world.round()).changes).toEqual([]);
+    expect(await blazar.taken()).toBe(TRUE_COST);
+    expect((await blazar.round()).changes).toEqual(['corrected #1: Blazar has changed it without asking']);
+    expect(await blazar.taken()).toBeCloseTo(TRUE_COST - 2 * 18);
+    expect((await blazar.round()).changes).toEqual([]);
   });
 
   it('charges a lease once that has lost hosts before it was first seen', async () => {
-    const world = await askedWorld();
-    Object.assign(world.leases[0] as Listed, { degraded: true });
-    Object.assign(world.leases[0]?.reservations[0] ?? {}, { missing_resources: true });
-    world.answers.set('/v1/os-hosts/allocations', without(recorded('allocations'), '00000001'));
-    expect((await world.round()).changes).toContain('corrected #1: Blazar has changed it without asking');
-    expect(await world.open()).toHaveLength(3);
-    expect(await world.taken()).toBeCloseTo(TRUE_COST - 2 * 24);
-    expect((await world.round()).changes).toEqual([]);
+    const blazar = await askedWorld();
+    Object.assign(blazar.leases[0] as Listed, { degraded: true });
+    Object.assign(blazar.leases[0]?.reservations[0] ?? {}, { missing_resources: true });
+    blazar.answers.set('/v1/os-hosts/allocations', without(recorded('allocations'), '00000001'));
+    expect((await blazar.round()).changes).toContain('corrected #1: Blazar has changed it without asking');
+    expect(await blazar.open()).toHaveLength(3);
+    expect(await blazar.taken()).toBeCloseTo(TRUE_COST - 2 * 24);
+    expect((await blazar.round()).changes).toEqual([]);
   });
 
   it('charges a lease that has lost hosts for what it has, after a change of it has failed', async () => {
-    const world = await followedWorld();
-    const lease = world.leases[1] as Listed;
+    const blazar = await followedWorld();
+    const lease = blazar.leases[1] as Listed;
     Object.assign(lease, { degraded: true });
-    await world.askChange(lease, { reservations: lease.reservations.map((one) => ({ ...one, max: 12 })) });
-    expect(await world.taken()).toBeGreaterThan(TRUE_COST);
-    world.now = '2026-11-22T10:00:00Z';
-    await world.round();
-    expect(await world.taken()).toBeCloseTo(TRUE_COST);
+    await blazar.askChange(lease, { reservations: lease.reservations.map((one) => ({ ...one, max: 12 })) });
+    expect(await blazar.taken()).toBeGreaterThan(TRUE_COST);
+    blazar.now = '2026-11-22T10:00:00Z';
+    await blazar.round();
+    expect(await blazar.taken()).toBeCloseTo(TRUE_COST);
   });
 
   it('charges the hosts that Blazar has found beyond those that it had named', async () => {
-    const world = await World.start();
-    for (const { reservations, ...lease } of world.leases) {
+    const blazar = await RecordedBlazar.start();
+    for (const { reservations, ...lease } of blazar.leases) {
       const named = reservations.map((one) =>
         one.max === 9 ? { ...one, min: 1, allocations: [{ id: '1' }] } : one,
       );
-      await world.ask({ ...lease, reservations: named }, '2026-11-22T08:12:00Z');
+      await blazar.ask({ ...lease, reservations: named }, '2026-11-22T08:12:00Z');
     }
-    expect(await world.taken()).toBeCloseTo(TRUE_COST - 2 * 12);
+    expect(await blazar.taken()).toBeCloseTo(TRUE_COST - 2 * 12);
     // Another lease has ended between Blazar's question and its search.
-    expect((await world.round()).changes).toContain('corrected #2: Blazar shows what it was given');
-    expect(await world.taken()).toBe(TRUE_COST);
+    expect((await blazar.round()).changes).toContain('corrected #2: Blazar shows what it was given');
+    expect(await blazar.taken()).toBe(TRUE_COST);
   });
 
   it('charges a lease once that has run beyond the end of a budget when it is changed', async () => {
-    const world = await World.start();
+    const blazar = await RecordedBlazar.start();
     // The one ends when a quarter of the lease is over.
     const turn = '2030-01-01T06:00:00Z';
     const budget = { projectId: 'climate', amount: '100000' };
-    await giveBudget(world.ledger, { ...budget, from: '2026-01-01', until: turn });
-    await giveBudget(world.ledger, { ...budget, from: turn, until: '2040-01-01' });
+    await giveBudget(blazar.ledger, { ...budget, from: '2026-01-01', until: turn });
+    await giveBudget(blazar.ledger, { ...budget, from: turn, until: '2040-01-01' });
     const taken = async () => {
-      const budgets = await listBudgets(world.ledger, 'climate', NO_WAIT);
+      const budgets = await listBudgets(blazar.ledger, 'climate', NO_WAIT);
       return Number(budgets.reduce((sum, one) => sum + one.taken, 0n)) / 3_600_000_000;
     };
-    for (const lease of world.leases) {
-      await world.ask(lease, '2026-11-22T08:12:00Z');
+    for (const lease of blazar.leases) {
+      await blazar.ask(lease, '2026-11-22T08:12:00Z');
     }
-    await world.round();
+    await blazar.round();
     expect(await taken()).toBe(TRUE_COST);
-    world.now = '2030-01-01T12:00:00Z';
-    const [lease] = world.leases as [Listed];
+    blazar.now = '2030-01-01T12:00:00Z';
+    const [lease] = blazar.leases as [Listed];
     const end_date = '2030-01-02T06:00:00.000000';
-    await world.askChange(lease, { end_date });
+    await blazar.askChange(lease, { end_date });
     Object.assign(lease, { end_date });
-    const { changes } = await world.round();
+    const { changes } = await blazar.round();
     expect(changes.filter((one) => one.includes('#1'))).toEqual([
       'corrected #1: Blazar shows which of its changes were made',
     ]);
@@ -171,82 +173,82 @@ describe('a round', () => {
   });
 
   it('records a lease of which the ledger has not heard, for its project and user', async () => {
-    const world = await World.start();
-    const [first, second] = world.leases;
-    await world.ask(first as never, '2026-11-22T08:12:00Z');
+    const blazar = await RecordedBlazar.start();
+    const [first, second] = blazar.leases;
+    await blazar.ask(first as never, '2026-11-22T08:12:00Z');
     (second as { user_id: string }).user_id = 'dora';
-    const { changes } = await world.round({ region: 'RegionOne' });
+    const { changes } = await blazar.round({ region: 'RegionOne' });
     expect(changes.filter((one) => one.startsWith('recorded'))).toHaveLength(2);
-    const rows = await world.open();
+    const rows = await blazar.open();
     expect(rows.map(({ project_id, user_id }) => `${project_id}/${user_id}`).sort()).toEqual([
       'climate/alice',
       'climate/dora',
       'physics/carol',
     ]);
-    expect(await world.taken()).toBe(TRUE_COST);
+    expect(await blazar.taken()).toBe(TRUE_COST);
   });
 
   it('does not take a lease for one that was asked for after it was created, whatever its name', async () => {
-    const world = await askedWorld();
-    const [lease] = world.leases;
-    await world.round();
+    const blazar = await askedWorld();
+    const [lease] = blazar.leases;
+    await blazar.round();
     (lease as { id: string }).id = 'another';
-    await world.ask(lease as never, '2026-11-22T08:30:00Z');
-    const { changes } = await world.round();
+    await blazar.ask(lease as never, '2026-11-22T08:30:00Z');
+    const { changes } = await blazar.round();
     expect(changes.some((one) => one.startsWith('identified #4'))).toBe(false);
   });
 
   it('releases no new lease that it has not known for the grace itself, whatever the clocks say', async () => {
-    const world = await askedWorld();
+    const blazar = await askedWorld();
     const mine = { now: 0 };
     const known = new RowAges(() => mine.now);
-    const [lease] = world.leases;
+    const [lease] = blazar.leases;
     // A replica whose clock is hours behind has recorded it; Blazar is about to build it.
-    await world.ask({ ...lease, user_id: 'dora' } as never, '2026-11-21T08:00:00Z');
+    await blazar.ask({ ...lease, user_id: 'dora' } as never, '2026-11-21T08:00:00Z');
     const isReleased = async () =>
-      (await world.round({ known })).changes.some((one) => one.startsWith('released'));
+      (await blazar.round({ known })).changes.some((one) => one.startsWith('released'));
     expect(await isReleased()).toBe(false);
     mine.now = 599_000;
     expect(await isReleased()).toBe(false);
     // The clocks are set.
-    world.now = '2026-11-23T09:00:00Z';
+    blazar.now = '2026-11-23T09:00:00Z';
     expect(await isReleased()).toBe(false);
     mine.now = 600_000;
     expect(await isReleased()).toBe(true);
   });
 
   it('releases none that may be one which Blazar changes just now', async () => {
-    const world = await followedWorld();
-    const [lease] = world.leases;
-    await world.ask({ ...lease, user_id: 'dora' } as never, '2026-11-22T08:12:00Z');
+    const blazar = await followedWorld();
+    const [lease] = blazar.leases;
+    await blazar.ask({ ...lease, user_id: 'dora' } as never, '2026-11-22T08:12:00Z');
     // By Blazar's clock it was there before it was asked for; and somebody has changed its end since.
     const end_date = '2030-01-03T00:00:00.000000';
     const other = { ...lease, id: 'another', user_id: 'dora', created_at: '2026-11-20 00:00:00', end_date };
-    world.leases.push({ ...other, status: 'UPDATING' } as never);
-    world.now = '2026-11-22T12:00:00Z';
-    const { followed, changes } = await world.round();
+    blazar.leases.push({ ...other, status: 'UPDATING' } as never);
+    blazar.now = '2026-11-22T12:00:00Z';
+    const { followed, changes } = await blazar.round();
     expect(changes.filter((one) => one.startsWith('released'))).toEqual([]);
     expect(followed).toMatchObject({
       doubts: [expect.stringContaining('Blazar lists leases that are not recorded')],
     });
-    Object.assign(world.leases.at(-1) ?? {}, { status: 'ACTIVE' });
+    Object.assign(blazar.leases.at(-1) ?? {}, { status: 'ACTIVE' });
     // It is recorded before the other one is released.
-    expect((await world.round()).changes.map((one) => one.split(' ')[0])).toEqual(['recorded', 'released']);
+    expect((await blazar.round()).changes.map((one) => one.split(' ')[0])).toEqual(['recorded', 'released']);
   });
 
   it('keeps the youngest of leases that look alike, which Blazar may still build', async () => {
-    const world = await followedWorld();
-    const [lease] = world.leases;
+    const blazar = await followedWorld();
+    const [lease] = blazar.leases;
     const ofDora = { ...lease, user_id: 'dora', id: 'dora-1', created_at: '2026-11-22 09:00:00' };
-    await world.ask(ofDora as never, '2026-11-22T08:00:00Z');
-    await world.ask(ofDora as never, '2026-11-22T08:59:59Z');
-    world.leases.push(ofDora as never);
-    world.now = '2026-11-22T09:00:10Z';
-    const { changes } = await world.round();
+    await blazar.ask(ofDora as never, '2026-11-22T08:00:00Z');
+    await blazar.ask(ofDora as never, '2026-11-22T08:59:59Z');
+    blazar.leases.push(ofDora as never);
+    blazar.now = '2026-11-22T09:00:10Z';
+    const { changes } = await blazar.round();
     expect(changes.map((one) => one.split(':')[0])).toEqual([
       expect.stringMatching(/^(identified|corrected) #4$/),
     ]);
-    expect((await world.open()).filter(({ lease_id }) => lease_id === null).map(({ id }) => id)).toEqual([
+    expect((await blazar.open()).filter(({ lease_id }) => lease_id === null).map(({ id }) => id)).toEqual([
       5n,
     ]);
   });
@@ -254,39 +256,39 @@ describe('a round', () => {
   it.each(['CREATING', 'UPDATING', 'STARTING', 'TERMINATING', 'DELETING'])(
     'leaves a lease that is %s',
     async (status) => {
-      const world = await askedWorld();
-      for (const lease of world.leases) {
+      const blazar = await askedWorld();
+      for (const lease of blazar.leases) {
         lease.status = status;
       }
-      world.now = '2026-11-22T12:00:00Z';
-      expect(await world.round()).toMatchObject({ changes: [] });
-      expect(await world.taken()).toBe(AT_MOST);
+      blazar.now = '2026-11-22T12:00:00Z';
+      expect(await blazar.round()).toMatchObject({ changes: [] });
+      expect(await blazar.taken()).toBe(AT_MOST);
     },
   );
 
   it('does nothing about what is asked for while it reads', async () => {
-    const world = await followedWorld();
-    const [lease] = world.leases;
-    world.leases.splice(0, 1);
-    world.answers.set('/v1/os-hosts/allocations', without(recorded('allocations'), '00000001'));
-    world.now = '2026-11-22T12:00:00Z';
-    world.before = async (path) => {
+    const blazar = await followedWorld();
+    const [lease] = blazar.leases;
+    blazar.leases.splice(0, 1);
+    blazar.answers.set('/v1/os-hosts/allocations', without(recorded('allocations'), '00000001'));
+    blazar.now = '2026-11-22T12:00:00Z';
+    blazar.before = async (path) => {
       if (path === '/v1/os-hosts/allocations') {
         // Of the same id, and a new one that looks like another.
-        await world.ask(lease as never, world.now, { id: lease?.id });
+        await blazar.ask(lease as never, blazar.now, { id: lease?.id });
       }
     };
-    const { changes, kept } = await world.round();
+    const { changes, kept } = await blazar.round();
     expect(changes).toEqual([]);
     expect(kept).toEqual(['left #1: it was asked for meanwhile']);
   });
 
   it('writes nothing when it only tells what it would do', async () => {
-    const world = await askedWorld();
-    const { changes } = await world.round({ isDryRun: true });
+    const blazar = await askedWorld();
+    const { changes } = await blazar.round({ isDryRun: true });
     expect(changes).toHaveLength(3);
-    expect(await world.taken()).toBe(AT_MOST);
-    expect((await world.open()).every(({ lease_id, shown }) => lease_id === null && shown === null)).toBe(
+    expect(await blazar.taken()).toBe(AT_MOST);
+    expect((await blazar.open()).every(({ lease_id, shown }) => lease_id === null && shown === null)).toBe(
       true,
     );
   });
@@ -294,51 +296,51 @@ describe('a round', () => {
 
 describe('a Blazar without os_region_name', () => {
   it('counts leases once that were recorded before it first asked', async () => {
-    const world = await World.start();
-    world.region = null;
-    const [, second, last] = world.leases as [Listed, Listed, Listed];
+    const blazar = await RecordedBlazar.start();
+    blazar.region = null;
+    const [, second, last] = blazar.leases as [Listed, Listed, Listed];
     const dates = { start_date: '2030-03-01 00:00', end_date: '2030-03-02 00:00' };
     const instances = second.reservations.slice(0, 1).map((one) => ({ ...one, id: 'new' }));
-    const { changes } = await world.round({ region: 'RegionOne' });
+    const { changes } = await blazar.round({ region: 'RegionOne' });
     expect(changes).toHaveLength(3);
-    expect(await world.taken()).toBe(TRUE_COST);
+    expect(await blazar.taken()).toBe(TRUE_COST);
     // Asked for, and built, since then. And one that was there before is asked for again.
-    await world.ask(last, NOW, { ...dates, reservations: instances });
-    await world.ask(last, NOW, { id: last.id });
+    await blazar.ask(last, NOW, { ...dates, reservations: instances });
+    await blazar.ask(last, NOW, { id: last.id });
     const created_at = '2026-11-22 09:00:00';
-    world.leases.push({ ...last, ...dates, id: 'new', created_at, reservations: instances });
-    world.now = '2026-11-22T09:01:00Z';
-    expect((await world.round({ region: 'RegionOne', isDryRun: true })).followed).toMatchObject({
+    blazar.leases.push({ ...last, ...dates, id: 'new', created_at, reservations: instances });
+    blazar.now = '2026-11-22T09:01:00Z';
+    expect((await blazar.round({ region: 'RegionOne', isDryRun: true })).followed).toMatchObject({
       doubts: [expect.stringMatching(/dry run/)],
     });
-    const { followed } = await world.round({ region: 'RegionOne' });
+    const { followed } = await blazar.round({ region: 'RegionOne' });
     expect(followed).toMatchObject({ kind: 'done', doubts: [] });
-    world.now = '2026-11-22T10:00:00Z';
-    expect((await world.round({ region: 'RegionOne' })).followed).toMatchObject({ doubts: [] });
-    const rows = await world.open();
-    expect(rows.map(({ lease_id }) => lease_id).sort()).toEqual(world.leases.map(({ id }) => id).sort());
+    blazar.now = '2026-11-22T10:00:00Z';
+    expect((await blazar.round({ region: 'RegionOne' })).followed).toMatchObject({ doubts: [] });
+    const rows = await blazar.open();
+    expect(rows.map(({ lease_id }) => lease_id).sort()).toEqual(blazar.leases.map(({ id }) => id).sort());
     expect(new Set(rows.map(({ region }) => region))).toEqual(new Set(['']));
-    expect((await world.round({ region: 'RegionOne' })).changes).toEqual([]);
-    expect((await verifyLedger(world.ledger, NO_WAIT)).differences).toEqual([]);
+    expect((await blazar.round({ region: 'RegionOne' })).changes).toEqual([]);
+    expect((await verifyLedger(blazar.ledger, NO_WAIT)).differences).toEqual([]);
   });
 
   it('releases nothing where another Blazar has one', async () => {
-    const world = await followedWorld();
-    world.region = null;
-    const [lease] = world.leases as [Listed];
-    await world.ask(lease, LONG_AGO);
-    world.leases.splice(0, 1);
-    world.answers.set('/v1/os-hosts/allocations', without(recorded('allocations'), '00000001'));
-    world.now = '2026-11-22T12:00:00Z';
-    const { followed, changes } = await world.round({ region: 'RegionOne' });
+    const blazar = await followedWorld();
+    blazar.region = null;
+    const [lease] = blazar.leases as [Listed];
+    await blazar.ask(lease, LONG_AGO);
+    blazar.leases.splice(0, 1);
+    blazar.answers.set('/v1/os-hosts/allocations', without(recorded('allocations'), '00000001'));
+    blazar.now = '2026-11-22T12:00:00Z';
+    const { followed, changes } = await blazar.round({ region: 'RegionOne' });
     expect(followed).toMatchObject({ doubts: [expect.stringMatching(/without a region/)] });
     expect(changes).toEqual([]);
   });
 });
 
 describe('what users may write into their leases', () => {
-  const rowsOf = async (world: World) =>
-    (await world.open()).map(
+  const rowsOf = async (blazar: RecordedBlazar) =>
+    (await blazar.open()).map(
       ({ lease_id, project_id, user_id }) => `${lease_id?.slice(0, 8)} ${project_id}/${user_id}`,
     );
 
@@ -349,52 +351,52 @@ describe('what users may write into their leases', () => {
     ['to nobody', { project_id: null as never, user_id: null as never }],
     ['to somebody without a name', { project_id: '', user_id: '' }],
   ])('gives a lease %s, and it stays charged as it was', async (_, owner) => {
-    const world = await followedWorld();
-    const before = await rowsOf(world);
-    Object.assign(world.leases[0] as Listed, owner);
-    world.now = '2026-11-22T12:00:00Z';
-    const { followed, changes } = await world.round({ exemptProjects: ['staff'] });
+    const blazar = await followedWorld();
+    const before = await rowsOf(blazar);
+    Object.assign(blazar.leases[0] as Listed, owner);
+    blazar.now = '2026-11-22T12:00:00Z';
+    const { followed, changes } = await blazar.round({ exemptProjects: ['staff'] });
     expect(followed).toMatchObject({ kind: 'done', doubts: [] });
     expect(changes).toEqual([]);
-    expect(await rowsOf(world)).toEqual(before);
-    expect(await world.taken()).toBe(TRUE_COST);
+    expect(await rowsOf(blazar)).toEqual(before);
+    expect(await blazar.taken()).toBe(TRUE_COST);
   });
 
   it('charges the project that asked for a lease, also when the one that it was given to changes it', async () => {
-    const world = await followedWorld();
-    const [lease] = world.leases as [Listed];
+    const blazar = await followedWorld();
+    const [lease] = blazar.leases as [Listed];
     lease.project_id = 'physics';
-    await world.ask(lease, LONG_AGO, { id: lease.id });
-    world.now = '2026-11-22T12:00:00Z';
-    const { changes } = await world.round();
+    await blazar.ask(lease, LONG_AGO, { id: lease.id });
+    blazar.now = '2026-11-22T12:00:00Z';
+    const { changes } = await blazar.round();
     expect(changes).toEqual([expect.stringMatching(/^released #4: /)]);
-    expect(await world.taken()).toBe(TRUE_COST);
+    expect(await blazar.taken()).toBe(TRUE_COST);
   });
 
   it('does not charge a project for a lease that another one asked for with the id of the first', async () => {
-    const world = await askedWorld();
-    const [lease] = world.leases as [Listed];
-    await world.ask({ ...lease, project_id: 'physics' }, LONG_AGO, { id: lease.id });
-    await world.round();
-    world.now = '2026-11-22T12:00:00Z';
-    await world.round();
-    expect(await world.taken('climate')).toBe(TRUE_COST);
-    expect((await rowsOf(world)).filter((one) => one.startsWith(lease.id.slice(0, 8)))).toEqual([
+    const blazar = await askedWorld();
+    const [lease] = blazar.leases as [Listed];
+    await blazar.ask({ ...lease, project_id: 'physics' }, LONG_AGO, { id: lease.id });
+    await blazar.round();
+    blazar.now = '2026-11-22T12:00:00Z';
+    await blazar.round();
+    expect(await blazar.taken('climate')).toBe(TRUE_COST);
+    expect((await rowsOf(blazar)).filter((one) => one.startsWith(lease.id.slice(0, 8)))).toEqual([
       `${lease.id.slice(0, 8)} climate/alice`,
     ]);
   });
 
   it('releases no lease that says of itself that it is terminated, until its reservations are', async () => {
-    const world = await followedWorld();
-    const [lease] = world.leases as [Listed];
+    const blazar = await followedWorld();
+    const [lease] = blazar.leases as [Listed];
     lease.status = 'TERMINATED';
-    world.now = '2026-11-22T12:00:00Z';
-    expect((await world.round()).changes).toEqual([]);
-    expect(await world.taken()).toBe(TRUE_COST);
+    blazar.now = '2026-11-22T12:00:00Z';
+    expect((await blazar.round()).changes).toEqual([]);
+    expect(await blazar.taken()).toBe(TRUE_COST);
     for (const reservation of lease.reservations) {
       Object.assign(reservation, { status: 'deleted' });
     }
-    expect((await world.round()).changes).toEqual(['released #1: Blazar does not have it any more']);
+    expect((await blazar.round()).changes).toEqual(['released #1: Blazar does not have it any more']);
   });
 
   it.each([
@@ -406,94 +408,98 @@ describe('what users may write into their leases', () => {
     ['long', 'x'.repeat(5000)],
     ['not to be stored', 'a\0b'],
   ])('follows all leases when the id of one is %s', async (_, id) => {
-    const world = await askedWorld();
-    const [lease] = world.leases as [Listed];
-    const { body } = world.answers.get('/v1/os-hosts/allocations') as { body: unknown };
-    world.answers.set(
+    const blazar = await askedWorld();
+    const [lease] = blazar.leases as [Listed];
+    const { body } = blazar.answers.get('/v1/os-hosts/allocations') as { body: unknown };
+    blazar.answers.set(
       '/v1/os-hosts/allocations',
       JSON.stringify(body).replaceAll(lease.id, JSON.stringify(id).slice(1, -1)),
     );
     lease.id = id;
-    expect((await world.round()).followed).toMatchObject({ kind: 'done', doubts: [] });
-    expect((await world.round()).changes).toEqual([]);
-    expect(await world.open()).toHaveLength(3);
-    expect((await verifyLedger(world.ledger, NO_WAIT)).differences).toEqual([]);
+    expect((await blazar.round()).followed).toMatchObject({ kind: 'done', doubts: [] });
+    expect((await blazar.round()).changes).toEqual([]);
+    expect(await blazar.open()).toHaveLength(3);
+    expect((await verifyLedger(blazar.ledger, NO_WAIT)).differences).toEqual([]);
   });
 
   it('compares the others when Blazar does not say whose an unknown lease is', async () => {
-    const world = await World.start();
-    const [first, second] = world.leases as [Listed, Listed];
-    await world.ask(first, '2026-11-22T08:12:00Z');
+    const blazar = await RecordedBlazar.start();
+    const [first, second] = blazar.leases as [Listed, Listed];
+    await blazar.ask(first, '2026-11-22T08:12:00Z');
     Object.assign(second, { project_id: null });
-    const { kept, changes } = await world.round({ region: 'RegionOne' });
+    const { kept, changes } = await blazar.round({ region: 'RegionOne' });
     expect(kept).toEqual(['left #null: Blazar does not say whose it is']);
     expect(changes).toHaveLength(2);
   });
 });
 
 describe('nothing is released', () => {
-  const cases: [string, (world: World) => void, RegExp][] = [
+  const cases: [string, (blazar: RecordedBlazar) => void, RegExp][] = [
     [
       'when the list is empty',
-      (world) => {
-        world.answers.set('/v1/leases', '{"leases": []}');
-        world.answers.set('/v1/os-hosts/allocations', '{"allocations": []}');
+      (blazar) => {
+        blazar.answers.set('/v1/leases', '{"leases": []}');
+        blazar.answers.set('/v1/os-hosts/allocations', '{"allocations": []}');
       },
       /lists no lease at all/,
     ],
     [
       'when the list is of another Blazar',
-      (world) => {
-        for (const lease of world.leases) {
+      (blazar) => {
+        for (const lease of blazar.leases) {
           lease.id = `other-${lease.id}`;
           lease.created_at = '2025-01-01 00:00:00';
         }
-        world.answers.set('/v1/os-hosts/allocations', '{"allocations": []}');
+        blazar.answers.set('/v1/os-hosts/allocations', '{"allocations": []}');
       },
       /none of the leases/,
     ],
-    ['when leases are missing that have allocations', (world) => world.leases.splice(0, 1), /does not list/],
+    [
+      'when leases are missing that have allocations',
+      (blazar) => blazar.leases.splice(0, 1),
+      /does not list/,
+    ],
     [
       'when the clocks differ',
-      (world) => {
-        world.leases.splice(0, 1);
-        world.answers.set('/v1/os-hosts/allocations', without(recorded('allocations'), '00000001'));
-        const { status, headers, body } = world.answers.get('/v1/leases') as Answer;
-        const date = new Date(Date.parse(world.now) + 20_000).toUTCString();
-        world.answers.set('/v1/leases', { status, headers: { ...headers, date }, body });
+      (blazar) => {
+        blazar.leases.splice(0, 1);
+        blazar.answers.set('/v1/os-hosts/allocations', without(recorded('allocations'), '00000001'));
+        const { status, headers, body } = blazar.answers.get('/v1/leases') as Answer;
+        const date = new Date(Date.parse(blazar.now) + 20_000).toUTCString();
+        blazar.answers.set('/v1/leases', { status, headers: { ...headers, date }, body });
       },
       /clock/,
     ],
   ];
   it.each(cases)('%s', async (_, spoil, why) => {
-    const world = await followedWorld();
-    world.now = '2026-11-22T12:00:00Z';
-    spoil(world);
-    const { followed, changes } = await world.round();
+    const blazar = await followedWorld();
+    blazar.now = '2026-11-22T12:00:00Z';
+    spoil(blazar);
+    const { followed, changes } = await blazar.round();
     expect(followed).toMatchObject({ doubts: [expect.stringMatching(why)] });
     expect(changes.filter((one) => !one.startsWith('corrected'))).toEqual([]);
     // Nor the second time.
-    await world.round();
-    expect(await world.open()).toHaveLength(3);
+    await blazar.round();
+    expect(await blazar.open()).toHaveLength(3);
   });
 
   it('when our account sees only its own project', async () => {
-    const world = await followedWorld();
-    world.now = '2026-11-22T12:00:00Z';
-    world.answers.set('/v1/leases', recorded('leases-of-a-project'));
-    world.answers.set('/v1/os-hosts/allocations', '{"allocations": []}');
-    const keystone = headerKeystone(await world.keystone.endpoint('reservation'), 'physics/carol');
-    const { followed, changes } = await world.round({ keystone });
+    const blazar = await followedWorld();
+    blazar.now = '2026-11-22T12:00:00Z';
+    blazar.answers.set('/v1/leases', recorded('leases-of-a-project'));
+    blazar.answers.set('/v1/os-hosts/allocations', '{"allocations": []}');
+    const keystone = headerKeystone(await blazar.keystone.endpoint('reservation'), 'physics/carol');
+    const { followed, changes } = await blazar.round({ keystone });
     await keystone.close();
     expect(followed).toMatchObject({ doubts: expect.arrayContaining([expect.stringMatching(/role admin/)]) });
     expect(changes).toEqual([]);
   });
 
   it('when [keystone] names another region than the ledger has', async () => {
-    const world = await askedWorld();
-    world.now = '2026-11-22T12:00:00Z';
-    world.leases.splice(0, 2);
-    const { followed, changes } = await world.round({ region: 'RegionTwo' });
+    const blazar = await askedWorld();
+    blazar.now = '2026-11-22T12:00:00Z';
+    blazar.leases.splice(0, 2);
+    const { followed, changes } = await blazar.round({ region: 'RegionTwo' });
     expect(followed).toMatchObject({
       doubts: expect.arrayContaining([expect.stringMatching(/"RegionTwo"/)]),
     });
@@ -501,17 +507,17 @@ describe('nothing is released', () => {
   });
 
   it('at once, when it is most of the ledger: a second list must say the same', async () => {
-    const world = await askedWorld();
-    const [lease] = world.leases;
+    const blazar = await askedWorld();
+    const [lease] = blazar.leases;
     for (let index = 0; index < 30; index += 1) {
-      await world.ask(lease as never, LONG_AGO, { id: `own-${index}` });
+      await blazar.ask(lease as never, LONG_AGO, { id: `own-${index}` });
     }
-    const first = await world.round();
+    const first = await blazar.round();
     expect(first.followed).toMatchObject({
       doubts: [expect.stringMatching(/30 of 33 leases would be released/)],
     });
-    expect(await world.open()).toHaveLength(33);
-    expect((await world.round()).changes.filter((one) => one.startsWith('released'))).toHaveLength(30);
+    expect(await blazar.open()).toHaveLength(33);
+    expect((await blazar.round()).changes.filter((one) => one.startsWith('released'))).toHaveLength(30);
   });
 });
 
@@ -529,22 +535,22 @@ describe('a round fails and changes nothing', () => {
     ['when a lease is listed twice', '/v1/leases', whole.replaceAll(/0000000[18](?=-)/g, '00000001')],
     ['when we may not see allocations', '/v1/os-hosts/allocations', recorded('allocations-as-a-member')],
   ])('%s', async (_, path, answer) => {
-    const world = await askedWorld();
-    world.now = '2026-11-22T12:00:00Z';
-    world.answers.set(path, answer);
-    await expect(world.round()).rejects.toMatchObject({ name: 'BlazarError' });
-    expect(await world.taken()).toBe(AT_MOST);
-    world.answers.set('/v1/leases', recorded('leases'));
-    world.answers.set('/v1/os-hosts/allocations', recorded('allocations'));
-    world.answers.set('/v1/os-hosts', recorded('hosts'));
+    const blazar = await askedWorld();
+    blazar.now = '2026-11-22T12:00:00Z';
+    blazar.answers.set(path, answer);
+    await expect(blazar.round()).rejects.toMatchObject({ name: 'BlazarError' });
+    expect(await blazar.taken()).toBe(AT_MOST);
+    blazar.answers.set('/v1/leases', recorded('leases'));
+    blazar.answers.set('/v1/os-hosts/allocations', recorded('allocations'));
+    blazar.answers.set('/v1/os-hosts', recorded('hosts'));
     // The seat is free again.
-    expect((await world.round()).followed).toMatchObject({ kind: 'done', doubts: [] });
+    expect((await blazar.round()).followed).toMatchObject({ kind: 'done', doubts: [] });
   });
 
   it('asks an endpoint without its version', async () => {
-    const world = await askedWorld();
-    const endpoint = (await world.keystone.endpoint('reservation')).replace('/v1', '/');
-    expect((await world.round({ endpoint })).followed).toMatchObject({ kind: 'done', doubts: [] });
+    const blazar = await askedWorld();
+    const endpoint = (await blazar.keystone.endpoint('reservation')).replace('/v1', '/');
+    expect((await blazar.round({ endpoint })).followed).toMatchObject({ kind: 'done', doubts: [] });
   });
 });
 

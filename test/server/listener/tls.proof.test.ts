@@ -79,7 +79,7 @@ describe('with tls_cert_file and tls_key_file', () => {
     const errors = service.logger.lines.filter(({ level }) => level === 'error');
     expect(errors).toMatchObject([
       {
-        message: 'token and certificate files not read again: those before still count',
+        message: 'token and certificate files not read again: the previous ones stay in use',
         fields: {
           error: expect.stringContaining(
             `${files.certFile} and ${files.keyFile} do not match, or are not PEM`,

@@ -10,7 +10,7 @@ import { samplesIn, samplesOf } from '../../support/samples.ts';
 const GENERATION = 'generation';
 
 /** A service whose clock the test moves. */
-async function ground() {
+async function fixture() {
   const clock = { now: 0 };
   const service = { port: 0, decision_store: 'none', metrics_tokens: ['of-prometheus-0123456789abcdef'] };
   const enforcement = { enabled_filters: ['MaxLeaseDurationFilter'], max_lease_duration: 60 };
@@ -28,7 +28,7 @@ async function ground() {
 }
 
 it('a text is given to all readers for a second, with and without a token', async () => {
-  const { clock, read, decide, decisions } = await ground();
+  const { clock, read, decide, decisions } = await fixture();
   expect(samplesOf(await read(), GENERATION)).toEqual({ '': 1 });
   await decide();
   clock.now = 999;

@@ -11,7 +11,7 @@ const SCRAPER = 'of-prometheus-0123456789abcdef';
 const TOKENS =
   'tokens = of-blazar-0123456789abcdef\noperator_tokens = of-operator-0123456789abcdef\nreader_tokens = of-reader-0123456789abcdef\n';
 
-async function ground(service: string, sections = '') {
+async function fixture(service: string, sections = '') {
   const connection = await newLedger();
   const ledger = await ledgerAt(connection, { now: () => new Date().toISOString() });
   await giveBudget(ledger, { amount: '30', projectId: 'secret-project', userId: 'secret-user' });
@@ -32,14 +32,14 @@ const WITH = { ...WITHOUT, names: true };
 const WRONG = { status: 401, json: { message: expect.stringMatching(/^expected one of/) } };
 
 it('no single budget is shown by default, with any token', async () => {
-  const { read } = await ground(`metrics_tokens = of-prometheus-0123456789abcdef\n${TOKENS}`);
+  const { read } = await fixture(`metrics_tokens = of-prometheus-0123456789abcdef\n${TOKENS}`);
   for (const token of [SCRAPER, 'of-reader-0123456789abcdef', 'of-operator-0123456789abcdef']) {
     expect(await read({ 'X-Auth-Token': token })).toEqual(WITHOUT);
   }
 });
 
 it('without a token everything but single budgets is shown', async () => {
-  const { read, request } = await ground(
+  const { read, request } = await fixture(
     `metrics_budgets = 10\nmetrics_tokens = of-prometheus-0123456789abcdef\n`,
   );
   // Another reader must not leave them for those without a token.
@@ -58,7 +58,7 @@ it.for([
   'of-blazar-0123456789abcdef',
 ])('the token %s shows single budgets, in either header', async (token) => {
   const file = temporaryFile('metrics', '# Prometheus\nfrom-a-file-0123456789abcdef\n');
-  const { read } = await ground(
+  const { read } = await fixture(
     `metrics_budgets = 10\nmetrics_tokens = of-prometheus-0123456789abcdef\nmetrics_tokens_file = ${file}\n${TOKENS}`,
   );
   expect(await read({ 'X-Auth-Token': token })).toEqual(WITH);
@@ -70,7 +70,7 @@ it('another token is refused, also if none is configured, and is not logged', as
     'metrics_budgets = 10\nmetrics_tokens = of-prometheus-0123456789abcdef\n',
     'metrics_budgets = 10\n',
   ]) {
-    const { read, logger } = await ground(service);
+    const { read, logger } = await fixture(service);
     expect(await read({ 'X-Auth-Token': 'wrong-guess' })).toMatchObject(WRONG);
     expect(await read({ Authorization: 'Bearer wrong-guess' })).toMatchObject(WRONG);
     const both = { 'X-Auth-Token': SCRAPER, Authorization: 'Bearer wrong-guess' };
@@ -84,7 +84,7 @@ it('another token is refused, also if none is configured, and is not logged', as
 it('a token for metrics permits nothing else, and Keystone does not hear of it', async () => {
   const keystone = await ValidatingKeystone.start();
   const account = Object.entries(keystone.account).map(([name, value]) => `${name} = ${value}\n`);
-  const { request } = await ground(
+  const { request } = await fixture(
     'metrics_budgets = 10\nmetrics_tokens = of-prometheus-0123456789abcdef\nkeystone_auth = true\n',
     `[keystone]\n${account.join('')}`,
   );

@@ -59,7 +59,7 @@ describe('wrong tokens', () => {
   });
 });
 
-async function ground(store: (typeof DIALECTS)[number] | 'nothing shared') {
+async function fixture(store: (typeof DIALECTS)[number] | 'nothing shared') {
   if (store === 'nothing shared') {
     const alone = new LoginAttempts({ shared: async () => undefined });
     return { one: alone, other: alone, counted: async () => undefined };
@@ -101,7 +101,7 @@ async function guesses(replicas: readonly LoginAttempts[], account: string, coun
 
 describe.each([...DIALECTS, 'nothing shared'] as const)('wrong passwords, counted on %s', (store) => {
   it('are ten a minute for an account, wherever they are tried, and however it is written', async () => {
-    const { one, other } = await ground(store);
+    const { one, other } = await fixture(store);
     expect(await guesses([one, other], 'alice', 10)).toEqual(new Set(['tried']));
     for (const [index, same] of ['alice', 'ALICE', 'alice  ', 'alicé', 'ａlice'].entries()) {
       expect(await guess(index % 2 === 0 ? one : other, same, `192.0.2.${index}`), same).toBe(REFUSED);
@@ -112,7 +112,7 @@ describe.each([...DIALECTS, 'nothing shared'] as const)('wrong passwords, counte
   });
 
   it('are thirty a minute from an address, whatever the accounts', async () => {
-    const { one } = await ground(store);
+    const { one } = await fixture(store);
     for (let index = 0; index < 30; index += 1) {
       expect(await guess(one, `user-${index}`, '192.0.2.1')).toBe('tried');
     }
@@ -121,7 +121,7 @@ describe.each([...DIALECTS, 'nothing shared'] as const)('wrong passwords, counte
   });
 
   it('are counted before they are tried: no more go on at once', async () => {
-    const { one, other, counted } = await ground(store);
+    const { one, other, counted } = await fixture(store);
     const all = await Promise.all(
       Array.from({ length: 24 }, (_, index) =>
         guess(index % 2 === 0 ? one : other, 'alice', `198.51.100.${index}`),
@@ -132,7 +132,7 @@ describe.each([...DIALECTS, 'nothing shared'] as const)('wrong passwords, counte
   });
 
   it('keep nobody out where they have logged in before, whoever else is named or guesses there', async () => {
-    const { one, other } = await ground(store);
+    const { one, other } = await fixture(store);
     expect(await guess(one, 'alice', '192.0.2.1', { proof: {} })).toBe('tried');
     await guesses([other], 'alice', 10);
     for (let index = 0; index < 30; index += 1) {
@@ -144,7 +144,7 @@ describe.each([...DIALECTS, 'nothing shared'] as const)('wrong passwords, counte
   });
 
   it('are limited there, too, and these keep nobody out elsewhere', async () => {
-    const { one } = await ground(store);
+    const { one } = await fixture(store);
     await guess(one, 'alice', '192.0.2.1', { proof: {} });
     for (let count = 0; count < 10; count += 1) {
       expect(await guess(one, 'alice', '192.0.2.1')).toBe('tried');
@@ -154,7 +154,7 @@ describe.each([...DIALECTS, 'nothing shared'] as const)('wrong passwords, counte
   });
 
   it('take back what was not wrong, and are forgotten after a minute, or when the clock was set back', async () => {
-    const { one, other, counted } = await ground(store);
+    const { one, other, counted } = await fixture(store);
     for (let count = 0; count < 40; count += 1) {
       expect(await guess(count % 2 === 0 ? one : other, 'alice', '192.0.2.1', {})).toBe('tried');
     }

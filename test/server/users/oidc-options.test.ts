@@ -23,7 +23,7 @@ describe('[oidc]', () => {
     [[CLIENT], 'CONF:2: [oidc] client_id: has no effect without issuer: set it'],
     [
       ['issuer = http://keycloak.example.org', CLIENT],
-      'issuer: expected https: over http anybody on the way',
+      'issuer: expected https: over http, anyone on the network path',
     ],
     [['issuer ='], 'CONF:2: [oidc] issuer: '],
     [['issuer = https://u:p4ss@idp.example.org/', CLIENT], 'issuer: expected an address without credentials'],
@@ -37,7 +37,7 @@ describe('[oidc]', () => {
     ],
     [
       [...BOTH, `redirect_url = http://${CALLBACK}`],
-      'redirect_url: expected https: over http anybody on the way',
+      'redirect_url: expected https: over http, anyone on the network path',
     ],
     [
       [...BOTH, 'member_values = a,manager'],

@@ -14,7 +14,7 @@ const BLAZAR = 'the-token-of-blazar-0123';
 const OF_MEMBER = 'gAAAAABtoken-of-a-member';
 const SOON = { timeout: 60_000, interval: 50 };
 
-async function ground() {
+async function fixture() {
   const keystone = await ValidatingKeystone.start();
   keystone.tokens.set(OF_MEMBER, 'member');
   const connection = await newLedger('postgresql');
@@ -67,7 +67,7 @@ async function dump(connection: string): Promise<string> {
 }
 
 it('is opened at one, used at the other, outlives a restart of each, and ends at both', async () => {
-  const { balancer, urls, connection, restart } = await ground();
+  const { balancer, urls, connection, restart } = await fixture();
   const operator = visitor(balancer);
   expect(await logIn(operator)).toBe(303);
   const pages = await Promise.all(Array.from({ length: 20 }, () => operator.get('/budgets')));
@@ -102,7 +102,7 @@ it('is opened at one, used at the other, outlives a restart of each, and ends at
 });
 
 it('ends at both when Keystone revokes its token, within token_cache_time', async () => {
-  const { balancer, keystone, connection, urls } = await ground();
+  const { balancer, keystone, connection, urls } = await fixture();
   const member = visitor(balancer);
   expect(await logIn(member, OF_MEMBER)).toBe(303);
   expect(await statuses(member, '/budgets')).toEqual([200, 200]);
@@ -116,7 +116,7 @@ it('ends at both when Keystone revokes its token, within token_cache_time', asyn
 });
 
 it('is opened sixty times at once over both processes, and none is lost', async () => {
-  const { balancer, connection } = await ground();
+  const { balancer, connection } = await fixture();
   const visitors = Array.from({ length: 60 }, () => visitor(balancer));
   expect(new Set(await Promise.all(visitors.map((one) => logIn(one))))).toEqual(new Set([303]));
   const open = await Promise.all(visitors.map(async (one) => (await one.get('/')).status));
@@ -125,7 +125,7 @@ it('is opened sixty times at once over both processes, and none is lost', async 
 });
 
 it('is neither lost nor opened while the database is away, and decisions go on', async () => {
-  const { balancer, connection, services, urls } = await ground();
+  const { balancer, connection, services, urls } = await fixture();
   const operator = visitor(balancer);
   await logIn(operator);
   const cookie = operator.cookie();

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { capturedText } from '../../support/requests.ts';
 import { runService } from '../../support/running-service.ts';
 import { ValidatingKeystone } from '../../support/validating-keystone.ts';
-import { peopleOf } from './asking.ts';
+import { callersOf } from './callers.ts';
 
 const BLAZAR = 'blazar-1-0123456789abcdef';
 const OPERATOR = 'op-1-0123456789abcdef';
@@ -24,7 +24,7 @@ describe('a token of the configuration', () => {
     [READER, 'reader', 'reader token'],
     [BLAZAR, 'reader', 'service token'],
   ] as const)('%s is that of an %s', async ([token, kind, who]) => {
-    const { ask } = await peopleOf(tokens);
+    const { ask } = await callersOf(tokens);
     const caller = { kind, who, name: who, provenBy: 'token', userId: null, memberships: [] };
     expect(await ask(sends(token))).toMatchObject({ status: 200, body: caller });
     expect(await ask(bearer(token))).toMatchObject({ status: 200, body: caller });
@@ -40,25 +40,25 @@ describe('a token of the configuration', () => {
       `"${OPERATOR}"`,
       '*',
     ]) {
-      const { ask } = await peopleOf(tokens);
+      const { ask } = await callersOf(tokens);
       expect((await ask(sends(token))).status, token).toBe(401);
       expect((await ask(bearer(token))).status, token).toBe(401);
     }
-    const { ask } = await peopleOf(tokens);
+    const { ask } = await callersOf(tokens);
     for (const Authorization of [undefined, 'Basic b3A6b3AtMQ==', OPERATOR]) {
       expect((await ask(Authorization === undefined ? {} : { Authorization })).status).toBe(401);
     }
   });
 
   it('may come twice, but not with another', async () => {
-    const { ask } = await peopleOf(tokens);
+    const { ask } = await callersOf(tokens);
     expect((await ask({ ...sends(OPERATOR), ...bearer(OPERATOR) })).status).toBe(200);
     expect((await ask({ ...sends(READER), ...bearer(OPERATOR) })).status).toBe(401);
     expect((await ask({ ...sends(OPERATOR), ...bearer('wrong') })).status).toBe(401);
   });
 
   it('counts no longer when it is replaced', async () => {
-    const { ask, tokens: accepted } = await peopleOf(tokens);
+    const { ask, tokens: accepted } = await callersOf(tokens);
     accepted.replace({ operator: ['op-3'], reader: [], metrics: [] });
     expect((await ask(sends(OPERATOR))).status).toBe(401);
     expect((await ask(sends(READER))).status).toBe(401);
@@ -66,38 +66,42 @@ describe('a token of the configuration', () => {
   });
 });
 
-describe('anybody', () => {
+describe('anonymous', () => {
   it('is a reader where nothing at all is configured, whatever is sent', async () => {
-    const { ask } = await peopleOf({});
+    const { ask } = await callersOf({});
     for (const headers of [{}, sends('any'), bearer('any')]) {
-      expect((await ask(headers)).body).toMatchObject({ kind: 'reader', provenBy: 'nobody', who: 'anybody' });
+      expect((await ask(headers)).body).toMatchObject({
+        kind: 'reader',
+        provenBy: 'nobody',
+        who: 'anonymous',
+      });
     }
   });
 
   it.for([{ blazar: ['t'] }, { operator: ['t'] }, { reader: ['t'] }])(
     'is nobody where there are tokens: %j',
     async (configured) => {
-      const { ask } = await peopleOf(configured);
+      const { ask } = await callersOf(configured);
       expect((await ask()).status).toBe(401);
       expect((await ask(sends('any'))).status).toBe(401);
     },
   );
 
   it('is nobody where Keystone is asked', async () => {
-    const { ask } = await peopleOf({ keystone: { auth_url: 'http://127.0.0.1:9/v3' } });
+    const { ask } = await callersOf({ keystone: { auth_url: 'http://127.0.0.1:9/v3' } });
     expect((await ask()).status).toBe(401);
   });
 });
 
 describe('a token of Keystone', () => {
-  async function cloud(configured: Parameters<typeof peopleOf>[0] = {}) {
+  async function cloud(configured: Parameters<typeof callersOf>[0] = {}) {
     const keystone = await ValidatingKeystone.start();
     keystone.tokens
       .set('gAAAAAB-blazar', 'service')
       .set('gAAAAAB-alice', 'member')
       .set('gAAAAAB-carol', 'reader')
       .set('gAAAAAB-unscoped', 'unscoped');
-    return { keystone, ...(await peopleOf({ keystone: keystone.account, ...configured })) };
+    return { keystone, ...(await callersOf({ keystone: keystone.account, ...configured })) };
   }
   const memberOf = (isManager: boolean) => ({
     kind: 'member',

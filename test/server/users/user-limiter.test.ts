@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { OverloadedError } from '../../../src/base/concurrency-limiter.ts';
 import { NoAnswerError } from '../../../src/base/deadline.ts';
 import type { Generation } from '../../../src/server/configuration/generation.ts';
-import { ANYBODY, type Caller, tokenCaller } from '../../../src/server/users/caller.ts';
+import { ANONYMOUS, type Caller, tokenCaller } from '../../../src/server/users/caller.ts';
 import { UserLimiter } from '../../../src/server/users/user-limiter.ts';
 
 const generation = { options: { deadline: 60 } } as Pick<Generation, 'options'>;
@@ -124,8 +124,8 @@ describe('the limits of users', () => {
   it('does not hold up people of whom nothing is asked: they may be many', async () => {
     const line = new UserLimiter();
     const { opened: slow, open: answer } = gate();
-    const all = Array.from({ length: 32 }, () => line.run(generation, ANYBODY, () => slow));
-    const last = line.run(generation, ANYBODY, async () => 'answered');
+    const all = Array.from({ length: 32 }, () => line.run(generation, ANONYMOUS, () => slow));
+    const last = line.run(generation, ANONYMOUS, async () => 'answered');
     answer();
     await Promise.all(all);
     expect(await last).toBe('answered');

@@ -6,7 +6,14 @@ import { CONSOLE_PAGES } from '../../../src/server/console/pages.ts';
 import { BLAZAR_ENDPOINTS, LOGIN_PATHS } from '../../../src/server/own-paths.ts';
 import { ACTIONS, type Action } from '../../../src/server/users/caller.ts';
 import { capturedText } from '../../support/requests.ts';
-import { ALL_WALKERS, CLIMATE, ELSEWHERE, pathFor, servedPeople, type Walker } from './walk.ts';
+import {
+  ALL_ROUTE_CALLERS,
+  CLIMATE,
+  ELSEWHERE,
+  pathFor,
+  type RouteCaller,
+  servedCallers,
+} from './every-route.ts';
 
 /** What everybody may see, whoever they are. */
 const OPEN = ['/healthz', '/readyz', '/metrics', '/openapi.json'];
@@ -20,7 +27,7 @@ const LOGIN: readonly string[] = LOGIN_PATHS;
 
 /** By the table alone: `may` itself is not asked. */
 function isAllowed(
-  { roles, rolesElsewhere }: Walker,
+  { roles, rolesElsewhere }: RouteCaller,
   action: Action,
   path: string,
   project: string,
@@ -32,7 +39,7 @@ function isAllowed(
 
 describe('who may do what', () => {
   it('has an action for every route: of the API, of the console, or of those that are for everybody or Blazar', async () => {
-    const { mounted } = await servedPeople();
+    const { mounted } = await servedCallers();
     const known = new Set([
       ...API_ROUTES.map(({ method, path }) => `${method} ${routerPath(path)}`),
       ...CONSOLE_PAGES.map(({ method, path }) => `${method} ${routerPath(path)}`),
@@ -61,23 +68,23 @@ describe('who may do what', () => {
     ['route of the API', API_ROUTES],
     ['page of the console', CONSOLE_PAGES],
   ] as const)('is the same at every %s', async (kind, routes) => {
-    const { statusOf, shown } = await servedPeople();
+    const { statusOf, shown } = await servedCallers();
     const wrong: string[] = [];
-    for (const walker of ALL_WALKERS) {
-      const headers = await shown(walker);
+    for (const caller of ALL_ROUTE_CALLERS) {
+      const headers = await shown(caller);
       for (const { method, path, action } of routes) {
         for (const project of path.includes('{project_id}') ? [CLIMATE, ELSEWHERE] : [CLIMATE]) {
           const isPage = kind === 'page of the console';
           const form = isPage && method === 'POST' && { body: new URLSearchParams({ a: 'b' }) };
           const status = await statusOf(pathFor(path, project), { method, headers, ...form });
           // A cookie comes with requests of other sites, too: at the API it is for reading only, and a form must have its csrf.
-          const isByCookieAlone = walker.hasSession === true && method !== 'GET';
-          const isRefused = isByCookieAlone || !isAllowed(walker, action, path, project);
-          const refusal = isByCookieAlone && !isPage ? 401 : walker.refusal;
+          const isByCookieAlone = caller.hasSession === true && method !== 'GET';
+          const isRefused = isByCookieAlone || !isAllowed(caller, action, path, project);
+          const refusal = isByCookieAlone && !isPage ? 401 : caller.refusal;
           // The first page of those who may not see it is another one.
-          const leadsOn = path === '/' && method === 'GET' && status === 303 && walker.roles.length > 0;
+          const leadsOn = path === '/' && method === 'GET' && status === 303 && caller.roles.length > 0;
           if (isRefused ? status !== refusal && !leadsOn : [401, 403].includes(status)) {
-            wrong.push(`${walker.name}: ${method} ${pathFor(path, project)}: ${status}`);
+            wrong.push(`${caller.name}: ${method} ${pathFor(path, project)}: ${status}`);
           }
         }
       }
@@ -86,27 +93,27 @@ describe('who may do what', () => {
   });
 
   it('opens the endpoints of Blazar to nobody but Blazar', async () => {
-    const { statusOf, shown } = await servedPeople();
+    const { statusOf, shown } = await servedCallers();
     const body = capturedText('check-create-physical-host.json');
-    for (const walker of ALL_WALKERS) {
-      const headers = { ...(await shown(walker)), 'Content-Type': 'application/json' };
-      const paths = walker.name === 'an operator' ? BLAZAR : ['/check-create'];
+    for (const caller of ALL_ROUTE_CALLERS) {
+      const headers = { ...(await shown(caller)), 'Content-Type': 'application/json' };
+      const paths = caller.name === 'an operator' ? BLAZAR : ['/check-create'];
       for (const path of paths) {
         const status = await statusOf(path, { method: 'POST', body, headers });
         // The stranger is a service of Keystone, with the role for it.
-        const isBlazar = walker.token === 'blazar-1-0123456789abcdef' || walker.token === 'gAAAAAB-stranger';
-        const passes = isBlazar && walker.hasSession !== true;
-        expect([401, 403].includes(status), `${walker.name} at ${path}: ${status}`).toBe(!passes);
+        const isBlazar = caller.token === 'blazar-1-0123456789abcdef' || caller.token === 'gAAAAAB-stranger';
+        const passes = isBlazar && caller.hasSession !== true;
+        expect([401, 403].includes(status), `${caller.name} at ${path}: ${status}`).toBe(!passes);
       }
     }
   });
 
   it('shows everybody the same of what is open', async () => {
-    const { statusOf, shown } = await servedPeople();
-    for (const walker of ALL_WALKERS) {
-      const headers = await shown(walker);
+    const { statusOf, shown } = await servedCallers();
+    for (const caller of ALL_ROUTE_CALLERS) {
+      const headers = await shown(caller);
       for (const path of ['/healthz', '/openapi.json']) {
-        expect(await statusOf(path, { headers }), walker.name + path).toBe(200);
+        expect(await statusOf(path, { headers }), caller.name + path).toBe(200);
       }
     }
   });

@@ -16,7 +16,7 @@ beforeAll(async () => {
   catalogs = await openCatalogs({ aws: path('aws'), gcp: path('gcp') }, 'usage_budget_catalog');
 });
 
-/** In dollars for each hour, of the dearest alternative; or why it cannot be told. */
+/** In dollars for each hour, of the most expensive alternative; or why it cannot be told. */
 function cost(
   resources: string,
   rates: Record<string, number> = {},
@@ -88,7 +88,7 @@ describe('the price of a launch', () => {
     expect(cost(resources)).toBe(expected);
   });
 
-  it('is the dearest of the clouds that SkyPilot may choose from', () => {
+  it('is the most expensive of the clouds that SkyPilot may choose from', () => {
     expect(cost('accelerators: A100:8', {}, ['aws', 'gcp'])).toBe(35.39655);
     expect(cost('accelerators: T4', {}, ['aws', 'gcp'])).toBe(1.869992);
     expect(cost('accelerators: A100-80GB:8', {}, ['aws', 'gcp'])).toBe(40.96575);
@@ -120,7 +120,7 @@ describe('a rate beside a catalog', () => {
       40,
     ],
     [
-      'of one machine that SkyPilot may choose counts if it is the dearest',
+      'of one machine that SkyPilot may choose counts if it is the most expensive',
       { 'g4dn.xlarge': 9 },
       'infra: aws\n  accelerators: T4',
       9,
@@ -196,7 +196,7 @@ describe('a cluster that SkyPilot shows', () => {
 describe('the cost of a launch', () => {
   const RATES = { A100: 2, 'aws/A100': 3, 'gcp/*': 5, 'do/H100': 7, '*': 1 };
 
-  /** In units for each hour: that of the dearest alternative. */
+  /** In units for each hour: that of the most expensive alternative. */
   function cost(
     yaml: string,
     rates: Readonly<Record<string, number>> = { '*': 1 },
@@ -221,10 +221,10 @@ describe('the cost of a launch', () => {
     ['a cloud in the older form', 'cloud: AWS\n  accelerators: A100', 3],
     ['a cloud without one', 'infra: k8s\n  accelerators: A100', 2],
     ['the rate of a cloud', 'infra: GCP\n  accelerators: T4:2', 10],
-    ['no cloud: the dearest', 'accelerators: T4', 5],
+    ['no cloud: the most expensive', 'accelerators: T4', 5],
     ['a fraction', 'infra: k8s\n  accelerators: A100:0.5', 1],
     ['a mapping', 'infra: k8s\n  accelerators: {A100: 3}', 6],
-    ['a list, of which the dearest counts', 'infra: k8s\n  accelerators: [A100:1, T4:3]', 3],
+    ['a list, of which the most expensive counts', 'infra: k8s\n  accelerators: [A100:1, T4:3]', 3],
     ['gpus, the alias', 'infra: k8s\n  gpus: A100:4', 8],
     ['any_of', 'infra: k8s\n  any_of: [{accelerators: A100:1}, {accelerators: A100:8}]', 16],
     ['ordered', 'ordered: [{infra: aws, accelerators: A100}, {infra: k8s, accelerators: A100:2}]', 4],

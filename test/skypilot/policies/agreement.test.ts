@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { MAX_PASSES } from '../../../src/skypilot/policies/policy-asking.ts';
+import { MAX_PASSES } from '../../../src/skypilot/policies/policy-evaluation.ts';
 import { filterFolder } from '../../support/filter-folder.ts';
 import {
   chainOf,

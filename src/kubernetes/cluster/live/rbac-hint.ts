@@ -5,10 +5,10 @@
 import { LRUCache } from 'lru-cache';
 import {
   type Account,
-  type Given,
+  type BoundRole,
+  boundRole,
   type Grant,
   type Grants,
-  givenBy,
   grantedTo,
   grantOf,
   grantsOf,
@@ -52,7 +52,7 @@ export class RbacHint implements UseHint {
   /** Roles about policies, which are few among those of a cluster. */
   readonly #roles = new Map<string, Grant>();
   /** All of them, since their roles may change. */
-  readonly #given = new Map<string, Given>();
+  readonly #given = new Map<string, BoundRole>();
   #grants: Grants = new Map();
   /** When a role or binding changed that is not yet in `#grants`. */
   #touchedAt: number | undefined;
@@ -76,7 +76,7 @@ export class RbacHint implements UseHint {
         return isNothing(grant) ? undefined : grant;
       });
     const ofBindings = (kind: 'rolebindings' | 'clusterrolebindings') =>
-      this.#listener(kind, this.#given, (object) => givenBy(bindingIn(kind, object)));
+      this.#listener(kind, this.#given, (object) => boundRole(bindingIn(kind, object)));
     this.listeners = {
       roles: ofRoles('roles'),
       clusterroles: ofRoles('clusterroles'),
@@ -150,7 +150,7 @@ export class RbacHint implements UseHint {
   }
 
   /** `read`: what is kept of an object; `undefined` = nothing. */
-  #listener<Kept extends Grant | Given>(
+  #listener<Kept extends Grant | BoundRole>(
     kind: RbacKind,
     kept: Map<string, Kept>,
     read: (object: ApiObject) => Kept | undefined,
@@ -201,7 +201,7 @@ export class RbacHint implements UseHint {
     };
   }
 
-  #speaksOfPolicies(kept: Grant | Given | undefined): boolean {
+  #speaksOfPolicies(kept: Grant | BoundRole | undefined): boolean {
     return kept !== undefined && (kept === 'all' || 'has' in kept || this.#roles.has(kept.role));
   }
 }

@@ -12,17 +12,17 @@ import {
   AccessReviews,
   ReviewLine,
 } from './access-review.ts';
+import type { UsePermissions } from './contract.ts';
 import {
-  type AnswerSheet,
   answerFor,
   isFresh,
   isYoung,
   LIFETIME_MILLISECONDS,
-  type RoundQuestion,
-  type RoundTools,
-  reviewRound,
-} from './answer-sheet.ts';
-import type { UsePermissions } from './contract.ts';
+  type PermissionAnswers,
+  type ReviewQuestion,
+  type ReviewTools,
+  reviewPolicies,
+} from './permission-answers.ts';
 import type { UseHint } from './rbac-hint.ts';
 
 /** After a failure an account is refused at once for this long, so that not every pod calls a server in trouble. */
@@ -47,7 +47,7 @@ export interface ReviewedPermissionsOptions extends AccessReviewOptions {
 interface Round {
   readonly names: readonly string[];
   readonly controller: AbortController;
-  readonly answer: Promise<AnswerSheet>;
+  readonly answer: Promise<PermissionAnswers>;
   /** A round that nobody waits for any more is given up, unless nobody was to wait for it. */
   readonly isAhead: boolean;
   waiting: number;
@@ -56,7 +56,7 @@ interface Round {
 interface AccountState {
   readonly key: string;
   readonly account: Account;
-  sheet: AnswerSheet | undefined;
+  answers: PermissionAnswers | undefined;
   round: Round | undefined;
   failure: { readonly until: number; readonly error: SourceUnavailableError } | undefined;
 }
@@ -64,7 +64,7 @@ interface AccountState {
 export class ReviewedPermissions implements UsePermissions {
   readonly #server: string;
   readonly #observer: AccessReviewOptions['observer'];
-  readonly #tools: RoundTools;
+  readonly #tools: ReviewTools;
   readonly #accounts: LRUCache<string, AccountState>;
   readonly #rounds = new Set<Round>();
   #isClosed = false;
@@ -111,35 +111,35 @@ export class ReviewedPermissions implements UsePermissions {
     if (known !== undefined) {
       return known;
     }
-    const state: AccountState = { key, account, sheet: undefined, round: undefined, failure: undefined };
+    const state: AccountState = { key, account, answers: undefined, round: undefined, failure: undefined };
     this.#keep(state);
     return state;
   }
 
   #keep(state: AccountState): void {
-    const { asked = [], usable = [] } = state.sheet ?? {};
+    const { asked = [], usable = [] } = state.answers ?? {};
     this.#accounts.set(state.key, state, { size: 1 + (usable === asked ? 0 : usable.length) });
   }
 
   #known(state: AccountState, names: readonly string[]): readonly string[] | undefined {
-    const { account, sheet } = state;
+    const { account, answers } = state;
     const now = this.#tools.now();
-    if (sheet === undefined || !isFresh(sheet, account, this.#tools.hint, now)) {
+    if (answers === undefined || !isFresh(answers, account, this.#tools.hint, now)) {
       return undefined;
     }
-    if (sheet.asked !== names) {
-      const other = answerFor(sheet, names);
+    if (answers.asked !== names) {
+      const other = answerFor(answers, names);
       if (other === undefined) {
         return undefined;
       }
-      state.sheet = other;
+      state.answers = other;
       this.#keep(state);
       return other.usable;
     }
-    if (now >= sheet.refreshAt && state.round === undefined && !this.#isPaused(state, now)) {
+    if (now >= answers.refreshAt && state.round === undefined && !this.#isPaused(state, now)) {
       this.#start(state, names, { isAhead: true });
     }
-    return sheet.usable;
+    return answers.usable;
   }
 
   #isPaused({ failure }: AccountState, now: number): boolean {
@@ -169,16 +169,16 @@ export class ReviewedPermissions implements UsePermissions {
         throw state.failure.error;
       }
       const round = state.round ?? this.#start(state, names, { isAhead: false });
-      const sheet = await this.#wait(state, round, wait);
+      const answers = await this.#wait(state, round, wait);
       // The names of another round may be others, since a policy has come or gone meanwhile.
-      const usable = isSameList(round.names, names) ? sheet.usable : this.#known(state, names);
+      const usable = isSameList(round.names, names) ? answers.usable : this.#known(state, names);
       if (usable !== undefined) {
         return usable;
       }
     }
   }
 
-  async #wait(state: AccountState, round: Round, wait: Wait): Promise<AnswerSheet> {
+  async #wait(state: AccountState, round: Round, wait: Wait): Promise<PermissionAnswers> {
     round.waiting += 1;
     try {
       return await inTime(round.answer, wait);
@@ -194,12 +194,15 @@ export class ReviewedPermissions implements UsePermissions {
   }
 
   #start(state: AccountState, names: readonly string[], { isAhead }: Pick<Round, 'isAhead'>): Round {
-    const { account, sheet } = state;
+    const { account, answers } = state;
     const { hint, now } = this.#tools;
     const startedAt = now();
     const known =
-      !isAhead && sheet !== undefined && isFresh(sheet, account, hint, startedAt) && isYoung(sheet, startedAt)
-        ? sheet
+      !isAhead &&
+      answers !== undefined &&
+      isFresh(answers, account, hint, startedAt) &&
+      isYoung(answers, startedAt)
+        ? answers
         : undefined;
     const controller = new AbortController();
     // Every running review adds a listener, more than Node.js warns of.
@@ -225,19 +228,19 @@ export class ReviewedPermissions implements UsePermissions {
     return round;
   }
 
-  async #run(state: AccountState, question: RoundQuestion): Promise<AnswerSheet> {
+  async #run(state: AccountState, question: ReviewQuestion): Promise<PermissionAnswers> {
     const { account, names } = question;
     try {
-      const found = await reviewRound(this.#tools, question);
+      const found = await reviewPolicies(this.#tools, question);
       if (this.#tools.now() - found.sentAt >= LIFETIME_MILLISECONDS) {
         throw this.#unavailable(account);
       }
-      const before = state.sheet?.usable;
+      const before = state.answers?.usable;
       const isAsBefore = before !== undefined && found.usable !== names && isSameList(found.usable, before);
-      state.sheet = isAsBefore ? { ...found, usable: before } : found;
+      state.answers = isAsBefore ? { ...found, usable: before } : found;
       state.failure = undefined;
       this.#keep(state);
-      return state.sheet;
+      return state.answers;
     } catch (cause) {
       const error = cause instanceof SourceUnavailableError ? cause : this.#unavailable(account, cause);
       if (!(cause instanceof AbandonedReviewError)) {

@@ -3,7 +3,15 @@
  * policies.
  */
 import { z } from 'zod';
-import { type Binding, givenBy, includes, RESOURCE, type Role, roleId, VERB } from '../../policies/access.ts';
+import {
+  type Binding,
+  boundRole,
+  includes,
+  RESOURCE,
+  type Role,
+  roleId,
+  VERB,
+} from '../../policies/access.ts';
 import type { InvalidPolicy, SchedulingPolicy } from '../../policies/policy.ts';
 import type { ApiClient } from '../api/contract.ts';
 import { listObjects, listPages } from '../api/list.ts';
@@ -36,7 +44,7 @@ export async function readClusterRbac(client: ApiClient, namespace?: string): Pr
   ] as const) {
     for await (const { items } of listPages(client, path)) {
       bindings.push(
-        ...items.map((item) => bindingIn(kind, item)).filter((one) => known.has(givenBy(one).role)),
+        ...items.map((item) => bindingIn(kind, item)).filter((one) => known.has(boundRole(one).role)),
       );
     }
   }

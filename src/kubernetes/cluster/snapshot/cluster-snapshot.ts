@@ -10,7 +10,7 @@ import type { PolicySet } from '../../policies/scheduling-policies.ts';
 import { type ApiClient, ApiError } from '../api/contract.ts';
 import { elapsed } from '../api/timing.ts';
 import { AccessReviews, ReviewLine } from '../live/access-review.ts';
-import { MOST_WITHOUT_HINT, reviewRound } from '../live/answer-sheet.ts';
+import { MOST_WITHOUT_HINT, reviewPolicies } from '../live/permission-answers.ts';
 import type { UseHint } from '../live/rbac-hint.ts';
 import { readClusterRbac } from './cluster-rbac.ts';
 
@@ -53,7 +53,7 @@ export class ClusterSnapshot implements PolicySource {
     const { rights } = this.#options;
     const isMany = names.length > MOST_WITHOUT_HINT && rights === 'auto';
     this.#hint ??= isMany ? this.#readHint() : undefined;
-    const { usable } = await reviewRound(
+    const { usable } = await reviewPolicies(
       { reviews: this.#reviews, line: this.#line, rights, hint: await this.#hint, now: elapsed },
       { account, names, known: undefined, signal: new AbortController().signal },
     );

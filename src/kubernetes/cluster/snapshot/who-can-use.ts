@@ -2,7 +2,7 @@
 import {
   type Account,
   type Binding,
-  givenBy,
+  boundRole,
   grantsUse,
   type Role,
   roleId,
@@ -41,7 +41,7 @@ export async function whoCanUse(
   );
   const found = bindings.flatMap((one) => {
     const { kind, name: of, namespace: place, subjects } = one;
-    const role = granting.get(givenBy(one).role);
+    const role = granting.get(boundRole(one).role);
     const binding = { kind, name: of, namespace: place };
     return role === undefined
       ? []

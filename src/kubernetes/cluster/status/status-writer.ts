@@ -17,7 +17,7 @@ import {
 } from './conditions.ts';
 import { EventSender, type Refusal } from './events.ts';
 import { Leader, type LeaderOptions } from './leader.ts';
-import { DueNames, WriteHistory, WritePace } from './write-pace.ts';
+import { DueNames, WriteHistory, WriteSchedule } from './write-schedule.ts';
 
 /** Between two writes, in milliseconds: ten a second. */
 const PAUSE_MS = 100;
@@ -46,7 +46,7 @@ export class StatusWriter {
   readonly #closing = new AbortController();
   readonly #due = new DueNames();
   readonly #history = new WriteHistory();
-  readonly #pace = new WritePace();
+  readonly #pace = new WriteSchedule();
   /** The generation of each invalid policy that an event has told of, by name. */
   readonly #told = new Map<string, string>();
   #audited: ReadonlySet<string>;

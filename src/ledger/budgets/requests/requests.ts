@@ -18,10 +18,10 @@ import { budgetsOfOwner } from '../rows.ts';
 import { requireRequests } from './lists.ts';
 import { type BudgetRequest, isOpen, requestIn, requestOf } from './rows.ts';
 import {
-  type Asker,
   isDone,
   isPossible,
   type RequestEdit,
+  type Requester,
   type RequestRefusal,
   type RequestStep,
   termsOf,
@@ -41,7 +41,7 @@ const DAY = 86_400_000_000n;
 export async function askForBudget(
   ledger: Ledger,
   wanted: WantedMore,
-  { who, reason, identity }: Asker,
+  { who, reason, identity }: Requester,
   wait: Wait,
 ): Promise<RequestEdit> {
   await requireRequests(ledger, wait);

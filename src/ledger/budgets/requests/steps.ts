@@ -12,7 +12,7 @@ export interface WantedMore extends Pick<Budget, 'projectId' | 'userId'> {
   readonly validUntil: bigint;
 }
 
-export interface Asker {
+export interface Requester {
   readonly who: string;
   readonly reason: string;
   /** `Caller.identity` */

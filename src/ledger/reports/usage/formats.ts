@@ -89,7 +89,7 @@ export function missingTexts(
   const most = undated.amount + undated.userAmount;
   if (most > 0n) {
     missing.push(
-      `folded leases have taken ${formatUnitHours(most)} ${unit} in this time or outside, nobody knows: no row counts it`,
+      `folded leases have taken ${formatUnitHours(most)} ${unit} in this period or outside it: no row counts it`,
     );
   }
   if (leasesOfUnknownResources > 0) {

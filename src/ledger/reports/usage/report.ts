@@ -5,7 +5,7 @@ import { InvalidRequestError } from '../../../base/errors.ts';
 import { budgetAccount, ceil, floor, larger, smaller } from '../../../filter/claim.ts';
 import type { Ledger } from '../../ledger.ts';
 import type { Snapshot, Work } from '../../storage/database.ts';
-import { Gate } from '../../storage/gate.ts';
+import { Semaphore } from '../../storage/semaphore.ts';
 import { chargesOf } from '../leases.ts';
 import { amountOf, otherLeases, type RowRange, usageBlock, usagePiece } from './pieces.ts';
 import {
@@ -44,7 +44,7 @@ export function reportSpan(
 /** Single leases, and groups of leases, that are added before yielding to the event loop. */
 const CHUNK = 250;
 const GROUPS = 5000;
-const states = new WeakMap<Ledger, { readonly gate: Gate; readonly kept: TotalsCache }>();
+const states = new WeakMap<Ledger, { readonly semaphore: Semaphore; readonly kept: TotalsCache }>();
 
 /**
  * Reads a snapshot while others write; one report at a time. A lease uses its charge evenly over its time:
@@ -52,9 +52,9 @@ const states = new WeakMap<Ledger, { readonly gate: Gate; readonly kept: TotalsC
  * @throws LedgerUnavailableError, TooManyRowsError
  */
 export async function reportUsage(ledger: Ledger, query: UsageReportQuery, wait: Wait): Promise<UsageReport> {
-  const state = states.get(ledger) ?? { gate: new Gate(1), kept: new TotalsCache() };
+  const state = states.get(ledger) ?? { semaphore: new Semaphore(1), kept: new TotalsCache() };
   states.set(ledger, state);
-  const leave = await state.gate.enter(wait);
+  const leave = await state.semaphore.enter(wait);
   try {
     return await ledger.database.snapshot(async (snapshot) => {
       const sums = new ReportSums(query, await budgetsOf(ledger, snapshot, query));

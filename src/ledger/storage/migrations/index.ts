@@ -88,9 +88,11 @@ async function schemaOf(database: Kysely<unknown>): Promise<string> {
 }
 
 async function migrateServer(database: Kysely<unknown>): Promise<MigrationResultSet> {
-  const { alone, buildAhead, withLockTimeouts, retryOnLockTimeout } = await import('./ahead.ts');
+  const { alone, buildIndexesConcurrently, withLockTimeouts, retryOnLockTimeout } = await import(
+    './concurrent-indexes.ts'
+  );
   return alone(database, async (stillAlone) => {
-    await buildAhead(database, stillAlone);
+    await buildIndexesConcurrently(database, stillAlone);
     const migrator = new Migrator({
       db: database,
       provider: providerOf(withLockTimeouts(migrations('postgresql'), stillAlone)),

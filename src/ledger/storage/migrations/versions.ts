@@ -39,7 +39,7 @@ export function migrations(dialect: Dialect): Record<string, Migration> {
 export const OPTIONAL: readonly string[] = ['0011-sessions', '0012-budget-requests', '0013-calendar-links'];
 
 /**
- * An index of a table that may be large. On PostgreSQL it is built before its migration: see `buildAhead`.
+ * An index of a table that may be large. On PostgreSQL it is built before its migration: see `buildIndexesConcurrently`.
  */
 export interface LargeIndex {
   readonly name: string;

@@ -5,7 +5,7 @@ import pg from 'pg';
 import { inTime, type Wait } from '../../../base/deadline.ts';
 import { LedgerUnavailableError } from '../../../base/errors.ts';
 import type { Work } from '../database.ts';
-import { Gate } from '../gate.ts';
+import { Semaphore } from '../semaphore.ts';
 import { Pipeline } from './pipeline.ts';
 import { asUnavailable, isFull, isStalePlan, isTlsRefusal } from './queries.ts';
 import { type PostgresPlace, postgresPlace, type Setting } from './settings.ts';
@@ -36,7 +36,7 @@ export class PostgresPool {
   #attempt = 0;
   readonly #poolSize: number;
   /** In front of the pool: pg's own queue does not notice that a waiting caller has given up. */
-  readonly #gate: Gate;
+  readonly #semaphore: Semaphore;
   #open = 0;
   #shrunk = Number.NEGATIVE_INFINITY;
   readonly #sessions = new WeakMap<pg.PoolClient, PostgresSession>();
@@ -60,7 +60,7 @@ export class PostgresPool {
     ];
     this.#attempts = attempts;
     this.#poolSize = poolSize;
-    this.#gate = new Gate(poolSize);
+    this.#semaphore = new Semaphore(poolSize);
     this.#pool = createPool(config, { poolSize, timeout });
     this.#pool.on('connect', () => {
       this.#open += 1;
@@ -75,12 +75,12 @@ export class PostgresPool {
    * its transaction.
    */
   async withClient<Result>(wait: Wait, work: Lent<Result>): Promise<Result> {
-    if (this.#gate.limit < this.#poolSize && performance.now() - this.#shrunk > GROWS_AFTER) {
+    if (this.#semaphore.limit < this.#poolSize && performance.now() - this.#shrunk > GROWS_AFTER) {
       this.#shrunk = performance.now();
-      this.#gate.limit += 1;
-      this.#gate.open();
+      this.#semaphore.limit += 1;
+      this.#semaphore.open();
     }
-    const leave = await this.#gate.enter(wait);
+    const leave = await this.#semaphore.enter(wait);
     try {
       return await this.#withConnection(await this.#connect(wait), wait, work);
     } finally {
@@ -109,7 +109,7 @@ export class PostgresPool {
           throw thrown;
         }
       }
-      this.#gate.limit = Math.max(1, this.#open);
+      this.#semaphore.limit = Math.max(1, this.#open);
       this.#shrunk = performance.now();
       await pause(longest * (0.5 + Math.random() / 2), undefined, { signal: wait.signal }).catch(() => {
         wait.throwIfOver();

@@ -3,7 +3,7 @@
  * transaction changes these until the end, so a read of one part is valid for later parts, except for their
  * own writes. All parts have the same time.
  *
- * An unrecognised write clears everything: rows are read again, which takes longer and changes no result.
+ * An unrecognized write clears everything: rows are read again, which takes longer and changes no result.
  *
  * On SQLite, the writes of a new lease are postponed to the end of the group. The ids of leases are known in
  * advance: they are counted from the last id of the database, since there is no other writer.

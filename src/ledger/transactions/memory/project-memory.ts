@@ -163,7 +163,7 @@ export type Ask = {
 const ASK = Symbol('ask');
 type Recognised = CompiledQuery & { [ASK]?: Ask };
 
-/** `undefined` = not a recognised query. */
+/** `undefined` = not a recognized query. */
 export function askOf(query: Recognised): Ask | undefined {
   return query[ASK];
 }

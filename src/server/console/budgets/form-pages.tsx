@@ -37,7 +37,7 @@ export function budgetValues(form: URLSearchParams): BudgetValues {
 const NOTHING = budgetValues(new URLSearchParams());
 
 /** An error that the caller can correct: a mistake in the form, or a conflict with another change. */
-export function isMendable(thrown: unknown): thrown is ApiError {
+export function isCorrectable(thrown: unknown): thrown is ApiError {
   return thrown instanceof ApiError && [400, 409, 412, 422].includes(thrown.status);
 }
 
@@ -66,7 +66,7 @@ export function formPages(
         try {
           return { redirect: await work(request, values) };
         } catch (thrown) {
-          if (!isMendable(thrown)) {
+          if (!isCorrectable(thrown)) {
             throw thrown;
           }
           const { status, message } = thrown;

@@ -10,7 +10,7 @@ import { ChangeForm, Field, type FieldEntry } from '../parts/fields.tsx';
 import { Account, type Column, Message, Span, Table, Text, Whose } from '../parts/parts.tsx';
 import { shownSecond } from '../parts/time-scale.ts';
 import { REASON } from './budget-forms-view.tsx';
-import { isMendable } from './form-pages.tsx';
+import { isCorrectable } from './form-pages.tsx';
 
 /** In bytes, as forms encode them: more than a thousand budgets. */
 const FORM_LIMIT = 2_097_152;
@@ -31,7 +31,7 @@ export const IMPORT_PAGES: readonly ConsolePage[] = [
       try {
         return await imported(request, csv, reason, form.get('do') === 'import');
       } catch (thrown) {
-        if (!isMendable(thrown)) {
+        if (!isCorrectable(thrown)) {
           throw thrown;
         }
         const { status, message, field } = thrown;

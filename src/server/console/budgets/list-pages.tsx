@@ -130,7 +130,7 @@ export function BudgetList(props: BudgetListProps) {
         label="Budgets"
         columns={budgetColumns(caller, unit, now / MICROSECONDS_PER_SECOND)}
         path="/budgets"
-        empty="There are none."
+        empty="No budgets."
         {...{ page, query }}
       />
     </section>

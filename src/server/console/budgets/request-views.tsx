@@ -41,12 +41,12 @@ const NEEDED_UNTIL: FieldEntry = {
 };
 
 const STATES: Readonly<Record<BudgetRequest['state'], string>> = {
-  requested: 'waits for a manager',
-  endorsed: 'waits for an operator',
+  requested: 'waiting for a manager',
+  endorsed: 'waiting for an operator',
   granted: 'the budget has grown by it',
   changed: 'granted, but not as asked',
   refused: 'nothing was changed',
-  withdrawn: 'by whoever has asked',
+  withdrawn: 'by the user who asked for it',
 };
 
 interface RequestListProps {
@@ -86,7 +86,7 @@ export function RequestList({ page, query, project, state, unit, askPath }: Requ
         label="Requests for more budget"
         columns={requestColumns(unit)}
         path={PATH}
-        empty="There are none."
+        empty="No requests."
         {...{ page, query }}
       />
     </section>

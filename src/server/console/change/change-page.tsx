@@ -73,7 +73,7 @@ async function answerTo(request: PageRequest, lease: RecordedLease, values: Valu
 function HowToGet({ command }: { readonly command: string }) {
   return (
     <>
-      <p>In a shell, as somebody in this project:</p>
+      <p>In a shell, as a member of this project:</p>
       <pre class="command">{command}</pre>
       {command.includes('RESERVATION_ID') && (
         <p class="hint">

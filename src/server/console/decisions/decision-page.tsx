@@ -42,7 +42,7 @@ export const decisionPage: ConsolePage = {
     if (decisions.length === 0) {
       throw new ApiError(
         404,
-        'there is no decision with this request id, or it concerns a project that you may not see, or it is not kept any more',
+        'there is no decision with this request id, or it concerns a project that you may not see, or it is no longer stored',
       );
     }
     const seesLedger = may(request.caller, 'see-ledger');
@@ -118,7 +118,9 @@ function OneDecision(props: OneDecisionProps) {
       {filters.map((one) => (
         <Changes {...one} suffix={suffix} />
       ))}
-      {entries.length > 0 && <Table label={`What it took${suffix}`} columns={ENTRY_COLUMNS} rows={entries} />}
+      {entries.length > 0 && (
+        <Table label={`Charges and refunds${suffix}`} columns={ENTRY_COLUMNS} rows={entries} />
+      )}
     </section>
   );
 }

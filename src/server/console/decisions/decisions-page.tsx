@@ -57,7 +57,7 @@ function SearchForm({ asked: { texts, mistakes }, request }: Pick<Props, 'asked'
   return (
     <Section id="search" title="Search">
       {mistakes.size > 0 && (
-        <Message kind="error">Nothing was looked for: some fields below are not valid.</Message>
+        <Message kind="error">Nothing was searched: some fields below are not valid.</Message>
       )}
       <form method="get" action={PATH} autocomplete="off">
         <div class="fields">
@@ -108,7 +108,7 @@ function Found({ found: { items, next, of }, request }: Pick<Props, 'found' | 'r
   const isForMember = visibleProjects(request.caller) !== undefined;
   const label = 'Decisions, the newest first';
   const empty =
-    next === undefined ? 'There is none.' : 'None among those looked at so far; go on to the next page.';
+    next === undefined ? 'No decisions.' : 'None of those searched so far; go on to the next page.';
   return (
     <Section id="found" title="Found" isLive>
       {of === 'away' && <Message kind="error">{AWAY}</Message>}

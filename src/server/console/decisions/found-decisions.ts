@@ -1,12 +1,12 @@
 /** Decisions of all replicas if they are stored; otherwise recent ones of this process. */
 
 import { LedgerUnavailableError } from '../../../base/errors.ts';
-import type { Asked } from '../../../decisions/asked.ts';
 import {
   type DecisionOutcome,
   type DecisionRecord,
   decisionRecordSchema,
 } from '../../../decisions/record.ts';
+import type { RequestedLease } from '../../../decisions/requested-lease.ts';
 import { isSelected } from '../../../decisions/selection.ts';
 import type { DecisionsQuery } from '../../../decisions/store/contract.ts';
 import { memberView } from '../../../decisions/store/member-view.ts';
@@ -18,7 +18,7 @@ export interface FoundDecision {
   /** As in `StoredDecision`; missing for decisions of this process. */
   readonly id?: bigint;
   readonly record: DecisionRecord;
-  readonly asked: Asked | undefined;
+  readonly asked: RequestedLease | undefined;
   /** `undefined` = this process. */
   readonly replica: string | undefined;
 }

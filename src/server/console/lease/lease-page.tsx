@@ -9,13 +9,13 @@ import { findDecisions } from '../decisions/found-decisions.ts';
 import { type ConsolePage, leasePath, type PageAnswer, type PageRequest } from '../page.ts';
 import { listPage } from '../parts/pager.tsx';
 import { learnNames } from '../parts/parts.tsx';
-import { LeaseView, Namesakes } from './lease-view.tsx';
+import { LeasesWithSameId, LeaseView } from './lease-view.tsx';
 
 const STEPS = 50;
 
 /** The same message if there is no such lease or the caller may not see it. */
 const UNKNOWN =
-  'there is no lease with this id, or it is of a project that you may not see, or nothing of it is kept any more';
+  'there is no lease with this id, or it is in a project that you may not see, or it is no longer stored';
 
 export const leasePage: ConsolePage = {
   method: 'GET',
@@ -37,7 +37,10 @@ async function answered(request: PageRequest, key: string): Promise<PageAnswer> 
     ledger === undefined ? {} : await foundLease(ledger, key, visibleProjects(caller), deadline);
   if (several !== undefined) {
     await learnNames(generation, several);
-    return { title: `${several.length} leases with the same id`, main: <Namesakes leases={several} /> };
+    return {
+      title: `${several.length} leases with the same id`,
+      main: <LeasesWithSameId leases={several} />,
+    };
   }
   const lease = found?.lease;
   const leaseId = lease === undefined ? key : lease.leaseId;

@@ -57,7 +57,7 @@ export function LeaseView(props: LeaseViewProps) {
         {leaseId !== null && <a href={pathWith('/decisions', { lease: leaseId })}>Search its decisions</a>}
       </nav>
       <LivePart name="lease">
-        <Section id="facts" title="What it is">
+        <Section id="facts" title="Details">
           {lease === undefined && (
             <Message kind="notice">
               The ledger does not have this lease: only decisions about it are shown.
@@ -68,7 +68,7 @@ export function LeaseView(props: LeaseViewProps) {
               [
                 'Id',
                 leaseId === null ? (
-                  'Blazar has not told it yet'
+                  'not yet known from Blazar'
                 ) : (
                   <span class="id">
                     <Text>{leaseId}</Text>
@@ -84,13 +84,13 @@ export function LeaseView(props: LeaseViewProps) {
         {lease !== undefined && <Charges lease={lease} unit={unit} />}
         <Section id="history" title="History">
           <List
-            label="What has happened, the latest first"
+            label="History, the newest first"
             columns={historyColumns(unit, seesLedger)}
             page={history}
             path={path}
             query={query}
             empty={
-              history.next === undefined ? 'Nothing is kept.' : 'Nothing on this page; go on to the next one.'
+              history.next === undefined ? 'No history.' : 'Nothing on this page; go on to the next one.'
             }
             isLong
           />
@@ -131,12 +131,12 @@ function Charges({ lease, unit }: { readonly lease: LeaseRowView; readonly unit:
     <Section id="charges" title="Charges">
       {!isConfirmed && (
         <Message kind="notice">
-          It may be as before its last change, or not: Blazar has not shown it since. Until then the dearest
-          of both is charged.
+          Blazar has not shown yet whether the last change was made. Until it does, the more expensive state
+          is charged.
         </Message>
       )}
       <Table
-        label="What it takes from budgets"
+        label="Charges to budgets"
         columns={[
           ['Budget', undefined, ({ account }) => <BudgetAccount account={account} />],
           ['Used (UTC)', 'time', (share) => <Span from={share.from} until={share.until} />],
@@ -175,7 +175,7 @@ const OPERATIONS: ReadonlyMap<string, string> = new Map([
   ['end', 'ended'],
   ['end-date', 'ended by its date'],
   ['undo', 'taken back: the change was not made'],
-  ['reconcile', 'corrected after a comparison with Blazar'],
+  ['reconcile', 'corrected after a reconciliation with Blazar'],
   ['reopen', 'opened again: the clock had been ahead'],
 ]);
 
@@ -240,7 +240,7 @@ function Decided({ record: { message, warnings }, asked }: FoundDecision) {
 }
 
 /** Leases with the same id, in several regions or projects. */
-export function Namesakes({ leases }: { readonly leases: readonly ListedRow[] }) {
+export function LeasesWithSameId({ leases }: { readonly leases: readonly ListedRow[] }) {
   return <Table label="These leases" columns={NAMESAKE_COLUMNS} rows={leases} />;
 }
 

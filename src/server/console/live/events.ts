@@ -8,7 +8,7 @@ import type { Generation } from '../../configuration/generation.ts';
 import type { RecentDecisions } from '../../decisions/recorder.ts';
 import { EXACT } from '../../own-paths.ts';
 import { may } from '../../users/caller.ts';
-import { askerOf, type UserAuthenticator } from '../../users/user-authenticator.ts';
+import { requesterOf, type UserAuthenticator } from '../../users/user-authenticator.ts';
 import { Listeners } from './listeners.ts';
 
 /**
@@ -27,18 +27,18 @@ const PATIENCE = 2;
 const RETRY_AFTER = '30';
 
 interface EventParts {
-  readonly people: UserAuthenticator;
+  readonly users: UserAuthenticator;
   readonly current: () => Generation;
   readonly recent: RecentDecisions;
 }
 
 /** Routes, and a function that ends all streams: call it when the service stops. */
-export function eventRoutes({ people, current, recent }: EventParts): { router: Router; close: () => void } {
+export function eventRoutes({ users, current, recent }: EventParts): { router: Router; close: () => void } {
   const listeners = new Listeners();
   const watch = new Watch(listeners, current, recent);
   const router = new Router(EXACT);
   router.get('/events', async (ctx: Context) => {
-    const asked = await listenerOf(ctx, people);
+    const asked = await listenerOf(ctx, users);
     if (asked === undefined) {
       ctx.throw(401, 'expected a session, or a valid token');
     }
@@ -47,7 +47,7 @@ export function eventRoutes({ people, current, recent }: EventParts): { router: 
     }
     const stream = listeners.open(asked);
     if (stream === undefined) {
-      ctx.throw(503, 'too many pages listen already', {
+      ctx.throw(503, 'too many pages have live updates already', {
         expose: true,
         headers: { 'Retry-After': RETRY_AFTER },
       });
@@ -72,13 +72,13 @@ export function eventRoutes({ people, current, recent }: EventParts): { router: 
   };
 }
 
-async function listenerOf(ctx: Context, people: UserAuthenticator) {
-  const now = await askerOf(ctx, people);
+async function listenerOf(ctx: Context, users: UserAuthenticator) {
+  const now = await requesterOf(ctx, users);
   if (now === undefined) {
     return undefined;
   }
   const { caller, by } = now;
-  const csrf = people.csrfOf(ctx);
+  const csrf = users.csrfOf(ctx);
   const address = `address ${ctx.ip}`;
   const isSession = by !== 'token' && csrf !== '';
   return {
@@ -88,7 +88,8 @@ async function listenerOf(ctx: Context, people: UserAuthenticator) {
     key: isSession ? `session ${csrf}` : address,
     isSession,
     // If the rights of the caller have changed, the client must reconnect.
-    isStillThere: async () => JSON.stringify((await askerOf(ctx, people))?.caller) === JSON.stringify(caller),
+    isStillThere: async () =>
+      JSON.stringify((await requesterOf(ctx, users))?.caller) === JSON.stringify(caller),
     askEvery: by === 'token' ? ASK_TOKEN : ASK_SESSION,
   };
 }

@@ -5,7 +5,7 @@
 import { PassThrough, type Readable } from 'node:stream';
 import type { DecisionRecord } from '../../../decisions/record.ts';
 import { type Caller, visibleProjects } from '../../users/caller.ts';
-import { Shares } from '../../users/shares.ts';
+import { FairShare } from '../../users/fair-share.ts';
 
 /** Maximum connections. A further one replaces one of the user with most, or is refused. */
 const MOST = 200;
@@ -53,7 +53,7 @@ type Change = { readonly projectId: string | null } | 'service';
 
 export class Listeners {
   readonly #open = new Set<Listener>();
-  readonly #shares = new Shares<Listener>(MOST);
+  readonly #shares = new FairShare<Listener>(MOST);
   /** Projects; `undefined` = the service itself. */
   readonly #changed = new Set<string | undefined>();
   #timer: NodeJS.Timeout | undefined;

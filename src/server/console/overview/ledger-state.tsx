@@ -178,7 +178,7 @@ export function ClustersSection({ clusters }: { readonly clusters: readonly Clus
         </>
       )}
       <p>
-        <a href="/decisions?outcome=bypassed">Clusters that got past the policies</a>
+        <a href="/decisions?outcome=bypassed">Clusters that bypassed the policies</a>
       </p>
     </Section>
   );

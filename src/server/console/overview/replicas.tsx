@@ -20,15 +20,15 @@ export function ReplicasSection({ replicas }: { readonly replicas: Replicas }) {
   return (
     <Section id="replicas" title="Replicas" isLive>
       {replicas === 'none' ? (
-        <p>Others are not known: decisions are not stored.</p>
+        <p>Other replicas are not known: decisions are not stored.</p>
       ) : replicas === 'away' ? (
         <Message kind="error">The list of replicas cannot be read at the moment.</Message>
       ) : (
         <Listed replicas={replicas} />
       )}
       <details>
-        <summary>What is of one replica, and what of all</summary>
-        <Table label="What is of one replica, and what of all" columns={SCOPES} rows={SCOPE_ROWS} />
+        <summary>What replicas share, and what each has for itself</summary>
+        <Table label="What replicas share, and what each has for itself" columns={SCOPES} rows={SCOPE_ROWS} />
       </details>
     </Section>
   );
@@ -47,15 +47,15 @@ function Listed({ replicas }: { readonly replicas: readonly PresentReplica[] }) 
         </Message>
       )}
       <p class="hint">
-        One that is gone is listed for {REPLICA_LISTED} seconds. Each counts its own generations. Equal
-        configurations have equal digests; secrets are not compared.
+        A replica that was killed is listed for {REPLICA_LISTED} seconds. Each replica counts its own
+        generations. Equal configurations have equal digests; secrets are not compared.
       </p>
       <Table
         label="Replicas of the service"
         columns={COLUMNS}
         rows={replicas}
         rowProps={({ name }) => ({ 'data-key': name })}
-        empty="None is listed yet."
+        empty="No replica is listed yet."
       />
     </>
   );

@@ -63,7 +63,7 @@ async function show(request: PageRequest, made: string | undefined): Promise<Pag
           </Message>
         )}
         {caller.userId === null ? (
-          <p>Log in as a person to make a link: it belongs to one.</p>
+          <p>To make a link, log in as a user: a token of the configuration cannot own one.</p>
         ) : (
           <ChangeForm action={action} csrf={csrf}>
             <button type="submit">Make a link</button>

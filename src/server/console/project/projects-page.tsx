@@ -62,7 +62,7 @@ export function ProjectsView({ search, page, query, unit, seesAll }: ProjectsDat
         label="Projects"
         columns={columns(unit)}
         path="/projects"
-        empty={search === '' ? 'There are none.' : 'No project has an id that contains this text.'}
+        empty={search === '' ? 'No projects.' : 'No project has an id that contains this text.'}
         {...{ page, query }}
       />
     </section>

@@ -295,14 +295,14 @@ export function PartOnly({ from, folded }: PartOnlyProps) {
     return (
       <Message kind="notice">
         Leases that had ended before {shownDate(folded.until)} are folded into totals, without the times of
-        their usage: this begins then.
+        their usage: these figures begin at that date.
       </Message>
     );
   }
   return (
     <Message kind="notice">
       There are too many leases in this time to add all of them up
-      {begin === undefined ? '.' : `: this begins on ${shownDate(begin)}.`}
+      {begin === undefined ? '.' : `: these figures begin on ${shownDate(begin)}.`}
     </Message>
   );
 }

@@ -88,7 +88,7 @@ function sentValue(value: string, missing: unknown): unknown {
   }
 }
 
-export interface Asked {
+export interface RequestedLease {
   readonly name: string;
   /** `2026-12-01 09:00`, in UTC; `undefined` = now. */
   readonly start: string | undefined;
@@ -101,7 +101,7 @@ export interface Asked {
  * The command for a POSIX shell; `undefined` = the client cannot request exactly this lease. What it would
  * send is compared with the request: keys and values are not quoted, so a value may read like another key.
  */
-export function leaseCommand({ name, start, end, reservations }: Asked): string | undefined {
+export function leaseCommand({ name, start, end, reservations }: RequestedLease): string | undefined {
   const texts = reservations.map(reservationText);
   const isExact = reservations.every((parameters, index) => {
     const sent = sentReservation(texts[index] ?? '');

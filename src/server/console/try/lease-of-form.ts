@@ -4,7 +4,7 @@ import { type Instant, toInstant } from '../../../lease/dates.ts';
 import type { Lease, Reservation } from '../../../lease/lease.ts';
 import { formatResourceProperties, parseResourceProperties } from '../../../lease/resource-properties.ts';
 import { dateText, MINUTE } from '../../estimate/wanted-lease.ts';
-import { type Asked, type Parameter, reservationText, sentReservation } from './client-syntax.ts';
+import { type Parameter, type RequestedLease, reservationText, sentReservation } from './client-syntax.ts';
 import {
   COMPARISONS,
   fieldName,
@@ -18,7 +18,7 @@ export type Mistakes = ReadonlyMap<string, string>;
 
 export interface WantedLease {
   readonly lease: Lease;
-  readonly asked: Asked;
+  readonly asked: RequestedLease;
 }
 
 /** The size of Blazar's name column. */
@@ -54,7 +54,7 @@ export function leaseOf(leaseForm: LeaseForm, now: Instant): WantedLease | { rea
   if (mistakes.size > 0 || start === undefined || end === undefined) {
     return { mistakes };
   }
-  const asked: Asked = {
+  const asked: RequestedLease = {
     name: leaseForm.name,
     start: leaseForm.start === '' ? undefined : dateText(start),
     end: dateText(end),
@@ -125,7 +125,7 @@ class WrittenReservation {
         break;
       case 'flavor:instance':
         this.#count('amount');
-        this.#id('flavor_id', 'a flavour');
+        this.#id('flavor_id', 'a flavor');
         this.#affinity();
         break;
       case 'virtual:floatingip':

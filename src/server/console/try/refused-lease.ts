@@ -2,8 +2,8 @@
  * Opens "Try it" with a refused lease in the form. The link names the decision, since reservations may be too
  * long for a URL.
  */
-import type { Asked } from '../../../decisions/asked.ts';
 import type { DecisionRecord } from '../../../decisions/record.ts';
+import type { RequestedLease } from '../../../decisions/requested-lease.ts';
 import { decisionsOf } from '../decisions/found-decisions.ts';
 import { changePath, type PageRequest, pathWith } from '../page.ts';
 import { formOfReservation, local, MOST_RESERVATIONS, type ReservationForm } from './lease-form.ts';
@@ -12,7 +12,7 @@ import { formOfReservation, local, MOST_RESERVATIONS, type ReservationForm } fro
 const LIMIT = 20;
 
 /** If the decision no longer exists when the link is followed, the other fields are still filled in. */
-export function tryPathOf(record: DecisionRecord, asked: Asked | undefined): string {
+export function tryPathOf(record: DecisionRecord, asked: RequestedLease | undefined): string {
   const dates = { start: asked && local(asked.start), end: asked && local(asked.end) };
   if (record.operation.endsWith('update') && record.lease_id !== null) {
     return pathWith(changePath(record.lease_id), dates);

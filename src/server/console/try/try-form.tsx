@@ -23,7 +23,7 @@ interface TryFormProps {
 const TYPE_NAMES: Readonly<Record<string, string>> = {
   'physical:host': 'hosts',
   'virtual:instance': 'instances',
-  'flavor:instance': 'instances of a flavour',
+  'flavor:instance': 'instances of a flavor',
   'virtual:floatingip': 'floating IPs',
 };
 
@@ -117,7 +117,7 @@ const FIELDS: Readonly<Record<string, readonly Entry[]>> = {
   ],
   'flavor:instance': [
     count('amount', 'Instances'),
-    { name: 'flavor_id', label: 'Id of the flavour' },
+    { name: 'flavor_id', label: 'Id of the flavor' },
     AFFINITY,
   ],
   'virtual:floatingip': [

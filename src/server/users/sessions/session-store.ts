@@ -1,6 +1,6 @@
 /** Stores of sessions: in this process, or for all replicas in the ledger's database (`session-table.ts`). */
 import type { Wait } from '../../../base/deadline.ts';
-import { Shares } from '../shares.ts';
+import { FairShare } from '../fair-share.ts';
 
 /** Maximum numbers of sessions. */
 export interface SessionBounds {
@@ -78,7 +78,7 @@ interface OpenSession extends NewSession {
 export class MemorySessions implements SessionStore {
   /** By name, oldest first. */
   readonly #open = new Map<string, OpenSession>();
-  readonly #shares: Shares<string>;
+  readonly #shares: FairShare<string>;
   /** When each was taken, oldest first. */
   readonly #taken = new Map<string, number>();
 
@@ -86,7 +86,7 @@ export class MemorySessions implements SessionStore {
 
   constructor(bounds = BOUNDS) {
     this.#bounds = bounds;
-    this.#shares = new Shares(bounds.all);
+    this.#shares = new FairShare(bounds.all);
   }
 
   async find(name: string): Promise<FoundSession | undefined> {

@@ -3,10 +3,10 @@
  * since the choice is SkyPilot's. Source: SkyPilot 0.13 and 1.0.0-dev, `sky/catalog/common.py` and
  * `gcp_catalog.py`.
  */
-import { dearer, type Fits, type Machine, type Price, type Prices } from './machines.ts';
+import { type Fits, type Machine, moreExpensive, type Price, type Prices } from './machines.ts';
 
 /** The requested machine. Names are in lower case. */
-export interface Asked {
+export interface RequestedHardware {
   /** `null` = SkyPilot chooses. */
   readonly instanceType: string | null;
   /** Of each node; `null` = determined by the machine alone. */
@@ -25,7 +25,7 @@ export interface Asked {
 }
 
 /** The operator's price for a machine, including its parts; `undefined` = the catalog applies. */
-type ListedPrice = (instanceType: string, accelerator: Asked['accelerator']) => Price | undefined;
+type ListedPrice = (instanceType: string, accelerator: RequestedHardware['accelerator']) => Price | undefined;
 
 /** Clouds in which SkyPilot does not compare the memory of machines with accelerators. */
 const WITHOUT_MEMORY = new Set(['primeintellect', 'runpod', 'verda', 'yotta']);
@@ -60,11 +60,11 @@ export class Catalog {
   }
 
   /** For one node and hour. `undefined` = the catalog has no price for it. */
-  dearest(asked: Asked, listed: ListedPrice): Price | undefined {
+  dearest(asked: RequestedHardware, listed: ListedPrice): Price | undefined {
     return this.#isSplit ? this.#dearestApart(asked, listed) : this.#dearestWhole(asked, listed);
   }
 
-  #dearestWhole(asked: Asked, listed: ListedPrice): Price | undefined {
+  #dearestWhole(asked: RequestedHardware, listed: ListedPrice): Price | undefined {
     const { instanceType, accelerator } = asked;
     if (instanceType !== null) {
       return mostOf(this.#byType.get(instanceType) ?? [], (machine) => priceOf(machine, asked, listed));
@@ -76,7 +76,7 @@ export class Catalog {
     );
   }
 
-  #dearestApart(asked: Asked, listed: ListedPrice): Price | undefined {
+  #dearestApart(asked: RequestedHardware, listed: ListedPrice): Price | undefined {
     const { instanceType, region } = asked;
     const accelerator = asked.accelerator ?? (instanceType === null ? null : builtInOf(instanceType));
     if (accelerator === undefined) {
@@ -106,7 +106,7 @@ export class Catalog {
       region === null ? [...new Set(apart.flatMap((one) => [...one.regions.keys()]))] : [region];
     const most = (where: string) => mostOf(apart, (one) => acceleratorPrice(one.regions.get(where), asked));
     if (named) {
-      return listed(instanceType ?? '', accelerator) ?? regions.map(most).reduce(dearer, undefined);
+      return listed(instanceType ?? '', accelerator) ?? regions.map(most).reduce(moreExpensive, undefined);
     }
     const prices = new Map(regions.map((where) => [where, most(where)]));
     return mostOf(hosts, (host) => {
@@ -114,16 +114,16 @@ export class Catalog {
         listed(host.instanceType, accelerator) ??
         [...prices]
           .map(([where, price]) => sum(columnOf(host.regions.get(where), asked), price))
-          .reduce(dearer, undefined)
+          .reduce(moreExpensive, undefined)
       );
     });
   }
 
-  #offers({ name, count }: NonNullable<Asked['accelerator']>): readonly Machine[] {
+  #offers({ name, count }: NonNullable<RequestedHardware['accelerator']>): readonly Machine[] {
     return (this.#byAccelerator.get(name) ?? []).filter((one) => Math.abs(one.count - count) <= SAME_COUNT);
   }
 
-  #sizeOf({ accelerator, cpus, memory }: Asked): Fits {
+  #sizeOf({ accelerator, cpus, memory }: RequestedHardware): Fits {
     const compares = accelerator === null || this.#comparesMemory;
     return (machine) => cpus?.(machine) !== false && (!compares || memory?.(machine) !== false);
   }
@@ -142,33 +142,33 @@ function mostOf(
   machines: readonly Machine[],
   of: (machine: Machine) => Price | undefined,
 ): Price | undefined {
-  return machines.reduce<Price | undefined>((most, machine) => dearer(most, of(machine)), undefined);
+  return machines.reduce<Price | undefined>((most, machine) => moreExpensive(most, of(machine)), undefined);
 }
 
 function pricesOf({ everywhere, regions }: Machine, region: string | null): Prices | undefined {
   return region === null ? everywhere : regions.get(region);
 }
 
-function priceOf(machine: Machine, asked: Asked, listed: ListedPrice): Price | undefined {
+function priceOf(machine: Machine, asked: RequestedHardware, listed: ListedPrice): Price | undefined {
   const prices = pricesOf(machine, asked.region);
   const { accelerator: name, count } = machine;
   const own = prices && listed(machine.instanceType, name === '' ? null : { name, count });
   return own ?? columnOf(prices, asked);
 }
 
-function columnOf(prices: Prices | undefined, { isSpot, mayFallBack }: Asked): Price | undefined {
+function columnOf(prices: Prices | undefined, { isSpot, mayFallBack }: RequestedHardware): Price | undefined {
   if (!isSpot) {
     return prices?.price;
   }
-  return mayFallBack ? dearer(prices?.spot, prices?.price) : prices?.spot;
+  return mayFallBack ? moreExpensive(prices?.spot, prices?.price) : prices?.spot;
 }
 
 /** SkyPilot uses the on-demand price for accelerators without a spot price. */
-function acceleratorPrice(prices: Prices | undefined, asked: Asked): Price | undefined {
+function acceleratorPrice(prices: Prices | undefined, asked: RequestedHardware): Price | undefined {
   return columnOf(prices, asked) ?? prices?.price;
 }
 
-function isBelow(machine: Machine, { max, region, isSpot, mayFallBack }: Asked): boolean {
+function isBelow(machine: Machine, { max, region, isSpot, mayFallBack }: RequestedHardware): boolean {
   if (max === undefined) {
     return true;
   }
@@ -216,7 +216,7 @@ const WITH_ACCELERATORS = /^[ag]\d/;
 const TPU_MACHINE = 'tpu-vm';
 
 /** The accelerators of a machine. `null` = none; `undefined` = unknown. */
-function builtInOf(instanceType: string): Asked['accelerator'] | undefined {
+function builtInOf(instanceType: string): RequestedHardware['accelerator'] | undefined {
   for (const [name, counts] of Object.entries(BUILT_IN)) {
     for (const [count, types] of Object.entries(counts)) {
       if (types.includes(instanceType)) {

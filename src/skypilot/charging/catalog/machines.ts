@@ -15,7 +15,7 @@ interface CatalogLine {
   readonly spot: Price | undefined;
 }
 
-/** The dearest and the cheapest of several lines. */
+/** The most expensive and the cheapest of several lines. */
 export interface Prices {
   price: Price | undefined;
   spot: Price | undefined;
@@ -60,8 +60,8 @@ function none(): Prices {
 }
 
 function take(prices: Prices, { price, spot }: CatalogLine): void {
-  prices.price = dearer(prices.price, price);
-  prices.spot = dearer(prices.spot, spot);
+  prices.price = moreExpensive(prices.price, price);
+  prices.spot = moreExpensive(prices.spot, spot);
   prices.cheapest = cheaper(prices.cheapest, price);
   prices.cheapestSpot = cheaper(prices.cheapestSpot, spot);
 }
@@ -95,7 +95,7 @@ export function parsePrice(text: string): Price | undefined {
 }
 
 /** The higher of two prices; a missing one is ignored. */
-export function dearer(one: Price | undefined, other: Price | undefined): Price | undefined {
+export function moreExpensive(one: Price | undefined, other: Price | undefined): Price | undefined {
   return one === undefined || (other !== undefined && other > one) ? other : one;
 }
 

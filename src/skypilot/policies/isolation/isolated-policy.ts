@@ -154,7 +154,7 @@ export class IsolatedPolicy {
     }
     const [longest] = [...this.#threads].sort((a, b) => b.silence - a.silence);
     if (longest !== undefined && !longest.isEnded && longest.silence >= TIMES.stop) {
-      longest.end(failure('it held its thread, and other requests waited'));
+      longest.end(failure('it blocked its thread, and other requests waited'));
     }
   }
 

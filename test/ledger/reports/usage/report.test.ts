@@ -12,19 +12,19 @@ import {
 } from '../../../../src/ledger/reports/usage/sums.ts';
 import { openSqlite } from '../../../../src/ledger/storage/sqlite-driver.ts';
 import { DIALECTS, giveBudget, NO_WAIT, newLedgers, openedLedger } from '../../../support/ledgers.ts';
+import { type LedgerFixture, leaseOf, newFixtures } from '../../fixture.ts';
 import { fold } from '../../folding/folded-ledgers.ts';
-import { type Ground, leaseOf, newGrounds } from '../../ground.ts';
 import { recordMany } from '../../many-leases.ts';
 import { recordLease } from '../../recorded-leases.ts';
 
-const newGround = newGrounds(true);
+const newGround = newFixtures(true);
 const newLedger = newLedgers();
 
 const second = (date: string) => BigInt(Date.parse(date) / 1000);
 const YEAR = ['2026-01-01', '2028-01-01'] as const;
 
 function report(
-  { ledger, project }: Pick<Ground, 'ledger' | 'project'>,
+  { ledger, project }: Pick<LedgerFixture, 'ledger' | 'project'>,
   by: UsageKey,
   [from, until]: readonly [string, string] = YEAR,
   more: Partial<UsageReportQuery> = {},
@@ -57,31 +57,31 @@ async function textOf(text: AsyncIterable<string>): Promise<string> {
 }
 
 /** What is taken of all budgets of the project. */
-async function taken({ ledger, project }: Ground): Promise<[bigint, bigint]> {
+async function taken({ ledger, project }: LedgerFixture): Promise<[bigint, bigint]> {
   const budgets = await listBudgets(ledger, project, NO_WAIT);
   const sum = (isOfUser: boolean) =>
     budgets.reduce((total, one) => total + ((one.userId !== null) === isOfUser ? one.taken : 0n), 0n);
   return [sum(false), sum(true)];
 }
 
-async function expectTaken(ground: Ground): Promise<void> {
+async function expectTaken(fixture: LedgerFixture): Promise<void> {
   for (const by of ['project', 'user', 'month'] as const) {
-    const { rows } = await report(ground, by);
+    const { rows } = await report(fixture, by);
     const sums = [
       rows.reduce((sum, { amount }) => sum + amount, 0n),
       rows.reduce((sum, { userAmount }) => sum + userAmount, 0n),
     ];
-    expect({ by, sums }).toEqual({ by, sums: await taken(ground) });
+    expect({ by, sums }).toEqual({ by, sums: await taken(fixture) });
   }
 }
 
 /** A report that keeps totals, and has kept some before, says the same as one that does not. */
-async function expectKept(ground: Ground, span: readonly [string, string] = YEAR): Promise<void> {
+async function expectKept(fixture: LedgerFixture, span: readonly [string, string] = YEAR): Promise<void> {
   for (const by of USAGE_KEYS) {
     for (const isDetailed of [false, true]) {
-      const told = await report(ground, by, span, { isDetailed });
+      const told = await report(fixture, by, span, { isDetailed });
       for (const _ of [1, 2]) {
-        expect(await report(ground, by, span, { isDetailed, cachesTotals: true })).toEqual(told);
+        expect(await report(fixture, by, span, { isDetailed, cachesTotals: true })).toEqual(told);
       }
     }
   }
@@ -89,43 +89,43 @@ async function expectKept(ground: Ground, span: readonly [string, string] = YEAR
 
 describe.each(DIALECTS)('a report of usage on %s', (dialect) => {
   it('adds up leases by project, user, month and type, and splits those that cross a border', async () => {
-    const ground = await newGround(dialect, { budget: '1000' });
-    await ground.create(leaseOf({ hosts: 2, from: '2026-12-01 12:00', until: '2026-12-03 06:00' }));
-    await ground.create(leaseOf({ name: 'b', from: '2026-12-30', until: '2027-01-02' }), 'bob');
-    await ground.create(leaseOf({ name: 'c', from: '2026-12-30', until: '2027-01-02' }), 'bob');
-    expect(shown(await report(ground, 'project'), 'project')).toEqual(['all 228+0 (228 h, 3)']);
-    expect(shown(await report(ground, 'user'), 'user')).toEqual([
+    const fixture = await newGround(dialect, { budget: '1000' });
+    await fixture.create(leaseOf({ hosts: 2, from: '2026-12-01 12:00', until: '2026-12-03 06:00' }));
+    await fixture.create(leaseOf({ name: 'b', from: '2026-12-30', until: '2027-01-02' }), 'bob');
+    await fixture.create(leaseOf({ name: 'c', from: '2026-12-30', until: '2027-01-02' }), 'bob');
+    expect(shown(await report(fixture, 'project'), 'project')).toEqual(['all 228+0 (228 h, 3)']);
+    expect(shown(await report(fixture, 'user'), 'user')).toEqual([
       'bob 144+0 (144 h, 2)',
       'alice 84+0 (84 h, 1)',
     ]);
-    expect(shown(await report(ground, 'month'), 'month')).toEqual([
+    expect(shown(await report(fixture, 'month'), 'month')).toEqual([
       '2026-12 180+0 (180 h, 3)',
       '2027-01 48+0 (48 h, 2)',
     ]);
-    expect(shown(await report(ground, 'resource_type'), 'resource_type')).toEqual([
+    expect(shown(await report(fixture, 'resource_type'), 'resource_type')).toEqual([
       'physical:host 0+0 (228 h, 3)',
     ]);
-    expect(shown(await report(ground, 'user', ['2026-12-02T12:00Z', '2026-12-31']), 'user')).toEqual([
+    expect(shown(await report(fixture, 'user', ['2026-12-02T12:00Z', '2026-12-31']), 'user')).toEqual([
       'bob 48+0 (48 h, 2)',
       'alice 36+0 (36 h, 1)',
     ]);
-    expect((await report(ground, 'project', ['2027-01-02', '2027-02-01'])).rows).toEqual([]);
-    await expectTaken(ground);
+    expect((await report(fixture, 'project', ['2027-01-02', '2027-02-01'])).rows).toEqual([]);
+    await expectTaken(fixture);
   });
 
   it('splits what cannot be divided so that the parts add up to the whole', async () => {
-    const ground = await newGround(dialect, { budget: '1000' });
-    await ground.create(
+    const fixture = await newGround(dialect, { budget: '1000' });
+    await fixture.create(
       leaseOf({ id: 'A', hosts: 1, from: '2026-11-22 00:00:01', until: '2027-02-01 00:00:07' }),
     );
-    ground.now = '2026-12-03T00:00:05Z';
+    fixture.now = '2026-12-03T00:00:05Z';
     const current = leaseOf({ id: 'A', hosts: 1, from: '2026-11-22 00:00:01', until: '2027-02-01 00:00:07' });
-    await ground.update(current, {
+    await fixture.update(current, {
       ...leaseOf({ id: 'A', hosts: 3 }),
       start_date: current.start_date ?? '',
       end_date: '2027-01-13 07:13:11',
     });
-    await expectTaken(ground);
+    await expectTaken(fixture);
     const edges = [
       '2026-01-01',
       '2026-12-03T00:00:06Z',
@@ -135,102 +135,102 @@ describe.each(DIALECTS)('a report of usage on %s', (dialect) => {
     ];
     let sum = 0n;
     for (const [index, until] of edges.slice(1).entries()) {
-      const { rows } = await report(ground, 'project', [edges[index] ?? '', until]);
+      const { rows } = await report(fixture, 'project', [edges[index] ?? '', until]);
       sum += rows[0]?.amount ?? 0n;
     }
-    expect([sum]).toEqual((await taken(ground)).slice(0, 1));
+    expect([sum]).toEqual((await taken(fixture)).slice(0, 1));
   });
 
   it('counts a lease that ended early up to its end, and what was left of it; not one that was taken back', async () => {
-    const ground = await newGround(dialect, { budget: '1000' });
-    await ground.create(leaseOf({ id: 'A', hosts: 2, from: '2026-12-01', until: '2026-12-11' }));
-    await ground.create(leaseOf({ id: 'B', from: '2026-12-20', until: '2026-12-21' }), 'bob');
-    const { undo } = await ground.create(
+    const fixture = await newGround(dialect, { budget: '1000' });
+    await fixture.create(leaseOf({ id: 'A', hosts: 2, from: '2026-12-01', until: '2026-12-11' }));
+    await fixture.create(leaseOf({ id: 'B', from: '2026-12-20', until: '2026-12-21' }), 'bob');
+    const { undo } = await fixture.create(
       leaseOf({ id: 'C', from: '2026-12-22', until: '2026-12-23' }),
       'eve',
     );
-    await ground.takeBack(undo);
-    ground.now = '2026-12-05T12:00:00Z';
-    await ground.end(leaseOf({ id: 'A', hosts: 2, from: '2026-12-01', until: '2026-12-11' }));
-    await ground.end(leaseOf({ id: 'B', from: '2026-12-20', until: '2026-12-21' }), 'bob');
+    await fixture.takeBack(undo);
+    fixture.now = '2026-12-05T12:00:00Z';
+    await fixture.end(leaseOf({ id: 'A', hosts: 2, from: '2026-12-01', until: '2026-12-11' }));
+    await fixture.end(leaseOf({ id: 'B', from: '2026-12-20', until: '2026-12-21' }), 'bob');
     const expected = ['alice 216+0 (216 h, 1) -1 264 h', 'bob 0+0 (0 h, 1) -1 24 h'];
-    expect(shown(await report(ground, 'user'), 'user')).toEqual(expected);
+    expect(shown(await report(fixture, 'user'), 'user')).toEqual(expected);
     // Over the edges of the time.
-    expect(shown(await report(ground, 'user', ['2026-12-05', '2026-12-06']), 'user')).toEqual([
+    expect(shown(await report(fixture, 'user', ['2026-12-05', '2026-12-06']), 'user')).toEqual([
       'alice 24+0 (24 h, 1) -1 24 h',
     ]);
-    expect(shown(await report(ground, 'resource_type'), 'resource_type')).toEqual([
+    expect(shown(await report(fixture, 'resource_type'), 'resource_type')).toEqual([
       'physical:host 0+0 (216 h, 2) -2 288 h',
     ]);
-    await expectTaken(ground);
+    await expectTaken(fixture);
   });
 
   it('keeps apart what budgets of projects and of users have paid', async () => {
-    const ground = await newGround(dialect, { budget: '1000' });
-    await ground.give({ userId: 'bob', amount: '100', until: '2026-12-02' });
-    await ground.give({ userId: 'bob', amount: '100', from: '2026-12-02' });
-    await ground.create(leaseOf({ from: '2026-12-01', until: '2026-12-03' }), 'bob');
-    await ground.create(leaseOf(), 'alice');
-    expect(shown(await report(ground, 'user'), 'user')).toEqual([
+    const fixture = await newGround(dialect, { budget: '1000' });
+    await fixture.give({ userId: 'bob', amount: '100', until: '2026-12-02' });
+    await fixture.give({ userId: 'bob', amount: '100', from: '2026-12-02' });
+    await fixture.create(leaseOf({ from: '2026-12-01', until: '2026-12-03' }), 'bob');
+    await fixture.create(leaseOf(), 'alice');
+    expect(shown(await report(fixture, 'user'), 'user')).toEqual([
       'bob 48+48 (48 h, 1)',
       'alice 24+0 (24 h, 1)',
     ]);
-    await expectTaken(ground);
+    await expectTaken(fixture);
   });
 
   it('says of how many leases nobody knows what they reserve', async () => {
-    const ground = await newGround(dialect, { budget: '1000' });
-    await ground.create(leaseOf());
-    await ground.forgetResources();
-    const told = await report(ground, 'project');
+    const fixture = await newGround(dialect, { budget: '1000' });
+    await fixture.create(leaseOf());
+    await fixture.forgetResources();
+    const told = await report(fixture, 'project');
     expect(told.leasesOfUnknownResources).toBe(1);
     expect(shown(told, 'project')).toEqual(['all 24+0 (0 h, 1)']);
   });
 
   it('knows of a lease that was asked for without reservations that it reserves nothing', async () => {
-    const ground = await newGround(dialect, { budget: '1000' });
-    await ground.create({ ...leaseOf({ id: 'A' }), reservations: [] });
-    const told = await report(ground, 'project');
+    const fixture = await newGround(dialect, { budget: '1000' });
+    await fixture.create({ ...leaseOf({ id: 'A' }), reservations: [] });
+    const told = await report(fixture, 'project');
     expect(told.leasesOfUnknownResources).toBe(0);
     expect(shown(told, 'project')).toEqual(['all 0+0 (0 h, 1)']);
-    await expectKept(ground);
+    await expectKept(fixture);
   });
 
   it('refuses more rows than are wanted, and has none of an empty ledger or of no project', async () => {
-    const ground = await newGround(dialect, { budget: '1000' });
-    expect(await report(ground, 'month')).toEqual({
+    const fixture = await newGround(dialect, { budget: '1000' });
+    expect(await report(fixture, 'month')).toEqual({
       ...{ rows: [], leasesOfUnknownResources: 0, folded: undefined },
       undated: { amount: 0n, userAmount: 0n },
     });
-    await ground.create(leaseOf());
-    await ground.create(leaseOf({ name: 'b' }), 'bob');
-    await expect(report(ground, 'user', YEAR, { most: 1 })).rejects.toThrow('there are more than 1 rows');
-    expect((await report(ground, 'user', YEAR, { most: 2 })).rows).toHaveLength(2);
-    expect((await report(ground, 'user', YEAR, { projectIds: [] })).rows).toEqual([]);
+    await fixture.create(leaseOf());
+    await fixture.create(leaseOf({ name: 'b' }), 'bob');
+    await expect(report(fixture, 'user', YEAR, { most: 1 })).rejects.toThrow('there are more than 1 rows');
+    expect((await report(fixture, 'user', YEAR, { most: 2 })).rows).toHaveLength(2);
+    expect((await report(fixture, 'user', YEAR, { projectIds: [] })).rows).toEqual([]);
   });
 
   it('takes what it has kept only while leases and budgets are what they were', async () => {
-    const ground = await newGround(dialect, { budget: '9000' });
+    const fixture = await newGround(dialect, { budget: '9000' });
     const running = { id: 'A', hosts: 1, from: '2026-12-30', until: '2027-01-03' };
-    await expectKept(ground);
-    await ground.create(leaseOf(running));
-    const { undo } = await ground.create(leaseOf({ id: 'B', from: '2026-12-29', until: '2027-02-02' }));
-    await expectKept(ground);
-    await ground.takeBack(undo);
-    await expectKept(ground);
-    ground.now = '2027-01-01T12:00:00Z';
-    await ground.update(leaseOf(running), leaseOf({ ...running, hosts: 3 }));
-    await expectKept(ground);
-    await ground.give({ amount: '9000', until: '2026-12-31' });
-    await expectKept(ground);
-    await ground.create(leaseOf({ id: 'C', from: '2027-02-01', until: '2027-02-03' }));
-    await expectKept(ground);
-    await ground.end(leaseOf({ id: 'C', from: '2027-02-01', until: '2027-02-03' }));
-    await ground.end(leaseOf({ ...running, hosts: 3 }));
-    await expectKept(ground);
-    await expectKept(ground, ['2026-12-30T12:00:00Z', '2027-01-01']);
-    await expectKept(ground, ['2026-12-01', '2027-02-02']);
-    await expectKept(ground);
+    await expectKept(fixture);
+    await fixture.create(leaseOf(running));
+    const { undo } = await fixture.create(leaseOf({ id: 'B', from: '2026-12-29', until: '2027-02-02' }));
+    await expectKept(fixture);
+    await fixture.takeBack(undo);
+    await expectKept(fixture);
+    fixture.now = '2027-01-01T12:00:00Z';
+    await fixture.update(leaseOf(running), leaseOf({ ...running, hosts: 3 }));
+    await expectKept(fixture);
+    await fixture.give({ amount: '9000', until: '2026-12-31' });
+    await expectKept(fixture);
+    await fixture.create(leaseOf({ id: 'C', from: '2027-02-01', until: '2027-02-03' }));
+    await expectKept(fixture);
+    await fixture.end(leaseOf({ id: 'C', from: '2027-02-01', until: '2027-02-03' }));
+    await fixture.end(leaseOf({ ...running, hosts: 3 }));
+    await expectKept(fixture);
+    await expectKept(fixture, ['2026-12-30T12:00:00Z', '2027-01-01']);
+    await expectKept(fixture, ['2026-12-01', '2027-02-02']);
+    await expectKept(fixture);
   });
 
   it.each([
@@ -239,31 +239,31 @@ describe.each(DIALECTS)('a report of usage on %s', (dialect) => {
   ])(
     'keeps nothing of a lease that may use something outside of the time: of %s, moved to %s',
     async (month, later) => {
-      const ground = await newGround(dialect, { budget: '9000' });
+      const fixture = await newGround(dialect, { budget: '9000' });
       const moved = leaseOf({ id: 'M', from: `${month}-01`, until: `${month}-03` });
-      await ground.create(moved);
-      await ground.update(moved, { start_date: `${later}-10 00:00`, end_date: `${later}-11 00:00` });
+      await fixture.create(moved);
+      await fixture.update(moved, { start_date: `${later}-10 00:00`, end_date: `${later}-11 00:00` });
       for (const span of [['2027-03-01', '2027-04-01'], ['2027-05-01', '2027-06-01'], YEAR] as const) {
-        await expectKept(ground, span);
+        await expectKept(fixture, span);
       }
     },
   );
 
   it('reads leases again only if their revisions have changed, or they are cut', async () => {
-    const ground = await newGround(dialect, { budget: '1000' });
-    const { undo } = await ground.create(leaseOf({ id: 'A' }));
+    const fixture = await newGround(dialect, { budget: '1000' });
+    const { undo } = await fixture.create(leaseOf({ id: 'A' }));
     const unknown = async (span: readonly [string, string] = YEAR) =>
-      (await report(ground, 'project', span, { cachesTotals: true })).leasesOfUnknownResources;
+      (await report(fixture, 'project', span, { cachesTotals: true })).leasesOfUnknownResources;
     expect(await unknown()).toBe(0);
     // As nobody does: the revision stays.
-    await ground.forgetResources();
+    await fixture.forgetResources();
     expect(await unknown()).toBe(0);
     expect(await unknown(['2026-11-30', '2026-12-03'])).toBe(0);
     expect(await unknown(['2026-12-01T12:00:00Z', '2027-12-03'])).toBe(1);
     expect(await unknown()).toBe(0);
-    await ground.takeBack(undo);
-    await ground.create(leaseOf({ id: 'B', from: '2026-12-05', until: '2026-12-06' }));
-    await ground.forgetResources();
+    await fixture.takeBack(undo);
+    await fixture.create(leaseOf({ id: 'B', from: '2026-12-05', until: '2026-12-06' }));
+    await fixture.forgetResources();
     expect(await unknown()).toBe(1);
   });
 
@@ -364,11 +364,11 @@ describe('the files of a report', () => {
   ];
 
   it('open in a spreadsheet without running anything, and are CSV whatever ids there are', async () => {
-    const ground = await newGround('sqlite', { budget: '1000' });
+    const fixture = await newGround('sqlite', { budget: '1000' });
     for (const user of HOSTILE) {
-      await ground.create(leaseOf({ name: user }), user);
+      await fixture.create(leaseOf({ name: user }), user);
     }
-    const text = await textOf(usageCsv(await report(ground, 'user'), 'user', '=unit'));
+    const text = await textOf(usageCsv(await report(fixture, 'user'), 'user', '=unit'));
     const { parse } = await import('csv-parse/sync');
     const [head, ...rows] = parse(text) as string[][];
     expect(head).toEqual([
@@ -396,9 +396,9 @@ describe('the files of a report', () => {
   });
 
   it('have the columns of FOCUS 1.2: one row for each project and month, without a price', async () => {
-    const ground = await newGround('sqlite', { budget: '1000' });
-    await ground.create(leaseOf({ from: '2026-12-31 12:00', until: '2027-01-02' }));
-    const detailed = await report(ground, 'user', ['2026-12-05', '2027-01-20'], { isDetailed: true });
+    const fixture = await newGround('sqlite', { budget: '1000' });
+    await fixture.create(leaseOf({ from: '2026-12-31 12:00', until: '2027-01-02' }));
+    const detailed = await report(fixture, 'user', ['2026-12-05', '2027-01-20'], { isDetailed: true });
     const text = await textOf(usageFocus(detailed, 'user', 'node-hours', (id) => `=${id}`));
     const { parse } = await import('csv-parse/sync');
     const rows = parse(text, { columns: true }) as Record<string, string>[];
@@ -408,8 +408,8 @@ describe('the files of a report', () => {
     ]);
     expect(rows[0]).toMatchObject({
       ...{
-        BillingAccountId: ground.project,
-        BillingAccountName: `'=${ground.project}`,
+        BillingAccountId: fixture.project,
+        BillingAccountName: `'=${fixture.project}`,
         SubAccountId: 'alice',
       },
       ...{ BillingPeriodStart: '2026-12-01T00:00:00Z', BillingPeriodEnd: '2027-01-01T00:00:00Z' },
@@ -420,7 +420,7 @@ describe('the files of a report', () => {
     expect(await textOf(usageFocus({ ...detailed, rows: [] }, 'user', 'x', () => null))).toBe(
       `${Object.keys(rows[0] ?? {}).join(',')}\r\n`,
     );
-    const types = await report(ground, 'resource_type', YEAR, { isDetailed: true });
+    const types = await report(fixture, 'resource_type', YEAR, { isDetailed: true });
     const ofTypes = parse(await textOf(usageFocus(types, 'resource_type', 'x', () => null)), {
       columns: true,
     }) as Record<string, string>[];

@@ -145,28 +145,28 @@ it.each([
     if (!isHere) {
       return;
     }
-    const ground = await Ground.open(reached);
+    const fixture = await Ground.open(reached);
     for (const { isHalf, moment } of ROUNDS) {
-      await ground.goBack(isHalf);
-      const leave = await ground.read();
+      await fixture.goBack(isHalf);
+      const leave = await fixture.read();
       let running = UPGRADES;
       const ended = Promise.allSettled(
         Array.from({ length: UPGRADES }, () =>
-          upgrade(ground.url).finally(() => {
+          upgrade(fixture.url).finally(() => {
             running -= 1;
           }),
         ),
       );
-      await expect.poll(() => ground.isBuilding(), { timeout: 240_000 }).toBe(true);
+      await expect.poll(() => fixture.isBuilding(), { timeout: 240_000 }).toBe(true);
       for (let count = 0; count < 5; count += 1) {
-        await ground.record();
+        await fixture.record();
       }
       await leave();
       let killed = 0;
       while (running > 0) {
-        await ground.record();
+        await fixture.record();
         if (moment !== undefined && killed < MOST_KILLED) {
-          killed += await ground.cutOff(moment);
+          killed += await fixture.cutOff(moment);
         }
       }
       const outcomes = await ended;
@@ -174,32 +174,32 @@ it.each([
       const failures = outcomes.filter(({ status }) => status === 'rejected');
       const what = JSON.stringify({ isHalf, moment, killed, outcomes });
       expect(failures.length, what).toBeLessThanOrEqual(killed);
-      expect(await ground.indexes(), what).toEqual([true]);
+      expect(await fixture.indexes(), what).toEqual([true]);
       // Who was cut off after the commit was not told.
       expect([LATEST, ...(killed > 0 ? [[]] : [])], what).toContainEqual(applied);
     }
-    await ground.verify();
+    await fixture.verify();
   },
   TIMEOUT,
 );
 
 it('waits for a statement of a killed upgrade that waits for its lock', async () => {
-  const ground = await Ground.open(async (direct) => direct);
-  await ground.goBack(false);
-  const leave = await ground.occupy('SHARE UPDATE EXCLUSIVE');
+  const fixture = await Ground.open(async (direct) => direct);
+  await fixture.goBack(false);
+  const leave = await fixture.occupy('SHARE UPDATE EXCLUSIVE');
   // What the server goes on with: the upgrade itself is gone.
-  const left = await onlooker(ground.url);
+  const left = await onlooker(fixture.url);
   const building = left.query('CREATE INDEX CONCURRENTLY leases_by_owner ON leases (region, user_id, id)');
-  await expect.poll(() => ground.waiting()).toBe(1);
-  const next = upgrade(ground.url);
+  await expect.poll(() => fixture.waiting()).toBe(1);
+  const next = upgrade(fixture.url);
   await expect
-    .poll(async () => (await ground.isLooking()) || (await ground.waiting()) > 1, { timeout: 240_000 })
+    .poll(async () => (await fixture.isLooking()) || (await fixture.waiting()) > 1, { timeout: 240_000 })
     .toBe(true);
   await leave();
   await building;
   expect(await next).toEqual(LATEST);
-  expect(await ground.indexes()).toEqual([true]);
-  await ground.verify();
+  expect(await fixture.indexes()).toEqual([true]);
+  await fixture.verify();
 });
 
 /** A way to the database that holds the first build of an index back until another upgrade has looked which indexes there are. */
@@ -239,33 +239,35 @@ async function startHolding(connection: string) {
 }
 
 it('builds nothing beside a statement that an upgrade has sent just before it lost its lock', async () => {
-  const ground = await Ground.open(async (direct) => direct);
-  await ground.goBack(false);
-  const { connection, isHolding, looks } = await startHolding(ground.url);
+  const fixture = await Ground.open(async (direct) => direct);
+  await fixture.goBack(false);
+  const { connection, isHolding, looks } = await startHolding(fixture.url);
   // The first build waits for it; a second one would wait for the first, which waits for whoever waits.
-  const leave = await ground.occupy('ROW EXCLUSIVE');
+  const leave = await fixture.occupy('ROW EXCLUSIVE');
   const first = upgrade(connection);
   await expect.poll(isHolding, { timeout: 240_000 }).toBe(true);
-  expect(await ground.cutOff('pg_settings')).toBe(1);
+  expect(await fixture.cutOff('pg_settings')).toBe(1);
   const second = upgrade(connection);
-  await expect.poll(async () => looks() > 1 || (await ground.waiting()) > 0, { timeout: 240_000 }).toBe(true);
+  await expect
+    .poll(async () => looks() > 1 || (await fixture.waiting()) > 0, { timeout: 240_000 })
+    .toBe(true);
   await leave();
   expect(await Promise.all([first, second])).toEqual([[], LATEST]);
-  expect(await ground.indexes()).toEqual([true]);
-  await ground.verify();
+  expect(await fixture.indexes()).toEqual([true]);
+  await fixture.verify();
 });
 
 it('stops when it has lost its lock, and begins again after the other one', async () => {
-  const ground = await Ground.open(async (direct) => direct);
-  await ground.goBack(false);
-  const leave = await ground.read();
-  const first = upgrade(ground.url);
-  await expect.poll(() => ground.isBuilding(), { timeout: 240_000 }).toBe(true);
-  expect(await ground.cutOff('pg_settings')).toBe(1);
-  const second = upgrade(ground.url);
-  await expect.poll(() => ground.isLooking(), { timeout: 240_000 }).toBe(true);
+  const fixture = await Ground.open(async (direct) => direct);
+  await fixture.goBack(false);
+  const leave = await fixture.read();
+  const first = upgrade(fixture.url);
+  await expect.poll(() => fixture.isBuilding(), { timeout: 240_000 }).toBe(true);
+  expect(await fixture.cutOff('pg_settings')).toBe(1);
+  const second = upgrade(fixture.url);
+  await expect.poll(() => fixture.isLooking(), { timeout: 240_000 }).toBe(true);
   await leave();
   expect(await Promise.all([first, second])).toEqual([[], LATEST]);
-  expect(await ground.indexes()).toEqual([true]);
-  await ground.verify();
+  expect(await fixture.indexes()).toEqual([true]);
+  await fixture.verify();
 });

@@ -4,24 +4,24 @@ import { expect, it, onTestFinished } from 'vitest';
 import { verifyLedger } from '../../../../src/ledger/reports/verify.ts';
 import type { Undo } from '../../../../src/ledger/transactions/lease-transactions.ts';
 import { DIALECTS, NO_WAIT, newLedgers } from '../../../support/ledgers.ts';
-import { contentOf, groundAt, HOUR, type Operation, perform, round } from '../../grouped-operations.ts';
+import { contentOf, fixtureAt, HOUR, type Operation, perform, round } from '../../grouped-operations.ts';
 
 const newLedger = newLedgers();
 
 async function newGround(dialect: (typeof DIALECTS)[number]) {
-  const ground = groundAt(await newLedger(dialect));
-  onTestFinished(() => ground.ledger.close());
-  return { ...ground, undos: new Map<string, Undo[]>() };
+  const fixture = fixtureAt(await newLedger(dialect));
+  onTestFinished(() => fixture.ledger.close());
+  return { ...fixture, undos: new Map<string, Undo[]>() };
 }
-type Ground = Awaited<ReturnType<typeof newGround>>;
+type LedgerFixture = Awaited<ReturnType<typeof newGround>>;
 
 /** Performs operations that begin now. What fails for two reasons may tell either. */
-function performing(ground: Ground) {
-  const before = new Map([...ground.undos].map(([project, undos]) => [project, [...undos]]));
+function performing(fixture: LedgerFixture) {
+  const before = new Map([...fixture.undos].map(([project, undos]) => [project, [...undos]]));
   return (asked: Operation, project: string): Promise<unknown> => {
-    const undos = ground.undos.get(project) ?? [];
-    ground.undos.set(project, undos);
-    return perform(ground, project, asked, { before: before.get(project) ?? [], undos }).catch(
+    const undos = fixture.undos.get(project) ?? [];
+    fixture.undos.set(project, undos);
+    return perform(fixture, project, asked, { before: before.get(project) ?? [], undos }).catch(
       () => 'failed',
     );
   };

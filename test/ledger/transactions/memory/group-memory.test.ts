@@ -7,19 +7,19 @@ import { openSqlite, type SqliteStatement } from '../../../../src/ledger/storage
 import { record } from '../../../../src/ledger/transactions/lease-transactions.ts';
 import type { Transaction } from '../../../../src/ledger/transactions/transaction.ts';
 import { DIALECTS, NO_WAIT, newLedgers } from '../../../support/ledgers.ts';
-import { groundAt, type Operation, perform, requestOf, runSql } from '../../grouped-operations.ts';
+import { fixtureAt, type Operation, perform, requestOf, runSql } from '../../grouped-operations.ts';
 
 const newLedger = newLedgers();
 
 /** Those of one project that are asked for at once come to what is resolved. */
 async function newProject(dialect: (typeof DIALECTS)[number]) {
-  const ground = groundAt(await newLedger(dialect));
-  onTestFinished(() => ground.ledger.close());
+  const fixture = fixtureAt(await newLedger(dialect));
+  onTestFinished(() => fixture.ledger.close());
   const at = { before: [], undos: [] };
   return (...operations: Operation[]) =>
     Promise.all(
       operations.map((one) =>
-        perform(ground, 'climate', one, at).catch((thrown: Error) => `failed: ${thrown.message}`),
+        perform(fixture, 'climate', one, at).catch((thrown: Error) => `failed: ${thrown.message}`),
       ),
     );
 }
@@ -132,9 +132,9 @@ function saidToSqlite(): string[] {
 }
 
 it.each(DIALECTS)('finds what it has written, and those before it, whatever it asks: %s', async (dialect) => {
-  const ground = groundAt(await newLedger(dialect));
-  onTestFinished(() => ground.ledger.close());
-  const { ledger, time } = ground;
+  const fixture = fixtureAt(await newLedger(dialect));
+  onTestFinished(() => fixture.ledger.close());
+  const { ledger, time } = fixture;
   const { statements } = ledger;
   const author = { operation: 'create', who: 'somebody', requestId: null, reason: null } as const;
   const openLeases = (before: (transaction: Transaction) => Work<unknown>) =>
@@ -162,12 +162,12 @@ it.each(DIALECTS)('finds what it has written, and those before it, whatever it a
 
 it('locks the project again for all of them at the end, as time passes: sqlite', async () => {
   const connection = await newLedger('sqlite');
-  const ground = groundAt(connection);
-  onTestFinished(() => ground.ledger.close());
-  ground.time.tick = 1000n;
+  const fixture = fixtureAt(connection);
+  onTestFinished(() => fixture.ledger.close());
+  fixture.time.tick = 1000n;
   const at = { before: [], undos: [] };
   const ask = (...users: string[]) =>
-    Promise.all(users.map((user) => perform(ground, 'climate', create(user, { hours: 2n }), at)));
+    Promise.all(users.map((user) => perform(fixture, 'climate', create(user, { hours: 2n }), at)));
   await ask('alice');
   const said = saidToSqlite();
   expect(await ask('alice', 'bob', 'carol', 'dave')).toEqual(Array(4).fill('recorded'));
@@ -177,10 +177,10 @@ it('locks the project again for all of them at the end, as time passes: sqlite',
       (row) => (row as { at: bigint }).at,
     );
   const [alone, ...together] = await times();
-  const latest = (together.at(-1) ?? 0n) - ground.time.tick;
+  const latest = (together.at(-1) ?? 0n) - fixture.time.tick;
   expect(together).toEqual([...new Set(together)].sort());
   // A clock that is set back dates nobody before.
-  ground.time.now -= 3_600_000_000n;
+  fixture.time.now -= 3_600_000_000n;
   expect(await ask('erin', 'frank')).toEqual(['recorded', 'recorded']);
   expect(await times()).toEqual([alone, ...together, latest, latest]);
 });

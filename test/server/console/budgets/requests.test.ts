@@ -5,23 +5,23 @@ import { listBudgets, removeBudget } from '../../../../src/ledger/budgets/budget
 import { budgetHistory } from '../../../../src/ledger/budgets/history.ts';
 import type { Ledger } from '../../../../src/ledger/ledger.ts';
 import { type BudgetText, giveBudget, ledgerAt, NO_WAIT, newLedgers } from '../../../support/ledgers.ts';
-import { type ConsoleGround, consoleOn, type Name, type Seen } from '../console-ground.ts';
+import { type ConsoleFixture, consoleOn, type Name, type Seen } from '../console-fixture.ts';
 import { rowsOf, textOf } from '../visitor.ts';
 
 const HOUR = 3_600_000_000n;
 const PATH = '/budgets/requests';
 const newLedger = newLedgers();
-let ground: ConsoleGround;
+let fixture: ConsoleFixture;
 let ledger: Ledger;
 let count = 0;
 
 beforeAll(async () => {
   const connection = await newLedger('sqlite');
-  ground = await consoleOn(connection);
+  fixture = await consoleOn(connection);
   ledger = await ledgerAt(connection, { now: () => new Date().toISOString() });
 });
 afterAll(async () => {
-  await ground.close();
+  await fixture.close();
   await ledger.close();
 });
 beforeEach(async () => {
@@ -45,14 +45,14 @@ function wish(more: Readonly<Record<string, string>> = {}) {
 }
 
 async function asked(who: Name = 'meg', fields = wish()): Promise<string> {
-  const { status, location, html } = await ground.send(who, `${PATH}/new`, fields);
+  const { status, location, html } = await fixture.send(who, `${PATH}/new`, fields);
   expect([status, textOf(html)]).toEqual([303, expect.any(String)]);
   expect(location).toMatch(/^\/budgets\/requests\/\d+\?done=requested$/);
   return location.split('?')[0] ?? '';
 }
 
 function step(who: Name, path: string, kind: string, fields: Readonly<Record<string, string>> = {}) {
-  return ground.send(who, path, { step: kind, reason: 'fine', ...fields });
+  return fixture.send(who, path, { step: kind, reason: 'fine', ...fields });
 }
 
 async function hours(): Promise<bigint[]> {
@@ -72,31 +72,31 @@ describe('a request for more budget', () => {
   it('is asked for by a member, endorsed by the manager, and granted by an operator', async () => {
     const fields = wish();
     const path = await asked('meg', fields);
-    const made = await ground.get('meg', `${path}?done=requested`);
+    const made = await fixture.get('meg', `${path}?done=requested`);
     expect(textOf(made.html)).toContain('The request is made.');
     expect(buttons(made)).toEqual(['withdraw']);
-    const forMona = await ground.get('mona', path);
+    const forMona = await fixture.get('mona', path);
     expect([buttons(forMona), fieldOf(forMona, 'amount')]).toEqual([['endorse', 'refuse'], '']);
     expect((await step('mona', path, 'endorse')).location).toBe(`${path}?done=endorsed`);
-    const forOperator = await ground.get('operator', path);
+    const forOperator = await fixture.get('operator', path);
     expect(buttons(forOperator)).toEqual(['grant', 'refuse']);
     const terms = {
       amount: fieldOf(forOperator, 'amount'),
       valid_until: fieldOf(forOperator, 'valid_until'),
     };
     expect(terms).toEqual({ amount: '5', valid_until: '2098-01-01T00:00' });
-    const listed = rowsOf((await ground.get('reader', PATH)).html, 'Requests for more budget');
+    const listed = rowsOf((await fixture.get('reader', PATH)).html, 'Requests for more budget');
     expect(listed[0]?.join(' ')).toMatch(/endorsed .*climate.* 5 .*meg@Default/);
     expect((await step('operator', path, 'grant', terms)).location).toBe(`${path}?done=granted`);
     expect(await hours()).toEqual([105n]);
     for (const who of ['meg', 'mona', 'operator', 'reader'] as const) {
-      const seen = await ground.get(who, path);
+      const seen = await fixture.get(who, path);
       expect([seen.status, buttons(seen)]).toEqual([200, []]);
       expect(textOf(seen.html)).toMatch(
         /Endorsed by mona.* fine Decided by operator token.* fine Granted 5 node-hours/,
       );
     }
-    const history = await ground.get('meg', '/budgets/history?project=climate');
+    const history = await fixture.get('meg', '/budgets/history?project=climate');
     expect(textOf(history.html)).toMatch(/request \d+ by meg@Default \(id-of-meg\): fine/);
   });
 
@@ -124,7 +124,7 @@ describe('a request for more budget', () => {
       [{ reason: ' ' }, 422, /expected why, for the history/],
       [{ user_id: 'id-of-meg' }, 422, /the user has no budget of their own/],
     ] as const) {
-      const seen = await ground.send('meg', `${PATH}/new`, wish({ ...{ reason: 'kept' }, ...more }));
+      const seen = await fixture.send('meg', `${PATH}/new`, wish({ ...{ reason: 'kept' }, ...more }));
       expect([seen.status, textOf(seen.html)]).toEqual([status, expect.stringMatching(expected)]);
       expect(seen.html).toMatch(/aria-invalid="true"/);
     }
@@ -138,7 +138,7 @@ describe('a request for more budget', () => {
   it('of another project is as if it did not exist, and rights are those of the table', async () => {
     const secret = await asked('operator', wish({ project_id: 'secret' }));
     const seenBy = async (path: string) => {
-      const seen = [await ground.get('meg', path)];
+      const seen = [await fixture.get('meg', path)];
       for (const kind of ['endorse', 'grant', 'refuse', 'withdraw']) {
         seen.push(await step('mona', path, kind));
       }
@@ -148,11 +148,11 @@ describe('a request for more budget', () => {
     expect(there).toEqual(absent);
     expect(new Set(there.map(([status]) => status))).toEqual(new Set([404]));
     for (const path of [PATH, `${PATH}?project=secret&state=all`]) {
-      expect((await ground.get('meg', path)).html).not.toContain(`${secret}"`);
+      expect((await fixture.get('meg', path)).html).not.toContain(`${secret}"`);
     }
     for (const project_id of ['secret', 'no-such-project']) {
-      expect((await ground.send('meg', `${PATH}/new`, wish({ project_id }))).status).toBe(403);
-      expect((await ground.get('meg', `${PATH}/new?project=${project_id}`)).status).toBe(403);
+      expect((await fixture.send('meg', `${PATH}/new`, wish({ project_id }))).status).toBe(403);
+      expect((await fixture.get('meg', `${PATH}/new?project=${project_id}`)).status).toBe(403);
     }
     const path = await asked();
     for (const [who, kind] of [
@@ -166,9 +166,9 @@ describe('a request for more budget', () => {
     ] as const) {
       expect([who, kind, (await step(who, path, kind)).status]).toEqual([who, kind, 403]);
     }
-    expect((await ground.send('reader', `${PATH}/new`, wish())).status).toBe(403);
+    expect((await fixture.send('reader', `${PATH}/new`, wish())).status).toBe(403);
     expect((await step('mona', path, 'endorse', { csrf: 'of another' })).status).toBe(403);
-    expect((await ground.send('meg', `${PATH}/new`, { ...wish(), csrf: '' })).status).toBe(403);
+    expect((await fixture.send('meg', `${PATH}/new`, { ...wish(), csrf: '' })).status).toBe(403);
     expect(await hours()).toEqual([100n]);
   });
 
@@ -177,7 +177,7 @@ describe('a request for more budget', () => {
     const path = await asked('meg', wish({ reason }));
     await step('operator', path, 'refuse', { reason });
     for (const page of [path, `${PATH}?state=refused`]) {
-      const { html } = await ground.get('mona', page);
+      const { html } = await fixture.get('mona', page);
       expect(html).not.toMatch(/<script>|<img|\u202e/);
       expect(html).toContain('&lt;script>alert(1)');
       expect(html).toContain('[U+202E]');
@@ -186,10 +186,10 @@ describe('a request for more budget', () => {
 
   it('may be for a user with a budget of their own, who asks for themselves, and a manager grants', async () => {
     await give({ userId: 'id-of-meg', amount: '10' });
-    expect((await ground.get('meg', `${PATH}/new`)).html).toMatch(/<option value="id-of-meg"[^>]*>Me</);
-    expect((await ground.send('meg', `${PATH}/new`, wish({ user_id: 'id-of-bob' }))).status).toBe(403);
+    expect((await fixture.get('meg', `${PATH}/new`)).html).toMatch(/<option value="id-of-meg"[^>]*>Me</);
+    expect((await fixture.send('meg', `${PATH}/new`, wish({ user_id: 'id-of-bob' }))).status).toBe(403);
     const path = await asked('meg', wish({ user_id: 'id-of-meg' }));
-    expect(buttons(await ground.get('mona', path))).toEqual(['endorse', 'grant', 'refuse']);
+    expect(buttons(await fixture.get('mona', path))).toEqual(['endorse', 'grant', 'refuse']);
     const terms = { amount: '5', valid_until: '2098-01-01T00:00' };
     expect((await step('mona', path, 'grant', terms)).location).toBe(`${path}?done=granted`);
     expect(await hours()).toEqual([100n, 15n]);
@@ -227,9 +227,9 @@ describe('a refused lease', () => {
   ])('leads to a form that says what lacked: %s', async (message, amount, user) => {
     await give({ userId: 'id-of-meg', amount: '10' });
     const asked_at = { start: 4_000_000_000_000_000n, end: 4_000_172_800_000_001n };
-    ground.recorder.recent.add(refused(message), asked_at);
-    const link = linkIn(await ground.get('meg', `/decisions/${ID}`));
-    const form = await ground.get('meg', link ?? '');
+    fixture.recorder.recent.add(refused(message), asked_at);
+    const link = linkIn(await fixture.get('meg', `/decisions/${ID}`));
+    const form = await fixture.get('meg', link ?? '');
     expect([form.status, fieldOf(form, 'amount'), fieldOf(form, 'project_id')]).toEqual([
       200,
       amount,
@@ -247,14 +247,14 @@ describe('a refused lease', () => {
       refused(LACKS('user bob in project climate'), { user_id: 'id-of-bob' }),
     ]) {
       count += 1;
-      ground.recorder.recent.add({ ...record, request_id: `${ID}${count}` });
-      expect(linkIn(await ground.get('meg', `/decisions/${ID}${count}`))).toBeUndefined();
+      fixture.recorder.recent.add({ ...record, request_id: `${ID}${count}` });
+      expect(linkIn(await fixture.get('meg', `/decisions/${ID}${count}`))).toBeUndefined();
     }
-    ground.recorder.recent.add(refused(LACKS('project climate')));
-    expect(linkIn(await ground.get('reader', `/decisions/${ID}`))).toBeUndefined();
+    fixture.recorder.recent.add(refused(LACKS('project climate')));
+    expect(linkIn(await fixture.get('reader', `/decisions/${ID}`))).toBeUndefined();
   });
 
   it('is one link away from the project, too', async () => {
-    expect((await ground.get('meg', '/projects/climate')).html).toContain(`${PATH}?project=climate`);
+    expect((await fixture.get('meg', '/projects/climate')).html).toContain(`${PATH}?project=climate`);
   });
 });

@@ -5,7 +5,7 @@ import { filterSource } from '../../../support/filter-folder.ts';
 import { newLedger } from '../../../support/ledgers.ts';
 import { capturedText, createLasting } from '../../../support/requests.ts';
 import { runService, runServiceOn } from '../../../support/running-service.ts';
-import { consoleOn } from '../console-ground.ts';
+import { consoleOn } from '../console-fixture.ts';
 import { rowsOf, textOf, visitor } from '../visitor.ts';
 
 const FITS = capturedText('check-create-physical-host.json');
@@ -88,7 +88,7 @@ describe('the page of decisions', () => {
       '/decisions?since=soon&outcome=odd&project=%22%3E%3Cb%3E&until=2026-13-41',
     );
     expect(status).toBe(400);
-    expect(text).toContain('Nothing was looked for');
+    expect(text).toContain('Nothing was searched');
     expect(text.match(/Expected a date, perhaps with a time/g)).toHaveLength(2);
     expect(text).toContain('Expected one of the outcomes.');
     expect(html).toContain('value="&quot;>&lt;b>"');
@@ -126,16 +126,16 @@ describe('the page of decisions', () => {
   });
 
   it('says that the stored ones cannot be read, as the page of a project does', async () => {
-    const ground = await consoleOn(await newLedger(), {}, undefined, true);
-    onTestFinished(() => ground.close());
+    const fixture = await consoleOn(await newLedger(), {}, undefined, true);
+    onTestFinished(() => fixture.close());
     const said = () =>
       Promise.all(
         ['/decisions', '/projects/climate'].map(async (path) =>
-          (await ground.get('operator', path)).html.includes('The stored decisions cannot be read'),
+          (await fixture.get('operator', path)).html.includes('The stored decisions cannot be read'),
         ),
       );
     expect(await said()).toEqual([false, false]);
-    const search = vi.spyOn(ground.generation.decisions?.source as DecisionSource, 'search');
+    const search = vi.spyOn(fixture.generation.decisions?.source as DecisionSource, 'search');
     search.mockRejectedValue(new LedgerUnavailableError('away'));
     expect(await said()).toEqual([true, true]);
   });

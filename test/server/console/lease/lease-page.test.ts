@@ -5,11 +5,11 @@ import { rowJson } from '../../../../src/decisions/store/rows.ts';
 import { DecisionTable } from '../../../../src/decisions/store/table.ts';
 import { aRecord } from '../../../support/decision-logs.ts';
 import { DIALECTS, giveBudget, ledgerAt, NO_WAIT, newLedgers } from '../../../support/ledgers.ts';
-import { type ConsoleGround, consoleOn, type Name } from '../console-ground.ts';
+import { type ConsoleFixture, consoleOn, type Name } from '../console-fixture.ts';
 import { rowsOf, textOf } from '../visitor.ts';
 
 const newLedger = newLedgers();
-const HISTORY = 'What has happened, the latest first';
+const HISTORY = 'History, the newest first';
 const HOST = { resource_type: 'physical:host', min: 1, max: 1 };
 const DATES = { start_date: '2026-12-01 00:00', end_date: '2026-12-02 00:00' };
 const LONGER = { start_date: '2026-12-01 00:00', end_date: '2026-12-03 00:00' };
@@ -26,7 +26,7 @@ const REFUSED: Partial<DecisionRecord> = {
 
 for (const dialect of DIALECTS) {
   describe(`a lease on ${dialect}`, () => {
-    let ground: ConsoleGround;
+    let fixture: ConsoleFixture;
     let now = '2026-11-22T12:00:00Z';
 
     beforeAll(async () => {
@@ -38,8 +38,8 @@ for (const dialect of DIALECTS) {
         enabled_filters: ['MaxLeasesFilter', 'UsageBudgetFilter'],
         max_leases_per_project: 9,
       };
-      ground = await consoleOn(connection, { enforcement: filters }, () => now, true);
-      const { enforcement } = ground.generation;
+      fixture = await consoleOn(connection, { enforcement: filters }, () => now, true);
+      const { enforcement } = fixture.generation;
       const context = { user_id: 'alice', project_id: 'climate' };
       const lease = { name: 'run', ...DATES, reservations: [HOST] };
       const known = { ...lease, id: 'lease-1' };
@@ -88,12 +88,12 @@ for (const dialect of DIALECTS) {
       await new DecisionTable(ledger.database, 'host/7').write(rows, NO_WAIT);
       await ledger.close();
     });
-    afterAll(() => ground?.close());
+    afterAll(() => fixture?.close());
 
-    const page = (who: Name, key: string) => ground.get(who, `/leases/${encodeURIComponent(key)}`);
+    const page = (who: Name, key: string) => fixture.get(who, `/leases/${encodeURIComponent(key)}`);
     const api = async (who: Name, key: string, query = '', project = 'climate') => {
       const path = `/v1/projects/${project}/leases/${encodeURIComponent(key)}${query}`;
-      const { status, html } = await ground.get(who, path);
+      const { status, html } = await fixture.get(who, path);
       return { status, json: JSON.parse(html) };
     };
 
@@ -116,7 +116,7 @@ for (const dialect of DIALECTS) {
         ['2026-11-22 12:00:01', '✓ allowed create', '', 'req-create'],
         ['2026-11-22 12:00', 'recorded', 'Budget 1 : 24 node-hours alice', 'req-create'],
       ]);
-      expect(rowsOf(html, 'What it takes from budgets')).toEqual([
+      expect(rowsOf(html, 'Charges to budgets')).toEqual([
         ['Budget 1', '2026-12-01 to 2026-12-01 12:00', '2', '24'],
       ]);
       const text = textOf(html);
@@ -173,11 +173,11 @@ for (const dialect of DIALECTS) {
     });
 
     it('is found by its row while Blazar has told no id, and leads to its change', async () => {
-      const project = await ground.get('meg', '/projects/climate?from=2026-12-01');
+      const project = await fixture.get('meg', '/projects/climate?from=2026-12-01');
       const [path = ''] = /\/leases\/%235(?=")/.exec(project.html) ?? [];
-      const nameless = textOf((await ground.get('meg', path)).html);
+      const nameless = textOf((await fixture.get('meg', path)).html);
       expect(nameless).toContain('Lease unknown to Blazar');
-      expect(nameless).toContain('Id Blazar has not told it yet');
+      expect(nameless).toContain('Id not yet known from Blazar');
       expect(nameless).not.toContain('Change');
       const pending = await page('meg', '#3');
       expect(pending.html).toContain('<a href="/leases/twice/change">Change</a>');

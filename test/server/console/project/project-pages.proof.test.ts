@@ -14,7 +14,7 @@ import {
   unreachable,
 } from '../../../support/console/browser.ts';
 import { giveBudget, ledgerAt, NO_WAIT, newLedgers } from '../../../support/ledgers.ts';
-import { type ConsoleGround, consoleOn, type Name } from '../console-ground.ts';
+import { type ConsoleFixture, consoleOn, type Name } from '../console-fixture.ts';
 
 const NOW = '2026-11-22T12:00:00Z';
 const LONG = 'W'.repeat(255);
@@ -28,7 +28,7 @@ const NAMES = [
 ];
 
 const newLedger = newLedgers();
-let ground: ConsoleGround;
+let fixture: ConsoleFixture;
 const browser = sharedBrowser();
 
 beforeAll(async () => {
@@ -46,15 +46,15 @@ beforeAll(async () => {
     await askForBudget(ledger, wanted, { who: LONG, reason, identity: 'test' }, NO_WAIT);
   }
   await ledger.close();
-  ground = await consoleOn(
+  fixture = await consoleOn(
     connection,
     {
       enforcement: { enabled_filters: ['MaxLeasesFilter', 'UsageBudgetFilter'], max_leases_per_project: 50 },
     },
     () => NOW,
   );
-  await ground.send('meg', CALENDAR, {});
-  const { enforcement } = ground.generation;
+  await fixture.send('meg', CALENDAR, {});
+  const { enforcement } = fixture.generation;
   for (const [index, name] of NAMES.entries()) {
     const day = String(23 + index).padStart(2, '0');
     await enforcement.checkCreate({
@@ -79,18 +79,18 @@ beforeAll(async () => {
   };
   const decision = await enforcement.checkCreate(refused);
   const facts = { requestId: 'req-refused', generation: 1, milliseconds: 1, request: refused };
-  ground.recorder.recent.add(decisionRecord(decision, facts), {
+  fixture.recorder.recent.add(decisionRecord(decision, facts), {
     start: toInstant('2026-12-01T09:00:00Z') ?? 0n,
     end: toInstant('2026-12-11T09:00:00Z') ?? 0n,
   });
 });
-afterAll(() => ground?.close());
+afterAll(() => fixture?.close());
 
 async function open(who: Name, path: string, options: BrowserContextOptions = {}): Promise<Page> {
   const { page, said } = await openPage(browser(), { viewport: { width: 1280, height: 900 }, ...options });
   onTestFinished(() => expect(said).toEqual([]));
-  await page.context().addCookies([{ name: 'person', value: who, url: ground.url }]);
-  await page.goto(ground.url + path);
+  await page.context().addCookies([{ name: 'person', value: who, url: fixture.url }]);
+  await page.goto(fixture.url + path);
   return page;
 }
 
@@ -213,7 +213,7 @@ describe.runIf(HAS_CHROMIUM)('times', () => {
   it('are in UTC alone where that is the zone', async () => {
     const page = await open('operator', '/budgets', { timezoneId: 'UTC' });
     expect((await beside(page)).every(([, , local]) => local === '')).toBe(true);
-    await page.goto(`${ground.url}/budgets/new`);
+    await page.goto(`${fixture.url}/budgets/new`);
     await page.getByLabel('Valid from (UTC)').waitFor();
     expect(await page.getByLabel('Times are in').count()).toBe(0);
   });
@@ -241,7 +241,7 @@ describe.runIf(HAS_CHROMIUM)('times', () => {
     await page.getByLabel('Reason').fill('a workshop');
     await page.getByRole('button', { name: 'Set the budget' }).click();
     await page.getByText('The budget is set.').waitFor();
-    const { html } = await ground.get('operator', '/budgets?project=summer');
+    const { html } = await fixture.get('operator', '/budgets?project=summer');
     expect(html).toMatch(/>2027-07-01 07:30<.*>2027-11-30 23:00</s);
   });
 });
@@ -276,7 +276,7 @@ describe.runIf(HAS_CHROMIUM)('a form whose answer was lost', () => {
     await page.getByText('= 2027-07-01 09:30 GMT+2').waitFor();
     await page.getByRole('button', { name: 'Set the budget' }).click();
     await page.getByText('The budget is set.').waitFor();
-    const { html } = await ground.get('operator', '/budgets?project=lost');
+    const { html } = await fixture.get('operator', '/budgets?project=lost');
     expect(html).toMatch(/>2027-07-01 07:30<.*>2027-11-30 23:00</s);
   });
 

@@ -3,7 +3,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { fold } from '../../../ledger/folding/folded-ledgers.ts';
 import { recordLease } from '../../../ledger/recorded-leases.ts';
 import { giveBudget, ledgerAt, newLedger } from '../../../support/ledgers.ts';
-import { consoleOn } from '../console-ground.ts';
+import { consoleOn } from '../console-fixture.ts';
 import { textOf } from '../visitor.ts';
 
 async function pageOf(oldLeases: readonly string[], query = '') {
@@ -18,9 +18,9 @@ async function pageOf(oldLeases: readonly string[], query = '') {
   await recordLease(ledger, { name: 'now', start: '2017-03-01', end: '2017-03-02' });
   await fold(ledger, '2017-01-01');
   await ledger.close();
-  const ground = await consoleOn(connection, {}, () => now);
-  onTestFinished(() => ground.close());
-  const { status, html } = await ground.get('operator', `/projects/climate${query}`);
+  const fixture = await consoleOn(connection, {}, () => now);
+  onTestFinished(() => fixture.close());
+  const { status, html } = await fixture.get('operator', `/projects/climate${query}`);
   expect(status).toBe(200);
   return textOf(html);
 }
@@ -33,7 +33,8 @@ it.each([
 });
 
 it('says that figures begin when nothing is folded any more, and nothing where all of them are known', async () => {
-  const begins = 'are folded into totals, without the times of their usage: this begins then.';
+  const begins =
+    'are folded into totals, without the times of their usage: these figures begin at that date.';
   expect(await pageOf(['11'], '?from=2016-06-01&until=2017-06-01')).toContain(begins);
   const later = await pageOf(['11'], '?from=2017-01-15&until=2017-06-01');
   expect(later).not.toContain('folded');

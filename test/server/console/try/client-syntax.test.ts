@@ -1,14 +1,17 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
-  type Asked,
   leaseCommand,
   quoted,
+  type RequestedLease,
   reservationText,
   sentReservation,
 } from '../../../../src/server/console/try/client-syntax.ts';
 
-const asked = (reservations: Asked['reservations'], more: Partial<Asked> = {}): Asked => ({
+const asked = (
+  reservations: RequestedLease['reservations'],
+  more: Partial<RequestedLease> = {},
+): RequestedLease => ({
   ...{ name: 'run', start: '2026-12-01 09:00', end: '2026-12-02 09:00', reservations, ...more },
 });
 

@@ -23,7 +23,7 @@ const question = fc.record({
 });
 
 describe.skipIf(source === undefined)('what SkyPilot may choose', () => {
-  it('is never dearer than what is held, and a price is held for all of it', async () => {
+  it('is never moreExpensive than what is held, and a price is held for all of it', async () => {
     const questions = fc.sample(question, { numRuns: 5000, seed: 18 });
     const answers = askSkypilot<{ prices?: number[]; error?: string }>(
       source ?? '',

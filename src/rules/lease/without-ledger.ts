@@ -1,0 +1,58 @@
+/** Judges leases without the ledger, and finds exemptions. */
+
+import { type Account, projectOf, userOf } from '../../filter/account-limits.ts';
+import type { RequestNames } from '../../filter/call.ts';
+import type { RuleAnswer } from '../../filter/services.ts';
+import type { Context } from '../../lease/lease.ts';
+import type { IsExempt, Judgement, RuleJudge, Violation } from '../judge.ts';
+import { type Rule, readsLedger } from '../rule.ts';
+import { LeaseActivation, type LeaseRequestParts } from './request-view.ts';
+
+interface KnownJudgement extends Judgement {
+  /** Enforced rules whose result depends on the ledger, and so is unknown. */
+  readonly open: readonly Rule[];
+}
+
+/**
+ * A rule may read the ledger without depending on it, such as `leases() < 4 || hours(lease) < 1.0` for a
+ * short lease. `judged`: as for `RuleJudge.judge`, for the rules that are not open.
+ */
+export function judgeWithoutLedger(
+  judge: RuleJudge,
+  parts: Omit<LeaseRequestParts, 'ledger'>,
+  isExempt: IsExempt,
+  judged?: (activation: LeaseActivation, rule: Rule, said: RuleAnswer) => void,
+): KnownJudgement {
+  const missing = new Set<Rule>();
+  const activation = new LeaseActivation(parts);
+  const { violations, failures } = judge.judge(activation, isExempt, parts.now.getTime(), (rule, said) => {
+    // It may have failed for another reason, which the ledger might have prevented.
+    if (said === 'failed' && readsLedger(rule)) {
+      missing.add(rule);
+    } else {
+      judged?.(activation, rule, said);
+    }
+  });
+  return {
+    violations: violations.map((one) =>
+      one.unsaid !== undefined && readsLedger(one.rule) ? unworded(one.rule) : one,
+    ),
+    failures: failures.filter(({ rule }) => !missing.has(rule)),
+    open: [...missing].filter(({ audit }) => !audit),
+  };
+}
+
+/** The rule is violated; only its message depends on the ledger. */
+function unworded(rule: Rule): Violation {
+  return { rule, message: `The rule ${rule.name} refuses the lease; what it says depends on the ledger.` };
+}
+
+/** Exemptions from rules for leases: by id, `name@domain`, or a tag of the project. */
+export function leaseExemption(context: Context, names: RequestNames | undefined): IsExempt {
+  let accounts: { readonly project: Account; readonly user: Account } | undefined;
+  return ({ projects, users, tags }) => {
+    accounts ??= { project: projectOf(context, names), user: userOf(context, names) };
+    const { project, user } = accounts;
+    return projects.has(project) || users.has(user) || project.tags.some((tag) => tags.has(tag));
+  };
+}
