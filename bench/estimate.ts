@@ -1,12 +1,9 @@
 /** What an estimate costs, beside one check of the same lease: alone, and with a filter that asks another service. */
-import { fork } from 'node:child_process';
-import { once } from 'node:events';
-import { extname } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { type CreateRequest, UsageEnforcement } from '../src/index.ts';
 import { setBudget } from '../src/ledger/budgets/budgets.ts';
 import { openLedger } from '../src/ledger/open.ts';
 import type { Dialect } from '../src/ledger/storage/connection.ts';
+import { startExternalService } from './external-service-process.ts';
 import { amount } from './harness/amount.ts';
 import { QUICK, runOnce } from './harness/run.ts';
 import type { Comparison, Run, Scale, Subject, Suite, Trial } from './harness/suite.ts';
@@ -108,7 +105,7 @@ const estimatesRefused: Ask = async (enforcement, request) => {
 };
 
 async function subjectOf(dialect: Dialect, ask: Ask, withService = false): Promise<Subject> {
-  const server = withService ? await startServer() : undefined;
+  const server = withService ? await startExternalService() : undefined;
   const enforcement = await chainOn(dialect, server?.url);
   const nextRequest = wishes(`${process.pid} `);
   const next = async () => {
@@ -126,20 +123,13 @@ async function subjectOf(dialect: Dialect, ask: Ask, withService = false): Promi
     },
     async close() {
       await enforcement.close();
-      server?.stop();
+      await server?.stop();
     },
   };
 }
 
-async function startServer(): Promise<{ url: string; stop(): void }> {
-  const main = new URL(`./external-service-server${extname(import.meta.url)}`, import.meta.url);
-  const server = fork(fileURLToPath(main), { stdio: ['ignore', 2, 2, 'ipc'] });
-  const [port] = await once(server, 'message');
-  return { url: `http://127.0.0.1:${port}`, stop: () => server.disconnect() };
-}
-
 async function callsOfOneEstimate(): Promise<number> {
-  const server = await startServer();
+  const server = await startExternalService();
   let calls = 0;
   const enforcement = await chainOn('sqlite', server.url, () => {
     calls += 1;

@@ -12,6 +12,7 @@ import {
 import { temporaryFolder } from '../support/filter-folder.ts';
 import { newLedger } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
+import { createHost } from '../support/requests.ts';
 import { createDatabase } from '../support/shared-postgres.ts';
 
 const ALICE = { projectId: 'climate', userId: 'alice', from: '2026-01-01' };
@@ -65,13 +66,8 @@ describe('budgets', () => {
       { logger: recordingLogger(), clock: { now: () => new Date('2026-11-21T09:00:30Z') } },
     );
     onTestFinished(() => enforcement.close());
-    const lease = {
-      start_date: '2026-12-01 00:00',
-      end_date: '2026-12-02 00:00',
-      reservations: [{ resource_type: 'physical:host', min: 1, max: 1 }],
-    };
-    const create = () =>
-      enforcement.checkCreate({ context: { user_id: 'bob', project_id: 'climate' }, lease });
+    const { context, lease } = createHost();
+    const create = () => enforcement.checkCreate({ context: { ...context, user_id: 'bob' }, lease });
     expect([(await create()).allowed, (await create()).allowed]).toEqual([true, false]);
     expect((await ledger.budgets('climate')).map(({ userId, left }) => [userId, left])).toEqual([
       [null, 6n * hour],

@@ -13,9 +13,10 @@ import {
 } from '../support/containers.ts';
 import { projectFile } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
+import { unusedPort } from '../support/listening.ts';
 import { policyServer } from '../support/policy-server.ts';
 import { capturedText } from '../support/requests.ts';
-import { startService, unusedPort } from '../support/services.ts';
+import { startService } from '../support/services.ts';
 
 const NOBODY = 65_534;
 const TOKEN = 'a-token-of-the-proof';
@@ -80,7 +81,7 @@ describe.skipIf(!hasContainerBuilder())('the image', () => {
       }
       expect((await fetch(`${url}/readyz`)).status).toBe(200);
     }, SOON);
-    expect(running.process.exitCode, running.output()).toBe(null);
+    expect(running.process.exitCode, Object.values(running.output()).join('')).toBe(null);
     const ask = (path: string, request: string) =>
       fetch(url + path, {
         method: 'POST',

@@ -5,11 +5,12 @@ import { request } from 'node:http';
 import { createInterface } from 'node:readline';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { BLAZAR_ENDPOINTS, OWN_PATHS } from '../../src/server/own-paths.ts';
+import { unusedPort } from '../support/listening.ts';
 import { HAS_NGINX, nginxFile, startNginx } from '../support/nginx.ts';
 import { peerProgram } from '../support/peers.ts';
 import { policyServer } from '../support/policy-server.ts';
 import { capturedText } from '../support/requests.ts';
-import { startTcpService, unusedPort } from '../support/services.ts';
+import { startTcpService } from '../support/services.ts';
 
 const blazar = peerProgram('BLAZAR_PEER');
 

@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { unusedPort } from '../support/listening.ts';
 import {
   failure,
   loadLibraries,
@@ -11,7 +12,6 @@ import {
   startDeafService,
   startService,
   startTcpService,
-  unusedPort,
   watchSockets,
 } from '../support/services.ts';
 

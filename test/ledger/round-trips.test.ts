@@ -4,18 +4,11 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { UsageEnforcement } from '../../src/index.ts';
 import { giveBudget, ledgerAt, newLedgers, upgraded } from '../support/ledgers.ts';
 import { runSql } from '../support/postgres-activity.ts';
+import { createHost } from '../support/requests.ts';
 
 const newLedger = newLedgers();
 
-const REQUEST = {
-  context: { user_id: 'alice', project_id: 'climate' },
-  lease: {
-    name: 'run',
-    start_date: '2030-12-01 09:00',
-    end_date: '2030-12-02 09:00',
-    reservations: [{ resource_type: 'physical:host', min: 1, max: 1 }],
-  },
-};
+const REQUEST = createHost({ start_date: '2030-12-01 09:00', end_date: '2030-12-02 09:00' });
 
 /** Everything that is sent from now on, a list for each round trip. */
 function listen(): string[][] {

@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -6,6 +5,7 @@ import { ConfigurationError } from '../../src/index.ts';
 import { startService } from '../../src/server/service.ts';
 import { captured } from '../support/command-in-process.ts';
 import { filterFolder, filterSource } from '../support/filter-folder.ts';
+import { listen } from '../support/listening.ts';
 import { recordingLogger } from '../support/logger.ts';
 
 const HAS_IPV6 = Object.values(networkInterfaces()).some((addresses) =>
@@ -81,10 +81,7 @@ describe('startService', () => {
 
   it('does not start on a port that is in use, and closes its filters', async () => {
     const { folder, heard } = closedFilter();
-    const other = createServer().listen(0, '127.0.0.1');
-    await once(other, 'listening');
-    onTestFinished(() => void other.close());
-    const { port } = other.address() as { port: number };
+    const { port } = await listen(createServer());
     const failure = start({ enabled_filters: ['ClosedFilter'], filters_path: [folder] }, { port });
     await expect(failure).rejects.toThrow(ConfigurationError);
     await expect(failure).rejects.toThrow(

@@ -1,8 +1,7 @@
 /** The policy service on a port of its own, and a client that looks at everything that comes back. */
-import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
+import { connect } from 'node:net';
 import { text as wholeText } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, onTestFinished } from 'vitest';
 import type { DecisionLog } from '../../src/decisions/log.ts';
@@ -23,6 +22,7 @@ import { skypilotOptions } from '../../src/skypilot/options.ts';
 import { PolicyChain } from '../../src/skypilot/policies/policy-chain.ts';
 import { confFile } from './files.ts';
 import { filterFolder } from './filter-folder.ts';
+import { listen } from './listening.ts';
 import { type RecordingLogger, recordingLogger } from './logger.ts';
 import { metric } from './metric.ts';
 import { hurriedClock } from './samples.ts';
@@ -190,14 +190,8 @@ export async function runApp(
     refusedRequests: new RefusedRequests(logger),
     logger,
   });
-  const server = createServer(app);
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return client(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, logger);
+  const { port } = await listen(createServer(app));
+  return client(`http://127.0.0.1:${port}`, logger);
 }
 
 function client(url: string, logger: RecordingLogger): RunningService {

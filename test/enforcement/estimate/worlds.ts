@@ -12,7 +12,7 @@ import {
 import type { Ledger } from '../../../src/ledger/ledger.ts';
 import { rows } from '../../../src/ledger/storage/database.ts';
 import { filterFolder, filterSource } from '../../support/filter-folder.ts';
-import { giveBudget, ledgerAt, NO_WAIT } from '../../support/ledgers.ts';
+import { balancesOf, giveBudget, ledgerAt, NO_WAIT } from '../../support/ledgers.ts';
 import { recordingLogger } from '../../support/logger.ts';
 
 const NOW = '2026-11-21T09:00:30Z';
@@ -192,7 +192,7 @@ export class Worlds {
       // As the next request shows it: until then it may be as it was, too.
       await this.enforcement.checkUpdate({ ...made, currentLease: made.lease });
     }
-    const balances = await this.#balances(request.context.project_id);
+    const balances = await balancesOf(this.ledger, request.context.project_id);
     for (const { account, taken, amount } of granted.charges) {
       const balance = balances.get(account) ?? 0n;
       if (showsCounts(request)) {
@@ -238,15 +238,6 @@ export class Worlds {
       read.push(await this.ledger.read('read', () => rows(query), NO_WAIT));
     }
     return JSON.stringify(read, (_, value) => (typeof value === 'bigint' ? String(value) : value));
-  }
-
-  async #balances(projectId: string): Promise<Map<string, bigint>> {
-    const query = this.ledger.database.queries
-      .selectFrom('accounts')
-      .selectAll()
-      .where('project_id', '=', projectId);
-    const found = await this.ledger.read('read', () => rows(query.compile()), NO_WAIT);
-    return new Map(found.map(({ name, balance }) => [name, balance]));
   }
 }
 

@@ -9,6 +9,7 @@ import { verifyLedger } from '../../../src/ledger/reports/verify.ts';
 import { temporaryFolder } from '../../support/filter-folder.ts';
 import { giveBudget, NO_WAIT, newLedgers, openedLedger } from '../../support/ledgers.ts';
 import { recordingLogger } from '../../support/logger.ts';
+import { createHost } from '../../support/requests.ts';
 import { startTcpService } from '../../support/services.ts';
 
 type Direction = 'to the server' | 'to the client';
@@ -105,12 +106,8 @@ const BUDGET = 40;
 /** Not a multiple of a group: the last one is granted in part. */
 const GROUPS_BUDGET = 31;
 
-const lease = (name: string) => ({
-  name,
-  start_date: '2030-12-01 09:00',
-  end_date: '2030-12-02 09:00',
-  reservations: [{ resource_type: 'physical:host', min: 1, max: 1 }],
-});
+const lease = (name: string) =>
+  createHost({ name, start_date: '2030-12-01 09:00', end_date: '2030-12-02 09:00' }).lease;
 
 /** `most`: how many leases there is a budget for. */
 async function newGround(most: number) {
