@@ -8,14 +8,11 @@ import type { Amount } from '../../src/filter/claim.ts';
 import { listBudgets } from '../../src/ledger/budgets/budgets.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
 import { ledgerSection } from '../../src/ledger/options.ts';
+import type { ReconciliationResult } from '../../src/ledger/reconciliation/leader-lease.ts';
 import { listLeases } from '../../src/ledger/reports/reports.ts';
 import { verifyLedger } from '../../src/ledger/reports/verify.ts';
 import { SkypilotApiServer } from '../../src/skypilot/api-server.ts';
-import {
-  type ClusterChange,
-  followSkypilot,
-  type SkypilotReconciliation,
-} from '../../src/skypilot/charging/follow.ts';
+import { type ClusterChange, followSkypilot } from '../../src/skypilot/charging/follow.ts';
 import { PolicyChain, type Review } from '../../src/skypilot/policies/policy-chain.ts';
 import { skypilotSection } from '../../src/skypilot/section.ts';
 import { giveBudget, ledgerAt, NO_WAIT, newLedger } from '../support/ledgers.ts';
@@ -144,7 +141,7 @@ export class Lab {
   }
 
   /** One round, and what it changed. */
-  async poll(): Promise<{ round: SkypilotReconciliation; changes: ClusterChange[] }> {
+  async poll(): Promise<{ round: ReconciliationResult; changes: ClusterChange[] }> {
     const changes: ClusterChange[] = [];
     const server = new SkypilotApiServer(
       { url: this.api.url, token: this.#token, timeout: 5, pollPause: 0.01 },

@@ -3,7 +3,7 @@
  * alternatives, those of the one that the value was meant for.
  */
 import { isMapping, type Mapping, type Path } from '../../base/yaml/tree.ts';
-import { allowsTypeOf, isOfType, type JsonSchema } from './json-schema.ts';
+import { allowsTypeOf, hasTypeOf, type JsonSchema } from './json-schema.ts';
 
 /** What does not match. `path` is that of the value; `schema` is what the value was expected to match. */
 export type Violation = {
@@ -139,9 +139,8 @@ function add(found: Violation[], more: readonly Violation[]): void {
 
 /** What can be said without a look at the parts of the value. As in Python, a keyword says nothing about another type. */
 function isPlainMatch(schema: JsonSchema, value: unknown): boolean {
-  const { type = [], pattern } = schema;
-  const types = typeof type === 'string' ? [type] : type;
-  if (types.length > 0 && !types.some((one) => isOfType(value, one))) {
+  const { pattern } = schema;
+  if (!hasTypeOf(schema, value)) {
     return false;
   }
   if (schema.enum !== undefined && !schema.enum.includes(value)) {

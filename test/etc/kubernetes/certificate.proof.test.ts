@@ -12,7 +12,8 @@ import { startProblems } from '../../../src/server/configuration/start-checks.ts
 import { startService } from '../../../src/server/service.ts';
 import { projectFile } from '../../support/files.ts';
 import { recordingLogger } from '../../support/logger.ts';
-import { copyOfFolder, makeCertificate, need } from './certificate.ts';
+import { need } from '../../support/peers.ts';
+import { copyOfFolder, makeCertificate } from './certificate.ts';
 import { manifests, only } from './manifests.ts';
 
 const MOUNTS = '/etc/blazar-enforcement';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { MERGE_STRATEGIES } from '../../../src/kubernetes/policies/merge.ts';
-import { deepFreeze } from '../../config/helpers.ts';
+import { deepFreeze } from '../../support/requests.ts';
 import { pod, policy, proposalPolicies, review } from '../../support/scheduling-policies.ts';
 
 const ARCH = 'beta.kubernetes.io/arch';

@@ -13,24 +13,15 @@ const TRUE_COST = 2 * 24 + 3 * 12 + 0.3 * 12;
 const AT_MOST = 2 * 24 + 9 * 12 + 0.3 * 12;
 const LONG_AGO = '2026-11-22T08:00:00Z';
 
-/** All recorded leases were asked for a moment before Blazar created them. */
-async function askedWorld(): Promise<World> {
-  const world = await World.start();
-  for (const lease of world.leases) {
-    await world.ask(lease, `${lease.created_at.slice(0, 19).replace(' ', 'T')}Z`);
-  }
-  return world;
-}
-
 async function followedWorld(): Promise<World> {
-  const world = await askedWorld();
+  const world = await World.asked();
   await world.round();
   return world;
 }
 
 describe('a round', () => {
   it('gives ids to leases, and charges what Blazar has given', async () => {
-    const world = await askedWorld();
+    const world = await World.asked();
     expect(await world.taken()).toBe(AT_MOST);
     const { followed, changes, kept } = await world.round();
     expect(followed).toMatchObject({ kind: 'done', listed: 3, doubts: [] });
@@ -47,7 +38,7 @@ describe('a round', () => {
   });
 
   it('releases a lease that Blazar could not build, without a trace, once the grace is over', async () => {
-    const world = await askedWorld();
+    const world = await World.asked();
     const [lease] = world.leases;
     await world.ask(lease as never, '2026-11-22T08:59:00Z', { start_date: '2026-11-22 08:59' });
     await world.round();
@@ -58,7 +49,7 @@ describe('a round', () => {
   });
 
   it('charges what such a lease can have used if nobody has looked for a while', async () => {
-    const world = await askedWorld();
+    const world = await World.asked();
     const [lease] = world.leases;
     await world.ask(lease as never, '2026-11-22T08:59:00Z', { start_date: '2026-11-22 08:59' });
     await world.round();
@@ -70,7 +61,7 @@ describe('a round', () => {
   });
 
   it('charges what a lease can have used that came and went before a process made its first round', async () => {
-    const world = await askedWorld();
+    const world = await World.asked();
     const [lease] = world.leases;
     await world.ask(lease as never, '2026-11-22T06:00:00Z', { start_date: '2026-11-22 07:00' });
     const mine = { now: 0 };
@@ -107,7 +98,7 @@ describe('a round', () => {
   });
 
   it('charges a lease once that has lost hosts before it was first seen', async () => {
-    const world = await askedWorld();
+    const world = await World.asked();
     Object.assign(world.leases[0] as Listed, { degraded: true });
     Object.assign(world.leases[0]?.reservations[0] ?? {}, { missing_resources: true });
     world.answers.set('/v1/os-hosts/allocations', without(recorded('allocations'), '00000001'));
@@ -187,7 +178,7 @@ describe('a round', () => {
   });
 
   it('does not take a lease for one that was asked for after it was created, whatever its name', async () => {
-    const world = await askedWorld();
+    const world = await World.asked();
     const [lease] = world.leases;
     await world.round();
     (lease as { id: string }).id = 'another';
@@ -197,7 +188,7 @@ describe('a round', () => {
   });
 
   it('releases no new lease that it has not known for the grace itself, whatever the clocks say', async () => {
-    const world = await askedWorld();
+    const world = await World.asked();
     const mine = { now: 0 };
     const known = new RowAges(() => mine.now);
     const [lease] = world.leases;
@@ -254,7 +245,7 @@ describe('a round', () => {
   it.each(['CREATING', 'UPDATING', 'STARTING', 'TERMINATING', 'DELETING'])(
     'leaves a lease that is %s',
     async (status) => {
-      const world = await askedWorld();
+      const world = await World.asked();
       for (const lease of world.leases) {
         lease.status = status;
       }
@@ -282,7 +273,7 @@ describe('a round', () => {
   });
 
   it('writes nothing when it only tells what it would do', async () => {
-    const world = await askedWorld();
+    const world = await World.asked();
     const { changes } = await world.round({ isDryRun: true });
     expect(changes).toHaveLength(3);
     expect(await world.taken()).toBe(AT_MOST);
@@ -372,7 +363,7 @@ describe('what users may write into their leases', () => {
   });
 
   it('does not charge a project for a lease that another one asked for with the id of the first', async () => {
-    const world = await askedWorld();
+    const world = await World.asked();
     const [lease] = world.leases as [Listed];
     await world.ask({ ...lease, project_id: 'physics' }, LONG_AGO, { id: lease.id });
     await world.round();
@@ -406,7 +397,7 @@ describe('what users may write into their leases', () => {
     ['long', 'x'.repeat(5000)],
     ['not to be stored', 'a\0b'],
   ])('follows all leases when the id of one is %s', async (_, id) => {
-    const world = await askedWorld();
+    const world = await World.asked();
     const [lease] = world.leases as [Listed];
     const { body } = world.answers.get('/v1/os-hosts/allocations') as { body: unknown };
     world.answers.set(
@@ -490,7 +481,7 @@ describe('nothing is released', () => {
   });
 
   it('when [keystone] names another region than the ledger has', async () => {
-    const world = await askedWorld();
+    const world = await World.asked();
     world.now = '2026-11-22T12:00:00Z';
     world.leases.splice(0, 2);
     const { followed, changes } = await world.round({ region: 'RegionTwo' });
@@ -501,7 +492,7 @@ describe('nothing is released', () => {
   });
 
   it('at once, when it is most of the ledger: a second list must say the same', async () => {
-    const world = await askedWorld();
+    const world = await World.asked();
     const [lease] = world.leases;
     for (let index = 0; index < 30; index += 1) {
       await world.ask(lease as never, LONG_AGO, { id: `own-${index}` });
@@ -529,7 +520,7 @@ describe('a round fails and changes nothing', () => {
     ['when a lease is listed twice', '/v1/leases', whole.replaceAll(/0000000[18](?=-)/g, '00000001')],
     ['when we may not see allocations', '/v1/os-hosts/allocations', recorded('allocations-as-a-member')],
   ])('%s', async (_, path, answer) => {
-    const world = await askedWorld();
+    const world = await World.asked();
     world.now = '2026-11-22T12:00:00Z';
     world.answers.set(path, answer);
     await expect(world.round()).rejects.toMatchObject({ name: 'BlazarError' });
@@ -542,7 +533,7 @@ describe('a round fails and changes nothing', () => {
   });
 
   it('asks an endpoint without its version', async () => {
-    const world = await askedWorld();
+    const world = await World.asked();
     const endpoint = (await world.keystone.endpoint('reservation')).replace('/v1', '/');
     expect((await world.round({ endpoint })).followed).toMatchObject({ kind: 'done', doubts: [] });
   });
