@@ -1,5 +1,5 @@
 /** What an estimate costs, beside one check of the same lease: alone, and with a filter that asks another service. */
-import { type CreateRequest, UsageEnforcement } from '../src/index.ts';
+import type { CreateRequest, UsageEnforcement } from '../src/index.ts';
 import { setBudget } from '../src/ledger/budgets/budgets.ts';
 import { openLedger } from '../src/ledger/open.ts';
 import type { Dialect } from '../src/ledger/storage/connection.ts';
@@ -8,7 +8,7 @@ import { amount } from './harness/amount.ts';
 import { QUICK, runOnce } from './harness/run.ts';
 import type { Comparison, Run, Scale, Subject, Suite, Trial } from './harness/suite.ts';
 import { CLOCK, NO_WAIT, newLedger, startDatabases } from './ledger-databases.ts';
-import { requestsOf } from './ledger-leases.ts';
+import { enforcementAt, requestsOf } from './ledger-leases.ts';
 
 const NAMES = { sqlite: 'SQLite', postgresql: 'PostgreSQL' } as const satisfies Record<Dialect, string>;
 const DIALECTS = Object.keys(NAMES) as Dialect[];
@@ -43,27 +43,13 @@ async function ledgerOf(dialect: Dialect): Promise<string> {
 
 async function chainOn(dialect: Dialect, service?: string, called = () => {}): Promise<UsageEnforcement> {
   const connection = await ledgerOf(dialect);
-  return UsageEnforcement.load(
-    {
-      environment: {},
-      configFiles: [],
-      values: {
-        ledger: { connection },
-        enforcement: {
-          enabled_filters: [
-            'MaxLeaseDurationFilter',
-            'MaxLeasesFilter',
-            'UsageBudgetFilter',
-            ...(service === undefined ? [] : ['ExternalServiceFilter']),
-          ],
-          max_leases_per_project: 1_000_000_000,
-          max_lease_duration: 100 * 86_400,
-          ...(service !== undefined && { external_service_base_endpoint: service }),
-        },
-      },
-    },
-    { clock: CLOCK, httpObserver: { called, breakerChanged() {} } },
-  );
+  const filters = ['MaxLeaseDurationFilter', 'MaxLeasesFilter', 'UsageBudgetFilter'];
+  const more = {
+    enabled_filters: service === undefined ? filters : [...filters, 'ExternalServiceFilter'],
+    max_lease_duration: 100 * 86_400,
+    ...(service !== undefined && { external_service_base_endpoint: service }),
+  };
+  return enforcementAt(connection, more, { called, breakerChanged() {} });
 }
 
 /** Four hosts for ten days. Which hosts they are is not known to an estimate. */

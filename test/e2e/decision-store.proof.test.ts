@@ -9,7 +9,7 @@ import {
   startService,
   startServices,
 } from '../support/ledger-processes.ts';
-import { ledgerAt, NO_WAIT, newLedgers, upgraded } from '../support/ledgers.ts';
+import { NO_WAIT, newLedgers, openedLedger, upgraded } from '../support/ledgers.ts';
 import { startPostgres } from '../support/postgres.ts';
 import { createLasting } from '../support/requests.ts';
 import { freshSamples } from '../support/samples.ts';
@@ -62,8 +62,7 @@ describe.each(['sqlite', 'postgresql'] as const)('several services on one ledger
     await killed.kill();
     await Promise.all(load);
     await vi.waitFor(async () => expect(await sample(other, 'waiting')).toBe(0), SOON);
-    const ledger = await ledgerAt(connection);
-    onTestFinished(() => ledger.close());
+    const ledger = await openedLedger(connection);
     const table = new DecisionTable(ledger.database, 'test');
     const found: string[] = [];
     let ofOther = 0;

@@ -9,7 +9,7 @@ import { SkypilotApiServer } from '../../src/skypilot/api-server.ts';
 import { readCountedAt } from '../../src/skypilot/charging/counted-clusters.ts';
 import { followSkypilot } from '../../src/skypilot/charging/follow.ts';
 import { type ServiceProcess, SOON, startServices } from '../support/ledger-processes.ts';
-import { DIALECTS, giveBudget, ledgerAt, NO_WAIT, newLedgers } from '../support/ledgers.ts';
+import { DIALECTS, giveBudget, ledgerAt, NO_WAIT, newLedgers, openedLedger } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { envelope } from '../support/skypilot.ts';
 import { SkypilotApiDouble } from '../support/skypilot-api-server.ts';
@@ -28,8 +28,7 @@ interface Setup {
 /** Services as processes of their own, with the filter and the policies, and their ledger. */
 async function laboratory({ connection, count, options = '', budget = '1000' }: Setup) {
   const api = await SkypilotApiDouble.start({ now: () => Date.now() / 1000 });
-  const ledger = await ledgerAt(connection, { now: () => new Date().toISOString() });
-  onTestFinished(() => ledger.close());
+  const ledger = await openedLedger(connection, { now: () => new Date().toISOString() });
   await giveBudget(ledger, { projectId: 'ml', amount: budget, from: '2020-01-01', until: '2200-01-01' });
   const services = await startServices(count, {
     connection,

@@ -1,4 +1,5 @@
 /** The flags of commands that can ask a service instead of the ledger. */
+import { X509Certificate } from 'node:crypto';
 import type { Command } from 'commander';
 import { errorText } from '../../base/errors.ts';
 import type { ApiClient, ApiClientOptions } from '../../client/client.ts';
@@ -93,9 +94,28 @@ export async function endpointFailures(work: () => Promise<void>): Promise<void>
   }
 }
 
-/** Of `--ca-file`. */
+const CERTIFICATE = /-----BEGIN CERTIFICATE-----[\s\S]*?(?:-----END CERTIFICATE-----|$)/g;
+
+/** The authorities in `--ca-file`. @throws UsageError */
 export function pemOf(caFile: string | undefined): string | undefined {
-  return caFile === undefined ? undefined : fileText('--ca-file', caFile);
+  if (caFile === undefined) {
+    return undefined;
+  }
+  const pem = fileText('--ca-file', caFile);
+  // Node ignores what is no certificate.
+  const certificates = pem.match(CERTIFICATE) ?? [];
+  if (certificates.length === 0 || !certificates.every(isCertificate)) {
+    throw new UsageError(`--ca-file: ${caFile}: expected certificates in PEM`);
+  }
+  return pem;
+}
+
+function isCertificate(pem: string): boolean {
+  try {
+    return new X509Certificate(pem).subject !== undefined;
+  } catch {
+    return false;
+  }
 }
 
 /** None of both: the service may need none. */

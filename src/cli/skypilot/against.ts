@@ -1,11 +1,10 @@
 /** A running service that answers reviews over HTTP, instead of the policies of a configuration. */
-import { X509Certificate } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { boundedFetch } from '../../client/bounded-fetch.ts';
-import { readTextFile, systemErrorText } from '../../config/read-file.ts';
 import type { ReceivedRequest } from '../../skypilot/request/wire.ts';
 import { originalOf, type Review, refusedOutcome, reviewOf } from '../../skypilot/review.ts';
 import { SecretValues } from '../../skypilot/secrets.ts';
+import { pemOf } from '../common/endpoint.ts';
 import { UsageError } from '../common/output.ts';
 import type { Reviewer } from './review-output.ts';
 import { type Answered, answerOf, type Login, netrcLogin, shownUrl } from './service-call.ts';
@@ -34,7 +33,7 @@ export function remoteReviewer(
   const client = boundedFetch({
     timeout,
     maxAnswerBytes: MAX_ANSWER_BYTES,
-    ca: caFile === undefined ? undefined : authorities(caFile),
+    ca: pemOf(caFile),
   });
   return {
     maxBytes: MAX_BODY_BYTES,
@@ -97,30 +96,5 @@ function decoded(text: string): string {
     return decodeURIComponent(text);
   } catch {
     return text;
-  }
-}
-
-function authorities(file: string): string {
-  let pem: string;
-  try {
-    pem = readTextFile(file);
-  } catch (thrown) {
-    throw new UsageError(`--ca-file: ${file}: ${systemErrorText(thrown)}`);
-  }
-  // Without a certificate in it, Node would trust the authorities that it has by itself.
-  const certificates = pem.match(CERTIFICATE) ?? [];
-  if (certificates.length === 0 || !certificates.every(isCertificate)) {
-    throw new UsageError(`--ca-file: ${file}: expected certificates in PEM`);
-  }
-  return pem;
-}
-
-const CERTIFICATE = /-----BEGIN CERTIFICATE-----[\s\S]*?(?:-----END CERTIFICATE-----|$)/g;
-
-function isCertificate(pem: string): boolean {
-  try {
-    return new X509Certificate(pem).subject !== undefined;
-  } catch {
-    return false;
   }
 }

@@ -249,15 +249,6 @@ describe('a mistake', () => {
     expect(stderr).toContain(message);
     expect(stderr).not.toContain('s3cret');
   });
-
-  it.for(['', '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n'])(
-    'a file of authorities without a certificate: %j',
-    async (pem) => {
-      const { code, stderr } = await against('https://host/', '--ca-file', temporaryFile('ca.pem', pem));
-      expect(code).toBe(2);
-      expect(stderr).toContain('ca.pem: expected certificates in PEM');
-    },
-  );
 });
 
 const TEXT = `# machine h login no password no

@@ -11,6 +11,7 @@ import { SECTIONS } from '../../../src/server/configuration/sections.ts';
 import { startProblems } from '../../../src/server/configuration/start-checks.ts';
 import { startService } from '../../../src/server/service.ts';
 import { projectFile } from '../../support/files.ts';
+import { creating } from '../../support/kubernetes-service.ts';
 import { recordingLogger } from '../../support/logger.ts';
 import { need } from '../../support/peers.ts';
 import { copyOfFolder, makeCertificate } from './certificate.ts';
@@ -98,7 +99,7 @@ describe('etc/kubernetes-files/policy-service.conf', () => {
     );
     onTestFinished(() => running.close());
 
-    const ask = async (path: string, spec: unknown) => {
+    const ask = async (path: string, spec: object) => {
       const asking = request(new URL(`${path}?timeout=5s`, running.url), {
         method: 'POST',
         headers: { 'Content-Type': 'application/json' },
@@ -106,7 +107,7 @@ describe('etc/kubernetes-files/policy-service.conf', () => {
         servername: NAME,
         agent: false,
       });
-      asking.end(JSON.stringify(reviewOf(spec)));
+      asking.end(JSON.stringify(creating(spec, { userInfo: { username: 'alice' } })));
       const [answer] = await once(asking, 'response');
       return (await json(answer)) as { response: unknown };
     };
@@ -129,22 +130,4 @@ function mount(root: string, volume: string, files: string[], from: string): voi
     writeFileSync(join(current, file), readFileSync(join(from, file)));
     symlinkSync(join('..data', file), join(root, volume, file));
   }
-}
-
-function reviewOf(spec: unknown) {
-  return {
-    apiVersion: 'admission.k8s.io/v1',
-    kind: 'AdmissionReview',
-    request: {
-      uid: 'one',
-      kind: { group: '', version: 'v1', kind: 'Pod' },
-      resource: { group: '', version: 'v1', resource: 'pods' },
-      namespace: 'shop',
-      operation: 'CREATE',
-      userInfo: { username: 'alice' },
-      object: { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'web', namespace: 'shop' }, spec },
-      oldObject: null,
-      dryRun: false,
-    },
-  };
 }
