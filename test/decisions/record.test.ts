@@ -3,6 +3,7 @@ import { type DecidedRequest, decisionRecord } from '../../src/decisions/lease-r
 import { type DecisionRecord, decisionRecordSchema, type FilterRecord } from '../../src/decisions/record.ts';
 import { UsageEnforcement } from '../../src/index.ts';
 import { aRecord } from '../support/decision-logs.ts';
+import { valuesOnly } from '../support/files.ts';
 import { filterFolder, filterSource } from '../support/filter-folder.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { createLasting, endActive, updateExtend } from '../support/requests.ts';
@@ -31,7 +32,7 @@ type Settings = Readonly<Record<string, unknown>>;
 
 async function load(settings: Settings): Promise<UsageEnforcement> {
   const values = { enforcement: { filters_path: [filterFolder(FILTERS)], ...settings } };
-  return UsageEnforcement.load({ configFiles: [], environment: {}, values }, { logger: recordingLogger() });
+  return UsageEnforcement.load(valuesOnly(values), { logger: recordingLogger() });
 }
 
 const facts = (request: unknown) => ({

@@ -10,6 +10,7 @@ import {
   startServices,
 } from '../support/ledger-processes.ts';
 import { NO_WAIT, newLedgers, openedLedger, upgraded } from '../support/ledgers.ts';
+import { postJson } from '../support/post-json.ts';
 import { startPostgres } from '../support/postgres.ts';
 import { createLasting } from '../support/requests.ts';
 import { freshSamples } from '../support/samples.ts';
@@ -31,10 +32,8 @@ const ledgers = {
 };
 
 async function check({ url }: ServiceProcess, seconds: number, id?: string): Promise<number> {
-  const answer = await fetch(`${url}/check-create`, {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json', ...(id && { 'X-Openstack-Request-Id': id }) },
-    body: JSON.stringify(createLasting(seconds)),
+  const answer = await postJson(`${url}/check-create`, createLasting(seconds), {
+    ...(id && { 'X-Openstack-Request-Id': id }),
   });
   return answer.status;
 }

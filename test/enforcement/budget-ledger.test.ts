@@ -9,6 +9,7 @@ import {
   LedgerUnavailableError,
   UsageEnforcement,
 } from '../../src/index.ts';
+import { valuesOnly } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 import { newLedger } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
@@ -20,7 +21,7 @@ const YEAR = { projectId: 'climate', from: '2026-01-01', until: '2027-01-01', am
 const AUTHOR = { who: 'the lease service', reason: 'a grant' };
 
 function sources(connection: string, enforcement = {}) {
-  return { configFiles: [], environment: {}, values: { ledger: { connection }, enforcement } };
+  return valuesOnly({ ledger: { connection }, enforcement });
 }
 
 async function load(connection: string): Promise<BudgetLedger> {

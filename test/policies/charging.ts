@@ -15,6 +15,7 @@ import { SkypilotApiServer } from '../../src/skypilot/api-server.ts';
 import { type ClusterChange, followSkypilot } from '../../src/skypilot/charging/follow.ts';
 import { PolicyChain, type Review } from '../../src/skypilot/policies/policy-chain.ts';
 import { skypilotSection } from '../../src/skypilot/section.ts';
+import { valuesOnly } from '../support/files.ts';
 import { giveBudget, ledgerAt, NO_WAIT, newLedger } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { received } from '../support/skypilot.ts';
@@ -86,14 +87,10 @@ export class Lab {
       ...apiOptions,
     });
     const configuration = await requireConfiguration(
-      {
-        environment: {},
-        configFiles: [],
-        values: {
-          ledger: { connection },
-          skypilot: { isolation: 'worker', admin_policies: policies, api_server: api.url, ...options },
-        },
-      },
+      valuesOnly({
+        ledger: { connection },
+        skypilot: { isolation: 'worker', admin_policies: policies, api_server: api.url, ...options },
+      }),
       [skypilotSection, ledgerSection, notificationsSection],
     );
     const clock = { now: () => new Date(seconds() * 1000) };

@@ -11,6 +11,7 @@ import { followSkypilot } from '../../src/skypilot/charging/follow.ts';
 import { type ServiceProcess, SOON, startServices } from '../support/ledger-processes.ts';
 import { DIALECTS, giveBudget, ledgerAt, NO_WAIT, newLedgers, openedLedger } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
+import { postJson } from '../support/post-json.ts';
 import { envelope } from '../support/skypilot.ts';
 import { SkypilotApiDouble } from '../support/skypilot-api-server.ts';
 import { hours, Lab } from './charging.ts';
@@ -54,11 +55,7 @@ async function launch(service: ServiceProcess, cluster: string, gpus: number, us
     request_options: { cluster_name: cluster, idle_minutes_to_autostop: null, down: false, dryrun: false },
   });
   try {
-    const answer = await fetch(`${service.url}/skypilot/admin-policy`, {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json' },
-      body: JSON.stringify(request),
-    });
+    const answer = await postJson(`${service.url}/skypilot/admin-policy`, request);
     return { status: answer.status, message: await answer.text() };
   } catch {
     return undefined;

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { decodeRequest, encodeRequest } from '../../src/skypilot/request/wire.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
+import { postJson } from '../support/post-json.ts';
 import { runCommand, startCommand } from '../support/run-command.ts';
 import { LEE, TASK } from './helpers.ts';
 
@@ -71,17 +72,16 @@ it('is served by its name, beside an included policy', async () => {
   });
   const [, url] = await running.printed(/^Listening on (\S+)$/m);
   const ask = (task: string) =>
-    fetch(`${url}/skypilot/admin-policy`, {
-      method: 'POST',
-      body: encodeRequest({
+    postJson(
+      `${url}/skypilot/admin-policy`,
+      encodeRequest({
         task,
         skypilotConfig: '{}\n',
         requestName: 'launch',
         requestOptions: { clusterName: 'c1', idleMinutesToAutostop: null, down: false, dryrun: false },
         ...{ atClientSide: false, user: LEE, clientApiVersion: 56, clientVersion: '0.13.0' },
       }),
-      headers: { 'content-type': 'application/json' },
-    });
+    );
 
   const allowed = await ask(TASK.replace('infra: aws', 'accelerators: A100:8'));
   expect(allowed.status).toBe(200);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { runProgramInProcess } from '../support/command-in-process.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
-import { giveBudget, ledgerAt, newLedger } from '../support/ledgers.ts';
+import { giveBudgets, newLedger } from '../support/ledgers.ts';
 import { changedAnswer, IDS, recorded, recordedKeystone } from '../support/recorded-identities.ts';
 import { createLasting } from '../support/requests.ts';
 import { visitService } from './console/visitor.ts';
@@ -13,9 +13,9 @@ it('shows names with ids on the page and in the decision log, and counts those t
   const keystone = await recordedKeystone();
   keystone.answer(`GET /v3/users/${IDS.dave}`, changedAnswer('users-dave', { name: '<b>\u202edave' }));
   const connection = await newLedger();
-  const ledger = await ledgerAt(connection);
-  await giveBudget(ledger, { projectId: IDS.climate, userId: IDS.dave, amount: '1', until: '2098-01-01' });
-  await ledger.close();
+  await giveBudgets(connection, [
+    { projectId: IDS.climate, userId: IDS.dave, amount: '1', until: '2098-01-01' },
+  ]);
   const log = join(temporaryFolder(), 'decisions.jsonl');
   const { resolve_names, ...account } = keystone.options;
   const lines = Object.entries({ ...account, resolve_names }).map(([name, value]) => `${name} = ${value}`);

@@ -7,7 +7,7 @@ import { type Serving, serve as serving } from '../e2e/serving.ts';
 import { confFile, projectFile } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 import { ADMISSION, creating } from '../support/kubernetes-service.ts';
-import { giveBudget, ledgerAt, newLedger } from '../support/ledgers.ts';
+import { giveBudgets, newLedger } from '../support/ledgers.ts';
 import { unusedPort } from '../support/listening.ts';
 import { createLasting } from '../support/requests.ts';
 import { policyFiles, body as skypilotBody } from '../support/skypilot.ts';
@@ -124,9 +124,7 @@ describe('with the SDK of OpenTelemetry', () => {
   it('commits, pods and policies in threads have spans', async () => {
     const collector = await spanCollector();
     const connection = await newLedger();
-    const ledger = await ledgerAt(connection);
-    await giveBudget(ledger, { amount: '1000', until: '2098-01-01' });
-    await ledger.close();
+    await giveBudgets(connection, [{ amount: '1000', until: '2098-01-01' }]);
     const { specifiers } = policyFiles({ LabelPolicy: "task.labels = { a: 'b' };" });
     const service = await serve(
       limit(

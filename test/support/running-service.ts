@@ -20,7 +20,7 @@ import { RefusedRequests } from '../../src/server/refused-requests.ts';
 import { type Service, type ServiceSettings, startService } from '../../src/server/service.ts';
 import { skypilotOptions } from '../../src/skypilot/options.ts';
 import { PolicyChain } from '../../src/skypilot/policies/policy-chain.ts';
-import { confFile } from './files.ts';
+import { confFile, valuesOnly } from './files.ts';
 import { filterFolder } from './filter-folder.ts';
 import { listen } from './listening.ts';
 import { type RecordingLogger, recordingLogger } from './logger.ts';
@@ -85,22 +85,18 @@ export function sharedService(options: Omit<ServiceOptions, 'filters'> = {}): ()
 }
 
 function sourcesOf(options: ServiceOptions): ConfigSources {
-  return {
-    environment: {},
-    configFiles: [],
-    values: {
-      enforcement: {
-        enabled_filters: ['MaxLeaseDurationFilter'],
-        max_lease_duration: 172_800,
-        ...(options.filters && { filters_path: [filterFolder(options.filters)] }),
-        ...options.enforcement,
-      },
-      service: { port: 0, ...options.service },
-      skypilot: { ...options.skypilot },
-      kubernetes: { ...options.kubernetes },
-      keystone: { ...options.keystone },
+  return valuesOnly({
+    enforcement: {
+      enabled_filters: ['MaxLeaseDurationFilter'],
+      max_lease_duration: 172_800,
+      ...(options.filters && { filters_path: [filterFolder(options.filters)] }),
+      ...options.enforcement,
     },
-  };
+    service: { port: 0, ...options.service },
+    skypilot: { ...options.skypilot },
+    kubernetes: { ...options.kubernetes },
+    keystone: { ...options.keystone },
+  });
 }
 
 /** The service of a configuration that the test has written. */
@@ -111,6 +107,14 @@ export async function runServiceOn(
   const running = await start(quiet(sources), settings);
   onTestFinished(() => running.service.close());
   return running;
+}
+
+/** The service of these values, on a port of its own, without files and variables. */
+export function runServiceOf(
+  values: Readonly<Record<string, Readonly<Record<string, unknown>>>>,
+  settings?: ServiceSettings,
+): Promise<RunningPolicyService> {
+  return runServiceOn(valuesOnly({ ...values, service: { port: 0, ...values.service } }), settings);
 }
 
 /** The service of a file with this text. */

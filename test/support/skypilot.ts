@@ -11,6 +11,7 @@ import type { Level, Source } from '../../src/skypilot/config/config-schema.ts';
 import { PolicyChain, type Review } from '../../src/skypilot/policies/policy-chain.ts';
 import { decodeRequest, type ReceivedRequest } from '../../src/skypilot/request/wire.ts';
 import { skypilotSection } from '../../src/skypilot/section.ts';
+import { valuesOnly } from './files.ts';
 import { filterFolder, type WhenDone } from './filter-folder.ts';
 import { type RecordingLogger, recordingLogger } from './logger.ts';
 
@@ -112,11 +113,7 @@ export async function chainOn(
 ): Promise<RunningChain> {
   const logger = recordingLogger();
   const configuration = await requireConfiguration(
-    {
-      environment: {},
-      configFiles: [],
-      values: { skypilot: { isolation: 'none', config_validation: 'ignore', ...skypilot } },
-    },
+    valuesOnly({ skypilot: { isolation: 'none', config_validation: 'ignore', ...skypilot } }),
     [skypilotSection],
   );
   const chain = await PolicyChain.fromConfiguration(configuration, { logger, ...services });

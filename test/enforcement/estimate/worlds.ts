@@ -11,6 +11,7 @@ import {
 } from '../../../src/index.ts';
 import type { Ledger } from '../../../src/ledger/ledger.ts';
 import { rows } from '../../../src/ledger/storage/database.ts';
+import { valuesOnly } from '../../support/files.ts';
 import { filterFolder, filterSource } from '../../support/filter-folder.ts';
 import { balancesOf, giveBudget, ledgerAt, NO_WAIT } from '../../support/ledgers.ts';
 import { recordingLogger } from '../../support/logger.ts';
@@ -94,37 +95,33 @@ export class Worlds {
   static async open(connection: string): Promise<Worlds> {
     const clock = { at: Date.parse(NOW) };
     const enforcement = await UsageEnforcement.load(
-      {
-        environment: {},
-        configFiles: [],
-        values: {
-          ledger: { connection },
-          enforcement: {
-            enabled_filters: [
-              'MaxLeasesFilter',
-              'OddFilter',
-              'MaxLeaseDurationFilter',
-              'LeaseDatesFilter',
-              'MaxReservationSizeFilter',
-              'UsageBudgetFilter',
-            ],
-            filters_path: [
-              filterFolder({
-                'odd-filter.js': filterSource('OddFilter', {
-                  create: ODD,
-                  update: ODD.replaceAll('lease.', 'newLease.'),
-                }),
+      valuesOnly({
+        ledger: { connection },
+        enforcement: {
+          enabled_filters: [
+            'MaxLeasesFilter',
+            'OddFilter',
+            'MaxLeaseDurationFilter',
+            'LeaseDatesFilter',
+            'MaxReservationSizeFilter',
+            'UsageBudgetFilter',
+          ],
+          filters_path: [
+            filterFolder({
+              'odd-filter.js': filterSource('OddFilter', {
+                create: ODD,
+                update: ODD.replaceAll('lease.', 'newLease.'),
               }),
-            ],
-            max_leases_per_project: 3,
-            max_lease_duration: 12 * 86_400,
-            lease_dates_earliest_start: '+1800',
-            lease_dates_latest_end: '2027-04-01',
-            max_reservation_size: { 'physical:host': 9 },
-            usage_budget_rates: { 'physical:host': 1, 'virtual:instance': 0.1, 'virtual:floatingip': 0.01 },
-          },
+            }),
+          ],
+          max_leases_per_project: 3,
+          max_lease_duration: 12 * 86_400,
+          lease_dates_earliest_start: '+1800',
+          lease_dates_latest_end: '2027-04-01',
+          max_reservation_size: { 'physical:host': 9 },
+          usage_budget_rates: { 'physical:host': 1, 'virtual:instance': 0.1, 'virtual:floatingip': 0.01 },
         },
-      },
+      }),
       { logger: recordingLogger(), clock: { now: () => new Date(clock.at) } },
     );
     return new Worlds(enforcement, await ledgerAt(connection, { now: () => NOW }), clock);

@@ -6,6 +6,7 @@ import { UsageEnforcement } from '../../../src/index.ts';
 import { listBudgets } from '../../../src/ledger/budgets/budgets.ts';
 import { listLeases } from '../../../src/ledger/reports/reports.ts';
 import { verifyLedger } from '../../../src/ledger/reports/verify.ts';
+import { valuesOnly } from '../../support/files.ts';
 import { temporaryFolder } from '../../support/filter-folder.ts';
 import { giveBudget, NO_WAIT, newLedgers, openedLedger } from '../../support/ledgers.ts';
 import { recordingLogger } from '../../support/logger.ts';
@@ -116,14 +117,10 @@ async function newGround(most: number) {
   await giveBudget(ledger, { amount: String(most * UNIT_HOURS), from: '2020-01-01', until: '2200-01-01' });
   const cutter = await startCutter(connection);
   const enforcement = await UsageEnforcement.load(
-    {
-      environment: {},
-      configFiles: [],
-      values: {
-        ledger: { connection: cutter.connection, doubt_folder: temporaryFolder() },
-        enforcement: { enabled_filters: ['MaxLeasesFilter', 'UsageBudgetFilter'] },
-      },
-    },
+    valuesOnly({
+      ledger: { connection: cutter.connection, doubt_folder: temporaryFolder() },
+      enforcement: { enabled_filters: ['MaxLeasesFilter', 'UsageBudgetFilter'] },
+    }),
     { logger: recordingLogger() },
   );
   onTestFinished(() => enforcement.close());

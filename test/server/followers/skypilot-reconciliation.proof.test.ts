@@ -20,6 +20,7 @@ import { PolicyChain } from '../../../src/skypilot/policies/policy-chain.ts';
 import { skypilotSection } from '../../../src/skypilot/section.ts';
 import { Lab } from '../../policies/charging.ts';
 import { drips, hugely, sends } from '../../support/faulty-answers.ts';
+import { valuesOnly } from '../../support/files.ts';
 import { SOON, startServices } from '../../support/ledger-processes.ts';
 import { DIALECTS, giveBudget, NO_WAIT, newLedgers, openedLedger } from '../../support/ledgers.ts';
 import { metric } from '../../support/metric.ts';
@@ -92,7 +93,7 @@ async function world({ timeout = 10 } = {}) {
       },
     };
     const sections = [skypilotSection, ledgerSection, notificationsSection];
-    const configuration = await requireConfiguration({ environment: {}, configFiles: [], values }, sections);
+    const configuration = await requireConfiguration(valuesOnly(values), sections);
     const clock = { now: () => new Date(lab.now * 1000) };
     const chain = await PolicyChain.fromConfiguration(configuration, {
       logger: lab.logger,

@@ -8,6 +8,7 @@ import { verifyLedger } from '../../../src/ledger/reports/verify.ts';
 import { temporaryFile } from '../../support/files.ts';
 import { startServices } from '../../support/ledger-processes.ts';
 import { DIALECTS, giveBudget, NO_WAIT, newLedgers, openedLedger } from '../../support/ledgers.ts';
+import { postJson } from '../../support/post-json.ts';
 import { envelope } from '../../support/skypilot.ts';
 import { SkypilotApiDouble } from '../../support/skypilot-api-server.ts';
 
@@ -43,11 +44,7 @@ async function disturbed(dialect: (typeof DIALECTS)[number]) {
       user: 'id: 0a1b2c3d\nname: lin\n',
       request_options: options,
     });
-    const answer = await fetch(`${service?.url}/skypilot/admin-policy`, {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json' },
-      body: JSON.stringify(request),
-    });
+    const answer = await postJson(`${service?.url}/skypilot/admin-policy`, request);
     return { cluster, status: answer.status, text: await answer.text() };
   };
   const charged = async () =>

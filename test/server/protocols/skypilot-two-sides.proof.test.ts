@@ -5,6 +5,7 @@ import { DecisionTable } from '../../../src/decisions/store/table.ts';
 import { listLeases } from '../../../src/ledger/reports/reports.ts';
 import { startServices } from '../../support/ledger-processes.ts';
 import { DIALECTS, giveBudget, NO_WAIT, newLedgers, openedLedger } from '../../support/ledgers.ts';
+import { postJson } from '../../support/post-json.ts';
 import { envelope } from '../../support/skypilot.ts';
 import { SkypilotApiDouble } from '../../support/skypilot-api-server.ts';
 
@@ -31,11 +32,7 @@ it.each(DIALECTS)('a launch is charged once and counted once, on %s', async (dia
       user: isClient ? '' : 'id: 0a1b2c3d\nname: lin\n',
       request_options: { cluster_name: cluster, idle_minutes_to_autostop: null, down: false, dryrun: false },
     });
-    const answer = await fetch(`${services[index]?.url}/skypilot/admin-policy`, {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json' },
-      body: JSON.stringify(request),
-    });
+    const answer = await postJson(`${services[index]?.url}/skypilot/admin-policy`, request);
     return answer.status;
   };
   const both = await Promise.all([

@@ -3,6 +3,7 @@ import { reviewRecord } from '../../../src/decisions/review-record.ts';
 import { readConfiguration } from '../../../src/enforcement/configuration.ts';
 import { auditProblems } from '../../../src/skypilot/policies/policy-loader.ts';
 import { skypilotSection } from '../../../src/skypilot/section.ts';
+import { valuesOnly } from '../../support/files.ts';
 import {
   ALLOWED_AS_IT_CAME,
   chainOn,
@@ -151,7 +152,7 @@ describe('the names in audit_policies', () => {
 
   it('are checked with the configuration, and without any policy', async () => {
     const read = (skypilot: Readonly<Record<string, unknown>>) =>
-      readConfiguration({ environment: {}, configFiles: [], values: { skypilot } }, [skypilotSection]);
+      readConfiguration(valuesOnly({ skypilot }), [skypilotSection]);
     const { problems } = await read({
       admin_policies: ['RejectAllPolicy'],
       audit_policies: ['RejectAllPolicy'],
