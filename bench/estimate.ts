@@ -7,11 +7,9 @@ import { startExternalService } from './external-service-process.ts';
 import { amount } from './harness/amount.ts';
 import { QUICK, runOnce } from './harness/run.ts';
 import type { Comparison, Run, Scale, Subject, Suite, Trial } from './harness/suite.ts';
-import { CLOCK, NO_WAIT, newLedger, startDatabases } from './ledger-databases.ts';
+import { CLOCK, DIALECTS, NAMES, NO_WAIT, newLedger, startDatabases } from './ledger-databases.ts';
 import { enforcementAt, requestsOf } from './ledger-leases.ts';
 
-const NAMES = { sqlite: 'SQLite', postgresql: 'PostgreSQL' } as const satisfies Record<Dialect, string>;
-const DIALECTS = Object.keys(NAMES) as Dialect[];
 /** In one batch: enough for a clock to see. */
 const LEASES = amount(20, 2);
 const POOR = 'poor';

@@ -17,9 +17,10 @@ import { type Element, parseXml } from '../conformance/xml.ts';
 import { rows } from '../support/check-command.ts';
 import { runProgramInProcess } from '../support/command-in-process.ts';
 import { projectFile, temporaryFile } from '../support/files.ts';
-import { listen, unusedPort } from '../support/listening.ts';
+import { listen } from '../support/listening.ts';
 import { policyServer } from '../support/policy-server.ts';
 import { type CommandResult, printed, refused, runCommand } from '../support/run-command.ts';
+import { unusedPort } from '../support/unused-port.ts';
 
 /** With the right token, from the environment. */
 function conformance(url: string, ...flags: string[]): Promise<CommandResult> {

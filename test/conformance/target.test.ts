@@ -4,8 +4,8 @@ import { describe, expect, it } from 'vitest';
 import { createLeases } from '../../src/conformance/leases.ts';
 import { cameText, jsonOf, sentText } from '../../src/conformance/report.ts';
 import { type Credentials, Target, UnreachableError } from '../../src/conformance/target.ts';
-import { unusedPort } from '../support/listening.ts';
 import { type Answer, policyServer } from '../support/policy-server.ts';
+import { unusedPort } from '../support/unused-port.ts';
 import { endpointsAt, rawServer } from './services.ts';
 
 const TOKEN = 'to"k\\en of the <tests>';

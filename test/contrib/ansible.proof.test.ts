@@ -15,8 +15,8 @@ import {
   need,
 } from '../support/debian-root.ts';
 import { projectFile } from '../support/files.ts';
-import { unusedPort } from '../support/listening.ts';
 import { peerProgram, skipAloud } from '../support/peers.ts';
+import { unusedPort } from '../support/unused-port.ts';
 
 const HAS_ANSIBLE = spawnSync('ansible-playbook', ['--version']).status === 0;
 if (!HAS_ANSIBLE) {

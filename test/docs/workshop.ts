@@ -21,7 +21,7 @@ import { formatProblem } from '../../src/base/errors.ts';
 import { readConfiguration } from '../../src/enforcement/configuration.ts';
 import { SECTIONS } from '../../src/server/configuration/sections.ts';
 import { projectFile } from '../support/files.ts';
-import { unusedPort } from '../support/listening.ts';
+import { unusedPort } from '../support/unused-port.ts';
 
 /** A command that takes longer to end, or to print what the page shows, is killed. */
 const DEADLINE_MILLISECONDS = 60_000;

@@ -6,8 +6,8 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { serviceOptions } from '../../src/server/configuration/options.ts';
 import { startService } from '../../src/server/service.ts';
 import { projectFile, valuesOnly } from '../support/files.ts';
-import { unusedPort } from '../support/listening.ts';
 import { recordingLogger } from '../support/logger.ts';
+import { unusedPort } from '../support/unused-port.ts';
 
 const HEALTH_CHECK = 'etc/container/healthcheck.mjs';
 

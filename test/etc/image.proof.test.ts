@@ -13,11 +13,11 @@ import {
 } from '../support/containers.ts';
 import { projectFile } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
-import { unusedPort } from '../support/listening.ts';
 import { policyServer } from '../support/policy-server.ts';
 import { postJson } from '../support/post-json.ts';
 import { capturedText } from '../support/requests.ts';
 import { startService } from '../support/services.ts';
+import { unusedPort } from '../support/unused-port.ts';
 
 const NOBODY = 65_534;
 const TOKEN = 'a-token-of-the-proof';

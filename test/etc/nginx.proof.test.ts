@@ -5,13 +5,13 @@ import { request } from 'node:http';
 import { createInterface } from 'node:readline';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { BLAZAR_ENDPOINTS, OWN_PATHS } from '../../src/server/own-paths.ts';
-import { unusedPort } from '../support/listening.ts';
 import { HAS_NGINX, nginxFile, startNginx } from '../support/nginx.ts';
 import { peerProgram } from '../support/peers.ts';
 import { policyServer } from '../support/policy-server.ts';
 import { postJson } from '../support/post-json.ts';
 import { capturedText } from '../support/requests.ts';
 import { startTcpService } from '../support/services.ts';
+import { unusedPort } from '../support/unused-port.ts';
 
 const blazar = peerProgram('BLAZAR_PEER');
 

@@ -11,11 +11,11 @@ import { confFile, projectFile, valuesOnly } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 import { creating } from '../support/kubernetes-service.ts';
 import { giveBudgets, newLedger } from '../support/ledgers.ts';
-import { unusedPort } from '../support/listening.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { skipAloud } from '../support/peers.ts';
 import { policyServer } from '../support/policy-server.ts';
 import { createLasting } from '../support/requests.ts';
+import { unusedPort } from '../support/unused-port.ts';
 import { asSent, dashboardNamed, queriesOf } from './dashboards.ts';
 
 const HAS_PROMTOOL = spawnSync('promtool', ['--version']).status === 0;

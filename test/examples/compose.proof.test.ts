@@ -15,10 +15,10 @@ import {
 } from '../support/containers.ts';
 import { projectFile } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
-import { unusedPort } from '../support/listening.ts';
 import { skipAloud } from '../support/peers.ts';
 import { postJson } from '../support/post-json.ts';
 import { capturedText } from '../support/requests.ts';
+import { unusedPort } from '../support/unused-port.ts';
 
 const SOON = { timeout: 180_000, interval: 200 };
 const PROJECT = 'a0b86a98b0d343cb948e00689182efd4';

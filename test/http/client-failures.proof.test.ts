@@ -4,7 +4,6 @@ import type { Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { unusedPort } from '../support/listening.ts';
 import {
   failure,
   loadLibraries,
@@ -14,6 +13,7 @@ import {
   startTcpService,
   watchSockets,
 } from '../support/services.ts';
+import { unusedPort } from '../support/unused-port.ts';
 
 const TOKEN = 'the-very-secret-token';
 const json = '{"lease":{"name":"body-of-the-call"}}';

@@ -1,6 +1,5 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { HttpClient } from '../../src/http/contract.ts';
-import { unusedPort } from '../support/listening.ts';
 import {
   failure,
   loadLibraries,
@@ -9,6 +8,7 @@ import {
   startTcpService,
   watchSockets,
 } from '../support/services.ts';
+import { unusedPort } from '../support/unused-port.ts';
 
 const SOON = { timeout: 120_000, interval: 5 };
 

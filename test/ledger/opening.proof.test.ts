@@ -11,9 +11,9 @@ import { rows } from '../../src/ledger/storage/database.ts';
 import { openSqlite } from '../../src/ledger/storage/sqlite-driver.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 import { connectionOf, DIALECTS, NO_WAIT, newLedgers, upgrade } from '../support/ledgers.ts';
-import { unusedPort } from '../support/listening.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { createDatabase } from '../support/shared-postgres.ts';
+import { unusedPort } from '../support/unused-port.ts';
 
 const MIGRATIONS = [
   '0001-ledger',

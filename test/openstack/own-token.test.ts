@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { describe, expect, it, vi } from 'vitest';
 import { temporaryFile } from '../support/files.ts';
-import { unusedPort } from '../support/listening.ts';
 import { recordedAnswer, recordedKeystone, tokenAnswer } from '../support/recorded-keystone.ts';
+import { unusedPort } from '../support/unused-port.ts';
 import { failureOf, keystoneAt, PASSWORD } from './keystone-client.ts';
 
 const SOON = { timeout: 120_000, interval: 5 };

@@ -5,8 +5,8 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { unusedPort } from '../support/listening.ts';
 import { skipAloud } from '../support/peers.ts';
+import { unusedPort } from '../support/unused-port.ts';
 
 /** What coral-credits has in its database. */
 export interface CoralTruth {

@@ -9,11 +9,11 @@ import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import { type ApiClient, createApiClient, EndpointError } from '../../src/client/index.ts';
 import { expectSound, HAS_CHROMIUM, openPage, sharedBrowser } from '../support/console/browser.ts';
 import { newLedgers } from '../support/ledgers.ts';
-import { unusedPort } from '../support/listening.ts';
 import { HAS_NGINX, nginxFile, startNginx } from '../support/nginx.ts';
 import { peerProgram } from '../support/peers.ts';
 import { runCommand } from '../support/run-command.ts';
 import { tlsFixture } from '../support/tls.ts';
+import { unusedPort } from '../support/unused-port.ts';
 import { RealKeystone } from './keystone.ts';
 import {
   addManager,

@@ -2,11 +2,11 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { decodeRequest, encodeRequest } from '../../src/skypilot/request/wire.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 import { postJson } from '../support/post-json.ts';
-import { runCommand, startCommand } from '../support/run-command.ts';
+import { runCommand, startUntilFinished } from '../support/run-command.ts';
 import { LEE, TASK } from './helpers.ts';
 
 const NAME = 'site-admin-policies';
@@ -65,11 +65,7 @@ it('is served by its name, beside an included policy', async () => {
   const folder = site();
   const file = join(folder, 'site.conf');
   writeFileSync(file, CONF);
-  const running = startCommand(['serve', '--config-file', file], { cwd: folder });
-  onTestFinished(async () => {
-    running.process.kill('SIGKILL');
-    await running.ended;
-  });
+  const running = startUntilFinished(['serve', '--config-file', file], { cwd: folder });
   const [, url] = await running.printed(/^Listening on (\S+)$/m);
   const ask = (task: string) =>
     postJson(

@@ -8,11 +8,11 @@ import { confFile, projectFile } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 import { ADMISSION, creating } from '../support/kubernetes-service.ts';
 import { giveBudgets, newLedger } from '../support/ledgers.ts';
-import { unusedPort } from '../support/listening.ts';
 import { createLasting } from '../support/requests.ts';
 import { policyFiles, body as skypilotBody } from '../support/skypilot.ts';
 import { PATH as SKYPILOT } from '../support/skypilot-service.ts';
 import { type CollectedSpan, spanCollector } from '../support/span-collector.ts';
+import { unusedPort } from '../support/unused-port.ts';
 
 type Collector = Awaited<ReturnType<typeof spanCollector>>;
 

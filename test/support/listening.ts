@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import type { AddressInfo, Server, Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
 
 /** A server on 127.0.0.1 that is gone when the test is over, with all its connections. `port` 0 = any. */
@@ -17,14 +17,4 @@ export async function listen(server: Server, port = 0) {
   };
   onTestFinished(stop);
   return { port: (server.address() as AddressInfo).port, sockets, stop };
-}
-
-/** Where nobody listens: a port that was free a moment ago. */
-export async function unusedPort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }

@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { onTestFinished, vi } from 'vitest';
 import { temporaryFolder } from './filter-folder.ts';
-import { unusedPort } from './listening.ts';
 import { skipAloud } from './peers.ts';
+import { unusedPort } from './unused-port.ts';
 
 const PROGRAM = process.env.PGBOUNCER ?? '/usr/sbin/pgbouncer';
 /** PgBouncer refuses to run as root. */

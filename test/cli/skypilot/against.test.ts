@@ -8,9 +8,10 @@ import { loginIn } from '../../../src/cli/skypilot/service-call.ts';
 import { decodeRequest } from '../../../src/skypilot/request/wire.ts';
 import { captured, runInProcess } from '../../support/command-in-process.ts';
 import { temporaryFile } from '../../support/files.ts';
-import { listen, unusedPort } from '../../support/listening.ts';
+import { listen } from '../../support/listening.ts';
 import { runSkypilot } from '../../support/skypilot-service.ts';
 import { tlsFixture } from '../../support/tls.ts';
+import { unusedPort } from '../../support/unused-port.ts';
 
 const task = () => temporaryFile('task.yaml', 'run: x\nsecrets: {HF_TOKEN: s3cret-value}\n');
 const against = (url: string, ...more: string[]) =>

@@ -8,9 +8,10 @@ import { requestEvent, thresholdEvent } from '../../../src/enforcement/notificat
 import { Mail } from '../../../src/enforcement/notifications/mail.ts';
 import { notificationsOptions } from '../../../src/enforcement/notifications/options.ts';
 import { temporaryFile } from '../../support/files.ts';
-import { listen, unusedPort } from '../../support/listening.ts';
+import { listen } from '../../support/listening.ts';
 import { recordingLogger } from '../../support/logger.ts';
 import { tlsFixture } from '../../support/tls.ts';
+import { unusedPort } from '../../support/unused-port.ts';
 import { type MailServer, mailServer } from './mail-server.ts';
 
 const NEVER = new AbortController().signal;

@@ -3,11 +3,11 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { expect, it, vi } from 'vitest';
 import { confFile } from '../../support/files.ts';
 import { breakLedger, mendLedger, newLedger } from '../../support/ledgers.ts';
-import { unusedPort } from '../../support/listening.ts';
 import { policyServer } from '../../support/policy-server.ts';
 import { capturedText } from '../../support/requests.ts';
 import { runServiceOn } from '../../support/running-service.ts';
 import { readSamples } from '../../support/samples.ts';
+import { unusedPort } from '../../support/unused-port.ts';
 import { eventIn } from './cloud-events.ts';
 
 const SOON = { timeout: 120_000, interval: 10 };

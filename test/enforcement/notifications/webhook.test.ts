@@ -4,9 +4,9 @@ import { notificationsOptions, secretsOf } from '../../../src/enforcement/notifi
 import { Webhook, webhookHeaders } from '../../../src/enforcement/notifications/webhook.ts';
 import { createSharedServices } from '../../../src/enforcement/services.ts';
 import { temporaryFile } from '../../support/files.ts';
-import { unusedPort } from '../../support/listening.ts';
 import { recordingLogger } from '../../support/logger.ts';
 import { type Answer, policyServer } from '../../support/policy-server.ts';
+import { unusedPort } from '../../support/unused-port.ts';
 
 const MESSAGE = { key: 'id-1', body: '{"specversion":"1.0"}' };
 const NEVER = new AbortController().signal;

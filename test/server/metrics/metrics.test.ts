@@ -4,12 +4,12 @@ import { serviceOptions } from '../../../src/server/configuration/options.ts';
 import { Metrics } from '../../../src/server/metrics/metrics.ts';
 import { aRecord } from '../../support/decision-logs.ts';
 import { filterSource } from '../../support/filter-folder.ts';
-import { unusedPort } from '../../support/listening.ts';
 import { policyServer } from '../../support/policy-server.ts';
 import { createLasting, createPhysicalHost, endActive } from '../../support/requests.ts';
 import { runService } from '../../support/running-service.ts';
 import { hurriedClock, readSamples, samplesIn, samplesOf } from '../../support/samples.ts';
 import { startTcpService } from '../../support/services.ts';
+import { unusedPort } from '../../support/unused-port.ts';
 
 const PATIENT = { timeout: 120_000, interval: 20 };
 

@@ -8,12 +8,12 @@ import { REQUEST_NAMES } from '../../../src/skypilot/request/user-request.ts';
 import { startApiServer } from '../../policies/fake-api-server.ts';
 import { projectFile, temporaryFile } from '../../support/files.ts';
 import { newLedger } from '../../support/ledgers.ts';
-import { unusedPort } from '../../support/listening.ts';
 import { runServiceOf } from '../../support/running-service.ts';
 import { SkypilotApiDouble } from '../../support/skypilot-api-server.ts';
 import { type ClientQuestion, skypilotClient } from '../../support/skypilot-client.ts';
 import { PATH, runSkypilot } from '../../support/skypilot-service.ts';
 import { skypilotSource } from '../../support/skypilot-source.ts';
+import { unusedPort } from '../../support/unused-port.ts';
 
 const SOURCE = skypilotSource();
 
