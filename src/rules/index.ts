@@ -22,7 +22,7 @@ export { PodActivation, type PodRequestParts } from './pod/pod-view.ts';
 export { type ReadRules, readRules } from './read-rules.ts';
 export { type Operation, type Rule, type RuleSet, readsLedger } from './rule.ts';
 export type { Environments } from './rule-file.ts';
-export { brokenIn, reasonOf, ruleFailureText, saidBy } from './said.ts';
+export { brokenIn, reasonOf, ruleFailureText, saidBy, soundOutcomes } from './said.ts';
 export { sectionProblems } from './section-problems.ts';
 export {
   MAX_WAYS,
