@@ -17,6 +17,7 @@ import { type Element, parseXml } from '../conformance/xml.ts';
 import { rows } from '../support/check-command.ts';
 import { runProgramInProcess } from '../support/command-in-process.ts';
 import { projectFile, temporaryFile } from '../support/files.ts';
+import { jsonLines } from '../support/json-lines.ts';
 import { listen } from '../support/listening.ts';
 import { policyServer } from '../support/policy-server.ts';
 import { type CommandResult, printed, refused, runCommand } from '../support/run-command.ts';
@@ -32,12 +33,6 @@ const refusesNetworks: Fault = ({ operation, json, token }) =>
   operation === 'create' && json?.lease.reservations[0]?.resource_type === 'network'
     ? { status: 500, body: `x\u001b[2J]]>&<b>\u0000\r\n${token}` }
     : undefined;
-
-const lines = (stdout: string) =>
-  stdout
-    .trimEnd()
-    .split('\n')
-    .map((line) => JSON.parse(line));
 
 describe('conformance', () => {
   it('prints a row for each check, and exits with 0 when none has failed', async () => {
@@ -92,7 +87,7 @@ describe('conformance', () => {
     const { url } = await smallService(refusesNetworks);
     const { code, stdout, stderr } = await conformance(url, '--format', 'json');
     expect({ code, stderr }).toEqual({ code: 1, stderr: '' });
-    const found = lines(stdout);
+    const found = jsonLines(stdout);
     expect(found.map(({ check }) => check)).toEqual(CHECKS.map(({ id }) => id));
     const names = ['check', 'title', 'result', 'reason', 'problems', 'exchanges', 'protocol', 'sources'];
     for (const line of found) {

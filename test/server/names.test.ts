@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { runProgramInProcess } from '../support/command-in-process.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
+import { jsonLines } from '../support/json-lines.ts';
 import { giveBudgets, newLedger } from '../support/ledgers.ts';
 import { changedAnswer, IDS, recorded, recordedKeystone } from '../support/recorded-identities.ts';
 import { createLasting } from '../support/requests.ts';
@@ -39,12 +40,7 @@ it('shows names with ids on the page and in the decision log, and counts those t
   const metrics = await (await fetch(`${url}/metrics`)).text();
   expect(metrics).toContain('blazar_enforcement_names_unresolved_total{kind="project",reason="unknown"} 1');
   await expect
-    .poll(() =>
-      readFileSync(log, 'utf8')
-        .trim()
-        .split('\n')
-        .map((line) => JSON.parse(line)),
-    )
+    .poll(() => jsonLines(readFileSync(log, 'utf8')))
     .toMatchObject([
       { project_id: IDS.climate, project_name: 'climate', project_domain: 'Default', user_domain: 'other' },
       { project_name: null, project_domain: null, user_name: 'alice', user_domain: 'Default' },

@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { type Serving, serve as serving } from '../e2e/serving.ts';
 import { confFile, projectFile } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
+import { jsonLines } from '../support/json-lines.ts';
 import { ADMISSION, creating } from '../support/kubernetes-service.ts';
 import { giveBudgets, newLedger } from '../support/ledgers.ts';
 import { createLasting } from '../support/requests.ts';
@@ -116,8 +117,7 @@ describe('with the SDK of OpenTelemetry', () => {
     expect(refused).toMatchObject({ isError: false, attributes: { 'http.response.status_code': 403 } });
     const verdicts = spans.map(({ attributes }) => attributes['blazar_enforcement.filter.verdict']);
     expect(new Set(verdicts)).toEqual(new Set([undefined, 'allowed', 'rejected']));
-    const records = readFileSync(log, 'utf8').trim().split('\n');
-    expect(records.map((line) => JSON.parse(line).trace_id)).toEqual([TRACE, TRACE]);
+    expect(jsonLines(readFileSync(log, 'utf8')).map(({ trace_id }) => trace_id)).toEqual([TRACE, TRACE]);
     expect(textOf(spans)).not.toMatch(/s3cret-0123456789abcdef|alice|climate/);
   });
 
