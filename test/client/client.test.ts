@@ -235,7 +235,6 @@ describe('createApiClient with a cloud', () => {
     })) {
       vi.stubEnv(`OS_${name}`, value);
     }
-    onTestFinished(() => void vi.unstubAllEnvs());
     const { client, server } = await clientOfServer(
       ({ headers }, response) => {
         const status = accepts(headers['x-auth-token']) ? 200 : 401;

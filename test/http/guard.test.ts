@@ -1,4 +1,4 @@
-import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { HttpClient } from '../../src/http/contract.ts';
 import {
   failure,
@@ -126,9 +126,6 @@ describe('the circuit breaker', () => {
     const COOLDOWN = 10;
     beforeEach(() => {
       vi.useFakeTimers({ toFake: ['Date', 'performance'] });
-    });
-    afterEach(() => {
-      vi.useRealTimers();
     });
     const passCooldown = () => vi.advanceTimersByTime(COOLDOWN * 1000);
     const opened = async (mood: Mood) => {

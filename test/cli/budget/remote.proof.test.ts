@@ -1,7 +1,7 @@
 /** `budget --endpoint` does and prints what the command does on the ledger itself. Against a real service. */
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { budgetCommand } from '../../../src/cli/budget.ts';
 import { copiedLedgers } from '../../ledger/recorded-leases.ts';
 import { runInProcess } from '../../support/command-in-process.ts';
@@ -13,7 +13,6 @@ import { commandsOn, fill } from '../ledger/setup.ts';
 
 const newLedger = copiedLedgers(fill);
 const YEAR = ['--from', '2100-01-01', '--until', '2101-01-01'];
-afterEach(() => vi.unstubAllEnvs());
 
 /** The command on a ledger, and the same at a service that has it. */
 async function both() {

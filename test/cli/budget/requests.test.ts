@@ -1,5 +1,5 @@
 /** Asking for more budget, and granting it, by commands: on the ledger itself, and at a service. */
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { budgetCommand } from '../../../src/cli/budget.ts';
 import { copiedLedgers } from '../../ledger/recorded-leases.ts';
 import { runInProcess } from '../../support/command-in-process.ts';
@@ -10,7 +10,6 @@ import { commandsOn, fill } from '../ledger/setup.ts';
 const newLedger = copiedLedgers(fill);
 const WISH = ['request', 'climate', '--amount', '5', '--until', '2097-01-01', '--reason', 'a workshop'];
 const WHY = ['--reason', 'fine'];
-afterEach(() => vi.unstubAllEnvs());
 
 type Run = (...args: string[]) => Promise<CommandResult>;
 

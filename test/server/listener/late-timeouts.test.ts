@@ -22,7 +22,6 @@ function watched() {
 
 it('sets the last of several timeouts, a moment later', () => {
   vi.useFakeTimers();
-  onTestFinished(() => void vi.useRealTimers());
   const { socket, set } = watched();
   socket.setTimeout(7000);
   socket.setTimeout(9000);
@@ -36,7 +35,6 @@ it('sets the last of several timeouts, a moment later', () => {
 
 it('sets nothing if it is again what it was', () => {
   vi.useFakeTimers();
-  onTestFinished(() => void vi.useRealTimers());
   const { socket, set } = watched();
   socket.setTimeout(7000);
   socket.setTimeout(1000);

@@ -117,7 +117,6 @@ describe('a policy in a thread', () => {
   it('that keeps crashing is not restarted forever', async () => {
     // The clock stands still: however long the crashes take, no further start becomes due.
     vi.useFakeTimers({ toFake: ['performance'] });
-    onTestFinished(() => void vi.useRealTimers());
     const { review, logger } = await threads(switched({ bad: 'process.exit(3);' }));
     for (let count = 0; count < 16; count += 1) {
       expect((await review(taskOf('bad'), PLENTY)).failed).toBe(true);
