@@ -114,7 +114,7 @@ describe('etc/kubernetes-files/policy-service.conf', () => {
     for (const { webhooks } of manifests().filter(({ kind }) => kind.endsWith('WebhookConfiguration'))) {
       const token = readFileSync(join(folder, 'certificate/kubernetes-token'), 'utf8');
       const path = webhooks[0].clientConfig.service.path.replace(/[^/]+$/, token);
-      expect((await ask(path, {})).response).toMatchObject({ uid: 'one', allowed: true });
+      expect((await ask(path, {})).response).toMatchObject({ uid: 'u-1', allowed: true });
       const refused = await ask(path, { tolerations: [{ key: 'gpu', operator: 'Exists' }] });
       expect(refused.response).toMatchObject({ allowed: false, status: { code: 403 } });
     }
