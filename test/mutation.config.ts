@@ -1,4 +1,4 @@
-/** The tests that `npm run mutation` runs against each change: those of the chain, the filters and the arithmetic of the ledger. */
+/** The tests that `npm run mutation` runs against each change: those of the chain, the filters, the rules and the arithmetic of the ledger. */
 import { defineConfig, mergeConfig } from 'vitest/config';
 import suite from '../vitest.config.ts';
 
@@ -8,7 +8,7 @@ export default mergeConfig(
   { resolve: suite.resolve, test },
   defineConfig({
     test: {
-      include: ['test/{enforcement,filter,filters,ledger}/**/*.test.ts'],
+      include: ['test/{enforcement,filter,filters,ledger,rules}/**/*.test.ts'],
       exclude: [
         '**/*.proof.test.ts',
         'test/enforcement/commit-without-ledger.test.ts',

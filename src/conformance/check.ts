@@ -1,19 +1,19 @@
-/** A check of the protocol, and what checks share: sources, expectations, and questions that several ask. */
+/** A check of the protocol, and shared parts of checks: sources, expectations, and requests. */
 import { type Fields, isoText, type Leases, resources, type TestLease } from './leases.ts';
 import type { Exchange, Operation, Target } from './target.ts';
 
 export interface Check {
-  /** In kebab-case; stays the same from release to release. */
+  /** In kebab-case; stable across releases. */
   readonly id: string;
-  /** What is proven when it passes, as a sentence in the present tense. */
+  /** What a passed check proves, as a sentence in the present tense. */
   readonly title: string;
-  /** What the protocol says. */
+  /** The requirement of the protocol. */
   readonly protocol: string;
-  /** Where it says so. */
+  /** Sources of the requirement. */
   readonly sources: readonly string[];
-  /** It is skipped where the service has no such endpoint. Default: any will do. */
+  /** Skipped if the service lacks one of these endpoints. Default: any endpoint. */
   readonly needs?: readonly Operation[];
-  /** The id of the check whose request this one differs from in one thing. It is skipped where that one has failed. */
+  /** The id of the check whose request differs in only one thing. Skipped if that check failed. */
   readonly variant?: string;
   /** Sends requests and returns the findings; empty = passed. */
   run(run: Run): Promise<Verdict> | Verdict;
@@ -22,14 +22,14 @@ export interface Check {
 export interface Run {
   readonly target: Target;
   readonly leases: Leases;
-  /** Bodies of a `check-create` that the author gives. */
+  /** Body of a `check-create` from the author. */
   readonly allowLease: string | undefined;
   readonly denyLease: string | undefined;
-  /** The body of a `check-update`, likewise. */
+  /** Body of a `check-update` from the author. */
   readonly denyUpdate: string | undefined;
-  /** The body of a `commit-create`, likewise. */
+  /** Body of a `commit-create` from the author. */
   readonly denyCommit: string | undefined;
-  /** How many hosts a large lease has. */
+  /** Number of hosts in a large lease. */
   readonly largeLeaseHosts: number;
 }
 
@@ -44,14 +44,14 @@ export interface CheckResult {
   readonly check: Check;
   readonly result: 'passed' | 'failed' | 'skipped';
   readonly reason: string | null;
-  /** What is wrong; empty unless it failed. */
+  /** Empty unless it failed. */
   readonly findings: readonly Finding[];
   /** All its exchanges, without the ends that are reported after it. */
   readonly exchanges: readonly Exchange[];
   readonly milliseconds: number;
 }
 
-/** Sources of the protocol. The pages are this package's; a test follows the anchors. */
+/** Sources of the protocol. Pages are in this package; a test checks the anchors. */
 export const SOURCE = {
   blazarDocs: 'Blazar docs, "Usage Enforcement", ExternalServiceFilter',
   blazarContext: 'Blazar, blazar/enforcement/enforcement.py, format_context',
@@ -68,10 +68,10 @@ export const SOURCE = {
   persistence: 'RFC 9112, 9.3 and 9.6',
 } as const;
 
-/** What asks for a new lease that differs in one thing from a plain one. */
+/** For checks whose request differs from a plain new lease in one thing. */
 export const VARIANT_OF_CREATE = { needs: ['create'], variant: 'create-physical-host' } as const;
 
-// What an answer may be: each returns the findings; empty = the answer is as expected.
+// Expectations of responses: each returns the findings; empty = as expected.
 
 export function expectVerdict(exchange: Exchange): Finding[] {
   return expectStatus(exchange, [204, 403], 'the status 204 or 403');
@@ -81,7 +81,7 @@ export function expectNoContent(exchange: Exchange): Finding[] {
   return expectStatus(exchange, [204], 'the status 204');
 }
 
-/** One of these statuses; `expected` says so in words. */
+/** Expects one of these statuses; `expected` describes them. */
 export function expectStatus(exchange: Exchange, statuses: readonly number[], expected: string): Finding[] {
   const { answer, headers } = exchange;
   if (answer !== undefined && statuses.includes(answer.status)) {
@@ -95,12 +95,12 @@ export function expectStatus(exchange: Exchange, statuses: readonly number[], ex
   return [{ expected: `${expected}; ${why}`, exchange }];
 }
 
-/** 204 or 403, but 204 for the end of a lease, which is a notification. */
+/** Expects 204 or 403; for the end of a lease 204, since it is a notification. */
 export function expectAnswerTo(exchange: Exchange): Finding[] {
   return exchange.operation === 'end' ? expectNoContent(exchange) : expectVerdict(exchange);
 }
 
-/** Not a success: Blazar takes only 204 as allowed, other clients any status from 200 to 299. */
+/** Expects no success: Blazar takes only 204 as allowed, other clients any status from 200 to 299. */
 export function expectRefusal(exchange: Exchange): Finding[] {
   const { answer } = exchange;
   return answer !== undefined && answer.status >= 300
@@ -108,7 +108,7 @@ export function expectRefusal(exchange: Exchange): Finding[] {
     : [{ expected: 'a status of 300 or more, such as 401', exchange }];
 }
 
-/** The answer to an invalid request: no server error, and not allowed if it asks for something. */
+/** Expects an invalid request to cause no server error, and not to be allowed if it needs a verdict. */
 export function expectComplaint(exchange: Exchange): Finding[] {
   const { answer, operation } = exchange;
   const isYes = operation !== 'end' && answer?.status === 204;
@@ -123,8 +123,8 @@ export function expectComplaint(exchange: Exchange): Finding[] {
 }
 
 /**
- * A question that differs from a plain one in what must not matter is answered like the plain one. `as` completes "the status
- * 204, as …". What was allowed before has been told to have ended, so that its cost decides nothing.
+ * Expects the same status as for a plain request, from which `ask` differs only in something irrelevant. `as`
+ * completes "the status 204, as …". Allowed leases are ended before, so that their cost does not matter.
  */
 export async function expectSameVerdict(
   { target, leases }: Run,
@@ -139,20 +139,23 @@ export async function expectSameVerdict(
     return expectVerdict(exchange);
   }
   await target.settle();
-  // A budget may be used up by now. Then a plain one is answered otherwise as well.
+  // A budget may be used up by now. Then a plain request gets the new status, too.
   const after = await target.ask('create', leases.make(), 'a lease, once more');
   return after.answer?.status === exchange.answer?.status
     ? []
     : [{ expected: `the status ${status ?? '204 or 403'}, as ${as}`, exchange }];
 }
 
-/** A valid request, to see whether the service still answers. */
+/** A valid request, to see whether the service still responds. */
 export function askAgain({ target, leases }: Pick<Run, 'target' | 'leases'>): Promise<Exchange> {
   const operation = target.has('create') ? 'create' : target.has('update') ? 'update' : 'end';
   return target.ask(operation, leases.make(), `${ASKED[operation]}: does the service still answer?`);
 }
 
-/** Asks again. No finding if the service answered such a request like this before: then other checks report it. */
+/**
+ * Sends a valid request. No finding if the service gave such a request this status before: then other checks
+ * report it.
+ */
 export async function expectAsBefore(run: Run): Promise<Finding[]> {
   const before = run.target.exchanges.filter(({ valid }) => valid);
   const exchange = await askAgain(run);
@@ -171,7 +174,7 @@ export const ASKED: Readonly<Record<Operation, string>> = {
   commitUpdate: 'the commit of an update',
 };
 
-/** Makes a lease, and creates it if the service has the endpoint for it: it is updated or ended next. */
+/** Makes a lease, and sends its create request if the service has the endpoint. For updates and ends. */
 export async function createdLease(
   { target, leases }: Run,
   reservation = resources['physical:host'] as Fields,

@@ -3,12 +3,12 @@ import { Client, type Dispatcher } from 'undici';
 import { GrowingBuffer } from '../base/growing-buffer.ts';
 import { callError, endedByStrayBytes } from '../http/call-error.ts';
 
-/** A longer answer is an error, as for the filter of this package. */
+/** A longer response is an error, as for the filter of this package. */
 const MAX_ANSWER_BYTES = 65_536;
 
 export interface Answer {
   readonly status: number;
-  /** By their names in lower case. */
+  /** By name in lower case. */
   readonly headers: Readonly<Record<string, string>>;
   /** Decoded as UTF-8, otherwise unchanged. */
   readonly body: string;
@@ -19,22 +19,22 @@ export interface Answer {
 export interface NoAnswer {
   /** The URL and the reason, in one sentence. */
   readonly failure: string;
-  /** Whether there was a connection, so that the service may have acted on the request. */
+  /** Whether there was a connection, so that the service may have processed the request. */
   readonly connected: boolean;
 }
 
-/** One connection to the service. The first request opens it; it stays open as long as the service keeps it. */
+/** One connection to the service. Opened by the first request; open as long as the service keeps it. */
 export interface Connection {
   /** Does not follow redirects or retry. Never rejects. */
   post(url: URL, headers: Readonly<Record<string, string>>, body: string): Promise<Answer | NoAnswer>;
   close(): Promise<void>;
 }
 
-/** `timeout` in seconds is for each request, from connecting to the last byte of its answer. */
+/** `timeout`: in seconds, for each request, from connecting to the last byte of its response. */
 export function openConnection(origin: string, timeout: number): Connection {
   const closing = new AbortController();
   const client = new Client(origin, {
-    // The signal ends a connection in the making too. NODE_TLS_REJECT_UNAUTHORIZED=0 would prove the wrong thing.
+    // The signal also aborts connecting. NODE_TLS_REJECT_UNAUTHORIZED=0 would make the result meaningless.
     connect: { rejectUnauthorized: true, timeout: 0, signal: closing.signal },
     allowH2: false,
     pipelining: 1,
@@ -63,7 +63,7 @@ export function openConnection(origin: string, timeout: number): Connection {
         const answer = await exchange(client, { path, method: 'POST', headers, body }, () => {
           connected = true;
         });
-        // What came together with the answer is seen by then, and has ended the connection.
+        // By now, bytes that arrived with the response have been noticed and have ended the connection.
         await afterEvents();
         return { ...answer, strayBytes };
       } catch (thrown) {
@@ -109,7 +109,7 @@ function exchange(
         resolve(answer());
       },
       onResponseError(_controller, error) {
-        // Nothing belongs behind the head of a 204; what came there broke the connection, not the answer.
+        // Nothing may follow the head of a 204; such bytes broke the connection, not the response.
         if (status === 204) {
           resolve(answer());
         } else {

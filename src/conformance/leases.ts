@@ -1,12 +1,12 @@
 /**
- * The leases of a run, in the forms that they take on the wire. Their attributes are those of the requests that a real
- * Blazar sent (test/fixtures/blazar-wire), and of Blazar's plug-ins for the resource types that these lack.
+ * The leases of a run, as they are sent. Their attributes are from requests of a real Blazar
+ * (test/fixtures/blazar-wire), and from Blazar's plug-ins for resource types that are missing there.
  */
 import { randomUUID } from 'node:crypto';
 
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** The leases belong to a test user and a test project, the same in every run. */
+/** All leases have the same test user and test project, in every run. */
 export const USER_ID = 'e4f1d1c6a2b94c0f8d57c0a1b9e6f302';
 export const PROJECT_ID = '5c0f3a7be89d4f16a1d2c47790be5e13';
 
@@ -14,35 +14,35 @@ const DAY_MS = 86_400_000;
 /** As Blazar's database writes it. */
 const CREATED_AT = '2026-11-21 01:52:26.671983';
 
-/** Parts of a lease. Defaults: as Blazar most often sends them. */
+/** Parts of a lease. Defaults: as Blazar usually sends them. */
 interface LeaseParts {
   readonly reservations?: readonly Fields[];
-  /** Override the attributes of the lease; `undefined` leaves one out. */
+  /** Override the attributes of the lease; `undefined` omits one. */
   readonly lease?: Fields;
   readonly context?: Fields;
 }
 
 /** The requests for one lease, from `check-create` to `on-end`. */
 export interface TestLease {
-  /** Blazar gives it after `check-create`, so that it is in updates and ends only. */
+  /** Blazar assigns it after `check-create`, so it is only in updates and ends. */
   readonly id: string;
   /** The body of a `check-create`. */
   readonly create: { readonly context: Fields; readonly lease: Fields };
   /** The body of a `commit-create`: the lease is built, and has its id. */
   readonly commit: { readonly context: Fields; readonly lease: Fields };
-  /** The lease as Blazar's database knows it. */
+  /** The lease in Blazar's database. */
   readonly current: Fields & { readonly reservations: readonly Fields[] };
-  /** The body of a `check-update`, and of the `on-end` that may follow on it. */
+  /** The body of a `check-update`, and of a following `on-end`. */
   update(lease: Fields): Fields;
-  /** The body of an `on-end`; with what an update has changed. */
+  /** The body of an `on-end`, with the changes of an update. */
   end(changes?: Fields): Fields;
 }
 
 export interface Leases {
-  /** When leases start and end unless told otherwise: a day, a week from now. */
+  /** Default start and end of leases: one day, a week from now. */
   readonly start: Date;
   readonly end: Date;
-  /** A lease with a name of its own, of one host for a day. */
+  /** A lease with a unique name; by default of one host for a day. */
   make(parts?: LeaseParts): TestLease;
 }
 
@@ -127,7 +127,7 @@ export function isoText(date: Date): string {
   return date.toISOString().slice(0, 19);
 }
 
-/** A host in an allocation, with the capabilities that a site gives it. */
+/** A host in an allocation, with the capabilities that a site sets. */
 export function host(number: number): Fields {
   return {
     created_at: CREATED_AT,
@@ -152,7 +152,7 @@ export function host(number: number): Fields {
   };
 }
 
-/** A reservation of `count` hosts, all of them allocated. */
+/** A reservation of `count` hosts, all allocated. */
 export function hosts(count: number): Fields {
   return {
     resource_type: 'physical:host',
@@ -179,7 +179,7 @@ export const resources = {
     resource_properties: '',
     allocations: [host(1), host(2)],
   },
-  // A host is listed once for each instance on it.
+  // A host is listed once per instance on it.
   'flavor:instance': {
     resource_type: 'flavor:instance',
     flavor_id: '0f3d2c1b-77aa-4f0e-9d59-2b8b1b5b6a11',

@@ -1,11 +1,11 @@
-/** Results as sentences for people and as objects for programs. They never contain a token. */
+/** Results as text for display and as objects for programs. They never contain a token. */
 
 import junit, { type Builder } from 'junit-report-builder';
 import { visibleXml } from '../base/visible-text.ts';
 import type { CheckResult } from './check.ts';
 import type { Exchange } from './target.ts';
 
-/** Maximum number of findings of a check that are printed; the others are usually the same. */
+/** Maximum number of findings printed per check; further ones are usually the same. */
 const MAX_FINDINGS = 3;
 
 /** `POST https://host/check-create: a lease of one host, 1234 bytes; Content-Type: application/json, …`. */
@@ -14,7 +14,7 @@ export function sentText({ url, what, bytes, headers }: Exchange): string {
   return `POST ${url}: ${what}, ${bytes} bytes; ${names.join(', ')}`;
 }
 
-/** `403 {"message": …}`, or why there is no answer. */
+/** `403 {"message": …}`, or why there is no response. */
 export function cameText({ answer, excerpt, failure }: Exchange): string {
   return answer === undefined ? `no answer: ${failure}` : `${answer.status} ${excerpt}`.trim();
 }
@@ -58,10 +58,10 @@ function jsonOfExchange({ url, what, bytes, headers, answer, excerpt, failure, m
   };
 }
 
-/** Its types are those of the module that bundlers take; Node.js is given the builder itself. */
+/** The types describe the module for bundlers; in Node.js the import is the builder itself. */
 const builder = junit as unknown as Builder;
 
-/** The results as a JUnit report: a test case for each check, with requests and answers. */
+/** The results as a JUnit report: a test case per check, with requests and responses. */
 export function junitOf(results: readonly CheckResult[]): string {
   const report = builder.newBuilder();
   const seconds = results.reduce((sum, { milliseconds }) => sum + milliseconds, 0) / 1000;

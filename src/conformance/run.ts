@@ -9,7 +9,7 @@ import { wholeRunChecks } from './checks/whole-run.ts';
 import { createLeases } from './leases.ts';
 import { ENDPOINT_FLAGS, type Exchange, Target, type TargetOptions } from './target.ts';
 
-/** All checks, in the order in which they are run. Those of the whole run look back at the others. */
+/** All checks, in the order of execution. Checks of the whole run examine the exchanges of the others. */
 export const CHECKS: readonly Check[] = [
   ...authorChecks,
   ...resourceTypeChecks,
@@ -24,34 +24,34 @@ export const CHECKS: readonly Check[] = [
 ];
 
 export interface ConformanceOptions extends TargetOptions {
-  /** The JSON of a `check-create` that must be allowed; it is one (`parseCreateRequest`). */
+  /** The JSON of a `check-create` that must be allowed; valid for `parseCreateRequest`. */
   readonly allowLease?: string | undefined;
   /** The JSON of a `check-create` that must be rejected. */
   readonly denyLease?: string | undefined;
-  /** The JSON of a `check-update` that must be rejected; it is one (`parseUpdateRequest`). */
+  /** The JSON of a `check-update` that must be rejected; valid for `parseUpdateRequest`. */
   readonly denyUpdate?: string | undefined;
-  /** The JSON of a `commit-create` that must be rejected; it is one (`parseCreateRequest`). */
+  /** The JSON of a `commit-create` that must be rejected; valid for `parseCreateRequest`. */
   readonly denyCommit?: string | undefined;
-  /** What the leases begin after. Default: now. */
+  /** Leases start after this time. Default: now. */
   readonly now?: Date | undefined;
   /** Default 10,000. */
   readonly largeLeaseHosts?: number | undefined;
   /** Default: all. */
   readonly checks?: readonly Check[] | undefined;
-  /** Is told after each check how many are done, and of how many. */
+  /** Called after each check with the number of completed checks and their total. */
   readonly progress?: ((done: number, all: number) => void) | undefined;
 }
 
 export interface ConformanceReport {
   readonly results: readonly CheckResult[];
   readonly requests: number;
-  /** Leases that the service allowed and could not be told to have ended. */
+  /** Leases that the service allowed and whose end could not be reported. */
   readonly notEnded: number;
 }
 
 /**
- * Runs the checks against a policy service, one after the other. After each check it reports the end of the leases that the service
- * allowed. Rejects with `UnreachableError` when there is no service.
+ * Runs the checks against a policy service, one after the other. After each check it reports the end of the
+ * leases that the service allowed. Rejects with `UnreachableError` if the service cannot be reached.
  */
 export async function runConformance(options: ConformanceOptions): Promise<ConformanceReport> {
   const { allowLease, denyLease, denyUpdate, denyCommit } = options;
@@ -71,7 +71,7 @@ export async function runConformance(options: ConformanceOptions): Promise<Confo
     if (vain !== undefined) {
       continue;
     }
-    // A service that does not answer may be gone: each further check would wait for its timeout.
+    // A service that does not respond may be gone: each further check would wait for its timeout.
     if (result.exchanges.some(({ answer }) => answer === undefined)) {
       const { answer } = await askAgain(run);
       vain = answer === undefined ? `the service has not answered since the check ${check.id}` : undefined;
@@ -114,7 +114,7 @@ function verdictOf(check: Check, run: Run, vain: string | undefined): Promise<Ve
   return check.run(run);
 }
 
-/** Every valid request was answered with 401: the token is missing or wrong, which is reported once. */
+/** Every valid request got 401: the token is missing or wrong, which is reported once. */
 function onlyRefused(exchanges: readonly Exchange[]): boolean {
   const valid = exchanges.filter((exchange) => exchange.valid);
   return valid.length > 0 && valid.every(({ answer }) => answer?.status === 401);

@@ -1,7 +1,7 @@
 import { type Answer, type Connection, type NoAnswer, openConnection } from './connection.ts';
 import type { Fields, TestLease } from './leases.ts';
 
-/** What a request is sent with; an empty one has neither header. */
+/** The credentials of a request; without any, neither header is sent. */
 export interface Credentials {
   /** As `X-Auth-Token`. */
   readonly token?: string | undefined;
@@ -10,28 +10,28 @@ export interface Credentials {
 }
 
 export interface TargetOptions {
-  /** http or https URLs without credentials. An operation without one is not tested. */
+  /** http or https URLs without credentials. Operations without a URL are not tested. */
   readonly endpoints: Readonly<Partial<Record<Operation, URL | undefined>>>;
   readonly credentials: Credentials;
-  /** Seconds for each request, from connecting to the last byte of its answer. */
+  /** Seconds for each request, from connecting to the last byte of its response. */
   readonly timeout: number;
 }
 
 interface Message {
   readonly operation: Operation;
-  /** The body in words, for people: `a lease of 10,000 hosts`. */
+  /** The body in words, for display: `a lease of 10,000 hosts`. */
   readonly what: string;
-  /** A text is sent as it is, everything else as JSON. */
+  /** Text is sent unchanged, everything else as JSON. */
   readonly body: unknown;
-  /** Default: those of the run. */
+  /** Default: the credentials of the run. */
   readonly credentials?: Credentials;
-  /** Default: a connection of its own, as Blazar opens one for each request. */
+  /** Default: a separate connection, as Blazar opens one for each request. */
   readonly connection?: Connection;
-  /** Sent as `Idempotency-Key`: the same one says that a request is sent again. */
+  /** Sent as `Idempotency-Key`: the same key marks a repeated request. */
   readonly key?: string | undefined;
 }
 
-/** A request and its answer. Only `answer` can contain a token. */
+/** A request and its response. Only `answer` can contain a token. */
 export interface Exchange {
   readonly operation: Operation;
   /** Without its query. */
@@ -39,18 +39,21 @@ export interface Exchange {
   readonly what: string;
   readonly bytes: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** Whether it is a request as Blazar sends it, with the credentials of the run: the answer is the service's verdict. */
+  /**
+   * Whether it is a request as Blazar sends it, with the credentials of the run: the response is then the
+   * service's verdict.
+   */
   readonly valid: boolean;
-  /** Unchanged, for checks; people see `excerpt`. */
+  /** Unchanged, for checks; `excerpt` is for display. */
   readonly answer: Answer | undefined;
-  /** The start of the answer's body. */
+  /** The start of the response body. */
   readonly excerpt: string;
-  /** Why there is no answer. */
+  /** Why there is no response. */
   readonly failure: string | undefined;
   readonly milliseconds: number;
 }
 
-/** No connection to the service was ever made: nothing can be proven. */
+/** No connection to the service was ever established: nothing can be proven. */
 export class UnreachableError extends Error {
   override readonly name = 'UnreachableError';
 }
@@ -58,7 +61,7 @@ export class UnreachableError extends Error {
 const EXCERPT_LENGTH = 500;
 const HIDDEN = '****';
 
-/** The policy service under test. It keeps every exchange. */
+/** The policy service under test. Keeps every exchange. */
 export class Target {
   readonly exchanges: Exchange[] = [];
   readonly credentials: Credentials;
@@ -66,7 +69,7 @@ export class Target {
   readonly #endpoints: TargetOptions['endpoints'];
   readonly #timeout: number;
   readonly #reached = new Set<string>();
-  /** Leases that the service allowed and whose end is not reported yet: lease id → the body of its `on-end`. */
+  /** Allowed leases whose end is not reported yet: lease id → the body of its `on-end`. */
   readonly #open = new Map<string, unknown>();
   #endsAreAnswered = true;
   #notTold = 0;
@@ -130,7 +133,7 @@ export class Target {
     return exchange;
   }
 
-  /** Sends a request about a lease, as Blazar does. What the service allows is ended by `settle`. */
+  /** Sends a request about a lease, like Blazar. `settle` ends allowed leases. */
   async ask(
     operation: Operation,
     lease: TestLease,
@@ -165,10 +168,10 @@ export class Target {
     }
   }
 
-  /** Reports the end of all leases that the service allowed, once each, so that it gives back what it charged. */
+  /** Reports the end of all allowed leases, once each, so that the service refunds their charges. */
   async settle(): Promise<void> {
     for (const [id, body] of this.#open) {
-      // A service that does not answer would cost the whole timeout each time.
+      // A service that does not respond would cost the whole timeout each time.
       if (!this.has('end') || !this.#endsAreAnswered) {
         return;
       }
@@ -196,13 +199,13 @@ export class Target {
     }
   }
 
-  /** Hides tokens: a service may send back what it received, in JSON or unchanged. */
+  /** Hides tokens: a service may return what it received, in JSON or unchanged. */
   #withoutTokens(text: string): string {
     return (
       [this.credentials.token, this.credentials.bearer]
         .filter((secret) => secret !== undefined)
         .flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1)])
-        // A token may start with another one: no rest of it may be left.
+        // A token may start with another one: no rest of it may remain.
         .sort((one, other) => other.length - one.length)
         .reduce((rest, secret) => rest.replaceAll(secret, HIDDEN), text)
     );
@@ -210,7 +213,7 @@ export class Target {
 }
 
 interface AskOptions extends Pick<Message, 'credentials' | 'connection' | 'key'> {
-  /** The `lease` of an update. Default: the lease as it is. */
+  /** The `lease` of an update. Default: the current lease. */
   readonly changes?: Fields;
 }
 
@@ -230,7 +233,7 @@ function shownHeaders(headers: Readonly<Record<string, string>>): Record<string,
   );
 }
 
-/** The operations of the protocol, and the flag that gives the URL of each. */
+/** The operations of the protocol, with the flag for the URL of each. */
 export const ENDPOINT_FLAGS = {
   create: '--create-endpoint',
   update: '--update-endpoint',

@@ -1,4 +1,7 @@
-/** What a refused lease asked for. The store and the console have it, to try the lease again; the log has whole requests, if it is to. */
+/**
+ * The dates and reservations of a refused lease. The store and the console keep them to try the lease again;
+ * the log has whole requests, if configured.
+ */
 import type { Instant } from '../lease/dates.ts';
 import { leaseEnd, leaseStart, type Reservation, reservationsAfterUpdate } from '../lease/lease.ts';
 import { leastJsonLength } from '../lease/request.ts';
@@ -7,21 +10,24 @@ import type { DecidedRequest } from './lease-record.ts';
 export interface Asked {
   readonly start: Instant;
   readonly end: Instant;
-  /** Without allocations and Blazar's own notes. `undefined` = not kept: they are too many or too long, or an older version decided. */
+  /**
+   * Without allocations and attributes that Blazar adds. `undefined` = not kept: too many or too long, or
+   * decided by an older version.
+   */
   readonly reservations?: readonly Reservation[] | undefined;
 }
 
 const MOST_RESERVATIONS = 20;
-/** Of all of them together, as JSON in UTF-8. */
+/** All reservations together, as JSON in UTF-8. */
 const MOST_BYTES = 4096;
 
-/** What Blazar adds to the reservations of a lease that it has, and what a user cannot ask for. */
+/** Attributes that Blazar adds to the reservations of a lease; users cannot request them. */
 const ADDED: ReadonlySet<string> = new Set([
   ...['id', 'lease_id', 'resource_id', 'allocations', 'status', 'created_at', 'updated_at'],
   ...['missing_resources', 'resources_changed'],
 ]);
 
-/** An update need not repeat what does not change. `undefined` = a date is missing. */
+/** An update need not repeat unchanged values. `undefined` = a date is missing. */
 export function askedOf({ lease, current_lease, currentLease }: DecidedRequest): Asked | undefined {
   const current = current_lease ?? currentLease ?? {};
   const start = leaseStart(lease) ?? leaseStart(current);
@@ -31,7 +37,7 @@ export function askedOf({ lease, current_lease, currentLease }: DecidedRequest):
     : { start, end, reservations: kept(reservationsAfterUpdate(current, lease)) };
 }
 
-/** Half of what was asked for would be judged otherwise: all of it, or nothing. */
+/** All or nothing: a part of the reservations could be judged differently. */
 function kept(reservations: readonly Reservation[]): readonly Reservation[] | undefined {
   if (reservations.length > MOST_RESERVATIONS) {
     return undefined;

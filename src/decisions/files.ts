@@ -1,4 +1,4 @@
-/** Reads the bytes of a decision log: a whole file, or one that grows. */
+/** Reads the bytes of a decision log: a whole file, or a growing one. */
 import { createReadStream } from 'node:fs';
 import { type FileHandle, open, stat } from 'node:fs/promises';
 import { pipeline } from 'node:stream';
@@ -6,27 +6,28 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { createGunzip } from 'node:zlib';
 
 const CHUNK_BYTES = 256 * 1024;
-/** How often to look for appended bytes. */
+/** Interval of looking for appended bytes. */
 const POLL_MS = 250;
 
 export type FollowedChunk =
   | Buffer
-  /** Everything up to now has been read. */
+  /** Everything so far has been read. */
   | 'caught up'
   /** The next bytes are from a new file, or from the start of this one. */
   | 'begins anew';
 
-/** A whole file; decompressed if its name ends in `.gz`. */
+/** Reads a whole file; decompresses it if its name ends in `.gz`. */
 export function readChunks(path: string): AsyncIterable<Buffer> {
   const file = createReadStream(path, { highWaterMark: CHUNK_BYTES });
-  // Errors of both streams arrive where the chunks are read.
+  // Errors of both streams reach the reader of the chunks.
   return path.endsWith('.gz') ? pipeline(file, createGunzip(), () => {}) : file;
 }
 
 /**
- * A file from its start, and then what is appended, until the signal fires. A file that is truncated is read from its start again. After a
- * file was moved away, the next file of that name is read once it is not empty, so that no line is lost that is still written to the old
- * one. A truncation is missed if the file grows beyond its old length within a quarter of a second.
+ * Reads a file from its start, then appended bytes, until the signal fires. A truncated file is read from its
+ * start again. After a file was moved away, the next file with its name is read once it is not empty, so that
+ * lines still written to the old file are not lost. A truncation is missed if the file grows beyond its old
+ * length within a quarter of a second.
  */
 export async function* followChunks(
   path: string,
@@ -44,7 +45,7 @@ export async function* followChunks(
         yield buffer.subarray(0, bytesRead);
         continue;
       }
-      // Leave the old file only after it has been read to its end.
+      // Leave the old file only after reading it to its end.
       const next = replaced ? await openRegular(path).catch(() => undefined) : undefined;
       replaced = false;
       if (next !== undefined) {

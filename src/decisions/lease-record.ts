@@ -1,4 +1,4 @@
-/** The record of a decision about a lease, and what the records of all protocols have in common. */
+/** The record of a decision about a lease, and the common parts of the records of all protocols. */
 import type { RequestNames } from '../filter/call.ts';
 import type { Decision, EndReport, Outcome, RuleOutcomes } from '../filter/verdict.ts';
 import type { Context, Lease } from '../lease/lease.ts';
@@ -11,7 +11,10 @@ export interface DecisionFacts {
   readonly milliseconds: number;
 }
 
-/** What a protocol has decided. Texts may have any length; names come unchecked from users and plug-ins: only texts are recorded. */
+/**
+ * The decision of a protocol. Texts may have any length; names come unchecked from users and plug-ins: other
+ * types are not recorded.
+ */
 interface Decided
   extends Pick<
     DecisionRecord,
@@ -25,7 +28,7 @@ interface Decided
 
 const MAX_NAME = 255;
 const MAX_MESSAGE = 2000;
-/** Of one decision. */
+/** Per decision. */
 const MAX_RULES = 100;
 
 export function recordOf(facts: DecisionFacts, decided: Decided): DecisionRecord {
@@ -49,7 +52,7 @@ export function recordOf(facts: DecisionFacts, decided: Decided): DecisionRecord
   };
 }
 
-/** `answer`: of a filter, or of a policy. */
+/** `outcome`: of a filter or a policy. */
 export function filterRecord(
   filter: string,
   outcome: FilterOutcome,
@@ -72,7 +75,7 @@ export function filterRecord(
       };
 }
 
-/** The answer that would have refused what was allowed, if it had not been in audit mode. */
+/** The result that would have refused an allowed request, if it had not been in audit mode. */
 export function auditedAnswer<
   Answer extends {
     readonly audit: boolean;
@@ -86,7 +89,7 @@ export function auditedAnswer<
   );
 }
 
-/** A request that was decided, so its form has been checked. An update may name only what changes. */
+/** A decided, so validated, request. An update may contain only the changes. */
 export interface DecidedRequest {
   readonly context: Context;
   readonly lease: Lease;
@@ -128,7 +131,7 @@ function namesOf({ project, user }: RequestNames) {
   };
 }
 
-/** The gravest outcome that applies. */
+/** The most severe outcome that applies. */
 function decisionOutcome(decision: Decision | EndReport): Pick<DecisionRecord, 'outcome' | 'filter'> {
   const { outcomes, failed } = decision;
   if (decision.operation === 'end') {
@@ -179,7 +182,7 @@ let lastSecond = Number.NaN;
 /** `2026-11-23T09:47:05.` */
 let upToMilliseconds = '';
 
-/** Under load, many decisions are made in the same second, and formatting a whole date is half the cost of a record. */
+/** Cached: formatting a whole date is half the cost of a record, and many share a second under load. */
 export function now(): string {
   const millisecond = Date.now();
   if (millisecond !== lastMillisecond) {

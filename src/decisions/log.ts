@@ -1,4 +1,6 @@
-/** The decision log: a JSON line for each decision, written in batches after the answers, from a bounded buffer. */
+/**
+ * The decision log: a JSON line per decision, written in batches after the responses, from a bounded buffer.
+ */
 import { close, constants, fstat, open, openSync, statSync, write } from 'node:fs';
 import { open as openForReading } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -11,27 +13,27 @@ import { systemErrorText } from '../config/read-file.ts';
 import type { DecisionRecord } from './record.ts';
 import { recordJson } from './record-json.ts';
 
-/** How many decisions may wait to be written, so that a disk that is busy for a moment loses none. */
+/** Limit of queued decisions, so that a briefly busy disk loses none. */
 const MAX_WAITING = 10_000;
-/** How many are serialized together: long-lived objects cost the garbage collector more than bytes do. */
+/** Decisions serialized together: long-lived objects cost the garbage collector more than bytes. */
 const PIECE = 64;
-/** How many pieces are written at once. A write makes room for as many. */
+/** Pieces written at once. A write frees space for as many. */
 const PIECES = 16;
-/** How long to gather decisions: a write for each would cost more than the decision. */
+/** Delay to gather decisions: one write per decision would cost more than the decision. */
 const GATHER_MS = 20;
-/** How long to wait after an error before the same lines are tried again. */
+/** Delay before the same lines are retried after an error. */
 const RETRY_MS = 500;
 const FULL_PIPE_MS = 20;
-/** How many characters of requests may wait to be written: beyond it, decisions are logged without them. */
+/** Limit of the total characters of queued requests: beyond it, decisions are logged without requests. */
 const MAX_REQUESTS_LENGTH = 64 * 1024 * 1024;
 const NO_ROOM = '"request_left_out":"no-room"';
 const STANDARD_OUTPUT = 1;
 const LINE_FEED = 0x0a;
 
 const { O_WRONLY, O_APPEND, O_CREAT, O_NONBLOCK } = constants;
-/** Never wait for the reader of a pipe: a waiting thread blocks other file access, and the end of the process. */
+/** Never wait for the reader of a pipe: a blocked thread delays other file access and the process's exit. */
 const FLAGS = O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK;
-/** Of a new file: it names projects and users, and may hold their requests. */
+/** Mode of a new file: it contains projects and users, and perhaps their requests. */
 const MODE = 0o660;
 
 const writeBytes = promisify(write);
@@ -49,43 +51,43 @@ interface DecisionLogOptions {
 export interface DecisionLogObserver {
   /** Decisions that will never be in the log. */
   dropped(count: number): void;
-  /** A write failed, and will be tried again. */
+  /** A write failed and will be retried. */
   failed(): void;
 }
 
 interface Piece {
   readonly bytes: Buffer;
   readonly count: number;
-  /** In characters, of the requests in it. */
+  /** Characters of its requests. */
   readonly requestsLength: number;
 }
 
-/** A decision, and the member of its JSON that holds its request. */
+/** A decision, and its request as a member of JSON. */
 interface Waiting {
   readonly record: DecisionRecord;
   readonly request: string | undefined;
 }
 
-/** Writes decisions. Standard output goes through the thread pool too: a slow reader must not stop the service. */
+/** Writes decisions. Standard output also uses the thread pool: a slow reader must not stop the service. */
 export class DecisionLog {
   readonly #options: DecisionLogOptions;
   readonly #logger: Logger;
   readonly #observer: DecisionLogObserver;
-  /** The latest decisions; earlier ones wait as bytes. */
+  /** The latest decisions; earlier ones are queued as bytes. */
   #records: Waiting[] = [];
   #pieces: Piece[] = [];
-  /** The number of decisions that are not written yet. */
+  /** Number of unwritten decisions. */
   #waiting = 0;
-  /** In characters, of the requests that are not written yet; and of those in `#records`. */
+  /** Characters of all unwritten requests, and of those in `#records`. */
   #requestsLength = 0;
   #recordsLength = 0;
   readonly #blocked = new WaitQueue();
   #writing: Promise<void> | undefined;
   #file: number | undefined;
-  /** Open the file again before the next write: it may have been moved away, or lack the end of its last line. */
+  /** Reopen the file before the next write: it may have been moved away, or end in the middle of a line. */
   #stale = true;
   #failing = false;
-  /** How many since the log became too slow. */
+  /** Decisions dropped since the log became too slow. */
   #dropped = 0;
   readonly #givenUp = new AbortController();
 
@@ -100,8 +102,9 @@ export class DecisionLog {
   }
 
   /**
-   * Returns a promise only if the buffer is full and `whenFull` is `block`: it resolves when there is room again, and rejects with an
-   * `OverloadedError` if the wait is over before. `request`: a member of JSON, of `requestMember`.
+   * Returns a promise only if the buffer is full and `whenFull` is `block`. It resolves when there is room
+   * again, and rejects with an `OverloadedError` if the wait ends first. `request`: a member of JSON, from
+   * `requestMember`.
    */
   write(record: DecisionRecord, wait: Wait, request?: string): Promise<void> | undefined {
     if (this.#waiting < MAX_WAITING && !this.#givenUp.signal.aborted) {
@@ -117,12 +120,12 @@ export class DecisionLog {
       .then(() => this.#append(record, request));
   }
 
-  /** Opens the file again before the next line. For log rotation. */
+  /** Reopens the file before the next line. For log rotation. */
   reopen(): void {
     this.#stale = true;
   }
 
-  /** Writes the rest. What cannot be written within `withinMs` is dropped. */
+  /** Writes the rest. Decisions that cannot be written within `withinMs` are dropped. */
   async close(withinMs: number): Promise<void> {
     const late = setTimeout(() => this.#givenUp.abort(), withinMs);
     await this.#writing;
@@ -177,7 +180,7 @@ export class DecisionLog {
         await this.#pause(GATHER_MS);
         this.#endPiece();
       }
-      // In a statement of its own: `#waiting` may change during the await.
+      // In a separate statement: `#waiting` may change during the await.
       const pieces = this.#pieces.splice(0, PIECES);
       const written = await this.#writePieces(pieces);
       this.#waiting -= written;
@@ -188,11 +191,13 @@ export class DecisionLog {
       this.#logger.warn({ decisions: this.#dropped }, 'the decision log is fast enough again');
       this.#dropped = 0;
     }
-    // In the same turn as the check above: the next record must start a new run.
+    // In the same tick as the check above: the next record must start a new run.
     this.#writing = undefined;
   }
 
-  /** Retries until everything is written, or the log is given up. Returns the number of complete lines written. */
+  /**
+   * Retries until everything is written or `close` gives up. Returns the number of complete lines written.
+   */
   async #writePieces(pieces: readonly Piece[]): Promise<number> {
     const bytes = Buffer.concat(pieces.map((piece) => piece.bytes));
     let file = this.#file;
@@ -202,7 +207,7 @@ export class DecisionLog {
         const before = file;
         file = await this.#opened();
         if (file !== before) {
-          // A line that one file has the beginning of stands in the next as a whole.
+          // A line that was partly written to the old file is written to the new file as a whole.
           written = bytes.subarray(0, written).lastIndexOf(LINE_FEED) + 1;
         }
         written += (await writeBytes(file, bytes, written)).bytesWritten;
@@ -232,7 +237,7 @@ export class DecisionLog {
     }
   }
 
-  /** Ends early if the log is given up. */
+  /** Ends early if `close` gives up. */
   #pause(milliseconds: number): Promise<void> {
     return pause(milliseconds, undefined, { signal: this.#givenUp.signal }).catch(() => {});
   }
@@ -243,7 +248,7 @@ export class DecisionLog {
       return STANDARD_OUTPUT;
     }
     if (this.#file === undefined || this.#stale) {
-      // Set before opening, so that a `reopen` in the meantime is not lost.
+      // Set before opening, so that a concurrent `reopen` is not lost.
       this.#stale = false;
       const file = await openForAppending(destination).catch((thrown: unknown) => {
         this.#stale = true;
@@ -263,15 +268,15 @@ export class DecisionLog {
   }
 }
 
-/** The line of a decision, with its end. `request`: a member of JSON, of `requestMember`. */
+/** The line of a decision, with its line feed. `request`: a member of JSON, from `requestMember`. */
 function logLine(record: DecisionRecord, request: string | undefined): string {
   const json = recordJson(record);
   return request === undefined ? `${json}\n` : `${json.slice(0, -1)},${visibleJson(request)}}\n`;
 }
 
 /**
- * Creates the file if it does not exist. `undefined` = a pipe without a reader. Keep an open pipe open: closing it looks like its end to
- * the reader.
+ * Creates the file if it does not exist. `undefined` = a pipe without a reader. Keep an open pipe open: its
+ * reader takes closing as the end.
  *
  * @throws Error whose message completes "cannot be written: …"
  */
@@ -287,7 +292,7 @@ function openAtOnce(path: string): number | undefined {
   }
 }
 
-/** Opens the file so that the next write begins a new line, even if the last line was cut off. */
+/** Opens the file so that the next write starts a new line, even if the last line is incomplete. */
 async function openForAppending(path: string): Promise<number> {
   const file = await openFile(path, FLAGS, MODE);
   try {
@@ -306,12 +311,12 @@ async function closeAppended(file: number): Promise<void> {
 }
 
 async function endsWithinLine(opened: number, path: string): Promise<boolean> {
-  // Of the opened file: the path may name another one by now.
+  // Checks the opened file: the path may belong to another one by now.
   const there = await statFile(opened);
   if (!there.isFile() || there.size === 0) {
     return false;
   }
-  // Without the right to read, this check is skipped.
+  // Without read permission, this check is skipped.
   const file = await openForReading(path).catch(() => undefined);
   const read = await file?.read({ buffer: Buffer.alloc(1), position: there.size - 1 });
   await file?.close();

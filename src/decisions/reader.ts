@@ -1,13 +1,13 @@
 import { type DecisionRecord, parsedRecord } from './record.ts';
 
 interface SkippedLines {
-  /** Not a decision, such as a line that was cut off. */
+  /** Not a decision, such as an incomplete line. */
   readonly broken: number;
   /** Longer than 1 MiB. */
   readonly tooLong: number;
 }
 
-/** Reads decisions from the bytes of a log. Other lines are skipped and counted. */
+/** Reads decisions from the bytes of a log. Skips and counts other lines. */
 export class DecisionReader {
   readonly #lines = new NumberedLines();
   #broken = 0;
@@ -22,7 +22,7 @@ export class DecisionReader {
     return this.#parsed(this.#lines.push(chunk));
   }
 
-  /** The last decision, if its line has no line feed. Call it at the end of a file. */
+  /** The last decision, if its line has no line feed. To be called at the end of a file. */
   end(): DecisionRecord[] {
     return this.#parsed(this.#lines.end());
   }
@@ -44,17 +44,17 @@ export class DecisionReader {
 }
 
 const LINE_FEED = 0x0a;
-/** No decision is this long, but a file that is not a log may be one line of gigabytes. */
+/** No decision is this long, but a file that is not a log may be a single line of gigabytes. */
 const MAX_LINE_BYTES = 1024 * 1024;
 const BLANK = /^\s*$/;
 
-/** A line of a log, by its number from 1. `text`: `undefined` = it is longer than 1 MiB. */
+/** A line of a log with its number, from 1. `text`: `undefined` = longer than 1 MiB. */
 interface NumberedLine {
   readonly number: number;
   readonly text: string | undefined;
 }
 
-/** Splits bytes into lines that are not blank, in bounded memory. */
+/** Splits bytes into lines, without blank ones, in bounded memory. */
 export class NumberedLines {
   #begun: Buffer[] = [];
   #length = 0;
@@ -68,7 +68,7 @@ export class NumberedLines {
       start = end + 1;
     }
     if (start < chunk.length) {
-      // A copy, since the chunk may be large, and its memory used again.
+      // Copied, since the chunk may be large and its memory reused.
       this.#take(Buffer.from(chunk.subarray(start)));
     }
   }

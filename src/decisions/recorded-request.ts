@@ -1,18 +1,18 @@
-/** The request of a decision, as the decision log holds it: whole and without secrets, or not at all. */
+/** The request of a decision in the decision log: complete and without secrets, or omitted. */
 import type { RequestNames } from '../filter/call.ts';
 import { leastJsonLength } from '../lease/request.ts';
 import { SecretValues } from '../skypilot/secrets.ts';
 import type { DecidedRequest } from './lease-record.ts';
 
-/** In characters of JSON. A lease of some hundred hosts with their allocations. */
+/** In characters of JSON. Enough for a lease of some hundred hosts with their allocations. */
 const MAX_LENGTH = 64 * 1024;
 
-/** Why a request is not in the log. Half a request, or one with asterisks in it, could be judged otherwise. */
+/** Why a request is omitted. A partial or masked request could be judged differently. */
 type LeftOut = 'too-long' | 'secret' | 'no-room';
 
 /**
- * `"request":{…}` or `"request_left_out":"…"`: a member of the JSON of a record. A text, since many may wait to be written, and their size
- * must be known.
+ * `"request":{…}` or `"request_left_out":"…"`: a member of the JSON of a record. As text, since many may be
+ * queued, and their size must be known.
  */
 export function requestMember(request: DecidedRequest, names: RequestNames | undefined): string {
   const { context, lease } = request;

@@ -1,4 +1,7 @@
-/** Records of decisions about requests of SkyPilot, of what SkyPilot lets pass its policies, and about pods and workloads of Kubernetes. */
+/**
+ * Records of decisions about SkyPilot requests, of SkyPilot events that bypassed policies, and of decisions
+ * about pods and workloads of Kubernetes.
+ */
 import { randomUUID } from 'node:crypto';
 import type {
   BindingRequest,
@@ -14,7 +17,7 @@ import type { ReceivedRequest } from '../skypilot/request/wire.ts';
 import { auditedAnswer, type DecisionFacts, filterRecord, recordOf } from './lease-record.ts';
 import type { DecisionRecord, FilterOutcome, FilterRecord, RecordedOperation } from './record.ts';
 
-/** Of task and configuration, only the workspace and what policies changed is recorded. */
+/** Of task and configuration, only the workspace and the changes by policies are recorded. */
 export function reviewRecord(
   review: Review,
   facts: DecisionFacts & { readonly request: ReceivedRequest },
@@ -43,7 +46,7 @@ export function reviewRecord(
   };
 }
 
-/** The gravest outcome that applies. */
+/** The most severe outcome that applies. */
 function reviewOutcome(review: Review): Pick<DecisionRecord, 'outcome' | 'filter'> {
   const { allowed, failed, exempt, changed, policy, outcomes } = review;
   if (!allowed) {
@@ -68,10 +71,10 @@ function policyOutcome({
   return failed ? 'failed' : !allowed ? 'rejected' : changed ? 'changed' : 'allowed';
 }
 
-/** In all policies of a decision: a line of the log must stay short. */
+/** Limit for all policies of a decision: a line of the log must stay short. */
 const MAX_CHANGES = 50;
 
-/** In the order of `all`. Who changed little is shown whole; the others share the rest. */
+/** In the order of `all`. Policies with few changes are complete; the others share the rest. */
 function changeRecords(
   all: readonly (Changes | undefined)[],
 ): Pick<FilterRecord, 'changes' | 'changes_left_out'>[] {
@@ -94,8 +97,9 @@ function changeRecords(
 }
 
 /**
- * What the server asks last before it launches something for a user. A pool is made as a service: `serve.up`. Names that are not known count
- * too, since a later SkyPilot may launch by them. Source: SkyPilot 0.13, where it calls its admin policy.
+ * The server's last request before it launches something for a user. A pool is created as a service:
+ * `serve.up`. Unknown names count, too, since a later SkyPilot may launch with them. Source: SkyPilot 0.13,
+ * its calls of the admin policy.
  */
 const LAUNCHES: ReadonlySet<string> = new Set([
   'launch',
@@ -104,12 +108,13 @@ const LAUNCHES: ReadonlySet<string> = new Set([
   'serve.up',
   'serve.update',
 ]);
-/** What is asked before a launch: a refusal ends it there. */
+/** Requests before a launch: a refusal ends it there. */
 const FORERUNNERS: ReadonlySet<string> = new Set(['validate', 'optimize']);
 
 /**
- * Whether a decision counts as a launch: one that is allowed where the server asks last, one that is refused where that happens. Not: dry
- * runs, commands for clusters that run, and what controllers launch for a job or a service that was counted.
+ * Whether a decision counts as a launch: the last request of the server if allowed, or any request of the
+ * launch that is refused. Dry runs, commands for running clusters, and launches by controllers for a counted
+ * job or service do not count.
  */
 function isCountedLaunch(
   { requestName, requestOptions, atClientSide }: ReceivedRequest,
@@ -123,28 +128,31 @@ function isCountedLaunch(
   return isAllowed ? launches && !atClientSide : launches || FORERUNNERS.has(requestName);
 }
 
-/** `undecided`: a cluster was started without asking a policy. `autostop-off`: autostop was switched off after the launch. */
+/**
+ * `undecided`: a cluster was started without calling a policy. `autostop-off`: autostop was switched off
+ * after the launch.
+ */
 export type BypassKind = 'undecided' | 'autostop-off';
 
 /**
- * What SkyPilot lets pass its admin policies: one event, whatever the number of policies that it got past. Source: SkyPilot 0.13: `sky start`
- * and `sky autostop` ask no policy.
+ * A SkyPilot event that bypassed its admin policies: one event, whatever the number of bypassed policies.
+ * Source: SkyPilot 0.13: `sky start` and `sky autostop` call no policy.
  */
 export interface Bypass {
   readonly kind: BypassKind;
   readonly workspace: string;
   readonly cluster: string;
-  /** Empty = SkyPilot does not tell. */
+  /** Empty = unknown. */
   readonly userId: string;
-  /** When the cluster was started last; `undefined` = SkyPilot does not tell. */
+  /** When the cluster was last started; `undefined` = unknown. */
   readonly startedAt: Instant | undefined;
   /** In the order of the configuration. */
   readonly policies: readonly string[];
-  /** Which limit is exceeded now, for people; `undefined` = none is. */
+  /** The message of the limit that is now exceeded; `undefined` = none. */
   readonly exceeded: string | undefined;
 }
 
-/** `at`: when it was found. */
+/** `at`: when the event was found. */
 export function bypassRecord(bypass: Bypass, at: Date, generation: number): DecisionRecord {
   const { workspace, cluster, userId, policies } = bypass;
   const answer = { audit: false, message: null, milliseconds: 0 };
@@ -202,7 +210,7 @@ export function admissionRecord(
     failed: failed !== undefined && !allowed,
     filters: [
       filterRecord(SCHEDULING_POLICY, own, { audit, message, milliseconds, rules }),
-      // What policies in audit mode would have done, in the same time.
+      // The result of policies in audit mode, with the same duration.
       ...(tried.length > 0
         ? [filterRecord(SCHEDULING_POLICY, 'rejected', { audit: true, message: null, milliseconds })]
         : []),

@@ -1,14 +1,14 @@
 import type { DecisionOutcome, DecisionRecord, Side } from './record.ts';
 
-/** Selects decisions: they match every part that is given, and in each part one of its values. */
+/** Selects decisions that match every given part, with any of its values. */
 export interface Selection {
   readonly projects?: readonly string[] | undefined;
   readonly users?: readonly string[] | undefined;
-  /** Filters that decided, or that did anything but allow, such as an audited one that would have rejected. */
+  /** Filters that decided, or did not allow, such as an audited one that would have rejected. */
   readonly filters?: readonly string[] | undefined;
   readonly outcomes?: readonly DecisionOutcome[] | undefined;
   readonly operations?: readonly DecisionRecord['operation'][] | undefined;
-  /** Only requests of SkyPilot, from these sides. */
+  /** Only SkyPilot requests, from these sides. */
   readonly sides?: readonly Side[] | undefined;
   /** In milliseconds since 1970, inclusive. */
   readonly since?: number | undefined;
@@ -39,7 +39,7 @@ function concerns(record: DecisionRecord, names: readonly string[]): boolean {
 
 type Text = string | null | undefined;
 
-/** By its id, or by `name@domain`. */
+/** By id, or by `name@domain`. */
 function isAccount(
   id: string | null,
   name: Text,

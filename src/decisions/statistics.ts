@@ -1,7 +1,7 @@
 import { createHistogram } from 'node:perf_hooks';
 import type { DecisionOutcome, DecisionRecord, FilterRecord } from './record.ts';
 
-/** Beyond what anyone enables. */
+/** More than anyone enables. */
 const MAX_FILTERS = 1000;
 
 interface FilterStatistics {
@@ -10,7 +10,7 @@ interface FilterStatistics {
   readonly rejected: number;
   readonly failed: number;
   readonly allowedOnError: number;
-  /** What it rejected while it was in `audit_filters`. */
+  /** Its rejections while it was in `audit_filters`. */
   readonly wouldHaveRejected: number;
   readonly durations: DurationQuantiles;
 }
@@ -21,27 +21,27 @@ export interface Listed<Name> {
   readonly others: Count;
 }
 
-/** Who was refused, by which filter, and how often. */
+/** Refusals by user and filter, with counts. */
 export interface StatisticsSummary extends Count {
-  /** Of SkyPilot, which asks several times about each: one decision counts. */
+  /** SkyPilot launches: only one of several decisions per launch counts. */
   readonly launches: Count;
-  /** The times of the first and the last decision; `null` when there is none. */
+  /** Times of the first and last decision; `null` = no decisions. */
   readonly from: string | null;
   readonly to: string | null;
   readonly outcomes: readonly TallyRow<readonly [DecisionOutcome, string | null]>[];
   readonly filters: readonly FilterStatistics[];
   readonly projects: Listed<string>;
   readonly users: Listed<string>;
-  /** What users were told, by which filter, and whom. */
+  /** Messages to users, with their filters and users. */
   readonly messages: Listed<readonly [string | null, string]>;
-  /** The same for filters in `audit_filters`: what they would have said, and to whom. */
+  /** The same for filters in `audit_filters`: the messages that users would have got. */
   readonly audited: Listed<readonly [string, string]>;
   readonly durations: DurationQuantiles;
-  /** There were more of these than are counted one by one. */
+  /** Kinds with more names than are counted individually. */
   readonly cut: readonly ('filters' | 'projects' | 'users' | 'messages')[];
 }
 
-/** Counts decisions, in memory that does not grow with their number. */
+/** Counts decisions in bounded memory. */
 export class Statistics {
   #decisions = 0;
   #refused = 0;
@@ -78,7 +78,7 @@ export class Statistics {
       this.#users.add(user_id, isRefused);
     }
     if (outcome === 'bypassed') {
-      // Nobody was told anything, and nothing was waited for.
+      // Such an event has no message and no duration.
       return;
     }
     if (message !== null) {
@@ -93,7 +93,7 @@ export class Statistics {
     }
   }
 
-  /** `listed`: how many projects, users and messages are listed by name. */
+  /** `listed`: number of projects, users and messages listed by name. */
   summary(listed: number): StatisticsSummary {
     const tallies = { projects: this.#projects, users: this.#users, messages: this.#messages };
     const cut = (['projects', 'users', 'messages'] as const).filter(
@@ -159,7 +159,7 @@ class OneFilter {
   }
 }
 
-/** In milliseconds. Quantiles are accurate to 0.1 percent, and the longest is exact. */
+/** In milliseconds. Quantiles are accurate to 0.1 percent; the maximum is exact. */
 export interface DurationQuantiles {
   readonly p50: number;
   readonly p90: number;
@@ -167,7 +167,7 @@ export interface DurationQuantiles {
   readonly max: number;
 }
 
-/** Durations in memory that does not grow with their number: a histogram of whole microseconds, which is what the log holds. */
+/** Durations in bounded memory: a histogram of whole microseconds, the resolution of the log. */
 export class Durations {
   readonly #histogram = createHistogram({ highest: Number.MAX_SAFE_INTEGER, figures: 3 });
   #max = 0;
@@ -179,20 +179,20 @@ export class Durations {
   }
 
   quantiles(): DurationQuantiles {
-    // The histogram names the upper end of a range of values, which may be above the longest.
+    // The histogram returns the upper end of a bucket, which may be above the maximum.
     const quantile = (percent: number) => Math.min(this.#histogram.percentile(percent) / 1000, this.#max);
     return { p50: quantile(50), p90: quantile(90), p99: quantile(99), max: this.#max };
   }
 }
 
-/** This many names are counted one by one: a log of many years may have more users than memory holds. */
+/** Limit of names counted individually: a log of many years may have more users than fit into memory. */
 const MAX_NAMES = 10_000;
-/** This many users are counted for each name. */
+/** Limit of users counted per name. */
 const MAX_USERS = 10;
 
 export interface Count {
   readonly decisions: number;
-  /** How many of them were rejected, or failed. */
+  /** Number of rejected or failed decisions. */
   readonly refused: number;
 }
 
@@ -203,7 +203,7 @@ export interface UserCount {
 
 export interface TallyRow<Name> extends Count {
   readonly name: Name;
-  /** Whose decisions they were, the most frequent first: the first ten users that were seen. Empty where `add` was given none. */
+  /** The first ten users of these decisions, most frequent first. Empty if `add` got no users. */
   readonly users: readonly UserCount[];
 }
 
@@ -219,7 +219,7 @@ export class Tally<Name extends string | readonly (string | null)[]> {
   readonly #rows = new Map<string, Row<Name>>();
   #unnamed: Count = { decisions: 0, refused: 0 };
 
-  /** Whether there were more names than are counted. */
+  /** Whether there were more names than are counted individually. */
   get isCut(): boolean {
     return this.#unnamed.decisions > 0;
   }
@@ -242,7 +242,7 @@ export class Tally<Name extends string | readonly (string | null)[]> {
     }
   }
 
-  /** The first `count` rows, by refused decisions, then by decisions; the others are added up. */
+  /** The first `count` rows, by refused decisions, then by decisions; the others are summed. */
   top(count: number): { rows: TallyRow<Name>[]; others: Count } {
     const sorted = [...this.#rows.values()].sort(
       (one, other) => other.refused - one.refused || other.decisions - one.decisions,

@@ -1,21 +1,21 @@
 /**
- * Which lease a request is about: whose it is, and its id. Blazar sends no id with a new lease. And which texts the ledger stores: the same on
- * both databases.
+ * Identifies the lease of a request by owner and id; Blazar sends no id with a new lease. Also defines the
+ * texts that the ledger stores, which are the same on both databases.
  */
 import { hash } from 'node:crypto';
 import type { LeaseRequest } from '../filter/services.ts';
 import type { Context, Lease } from '../lease/lease.ts';
 
 export interface LeaseIdentity {
-  /** `null` when the request has none. */
+  /** `null` = the request has no id. */
   readonly leaseId: string | null;
-  /** Empty when the request names none. */
+  /** Empty = the request names no region. */
   readonly region: string;
   readonly projectId: string;
   readonly userId: string;
 }
 
-/** Takes each fact from the first lease that has it. */
+/** Takes each value from the first lease that has it. */
 export function identityOf(context: Context, leases: readonly [Lease, Lease]): LeaseIdentity {
   return {
     leaseId: firstText(leases[0].id, leases[1].id) || null,
@@ -46,7 +46,7 @@ function wellFormed(text: string): string {
   return text.toWellFormed();
 }
 
-/** The name of an account, in a form that every database stores; different names stay different. */
+/** The name of an account in a form that every database stores; different names stay different. */
 export function accountName(name: string): string {
   const isKept = name.length <= LONGEST_ACCOUNT && name.isWellFormed() && !name.includes('\0');
   return isKept
@@ -54,24 +54,25 @@ export function accountName(name: string): string {
     : `${wellFormed(name.slice(0, LONGEST_NAME)).replaceAll('\0', '\ufffd')} ${digest(JSON.stringify(name))}`;
 }
 
-/** Together with the project it fits into an index. */
+/** Short enough for an index together with the project. */
 const LONGEST_ACCOUNT = 600;
 
 /** OpenStack's own ids and names are shorter, and an index of PostgreSQL holds about 2,700 bytes. */
 const LONGEST = 255;
 
-/** Why a text cannot be stored, for its sender; `undefined` = it can. */
+/** Why a text cannot be stored, as a message for the sender; `undefined` = it can. */
 export function textMistake(text: string, longest = LONGEST): string | undefined {
   if (text.length > longest) {
     return `expected at most ${longest} characters, got ${text.length}`;
   }
-  // PostgreSQL, or no database, stores these. Replacing them would make two different texts equal.
+  // PostgreSQL stores no NUL, and no database stores unpaired surrogates. Replacing them would make different
+  // texts equal.
   return text.includes('\0') || !text.isWellFormed()
     ? 'expected a text without NUL and without halves of surrogate pairs'
     : undefined;
 }
 
-/** The first text of a request that cannot be stored: `lease.name: expected …`. */
+/** Names the first text of a request that cannot be stored: `lease.name: expected …`. */
 export function requestMistake({ context, currentLease, lease }: LeaseRequest): string | undefined {
   return (
     fieldMistake('context.', 'project_id', context.project_id) ??
@@ -102,7 +103,7 @@ function fieldMistake(place: string, field: string, text: unknown, longest?: num
   return mistake === undefined ? undefined : `${place}${field}: ${mistake}`;
 }
 
-/** The name of an existing lease in a form that can be stored: unlike a new one, it cannot be refused. */
+/** The name of an existing lease in a form that can be stored: it cannot be refused for its name. */
 export function keptName(name: string): string {
   const lease = { name: wellFormed(name).replaceAll('\0', '\ufffd') };
   return nameOf([lease, lease]);

@@ -1,13 +1,15 @@
 /**
- * Commits in doubt: the lease was refused, yet may be recorded, because the database did not confirm a commit, or could not be
- * reached to take one back. The lease stays charged until the database answers; it is asked until it does.
+ * Commits in doubt: the lease was refused but may be recorded, because the database did not confirm a commit,
+ * or was not available to roll it back. The lease stays charged until a retry succeeds.
  *
- * Kept in one file each, since the database is unreachable just then. Rejected: a mark in the transaction itself, cleared when it is
- * acknowledged. Clearing it before the answer costs a second commit for each lease, twice the time. Clearing it afterwards leaves
- * marks on granted leases when the process dies, and taking those back would break the limit.
+ * Each is stored in a file, since the database is unavailable at that time. Rejected: a mark in the
+ * transaction, cleared after the acknowledgement. Clearing it before the response costs a second commit per
+ * lease, twice the time. Clearing it after the response leaves marks on granted leases if the process dies,
+ * and removing those leases would break the limit.
  *
- * Processes may share the folder: each takes over what it finds there. Whoever is first takes the recording back, which changes its
- * revision, so that the others find nothing; a file goes when its doubt is settled.
+ * Processes may share the folder: each takes over the files that it finds. The first one takes the recording
+ * back, which changes its revision, so that the others find nothing. A file is deleted when its doubt is
+ * settled.
  */
 import { randomUUID } from 'node:crypto';
 import {
@@ -40,9 +42,9 @@ interface InDoubtParts {
   /** `undefined` = doubts are kept in memory only. */
   readonly folder: string | undefined;
   readonly logger: Pick<Logger, 'error' | 'warn' | 'info'> | undefined;
-  /** The id of the open ledger. Rejects while it cannot be reached. */
+  /** The id of the open ledger. Rejects while the ledger is unavailable. */
   readonly ledgerId: () => Promise<string>;
-  /** Resolves to whether there was something to take back. Rejects while that is unknown. */
+  /** Resolves to whether a recording was taken back. Rejects while that is unknown. */
   readonly takeBack: (doubt: InDoubtCommit) => Promise<boolean>;
   readonly count: (doubts: number) => void;
 }
@@ -52,21 +54,21 @@ interface Kept extends InDoubtCommit {
   file: string | undefined;
   /** The id of its ledger; `undefined` = the open one. */
   readonly ledger: string | undefined;
-  /** It was found in the folder: whoever has left it there may be settling it, too. */
+  /** Found in the folder: the process that wrote it may be settling it, too. */
   readonly isShared: boolean;
 }
 
-/** Between two attempts, in milliseconds. */
+/** Pause between two attempts, in milliseconds. */
 const SHORTEST_PAUSE = 250;
 const LONGEST_PAUSE = 15_000;
-/** The folder is read again after this many milliseconds: another process may have left a file. */
+/** Interval of reading the folder, in milliseconds: another process may have left a file. */
 const FOLDER_PAUSE = 60_000;
 const ENDING = '.doubt.json';
 
 export class InDoubtCommits {
   readonly #parts: InDoubtParts;
   readonly #kept = new Set<Kept>();
-  /** Files that belong to other ledgers. */
+  /** Files of other ledgers. */
   readonly #foreign = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
   #pause = SHORTEST_PAUSE;
@@ -81,13 +83,13 @@ export class InDoubtCommits {
     return this.#kept.size;
   }
 
-  /** Takes over what earlier processes have left. */
+  /** Takes over the files of earlier processes. */
   open(): void {
     this.#readFolder();
     this.#again(0);
   }
 
-  /** Returns once the doubt is on the disk, unless the folder cannot be written. */
+  /** Returns after the doubt is synced to disk, unless the folder is not writable. */
   add(doubt: InDoubtCommit, ledger: string | undefined): void {
     const kept: Kept = { ...doubt, ledger, file: this.#write(doubt, ledger), isShared: false };
     this.#kept.add(kept);
@@ -101,7 +103,7 @@ export class InDoubtCommits {
     this.#again(0);
   }
 
-  /** Commits in doubt that remain stay in their files for the next process. */
+  /** Unsettled doubts stay in their files for the next process. */
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#timer);
@@ -124,7 +126,7 @@ export class InDoubtCommits {
           this.#settling = undefined;
         });
       }, milliseconds);
-      // Does not keep the process alive: the files remain for the next one.
+      // Does not keep the process alive: the next process reads the files.
       this.#timer.unref();
     }
   }
@@ -137,7 +139,7 @@ export class InDoubtCommits {
       try {
         await this.#settleOne(doubt);
       } catch {
-        // Still unreachable. The failed transaction was counted already.
+        // Still unavailable. The failed transaction was counted already.
         this.#again(this.#pause * (0.5 + Math.random()));
         this.#pause = Math.min(2 * this.#pause, LONGEST_PAUSE);
         return;
@@ -151,7 +153,7 @@ export class InDoubtCommits {
   async #settleOne(doubt: Kept): Promise<void> {
     const { undo, file, ledger, isShared } = doubt;
     if (ledger !== undefined && ledger !== (await this.#parts.ledgerId())) {
-      // It belongs to another ledger: leave it to the processes that have that one open.
+      // It belongs to another ledger: leave it to the processes that use that ledger.
       this.#foreign.add(file ?? '');
       this.#forget(doubt);
       return;
@@ -218,7 +220,7 @@ export class InDoubtCommits {
         this.#kept.add({ ...parseDoubt(readFileSync(file, 'utf8')), file, isShared: true });
       } catch (thrown) {
         if (!existsSync(file)) {
-          // Another process has settled it meanwhile.
+          // Another process has settled it in the meantime.
           continue;
         }
         logger?.error({ file, error: errorText(thrown) }, 'a file in [ledger] doubt_folder cannot be read');
@@ -228,7 +230,7 @@ export class InDoubtCommits {
   }
 }
 
-/** A new name in a folder outlives a loss of power only then. */
+/** Without this, a new file name may be lost in a power failure. */
 function syncFolder(folder: string): void {
   const opened = openSync(folder, 'r');
   try {
@@ -251,7 +253,7 @@ const integer = z
   .regex(/^-?\d{1,40}$/)
   .transform(BigInt);
 
-/** A file of an older version lacks some of the columns. */
+/** Files of older versions lack some columns. */
 const row = z.object({
   ...leaseColumns,
   alternatives: leaseColumns.alternatives.default(null),

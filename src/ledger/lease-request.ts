@@ -1,4 +1,7 @@
-/** Turns a request about a lease into what the ledger needs: which lease it is, what it becomes, and which filters claim something. */
+/**
+ * Turns a request into what the ledger needs: the identity of the lease, its proposal, and the filters that
+ * claim something.
+ */
 
 import { InvalidRequestError } from '../base/errors.ts';
 import type { Proposal, SharedLimit } from '../filter/claim.ts';
@@ -25,8 +28,8 @@ export function claimantOf(filter: SharedLimit, name: string, audit: boolean): C
 }
 
 /**
- * `request`: one that the chain has parsed. `call`: where it comes from, if the request does not say that itself. No spreads: V8 would make
- * hidden classes for each request.
+ * `request`: parsed by the chain. `call`: its origin, if the request does not contain it. No spreads: V8
+ * would create hidden classes for each request.
  */
 export function ledgerRequest(
   request: LeaseRequest,
@@ -62,7 +65,7 @@ export function ledgerRequest(
   };
 }
 
-/** Why an update is refused in any case. Blazar lets users do such things, and an owner who never agreed would be charged. */
+/** Why an update is always refused: Blazar allows these, but an owner who never agreed would be charged. */
 function mistakeOf({ context, lease }: LeaseRequest, currentLease: Lease): string | undefined {
   const { user_id: user = context.user_id, project_id: project = context.project_id } = lease;
   if (user !== context.user_id || project !== context.project_id) {
@@ -87,7 +90,7 @@ function newLease(owner: Owner, lease: Lease): Proposal {
   return { context, names, start, end, reservations, allocationsAreExact: true, request: { lease } };
 }
 
-/** Blazar reports the hosts that a lease has. It picks new ones only after the change was allowed. */
+/** Blazar reports the hosts of a lease. It picks new ones only after the change was allowed. */
 function changedLease(
   owner: Owner,
   currentLease: Lease,
@@ -121,7 +124,7 @@ function changedLease(
   };
 }
 
-/** Keeps the hosts that a reservation has, where it may. */
+/** Keeps the hosts of each reservation where possible. */
 function withAllocationsOf(
   reservations: readonly Reservation[],
   others: readonly Reservation[],

@@ -1,27 +1,27 @@
-/** What the ledger is asked about one lease. */
+/** The requests of the ledger about one lease. */
 
 import type { Repetition } from '../filter/call.ts';
 import type { Amount, Budget, Claims, ProjectState, Proposal } from '../filter/claim.ts';
 import type { LeaseIdentity } from './identity.ts';
 
-/** A lease as it is requested, and as it is. */
+/** A lease as requested, and as it is. */
 export interface LedgerRequest {
   readonly identity: LeaseIdentity;
   readonly name: string;
   readonly proposal: Proposal;
-  /** For an update: the lease as it is. */
+  /** For an update: the current lease. */
   readonly current: Proposal | undefined;
-  /** For an update: what the lease may be if Blazar fails half way through. */
+  /** For an update: the possible state of the lease if Blazar fails halfway. */
   readonly halfway: Proposal | undefined;
-  /** Whether the lease is known to be as requested, because Blazar listed it. */
+  /** Whether the lease is certainly as requested, because Blazar listed it. */
   readonly isCertain: boolean;
-  /** What Blazar shows of the lease, from `digestOf`; `undefined` = the request is not from Blazar's list. */
+  /** Digest of the lease in Blazar's list, from `digestOf`; `undefined` = the request is not from a list. */
   readonly shown?: string | undefined;
   /** From `demandOf`, when the reservations are unknown; `undefined` = computed from them. */
   readonly demand?: string | undefined;
-  /** For a new lease with an id: whether it may have been recorded before, without the id. */
+  /** For a new lease with an id: whether it may have been recorded earlier without the id. */
   readonly adopts: boolean;
-  /** For a new lease: identifies a request that is sent again; `undefined` = it is not. */
+  /** For a new lease: the idempotency key of a request that may be repeated; `undefined` = none. */
   readonly repetition: Repetition | undefined;
   readonly claimants: readonly Claimant[];
 }
@@ -46,15 +46,15 @@ export interface RecordingId {
   readonly revision: bigint;
 }
 
-/** What the changes of one transaction have in common. */
+/** The common values of the changes in one transaction. */
 export interface JournalEntry {
   readonly project_id: string;
   readonly at: bigint;
-  /** Before. */
+  /** The balances before the changes. */
   readonly balances: ReadonlyMap<string, Amount>;
   readonly author: Author;
-  /** Budgets that were read already. */
+  /** Budgets that were already read. */
   readonly budgets?: readonly Budget[];
-  /** What can be taken back. */
+  /** The recording that can be taken back. */
   readonly recording?: RecordingId;
 }

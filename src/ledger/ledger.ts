@@ -1,4 +1,4 @@
-/** The ledger: which leases exist, what they take from shared limits, and what is left. Every transaction passes through here. */
+/** The ledger: leases, what they take from shared limits, and what is left. Runs every transaction. */
 
 import { type Wait, waitFor, withinDeadline } from '../base/deadline.ts';
 import { LedgerContentError, LedgerUnavailableError } from '../base/errors.ts';
@@ -35,41 +35,43 @@ import {
 } from './transactions/transaction.ts';
 
 export interface LedgerParts {
-  /** With `SYSTEM_CLOCK`, a ledger on PostgreSQL has the clock of the database. */
+  /** With `SYSTEM_CLOCK`, a ledger on PostgreSQL uses the clock of the database. */
   readonly clock: Clock;
-  /** In seconds, of one transaction. */
+  /** Of one transaction, in seconds. */
   readonly timeout: number;
   readonly observer: LedgerObserver | undefined;
   readonly logger?: Logger | undefined;
   /** The folder for commits in doubt; `undefined` or empty = they are kept in memory only. */
   readonly doubtFolder?: string | undefined;
-  /** What is said about budgets and requests for more; `undefined` = nothing is, and it costs nothing. */
+  /** Notices about budgets and budget requests; `undefined` = none, at no cost. */
   readonly watch?: BudgetWatch | undefined;
 }
 
 interface TransactionOptions<Result> {
-  /** The only project that it locks: other projects do not wait for it. */
+  /** The only project that it locks: other projects never wait for it. */
   readonly project?: string | undefined;
   readonly isRefused?: (result: Result) => boolean;
 }
 
-/** A clock that is behind by more than this is logged, in microseconds; again after this many milliseconds. */
+/**
+ * A clock that is behind by more than this is logged, in microseconds; again after this many milliseconds.
+ */
 const CLOCK_BEHIND = 5_000_000n;
 const WARN_AGAIN = 60_000;
-/** For how long a lease that could not be recorded tells that the next one cannot either, in milliseconds. */
+/** How long a failed recording counts as a sign that the next one will fail, too, in milliseconds. */
 const LATELY = 30_000;
 
 export class Ledger {
   readonly database: Database;
   readonly statements: Statements;
-  /** `undefined` = nothing is said about budgets. */
+  /** `undefined` = no notices about budgets. */
   readonly watch: BudgetWatch | undefined;
   readonly #parts: LedgerParts;
   readonly #clock: LedgerClock;
   readonly #position = new Position();
   readonly #doubts: InDoubtCommits;
   readonly #suspension: Suspension;
-  /** When a lease could not be recorded, unless something was written since. */
+  /** Time of the last failed recording; `undefined` = none, or a transaction succeeded since. */
   #failedAt: number | undefined;
   #id: string | undefined;
   #warned = Number.NEGATIVE_INFINITY;
@@ -99,11 +101,13 @@ export class Ledger {
       takeBack: ({ undo, author }) => this.#takeBack(undo, author, waitFor(undefined)),
       count: (doubts) => parts.observer?.inDoubt?.(doubts),
     });
-    // A new connection may lead to another server, or to another file.
+    // A new connection may reach another server or another file.
     database.whenConnected = () => this.#connected();
   }
 
-  /** Starts settling commits in doubt, also those of earlier processes. For processes that grant leases. */
+  /**
+   * Starts settling commits in doubt, including those of earlier processes. For processes that grant leases.
+   */
   attend(): void {
     this.#doubts.open();
   }
@@ -113,26 +117,26 @@ export class Ledger {
     return this.#clock.now();
   }
 
-  /** Whether a transaction of this process knows the project as it is in this revision. */
+  /** Whether a transaction of this process has seen the project at this revision. */
   hasSeen(projectId: string, revision: bigint): boolean {
     return this.#position.hasSeen(projectId, revision);
   }
 
-  /** Asks the database for the time, where its clock is the ledger's. @throws LedgerUnavailableError */
+  /** Reads the time from the database, if the ledger uses its clock. @throws LedgerUnavailableError */
   async setClock(wait: Wait): Promise<void> {
     if (this.#clock.sql !== undefined) {
       await this.read('read', () => this.#askTime(), wait);
     }
   }
 
-  /** What the filters would refuse now, in their order. Records nothing. @throws LedgerUnavailableError */
+  /** The current refusals of the filters, in their order. Writes nothing. @throws LedgerUnavailableError */
   async check(request: LedgerRequest, wait: Wait, memory?: CheckMemory): Promise<readonly Refusal[]> {
     const { calculation, isRepeated } = await this.preview(request, wait, memory);
     const { refusal, warnings } = calculation;
     return isRepeated ? [] : refusal === undefined ? warnings : [refusal, ...warnings];
   }
 
-  /** What recording a lease would do now. Records nothing. @throws LedgerUnavailableError */
+  /** The result of recording a lease now. Writes nothing. @throws LedgerUnavailableError */
   async preview(request: LedgerRequest, wait: Wait, memory?: CheckMemory): Promise<LeasePreview> {
     if (this.#suspension.isLikely && memory?.isEmpty !== false) {
       const reason = await this.suspension(wait);
@@ -151,7 +155,7 @@ export class Ledger {
     );
   }
 
-  /** Records a lease if it still fits; with `force` also if it does not. @throws LedgerUnavailableError */
+  /** Records a lease if it still fits; with `force` in any case. @throws LedgerUnavailableError */
   commit(request: LedgerRequest, author: Author, wait: Wait, force = false): Promise<Recording> {
     return this.transact(
       author.operation === 'reconcile' ? 'reconcile' : 'commit',
@@ -163,7 +167,7 @@ export class Ledger {
       },
     ).catch((thrown: unknown) => {
       if (thrown instanceof CommitInDoubtError) {
-        // The caller is told that it failed: should it be recorded, it must be taken back.
+        // The caller gets an error, so a recorded lease must be taken back.
         const { undo } = thrown.result as Recording;
         if (undo !== undefined) {
           this.#doubts.add({ undo, author: { ...author, operation: 'undo' } }, this.#id);
@@ -174,7 +178,7 @@ export class Ledger {
   }
 
   /**
-   * Takes back what a commit has recorded; resolves to whether it was still there. When that fails now, it is repeated until it
+   * Takes back a recording; resolves to whether it still existed. If it fails, it is retried until it
    * succeeds. @throws LedgerUnavailableError
    */
   async takeBack(undo: Undo, author: Author, wait: Wait): Promise<boolean> {
@@ -246,8 +250,8 @@ export class Ledger {
   }
 
   /**
-   * Call it when the ledger was compared with Blazar: a suspended ledger grants again, and entries that a fast clock has dated into
-   * the future no longer hold the ledger's clock back. @throws LedgerUnavailableError
+   * To be called after the ledger was compared with Blazar: a suspended ledger grants again, and entries with
+   * future times from a fast clock no longer hold the ledger's clock back. @throws LedgerUnavailableError
    */
   async resume(wait: Wait): Promise<void> {
     const now = this.now();
@@ -266,14 +270,14 @@ export class Ledger {
     );
   }
 
-  /** Why nothing is granted; `undefined` = leases are granted. @throws LedgerUnavailableError */
+  /** Why no leases are granted; `undefined` = leases are granted. @throws LedgerUnavailableError */
   suspension(wait: Wait): Promise<string | undefined> {
     return this.read('read', () => this.#suspension.read(), wait);
   }
 
   /**
-   * For whoever only looks: whether leases can be recorded now, as far as this process knows. A disk that is full, and a database that may only be
-   * read, answer every look. @throws LedgerUnavailableError
+   * Whether leases can be recorded now, without writing anything. Considers the last recording of this
+   * process, since a full disk or a read-only database still answers reads. @throws LedgerUnavailableError
    */
   async verifyGrants(wait: Wait): Promise<void> {
     const reason = await this.suspension(wait);
@@ -327,7 +331,7 @@ export class Ledger {
     }
   }
 
-  /** `run`: calls what it is given whenever the work begins. */
+  /** `run`: must call `begins` whenever the work begins. */
   #traced<Result>(
     operation: LedgerOperation,
     wait: Wait,
@@ -355,7 +359,8 @@ export class Ledger {
     const seconds = () => (performance.now() - started) / 1000;
     try {
       await this.#suspension.write();
-      // The database checks the time itself: a timer for each transaction would cost as much as some of them take.
+      // The database checks the deadline itself: a timer per transaction would cost as much as some
+      // transactions.
       const result = await withinDeadline(timeout, (deadline) =>
         work(new FirstOf(wait, deadline)).catch((thrown: unknown) => {
           throw thrown === deadline.signal.reason ? tookTooLong(thrown) : thrown;
@@ -364,7 +369,7 @@ export class Ledger {
       observer?.transacted(operation, isRefused(result) ? 'refused' : 'done', seconds());
       return result;
     } catch (thrown) {
-      // A value that the ledger cannot store is the caller's mistake, not a failure.
+      // A value that the ledger cannot store is an error of the caller, not a failure.
       observer?.transacted(operation, thrown instanceof LedgerContentError ? 'refused' : 'failed', seconds());
       if (thrown instanceof LedgerBehindError) {
         this.#position.forget();
@@ -379,7 +384,7 @@ function notRefused(): boolean {
   return false;
 }
 
-/** What is rolled back is not acknowledged. */
+/** Rolled-back transactions are not acknowledged. */
 function* withoutUndone<Result>(work: Work<Result>, transaction: Transaction): Work<Result> {
   const result = yield* work;
   if (result instanceof Undone) {

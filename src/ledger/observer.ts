@@ -1,6 +1,6 @@
-/** What the ledger reports about its own work, for metrics. */
+/** Reports of the ledger about its own work, for metrics. */
 
-/** What a transaction was for. */
+/** The purpose of a transaction. */
 export type LedgerOperation =
   | 'check'
   | 'commit'
@@ -11,16 +11,19 @@ export type LedgerOperation =
   | 'outbox'
   | 'read';
 
-/** Is called after every transaction. */
+/** Called after every transaction. */
 export interface LedgerObserver {
   /** `refused`: a limit was exceeded. `failed`: the ledger could not be read or written in time. */
   transacted(operation: LedgerOperation, outcome: 'done' | 'refused' | 'failed', seconds: number): void;
-  /** How many refused leases may be recorded nevertheless, whenever that number changes. */
+  /** Number of refused leases that may be recorded nevertheless; called on each change. */
   inDoubt?(commits: number): void;
-  /** By how many seconds the ledger's clock is behind the last entry of the project; 0 = it is not. After each transaction. */
+  /**
+   * Seconds that the ledger's clock is behind the last entry of the project; 0 = not behind. Called after
+   * each transaction.
+   */
   clockBehind?(seconds: number): void;
-  /** An event of `[notifications]` that could not be kept for delivery. */
+  /** An event of `[notifications]` that could not be stored for delivery. */
   noticeDropped?(event: string): void;
-  /** What became of an attempt to deliver a message of the outbox; `dead` = it was the last. */
+  /** Outcome of an attempt to deliver a message of the outbox; `dead` = there will be no further attempt. */
   attempted?(outcome: 'delivered' | 'failed' | 'dead'): void;
 }

@@ -1,4 +1,4 @@
-/** Opens the ledger that `[ledger]` names. Imported only when it is needed: the database drivers take a while to load. */
+/** Opens the ledger configured in `[ledger]`. Imported lazily, since the database drivers load slowly. */
 import { ConfigurationError, errorText, LedgerUnavailableError } from '../base/errors.ts';
 import { Ledger, type LedgerParts } from './ledger.ts';
 import type { LedgerOptions, LedgerSettings } from './options.ts';
@@ -14,21 +14,21 @@ import { PostgresDatabase } from './storage/postgres/postgres.ts';
 import { missingRights } from './storage/rights.ts';
 import { SqliteDatabase } from './storage/sqlite.ts';
 
-/** The server knows no such user or database, or the user lacks a privilege. Source: PostgreSQL docs, "Error Codes". */
+/** The user or the database is unknown, or a privilege is missing. Source: PostgreSQL docs, "Error Codes". */
 const NOT_LET_IN = /^(28|3D|42501)/;
 
-/** An open ledger whose tables may still have to be verified. */
+/** An open ledger, perhaps with unverified tables. */
 export interface Opened {
   readonly ledger: Ledger;
   readonly isVerified: boolean;
   /**
-   * Throws `ConfigurationError` for missing tables and those of another version, and `LedgerUnavailableError`. `write` also checks
-   * for the privileges that recording leases needs.
+   * Throws `ConfigurationError` if tables are missing or of another version, and `LedgerUnavailableError`.
+   * `write` also checks the privileges for recording leases.
    */
   verify(use?: 'read' | 'write'): Promise<void>;
 }
 
-/** Throws `ConfigurationError` for a file that does not exist. Connects to PostgreSQL only with the first query. */
+/** Throws `ConfigurationError` if the file does not exist. Connects to PostgreSQL with the first query. */
 export function openLedger(
   options: LedgerSettings,
   parts: Omit<LedgerParts, 'timeout' | 'doubtFolder'>,
@@ -46,7 +46,7 @@ export function openLedger(
       const failed = async (thrown: unknown) => {
         const mistake = mistakeIn(connection, await withRights(database, connection, thrown));
         if (mistake instanceof LedgerUnavailableError) {
-          // No other transaction runs until it is verified, so the metrics must show the failure here.
+          // No other transaction runs before verification, so the metrics must show the failure here.
           parts.observer?.transacted('read', 'failed', (performance.now() - started) / 1000);
         }
         throw mistake;
@@ -96,7 +96,7 @@ function openDatabase(connection: Connection, { pool_size: poolSize, timeout }: 
   }
 }
 
-/** Names the missing privilege: the server's own message names only a table. */
+/** Names the missing privilege: the message of the server names only a table. */
 async function withRights(database: Database, connection: Connection, thrown: unknown): Promise<unknown> {
   if (connection.dialect !== 'postgresql' || codeOf(thrown) !== '42501') {
     return thrown;

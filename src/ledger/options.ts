@@ -35,10 +35,10 @@ export const ledgerOptions = z.object({
 
 export type LedgerOptions = z.infer<typeof ledgerOptions>;
 
-/** What a ledger needs. Without `doubt_folder`, commits in doubt are kept in memory only. */
+/** The settings of a ledger. Without `doubt_folder`, commits in doubt are kept in memory only. */
 export type LedgerSettings = Omit<LedgerOptions, 'doubt_folder'> & {
   readonly doubt_folder?: string | undefined;
 };
 
-/** The section, for `sectionOf`. */
+/** For `sectionOf`. */
 export const ledgerSection = { section: 'ledger', schema: ledgerOptions } as const satisfies FurtherSection;

@@ -1,6 +1,7 @@
 /**
- * Detects a ledger that has gone back: a standby that lagged when it was promoted, or a restored backup, has lost granted leases. Each
- * project counts its transactions, and this process remembers the counts that were acknowledged to it.
+ * Detects a ledger that has lost granted leases, because a lagging standby was promoted or a backup was
+ * restored. Each project counts its transactions, and this process remembers the counts that it received with
+ * commits.
  */
 
 import type { Kysely } from 'kysely';
@@ -10,16 +11,16 @@ import type { Logger } from '../base/logger.ts';
 import { type Database, rows, type Work } from './storage/database.ts';
 import type { Tables } from './storage/schema.ts';
 
-/** The ledger has lost transactions that it had acknowledged. */
+/** The ledger has lost acknowledged transactions. */
 export class LedgerBehindError extends LedgerUnavailableError {}
 
 const WENT_BACK = 'the ledger has gone back: it does not know of leases that it had acknowledged';
 
-/** How many projects are remembered: the most recently changed ones. */
+/** Number of remembered projects: the most recently changed ones. */
 const REMEMBERED = 10_000;
 /**
- * How many projects are checked on a new connection. A ledger always loses its latest transactions, so the most recently acknowledged
- * ones are enough: as many as connections can commit at once.
+ * Number of projects checked on a new connection. A ledger always loses its latest transactions, so the most
+ * recently acknowledged ones are enough: as many as connections can commit at once.
  */
 const LOOKED_UP = 64;
 
@@ -27,7 +28,7 @@ export class Position {
   readonly #revisions = new Map<string, bigint>();
   #epoch: bigint | undefined;
 
-  /** After a commit. */
+  /** To be called after a commit. */
   acknowledge(locked: ReadonlyMap<string, bigint>): void {
     for (const [projectId, revision] of locked) {
       const known = this.#revisions.get(projectId) ?? 0n;
@@ -55,7 +56,10 @@ export class Position {
     }
   }
 
-  /** Checks what was acknowledged last on a new connection: it may lead to another server. @throws LedgerBehindError */
+  /**
+   * Checks the latest acknowledged counts on a new connection, which may reach another server.
+   * @throws LedgerBehindError
+   */
   *verifyLatest(queries: Kysely<Tables>): Work<void> {
     if (this.#revisions.size === 0) {
       return;
@@ -83,7 +87,9 @@ export class Position {
     this.#revisions.clear();
   }
 
-  /** In a new epoch, `ledger reconcile` has accepted the ledger as it is: what was known before no longer counts. */
+  /**
+   * A new epoch means that `ledger reconcile` has accepted the ledger as it is: earlier counts are dropped.
+   */
   #enter(epoch: bigint | null): void {
     const current = epoch ?? 0n;
     if (this.#epoch !== undefined && this.#epoch !== current) {
@@ -96,11 +102,11 @@ export class Position {
 export class Suspension {
   readonly #database: Database;
   readonly #logger: Logger | undefined;
-  /** In seconds, of one transaction. */
+  /** Of one transaction, in seconds. */
   readonly #timeout: number;
-  /** A reason that the ledger does not hold yet. */
+  /** A reason that is not written to the ledger yet. */
   #unwritten: string | undefined;
-  /** Whether to look at the mark before a check: a check locks nothing, and would not see it. */
+  /** Whether to read the mark before a check: checks lock nothing, and would not see it. */
   #isLikely = false;
 
   constructor(database: Database, timeout: number, logger: Logger | undefined) {
@@ -113,7 +119,7 @@ export class Suspension {
     return this.#isLikely;
   }
 
-  /** Marks the ledger. Where that fails now, `write` does it before the next transaction. */
+  /** Marks the ledger. If that fails, `write` retries before the next transaction. */
   async suspend(reason: string): Promise<void> {
     this.#unwritten = reason;
     this.#isLikely = true;
@@ -124,7 +130,7 @@ export class Suspension {
     await this.write().catch(() => {});
   }
 
-  /** Writes a mark that could not be written before. @throws LedgerUnavailableError */
+  /** Writes a mark that could not be written earlier. @throws LedgerUnavailableError */
   async write(): Promise<void> {
     const suspended = this.#unwritten;
     if (suspended !== undefined) {
@@ -148,7 +154,7 @@ export class Suspension {
     return reason;
   }
 
-  /** Removes the mark. A new epoch makes every process forget what the ledger had acknowledged before. */
+  /** Removes the mark. A new epoch makes all processes drop the counts that they remember. */
   *clear(): Work<void> {
     const resumed = this.#database.queries
       .updateTable('ledger')
@@ -158,7 +164,7 @@ export class Suspension {
   }
 }
 
-/** Why nothing is granted, and what to do about it. */
+/** The error for a suspended ledger, with the reason and the remedy. */
 export function suspendedError(reason: string): LedgerUnavailableError {
   return new LedgerUnavailableError(
     `nothing is granted: ${reason}; run blazar-enforcement ledger reconcile with the leases that Blazar has`,

@@ -1,4 +1,6 @@
-/** The ledger of a chain of filters: requests become what it needs, and what it cannot keep becomes a refusal. */
+/**
+ * The ledger of a chain of filters: converts requests, and turns requests that it cannot store into refusals.
+ */
 
 import { inTime, type Wait, waitFor } from '../base/deadline.ts';
 import { ConfigurationError, errorText, LedgerContentError, LedgerUnavailableError } from '../base/errors.ts';
@@ -25,11 +27,14 @@ interface ChainLedgerParts {
   readonly logger: Logger;
   readonly clock: Clock;
   readonly observer: LedgerObserver | undefined;
-  /** Default: nothing is said about budgets. */
+  /** Default: no notices about budgets. */
   readonly watch?: BudgetWatch | undefined;
 }
 
-/** What checks with a call have read. On the call itself: as keys of a `WeakMap`, calls would keep the garbage collector busy. */
+/**
+ * Rows that checks of a call have read. Stored on the call: as keys of a `WeakMap`, calls would burden the
+ * garbage collector.
+ */
 const MEMORY = Symbol('memory');
 type Remembering = Call & { [MEMORY]?: CheckMemory };
 
@@ -39,8 +44,8 @@ export class ChainLedger implements LedgerService {
   #opening: Promise<Opened> | undefined;
   #opened: Opened | undefined;
   /**
-   * Every filter of a chain reports the end of a lease, and the ledger must end it once: for a lease without an id, a second end
-   * could be taken for that of another lease that looks the same.
+   * Every filter of a chain reports the end of a lease, and the ledger must end it once: for a lease without
+   * an id, a second end could end another lease that looks the same.
    */
   readonly #ends = new WeakMap<Call, { readonly lease: Lease; readonly ended: Promise<void> }>();
 
@@ -49,13 +54,16 @@ export class ChainLedger implements LedgerService {
     this.#parts = parts;
   }
 
-  /** Call it when the first filter needs the ledger. One that cannot be reached now is tried again by every call. @throws ConfigurationError */
+  /**
+   * To be called when the first filter needs the ledger. An unavailable ledger is retried by every call.
+   * @throws ConfigurationError
+   */
   async open(): Promise<void> {
     this.#opening ??= this.#open();
     await this.#opening;
   }
 
-  /** The ledger itself, once its tables are verified. @throws LedgerUnavailableError */
+  /** The ledger, after its tables were verified. @throws LedgerUnavailableError */
   async ledger(wait: Wait): Promise<Ledger> {
     const opened = await this.#opening;
     if (opened === undefined) {
@@ -80,12 +88,15 @@ export class ChainLedger implements LedgerService {
     return refusal === undefined ? allow() : reject(refusal.message);
   }
 
-  /** From here on, all checks with this call, or with `like`, see the same rows, which are read once. */
+  /** From now on, all checks with this call, or with `like`, share rows that are read once. */
   remember(call: Call, like?: Call): void {
     (call as Remembering)[MEMORY] = (like as Remembering | undefined)?.[MEMORY] ?? new CheckMemory();
   }
 
-  /** What recording a new lease would do; `undefined` = it cannot be recorded. Records nothing. @throws LedgerUnavailableError */
+  /**
+   * The result of recording a new lease now; `undefined` = it cannot be recorded. Writes nothing.
+   * @throws LedgerUnavailableError
+   */
   async preview(
     request: LeaseRequest,
     claimants: readonly Claimant[],
@@ -100,7 +111,7 @@ export class ChainLedger implements LedgerService {
     return ledger.preview(asked, wait, (call as Remembering)[MEMORY] ?? new CheckMemory());
   }
 
-  /** @throws LedgerUnavailableError as long as no lease can be recorded: checks only read, and would not notice */
+  /** @throws LedgerUnavailableError while no lease can be recorded: checks only read, and would not notice */
   async verifyGrants(call: Call): Promise<void> {
     const wait = waitOf(call);
     await (await this.ledger(wait)).verifyGrants(wait);
@@ -145,12 +156,15 @@ export class ChainLedger implements LedgerService {
     return ended;
   }
 
-  /** Any other read, for whoever shows the ledger. @throws LedgerUnavailableError */
+  /** Any other read, for views of the ledger. @throws LedgerUnavailableError */
   async read<Result>(work: (ledger: Ledger) => Promise<Result>): Promise<Result> {
     return work(await this.ledger(waitFor(undefined)));
   }
 
-  /** Microseconds of the epoch, by the clock of the ledger: on PostgreSQL all replicas have the same, however wrong their own are. */
+  /**
+   * Microseconds of the epoch, by the ledger's clock: the same for all replicas on PostgreSQL, even if their
+   * own clocks are wrong.
+   */
   now(): bigint {
     return this.#opened?.ledger.now() ?? toInstant(this.#parts.clock.now()) ?? 0n;
   }
@@ -160,7 +174,7 @@ export class ChainLedger implements LedgerService {
     await opened?.ledger.close();
   }
 
-  /** Databases take a while to load. */
+  /** Imported lazily: database drivers load slowly. */
   async #open(): Promise<Opened> {
     const { openLedger } = await import('./open.ts');
     const opened = openLedger(this.#settings, this.#parts);
@@ -196,7 +210,7 @@ async function verify(opened: Opened): Promise<void> {
   try {
     await opened.verify('write');
   } catch (thrown) {
-    // The process has started: a mistake in the configuration must not end it any more.
+    // The process is running: a configuration error must not end it any more.
     throw thrown instanceof ConfigurationError
       ? new LedgerUnavailableError(errorText(thrown), { cause: thrown })
       : thrown;
@@ -207,12 +221,12 @@ function waitOf({ wait, signal }: Call): Wait {
   return wait ?? waitFor(signal);
 }
 
-/** For the user, who can change it. */
+/** For the user, who can change the request. */
 function notRecordable(mistake: string): string {
   return `The lease cannot be recorded: ${mistake}.`;
 }
 
-/** Attributed to the first enforced filter; when all are audited it is a warning. */
+/** Attributed to the first enforced filter; a warning if all are audited. */
 function refusedBy(claimants: readonly Claimant[], message: string): Recording {
   const enforced = claimants.find(({ audit }) => !audit);
   const refusal = enforced && { filter: enforced.name, message };

@@ -1,4 +1,4 @@
-/** Tables that leases do not need: they may be missing, or the role of the database may not use them. */
+/** Tables that leases do not need: they may be missing, or the database role may have no access. */
 import { sql } from 'kysely';
 import { inTime, type Wait } from '../base/deadline.ts';
 import type { Ledger } from './ledger.ts';
@@ -7,16 +7,16 @@ import { rows } from './storage/database.ts';
 import { missingRights } from './storage/rights.ts';
 
 export interface OptionalTables {
-  /** The one that makes them. */
+  /** The migration that creates them. */
   readonly migration: string;
   /** As in `rights.ts`. */
   readonly needed: Readonly<Record<string, readonly string[]>>;
 }
 
-/** Which have been looked at: they stay as good as they are. */
+/** Tables that were checked: the result stays valid. */
 const usable = new WeakMap<Ledger, Set<string>>();
 
-/** Passes if the ledger has the tables, and may use them. @throws LedgerUnavailableError, ConfigurationError */
+/** Resolves if the tables exist and are accessible. @throws LedgerUnavailableError, ConfigurationError */
 export async function requireTables(
   ledger: Ledger,
   { migration, needed }: OptionalTables,
@@ -35,7 +35,7 @@ export async function requireTables(
     );
   }
   const looking = database.dialect === 'postgresql' ? missingRights(database, needed) : undefined;
-  // Nobody waits for it once the time is over.
+  // Not awaited any more once the wait is over.
   looking?.catch(() => {});
   const missing = looking && (await inTime(looking, wait));
   if (missing !== undefined) {

@@ -1,4 +1,4 @@
-/** Makes the tables of a ledger, or brings them up to date. Needs no filter, and no ledger that exists. */
+/** Creates or upgrades the tables of a ledger. Needs no filters, and no existing ledger. */
 import { existsSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { errorText, LedgerUnavailableError } from '../base/errors.ts';
@@ -10,9 +10,9 @@ import type { Connection } from './storage/connection.ts';
 import { schemaState, upgradeTables } from './storage/migrations/index.ts';
 
 /**
- * Resolves to the names of the migrations that were applied; empty = the tables were up to date. Creates the file of a SQLite
- * ledger. Throws `ConfigurationError` for tables that a newer version has made, which stay as they are, and for a place where no
- * ledger can be. @throws LedgerUnavailableError
+ * Resolves to the names of the applied migrations; empty = up to date. Creates the file of a SQLite ledger.
+ * Throws `ConfigurationError` for tables of a newer version, which are not changed, and for an unusable
+ * location. @throws LedgerUnavailableError
  */
 export async function upgradeLedger(settings: LedgerSettings): Promise<string[]> {
   const connection = connectionOf(settings);
@@ -30,7 +30,7 @@ export async function upgradeLedger(settings: LedgerSettings): Promise<string[]>
   });
 }
 
-/** SQLite would let everyone read it; the files that it makes beside a ledger have the mode of the ledger. */
+/** SQLite would make it readable by everyone; SQLite's other files get the mode of the ledger. */
 function createFile(file: string): void {
   try {
     writeFileSync(file, '', { flag: 'a', mode: 0o660 });
@@ -53,7 +53,7 @@ async function refuseNewer(connection: Connection, settings: LedgerSettings): Pr
   }
 }
 
-/** SQLite's codes for a place where no ledger can be. Source: SQLite docs, "Result and Error Codes". */
+/** SQLite's codes for an unusable location. Source: SQLite docs, "Result and Error Codes". */
 const NO_PLACE = /^SQLITE_(CANTOPEN|NOTADB|READONLY|PERM|AUTH)/;
 
 function explained(connection: Connection, thrown: unknown): unknown {

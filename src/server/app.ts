@@ -111,7 +111,7 @@ export function createAdminApp(parts: AppParts): RequestListener {
 }
 
 function clientOf({ generations }: AppParts): (request: IncomingMessage) => string | undefined {
-  return (request) => generations.current.proxies.clientOf(request);
+  return (request) => generations.current.clientOf(request);
 }
 
 /** `paths`: those that are counted by name; `around`: what sees answers last. */

@@ -72,7 +72,7 @@ export function beginRequest(request: IncomingMessage, { generations }: RequestP
   }
   // Whatever is answered, no browser may run it as a script because of what it looks like.
   const headers = [REQUEST_ID_HEADER, requestId, 'X-Content-Type-Options', 'nosniff'];
-  const address = generation.proxies.clientOf(request);
+  const address = generation.clientOf(request);
   // Last: what throws before has not entered.
   generation.enter();
   return {
@@ -131,7 +131,7 @@ export function endRequest(
   if (!request.complete || stopping?.aborted === true) {
     state.headers.push('Connection', 'close');
   }
-  metrics.answered(path, status);
+  metrics.requests.answered(path, status);
   if (isTraced()) {
     nameRequestSpan(request, path);
   }

@@ -120,7 +120,7 @@ async function open(sources: ConfigSources, settings: ServiceSettings, opened: O
     deadline: options.deadline,
     tls: readTls(tlsOptions),
     everybodyShows: started.certificates.everybody,
-    clientOf: (request: IncomingMessage) => generations.current.proxies.clientOf(request),
+    clientOf: (request: IncomingMessage) => generations.current.clientOf(request),
     refused: (request: RefusedRequest) => refusedRequests.log(request),
   };
   const admin =

@@ -139,40 +139,28 @@ describe('config show', () => {
   });
 
   const SECRET = 'hunter2-0123456789abcdef';
-  it.each<[string, () => { args?: string[]; env?: Record<string, string> }]>([
-    [
-      'an INI file',
-      () => ({
-        args: [
-          '--config-file',
-          confFile(`[enforcement]\nexternal_service_token = ${SECRET}\n[service]\ntokens = ${SECRET}\n`),
-        ],
-      }),
-    ],
-    [
-      'a YAML file',
-      () => {
-        const text = `enforcement: {external_service_token: ${SECRET}}\nservice: {tokens: [${SECRET}]}\n`;
-        return { args: ['--config-file', temporaryFile('secrets.yaml', text)] };
-      },
-    ],
+  const YAML = `enforcement: {external_service_token: ${SECRET}}\nservice: {tokens: [${SECRET}]}\n`;
+  it.each<[string, string, string[], Record<string, string>]>([
+    ['a YAML file', YAML, [], {}],
     [
       '--config',
-      () => ({
-        args: [
-          ...['--config', `enforcement.external_service_token=${SECRET}`],
-          ...['--config', `service.tokens=[${SECRET}]`],
-        ],
-      }),
+      '',
+      [
+        ...['--config', `enforcement.external_service_token=${SECRET}`],
+        ...['--config', `service.tokens=[${SECRET}]`],
+      ],
+      {},
     ],
     [
       'environment variables',
-      () => ({ env: { OS_ENFORCEMENT__EXTERNAL_SERVICE_TOKEN: SECRET, OS_SERVICE__TOKENS: SECRET } }),
+      '',
+      [],
+      { OS_ENFORCEMENT__EXTERNAL_SERVICE_TOKEN: SECRET, OS_SERVICE__TOKENS: SECRET },
     ],
-  ])('hides secrets from %s, in every format', async (_, sources) => {
-    const { args = [], env = {} } = sources();
-    const conf = confFile('[enforcement]\nenabled_filters =\n');
-    const command = ['config', 'show', '--config-file', conf, ...args, '--origin'];
+  ])('hides secrets from %s, in every format', async (_, yaml, args, env) => {
+    const files = [confFile('[enforcement]\nenabled_filters =\n'), temporaryFile('secrets.yaml', yaml)];
+    const sources = [...files.flatMap((file) => ['--config-file', file]), ...args];
+    const command = ['config', 'show', ...sources, '--origin'];
     for (const format of ['table', 'json', 'ini']) {
       const hidden = await runProgramInProcess([...command, '--format', format], { env });
       expect(hidden.code, hidden.stderr).toBe(0);

@@ -5,7 +5,6 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'v
 import { createApiClient } from '../../src/kubernetes/cluster/api/api-client.ts';
 import { ListWatch } from '../../src/kubernetes/cluster/api/list-watch.ts';
 import { WatchedPolicies } from '../../src/kubernetes/cluster/live/live-policies.ts';
-import { EventSender } from '../../src/kubernetes/cluster/status/events.ts';
 import { StatusWriter } from '../../src/kubernetes/cluster/status/status-writer.ts';
 import { projectFile } from '../support/files.ts';
 import { recordingLogger } from '../support/logger.ts';
@@ -59,9 +58,8 @@ describe.skipIf(!there)('beside a real API server', () => {
       (path, listener) => new ListWatch({ client, path, listener, logger }),
       logger,
     );
-    const events = new EventSender({ client, logger, observer });
     const election = { identity, namespace: 'policies', timing: TIMING };
-    const writer = new StatusWriter({ client, policies, audit, logger, observer, events, election });
+    const writer = new StatusWriter({ client, policies, audit, logger, observer, election });
     policies.start();
     writer.start();
     let isStopped = false;
@@ -69,7 +67,6 @@ describe.skipIf(!there)('beside a real API server', () => {
       if (!isStopped) {
         isStopped = true;
         await writer.close();
-        await events.close();
         await policies.close();
         await client.close();
       }

@@ -1,9 +1,9 @@
-/** Trees of plain data: a configuration after it was read, whatever its format. */
+/** Trees of plain data: a parsed configuration in any format. */
 
 /** A mapping by name. `__proto__` is a name like any other: see `setMember`. */
 export type Mapping = { readonly [name: string]: unknown };
 
-/** From the root to a value: names, and positions in lists. */
+/** From the root to a value: names, and list indexes. */
 export type Path = readonly (string | number)[];
 
 /** No configuration or task is deeper or larger; a circular reference is. */
@@ -14,7 +14,7 @@ export function isMapping(value: unknown): value is Mapping {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The own member of that name, never an inherited one. */
+/** The own member with that name, never an inherited one. */
 export function member(mapping: Mapping, name: string): unknown {
   return Object.hasOwn(mapping, name) ? mapping[name] : undefined;
 }
@@ -40,7 +40,7 @@ export function mapMembers(
   return changed;
 }
 
-/** A mapping for each step of the path, with the value at its end. */
+/** A mapping per step of the path, with the value at the end. */
 export function nested(path: readonly string[], value: unknown): unknown {
   return path.reduceRight<unknown>((below, name) => {
     const mapping: Record<string, unknown> = {};
@@ -70,8 +70,8 @@ export function formatPath(path: Path): string {
 }
 
 /**
- * A deep copy of plain data: `null`, booleans, numbers, texts, and lists and mappings of these. Leaves out members that are
- * `undefined`. Throws a `TypeError` with the path of anything else.
+ * A deep copy of plain data: `null`, booleans, numbers, texts, and lists and mappings of these. Omits members
+ * that are `undefined`. Throws a `TypeError` with the path of anything else.
  */
 export function plainCopy<Value>(value: Value): Value {
   let count = 0;
@@ -133,7 +133,7 @@ function shownPath(path: Path): string {
 /** The text is not usable YAML. The message never contains a part of the text. */
 export class YamlError extends Error {
   override readonly name = 'YamlError';
-  /** The message without the line. */
+  /** The message without the line number. */
   readonly reason: string;
   /** From 1; `undefined` for the whole text. */
   readonly line: number | undefined;
@@ -145,7 +145,7 @@ export class YamlError extends Error {
   }
 }
 
-/** In words for an operator, and not too long. */
+/** For operators, shortened. */
 export function shown(value: unknown): string {
   if (typeof value === 'string') {
     return JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value);

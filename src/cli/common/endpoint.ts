@@ -96,13 +96,13 @@ export async function endpointFailures(work: () => Promise<void>): Promise<void>
 
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[\s\S]*?(?:-----END CERTIFICATE-----|$)/g;
 
-/** The authorities in `--ca-file`. @throws UsageError */
+/** Of `--ca-file`. @throws UsageError */
 export function pemOf(caFile: string | undefined): string | undefined {
   if (caFile === undefined) {
     return undefined;
   }
   const pem = fileText('--ca-file', caFile);
-  // Node ignores what is no certificate.
+  // Without a certificate in it, Node would trust the authorities that it has by itself.
   const certificates = pem.match(CERTIFICATE) ?? [];
   if (certificates.length === 0 || !certificates.every(isCertificate)) {
     throw new UsageError(`--ca-file: ${caFile}: expected certificates in PEM`);

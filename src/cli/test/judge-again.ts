@@ -59,7 +59,7 @@ export async function judgeAgain(
     return withoutLease(operation);
   }
   if (request === undefined) {
-    const { leftOut } = past;
+    const { request_left_out: leftOut } = past;
     const why = leftOut === undefined ? undefined : Object.hasOwn(LEFT_OUT, leftOut) && LEFT_OUT[leftOut];
     return undecidable(why || 'its request is not in the log');
   }
@@ -255,15 +255,15 @@ export class ReplaySummary {
 }
 
 function exampleOf(past: PastDecision, { difference, by, message }: JudgedAgain): Example {
-  const { requestId, projectId, userId, leaseName, allowed, filter } = past;
+  const { request_id, project_id, user_id, lease_name, allowed, filter } = past;
   return {
     difference,
     time: past.time,
-    request_id: cut(requestId),
+    request_id: cut(request_id),
     operation: cut(past.operation),
-    project_id: projectId && cut(projectId),
-    user_id: userId && cut(userId),
-    lease_name: leaseName && cut(leaseName),
+    project_id: project_id && cut(project_id),
+    user_id: user_id && cut(user_id),
+    lease_name: lease_name && cut(lease_name),
     before: { allowed, filter: filter && cut(filter), message: past.message && cut(past.message) },
     after: {
       allowed: difference === 'undecidable' ? null : difference === 'now-allowed',

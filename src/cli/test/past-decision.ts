@@ -3,26 +3,30 @@
 import { nameText } from '../../filter/account-limits.ts';
 import type { Named, RequestNames } from '../../filter/call.ts';
 
-export interface PastDecision {
+/** With the names of the log. */
+interface LoggedDecision {
   /** As it is written. */
   readonly time: string;
-  /** In milliseconds since 1970. */
-  readonly now: number;
-  readonly requestId: string;
+  readonly request_id: string;
   readonly operation: string;
-  readonly projectId: string | null;
-  readonly userId: string | null;
-  readonly leaseName: string | null;
+  readonly project_id: string | null;
+  readonly user_id: string | null;
+  readonly lease_name: string | null;
   readonly allowed: boolean;
   readonly failed: boolean;
   readonly outcome: string;
   readonly filter: string | null;
   readonly message: string | null;
   readonly filters: readonly PastAnswer[];
+  /** Why the request is not there, as the log says. */
+  readonly request_left_out?: string | undefined;
+}
+
+export interface PastDecision extends LoggedDecision {
+  /** In milliseconds since 1970. */
+  readonly now: number;
   /** `undefined` = it is not in the log. */
   readonly request: PastRequest | undefined;
-  /** Why the request is not there, as the log says. */
-  readonly leftOut: string | undefined;
 }
 
 interface PastAnswer {
@@ -53,53 +57,29 @@ export function pastDecision(line: string): PastDecision | undefined {
   } catch {
     return undefined;
   }
-  if (!isObject(read)) {
+  if (!isObject(read) || !isDecision(read)) {
     return undefined;
   }
-  const { time, request_id, operation, project_id, user_id, lease_name, allowed, failed } = read;
-  const { outcome, filter, message, filters, request, request_left_out: leftOut } = read;
-  if (
-    typeof time !== 'string' ||
-    typeof request_id !== 'string' ||
-    typeof operation !== 'string' ||
-    typeof allowed !== 'boolean' ||
-    typeof failed !== 'boolean' ||
-    typeof outcome !== 'string' ||
-    !isTextOrNull(project_id) ||
-    !isTextOrNull(user_id) ||
-    !isTextOrNull(lease_name) ||
-    !isTextOrNull(filter) ||
-    !isTextOrNull(message) ||
-    !Array.isArray(filters) ||
-    !filters.every(isAnswer) ||
-    !(leftOut === undefined || typeof leftOut === 'string')
-  ) {
-    return undefined;
-  }
+  const { time, request } = read;
   // Others than ours may have comments of any length.
   const now = time.length > MAX_TIME ? Number.NaN : Date.parse(time);
   const asked = request === undefined ? undefined : pastRequest(request);
-  if (Number.isNaN(now) || (request !== undefined && asked === undefined)) {
-    return undefined;
-  }
-  // Member by member: with spreads, this object would take as long as parsing its line.
-  return {
-    time,
-    now,
-    requestId: request_id,
-    operation,
-    projectId: project_id,
-    userId: user_id,
-    leaseName: lease_name,
-    allowed,
-    failed,
-    outcome,
-    filter,
-    message,
-    filters,
-    request: asked,
-    leftOut,
-  };
+  // No copy: it would take as long as parsing the line.
+  return Number.isNaN(now) || (request !== undefined && asked === undefined)
+    ? undefined
+    : Object.assign(read, { now, request: asked });
+}
+
+function isDecision(read: Loose): read is Loose & LoggedDecision {
+  const { request_left_out: leftOut, filters } = read;
+  return (
+    ['time', 'request_id', 'operation', 'outcome'].every((name) => typeof read[name] === 'string') &&
+    ['allowed', 'failed'].every((name) => typeof read[name] === 'boolean') &&
+    ['project_id', 'user_id', 'lease_name', 'filter', 'message'].every((name) => isTextOrNull(read[name])) &&
+    Array.isArray(filters) &&
+    filters.every(isAnswer) &&
+    (leftOut === undefined || typeof leftOut === 'string')
+  );
 }
 
 function pastRequest(request: unknown): PastRequest | undefined {
@@ -156,12 +136,12 @@ export interface LogSelection {
 }
 
 export function isSelected(
-  { projectId, userId, now, request }: PastDecision,
+  { project_id, user_id, now, request }: PastDecision,
   { projects, users, since, until }: LogSelection,
 ): boolean {
   return (
-    (projects === undefined || isAmong(projects, projectId, request?.names?.project)) &&
-    (users === undefined || isAmong(users, userId, request?.names?.user)) &&
+    (projects === undefined || isAmong(projects, project_id, request?.names?.project)) &&
+    (users === undefined || isAmong(users, user_id, request?.names?.user)) &&
     (since === undefined || now >= since) &&
     (until === undefined || now < until)
   );

@@ -201,8 +201,8 @@ function isReadAs(text: string, body: object): boolean {
 }
 
 /** A name is shown to people, and may be anything. */
-function nameOf({ operation, leaseName, projectId, time }: PastDecision): string {
-  return `${operation} ${leaseName ?? 'a lease'} of ${projectId ?? 'a project'}, ${time}`;
+function nameOf({ operation, lease_name, project_id, time }: PastDecision): string {
+  return `${operation} ${lease_name ?? 'a lease'} of ${project_id ?? 'a project'}, ${time}`;
 }
 
 function fileName({ allowed, filter, operation }: PastDecision): string {

@@ -1,4 +1,4 @@
-/** Requests that only the author of the service can give: one that its rule allows, and some that it does not. */
+/** Requests that only the author of the service can provide: one to allow, and some to reject. */
 import { randomUUID } from 'node:crypto';
 import { type Check, expectStatus, type Run, SOURCE, type Verdict } from '../check.ts';
 import type { Operation } from '../target.ts';
@@ -40,7 +40,7 @@ export const authorChecks: readonly Check[] = [
   },
 ];
 
-/** Sends the author's request unchanged. `what` ends in its flag. */
+/** Sends the author's request unchanged. `what` ends with its flag. */
 async function asked(
   { target }: Run,
   operation: Operation,

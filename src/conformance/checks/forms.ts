@@ -1,4 +1,4 @@
-/** Forms of a request: missing attributes, additional ones, and the forms of dates. */
+/** Forms of a request: missing and additional attributes, and formats of dates. */
 import {
   type Check,
   createdLease,
@@ -124,7 +124,7 @@ export const formChecks: readonly Check[] = [
   },
 ];
 
-/** A lease whose dates are all in this form. */
+/** A lease whose dates all have this format. */
 async function dates(
   { target, leases }: Run,
   write: (date: Date) => string,
@@ -137,7 +137,7 @@ async function dates(
   return expectVerdict(await target.ask('create', lease, `a lease from ${start_date} to ${end_date}${also}`));
 }
 
-/** Only the attributes of the documentation, with dates in the future. */
+/** Only the documented attributes, with dates in the future. */
 async function documentedExample({ target, leases }: Run): Promise<Finding[]> {
   const written = (date: Date) => `${isoText(date)}.012345+02:00`;
   const allocation = (id: string) => ({

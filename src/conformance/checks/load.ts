@@ -1,4 +1,4 @@
-/** What a service must bear: invalid requests, large leases, many requests at once, and several on one connection. */
+/** Robustness and load: invalid requests, large leases, concurrent requests, and several per connection. */
 import { setTimeout as pause } from 'node:timers/promises';
 import {
   type Check,
@@ -15,7 +15,7 @@ import { hosts } from '../leases.ts';
 const PROTOCOL =
   'Blazar sends JSON objects. The service answers anything else with a status below 500, because the mistake is not its own, and never allows a request that it cannot read. It keeps running.';
 
-/** An invalid request must neither bring the service down nor be allowed. `bodies`: by what they are. */
+/** An invalid request must neither stop the service nor be allowed. `bodies`: description → body. */
 const invalid = (id: string, what: string, bodies: Readonly<Record<string, string>>): Check => ({
   id,
   title: `${what} is not allowed, causes no server error, and does not stop the service`,
@@ -49,7 +49,7 @@ async function goesOn(run: Run, bodies: Readonly<Record<string, string>>): Promi
 
 const CONCURRENT = 32;
 
-/** Time after which it is seen here that the service closed a connection after its answer, which it may. */
+/** Time to notice that the service closed a connection after its response, which is allowed. */
 const PAUSE_MS = 10;
 
 export const loadChecks: readonly Check[] = [

@@ -39,7 +39,7 @@ export const tokenChecks: readonly Check[] = [
   },
 ];
 
-/** What is put in place of each token of the run. */
+/** Replaces each token of the run. */
 const WRONG = {
   none: () => undefined,
   empty: () => '',
@@ -108,11 +108,11 @@ async function accepted({ target, leases }: Run): Promise<Finding[] | typeof NO_
   const wrong = await askAs(target, operation, lease, 'another');
   const right = await askAs(target, operation, lease);
   const [given, before] = [right.answer, wrong.answer];
-  // A service may answer a wrong token with 403, too: then only the message differs.
+  // A service may respond to a wrong token with 403, too: then only the message differs.
   if (given?.status === 403 && before?.status === 403 && given.body === before.body) {
     return [{ expected: 'a different answer than to a request with a wrong token', exchange: right }];
   }
-  // Whatever else is wrong with a request whose token was accepted, other checks report.
+  // Other checks report further errors of a request whose token was accepted.
   const isAccepted = given?.status === 400 && before?.status === 401;
   return isAccepted ? [] : expectAnswerTo(right);
 }

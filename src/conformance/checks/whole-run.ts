@@ -1,4 +1,4 @@
-/** Checks of all answers of the run; they send nothing. */
+/** Checks of all responses of the run; they send nothing. */
 import { announcesBody } from '../../http/call-error.ts';
 import { type Check, type Finding, SOURCE } from '../check.ts';
 import type { Exchange } from '../target.ts';
@@ -85,7 +85,7 @@ function hasMessage(body: string): boolean {
 const BREAK = String.raw`(?:\r?\n|\\r?\\n|\\n|<br\s*/?>)`;
 const INDENT = String.raw`(?:[ \t]|\\t|&nbsp;)*`;
 
-/** How the languages that services are written in print where they were. Bounded, since what is looked at is a stranger's text. */
+/** Formats of stack traces in the usual languages of services. Bounded, since the text is untrusted. */
 const TRACES: readonly RegExp[] = [
   // Python
   /Traceback \(most recent call last\)/,

@@ -1,4 +1,6 @@
-/** Decisions in the ledger's database, for all replicas to see, and who they are: types. */
+/**
+ * Types of the decision store: decisions of all replicas in the ledger's database, and the list of replicas.
+ */
 import type { Wait } from '../../base/deadline.ts';
 import type { PageOf, PageQuery } from '../../ledger/reports/pages.ts';
 import type { Asked } from '../asked.ts';
@@ -8,18 +10,18 @@ import type { Selection } from '../selection.ts';
 /** `Selection`: projects, users, filters, outcomes, operations, since, until. All are combined by "and". */
 export interface DecisionsQuery extends Selection, PageQuery {
   /**
-   * Only about leases of these projects, whatever else is asked, and only what members may see of them (`memberView`); `undefined` =
-   * everything.
+   * Only leases of these projects, in addition to the other conditions, and only the parts that members may
+   * see (`memberView`); `undefined` = everything.
    */
   readonly visible?: readonly string[] | undefined;
   readonly leaseId?: string | undefined;
   readonly requestId?: string | undefined;
-  /** Only with a higher id. */
+  /** Only higher ids. */
   readonly newerThan?: bigint | undefined;
 }
 
 export interface StoredDecision {
-  /** Rises, so that a reader can ask for what is newer. Only unique within one ledger. */
+  /** Ascending, so that readers can query newer decisions. Unique within one ledger only. */
   readonly id: bigint;
   readonly record: DecisionRecord;
   /** `undefined` = allowed, or not a lease. */
@@ -28,52 +30,55 @@ export interface StoredDecision {
   readonly replica: string;
 }
 
-/** What has happened in the database since somebody looked. */
+/** Changes in the database since an id. */
 export interface StoreNews {
   /** The highest id. */
   readonly newest: bigint;
-  /** What other replicas have decided since, at most 500: the newest. */
+  /** Decisions of other replicas since then: the newest 500. */
   readonly decided: readonly { readonly operation: string; readonly project_id: string | null }[];
 }
 
 export interface DecisionSource {
   /**
-   * The newest first, by the clocks of the replicas. What is rare among very many is looked for in pieces: a page may then have fewer
-   * items, even none, and a `next` that goes on. Throws `LedgerUnavailableError`, `CursorError`.
+   * Newest first, by the clocks of the replicas. Rare matches are searched in steps: a page may then have
+   * fewer items, or none, and still a `next`. Throws `LedgerUnavailableError`, `CursorError`.
    */
   search(query: DecisionsQuery, wait: Wait): Promise<PageOf<StoredDecision>>;
-  /** The highest id; 0 = there is none. */
+  /** The highest id; 0 = none. */
   newest(wait: Wait): Promise<bigint>;
-  /** What came after an id. Cheap: live pages ask twice a second. */
+  /** Changes since an id. Cheap: live pages call it twice a second. */
   news(after: bigint, wait: Wait): Promise<StoreNews>;
-  /** The thousand projects that were written last, with how often: also by what is not stored as a decision. Only with a ledger. */
+  /**
+   * Project → number of transactions, for the thousand projects that were changed last; includes changes that
+   * are not decisions. Only with a ledger.
+   */
   revisions(wait: Wait): Promise<ReadonlyMap<string, bigint>>;
 }
 
-/** What a replica says of itself. */
+/** The state that a replica reports. */
 export interface ReplicaFacts {
   readonly version: string;
-  /** How often its configuration was loaded: it counts for itself. */
+  /** The generation of its configuration, counted by the replica itself. */
   readonly generation: number;
-  /** Of its configuration: equal where it is. */
+  /** The digest of its configuration. */
   readonly digest: string;
 }
 
 export interface PresentReplica extends ReplicaFacts {
   /** As in `StoredDecision`. */
   readonly name: string;
-  /** It is the one that is asked. */
+  /** Whether it is the responding replica. */
   readonly isSelf: boolean;
 }
 
-/** How long a replica that has gone without a word is listed, in seconds. */
+/** How long a replica is listed after its last heartbeat, in seconds. */
 export const REPLICA_LISTED = 30;
 
 /** The replicas that store decisions in this database. */
 export interface ReplicaList {
-  /** Lists this one, for `REPLICA_LISTED` seconds from now, or until it is closed. */
+  /** Lists this replica for `REPLICA_LISTED` seconds from now, or until it is closed. */
   present(facts: ReplicaFacts, wait: Wait): Promise<void>;
-  /** By their names. */
+  /** Sorted by name. */
   replicas(wait: Wait): Promise<readonly PresentReplica[]>;
 }
 
@@ -82,13 +87,16 @@ export interface Retention {
   readonly most: number;
 }
 
-/** What the queue of decisions writes to. Throws `LedgerUnavailableError`; `LedgerContentError` = they cannot be stored. */
+/**
+ * The target of the decision queue. Throws `LedgerUnavailableError`, or `LedgerContentError` for rows that
+ * cannot be stored.
+ */
 export interface DecisionTarget extends DecisionSource, ReplicaList {
-  /** All or nothing. `rows`: of `rowJson`. */
+  /** All or nothing. `rows`: from `rowJson`. */
   write(rows: readonly string[], wait: Wait): Promise<void>;
-  /** Whether a row is there, after a write that may or may not have been completed. */
+  /** Whether a row exists, after a write with unknown outcome. */
   has(row: string, wait: Wait): Promise<boolean>;
-  /** Removes a small part of what is too old, or too much. Resolves to how many; 0 = nothing is left to remove. */
+  /** Removes some expired or excess decisions. Resolves to their number; 0 = nothing left to remove. */
   trim(retention: Retention, wait: Wait): Promise<number>;
   close(): Promise<void>;
 }

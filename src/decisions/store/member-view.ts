@@ -1,11 +1,12 @@
 /**
- * What a member of a project sees of a decision. Not: filters that are only tried, and those that let a lease through because they were
- * broken. Who knows of the first knows of rules that nobody has announced; who knows of the second knows when to ask again.
+ * The view of a decision for members of a project. Hides filters in audit mode, and filters that failed and
+ * let the lease through. The first would reveal rules that are not announced yet, the second when to try
+ * again.
  */
 import type { DecisionOutcome, DecisionRecord, FilterRecord } from '../record.ts';
 import type { DecisionsQuery } from './contract.ts';
 
-/** Leases only: workspaces of SkyPilot and namespaces of Kubernetes may be called like a project of somebody else. */
+/** Leases only: SkyPilot workspaces and Kubernetes namespaces may share a name with another project. */
 export const MEMBER_OPERATIONS = [
   'create',
   'update',
@@ -14,7 +15,7 @@ export const MEMBER_OPERATIONS = [
   'end',
 ] as const satisfies DecisionRecord['operation'][];
 
-/** The outcomes that hide behind each one. */
+/** Shown outcome → the real outcomes that it covers. */
 const BEHIND: Readonly<Partial<Record<DecisionOutcome, readonly DecisionOutcome[]>>> = {
   allowed: ['allowed', 'audit', 'allowed-on-error', 'failed'],
   changed: ['changed'],
@@ -22,10 +23,10 @@ const BEHIND: Readonly<Partial<Record<DecisionOutcome, readonly DecisionOutcome[
   failed: ['failed'],
   exempt: ['exempt'],
 };
-/** The only ones in which a filter did more than allow. */
+/** The only outcomes in which a filter did more than allow. */
 const REFUSED: readonly DecisionOutcome[] = ['rejected', 'failed', 'changed'];
 
-/** As the member sees it. Messages are those that the user got: of a failure, the generic one. */
+/** The view of a member. Messages are those that the user got: the generic one for a failure. */
 export function memberView(record: DecisionRecord): DecisionRecord {
   const { operation, outcome, message } = record;
   const isAllowed = operation === 'end' || outcome === 'audit' || outcome === 'allowed-on-error';
@@ -47,8 +48,8 @@ function seenFilter(filter: FilterRecord, isEnd: boolean): FilterRecord {
 }
 
 /**
- * What is to be searched for a member, so that all that matches in their view is found. The result has more: compare it again. Hidden
- * filters are not even searched for, since the length of a page would tell.
+ * A query that finds everything that matches in the member's view. Its result has more: filter it again.
+ * Hidden filters are not searched, since the length of a page would reveal them.
  */
 export function memberQuery(query: DecisionsQuery): DecisionsQuery {
   const { outcomes, filters } = query;

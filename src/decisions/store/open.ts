@@ -1,4 +1,4 @@
-/** Opens the place of decisions in the database of the ledger, on connections that leases never wait for. */
+/** Opens the decision store in the ledger's database, on connections that leases never wait for. */
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { type Wait, withinDeadline } from '../../base/deadline.ts';
@@ -11,16 +11,21 @@ import type { DecisionTarget } from './contract.ts';
 /** One writes, one reads. */
 const CONNECTIONS = 2;
 
-/** A thread may take a while to start on a busy machine, in seconds. */
+/** Time limit for starting a thread on a busy machine, in seconds. */
 const STARTING = 30;
 
 interface OpenedTarget {
   readonly target: DecisionTarget;
-  /** What is wrong with the tables, or the rights on them; `undefined` = nothing. @throws LedgerUnavailableError */
+  /**
+   * What is wrong with the tables or their privileges; `undefined` = nothing. @throws LedgerUnavailableError
+   */
   verify(): Promise<string | undefined>;
 }
 
-/** For a valid `[ledger] connection`. Connects with the first use. Throws an `Error` whose message completes "cannot be used: …". */
+/**
+ * For a valid `[ledger] connection`. Connects on first use. Throws an `Error` whose message completes "cannot
+ * be used: …".
+ */
 export async function openTarget(
   settings: Pick<LedgerSettings, 'connection' | 'timeout'>,
 ): Promise<OpenedTarget> {
@@ -28,7 +33,7 @@ export async function openTarget(
   if (connection === undefined) {
     throw new Error('no such database');
   }
-  // In containers, processes of one host may have the same number.
+  // In containers, processes of one host may have the same process id.
   const replica = `${hostname()}/${process.pid}/${randomUUID().slice(0, 8)}`;
   return connection.dialect === 'sqlite'
     ? inFile(connection.file, replica, settings.timeout)
@@ -64,7 +69,9 @@ async function onServer(
   }
 }
 
-/** What is wrong with the tables, or the rights on them; `undefined` = nothing. @throws LedgerUnavailableError */
+/**
+ * What is wrong with the tables or their privileges; `undefined` = nothing. @throws LedgerUnavailableError
+ */
 export async function schemaMistake(database: Database, connection: Connection): Promise<string | undefined> {
   const { tableMistake } = await import('../../ledger/storage/table-mistake.ts');
   const { NEEDED_FOR_DECISIONS } = await import('../../ledger/storage/rights.ts');

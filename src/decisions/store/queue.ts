@@ -1,4 +1,7 @@
-/** Decisions on their way into the database: gathered in a bounded buffer, written in batches, dropped when that takes too long. */
+/**
+ * The queue of decisions for the database: a bounded buffer, written in batches; decisions are dropped when
+ * it is full.
+ */
 import { setTimeout as pause } from 'node:timers/promises';
 import { withinDeadline } from '../../base/deadline.ts';
 import { errorText, LedgerContentError } from '../../base/errors.ts';
@@ -8,34 +11,34 @@ import type { DecisionRecord } from '../record.ts';
 import type { DecisionTarget, Retention } from './contract.ts';
 import { rowJson } from './rows.ts';
 
-/** How many decisions may wait, and how many characters of them. */
+/** Limits of queued decisions, and of their characters. */
 const MAX_WAITING = 10_000;
 const MAX_LENGTH = 32 * 1024 * 1024;
-/** How many are turned into text together: long-lived objects cost the garbage collector more than texts do. */
+/** Decisions serialized together: long-lived objects cost the garbage collector more than text. */
 const PIECE = 32;
-/** What one transaction writes: a file has one writer, and leases must not wait for it. */
+/** Limits of one transaction: SQLite has one writer, and leases must not wait for it. */
 const BATCH_PIECES = 8;
 const BATCH_LENGTH = 1024 * 1024;
-/** How long to gather, in milliseconds: less than anybody notices who looks on. */
+/** Gathering time in milliseconds: not noticeable on live pages. */
 const GATHER = 100;
-/** Between two batches, compared with the time that one takes: others write meanwhile. */
+/** Pause between two batches, relative to the duration of one: others write in the meantime. */
 const REST = 0.5;
 const RETRY = 500;
 const LONGEST_RETRY = 10_000;
-/** How often old decisions are looked for, and what is missing is logged, in milliseconds. */
+/** Intervals of removing old decisions, and of logging missing ones, in milliseconds. */
 const TRIM_EVERY = 60_000;
 const LOG_EVERY = 60_000;
-/** How many parts are removed after each batch: together more than a batch has, so that removing keeps up with writing. */
+/** Parts removed after each batch: together more than a batch has, so that removing keeps up with writing. */
 const TRIMMED_PARTS = 8;
 
-/** Which decisions are kept. `refused`: all that are not simply allowed. */
+/** Which decisions are kept. `refused`: all except allowed, changed and exempt ones. */
 export type StoredKind = 'all' | 'refused' | 'none';
 
 export interface DecisionQueueObserver {
   stored(count: number): void;
   /** Decisions that will never be in the database. */
   dropped(count: number): void;
-  /** A write failed, and will be tried again. */
+  /** A write failed and will be retried. */
   failed(): void;
   removed(count: number): void;
 }
@@ -55,9 +58,9 @@ export class DecisionQueue {
   readonly #target: DecisionTarget;
   readonly #logger: Logger;
   readonly #observer: DecisionQueueObserver;
-  /** May change while decisions wait. */
+  /** May change while decisions are queued. */
   options: DecisionQueueOptions;
-  /** The latest; earlier ones wait as text. */
+  /** The latest decisions; earlier ones are queued as text. */
   #latest: { readonly record: DecisionRecord; readonly asked: Asked | undefined }[] = [];
   #pieces: Piece[] = [];
   #waiting = 0;
@@ -69,7 +72,7 @@ export class DecisionQueue {
   /** Not logged yet. */
   #dropped = 0;
   #logged = Number.NEGATIVE_INFINITY;
-  /** Nothing more is gathered. */
+  /** Aborted = no more gathering. */
   readonly #hurry = new AbortController();
   readonly #givenUp = new AbortController();
   #closing: Promise<void> | undefined;
@@ -87,7 +90,7 @@ export class DecisionQueue {
     this.#trimming = setInterval(() => this.#trimSoon(), TRIM_EVERY).unref();
   }
 
-  /** How many are not written yet. */
+  /** Number of decisions that are not written yet. */
   get waiting(): number {
     return this.#waiting;
   }
@@ -109,7 +112,10 @@ export class DecisionQueue {
     this.#working ??= this.#work();
   }
 
-  /** Writes the rest, and closes the target. What cannot be written within `withinMs` is dropped. A later call may allow less time. */
+  /**
+   * Writes the rest and closes the target. Decisions that cannot be written within `withinMs` are dropped. A
+   * later call may shorten the time.
+   */
   async close(withinMs: number): Promise<void> {
     const late = setTimeout(() => this.#givenUp.abort(), withinMs);
     this.#closing ??= this.#close();
@@ -121,7 +127,7 @@ export class DecisionQueue {
     clearInterval(this.#trimming);
     this.#isTrimDue = false;
     this.#hurry.abort();
-    // What hangs is left behind.
+    // A blocked write is abandoned.
     await Promise.race([this.#working, aborted(this.#givenUp.signal)]);
     this.#givenUp.abort();
     if (this.#waiting > 0) {
@@ -163,7 +169,7 @@ export class DecisionQueue {
       }
       await this.#pause((performance.now() - started) * REST);
     }
-    // In the same turn as the check above: the next decision must start a new run.
+    // In the same tick as the check above: the next decision must start a new run.
     this.#working = undefined;
   }
 
@@ -183,12 +189,12 @@ export class DecisionQueue {
     }
   }
 
-  /** Tries until the rows are written, or given up; resolves to how many are there. */
+  /** Retries until the rows are written or given up; resolves to the number of stored rows. */
   async #write(rows: readonly string[]): Promise<number> {
     for (let attempt = 1; !this.#givenUp.signal.aborted; attempt += 1) {
       try {
         await withinDeadline(this.options.timeout, async (deadline) => {
-          // One that has failed may have been committed nevertheless.
+          // A failed write may have been committed nevertheless.
           if (attempt === 1 || !(await this.#target.has(rows[0] ?? '', deadline))) {
             await this.#target.write(rows, deadline);
           }
@@ -205,7 +211,7 @@ export class DecisionQueue {
     return 0;
   }
 
-  /** One of them cannot be stored: the others can. */
+  /** One of the rows cannot be stored: writes the halves separately. */
   async #writeApart(rows: readonly string[], reason: LedgerContentError): Promise<number> {
     if (rows.length <= 1) {
       this.#logger.warn({ error: errorText(reason) }, 'a decision cannot be stored');

@@ -1,4 +1,4 @@
-/** A decision as a row of the table `decisions`, and back. */
+/** Converts a decision to a row of the table `decisions`, and back. */
 
 import { type Kysely, sql } from 'kysely';
 import { z } from 'zod';
@@ -9,7 +9,7 @@ import type { Asked } from '../asked.ts';
 import { type DecisionRecord, decisionRecordSchema, parsedRecord } from '../record.ts';
 import type { Retention, StoredDecision } from './contract.ts';
 
-/** What is written. Numbers of 64 bits are texts, since the rows go through JSON. */
+/** A row to write. Numbers of 64 bits are texts, since rows pass through JSON. */
 export interface NewRow {
   /** Microseconds of the epoch; a record has milliseconds. */
   readonly at: number;
@@ -36,21 +36,24 @@ export interface ReadRow {
   readonly record: string;
 }
 
-/** Ids are shorter; an index of PostgreSQL holds about 2,700 bytes. */
+/** Ids are shorter; an index entry of PostgreSQL has at most about 2,700 bytes. */
 const LONGEST = 255;
-/** What PostgreSQL, or no database, stores. */
+/** Characters that PostgreSQL does not store (NUL), or no database (surrogates). */
 export const UNKEPT = /\0|\p{Surrogate}/u;
 const EVERY_UNKEPT = /\0|\p{Surrogate}/gu;
-/** NUL, or half of a surrogate pair, in JSON. May also match what only looks like it. */
+/** NUL or an unpaired surrogate in JSON. May have false positives. */
 const UNKEPT_IN_JSON = /\\u(?:0000|d[89a-f])/;
 
-/** A record with what was asked for: older versions drop what they do not know. */
+/** A record with the request of a refused lease: older versions drop unknown fields. */
 const storedRecord = decisionRecordSchema.extend({
   asked_reservations: z.array(z.record(z.string(), z.unknown())).optional(),
 });
 type StoredRecord = DecisionRecord & { readonly asked_reservations?: Asked['reservations'] };
 
-/** A row in JSON. What no database keeps is replaced in its record, and cannot be looked for: different texts must not become equal. */
+/**
+ * A row in JSON. Characters that cannot be stored are replaced in the record; such texts are not searchable,
+ * since different texts must not become equal.
+ */
 export function rowJson(record: DecisionRecord, asked: Asked | undefined): string {
   const stored: StoredRecord =
     asked === undefined ? record : { ...record, asked_reservations: asked.reservations };
@@ -73,7 +76,7 @@ export function rowJson(record: DecisionRecord, asked: Asked | undefined): strin
   return JSON.stringify(row);
 }
 
-/** Text that a later version wrote, and this one cannot read, is left out. */
+/** Empty = a record that a later version wrote, and this one cannot read. */
 export function storedDecision({ id, asked_start, asked_end, replica, record }: ReadRow): StoredDecision[] {
   const parsed = parsedRecord(record, storedRecord);
   if (parsed === undefined) {
@@ -87,7 +90,7 @@ export function storedDecision({ id, asked_start, asked_end, replica, record }: 
   return [{ id, record: decided, asked, replica }];
 }
 
-/** `null` for a text that is not kept whole: a record has at most `LONGEST` characters of it, and "…". */
+/** `null` = not searchable: a record has at most `LONGEST` characters of a text, and "…". */
 function keyOf(text: string | null): string | null {
   return text === null || text.length > LONGEST || UNKEPT.test(text) ? null : text;
 }
@@ -96,7 +99,7 @@ function labelOf(name: string | null | undefined, domain: string | null | undefi
   return name && domain ? keyOf(`${name}@${domain}`) : null;
 }
 
-/** As `--filter` selects: filters that decided, and those that did anything but allow. */
+/** As `--filter` selects: filters that decided, or had a result other than allowed. */
 function concernsOf({ filter, filters }: DecisionRecord): string | null {
   let names: Set<string> | undefined;
   if (filter !== null) {
@@ -133,14 +136,16 @@ function replaced(text: string): string {
 
 type Queries = Kysely<Tables>;
 
-/** One at a time, so that ids become visible in their order: whoever asks for what is newer misses nothing. */
+/**
+ * A lock for one writer at a time, so that ids become visible in order: readers of newer rows miss nothing.
+ */
 const ORDER = 7_042_615_338_120_944n;
-/** The same for those who remove: replicas do not wait for each other. */
+/** A lock for removing: replicas do not wait for each other. */
 const REMOVAL = 7_042_615_338_120_945n;
-/** Few: leases wait for each removal from a file. */
+/** Rows per removal. Few: leases wait for each removal from a file. */
 const REMOVED = 50;
 
-/** The rows are a list in JSON. */
+/** `json`: a list of rows. */
 export function* writeToPostgres(queries: Queries, json: string, replica: string): Work<void> {
   yield* rows(sql`select pg_advisory_xact_lock(${ORDER})`.compile(queries));
   yield* rows(
@@ -161,7 +166,7 @@ export function* writeToPostgres(queries: Queries, json: string, replica: string
   );
 }
 
-/** `json`: as for PostgreSQL. */
+/** `json`: a list of rows. */
 export function* writeToSqlite(queries: Queries, json: string, replica: string): Work<void> {
   const given = JSON.parse(json) as readonly NewRow[];
   const values = given.map((row) => ({
@@ -188,7 +193,10 @@ function bigint(text: string | null): bigint | null {
   return text === null ? null : BigInt(text);
 }
 
-/** Removes some of the oldest, if there are too old or too many ones; resolves to how many. By the clock of the database. */
+/**
+ * Removes some of the oldest decisions if they are expired or too many; resolves to their number. By the
+ * database's clock.
+ */
 export function* removeOld(queries: Queries, { days, most }: Retention, isSqlite: boolean): Work<number> {
   if (!isSqlite) {
     const [turn] = yield* rows(

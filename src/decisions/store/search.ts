@@ -1,6 +1,6 @@
 /**
- * The queries of a search. An index leads to the candidates, the newest first, and everything else that is asked is compared with a
- * bounded number of them at a time: no query reads all decisions, however rare what it looks for is.
+ * The queries of a search. An index finds candidates, newest first, and the other conditions are checked on a
+ * bounded number of them at a time: no query reads all decisions, however rare the matches are.
  */
 import { type CompiledQuery, type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Tables } from '../../ledger/storage/schema.ts';
@@ -9,7 +9,7 @@ import type { DecisionsQuery } from './contract.ts';
 import { MEMBER_OPERATIONS } from './member-view.ts';
 import { type ReadRow, UNKEPT } from './rows.ts';
 
-/** Where a page begins: after this decision. */
+/** The start of a page: after this decision. */
 export interface Place {
   readonly at: bigint;
   readonly id: bigint;
@@ -17,16 +17,16 @@ export interface Place {
 
 type Condition = RawBuilder<unknown>;
 
-/** What leads to the candidates: each branch is in the order of an index. */
+/** The candidates: each branch follows an index. */
 interface Plan {
   readonly table: 'decisions' | 'decision_filters';
   readonly branches: readonly Condition[];
-  /** What candidates are compared with. */
+  /** Conditions to check on candidates. */
   readonly rest: readonly Condition[];
 }
 
 const OUTCOMES: readonly DecisionOutcome[] = decisionRecordSchema.shape.outcome.options;
-/** Each branch is a query of its own. */
+/** Each branch is a separate query. */
 const MOST_BRANCHES = 150;
 
 export class Search {
@@ -40,17 +40,17 @@ export class Search {
     this.#plan = planOf(query);
   }
 
-  /** Nothing can be found. */
+  /** Whether nothing can match. */
   get isEmpty(): boolean {
     return this.#plan === undefined;
   }
 
-  /** Whether each candidate is found. */
+  /** Whether every candidate matches. */
   get isExact(): boolean {
     return this.#plan?.rest.length === 0;
   }
 
-  /** The first `limit` of those among the next `window` candidates that are looked for. */
+  /** The first `limit` matches among the next `window` candidates. */
   found(after: Place | undefined, window: number, limit: number): CompiledQuery<Place> {
     const rest = this.#plan?.rest ?? [];
     return sql<Place>`
@@ -59,7 +59,7 @@ export class Search {
       order by c.at desc, c.id desc limit ${limit}`.compile(this.#queries);
   }
 
-  /** The last of the next `window` candidates; none = there are fewer. */
+  /** The last of the next `window` candidates; no row = there are fewer. */
   edge(after: Place | undefined, window: number): CompiledQuery<Place> {
     return sql<Place>`
       select c.at, c.id from (${this.#candidates(after, window)}) as c
@@ -113,7 +113,7 @@ function planOf(asked: DecisionsQuery): Plan | undefined {
   ) {
     return undefined;
   }
-  /** The branches have compared the projects. */
+  /** Whether the branches already compare the projects. */
   const areIds = !query.projects?.some(isLabel);
   const rest = {
     visible: visible && [
@@ -166,7 +166,7 @@ function planOf(asked: DecisionsQuery): Plan | undefined {
       return plan(accountBranches('user', users, outcomes), ['users', ...unlabelled(users)]);
     }
     if (filters !== undefined) {
-      // The table of filters knows projects by their ids only.
+      // The table of filters has only ids of projects.
       const ids = visible === undefined && query.projects?.some(isLabel) ? undefined : projects;
       return plan(
         product(filters, ids).map(([filter, project]) =>
@@ -183,7 +183,7 @@ function planOf(asked: DecisionsQuery): Plan | undefined {
       return plan(accountBranches('project', projects, outcomes), [...done, ...unlabelled(projects)]);
     }
     if (outcomes !== undefined && !outcomes.includes('allowed')) {
-      // The index has no others.
+      // The index contains no other outcomes.
       return plan(
         outcomes.map((outcome) => sql`outcome = ${outcome} and outcome <> 'allowed'`),
         ['outcomes'],
@@ -194,12 +194,15 @@ function planOf(asked: DecisionsQuery): Plan | undefined {
   return candidates() ?? plan([sql`true`], []);
 }
 
-/** What no database keeps is found in none. */
+/** A text that no database stores matches nothing. */
 function isKept(text: string): boolean {
   return !UNKEPT.test(text);
 }
 
-/** The projects of the branches: those that are asked for and visible. A name can be any project: it narrows nothing that is visible. */
+/**
+ * The projects of the branches: requested and visible ones. A name can belong to any project, so it does not
+ * narrow the visible ones.
+ */
 function projectsOf({ projects, visible }: DecisionsQuery): readonly string[] | undefined {
   if (visible === undefined || projects === undefined || projects.some(isLabel)) {
     return visible ?? projects;
@@ -211,12 +214,12 @@ function isLabel(value: string): boolean {
   return value.includes('@');
 }
 
-/** A branch by name is in the order of another index, without outcomes. */
+/** A branch by name uses another index, without outcomes. */
 function unlabelled(values: readonly string[]): 'outcomes'[] {
   return values.some(isLabel) ? [] : ['outcomes'];
 }
 
-/** By its id, or by `name@domain`. */
+/** By id, or by `name@domain`. */
 function account(whose: 'project' | 'user', values: readonly string[]): Condition {
   const labels = values.filter(isLabel);
   const id = sql`${sql.ref(`d.${whose}_id`)} in (${sql.join(values)})`;
@@ -248,7 +251,7 @@ function all(conditions: readonly Condition[]): RawBuilder<unknown> {
   return sql.join(conditions, sql` and `);
 }
 
-/** The end of a period may be further than 64 bits. */
+/** The end of a period may exceed 64 bits. */
 function micros(milliseconds: number): bigint {
   return BigInt.asIntN(64, BigInt(Math.round(Math.min(Math.max(milliseconds, -9e15), 9e15)))) * 1000n;
 }

@@ -21,26 +21,26 @@ import { memberQuery, memberView } from './member-view.ts';
 import { type NewRow, removeOld, storedDecision, writeToPostgres, writeToSqlite } from './rows.ts';
 import { type Place, rowsOf, Search } from './search.ts';
 
-/** How many candidates a query compares: each one more than the one before. */
+/** Candidates per query; each query has more than the previous one. */
 const FIRST_WINDOW = 1000;
 const LARGEST_WINDOW = 32_000;
-/** Then a page is as it is, in milliseconds: its reader goes on with the next. */
+/** Time limit of a page, in milliseconds: the client continues with the next page. */
 const PATIENCE = 60;
 const MOST_NEWS = 500;
 const MOST_PROJECTS = 1000;
 const MOST_REPLICAS = 100;
 const LISTED = BigInt(REPLICA_LISTED) * MICROSECONDS_PER_SECOND;
-/** How long a replica that stops may take to say so, in seconds. */
+/** Time limit for a stopping replica to remove itself from the list, in seconds. */
 const GOODBYE = 1;
 
 export class DecisionTable implements DecisionTarget {
   readonly #database: Database;
   readonly #replica: string;
   #isListed = false;
-  /** One reader at a time: those who write have a connection of their own. */
+  /** One reader at a time: writers have a separate connection. */
   readonly #readers = new Gate(1);
 
-  /** `replica`: who writes. Closes the database with it. */
+  /** `replica`: the name of the writing replica. `close` also closes the database. */
   constructor(database: Database, replica: string) {
     this.#database = database;
     this.#replica = replica;
@@ -132,7 +132,7 @@ export class DecisionTable implements DecisionTarget {
       .values({ name: this.#replica, ...facts })
       .onConflict((conflict) => conflict.column('name').doUpdateSet(facts));
     const gone = queries.deleteFrom('replicas').where('seen_at', '<', sql<bigint>`${seen_at} - ${LISTED}`);
-    // One after the other: replicas that come back at once must not wait for each other's rows in a circle.
+    // In separate transactions: replicas that return at the same time must not deadlock on each other's rows.
     await this.#database.transact(() => rows(own.compile()), wait);
     this.#isListed = true;
     await this.#database.transact(() => rows(gone.compile()), wait);
@@ -158,13 +158,13 @@ export class DecisionTable implements DecisionTarget {
   async close(): Promise<void> {
     if (this.#isListed) {
       const own = this.#database.queries.deleteFrom('replicas').where('name', '=', this.#replica).compile();
-      // Else it is listed for a while.
+      // If this fails, it stays listed for a while.
       await withinDeadline(GOODBYE, (wait) => this.#database.transact(() => rows(own), wait)).catch(() => {});
     }
     await this.#database.close();
   }
 
-  /** What is hidden leaves gaps, which the next decisions fill. */
+  /** Hidden decisions leave gaps, which the next decisions fill. */
   async #searchForMember(
     query: DecisionsQuery,
     place: Place | undefined,

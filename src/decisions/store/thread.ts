@@ -1,4 +1,4 @@
-/** Decisions in a file, kept by a thread of their own: see `worker.ts`. */
+/** The decision store in a file, run in a worker thread: see `worker.ts`. */
 import { Worker } from 'node:worker_threads';
 import { inTime, type Wait, withinDeadline } from '../../base/deadline.ts';
 import { errorText, LedgerContentError, LedgerUnavailableError } from '../../base/errors.ts';
@@ -11,7 +11,7 @@ export interface ThreadStart {
   readonly replica: string;
 }
 
-/** What the thread does, by the name of the method that asks for it. */
+/** The methods of the thread, called by name. */
 export interface ThreadMethods extends DecisionTarget {
   /** What is wrong with the tables; `undefined` = nothing. */
   verify(wait: Wait): Promise<string | undefined>;
@@ -20,9 +20,9 @@ export interface ThreadMethods extends DecisionTarget {
 export interface ThreadQuestion {
   readonly id: number;
   readonly method: keyof ThreadMethods;
-  /** What the method is given before how long to wait. */
+  /** The arguments of the method, without the wait. */
   readonly given: readonly unknown[];
-  /** How long its sender waits. */
+  /** How long the caller waits. */
   readonly milliseconds: number;
 }
 
@@ -30,7 +30,7 @@ export type ThreadAnswer =
   | { readonly id: number; readonly result: unknown }
   | { readonly id: number; readonly error: ThreadError };
 
-/** Classes do not pass between threads. */
+/** Class instances cannot be passed between threads. */
 interface ThreadError {
   readonly kind: keyof typeof ERRORS;
   readonly message: string;
@@ -57,7 +57,7 @@ const ENTRY = new URL(
   import.meta.url,
 );
 
-/** In milliseconds of a second: the thread gives up before whoever waits for it does. */
+/** Milliseconds per second of the timeout: the thread gives up before its caller. */
 const IN_TIME = 900;
 
 interface Asked {
@@ -65,14 +65,14 @@ interface Asked {
   readonly reject: (reason: unknown) => void;
 }
 
-/** A method of the target that the thread carries out. */
+/** A method of the target that runs in the thread. */
 type Remote<Method extends keyof ThreadMethods> = (
   ...given: Parameters<ThreadMethods[Method]>
 ) => ReturnType<ThreadMethods[Method]>;
 
 export class DecisionThread implements ThreadMethods {
   readonly #start: ThreadStart;
-  /** Of a task, in seconds. */
+  /** Of one call, in seconds. */
   readonly #timeout: number;
   readonly #asked = new Map<number, Asked>();
   #worker: Worker | undefined;
@@ -89,7 +89,7 @@ export class DecisionThread implements ThreadMethods {
   readonly present = this.#remote('present');
   readonly replicas = this.#remote('replicas');
 
-  /** The thread starts with the first task, and again after it has ended. */
+  /** The thread starts with the first call, and again after it has ended. */
   constructor(start: ThreadStart, timeout: number) {
     this.#start = start;
     this.#timeout = timeout;
@@ -98,7 +98,7 @@ export class DecisionThread implements ThreadMethods {
   async close(): Promise<void> {
     const worker = this.#worker;
     if (worker !== undefined) {
-      // It may be within a system call that does not end.
+      // It may be blocked in a system call.
       await withinDeadline(1, (deadline) => this.#ask('close', [], deadline)).catch(() => {});
       this.#worker = undefined;
       await worker.terminate();
@@ -110,7 +110,7 @@ export class DecisionThread implements ThreadMethods {
       this.#ask(method, all.slice(0, -1), all.at(-1) as Wait) as ReturnType<ThreadMethods[Method]>;
   }
 
-  /** Resolves to what the method of that name does in the thread. */
+  /** Calls the method in the thread; resolves to its result. */
   async #ask(method: ThreadQuestion['method'], given: readonly unknown[], wait: Wait): Promise<unknown> {
     wait.throwIfOver();
     this.#last += 1;
@@ -118,7 +118,7 @@ export class DecisionThread implements ThreadMethods {
     const answer = new Promise<unknown>((resolve, reject) => {
       this.#asked.set(id, { resolve, reject });
     });
-    // Nobody may wait for it any more.
+    // The caller may no longer wait.
     answer.catch(() => {});
     const question: ThreadQuestion = { id, method, given, milliseconds: this.#timeout * IN_TIME };
     this.#running().postMessage(question);
@@ -155,7 +155,7 @@ export class DecisionThread implements ThreadMethods {
     }
   }
 
-  /** What was under way may have been written. */
+  /** Pending writes may have been committed. */
   #ended(worker: Worker, reason: string): void {
     if (this.#worker === worker) {
       this.#worker = undefined;

@@ -1,6 +1,7 @@
 /**
- * The thread that keeps decisions in a file: SQLite works within the thread that calls it, and the one that decides about leases must not
- * wait for it. A crash of the process loses nothing that was committed; a loss of power may lose the last moments.
+ * The thread of the decision store in a file: SQLite blocks the calling thread, and the thread that decides
+ * about leases must not wait. A crash of the process loses no committed decisions; a power failure may lose
+ * the last moments.
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { type Wait, withinDeadline } from '../../base/deadline.ts';
@@ -25,7 +26,7 @@ interface Opened {
 
 let opened: Opened | undefined;
 
-/** A file that cannot be opened now is tried again with the next task. */
+/** A file that cannot be opened now is retried with the next call. */
 function open(): Opened {
   if (opened === undefined) {
     const database = new SqliteDatabase(file, 'normal');

@@ -1,4 +1,4 @@
-/** A configuration → the filters, and what they work with. */
+/** Builds the filters of a configuration and what they need. */
 
 import { ConfigurationError, errorText } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
@@ -36,7 +36,7 @@ export interface Parts {
   readonly commitsChecks: boolean;
 }
 
-/** Constructs and opens everything. If something of it refuses, closes what was opened before. @throws ConfigurationError */
+/** Constructs and opens everything. On failure, closes what was opened. @throws ConfigurationError */
 export async function openParts(configuration: Configuration, services: WatchedServices): Promise<Parts> {
   const shared = createSharedServices(services);
   const { logger, clock } = shared;
@@ -85,7 +85,7 @@ function recordsLeases({ filter }: ChainedFilter): boolean {
   return isLedgerFilter(filter) || filter.commitCreate !== undefined || filter.commitUpdate !== undefined;
 }
 
-/** Throws `ConfigurationError` if a filter refuses its options. The filters before it are then closed. */
+/** Throws `ConfigurationError` if a filter refuses its options. Filters before it are then closed. */
 export async function openChain(
   { filters, settings }: Configuration,
   services: FilterServices,

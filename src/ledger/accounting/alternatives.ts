@@ -1,7 +1,7 @@
 /**
- * What a lease may be at the moment. Blazar asks before it changes a lease, and the change may fail after our yes. Until a later
- * request shows the lease, it may be as before, as requested, or something between: the alternatives. It is charged for the
- * dearest of them.
+ * The states that a lease may have. Blazar calls before it changes a lease, and the change may fail after it
+ * was allowed. Until a later request shows the lease, it may be as before, as requested, or something
+ * between: these are its alternatives. It is charged for the dearest of them.
  */
 import {
   type Amount,
@@ -35,7 +35,7 @@ export interface Alternative {
 
 type Recorded = Pick<LeaseRow, 'starts_at' | 'ends_at' | 'demand' | 'claims' | 'alternatives'>;
 
-/** The alternatives of a row; the first is what was requested last. */
+/** The alternatives of a row; the latest request comes first. */
 export function alternativesOf(row: Recorded): Alternative[] {
   const first = { start: row.starts_at, end: row.ends_at, demand: row.demand };
   if (row.alternatives === null) {
@@ -52,7 +52,7 @@ export function recordedAs(alternatives: readonly [Alternative, ...Alternative[]
   const [{ start, demand, claims }] = alternatives;
   return {
     starts_at: start,
-    // The latest possible end: until then it counts.
+    // The latest possible end: the lease counts until then.
     ends_at: alternatives.map(({ end }) => end).reduce(larger),
     demand,
     claims: formatClaims(claims),
@@ -75,19 +75,19 @@ export function distinct<Some extends Alternative>(alternatives: readonly Some[]
   return [...seen.values()];
 }
 
-/** Account → the most that any alternative takes. */
+/** Account → the highest charge of any alternative. */
 export function chargedBy(alternatives: readonly Pick<Alternative, 'claims'>[]): Map<string, Amount> {
   return most(alternatives.map(({ claims }) => sums(claims, charge)));
 }
 
-/** Account → the most that any alternative holds. */
+/** Account → the highest held amount of any alternative. */
 export function heldBy(alternatives: readonly Pick<Alternative, 'claims'>[]): Map<string, Amount> {
   return chargedOfKind(alternatives, 'held');
 }
 
 /**
- * Account → the refund when the lease ends at `second`: what is charged, minus the most that it can have used by then. `start`: see
- * `usedBy`.
+ * Account → the refund when the lease ends at `second`: the charge, minus the most that it can have used by
+ * then. `start`: see `usedBy`.
  */
 export function refundOf(
   alternatives: readonly Pick<Alternative, 'start' | 'claims'>[],
@@ -103,8 +103,8 @@ export function refundOf(
 }
 
 /**
- * Account → the most that any alternative has used by `second`. `start`: when the lease begins, where that is known; it is then one of
- * the alternatives that begin so, since Blazar moves the start of no lease that runs.
+ * Account → the most that any alternative has used by `second`. `start`: the start of the lease, if known.
+ * Only alternatives with this start count, since Blazar does not move the start of a running lease.
  */
 export function usedBy(
   alternatives: readonly Pick<Alternative, 'start' | 'claims'>[],
@@ -132,7 +132,7 @@ function chargedOfKind(
   );
 }
 
-/** All of them, if none begins then. */
+/** All alternatives, if none starts then. */
 function beginningAt<Some extends Pick<Alternative, 'start'>>(
   alternatives: readonly Some[],
   start: Instant | undefined,
@@ -178,7 +178,7 @@ export function added(maps: readonly ReadonlyMap<string, Amount>[]): Map<string,
   return total;
 }
 
-/** Account → how much more is charged than before; unchanged accounts are left out. */
+/** Account → the change of its charge; unchanged accounts are left out. */
 export function changesOf(
   charged: ReadonlyMap<string, Amount>,
   before: ReadonlyMap<string, Amount>,
@@ -198,13 +198,13 @@ export function changesOf(
   return changes;
 }
 
-/** What remains of an alternative from a second on; `undefined` = all but what an earlier lease has used. */
+/** The part of an alternative from a second on; `undefined` = all except what an earlier lease has used. */
 export function restOf(one: Alternative, second: bigint | undefined): Alternative {
   const claims = one.claims.filter(({ kind }) => kind !== 'spent');
   return { ...one, claims: second === undefined ? claims : claims.map((claim) => notBefore(claim, second)) };
 }
 
-/** The alternative of a new lease, if an earlier one with its id has used `spent` and is gone. */
+/** The alternative of a new lease whose id belonged to an earlier lease, which used `spent`. */
 export function after(spent: ReadonlyMap<string, Amount>, one: Alternative): Alternative {
   if (spent.size === 0) {
     return one;
@@ -215,7 +215,7 @@ export function after(spent: ReadonlyMap<string, Amount>, one: Alternative): Alt
   return used.length === 0 ? one : { ...one, claims: [...one.claims, ...used] };
 }
 
-/** Whether `one` takes at least as much as `rest` of every account, at every time. */
+/** Whether `one` takes at least as much as `rest` from every account, at every time. */
 export function covers(one: Alternative, rest: Alternative): boolean {
   return (
     one.end >= rest.end &&
@@ -247,7 +247,9 @@ function parsed(written: unknown): Alternative {
   return { start: BigInt(start), end: BigInt(end), demand, claims: parseClaims(claims) };
 }
 
-/** Throws when a budget would pay for time outside its validity: only filters can tell which budget pays instead. */
+/**
+ * Throws if a budget would pay for time outside its validity: only filters know which budget pays instead.
+ */
 export function movedClaims({
   start,
   end,

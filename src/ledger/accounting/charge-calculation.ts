@@ -1,6 +1,6 @@
 /**
- * Whether a lease fits, and how balances change when it is recorded: arithmetic on what was read, without a database. Checks and
- * commits share it, so their answers can differ only by time.
+ * Whether a lease fits, and how balances change when it is recorded: arithmetic, without a database. Checks
+ * and commits share it, so their results can differ only by time.
  */
 
 import { type Amount, type Claim, MAX_AMOUNT } from '../../filter/claim.ts';
@@ -25,11 +25,11 @@ export interface FilterClaims {
   /** An audited filter's refusals are warnings. */
   readonly audit: boolean;
   readonly claims: readonly Claim[];
-  /** Why the filter cannot tell what to claim: the lease is refused. */
+  /** Why the filter cannot compute its claims: the lease is refused. */
   readonly refusal: string | undefined;
 }
 
-/** One form of the lease, with the claims of all filters for it. */
+/** One state of the lease, with the claims of all filters for it. */
 export interface Claimed {
   readonly start: bigint;
   readonly end: bigint;
@@ -41,43 +41,46 @@ export interface Claimed {
 export interface ChargeInput {
   /** In seconds of the epoch. */
   readonly now: bigint;
-  /** What the lease may become; the first is what was requested. */
+  /** The possible results of the request; the requested one comes first. */
   readonly wanted: readonly [Claimed, ...Claimed[]];
-  /** The current lease according to the request, if it has one: the change is judged by what it takes beyond that. */
+  /** The current lease according to the request, if it has one. Only the increase over it is judged. */
   readonly current: Claimed | undefined;
-  /** The alternatives that the ledger has recorded; empty for a lease that is new to it. */
+  /** The recorded alternatives; empty for a lease that is new to the ledger. */
   readonly recorded: readonly Alternative[];
   /** Whether the recorded alternatives stay possible, because the request does not show the current lease. */
   readonly staysOpen: boolean;
   /** Whether the request shows the real counts. If not, the lease may have the counts of an earlier request. */
   readonly countsAreSeen: boolean;
-  /** Whether the lease is over, so that nothing can be set off against the change. */
+  /** Whether the lease is over, so that no current claims are set off against the change. */
   readonly isOver: boolean;
-  /** Up to this second the lease has run: used time is neither refunded nor charged again. `undefined` = it has not started. */
+  /**
+   * The second up to which the lease has run: used time is neither refunded nor charged again.
+   * `undefined` = not started.
+   */
   readonly begun: bigint | undefined;
   /**
-   * When the lease begins, where the request shows it, and the ledger knows the lease by its id. `undefined` = it may be any of its
-   * alternatives that has run.
+   * The start of the lease, if the request shows it and the ledger found the lease by its id.
+   * `undefined` = any alternative that has run is possible.
    */
   readonly shownStart: Instant | undefined;
   readonly isUpdate: boolean;
-  /** Account → what other leases give back because they are past their end. */
+  /** Account → what other leases return because their end has passed. */
   readonly returned: ReadonlyMap<string, Amount>;
   readonly balances: ReadonlyMap<string, Amount>;
 }
 
 export interface ChargeCalculation {
-  /** From the first enforced filter that refuses; the lease must not be recorded. */
+  /** From the first enforced filter that refuses: the lease must not be recorded. */
   readonly refusal: Refusal | undefined;
   /** From audited filters. */
   readonly warnings: readonly Refusal[];
-  /** What the lease may be from now on. */
+  /** The possible states of the lease from now on. */
   readonly alternatives: readonly [Alternative, ...Alternative[]];
-  /** A claim is too large to be stored, and is missing here: the lease must not be recorded, not even by force. */
+  /** A claim is too large to be stored and is left out: the lease must not be recorded, not even by force. */
   readonly isTooMuch: boolean;
   /** Account → change of its balance; unchanged accounts are left out. */
   readonly deltas: ReadonlyMap<string, Amount>;
-  /** Account → what the lease is charged already, except for what it has used. */
+  /** Account → the current charge of the lease, except for what it has used. */
   readonly givenBack: ReadonlyMap<string, Amount>;
 }
 
@@ -86,10 +89,10 @@ export interface Refusal {
   readonly message: string;
 }
 
-/** Honest use of one lease never has this many alternatives. */
+/** Normal use of one lease never reaches this number. */
 const MOST_ALTERNATIVES = 16;
 
-/** When the time is uncertain, between two moments: no account gets back more than at either of them. */
+/** For a time between two moments: the larger change of each account, so that no refund is too large. */
 export function calculateChargeWithin(early: ChargeInput, late: ChargeInput | undefined): ChargeCalculation {
   const first = calculateCharge(early);
   if (late === undefined) {
@@ -98,7 +101,7 @@ export function calculateChargeWithin(early: ChargeInput, late: ChargeInput | un
   const second = calculateCharge(late);
   const deltas = most([first.deltas, second.deltas]);
   for (const account of deltas.keys()) {
-    // An account that is missing in one of them does not change there.
+    // An account that is missing from one of them does not change there.
     const [one, other] = [first.deltas.get(account) ?? 0n, second.deltas.get(account) ?? 0n];
     deltas.set(account, one > other ? one : other);
   }
@@ -112,15 +115,16 @@ export function calculateCharge(of: ChargeInput): ChargeCalculation {
 
   const asked = wanted.map(alternativeOf);
   const likely = current === undefined ? asked : [...asked, alternativeOf(current)];
-  // The same request again takes nothing more. Requested differently, it may be another lease that has got the same id. Then the
-  // first one is gone, and what it has used stays used; or it is there, and Blazar refuses the new one.
+  // Repeating a request takes nothing more. A different request with the same id may be about another lease.
+  // Either the first lease is gone and what it has used stays used, or it exists and Blazar refuses the new
+  // one.
   const others = recorded.filter((one) => !likely.some((other) => isSame(restOf(one, undefined), other)));
   const spent = staysOpen ? usedBy(others, now) : new Map<string, Amount>();
   const next = staysOpen
     ? [...distinct(likely.map((one) => after(spent, one))), ...others]
     : distinct([...likely, ...withOtherCounts(of, likely)]);
   const charged = chargedBy(next);
-  // Of what was recorded, an update gives everything back except the most that the lease can have used by now.
+  // An update returns everything that was recorded, except the most that the lease can have used by now.
   const givenBack = staysOpen ? chargedBy(recorded) : refundOf(recorded, now, of.shownStart);
   const judged = chargedBy(asked.map((one) => after(spent, one)));
   const had =
@@ -164,7 +168,10 @@ export function calculateCharge(of: ChargeInput): ChargeCalculation {
   };
 }
 
-/** Alternatives with other counts, left by a change that may have failed half way: a request shows dates, but not counts. */
+/**
+ * Alternatives with other counts, left by a change that may have failed halfway: a request shows dates, but
+ * no counts.
+ */
 function withOtherCounts(
   { recorded, current, wanted, countsAreSeen, begun }: ChargeInput,
   likely: readonly Alternative[],
@@ -235,8 +242,8 @@ function tooMany({ byFilter }: Claimed): Judged[] {
 }
 
 /**
- * Removes claims beyond `MAX_AMOUNT`, the largest number that a database holds. Their filter refuses the lease; when it is audited,
- * its claims are not recorded, and no other filter is affected.
+ * Removes claims beyond `MAX_AMOUNT`, the largest number that a database stores. Their filter refuses the
+ * lease. If it is audited, its claims are not recorded, and other filters are not affected.
  */
 function withoutOverflow(of: ChargeInput): {
   wanted: readonly [Claimed, ...Claimed[]];
@@ -291,7 +298,7 @@ function claimsOf({ byFilter }: Claimed): readonly Claim[] {
   return only !== undefined && others.length === 0 ? only.claims : byFilter.flatMap(({ claims }) => claims);
 }
 
-/** What is claimed, as it would be recorded. */
+/** The claims as they would be recorded. */
 function alternativeOf(form: Claimed): Alternative {
   const { start, end, demand } = form;
   return { start, end, demand, claims: claimsOf(form) };

@@ -1,4 +1,7 @@
-/** What a lease reserves, in a form that is the same in a new lease, in Blazar's own lease of an update, and in an end. */
+/**
+ * The reservations of a lease, in a form that is the same for a new lease, for the current lease of an
+ * update, and for an end.
+ */
 import { hash } from 'node:crypto';
 import { type Reservation, reservationSize } from '../../lease/lease.ts';
 
@@ -6,8 +9,8 @@ import { type Reservation, reservationSize } from '../../lease/lease.ts';
 const PREFIX = '2:';
 
 /**
- * A digest of the types and counts of the reservations, in any order. Everything else differs between a request and what Blazar
- * reports: Blazar adds ids and states, replaces the flavor with its own, and picks hosts again.
+ * A digest of the types and counts of the reservations, in any order. Everything else differs between a
+ * request and Blazar's list: Blazar adds ids and states, replaces the flavor, and picks hosts again.
  */
 export function demandOf(reservations: readonly Reservation[]): string {
   const counts = reservations.map((reservation) => {
@@ -30,7 +33,7 @@ export function isComparable(demand: string): boolean {
 /** Of reservations of these types, Blazar keeps only the amount. */
 const COUNTED_BY_AMOUNT = new Set(['virtual:instance', 'flavor:instance', 'virtual:floatingip']);
 
-/** Blazar stores numbers; a request may have them as text. */
+/** Blazar stores numbers; a request may contain text. */
 function written(count: unknown): string {
   return count === undefined || count === null
     ? ''
@@ -39,23 +42,23 @@ function written(count: unknown): string {
       : (JSON.stringify(count) ?? '');
 }
 
-/** How many of each resource type a lease has had, until a second of the epoch; `undefined` = since then. */
+/** Counts per resource type, until a second of the epoch; `undefined` = still valid. */
 interface ResourcePeriod {
   readonly until: bigint | undefined;
   readonly counts: ReadonlyMap<string, number>;
 }
 
-/** What is beyond these is forgotten: the row of a lease stays small. */
+/** Limit the size of a row: more types count as `OTHERS`, the oldest periods are dropped. */
 const MAX_TYPES = 16;
 const MAX_PERIODS = 32;
-/** The type that stands for all that are beyond. */
+/** The sum of all types beyond `MAX_TYPES`. */
 export const OTHERS = 'other';
-/** The column `resources` of a lease that was asked for without reservations. */
+/** The column `resources` of a lease that was requested without reservations. */
 export const NO_RESOURCES = '[[null,[]]]';
 
 /**
- * The column `resources` of a lease with these reservations, which replaces what is `recorded`. `begun`: the second up to which the lease has
- * run with what is recorded; `undefined` = it has not.
+ * The column `resources` of a lease with these reservations; replaces `recorded`. `begun`: the second up to
+ * which the lease has run with what is recorded; `undefined` = not started.
  */
 export function recordedResources(
   reservations: readonly Reservation[],
@@ -75,7 +78,10 @@ export function recordedResources(
   return JSON.stringify([...past.slice(-MAX_PERIODS), [null, counts]]);
 }
 
-/** Oldest first. Empty = nobody knows: it was recorded by an older version. Throws an `Error` for a text that is not from `recordedResources`. */
+/**
+ * Oldest first. Empty = unknown: recorded by an older version. Throws an `Error` for a text that is not from
+ * `recordedResources`.
+ */
 export function resourcePeriods(recorded: string | null): ResourcePeriod[] {
   return recorded === null
     ? []

@@ -1,22 +1,22 @@
-/** A claim as the ledger stores it, and what remains of it at a given time. */
+/** A claim as the ledger stores it, and its remainder at a given time. */
 import type { Amount, HeldClaim, UsageClaim } from '../../filter/claim.ts';
 
-/** What a lease takes while it is there, as a filter claims it. Without limit and message. */
+/** What a lease takes while it exists, as a filter claims it; without limit and message. */
 type FilterClaim =
   | Pick<HeldClaim, 'kind' | 'account' | 'amount'>
   | Pick<UsageClaim, 'kind' | 'account' | 'perSecond' | 'from' | 'until'>;
 
-/** `spent`: what an earlier lease with the same id has used. It is never given back. */
+/** `spent`: used by an earlier lease with the same id; never refunded. */
 export type RecordedClaim =
   | FilterClaim
   | { readonly kind: 'spent'; readonly account: string; readonly amount: Amount };
 
-/** All that a claim takes. */
+/** The whole amount of a claim. */
 export function charge(claim: RecordedClaim): Amount {
   return claim.kind === 'usage' ? claim.perSecond * (claim.until - claim.from) : claim.amount;
 }
 
-/** What a claim gives back when it ends at `now`, in seconds: all that is not used. */
+/** The refund of a claim that ends at `now`, in seconds: its unused part. */
 export function refund(claim: RecordedClaim, now: bigint): Amount {
   return claim.kind === 'spent' ? 0n : charge(notBefore(claim, now));
 }

@@ -1,4 +1,4 @@
-/** Budgets: setting and removing them, what is left of them, and their history. */
+/** Budgets: setting, removing and listing them, with what is left of each. */
 import type { Wait } from '../../base/deadline.ts';
 import { type Amount, type Budget, budgetAccount } from '../../filter/claim.ts';
 import type { Ledger } from '../ledger.ts';
@@ -18,11 +18,11 @@ export class BudgetConflictError extends Error {
   }
 }
 
-/** A budget, and how much of it is taken. */
+/** A budget and its use. */
 export interface BudgetUsage extends Budget {
-  /** What leases have used, and what they are still to use. */
+  /** Used and planned by leases. */
   readonly taken: Amount;
-  /** Less than 0 when the budget was made smaller than what was already taken. */
+  /** Below 0 if the budget was reduced below what was already taken. */
   readonly left: Amount;
 }
 
@@ -36,7 +36,8 @@ export async function setBudget(
   const result = await ledger.transact(
     'budget',
     function* (transaction): Work<Budget | { readonly other: Budget } | Undone<{ readonly other: Budget }>> {
-      // A conflict is a value: an error would close the connection, and count as a failure of the ledger.
+      // A conflict is a return value: an error would close the connection and count as a failure of the
+      // ledger.
       yield* transaction.lock(wanted.projectId);
       const other = otherOverlapping(wanted, yield* budgetsOfOwner(ledger.database.queries, wanted));
       return other === undefined ? yield* writeBudget(ledger, wanted, author) : new Undone({ other });
@@ -53,7 +54,7 @@ export async function setBudget(
   return result;
 }
 
-/** Resolves to `undefined` when no budget starts then. What was charged to it stays charged. @throws LedgerUnavailableError */
+/** Resolves to `undefined` if no budget starts then. Past charges stay. @throws LedgerUnavailableError */
 export function removeBudget(
   ledger: Ledger,
   which: Pick<Budget, 'projectId' | 'userId' | 'validFrom'>,
@@ -80,7 +81,10 @@ export function removeBudget(
   );
 }
 
-/** The budgets in force, sorted by project, user and time. `undefined` = of all projects. @throws LedgerUnavailableError */
+/**
+ * The budgets in force, sorted by project, user and time. `projectId`: `undefined` = all projects.
+ * @throws LedgerUnavailableError
+ */
 export function listBudgets(
   ledger: Ledger,
   projectId: string | undefined,
@@ -124,7 +128,7 @@ export interface BudgetAuthor {
   readonly reason: string | null;
 }
 
-/** One of the owner's budgets that would overlap, other than the one that starts at the same second. */
+/** Another budget of the owner that would overlap and starts at a different second. */
 export function otherOverlapping(wanted: WantedBudget, ofOwner: readonly Budget[]): Budget | undefined {
   return ofOwner.find(
     ({ validFrom, validUntil }) =>
@@ -132,7 +136,7 @@ export function otherOverlapping(wanted: WantedBudget, ofOwner: readonly Budget[
   );
 }
 
-/** Writes a budget and its change. One that was removed comes back with its id, and with what leases were charged before. */
+/** Writes a budget and its change. A removed budget is set again with its id and its charges. */
 export function* writeBudget(ledger: Ledger, wanted: WantedBudget, author: BudgetAuthor): Work<Budget> {
   const { queries } = ledger.database;
   const { crossings } = ledger.statements;
@@ -154,7 +158,7 @@ export function* writeBudget(ledger: Ledger, wanted: WantedBudget, author: Budge
   return budget;
 }
 
-/** Removes a budget in force. What was charged to it stays charged. */
+/** Removes a budget in force. Past charges stay. */
 export function* eraseBudget(ledger: Ledger, budget: Budget, author: BudgetAuthor): Work<void> {
   const removed = ledger.database.queries
     .updateTable('budgets')

@@ -15,9 +15,9 @@ import {
   wholly,
 } from './file.ts';
 
-/** In characters: each piece has a turn of its own, since a whole file takes longer than other requests may wait. */
+/** In characters. Yields to the event loop after each, since a whole file would block other requests. */
 const PIECE = 65_536;
-/** No line of a budget is longer. In characters. */
+/** Maximum length of a line, in characters. */
 const LONGEST_LINE = 16_384;
 const DELIMITERS = [',', ';', '\t'] as const;
 
@@ -26,7 +26,7 @@ interface CsvRecord {
   readonly cells: readonly string[];
 }
 
-/** The lines of a file: separated by commas, semicolons or tabs, whichever its first line has most of. */
+/** The lines of a file. The delimiter is the most frequent of comma, semicolon and tab in the first line. */
 export async function readBudgetCsv(text: string): Promise<ReadFile> {
   let records: CsvRecord[];
   try {
@@ -56,7 +56,7 @@ export async function readBudgetCsv(text: string): Promise<ReadFile> {
   return linesOf(names, rest);
 }
 
-/** The whole text of an export, or a part of it. `isFirst`: with the names of the columns. */
+/** An export as text, or a part of it. `isFirst`: starts with the column names. */
 export async function budgetCsv(
   rows: readonly Readonly<Record<BudgetColumn | (typeof SHOWN_COLUMNS)[number], string>>[],
   isFirst: boolean,
@@ -65,14 +65,14 @@ export async function budgetCsv(
   const columns = [...BUDGET_COLUMNS, ...SHOWN_COLUMNS];
   return stringify(
     rows.map((row) => columns.map((name) => (isText(name) ? harmless(row[name]) : row[name]))),
-    // What a reader would trim is kept by quotes.
+    // Quotes keep whitespace that a reader would trim.
     { header: isFirst, columns, record_delimiter: '\r\n', quoted_match: /^\s|\s$/ },
   );
 }
 
 const isText = (name: string) => name === 'project_id' || name === 'user_id';
 
-/** A spreadsheet would run a text that begins so. The apostrophe makes it a text, and is taken away again on reading. */
+/** Spreadsheets would run such text as a formula. An apostrophe prevents it, and is removed on reading. */
 const ACTIVE = /^[=+\-@\t\r\n＝＋－＠]/;
 const MADE_HARMLESS = /^'(?=['=+\-@\t\r\n＝＋－＠])/;
 
@@ -100,7 +100,7 @@ async function recordsOf(text: string): Promise<CsvRecord[]> {
   let end = 0;
   pipeline(Readable.from(pieces(text)), parser, () => {});
   for await (const { record: cells, info } of parser as AsyncIterable<{ record: string[]; info: Info }>) {
-    // It counts the lines up to the end of a record, which may have several.
+    // `info.lines` counts up to the end of a record, which may span several lines.
     records.push({ line: end + 1, cells });
     end = info.lines;
     if (records.length > MAX_LINES + 1) {

@@ -1,4 +1,4 @@
-/** Changes of budgets for several people at once: a change counts only for the budget as its author has seen it. */
+/** Concurrent changes of budgets: a change applies only to the version that its author has seen. */
 import type { Wait } from '../../base/deadline.ts';
 import type { Amount, Budget } from '../../filter/claim.ts';
 import type { Ledger } from '../ledger.ts';
@@ -25,7 +25,7 @@ interface SeenBudget {
   readonly version: string;
 }
 
-/** What is left out stays. */
+/** Omitted fields stay. */
 export interface BudgetAmendment {
   readonly amount?: Amount | undefined;
   /** In seconds of the epoch. */
@@ -33,13 +33,13 @@ export interface BudgetAmendment {
 }
 
 export type BudgetRefusal =
-  /** Another budget of the owner is in force at that time; with creation, perhaps the same one. */
+  /** Another budget of the owner is in force at that time; on creation, it may have the same start. */
   | { readonly kind: 'overlaps'; readonly other: Budget }
   /** It was removed. */
   | { readonly kind: 'gone' }
-  /** Somebody has changed it since. */
+  /** It was changed in the meantime. */
   | { readonly kind: 'changed'; readonly current: BudgetView }
-  /** It would end before it begins. */
+  /** It would end before it starts. */
   | { readonly kind: 'empty'; readonly validFrom: bigint }
   | { readonly kind: 'beyond-project'; readonly beyond: BeyondProject };
 
@@ -84,7 +84,7 @@ export function amendBudget(
   });
 }
 
-/** Resolves to the budget as it was. What was charged to it stays charged. @throws LedgerUnavailableError */
+/** Resolves to the removed budget. Past charges stay. @throws LedgerUnavailableError */
 export function withdrawBudget(
   ledger: Ledger,
   seen: SeenBudget,
@@ -97,7 +97,7 @@ export function withdrawBudget(
   });
 }
 
-/** `work`: once the project is locked. */
+/** `work` runs after the project is locked. */
 export function edited<Edit extends { readonly kind: 'done' | 'refused' }>(
   ledger: Ledger,
   { projectId: project }: { readonly projectId: string },
@@ -115,7 +115,7 @@ export function edited<Edit extends { readonly kind: 'done' | 'refused' }>(
   );
 }
 
-/** `work`: on the budget as it is once the project is locked: whoever waited for the lock sees what was changed meanwhile. */
+/** `work` gets the budget as read after the project is locked, with all concurrent changes. */
 function editedAsSeen(
   ledger: Ledger,
   seen: SeenBudget,
@@ -131,7 +131,7 @@ function editedAsSeen(
   });
 }
 
-/** Sets a budget within a transaction that has locked its project. `ofOwner`: the budgets of its owner that are in force. */
+/** Sets a budget in a transaction that has locked its project. `ofOwner`: the owner's budgets in force. */
 export function* written(
   ledger: Ledger,
   wanted: WantedBudget,
@@ -169,15 +169,16 @@ function refused(refusal: BudgetRefusal): Undone<BudgetEdit> {
 
 type Terms = Pick<Budget, 'validFrom' | 'validUntil' | 'amount'>;
 
-/** Why a budget is not within the project's. Times in seconds of the epoch. */
+/** Why a budget exceeds the project's budgets. Times in seconds of the epoch. */
 export type BeyondProject =
   | { readonly kind: 'uncovered'; readonly from: bigint; readonly until: bigint }
   | { readonly kind: 'too-much'; readonly most: Amount };
 
 /**
- * What a manager may give to a user: a budget within those of the project. Each of its seconds lies in one of the project's budgets, and it is at
- * most the sum of those that it overlaps with: the project can pay no more in that time. Budgets of several users may add up to more; every
- * lease is charged to the project too. Nothing is changed when the project's budget shrinks later: the smaller one limits.
+ * The limit of a manager: a user's budget must lie within the project's budgets. The project's budgets must
+ * cover all its seconds, and it is at most the sum of those that it overlaps with. Budgets of several users
+ * may add up to more, since every lease is charged to the project too. If the project's budget is reduced
+ * later, nothing is changed: the smaller one limits.
  *
  * `undefined` = it is within them. `ofProject`: the project's budgets in force; they never overlap.
  */

@@ -1,4 +1,4 @@
-/** All budgets as CSV or JSON, page by page: a slow reader holds no connection of the ledger. */
+/** All budgets as CSV or JSON, page by page: a slow client holds no database connection. */
 import { waitFor } from '../../base/deadline.ts';
 import type { Ledger } from '../ledger.ts';
 import { budgetCsv } from './csv.ts';
@@ -11,7 +11,10 @@ const PAGE = 1000;
 /** `[ledger] timeout` bounds each page. */
 const UNTIL_TIMEOUT = waitFor(undefined);
 
-/** The first page is read before it resolves, so that a ledger that does not answer is told. @throws LedgerUnavailableError */
+/**
+ * Resolves after the first page is read, so that an unavailable ledger is reported as an error.
+ * @throws LedgerUnavailableError
+ */
 export async function exportedBudgets(
   ledger: Ledger,
   format: ExportFormat,

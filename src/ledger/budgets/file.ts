@@ -1,13 +1,13 @@
-/** Budgets in files, one a line: what a line says, and every mistake in it. */
+/** Budgets in files: one budget a line, with every mistake. */
 
 import { InvalidRequestError } from '../../base/errors.ts';
 import { nearestName } from '../../config/nearest.ts';
 import type { WantedBudget } from './budgets.ts';
 import { amountOf, newIdOf, secondOf } from './terms.ts';
 
-/** What a file has for a budget, in this order. */
+/** The columns of a budget, in this order. */
 export const BUDGET_COLUMNS = ['project_id', 'user_id', 'valid_from', 'valid_until', 'amount'] as const;
-/** What an export adds for people, and an import does not read. */
+/** For information: exported, ignored by an import. */
 export const SHOWN_COLUMNS = ['taken', 'left'] as const;
 
 export type BudgetColumn = (typeof BUDGET_COLUMNS)[number];
@@ -15,15 +15,15 @@ export type BudgetColumn = (typeof BUDGET_COLUMNS)[number];
 /** Longer files are refused. */
 export const MAX_LINES = 10_000;
 
-/** A line of a file: of CSV counted from 1, the names of the columns first; of JSON the number of the budget, from 1. */
+/** A line of CSV, counted from 1 with the column names first; or a budget of JSON, counted from 1. */
 export interface FileLine {
   readonly line: number;
-  /** As they were written: texts, of JSON anything. */
+  /** Unparsed: text from CSV, any value from JSON. */
   readonly values: Readonly<Partial<Record<BudgetColumn, unknown>>>;
 }
 
 export interface FileMistake {
-  /** `null` = it concerns the whole file. */
+  /** `null` = the whole file. */
   readonly line: number | null;
   readonly field: string | null;
   readonly message: string;
@@ -59,7 +59,7 @@ export function wantedLines(lines: readonly FileLine[], unit: string): WantedLin
   return { wanted, mistakes };
 }
 
-/** The budgets of a document as `budget export --format json` writes it: `{"budgets": […]}`, or the list alone. */
+/** The budgets of a document from `budget export --format json`: `{"budgets": […]}`, or only the list. */
 export function readBudgetDocument(document: unknown): ReadFile {
   const list =
     typeof document === 'object' && document !== null && 'budgets' in document ? document.budgets : document;
@@ -95,7 +95,7 @@ export function isColumn(name: string): boolean {
   return ([...BUDGET_COLUMNS, ...SHOWN_COLUMNS] as readonly string[]).includes(name);
 }
 
-/** What is wrong with a name that is no column. */
+/** The message for an unknown column. */
 export function unknownColumn(name: string): string {
   return `there is no such column${nearestName(name.slice(0, 100), BUDGET_COLUMNS)}`;
 }
@@ -135,7 +135,7 @@ function wantedOf(
     : { projectId, userId, validFrom, validUntil, amount };
 }
 
-/** A number of JSON as it reads; nothing, or anything else, as a text that is no date and no number. */
+/** A string or number as text. Anything else becomes an empty text, which is neither a date nor a number. */
 function texted(value: unknown): string {
   return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
 }

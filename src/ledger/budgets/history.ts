@@ -1,4 +1,7 @@
-/** What has happened to budgets, in pages: every change, with who, when and why; and the open leases that are charged to them. */
+/**
+ * The history of budgets, in pages: every change, with author, time and reason; and the open leases that are
+ * charged to them.
+ */
 import { sql } from 'kysely';
 import type { Wait } from '../../base/deadline.ts';
 import type { Ledger } from '../ledger.ts';
@@ -9,11 +12,11 @@ import { isAmong } from '../storage/query-parts.ts';
 import { type BudgetChange, changeOf } from './rows.ts';
 
 export interface BudgetChangesQuery extends PageQuery {
-  /** Only of these projects; `undefined` = of all. */
+  /** Only these projects; `undefined` = all. */
   readonly projectIds?: readonly string[] | undefined;
   readonly userId?: string | undefined;
   readonly budget?: bigint | undefined;
-  /** Default: the newest first. */
+  /** Default: newest first. */
   readonly order?: 'newest' | 'oldest' | undefined;
 }
 
@@ -45,7 +48,7 @@ export async function pageOfBudgetChanges(
   return pageOf(found.map(changeOf), limit, ({ id }) => [id]);
 }
 
-/** Every change, oldest first. `undefined` = of all projects. @throws LedgerUnavailableError */
+/** Every change, oldest first. `projectId`: `undefined` = all projects. @throws LedgerUnavailableError */
 export async function budgetHistory(
   ledger: Ledger,
   projectId: string | undefined,
@@ -57,8 +60,8 @@ export async function budgetHistory(
 }
 
 /**
- * The open leases of a project that are charged for time, sorted by end. A page may have fewer than its limit, even none, and yet be followed by
- * another. @throws LedgerUnavailableError, CursorError
+ * The open leases of a project that are charged for time, sorted by end. A page may be shorter than its
+ * limit, or empty, and still have a next page. @throws LedgerUnavailableError, CursorError
  */
 export async function pageOfChargedLeases(
   ledger: Ledger,

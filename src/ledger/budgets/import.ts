@@ -1,6 +1,7 @@
 /**
- * Many budgets at once: all of them, or none. What is to be done is planned in turns, outside of a transaction; the transaction looks whether that
- * still holds, and each of its steps is one query, however many lines there are.
+ * Imports many budgets: all or none. The plan is computed before the transaction, in steps that yield to the
+ * event loop. The transaction checks that the plan still holds; each of its steps is one query, whatever the
+ * number of lines.
  */
 import { type RawBuilder, sql } from 'kysely';
 import { type Wait, waitFor } from '../../base/deadline.ts';
@@ -19,10 +20,13 @@ import { budgetOf } from './rows.ts';
 
 /** Projects whose budgets are read at once. */
 const PIECE = 500;
-/** How often an import is planned because somebody has changed one of the budgets meanwhile: of imports at once, one is done each time. */
+/**
+ * Maximum number of plans: an import plans again if one of its budgets was changed. Of concurrent imports,
+ * one succeeds each time.
+ */
 const ATTEMPTS = 20;
 
-/** What would be set. Writes nothing and locks nothing. @throws LedgerUnavailableError */
+/** What an import would set; no writes, no locks. @throws LedgerUnavailableError */
 export async function tryImport(
   ledger: Ledger,
   wanted: readonly WantedLine[],
@@ -32,8 +36,8 @@ export async function tryImport(
 }
 
 /**
- * Sets the budgets of a file, which replace those of the same owner that start at the same second; others stay. Leases of all its projects wait
- * for the transaction. @throws LedgerUnavailableError
+ * Sets the budgets of a file. They replace budgets of the same owner that start at the same second; others
+ * stay. Leases of all these projects wait for the transaction. @throws LedgerUnavailableError
  */
 export async function importBudgets(
   ledger: Ledger,
@@ -71,7 +75,7 @@ export async function importBudgets(
 interface Planned {
   readonly plan: ImportPlan;
   readonly projects: readonly string[];
-  /** How often budgets of the projects were changed before it was planned. */
+  /** Number of changes of the projects' budgets before planning. */
   readonly changes: bigint;
 }
 
@@ -103,7 +107,7 @@ async function planned(ledger: Ledger, wanted: readonly WantedLine[], wait: Wait
   return { plan: await planImport(wanted, known), projects, changes };
 }
 
-/** How often budgets of projects were ever changed: rows are only added. `listed`: a table of projects. */
+/** Number of changes of the projects' budgets ever: rows are only added. `listed`: a table of projects. */
 function* changesIn({ queries }: Database, listed: ImportLines['table']): Work<bigint> {
   const query = sql<{ count: bigint }>`
     select count(*) as count from budget_changes where project_id in (select project_id from ${listed} as listed)`;
@@ -111,7 +115,7 @@ function* changesIn({ queries }: Database, listed: ImportLines['table']): Work<b
   return row?.count ?? 0n;
 }
 
-/** `false` = the plan does not hold any more: nothing is written. */
+/** `false` = the plan no longer holds, and nothing is written. */
 function* imported(
   ledger: Ledger,
   transaction: Transaction,
@@ -134,7 +138,7 @@ function* imported(
       where is_changed = 1 and budget is null`,
     sql`update budgets set valid_until = lines.valid_until, amount = lines.amount, removed_at = null
       from ${table} as lines where budgets.id = lines.budget and lines.is_changed = 1`,
-    // Of what was new, there is one row with these dates now.
+    // Each new budget has exactly one row with these dates by now.
     sql`insert into budget_changes (at, budget, project_id, user_id, operation, valid_from, valid_until, amount, who, reason)
       select cast(${ledger.now()} as bigint), coalesce(lines.budget, (select id from budgets
           where budgets.project_id = lines.project_id and budgets.user_id is not distinct from lines.user_id
@@ -147,7 +151,7 @@ function* imported(
   }
   const { crossings } = ledger.statements;
   if (crossings !== undefined) {
-    // Of a new one, nothing is taken.
+    // Nothing is taken of a new budget.
     const taken = sql<{ number: bigint; balance: bigint }>`
       select lines.number, accounts.balance from ${table} as lines join accounts
         on accounts.project_id = lines.project_id and accounts.name = ${sql.lit(BUDGET_ACCOUNT)} || lines.budget
@@ -163,13 +167,13 @@ function* imported(
   return true;
 }
 
-/** The lines of an import as a table that queries read, so that the transaction, for which leases wait, has little to do. */
+/** The lines of an import as a table for queries. It keeps the transaction, for which leases wait, short. */
 interface ImportLines {
   /** With the columns of `COLUMNS`. */
   readonly table: RawBuilder<unknown>;
-  /** Whether all of them are there: a connection that was opened again has none. */
+  /** Whether all lines are present: a reopened connection has none. */
   isWhole(): Work<boolean>;
-  /** Call it at the end. */
+  /** Must be called at the end. */
   remove(): Promise<void>;
 }
 
@@ -180,27 +184,27 @@ const COLUMNS = [
   ['valid_from', 'bigint'],
   ['valid_until', 'bigint'],
   ['amount', 'bigint'],
-  // The row that is replaced; null = it is new.
+  // The replaced row; null = new.
   ['budget', 'bigint'],
-  // 1 = something changes.
+  // 1 = changed.
   ['is_changed', 'bigint'],
 ] as const;
 const NAMES = sql.join(COLUMNS.map(([name]) => sql.ref(name)));
 
-/** Lines that are written to a temporary table at once: others have their turns in between. */
+/** Lines written to a temporary table at once; other transactions run in between. */
 const LINES = 200;
 
-/** Of imports of this process at the same time: they share a connection. */
+/** Counts the imports of this process: concurrent ones share a connection. */
 let imports = 0;
 
-/** Nothing that others see. @throws LedgerUnavailableError */
+/** Not visible to other connections. @throws LedgerUnavailableError */
 async function importLines(
   database: Database,
   lines: readonly PlannedLine[],
   wait: Wait,
 ): Promise<ImportLines> {
   if (database.dialect === 'postgresql') {
-    // A connection belongs to nobody: what is sent with each query needs none.
+    // Connections are pooled, so the lines are sent with each query.
     const table = recordsTable(database.dialect, COLUMNS, lines.map(recordOf));
     return { table, isWhole: always, remove: async () => {} };
   }
@@ -216,7 +220,7 @@ async function importLines(
       yield* rows(create);
       yield* rows(step.compile(queries));
     }, within);
-  // Also when nobody waits for the import any more.
+  // Also after the import was cancelled.
   const remove = () => written(sql`delete from temp.import_lines where import = ${id}`, waitFor(undefined));
   const records = lines.map(recordOf);
   const yieldIfDue = timedYield();
@@ -243,7 +247,7 @@ async function importLines(
   };
 }
 
-// biome-ignore lint/correctness/useYield: it asks nothing.
+// biome-ignore lint/correctness/useYield: it runs no query.
 function* always(): Work<boolean> {
   return true;
 }

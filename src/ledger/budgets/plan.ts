@@ -1,4 +1,4 @@
-/** What an import would change: all of it is judged as it would be at the end, whatever the order of the lines. */
+/** The changes of an import, judged by their final state, whatever the order of the lines. */
 import { timedYield, yieldToEventLoop } from '../../base/yield-to-event-loop.ts';
 import type { Budget } from '../../filter/claim.ts';
 import type { WantedBudget } from './budgets.ts';
@@ -11,9 +11,9 @@ export interface KnownBudget extends Budget {
 }
 
 export interface PlannedLine extends WantedLine {
-  /** `set`: there is none in force that starts then. `changed`: its size or its end. */
+  /** `set`: no budget in force starts then. `changed`: its amount or its end. */
   readonly outcome: 'set' | 'changed' | 'unchanged';
-  /** The budget that is changed, or was removed and comes back; `undefined` = it is new. */
+  /** The budget that is changed, or that was removed and is set again; `undefined` = new. */
   readonly before: KnownBudget | undefined;
 }
 
@@ -22,7 +22,7 @@ export interface ImportPlan {
   readonly mistakes: readonly FileMistake[];
 }
 
-/** `known`: all budgets of the projects in the file. Others have their turns meanwhile. */
+/** `known`: all budgets of the projects in the file. Yields to the event loop. */
 export async function planImport(
   wanted: readonly WantedLine[],
   known: readonly KnownBudget[],
@@ -72,7 +72,7 @@ export async function planImport(
   return { lines, mistakes };
 }
 
-/** A budget as it would be: of a line, or one that the file does not name. */
+/** A budget after the import: from a line, or one that is not in the file. */
 interface Claim extends WantedBudget {
   readonly id?: bigint;
   readonly line: number | undefined;
@@ -112,7 +112,7 @@ function outcomeOf(wanted: WantedBudget, before: KnownBudget | undefined): Plann
   return before.validUntil === wanted.validUntil && before.amount === wanted.amount ? 'unchanged' : 'changed';
 }
 
-/** No id has NUL in it. */
+/** Ids contain no NUL. */
 function ownerOf({ projectId, userId }: WantedBudget): string {
   return userId === null ? projectId : `${projectId}\0${userId}`;
 }
@@ -139,11 +139,11 @@ interface ReportedLine {
   readonly valid_from: string;
   readonly valid_until: string;
   readonly amount: string;
-  /** The budget in force that is changed. */
+  /** The budget in force before the change. */
   readonly before: { readonly valid_until: string; readonly amount: string } | null;
 }
 
-/** Others have their turns meanwhile. */
+/** Yields to the event loop. */
 export async function importReport(
   { lines, mistakes }: ImportPlan,
   isDryRun: boolean,

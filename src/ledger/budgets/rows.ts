@@ -1,11 +1,11 @@
-/** Budgets as the tables hold them. */
+/** Budgets as rows of the tables. */
 import type { Kysely } from 'kysely';
 import type { Budget } from '../../filter/claim.ts';
 import { rows, type Work } from '../storage/database.ts';
 import type { BudgetChangesTable, BudgetsTable, Tables } from '../storage/schema.ts';
 
 export interface BudgetChange extends Omit<Budget, 'id'> {
-  /** Rises with each change. */
+  /** Increases with each change. */
   readonly id: bigint;
   readonly budget: bigint;
   /** Microseconds of the epoch. */
@@ -29,7 +29,7 @@ export function budgetOf(row: TermsRow & { readonly id: bigint }): Budget {
   };
 }
 
-/** As a row has it. */
+/** The terms of a budget as columns of `budgets` and `budget_changes`. */
 export function termsOf({ projectId, userId, validFrom, validUntil, amount }: Omit<Budget, 'id'>) {
   return {
     project_id: projectId,
@@ -53,7 +53,7 @@ export function* budgetsOfOwner(
   return (yield* rows(query.compile())).map(budgetOf);
 }
 
-/** The id of a budget, also of one that was removed: when it is set again, what leases were charged before still counts. */
+/** The id of a budget, even if it was removed: when it is set again, earlier charges still count. */
 export function* budgetId(
   queries: Kysely<Tables>,
   { projectId, userId, validFrom }: Pick<Budget, 'projectId' | 'userId' | 'validFrom'>,

@@ -1,4 +1,4 @@
-/** Budgets as people write them, with dates and unit-hours, and as the ledger keeps them. */
+/** Budgets in user input, with dates and unit-hours, and in the form that the ledger stores. */
 import { InvalidRequestError } from '../../base/errors.ts';
 import { nameMistake } from '../../base/visible-text.ts';
 import {
@@ -13,20 +13,20 @@ import { type DateValue, formatInstant, MICROSECONDS_PER_SECOND, toInstant } fro
 import { textMistake } from '../identity.ts';
 import type { WantedBudget } from './budgets.ts';
 
-/** Microseconds of the epoch. Later dates have another form, which nothing here reads. */
+/** Microseconds of the epoch. Later dates are formatted differently, and no code here parses them. */
 const YEAR_10000 = 253_402_300_800_000_000n;
 
-/** Whose budget, and when it starts: this names a budget. */
+/** Identifies a budget: its owner and its start. */
 export interface BudgetKey {
   readonly projectId: string;
-  /** Default: the budget is the whole project's. */
+  /** Default: the budget belongs to the whole project. */
   readonly userId?: string | null | undefined;
   /** Start of validity, to the second. A text is ISO 8601; without an offset it means UTC. */
   readonly from: DateValue;
 }
 
 export interface NewBudget extends BudgetKey {
-  /** End of validity, to the second: the first moment that it does not pay for. */
+  /** End of validity, to the second; exclusive. */
   readonly until: DateValue;
   /** In unit-hours, such as node-hours: a decimal number, 0 or more, with up to six decimals. */
   readonly amount: string | number;
@@ -47,7 +47,10 @@ export function parseBudget(budget: NewBudget, unit: string): WantedBudget {
   return { ...key, validUntil, amount: amountOf(budget.amount, unit) };
 }
 
-/** Of a budget that may be there already, whatever its ids look like. @throws InvalidRequestError with the name of the property as `field` */
+/**
+ * The key of a budget that may exist already; its ids are not validated further. @throws InvalidRequestError
+ * with the name of the property as `field`
+ */
 export function parseBudgetKey({
   projectId,
   userId,
@@ -60,7 +63,7 @@ export function parseBudgetKey({
   };
 }
 
-/** An id, or whatever stands for one. @throws InvalidRequestError with `field` */
+/** Any id that can be stored. @throws InvalidRequestError with `field` */
 export function idOf(field: string, id: unknown): string {
   if (typeof id !== 'string' || id === '') {
     throw new InvalidRequestError(field, 'expected an id');
@@ -72,7 +75,7 @@ export function idOf(field: string, id: unknown): string {
   return id;
 }
 
-/** An id for a budget to set, which does not look like another one. @throws InvalidRequestError with `field` */
+/** An id for a new budget, not confusable with another one. @throws InvalidRequestError with `field` */
 export function newIdOf(field: string, id: unknown): string {
   const text = idOf(field, id);
   const mistake = nameMistake(text);
@@ -120,7 +123,7 @@ export function whoseText({ projectId, userId }: Pick<Budget, 'projectId' | 'use
   return userId === null ? `project ${projectId}` : `user ${userId} in project ${projectId}`;
 }
 
-/** Why a budget cannot be set: another one is in force then. */
+/** Why a budget cannot be set: it would overlap with another. */
 export function overlapText(other: Budget): string {
   return `it would overlap with budget ${other.id} of ${whoseText(other)}, from ${dateText(other.validFrom)} until ${dateText(other.validUntil)}`;
 }
@@ -134,8 +137,8 @@ const UNIT_HOUR = 3_600_000_000n;
 const SECONDS_PER_HOUR = 3600n;
 
 /**
- * The size of a budget in unit-hours, exactly as it was written: with up to six decimals. One that was not written so, which only a program could
- * have set, is rounded down.
+ * The amount of a budget in unit-hours, exactly as entered, with up to six decimals. Amounts with more
+ * precision, which only a program could have set, are rounded down.
  */
 export function budgetAmountText(amount: Amount): string {
   const fraction = String((amount % UNIT_HOUR) / SECONDS_PER_HOUR)
@@ -144,7 +147,7 @@ export function budgetAmountText(amount: Amount): string {
   return `${amount / UNIT_HOUR}${fraction === '' ? '' : `.${fraction}`}`;
 }
 
-/** The columns of a file. An empty `user_id` = for the whole project. */
+/** The columns of a file. Empty `user_id` = whole project. */
 export function exportedBudget(budget: Budget & { readonly taken: Amount; readonly left: Amount }) {
   const { projectId, userId, validFrom, validUntil, amount, taken, left } = budget;
   return {

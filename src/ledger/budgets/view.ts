@@ -1,4 +1,4 @@
-/** Budgets for people: one, or all in pages, with what is left of each and its latest change. */
+/** Budgets for display: one, or all in pages, with what is left and the latest change. */
 import { type RawBuilder, sql } from 'kysely';
 import type { Wait } from '../../base/deadline.ts';
 import type { Amount, Budget } from '../../filter/claim.ts';
@@ -12,7 +12,7 @@ import { budgetOf, type TermsRow } from './rows.ts';
 
 /** A budget in force, with its latest change. */
 export interface BudgetView extends BudgetUsage {
-  /** Another one after each change: opaque. */
+  /** Opaque; changes with each change of the budget. */
   readonly version: string;
   /** Microseconds of the epoch. */
   readonly changedAt: bigint;
@@ -21,13 +21,13 @@ export interface BudgetView extends BudgetUsage {
 }
 
 export interface BudgetsQuery extends PageQuery {
-  /** Only of these projects; `undefined` = of all. */
+  /** Only these projects; `undefined` = all. */
   readonly projectIds?: readonly string[] | undefined;
-  /** Only budgets of this user; `null` = only of whole projects; `undefined` = all. */
+  /** Only budgets of this user; `null` = only project budgets; `undefined` = all. */
   readonly userId?: string | null | undefined;
-  /** Only those in force at this second of the epoch. */
+  /** Only budgets in force at this second of the epoch. */
   readonly validAt?: bigint | undefined;
-  /** Only with an id of a project or user that contains this text, whatever the case. */
+  /** Only budgets whose project or user id contains this text, ignoring case. */
   readonly search?: string | undefined;
 }
 
@@ -58,18 +58,21 @@ export async function pageOfBudgets(
   ]);
 }
 
-/** `undefined` = there is none of this id, or it was removed. @throws LedgerUnavailableError */
+/** `undefined` = unknown or removed. @throws LedgerUnavailableError */
 export function budgetById(ledger: Ledger, id: bigint, wait: Wait): Promise<BudgetView | undefined> {
   return reading(ledger, wait)(() => viewOf(ledger, id));
 }
 
-/** The same, within a transaction. */
+/** Like `budgetById`, within a transaction. */
 export function* viewOf(ledger: Ledger, id: bigint): Work<BudgetView | undefined> {
   const one = sql`select * from budgets where id = ${id} and removed_at is null`;
   return (yield* selected(ledger, one))[0];
 }
 
-/** One more than a page has, to tell whether another page follows. The key is that of the order: no user comes first. */
+/**
+ * Selects one more than a page, to see whether another page follows. The key has the order's columns: project
+ * budgets come first.
+ */
 function budgetsAfter(
   { database }: Ledger,
   { limit, projectIds, userId, validAt, search }: BudgetsQuery,
@@ -94,7 +97,7 @@ function budgetsAfter(
   }
   if (after !== undefined) {
     const [project, user, from] = after;
-    // The first condition alone lets the index of projects find the place.
+    // The first condition alone lets the database use the index of projects.
     conditions.push(sql`project_id >= ${project}`);
     conditions.push(
       sql`(project_id > ${project} or coalesce(user_id, '') > ${user} or (coalesce(user_id, '') = ${user} and valid_from > ${from}))`,
@@ -125,7 +128,7 @@ function view(row: ViewRow): BudgetView {
     ...budget,
     taken,
     left: budget.amount - taken,
-    // With its time: in a ledger that was restored from a backup, the number stands for another change.
+    // Includes the time: after a restore from a backup, the same number may belong to another change.
     version: `${row.change ?? 0n}-${row.at ?? 0n}`,
     changedAt: row.at ?? 0n,
     changedBy: row.who ?? '',
@@ -133,7 +136,7 @@ function view(row: ViewRow): BudgetView {
   };
 }
 
-/** By how much of a budget is taken. Each budget is in one class; one of 0 is in the last. */
+/** By the used share. Each budget is in one class; a budget of 0 is in the last. */
 const BUDGET_CLASSES = [
   'under_50_percent',
   '50_to_75_percent',
@@ -144,7 +147,7 @@ const BUDGET_CLASSES = [
 
 export type BudgetClass = (typeof BUDGET_CLASSES)[number];
 
-/** The newest budgets that are counted: the cost must not grow with the age of the ledger. */
+/** Only the newest budgets are counted, so that the cost does not grow with the age of the ledger. */
 const COUNTED_BUDGETS = 10_000;
 
 function inForce(ledger: Ledger): RawBuilder<unknown> {
@@ -154,7 +157,7 @@ function inForce(ledger: Ledger): RawBuilder<unknown> {
     where removed_at is null and valid_from <= ${second} and valid_until > ${second}`;
 }
 
-/** How many of the budgets in force are in each class. @throws LedgerUnavailableError */
+/** Number of budgets in force per class. @throws LedgerUnavailableError */
 export async function budgetUse(ledger: Ledger, wait: Wait): Promise<Map<BudgetClass, number>> {
   const { queries } = ledger.database;
   // Fractions are subtracted: a product of two amounts would not fit into 64 bits.
@@ -168,7 +171,7 @@ export async function budgetUse(ledger: Ledger, wait: Wait): Promise<Map<BudgetC
         else 'under_50_percent' end as taken
       from ${inForce(ledger)}
     ) as classified group by taken`;
-  // Not `ledger.read`: a look at the metrics is no use of the ledger, and must not count itself.
+  // Not `ledger.read`: reading metrics must not count as use of the ledger.
   const found = await ledger.database.read(() => rows(query.compile(queries)), wait);
   const counts = new Map<BudgetClass, number>(BUDGET_CLASSES.map((one) => [one, 0]));
   for (const { taken, budgets } of found) {
@@ -177,7 +180,7 @@ export async function budgetUse(ledger: Ledger, wait: Wait): Promise<Map<BudgetC
   return counts;
 }
 
-/** A budget in force, and what leases have taken of it. */
+/** A budget in force and its use. */
 export interface UsedBudget {
   readonly projectId: string;
   /** `null` = for the whole project. */
@@ -189,7 +192,7 @@ export interface UsedBudget {
   readonly validUntil: bigint;
 }
 
-/** The budgets in force of which the largest share is taken, up to a number. @throws LedgerUnavailableError */
+/** The budgets in force with the largest used share; at most `most`. @throws LedgerUnavailableError */
 export async function fullestBudgets(ledger: Ledger, most: number, wait: Wait): Promise<UsedBudget[]> {
   const { queries } = ledger.database;
   const query = sql<UsedBudget>`

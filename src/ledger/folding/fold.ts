@@ -1,4 +1,7 @@
-/** Folds settled leases into totals: a file keeps them first, then their rows go. What balances and budgets say stays the same. */
+/**
+ * Folds settled leases into totals: writes them to a file, then deletes their rows. Balances and budgets do
+ * not change.
+ */
 import { sql } from 'kysely';
 import type { Wait } from '../../base/deadline.ts';
 import type { Ledger } from '../ledger.ts';
@@ -12,9 +15,9 @@ import type { FoldedLease } from './folded-lease.ts';
 import { addTotals } from './totals.ts';
 
 interface FoldOptions {
-  /** Only leases that ended before, and were to: microseconds of the epoch. */
+  /** Only leases whose planned and actual ends are before this time: microseconds of the epoch. */
   readonly until: bigint;
-  /** Keeps leases where they outlive a crash. They are folded when it resolves. `undefined` = nothing is folded, they are only counted. */
+  /** Stores leases durably; they are folded when it resolves. `undefined` = leases are only counted. */
   readonly keep: ((leases: readonly FoldedLease[]) => Promise<void>) | undefined;
 }
 
@@ -24,12 +27,13 @@ export interface Fold {
   readonly projects: number;
 }
 
-/** Projects that are named in one piece. */
+/** Projects read at once. */
 const PROJECTS = 1000;
 
 /**
- * Folds a piece of a project at a time, each in a transaction of its own: when it fails half way, what was done before stays, and the rest is done by
- * the next one. `seen` is told how many leases were folded; it may hold it up. @throws LedgerUnavailableError, and what `keep` throws
+ * Folds in batches, each in its own transaction: after a failure, completed batches stay, and the next call
+ * folds the rest. `seen` gets the number of folded leases; folding waits for its promise.
+ * @throws LedgerUnavailableError, and the errors of `keep`
  */
 export async function foldLeases(
   ledger: Ledger,
@@ -82,7 +86,7 @@ async function* projectsOf({ database }: Ledger, wait: Wait): AsyncGenerator<str
   } while (last !== undefined);
 }
 
-/** Those that are as they were kept: a lease that was changed meanwhile stays. */
+/** Only leases that are unchanged since they were written to the file; changed ones stay. */
 function* folded(
   { database }: Ledger,
   transaction: Transaction,
@@ -132,18 +136,19 @@ function* folded(
   return same;
 }
 
-/** Leases that are read, kept and folded at once: the other transactions of a project wait for so many. */
+/** Leases read, stored and folded at once: other transactions of the project wait for one batch. */
 const PIECE = 100;
 
 interface Foldable {
   readonly leases: readonly FoldedLease[];
-  /** The last lease that was looked at; `undefined` = there are no more. */
+  /** The last lease that was read; `undefined` = no more leases. */
   readonly last: LeaseRow | undefined;
 }
 
 /**
- * Leases that ended before a time, and were to. Clusters of SkyPilot are not: what they used is told by their latest row. A lease is not, as long as
- * there is a message about it in the outbox. Nor is the newest lease, nor that of the newest entry: SQLite would give their numbers away again.
+ * Leases whose planned and actual ends are before a time. SkyPilot clusters are not folded: their latest row
+ * shows what they used. Leases with a message in the outbox are not folded, nor are the newest lease and the
+ * lease of the newest entry: SQLite would reuse their ids.
  */
 function* foldable(
   { database: { queries, dialect } }: Ledger,

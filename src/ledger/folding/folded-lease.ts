@@ -1,4 +1,4 @@
-/** A lease that is folded, as a file keeps it: its row and all its entries, exactly. */
+/** A folded lease as stored in a file: its row and all its entries, exactly. */
 import { z } from 'zod';
 import type { Amount } from '../../filter/claim.ts';
 import type { EntriesTable, LeaseRow } from '../storage/schema.ts';
@@ -14,14 +14,14 @@ export interface FoldedLease {
 /** The first line of a file. */
 export interface FoldHeader {
   readonly ledger: string;
-  /** All leases in the file had ended before, and were to: microseconds of the epoch. */
+  /** The planned and actual ends of all leases are before this time: microseconds of the epoch. */
   readonly until: bigint;
 }
 
 const WHAT = 'leases folded by blazar-enforcement';
 const VERSION = 1;
 
-/** Databases keep 64 bits. */
+/** Databases store 64 bits. */
 const whole = z
   .string()
   .regex(/^-?\d{1,19}$/)
@@ -79,12 +79,12 @@ const foldedLease = z
     entries.every((one) => one.lease === id && one.project_id === project_id),
   );
 
-/** With the end of the line, as all here. */
+/** Ends with a newline, like all lines here. */
 export function headerLine({ ledger, until }: FoldHeader): string {
   return lineOf({ what: WHAT, version: VERSION, ledger, until });
 }
 
-/** `undefined` = it is none. */
+/** `undefined` = not a header. */
 export function readHeader(line: string): FoldHeader | undefined {
   return read(header, line);
 }
@@ -93,12 +93,12 @@ export function foldedLine(folded: FoldedLease): string {
   return lineOf(folded);
 }
 
-/** `undefined` = it is none. */
+/** `undefined` = not a folded lease. */
 export function readFolded(line: string): FoldedLease | undefined {
   return read(foldedLease, line);
 }
 
-/** Account → what the entries come to, where that is not 0. */
+/** Account → the sum of its entries; zeros are left out. */
 export function sumsOf(leases: readonly FoldedLease[]): Map<string, Amount> {
   const sums = new Map<string, Amount>();
   for (const { account, delta } of leases.flatMap(({ entries }) => entries)) {

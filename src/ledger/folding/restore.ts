@@ -1,4 +1,4 @@
-/** Puts folded leases back, exactly as they were. */
+/** Restores folded leases exactly. */
 import { type RawBuilder, sql } from 'kysely';
 import type { Wait } from '../../base/deadline.ts';
 import type { Ledger } from '../ledger.ts';
@@ -11,15 +11,18 @@ import { addTotals } from './totals.ts';
 
 export interface Restored {
   readonly restored: number;
-  /** They were never folded, or are restored already. */
+  /** Leases that were never folded, or are already restored. */
   readonly there: number;
-  /** The ledger has another lease with their id since. */
+  /** Leases not restored, because another lease now has their id. */
   readonly left: readonly FoldedLease[];
-  /** The ledger has not folded them: it has gone back to before, or the file was changed. Nothing of the piece was restored. */
+  /**
+   * The ledger never folded them: it was restored to an older state, or the file was changed. Nothing of this
+   * batch was restored.
+   */
   readonly isUnknown: boolean;
 }
 
-/** Leases of one project, all folded at the same date; about a hundred at once. @throws LedgerUnavailableError */
+/** Leases of one project with the same fold date; about a hundred per call. @throws LedgerUnavailableError */
 export function restoreLeases(
   ledger: Ledger,
   of: { readonly projectId: string; readonly until: bigint },
@@ -111,7 +114,7 @@ const ENTRY_COLUMNS = {
   reason: 'text',
 } as const satisfies Record<keyof FoldedLease['entries'][number], 'text' | 'bigint'>;
 
-/** With the numbers that they had. */
+/** Keeps the original ids. */
 function inserted<Column extends string>(
   { dialect }: Pick<Database, 'dialect'>,
   table: 'leases' | 'entries',

@@ -1,4 +1,4 @@
-/** The totals of folded leases: how they are added to and taken from, and what they say. */
+/** The totals of folded leases: adding, subtracting and reading them. */
 import { sql } from 'kysely';
 import type { Wait } from '../../base/deadline.ts';
 import type { Amount } from '../../filter/claim.ts';
@@ -11,8 +11,8 @@ import { type FoldedLease, sumsOf } from './folded-lease.ts';
 type Queries = Pick<Database, 'queries' | 'dialect'>;
 
 /**
- * Adds leases of one project to its totals, or takes them away. Lock the project before. Resolves to whether the totals had as many leases and entries
- * as are taken away; if not, roll back.
+ * Adds leases of one project to its totals, or subtracts them. The caller has locked the project. Resolves to
+ * whether the totals had at least as many leases and entries as were subtracted; if not, roll back.
  */
 export function* addTotals(
   { queries, dialect }: Queries,
@@ -85,10 +85,10 @@ function* addBalances(
   yield* rows(empty.compile());
 }
 
-/** How much of a ledger or a project is folded: what lists of its leases and entries do not have. */
+/** What a ledger or a project has folded, which is missing from lists of its leases and entries. */
 export interface FoldedTotals {
   readonly leases: bigint;
-  /** All of them had ended before: microseconds of the epoch. */
+  /** All of them ended before this time: microseconds of the epoch. */
   readonly until: bigint;
 }
 
@@ -101,15 +101,15 @@ export function foldedOfProject(
   return reading(ledger, wait)(() => foldedOf(ledger.database, projectId));
 }
 
-/** Of all projects. `undefined` = nothing is folded. @throws LedgerUnavailableError */
+/** All projects. `undefined` = nothing is folded. @throws LedgerUnavailableError */
 export function foldedOfLedger(ledger: Ledger, wait: Wait): Promise<FoldedTotals | undefined> {
   return reading(ledger, wait)(() => foldedOf(ledger.database, undefined));
 }
 
-/** PostgreSQL sums to another type. */
+/** PostgreSQL returns another type for sums. */
 const sumOfLeases = sql<bigint | null>`cast(sum(leases) as bigint)`;
 
-/** How many leases were folded at a date and are not restored. @throws LedgerUnavailableError */
+/** Number of leases that were folded at a date and not restored. @throws LedgerUnavailableError */
 export async function foldedAt(ledger: Ledger, until: bigint, wait: Wait): Promise<bigint> {
   const query = ledger.database.queries
     .selectFrom('folds')
@@ -118,7 +118,7 @@ export async function foldedAt(ledger: Ledger, until: bigint, wait: Wait): Promi
   return (await ledger.read('read', () => rows(query.compile()), wait))[0]?.leases ?? 0n;
 }
 
-/** Within a transaction. `projectId`: `undefined` = of all. */
+/** Within a transaction. `projectId`: `undefined` = all projects. */
 export function* foldedOf(
   { queries }: Pick<Database, 'queries'>,
   projectId: string | undefined,

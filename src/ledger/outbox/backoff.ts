@@ -1,4 +1,4 @@
-/** How fast messages are delivered, and how long a service is left alone after failures. */
+/** Pace of delivery, and pauses after failures. */
 import { outsideTraces } from '../../base/tracing.ts';
 
 /** Times in milliseconds. */
@@ -6,11 +6,11 @@ export interface Backoff {
   /** After the first failure; doubled with each further one. */
   readonly firstPause: number;
   readonly longestPause: number;
-  /** How often the outbox is looked into for messages of other processes. */
+  /** Interval of checking the outbox for messages of other processes. */
   readonly poll: number;
-  /** A worker that does not renew its claims for so long has gone, and others take them over. */
+  /** A worker that has not renewed its claims for this long is considered gone, and others take them over. */
   readonly claim: number;
-  /** How many messages are on their way to a service at once; one while it fails. */
+  /** Concurrent deliveries to a service; one while it fails. */
   readonly atOnce: number;
 }
 
@@ -22,10 +22,10 @@ export const BACKOFF: Backoff = {
   atOnce: 4,
 };
 
-/** A service that asks for a longer rest is asked again after this, in milliseconds. */
+/** Limit of a service's `Retry-After`, in milliseconds. */
 const LONGEST_RETRY_AFTER = 3_600_000;
 
-/** Milliseconds after the nth failure, from 1: doubled each time, and random, so that not everything comes back at once. */
+/** Milliseconds after the nth failure, from 1: doubled each time, with jitter, so that retries spread out. */
 export function pauseAfter(failures: number, { firstPause, longestPause }: Backoff): number {
   const full = Math.min(firstPause * 2 ** Math.min(failures - 1, 40), longestPause);
   return full * (0.5 + Math.random() / 2);
@@ -34,17 +34,17 @@ export function pauseAfter(failures: number, { firstPause, longestPause }: Backo
 export class ServicePauses {
   readonly #backoff: Backoff;
   #failures = 0;
-  /** Pauses in a row, and until when the current one lasts, by `performance.now()`. */
+  /** Number of consecutive pauses, and the end of the current one, by `performance.now()`. */
   #pauses = 0;
   #until = 0;
-  /** The same, if the service has asked for it: then no answer that arrives late ends the pause. */
+  /** End of a pause that the service requested; late responses do not end it. */
   #askedUntil = 0;
 
   constructor(backoff: Backoff) {
     this.#backoff = backoff;
   }
 
-  /** Of the current pause, in milliseconds; 0 = there is none. */
+  /** Rest of the current pause, in milliseconds; 0 = no pause. */
   get left(): number {
     return Math.max(0, this.#until - performance.now());
   }
@@ -53,7 +53,7 @@ export class ServicePauses {
     return this.#failures;
   }
 
-  /** It has taken nothing since it last failed. */
+  /** Whether no delivery succeeded since the last failure. */
   get isFailing(): boolean {
     return this.#failures > 0 || this.#pauses > 0;
   }
@@ -62,7 +62,7 @@ export class ServicePauses {
     this.#failures += 1;
   }
 
-  /** Returns whether it did not take messages until now. */
+  /** Returns whether the service was paused until now. */
   served(): boolean {
     if (performance.now() < this.#askedUntil) {
       return false;
@@ -75,12 +75,12 @@ export class ServicePauses {
   }
 
   /**
-   * `retryAfter`: in seconds, if the service has asked for it. Returns how many pauses there were in a row; `undefined` = there is
-   * one already.
+   * `retryAfter`: in seconds, if the service sent it. Returns the number of consecutive pauses;
+   * `undefined` = a pause is already running.
    */
   begin(retryAfter: number | undefined): number | undefined {
     if (this.left > 0 && retryAfter === undefined) {
-      // Another attempt that was under way at the same time.
+      // From a concurrent attempt.
       return undefined;
     }
     this.#pauses += 1;
@@ -94,15 +94,15 @@ export class ServicePauses {
   }
 }
 
-/** A pause that can be ended, also before it begins. */
+/** A pause that can be ended, even before it begins. */
 export class Pause {
   #isOver = false;
   #end: (() => void) | undefined;
 
-  /** Resolves after so many milliseconds, or at `end`. */
+  /** Resolves after this time, or at `end`. */
   async take(milliseconds: number): Promise<void> {
     if (this.#isOver || milliseconds <= 0) {
-      // Everything else gets its turn.
+      // Yields to the event loop.
       await new Promise((resolve) => setImmediate(resolve));
     } else {
       await new Promise<void>((resolve) => {
@@ -129,7 +129,7 @@ export class ClaimRenewal {
   readonly #ids = new Set<bigint>();
   #timer: NodeJS.Timeout | undefined;
 
-  /** `every`: in milliseconds. A `keep` that fails is tried again: a claim that is lost refuses the lease. */
+  /** `every`: in milliseconds. A failed `keep` is retried: the lease is refused if its claim is lost. */
   constructor(every: number, keep: (ids: readonly bigint[]) => Promise<void>) {
     this.#every = every;
     this.#keep = keep;

@@ -1,4 +1,6 @@
-/** The outbox of a chain of filters: opened when the first filter needs it; delivers only in a process that says so. */
+/**
+ * The outbox of a chain of filters: opens with the first filter that needs it; delivers only after `deliver`.
+ */
 import { inTime, type Wait, waitFor } from '../../base/deadline.ts';
 import { errorText } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
@@ -20,25 +22,25 @@ interface ChainOutboxParts {
 }
 
 interface Sending {
-  /** Of the filter. */
+  /** The name of the filter. */
   readonly name: string;
   readonly store: OutboxStore;
   readonly queue: DeliveryQueue;
 }
 
-/** A message that is held back until the chain has decided. */
+/** A message that is held until the chain has decided. */
 interface Prepared {
   readonly sender: string;
   readonly store: OutboxStore;
-  /** The row, once it is written; rejects if it could not be. */
+  /** The id of the row; rejects if the row could not be written. */
   readonly row: Promise<bigint | undefined>;
-  /** `sent`: it is released, or one like it is written. `owed`: it must be sent, and that has not succeeded yet. */
+  /** `sent`: released, or replaced by a new message. `owed`: must be sent, but is not released yet. */
   fate: 'open' | 'owed' | 'sent';
 }
 
-/** How long deliveries that are under way may take at a stop, in milliseconds. */
+/** Time limit for running deliveries at a stop, in milliseconds. */
 const PATIENCE = 1000;
-/** While a prepared message cannot be removed or released, in milliseconds. */
+/** Retry interval while a prepared message cannot be removed or released, in milliseconds. */
 const AGAIN = 1000;
 
 export class ChainOutbox implements OutboxService {
@@ -91,12 +93,12 @@ export class ChainOutbox implements OutboxService {
     };
   }
 
-  /** Call it when a message of a sender was written in a transaction of its own. */
+  /** To be called after another transaction has written a message of the sender. */
   wake(sender: string): void {
     this.#senders.get(sender)?.queue.wake();
   }
 
-  /** Starts delivering. For processes that serve. */
+  /** Starts delivering. For serving processes. */
   deliver(): void {
     this.#isDelivering = true;
     for (const { queue } of this.#senders.values()) {
@@ -104,7 +106,7 @@ export class ChainOutbox implements OutboxService {
     }
   }
 
-  /** Stops delivering, for a successor that delivers the rest. Messages can still be added. Never rejects. */
+  /** Stops delivering; the next process delivers the rest. Messages can still be added. Never rejects. */
   async stop(): Promise<void> {
     await Promise.all([...this.#senders.values()].map(({ queue }) => queue.stop(PATIENCE)));
   }
@@ -116,14 +118,17 @@ export class ChainOutbox implements OutboxService {
     await this.stop();
   }
 
-  /** Call it before the commit hooks, if nothing but this request has recorded the lease: messages are then prepared. */
+  /** To be called before commit hooks if only this request recorded the lease: messages are then prepared. */
   beginCommit(call: Call): void {
     if (this.isUsed) {
       this.#commits.set(call, []);
     }
   }
 
-  /** The lease is granted: removes what was prepared. Throws if that fails, or it is too late: then refuse the lease. */
+  /**
+   * The lease is granted: removes prepared messages. If it throws, removal failed or a message was sent:
+   * refuse the lease.
+   */
   async confirm(call: Call, wait: Wait): Promise<void> {
     for (const prepared of this.#commits.get(call) ?? []) {
       const row = await inTime(prepared.row, wait);
@@ -134,7 +139,7 @@ export class ChainOutbox implements OutboxService {
     this.#commits.delete(call);
   }
 
-  /** Nothing is to be undone any more: removes what was prepared, and releases what must be sent. Tries until it succeeds. */
+  /** No undo can follow: removes or releases prepared messages, with retries until it succeeds. */
   forget(call: Call): void {
     for (const prepared of this.#commits.get(call) ?? []) {
       if (prepared.fate !== 'sent') {
@@ -163,7 +168,7 @@ export class ChainOutbox implements OutboxService {
           );
         }
         if (this.#isClosing) {
-          // Its claim ends with this process, and it is sent.
+          // Its claim expires after this process, and it is sent.
           return;
         }
         await new Promise((resolve) => setTimeout(resolve, AGAIN));
@@ -192,7 +197,7 @@ export class ChainOutbox implements OutboxService {
     }
   }
 
-  /** Whether the prepared message was there, and is sent now. */
+  /** Whether the prepared message still existed and is now released. */
   async #release(prepared: Prepared, wait: Wait): Promise<boolean> {
     const row = await inTime(prepared.row, wait).catch(() => undefined);
     if (row === undefined || !(await inTime(prepared.store.release(row), wait))) {

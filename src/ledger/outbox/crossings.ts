@@ -1,6 +1,7 @@
 /**
- * Writes a notice when a budget passes a threshold, in the transaction that changes its balance: both are there, or neither. The project
- * is locked, so of several replicas exactly one sees the balance on both sides of the threshold, and nothing has to be remembered.
+ * Writes a notice when the use of a budget crosses a threshold, in the transaction that changes the balance:
+ * both are committed, or neither. Since the project is locked, exactly one replica sees the balance on both
+ * sides of the threshold, and no state is needed.
  */
 import { hash, randomUUID } from 'node:crypto';
 import type { Kysely } from 'kysely';
@@ -14,7 +15,7 @@ import type { Tables } from '../storage/schema.ts';
 import { messageKey, messagesOf, type Notice, orderOf } from './messages.ts';
 import { addMessages } from './statements.ts';
 
-/** A budget of which a threshold is taken now, and was not before. */
+/** A budget whose use has just reached a threshold. */
 export interface Crossing {
   readonly budget: Budget;
   /** In percent of the budget. */
@@ -23,28 +24,34 @@ export interface Crossing {
   readonly taken: Amount;
   /** Microseconds of the epoch. */
   readonly at: bigint;
-  /** `budget`: it was set, or made smaller. */
+  /** `budget`: the budget was set or reduced. */
   readonly cause: Author['operation'] | 'budget';
   readonly who: string;
   readonly requestId: string | null;
 }
 
-/** What is said about budgets. */
+/** The settings of notices about budgets. */
 export interface BudgetWatch {
-  /** In percent, each once; empty = nothing is said about crossings. */
+  /** In percent, without duplicates; empty = no notices about crossings. */
   readonly thresholds: readonly number[];
-  /** The senders in the outbox that each notice is written for. */
+  /** The outbox senders; each gets every notice. */
   readonly senders: readonly string[];
-  /** `key`: identifies the crossing. */
+  /** `key`: the unique id of the crossing. */
   body(crossing: Crossing, key: string): string;
-  /** What is said about each step of a request for more budget. `undefined` = nothing. `key`: identifies the step. */
+  /**
+   * The body of a notice about a step of a budget request. `undefined` = no such notices. `key`: the unique
+   * id of the step.
+   */
   readonly requestBody?: ((request: BudgetRequest, key: string) => string) | undefined;
 }
 
-/** What a budget was before a change; `undefined` = it was not in force. */
+/** The amount and use of a budget before a change; `undefined` = not in force. */
 type Share = { readonly amount: Amount; readonly taken: Amount } | undefined;
 
-/** A lease that a later filter refuses is taken back within this time, in microseconds, and its notice with it. */
+/**
+ * Delay of a notice, in microseconds: a lease that a later filter refuses is taken back within this time,
+ * with its notice.
+ */
 const HELD_BACK = 2_000_000n;
 const PERCENT = 100n;
 
@@ -59,7 +66,10 @@ export class Crossings {
     this.#now = now;
   }
 
-  /** Call it after each change of balances. `changes`: account → by how much. Reads and writes nothing unless a threshold is passed. */
+  /**
+   * To be called after each change of balances. `changes`: account → change. Writes only if a threshold is
+   * crossed; reads only budgets that are missing from the entry.
+   */
   *note(
     { balances, author, budgets = [], recording, at }: JournalEntry,
     changes: ReadonlyMap<string, Amount>,
@@ -87,7 +97,7 @@ export class Crossings {
     yield* this.#write(crossings, recording);
   }
 
-  /** Of a budget in force. */
+  /** The amount of a budget in force; `undefined` = not in force. */
   *amountOf(budget: bigint): Work<Amount | undefined> {
     const query = this.#queries
       .selectFrom('budgets')
@@ -99,8 +109,8 @@ export class Crossings {
   }
 
   /**
-   * Call it after a budget was set. `before`: its amount until then; `undefined` = it was not in force. `known`: what is taken of it; default: it
-   * is read.
+   * To be called after a budget was set. `before`: its previous amount; `undefined` = it was not in force.
+   * `known`: its use. Default: read from the database.
    */
   *budgetSet(budget: Budget, before: Amount | undefined, who: string, known?: Amount): Work<void> {
     const taken = known ?? (yield* this.#takenOf(budget));
@@ -123,7 +133,7 @@ export class Crossings {
     return row?.balance ?? 0n;
   }
 
-  /** Removes the notices of a recording that is taken back, unless somebody has begun to send them. */
+  /** Removes the notices of a recording that is taken back, unless their delivery has begun. */
   *withdraw(recording: RecordingId, deltas: ReadonlyMap<string, Amount>): Work<void> {
     const grown = [...deltas].flatMap(([account, delta]) => (delta > 0n ? (budgetIdOf(account) ?? []) : []));
     if (grown.length === 0) {
@@ -152,7 +162,7 @@ export class Crossings {
     );
   }
 
-  /** Which thresholds the change has passed upwards. A budget that is over, or of 0, has none. */
+  /** The thresholds that the use has crossed upwards. Empty for expired budgets and budgets of 0. */
   #passed({ amount, validUntil }: Budget, before: Share, taken: Amount, at: bigint): number[] {
     if (amount <= 0n || validUntil * MICROSECONDS_PER_SECOND <= at) {
       return [];
@@ -164,7 +174,7 @@ export class Crossings {
     );
   }
 
-  /** Those in force. The ones that were charged are usually known already. */
+  /** The budgets in force. Those that were charged are usually in `known`. */
   *#budgets(wanted: ReadonlyMap<bigint, string>, known: readonly Budget[]): Work<Budget[]> {
     const found = known.filter(({ id }) => wanted.has(id));
     const missing = [...wanted.keys()].filter((id) => !found.some((one) => one.id === id));
@@ -200,7 +210,9 @@ function aboutOf(budget: bigint): string[] {
   return ['budget', String(budget)];
 }
 
-/** A recording has a revision that no other has, so the key is known again when it is taken back. */
+/**
+ * The revision of a recording is unique, so the key can be computed again when the recording is taken back.
+ */
 function keyOf(budget: bigint, threshold: number, recording: RecordingId | undefined): string {
   const { lease, revision } = recording ?? { lease: 0n, revision: randomUUID() };
   return hash('sha256', JSON.stringify([String(budget), threshold, String(lease), String(revision)]), 'hex');

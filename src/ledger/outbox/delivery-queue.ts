@@ -1,6 +1,7 @@
 /**
- * Delivers the messages of one sender: claims the oldest that are due, tries a few at a time, and records what became of them, many in
- * one transaction. A message whose delivery is not recorded when the process ends is delivered again.
+ * Delivers the messages of one sender: claims the oldest due messages, sends a few at a time, and records the
+ * outcomes of many in one transaction. If the process ends before an outcome is recorded, the message is
+ * delivered again.
  */
 import { errorText } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
@@ -20,16 +21,16 @@ interface DeliveryQueueParts {
   readonly now: () => bigint;
 }
 
-/** Messages that are claimed at once, and when more are. */
+/** Maximum number of claimed messages, and the queue length at which more are claimed. */
 const CLAIMED = 64;
 const LOW = 16;
-/** What was delivered is recorded after this many milliseconds, if nothing else makes a transaction necessary. */
+/** Outcomes are recorded within this time, in milliseconds, if no other transaction records them earlier. */
 const RECORDED_WITHIN = 200;
-/** So many failures in a row are the service's, and no longer those of single messages. */
+/** This many consecutive failures are attributed to the service, not to single messages. */
 const IN_A_ROW = 3;
-/** A message that was tried so often makes room for others even if the service seems to be away. */
+/** A message with this many attempts backs off on its own, even if the service seems to be down. */
 const OFTEN = 30n;
-/** While the database fails, in milliseconds. */
+/** Longest pause while the database fails, in milliseconds. */
 const LONGEST_DATABASE_PAUSE = 30_000;
 
 export class DeliveryQueue implements NewMessages {
@@ -43,7 +44,7 @@ export class DeliveryQueue implements NewMessages {
   #renewedAt = 0;
   #databaseFailures = 0;
   #isStopping = false;
-  /** Whether there were no more messages to be claimed, when it last looked. */
+  /** Whether the last round left no messages to claim. */
   #hasAll = false;
   #running: Promise<void> | undefined;
 
@@ -56,7 +57,7 @@ export class DeliveryQueue implements NewMessages {
     this.#running ??= this.#run();
   }
 
-  /** Whether a new message would be the next: there is none that waits elsewhere, and the service takes them. */
+  /** Whether a new message would be delivered next: no others wait, and the service accepts messages. */
   get hasTime(): boolean {
     const isDelivering = this.#running !== undefined && !this.#isStopping;
     const isWell = !this.#pauses.isFailing && this.#databaseFailures === 0;
@@ -81,12 +82,12 @@ export class DeliveryQueue implements NewMessages {
     this.#settled.unshift(...settled);
   }
 
-  /** Call it when there is a new message. */
+  /** To be called when there is a new message. */
   wake(): void {
     this.#rest.end();
   }
 
-  /** Begins no more attempts, waits for those under way for so many milliseconds, and gives its claims back. Never rejects. */
+  /** Stops, waits `patience` milliseconds for running attempts, and releases its claims. Never rejects. */
   async stop(patience: number): Promise<void> {
     this.#isStopping = true;
     const timer = setTimeout(() => this.#aborting.abort(new Error('the service stops')), patience);
@@ -137,7 +138,7 @@ export class DeliveryQueue implements NewMessages {
     this.#queue.push(...(claimed ?? []));
   }
 
-  /** `undefined` = the database failed: everything stays as it was. */
+  /** `undefined` = the database failed, and nothing has changed. */
   async #record(count: number): Promise<ClaimedMessage[] | undefined> {
     const { store, sender, logger } = this.#parts;
     const settled = this.handOver();
@@ -165,7 +166,7 @@ export class DeliveryQueue implements NewMessages {
 
   #deliver(): void {
     const { atOnce, claim } = this.#parts.backoff;
-    // Others may have taken the claims over.
+    // Others may have taken over the claims.
     if (this.#queue.length > 0 && this.#sinceRenewed() > claim * 0.8) {
       this.#queue.length = 0;
     }
@@ -219,7 +220,7 @@ export class DeliveryQueue implements NewMessages {
       return;
     }
     this.#pauses.failed();
-    // While a service is away messages stay due, so that the oldest is the first when it comes back.
+    // While a service is down its messages stay due, so that the oldest comes first when it is back.
     const hasItsOwnPause = outcome === 'refused' || attempts >= OFTEN;
     const own = hasItsOwnPause
       ? BigInt(Math.round(pauseAfter(Number(attempts) + 1, backoff) * 1000))
@@ -273,7 +274,7 @@ export class DeliveryQueue implements NewMessages {
 
   async #expire(error: string): Promise<void> {
     const { store, now, sender, logger, observer } = this.#parts;
-    // A message that cannot be ended now is ended after the next failure.
+    // Messages that could not be marked now are marked after the next failure.
     const dead = await store.expire(now() - microseconds(sender.maxAge), error).catch(() => 0);
     if (dead > 0) {
       for (let one = 0; one < dead; one += 1) {
@@ -300,7 +301,7 @@ export class DeliveryQueue implements NewMessages {
     return performance.now() - this.#renewedAt;
   }
 
-  /** How long to wait for something to do, in milliseconds. */
+  /** Time until the next round, in milliseconds. */
   #restTime(): number {
     const { poll, claim } = this.#parts.backoff;
     if (this.#databaseFailures > 0) {

@@ -1,7 +1,7 @@
-/** Writes what comes at the same time in one transaction: a file is synchronized once for all of it. */
+/** Writes concurrent rows in one transaction, so that the file is synced once for all of them. */
 import { inTime, type Wait } from '../../base/deadline.ts';
 
-/** Rows of one transaction, and their weight: only the first may weigh more. */
+/** Limits of rows and bytes in one transaction; a single row may exceed the bytes. */
 const MOST = 64;
 const HEAVIEST = 4 * 1024 * 1024;
 
@@ -18,18 +18,20 @@ export class GroupCommit<Row, Result> {
   #writing = 0;
   #running: Promise<void> | undefined;
 
-  /** `write` resolves when all rows are durable, with a result for each. `weigh`: about how many bytes a row has. */
+  /**
+   * `write` resolves when all rows are durable, with one result per row. `weigh`: approximate size in bytes.
+   */
   constructor(write: (rows: readonly Row[]) => Promise<readonly Result[]>, weigh: (row: Row) => number) {
     this.#write = write;
     this.#weigh = weigh;
   }
 
-  /** How many rows are not written yet. */
+  /** Number of rows that are not written yet. */
   get pending(): number {
     return this.#waiting.length + this.#writing;
   }
 
-  /** Resolves when the row is durable. When the wait ends first, it may still be written. */
+  /** Resolves when the row is durable. If the wait ends first, the row may still be written. */
   add(row: Row, wait: Wait): Promise<Result> {
     const written = new Promise<Result>((resolve, reject) => {
       this.#waiting.push({ row, resolve, reject });
@@ -44,7 +46,7 @@ export class GroupCommit<Row, Result> {
   }
 
   async #run(): Promise<void> {
-    // Requests that arrive in the same moment are in the same transaction.
+    // Groups requests that arrive at the same time.
     await new Promise((resolve) => setImmediate(resolve));
     while (this.#waiting.length > 0) {
       const group = this.#waiting.splice(0, this.#next());
@@ -64,7 +66,7 @@ export class GroupCommit<Row, Result> {
     this.#running = undefined;
   }
 
-  /** How many rows the next transaction has. */
+  /** Number of rows in the next transaction. */
   #next(): number {
     let weight = 0;
     const end = this.#waiting.slice(0, MOST).findIndex(({ row }) => {

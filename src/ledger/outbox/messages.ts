@@ -1,4 +1,4 @@
-/** Which lease a message is about. */
+/** The lease of a message. */
 import { hash } from 'node:crypto';
 import type { Call } from '../../filter/call.ts';
 import type { EndMessage } from '../../filter/outbox.ts';
@@ -7,8 +7,8 @@ import type { LeaseRow } from '../storage/schema.ts';
 import { type NewMessage, UNCLAIMED } from './statements.ts';
 
 /**
- * Equal for messages about one lease: by its id, or, before it has one, by the request that may be repeated. Every other lease without
- * an id is one of its own, whatever it looks like. Of the same length however long the texts are, for an index.
+ * Equal for messages about the same lease: by its id, or, while it has none, by the repetition of its
+ * request. Any other lease without an id counts as a separate lease. Has a fixed length, for an index.
  */
 export function leaseOf({ context, lease }: EndMessage, call: Call, key: string): string {
   const { leaseId, region, projectId } = identityOf(context, [lease, lease]);
@@ -22,7 +22,7 @@ export function leaseOf({ context, lease }: EndMessage, call: Call, key: string)
   return digestOf(identity);
 }
 
-/** How messages about a recorded lease may name it. */
+/** The possible values of `leaseOf` in messages about a recorded lease. */
 export function leaseDigests(
   row: Pick<LeaseRow, 'lease_id' | 'region' | 'project_id' | 'repetition_key' | 'repetition_content'>,
 ): string[] {
@@ -42,7 +42,7 @@ function digestOf(identity: readonly string[]): string {
 /** OpenStack's own ids are shorter. */
 const LONGEST = 255;
 
-/** For the list: in a form that every database stores. */
+/** For lists, in a form that every database stores. */
 export function shownIdentity({ context, lease }: EndMessage): {
   project_id: string;
   lease_id: string | null;
@@ -58,21 +58,24 @@ function shown(text: string): string {
     .replace(/\p{Surrogate}/gu, '\ufffd');
 }
 
-/** Senders in the outbox: the webhook and mail. No filter is called so. */
+/** Outbox senders of webhook and mail. No filter has these names. */
 export const NOTICES = 'notifications';
 export const MAIL_NOTICES = 'notifications-mail';
 
 export interface Notice {
-  /** What it is about: notices with equal ones are delivered in the order of writing. */
+  /** The subject: notices with equal subjects are delivered in the order of writing. */
   readonly about: readonly string[];
-  /** For lists; empty = it is about no single project. */
+  /** For lists; empty = no single project. */
   readonly projectId: string;
-  /** Unlike that of any other notice. */
+  /** Unique among notices. */
   readonly key: string;
   readonly body: string;
 }
 
-/** The column that keeps the order. Never equal to that of a lease, or of another sender: one that fails must not hold back the other. */
+/**
+ * Value of the column that keeps the order. Differs from those of leases and of other senders: a failing
+ * sender must not delay others.
+ */
 export function orderOf(about: readonly string[], sender: string): string {
   return hash('sha256', JSON.stringify([sender === NOTICES ? 'notice' : sender, ...about]), 'base64url');
 }

@@ -1,4 +1,4 @@
-/** What the outbox holds, for operators, and what they decide about it. */
+/** The contents of the outbox, for operators, with retry and discard. */
 import { sql } from 'kysely';
 import type { Wait } from '../../base/deadline.ts';
 import type { Ledger } from '../ledger.ts';
@@ -28,7 +28,7 @@ interface OutboxAuthor {
   readonly reason: string | null;
 }
 
-/** Oldest first; without a state those that are waiting or dead. @throws LedgerUnavailableError */
+/** Oldest first. Default state: waiting and dead. @throws LedgerUnavailableError */
 export function listOutbox(
   ledger: Ledger,
   { state, projectId, limit }: OutboxSelection,
@@ -45,7 +45,9 @@ export function listOutbox(
   return ledger.read('read', () => rows(query.compile()), wait);
 }
 
-/** One message and its body; `undefined` = there is none, and it may have been delivered. @throws LedgerUnavailableError */
+/**
+ * One message with its body; `undefined` = unknown id, or already delivered. @throws LedgerUnavailableError
+ */
 export async function outboxMessage(
   ledger: Ledger,
   id: bigint,
@@ -59,10 +61,10 @@ export async function outboxMessage(
   return found;
 }
 
-/** What became of the messages that an operator named. `unknown`: nothing was changed, because there are no such messages. */
+/** The outcome of a retry or discard. `unknown`: these messages do not exist, and nothing was changed. */
 export type Decided = { readonly changed: number } | { readonly unknown: readonly bigint[] };
 
-/** Has messages tried at once, and for the whole maximum age again. `all` = every one that is waiting or dead. */
+/** Makes messages due now, with the full maximum age again. `all` = all waiting and dead messages. */
 export function retryMessages(
   ledger: Ledger,
   which: readonly bigint[] | 'all',
@@ -80,7 +82,7 @@ export function retryMessages(
   return decide(ledger, which, ['waiting', 'dead'], change, wait);
 }
 
-/** Has messages never sent again; they stay in the list. `all` = every dead one. */
+/** Never sends messages again; they stay in the list. `all` = all dead messages. */
 export function discardMessages(
   ledger: Ledger,
   which: readonly bigint[] | 'all',
@@ -111,7 +113,7 @@ function decide(
   );
 }
 
-/** How many messages wait, by sender. Reads an index. @throws LedgerUnavailableError */
+/** Number of waiting messages per sender. Reads only an index. @throws LedgerUnavailableError */
 export async function waitingBySender(ledger: Ledger, wait: Wait): Promise<Map<string, number>> {
   const { queries } = ledger.database;
   const counts = sql<{ sender: string; messages: bigint }>`
@@ -124,16 +126,16 @@ export async function waitingBySender(ledger: Ledger, wait: Wait): Promise<Map<s
 export interface OutboxCounts {
   readonly waiting: number;
   readonly dead: number;
-  /** How long the oldest waiting message has waited; 0 = there is none. */
+  /** Age of the oldest waiting message; 0 = no waiting messages. */
   readonly oldestSeconds: number;
 }
 
-/** Reads an index, and of the messages only the oldest: their bodies may be long. @throws LedgerUnavailableError */
+/** Reads an index, and only the oldest message, since bodies may be long. @throws LedgerUnavailableError */
 export async function countOutbox(ledger: Ledger, wait: Wait): Promise<OutboxCounts> {
   const { queries } = ledger.database;
   const counts = sql<{ state: OutboxState; messages: bigint; oldest: bigint }>`
     select state, count(*) as messages, min(id) as oldest from outbox group by state`;
-  // Not `ledger.read`: a look at the metrics is no use of the ledger, and must not count itself.
+  // Not `ledger.read`: reading metrics must not count as use of the ledger.
   return ledger.database.read(function* () {
     const found = yield* rows(counts.compile(queries));
     const waiting = found.find(({ state }) => state === 'waiting');

@@ -1,4 +1,4 @@
-/** The queries of the outbox, in the words of both databases. */
+/** The queries of the outbox, for both databases. */
 import { type CompiledQuery, type Insertable, type Kysely, sql } from 'kysely';
 import { rows, type Work } from '../storage/database.ts';
 import { preparedRows } from '../storage/prepared.ts';
@@ -10,13 +10,13 @@ export interface ClaimedMessage {
   readonly lease: string;
   readonly lease_id: string | null;
   readonly key: string;
-  /** `null` = it is long, and read when it is its turn: see `bodyOf`. */
+  /** `null` = a long body, read right before delivery: see `bodyOf`. */
   readonly body: string | null;
   readonly attempts: bigint;
   readonly expires_from: bigint;
 }
 
-/** A longer body is not kept in memory while its message waits for its turn, in bytes. */
+/** Longer bodies are not kept in memory while their messages wait, in bytes. */
 export const LONG_BODY = 65_536;
 
 export type NewMessage = Pick<
@@ -24,7 +24,7 @@ export type NewMessage = Pick<
   'sender' | 'lease' | 'project_id' | 'lease_id' | 'key' | 'body' | 'claim' | 'claimed_until'
 >;
 
-/** A message that was written; with a claim, its worker is to deliver it. */
+/** A written message; with a claim, its worker delivers it. */
 export type AddedMessage = ClaimedMessage & Pick<NewMessage, 'claim'>;
 
 export type Settlement =
@@ -37,7 +37,7 @@ export type Settlement =
       readonly error: string;
     };
 
-/** A worker and the time, in microseconds. */
+/** A worker, with times in microseconds. */
 export interface Claimant {
   readonly sender: string;
   readonly worker: string;
@@ -46,20 +46,20 @@ export interface Claimant {
 }
 
 /**
- * Times that are further ahead, in microseconds, were written before the clock was set back. Of a claim it is much further than any: a
- * message that two deliver at once is worse than one that waits.
+ * Times further in the future, in microseconds, were written before the clock was set back. The limit of
+ * claims is much longer than any claim: a message delivered twice at once is worse than a delayed one.
  */
 const FURTHEST_PAUSE = BigInt(2 * BACKOFF.longestPause * 1000);
 const FURTHEST_CLAIM = 7_200_000_000n;
 
-/** A message that nobody has tried. */
+/** A message without attempts. */
 const UNTRIED = { state: 'waiting', attempts: 0n } as const;
-/** Columns of a message that no worker has. */
+/** Columns of an unclaimed message. */
 export const UNCLAIMED = { claim: null, claimed_until: 0n } as const;
 
 type Queries = Kysely<Tables>;
 
-/** Returns them as they are then, in the order of `messages`. `next_at`: they are not tried before. */
+/** Returns the written messages in the order of `messages`. `next_at`: time of the first attempt. */
 export function* addMessages(
   queries: Queries,
   messages: readonly NewMessage[],
@@ -74,8 +74,8 @@ export function* addMessages(
 }
 
 /**
- * The same, for messages that their worker is to deliver at once: the claim of one is given up if an earlier message about its lease
- * waits.
+ * Like `addMessages`, for claimed messages that their worker delivers at once. The claim is dropped if an
+ * earlier message about the same lease is waiting.
  */
 export function* addClaimed(
   queries: Queries,
@@ -104,7 +104,7 @@ export function* addClaimed(
 
 type Row = Omit<Insertable<OutboxTable>, 'id' | 'error' | 'settled_at' | 'who' | 'reason'>;
 
-/** Built once for each number of rows: building takes longer than adding them. */
+/** Built once per number of rows: building takes longer than inserting. */
 const builders = new WeakMap<
   Queries,
   (values: readonly Row[]) => CompiledQuery<{ id: bigint; key: string }>
@@ -143,13 +143,13 @@ function addRows(queries: Queries) {
 export interface Wanted {
   readonly count: number;
   /**
-   * `oldest`: in the order of writing. `longest-due`: those that were never refused first, or a few that are refused each time would
-   * keep all others waiting while a service is tried with one message at a time.
+   * `oldest`: in the order of writing. `longest-due`: never refused messages first. Otherwise a few that are
+   * always refused would block all others while a failing service is tried with one message at a time.
    */
   readonly first: 'oldest' | 'longest-due';
 }
 
-/** Records what became of earlier attempts, keeps the claims of others, and claims messages that are due. */
+/** Records the outcomes of attempts, renews `kept` claims, and claims due messages. */
 export function* nextRound(
   queries: Queries,
   { sender, worker, now, until }: Claimant,
@@ -163,7 +163,7 @@ export function* nextRound(
   if (count === 0) {
     return [];
   }
-  // In an expression of its own: PostgreSQL could otherwise lock more rows than it returns.
+  // In a separate expression: otherwise PostgreSQL could lock more rows than it returns.
   const due = sql`
     select id from outbox as message
     where sender = ${sender} and state = 'waiting'
@@ -184,7 +184,7 @@ export function* nextRound(
   return claimed.sort((one, other) => (one.id < other.id ? -1 : 1));
 }
 
-/** Keeps what a worker has claimed for itself, for a while longer. */
+/** Extends the claims of a worker. */
 export function* keepClaims(
   queries: Queries,
   worker: string,
@@ -196,7 +196,7 @@ export function* keepClaims(
   }
 }
 
-/** Updates those of the messages that a worker still holds. */
+/** Updates the messages that the worker still holds. */
 export function claimedBy(queries: Queries, worker: string, ids: readonly bigint[]) {
   return queries.updateTable('outbox').where('id', 'in', ids).where('claim', '=', worker);
 }
@@ -205,7 +205,7 @@ export function* settle(queries: Queries, worker: string, settled: readonly Sett
   const idsOf = (kind: Settlement['kind']) => settled.flatMap((one) => (one.kind === kind ? [one.id] : []));
   const delivered = idsOf('delivered');
   if (delivered.length > 0) {
-    // Whoever holds the claim by now: it is delivered. What an operator has discarded stays in the list.
+    // Deletes delivered messages whoever holds the claim now. Discarded messages stay in the list.
     yield* rows(
       queries.deleteFrom('outbox').where('id', 'in', delivered).where('state', '<>', 'discarded').compile(),
     );
@@ -229,7 +229,7 @@ export function* settle(queries: Queries, worker: string, settled: readonly Sett
   }
 }
 
-/** Messages that are too old die without an attempt of their own: those before them have failed. Returns how many. */
+/** Marks too old messages as dead without an attempt: earlier ones have failed. Returns their number. */
 export function* expire(
   queries: Queries,
   { sender, now }: Pick<Claimant, 'sender' | 'now'>,

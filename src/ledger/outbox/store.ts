@@ -1,4 +1,4 @@
-/** The outbox of one sender in the ledger's database: what is written to it before anything is answered. */
+/** The outbox of one sender in the ledger's database; messages are written before the response is sent. */
 import { randomUUID } from 'node:crypto';
 import { type CompiledQuery, sql } from 'kysely';
 import { type Wait, waitFor } from '../../base/deadline.ts';
@@ -29,18 +29,20 @@ import {
   type Wanted,
 } from './statements.ts';
 
-/** A longer body is not written. The longest that `body_limit` allows; JSON may also be longer here than it came (`1e9`). */
+/** Size limit of a body. The maximum of `body_limit`; JSON may also be longer here than received (`1e9`). */
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
-/** How long a new lease waits for an earlier message about it, in milliseconds, and how often it looks. */
+/** How long a new lease waits for an earlier message about it, and the polling interval, in milliseconds. */
 const PATIENCE = 3000;
 const LOOK_EVERY = 50;
-/** So many messages may be promised to the queue while they are written. */
+/** Limit of messages that the queue may be promised while they are written. */
 const MOST_TAKEN = 64;
 
 export interface NewMessages {
-  /** Those that were claimed when they were written. */
+  /** Receives messages that were claimed when they were written. */
   take(messages: readonly ClaimedMessage[]): void;
-  /** What became of attempts, to be recorded in the transaction that writes messages. `putBack` if that fails. */
+  /**
+   * Outcomes of attempts, to be recorded in the transaction that writes messages. `putBack` if that fails.
+   */
   handOver(): readonly Settlement[];
   putBack(settled: readonly Settlement[]): void;
 }
@@ -48,9 +50,9 @@ export interface NewMessages {
 export class OutboxStore {
   readonly #sender: string;
   readonly #ledger: () => Promise<Ledger>;
-  /** Who claims messages to deliver them. */
+  /** Holder of the claims for delivery. */
   readonly #worker = randomUUID();
-  /** Who holds prepared ones back. Another name: once they are claimed, it is too late to remove them. */
+  /** Holder of prepared messages. A separate name: messages claimed for delivery can no longer be removed. */
   readonly #holder = randomUUID();
   /** In microseconds. */
   readonly #claim: bigint;
@@ -58,7 +60,8 @@ export class OutboxStore {
   readonly #writes: GroupCommit<NewMessage, AddedMessage>;
 
   /**
-   * `ledger` throws `LedgerUnavailableError`, and so does everything here. `queue` gets new messages that need not be claimed first.
+   * `ledger` throws `LedgerUnavailableError`, and so do all methods. `queue` gets new messages that are
+   * already claimed.
    */
   constructor(sender: string, ledger: () => Promise<Ledger>, { claim }: Backoff, queue: NewMessages) {
     this.#sender = sender;
@@ -75,7 +78,7 @@ export class OutboxStore {
     );
   }
 
-  /** A ledger that cannot be reached now is not verified. @throws ConfigurationError for missing privileges */
+  /** An unavailable ledger is not verified. @throws ConfigurationError for missing privileges */
   async verify(): Promise<void> {
     const missing = await this.#ledger()
       .then(({ database }) =>
@@ -88,7 +91,10 @@ export class OutboxStore {
     }
   }
 
-  /** Resolves when the message is durable. `mayBeTaken`: the queue takes it, unless an earlier one about its lease waits. */
+  /**
+   * Resolves when the message is durable. `mayBeTaken`: the queue may deliver it, if no earlier one about its
+   * lease waits.
+   */
   async add(message: EndMessage, call: Call, wait: Wait, mayBeTaken: boolean): Promise<void> {
     const row = this.#row(message, call);
     const isTaken = mayBeTaken && row.body.length <= LONG_BODY && this.#writes.pending < MOST_TAKEN;
@@ -107,7 +113,7 @@ export class OutboxStore {
         const claimed = messages.map((row) => (row.claim === null ? row : { ...row, claimed_until }));
         return yield* addClaimed(queries, claimed, now);
       });
-      // Whether or not their callers still wait.
+      // Even if their callers no longer wait.
       queue.take(added.filter(({ claim }) => claim !== null));
       return added;
     } catch (thrown) {
@@ -122,8 +128,8 @@ export class OutboxStore {
   }
 
   /**
-   * Writes a message that is held back until it is removed or released, or this process has gone. Waits a while for earlier messages
-   * about the lease, and throws when they are still there. `isHeld` false: only waits for them.
+   * Writes a message that is held until it is removed or released, or this process ends. Waits a while for
+   * earlier messages about the lease, and throws if they remain. Without `isHeld`: only waits.
    */
   async prepare(message: EndMessage, call: Call, wait: Wait, isHeld: boolean): Promise<bigint | undefined> {
     const row = this.#row(message, call);
@@ -151,24 +157,24 @@ export class OutboxStore {
     }
   }
 
-  /** Removes a prepared message; resolves to whether it was still held back. */
+  /** Removes a prepared message; resolves to whether it was still held. */
   remove(id: bigint): Promise<boolean> {
     return this.#settle(id, ({ queries }) =>
       queries.deleteFrom('outbox').where('id', '=', id).where('claim', '=', this.#holder).returning('id'),
     );
   }
 
-  /** Has a prepared message sent; resolves to whether it was still held back. */
+  /** Releases a prepared message for delivery; resolves to whether it was still held. */
   release(id: bigint): Promise<boolean> {
     return this.#settle(id, ({ queries }) =>
       claimedBy(queries, this.#holder, [id])
-        // It may have expired, if its claim was lost for so long.
+        // It may have expired if its claim was lost for so long.
         .set({ ...UNCLAIMED, state: 'waiting', settled_at: null })
         .returning('id'),
     );
   }
 
-  /** The body of a message that is not in memory. */
+  /** Reads the body of a message that is not in memory. */
   async bodyOf(id: bigint): Promise<string> {
     const { database } = await this.#ledger();
     const query = database.queries.selectFrom('outbox').select('body').where('id', '=', id).compile();
@@ -229,7 +235,7 @@ export class OutboxStore {
   }
 }
 
-/** Adds a message unless another one about the lease is there. */
+/** Adds a message unless another message about its lease exists. */
 function* addIfAlone(
   opened: Ledger,
   row: NewMessage,
@@ -238,7 +244,7 @@ function* addIfAlone(
   const { database } = opened;
   const { queries } = database;
   if (database.dialect === 'postgresql') {
-    // Two requests for one lease: the second waits until the first is written.
+    // Of two requests for one lease, the second waits until the first is written.
     yield* rows(sql`select pg_advisory_xact_lock(hashtextextended(${row.lease}, 0))`.compile(queries));
   }
   const others = yield* rows(
@@ -250,7 +256,7 @@ function* addIfAlone(
       .compile(),
   );
   if (others.length > 0) {
-    // It need not be waited for longer than it takes.
+    // Makes the earlier messages due now: no longer wait than necessary.
     const ids = others.map(({ id }) => id);
     yield* rows(queries.updateTable('outbox').set({ next_at: 0n }).where('id', 'in', ids).compile());
     return 'not-alone';

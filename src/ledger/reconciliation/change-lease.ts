@@ -1,4 +1,7 @@
-/** What a comparison with Blazar does about one lease, in a transaction of its own. A row that was touched since it was read stays as it is. */
+/**
+ * The changes of a comparison with Blazar to one lease, in one transaction. A row that changed since it was
+ * read is left.
+ */
 import type { Instant } from '../../lease/dates.ts';
 import { demandOf } from '../accounting/demand.ts';
 import type { LeaseIdentity } from '../identity.ts';
@@ -12,24 +15,24 @@ import { previewLease } from '../transactions/preview.ts';
 import type { Transaction } from '../transactions/transaction.ts';
 import { digestOf, type ListedLease, type ShownLease, type WholeLease } from './leases.ts';
 
-/** What the transactions of a comparison have in common. */
+/** The common settings of the transactions of a comparison. */
 export interface Terms {
-  /** The region that the list is of: leases of other regions stay as they are. */
+  /** The region of the list: leases of other regions are not changed. */
   readonly region: string;
   readonly claimants: readonly Claimant[];
-  /** Report what would be done, and write nothing. */
+  /** Only report what would be done; write nothing. */
   readonly isDryRun: boolean;
-  /** For the entries. */
+  /** The author of the entries. */
   readonly who: string;
-  /** Precedes the reason of each entry; `null` = nothing does. */
+  /** Prefix for the reason of each entry; `null` = none. */
   readonly reason: string | null;
 }
 
-/** What was done about a lease on which list and ledger disagreed. */
+/** The result for a lease that differed between list and ledger. */
 export interface Reconciled {
-  /** `identified`: the ledger now knows its id. `left`: nothing was done; `note` says why. */
+  /** `identified`: its id was added to the ledger. `left`: unchanged, for the reason in `note`. */
   readonly outcome: 'released' | 'recorded' | 'corrected' | 'identified' | 'left';
-  /** The row of the ledger; `null` = the ledger does not have the lease. */
+  /** The row of the ledger; `null` = not in the ledger. */
   readonly row: bigint | null;
   readonly leaseId: string | null;
   readonly projectId: string | null;
@@ -38,14 +41,14 @@ export interface Reconciled {
   readonly start: Instant;
   readonly end: Instant;
   readonly note: string | null;
-  /** It was left because of an error, which is the note. */
+  /** It was left because of an error; `note` has its message. */
   readonly isFailure?: boolean;
 }
 
-/** `undefined` = nothing that anybody has to know has changed. */
+/** `undefined` = no change worth reporting. */
 export type Result = Reconciled | undefined;
 
-/** When the rows were read, and their revisions then. */
+/** The time when the rows were read, and their revisions then. */
 export interface Seen {
   readonly readAt: Instant;
   readonly revisions: ReadonlyMap<bigint, bigint>;
@@ -53,25 +56,25 @@ export interface Seen {
 
 export const CHANGED = 'it was asked for meanwhile';
 
-/** A lease of the ledger that stays as it is. */
+/** A lease of the ledger that is not changed. */
 export function left(row: LeaseRow, note: string | null): Reconciled {
   const { id, lease_id: leaseId, project_id: projectId, user_id: userId, name } = row;
   const { starts_at: start, ends_at: end } = row;
   return { outcome: 'left', row: id, leaseId, projectId, userId, name, start, end, note };
 }
 
-/** A lease of the list that is not recorded. */
+/** A listed lease that is not recorded. */
 export function unrecorded(lease: ListedLease, note: string | null): Reconciled {
   const { id: leaseId, projectId = null, userId = null, name, start, end } = lease;
   return { outcome: 'left', row: null, leaseId, projectId, userId, name, start, end, note };
 }
 
-/** Whether the lease was observed, and not read from a list. */
+/** Whether the lease was observed, not read from a list. */
 export function isObserved(lease: object): lease is ShownLease {
   return 'given' in lease;
 }
 
-/** Ends a lease that Blazar does not have. `isUnused`: it was never there. */
+/** Ends a lease that Blazar does not have. `isUnused`: it never existed. */
 export function* releaseLease(
   ledger: Ledger,
   transaction: Transaction,
@@ -88,7 +91,7 @@ export function* releaseLease(
   return { ...left(row, note), outcome: 'released' };
 }
 
-/** Records a lease that the ledger does not know, as an update would: the time that has passed is not charged. */
+/** Records a lease that is not in the ledger, like an update: past time is not charged. */
 export function* recordLease(
   ledger: Ledger,
   transaction: Transaction,
@@ -102,7 +105,7 @@ export function* recordLease(
   const { now } = yield* transaction.lock(project_id);
   const found = yield* rows(statements.leaseById({ region, project_id, lease_id }));
   const alike = yield* rows(statements.namelessLeases({ region, project_id, user_id, starts_at: start }));
-  // A row that is new since rows were read may be this lease; one that was past its end is not.
+  // A row that is new or changed since the rows were read may be this lease; expired rows are not.
   const isNew = ({ id, revision, ends_at }: LeaseRow) => ends_at > readAt && revisions.get(id) !== revision;
   if (found.length > 0 || alike.some(isNew)) {
     return new Undone(unrecorded(lease, CHANGED));
@@ -115,7 +118,7 @@ export function* recordLease(
   return { ...unrecorded(lease, note), row: terms.isDryRun ? null : recording.lease, outcome: 'recorded' };
 }
 
-/** Which limit the rest of a lease exceeds. */
+/** The limit that the rest of a lease exceeds. */
 function* refusalOf({ statements }: Ledger, request: LedgerRequest, now: Instant): Work<string | null> {
   const { start } = request.proposal;
   const rest = { ...request.proposal, start: start < now ? now : start };
@@ -127,7 +130,7 @@ function* refusalOf({ statements }: Ledger, request: LedgerRequest, now: Instant
   return calculation.refusal?.message ?? null;
 }
 
-/** What recording a lease needs that was `current` before. One that was observed takes exactly what it was given. */
+/** The request to record a lease; `current`: its old dates. An observed lease takes what it was given. */
 export function requestFor(
   identity: LeaseIdentity,
   lease: Pick<WholeLease, 'name' | 'start' | 'end' | 'reservations'> | ShownLease,
@@ -149,7 +152,10 @@ export function requestFor(
   };
 }
 
-/** A claimant that throws where it would refuse: otherwise a lease that a filter cannot judge would be recorded as taking nothing. */
+/**
+ * Makes a claimant throw instead of refusing: otherwise a lease that a filter cannot judge would be recorded
+ * without claims.
+ */
 export function throwing(claimant: Claimant): Claimant {
   return {
     ...claimant,
@@ -163,7 +169,7 @@ export function throwing(claimant: Claimant): Claimant {
   };
 }
 
-/** Asks a filter about the allocations that each reservation really has. */
+/** Makes a claimant use the actual allocations of each reservation. */
 export function exact(claimant: Claimant): Claimant {
   return {
     ...claimant,

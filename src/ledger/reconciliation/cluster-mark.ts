@@ -1,31 +1,35 @@
 /**
- * The column `shown` of a lease that is a cluster of SkyPilot. Such leases have a region of their own: Blazar has none of them, and a list of Blazar's
- * says nothing about them.
+ * The column `shown` of leases that are SkyPilot clusters. They have a region of their own: Blazar has none
+ * of them, and its lists do not contain them.
  */
 import { type Instant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 
-/** What a cluster used before it was first charged counts for so long, in microseconds. SkyPilot is asked about a day. */
+/**
+ * Use of a cluster before its first charge counts up to this far back, in microseconds. SkyPilot is queried
+ * for about a day.
+ */
 export const LOOKED_BACK = 86_400n * MICROSECONDS_PER_SECOND;
 
 /** No cloud has a region of this name. */
 export const CLUSTER_REGION = 'skypilot:';
 
 /**
- * `awaited`: SkyPilot has not shown the cluster since the lease was opened. `seen`: it has. `settled`: the cluster is gone, and is charged for exactly what it
- * used. A lease that ended by its date is not settled: nobody knows what it used until SkyPilot is asked again.
+ * `awaited`: SkyPilot has not shown the cluster since the lease was opened. `seen`: it has. `settled`: the
+ * cluster is gone, and its exact use is charged. A lease that ended by its date is not settled: its use is
+ * unknown until SkyPilot is queried again.
  */
 type ClusterState = 'awaited' | 'seen' | 'settled';
 
 const SIGNS: Readonly<Record<ClusterState, string>> = { awaited: '~', seen: '=', settled: '.' };
-/** How the marks of settled leases begin. */
+/** Prefix of the marks of settled leases. */
 export const SETTLED = SIGNS.settled;
 
-/** What the ledger knows of a cluster beside its claims. */
+/** The state of a cluster, besides its claims. */
 interface ClusterMark {
   readonly state: ClusterState;
-  /** What the cluster used before is charged for good. */
+  /** Use before this time is charged permanently. */
   readonly since: Instant;
-  /** Whether SkyPilot has shown it with autostop last. */
+  /** Whether SkyPilot last showed it with autostop. */
   readonly hasAutostop: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** Makes a row of the ledger what Blazar has, in a transaction of its own. */
+/** Changes a row of the ledger to match Blazar, in one transaction. */
 
 import { MAX_AMOUNT, smaller } from '../../filter/claim.ts';
 import { formatInstant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
@@ -66,7 +66,7 @@ export function* correctLease(
   return isObserved(lease) ? yield* asObserved(correction, lease) : yield* asListed(correction, lease);
 }
 
-/** A list tells dates, and perhaps reservations: what was used until now stays charged. */
+/** A list has dates, and perhaps reservations: past use stays charged. */
 function* asListed(
   { ledger: { statements }, transaction, row: found, terms }: Correction,
   lease: ListedLease,
@@ -87,7 +87,7 @@ function* asListed(
   }
   const userId = lease.userId ?? row.user_id;
   const whole = { ...lease, projectId: row.project_id, userId, reservations: reservations ?? [] };
-  // Where no filter can tell what the lease takes, it takes as much as before.
+  // If no filter can compute the claims, they stay as before.
   const claimants = isTold || known === undefined ? terms.claimants : [movedClaims(known)];
   const request = requestFor(identityOf(row, whole), whole, currentOf(row, alternatives), claimants);
   const demand = reservations === undefined ? (known?.demand ?? row.demand) : undefined;
@@ -102,7 +102,7 @@ function* asListed(
   return { ...done, outcome: 'corrected', note };
 }
 
-/** Whether the ledger has other dates or reservations than the list, or is not sure. */
+/** Whether the ledger has other dates or reservations than the list, or several alternatives. */
 export function differs(row: LeaseRow, lease: ListedLease, claimants: readonly Claimant[]): boolean {
   const hasOtherCounts = claimants.length > 0 && !fits(row, lease);
   return row.alternatives !== null || hasOtherDates(row, lease) || hasOtherCounts;
@@ -112,7 +112,7 @@ function hasOtherDates(row: LeaseRow, { start, end }: ListedLease): boolean {
   return row.starts_at !== start || row.ends_at !== end;
 }
 
-/** Of the alternatives that fit the dates, the one that takes the most of every account, if there is one. */
+/** Of the alternatives with these dates, the one that takes the most of every account, if there is one. */
 function dearestOf(
   alternatives: readonly Alternative[],
   { start, end }: ListedLease,
@@ -124,8 +124,8 @@ function dearestOf(
 }
 
 /**
- * Since the row was last asked for, nothing but that request has changed the lease: so it has been as it is shown since then, and is
- * charged for exactly that. What was used before stays charged as it was. `undefined` = nothing changed.
+ * Since the last request for the row, only that request has changed the lease. So the lease has been as shown
+ * since then, and is charged for exactly that. Use before it stays charged. `undefined` = nothing changed.
  */
 function* asObserved(correction: Correction, shown: ShownLease): Work<Result> {
   const { ledger, row, moment, terms } = correction;
@@ -138,7 +138,7 @@ function* asObserved(correction: Correction, shown: ShownLease): Work<Result> {
   const claims = claimsOf(shown, terms, { now, budgets }).map((claim) =>
     from === undefined ? claim : notBefore(claim, from),
   );
-  // What an earlier lease with its id has used stays charged for good, and is no claim of this one.
+  // Use by an earlier lease with the same id stays charged, and is not a claim of this lease.
   const charged = added([sums(claims, charge), spentBefore(recorded, shown.start)]);
   const before = chargedBy(recorded);
   if (row.state === 'ended' || isShown(row) || (shown.isHealed && isCheaper(charged, before))) {
@@ -178,7 +178,7 @@ function* asObserved(correction: Correction, shown: ShownLease): Work<Result> {
   return row.lease_id === null ? { ...done, outcome: 'identified' } : undefined;
 }
 
-/** A change of which the ledger has not heard: nobody knows when it was made, so what was used until now stays charged. */
+/** A change that the ledger was not called for: its time is unknown, so past use stays charged. */
 function* unheard({ ledger, transaction, row: found, terms }: Correction, shown: ShownLease): Work<Result> {
   const row = yield* named(ledger.statements, found, shown.id);
   const current = currentOf(row, alternativesOf(row));
@@ -188,7 +188,7 @@ function* unheard({ ledger, transaction, row: found, terms }: Correction, shown:
   return { ...left(row, note), leaseId: shown.id, start: shown.start, end: shown.end, outcome: 'corrected' };
 }
 
-/** Gives the id to a row that has none: recording the lease finds the row by it. */
+/** Adds the id to a row without one, so that recording the lease finds the row. */
 function* named(statements: Ledger['statements'], row: LeaseRow, leaseId: string): Work<LeaseRow> {
   const withId = { ...row, lease_id: leaseId };
   if (row.lease_id === null) {
@@ -209,8 +209,8 @@ function currentOf({ ends_at: end }: LeaseRow, alternatives: readonly Alternativ
 }
 
 /**
- * Up to when the lease had run when it was last asked for, in seconds: its claims begin there, since what was used before is charged for
- * good. `undefined` = it had not begun.
+ * The second up to which the lease had run at its last request. Its claims begin there, since earlier use
+ * stays charged. `undefined` = it had not started.
  */
 function runSince(recorded: readonly Alternative[]): bigint | undefined {
   let since: bigint | undefined;
@@ -223,7 +223,10 @@ function runSince(recorded: readonly Alternative[]): bigint | undefined {
   return since;
 }
 
-/** When the claims of a lease begin. One on a budget that had ended by then is empty, and begins where the budget ended. */
+/**
+ * The start of a lease's claims. A claim on a budget that had ended by then is empty, and starts at the end
+ * of that budget.
+ */
 function beginOf(claims: readonly RecordedClaim[]): bigint | undefined {
   const usage = claims.filter((claim) => claim.kind === 'usage');
   const rest = usage.filter(({ from, until }) => from < until);
@@ -260,7 +263,7 @@ function isCheaper(one: ReadonlyMap<string, bigint>, other: ReadonlyMap<string, 
   return [...other].some(([account, amount]) => (one.get(account) ?? 0n) < amount);
 }
 
-/** What was not as recorded; `null` = nothing but the id. */
+/** The difference from the record; `null` = only the id, or none. */
 function differenceOf(row: LeaseRow, shown: ShownLease, costsOtherwise: boolean): string | null {
   if (row.alternatives !== null) {
     return 'Blazar shows which of its changes were made';

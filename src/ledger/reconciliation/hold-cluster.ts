@@ -1,4 +1,7 @@
-/** Charges a cluster that is about to be launched. One that is charged already takes nothing more, unless it grows. */
+/**
+ * Charges a cluster that is about to be launched. A cluster that is already charged takes nothing more,
+ * unless it grows.
+ */
 import { larger } from '../../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import { alternativesOf, chargedBy, heldBy, refundOf } from '../accounting/alternatives.ts';
@@ -17,11 +20,11 @@ import { clusterMark, LOOKED_BACK, writtenMark } from './cluster-mark.ts';
 
 interface HoldResult {
   readonly refusal: Refusal | undefined;
-  /** Whether the ledger had charged it before. */
+  /** Whether an open lease already covered it. */
   readonly isCovered: boolean;
 }
 
-/** What `holdCluster` would answer. Writes nothing. */
+/** The result of `holdCluster`, without writing. */
 export function* previewCluster(
   statements: Statements,
   request: LedgerRequest,
@@ -44,7 +47,7 @@ export function* holdCluster(
   const { now } = yield* transaction.lock(request.identity.projectId);
   const row = yield* findById(statements, request.identity);
   if (row !== undefined && (yield* isCovered(statements, request, row, now))) {
-    // It was asked for again: the cluster may be on its way, although SkyPilot does not show it at the moment.
+    // Requested again: the cluster may be launching, although SkyPilot does not show it yet.
     yield* rows(statements.setLease({ ...row, touched_at: now, step: revisionStep() }));
     return { refusal: undefined, isCovered: true };
   }
@@ -76,8 +79,8 @@ function* isCovered(
 }
 
 /**
- * A lease that ended by its date, while SkyPilot was not asked, is charged for all of its time. It is reopened with that charge, which is replaced by
- * what SkyPilot shows.
+ * A lease that ended by its date while SkyPilot was not queried is charged for its whole time. It is reopened
+ * with that charge, which the next observation replaces.
  */
 function* reopenUnsettled(statements: Statements, row: LeaseRow | undefined, now: bigint): Work<void> {
   if (row === undefined || !isOver(row, now) || clusterMark(row).state === 'settled') {
@@ -114,7 +117,7 @@ function markAfter(row: LeaseRow | undefined, now: bigint): string {
     : writtenMark({ state: 'awaited', since: settledUntil(row), hasAutostop: false });
 }
 
-/** Up to when the use of a lease that is over is charged for good. */
+/** Use of an ended lease is charged permanently up to this time. */
 export function settledUntil(row: LeaseRow): bigint {
   const { since } = clusterMark(row);
   const { ended_at: endedAt, ends_at: endsAt } = row;

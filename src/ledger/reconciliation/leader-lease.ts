@@ -1,6 +1,6 @@
 /**
- * Which of several processes compares the ledger with Blazar: the row that it holds, by the database's clock. One comparison at a time: the others
- * learn when it was done.
+ * Elects the process that compares the ledger with Blazar: the holder of a row, by the database's clock. Only
+ * one comparison runs at a time; the others can read when it was done.
  */
 import { sql } from 'kysely';
 import { type Wait, waitFor } from '../../base/deadline.ts';
@@ -9,32 +9,35 @@ import type { Ledger } from '../ledger.ts';
 import { rows } from '../storage/database.ts';
 import { databaseTime } from '../transactions/transaction.ts';
 
-/** How long a process that is gone keeps others waiting, in seconds. Whoever is there renews in time. */
+/** Duration of the lock in seconds: a dead process blocks others this long. A live holder renews it. */
 const HELD = 30n;
-/** A clock that is corrected little by little goes back by less, in microseconds: then the holder keeps its leader lease. */
+/** A clock that is slewed goes back by less than this, in microseconds: the holder keeps its leader lease. */
 const SLACK = 10n * MICROSECONDS_PER_SECOND;
 
 export interface LeaderLease {
-  /** For how many seconds the last complete comparison is over; infinite = there was none. */
+  /** Seconds since the last complete comparison; infinite = never. */
   readonly age: number;
   /** The endpoint and region whose leases were last found in this ledger. */
   readonly matched: string | null;
-  /** The rows that the last comparison would have released, but not without a second one that says the same. */
+  /** Rows that the last comparison would release only if the next one confirms it. */
   readonly doubted: ReadonlySet<bigint>;
 }
 
 export type Taken =
   | { readonly kind: 'mine'; readonly leader: LeaderLease }
-  /** Somebody else holds it. */
+  /** Another process holds it. */
   | { readonly kind: 'held'; readonly holder: string }
-  /** A comparison has ended `age` seconds ago, less than `every`; `seconds` are left. */
+  /** A comparison ended `age` seconds ago, less than `every`; `seconds` remain. */
   | { readonly kind: 'early'; readonly age: number; readonly seconds: number };
 
-/** The leader leases: one process compares with Blazar, and one with SkyPilot. */
+/** The leader leases: one for comparing with Blazar, one for SkyPilot. */
 export const BLAZAR_LEADER = 1n;
 export const SKYPILOT_LEADER = 2n;
 
-/** Takes the leader lease, if it is free and the last comparison is `every` seconds old. @throws LedgerUnavailableError */
+/**
+ * Acquires the leader lease if it is free and the last comparison is at least `every` seconds old.
+ * @throws LedgerUnavailableError
+ */
 export function acquireLeaderLease(
   ledger: Ledger,
   holder: string,
@@ -55,7 +58,7 @@ export function acquireLeaderLease(
         row('holder', 'is', null),
         row('holder', '=', holder),
         row('held_until', '<=', now),
-        // The clock was set back since: nobody else would be let in for as long, if the holder is gone.
+        // The clock was set back since: with a dead holder, the row would stay locked for that long.
         row('held_until', '>', sql<bigint>`${until} + ${SLACK}`),
       ]),
     )
@@ -73,7 +76,7 @@ export function acquireLeaderLease(
       const [row] = yield* rows(look.compile());
       const age = Number((row?.now ?? 0n) - (row?.followed_at ?? 0n)) / 1e6;
       const followedAt = row?.followed_at ?? undefined;
-      // A clock that was set back must not stop it for long.
+      // A clock that was set back must not block comparisons for long.
       if (followedAt !== undefined && age >= 0 && age < every) {
         return { kind: 'early', age, seconds: every - age } as const;
       }
@@ -89,7 +92,7 @@ export function acquireLeaderLease(
   );
 }
 
-/** Resolves to whether it is still held. @throws LedgerUnavailableError */
+/** Resolves to whether this process still holds it. @throws LedgerUnavailableError */
 export async function renewLeaderLease(ledger: Ledger, holder: string, wait: Wait): Promise<boolean> {
   const renewed = ledger.database.queries
     .updateTable('follower')
@@ -101,7 +104,7 @@ export async function renewLeaderLease(ledger: Ledger, holder: string, wait: Wai
   return (await ledger.transact('reconcile', () => rows(renewed.compile()), wait)).length > 0;
 }
 
-/** What a comparison leaves behind. */
+/** Results of a comparison that are stored for the next one. */
 export interface Left {
   /** Whether it was complete. */
   readonly isGood: boolean;
@@ -109,7 +112,7 @@ export interface Left {
   readonly doubted: ReadonlySet<bigint>;
 }
 
-/** Frees it for others. `left`: `undefined` = the comparison has failed. @throws LedgerUnavailableError */
+/** Releases the leader lease. `done`: `undefined` = the comparison failed. @throws LedgerUnavailableError */
 export async function releaseLeaderLease(
   ledger: Ledger,
   holder: string,
@@ -136,10 +139,10 @@ function rowsIn(written: string | null): Set<bigint> {
   return new Set(Array.isArray(found) ? found.map((row) => BigInt(String(row))) : []);
 }
 
-/** The leader lease is kept for 30 s. */
+/** Renewal interval; the leader lease lasts 30 s. */
 const RENEW_MS = 10_000;
 
-/** A comparison that another process does, or has done. */
+/** A comparison that another process runs or has finished. */
 export type ReconciledElsewhere = Exclude<Taken, { readonly kind: 'mine' }>;
 
 /** What became of a comparison with another system. */
@@ -156,16 +159,17 @@ export type ReconciliationResult =
 interface LeaderTerms {
   /** `BLAZAR_LEADER` or `SKYPILOT_LEADER`. */
   readonly id: bigint;
-  /** A process, unlike any other. */
+  /** Unique id of the process. */
   readonly holder: string;
-  /** Do nothing if a comparison has ended less than so many seconds ago. */
+  /** Do nothing if a comparison ended less than this many seconds ago. */
   readonly every: number;
   readonly signal: AbortSignal | undefined;
 }
 
 /**
- * Does `work` while this process holds the leader lease, which is free afterwards whatever fails. The signal of `work` also fires when another process
- * has taken the leader lease. @throws LedgerUnavailableError, and what `work` throws
+ * Runs `work` while this process holds the leader lease, and always releases it afterwards. The signal of
+ * `work` also fires when another process has taken over the leader lease. @throws LedgerUnavailableError, and
+ * the errors of `work`
  */
 export async function whileLeader<Result>(
   ledger: Ledger,
@@ -194,7 +198,7 @@ export async function whileLeader<Result>(
     return done.result;
   } finally {
     clearInterval(renewing);
-    // Also after a failure: the leader lease would be kept for half a minute.
+    // Also after a failure: otherwise the leader lease would stay locked for half a minute.
     await releaseLeaderLease(ledger, holder, left, waitFor(undefined)).catch(() => {});
   }
 }

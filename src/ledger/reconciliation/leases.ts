@@ -1,9 +1,9 @@
-/** A lease as Blazar has it: from a list in a file, or as the service has observed it. */
+/** A lease as Blazar has it: from a list in a file, or from an observation by the service. */
 import { hash } from 'node:crypto';
 import type { Instant } from '../../lease/dates.ts';
 import type { Reservation } from '../../lease/lease.ts';
 
-/** A lease of a list. `openstack reservation lease list` prints neither its owner nor its reservations. */
+/** A listed lease. `openstack reservation lease list` prints neither its owner nor its reservations. */
 export interface ListedLease {
   readonly id: string;
   readonly name: string;
@@ -15,38 +15,42 @@ export interface ListedLease {
   readonly reservations: readonly Reservation[] | undefined;
 }
 
-/** A listed lease with everything that recording it takes. */
+/** A listed lease with everything needed to record it. */
 export interface WholeLease extends ListedLease {
   readonly projectId: string;
   readonly userId: string;
   readonly reservations: readonly Reservation[];
 }
 
-/** A lease as Blazar shows it, with what it was really given. */
+/** A lease as Blazar shows it, with its actual allocations. */
 export interface ShownLease extends WholeLease {
-  /** By our clock; `undefined` = Blazar does not say. */
+  /** By our clock; `undefined` = not in Blazar's response. */
   readonly createdAt: Instant | undefined;
-  /** The reservations, but each with the counts and the allocations that it has. */
+  /** The reservations with their actual counts and allocations. */
   readonly given: readonly Reservation[];
-  /** Blazar has lost or replaced resources of it, at a time that is not known. */
+  /** Blazar has lost or replaced some of its resources, at an unknown time. */
   readonly isHealed: boolean;
-  /** Blazar is creating, changing or ending it at the moment: it may be different by now. */
+  /** Blazar is creating, changing or ending it: it may be different by now. */
   readonly isChanging: boolean;
-  /** It has reserved hosts, and has none of them: Blazar is at work on it, or has lost them all without a word. Time tells. */
+  /**
+   * It reserves hosts and has none: Blazar is still allocating, or has lost them all without recording it.
+   */
   readonly isEmpty: boolean;
 }
 
-/** In the column `shown`: a complete list without the lease, since it was asked for. */
+/** In the column `shown`: since its last request, a complete list did not contain the lease. */
 export const ABSENT = '-';
-/** In the column `shown`: it was there when a change of it was asked for, and Blazar has not shown it since. */
+/**
+ * In the column `shown`: the lease existed when a change was requested, and Blazar has not shown it since.
+ */
 export const ASKED = '?';
 
-/** Whether Blazar has shown the lease since it was last asked for. */
+/** Whether Blazar has shown the lease since its last request. */
 export function isShown({ shown }: { readonly shown: string | null }): boolean {
   return shown !== null && shown !== ABSENT && shown !== ASKED;
 }
 
-/** A digest of what a lease costs, as far as Blazar decides it. */
+/** A digest of the cost of a lease, as far as Blazar determines it. */
 export function digestOf({ start, end, userId, reservations, given }: ShownLease): string {
   const parts = given.map(({ resource_type, max, amount, allocations = [] }, index) => [
     resource_type,

@@ -1,4 +1,4 @@
-/** Which row of the ledger is which lease of Blazar. */
+/** Matches rows of the ledger with leases of Blazar. */
 
 import { timedYield } from '../../base/yield-to-event-loop.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
@@ -9,18 +9,18 @@ import { ABSENT, type ListedLease, type ShownLease } from './leases.ts';
 
 interface Pairing<Lease extends ListedLease> {
   readonly pairs: { readonly row: LeaseRow; readonly lease: Lease }[];
-  /** Blazar has them; the ledger does not. */
+  /** In Blazar, not in the ledger. */
   readonly unknown: Lease[];
-  /** Each may be one of several rows of different owners. */
+  /** Each matches several rows of different owners. */
   readonly unclear: Lease[];
-  /** The ledger has them open; Blazar does not have them. */
+  /** Open in the ledger, not in Blazar. */
   readonly absent: LeaseRow[];
 }
 
-/** Finds the row of a lease among the open ones without an id that are not `taken`; several, or none, may fit. */
+/** Finds the row of a lease among the open, not `taken` rows without an id. */
 type Search<Lease> = (lease: Lease, taken: ReadonlySet<bigint>) => LeaseRow | 'unclear' | undefined;
 
-/** By id, then by each search in turn. Names mean nothing, since Blazar renames leases. */
+/** By id, then by each search in turn. Names are ignored, since Blazar renames leases. */
 async function pair<Lease extends ListedLease>(
   rows: readonly LeaseRow[],
   listed: readonly Lease[],
@@ -60,8 +60,9 @@ async function pair<Lease extends ListedLease>(
 }
 
 /**
- * A lease of a list pairs by its start, and by owner and reservations where the list has them, rows with the same end first. Of several
- * candidates, the dearest row pairs: the rest is released, and must not be what an existing lease takes.
+ * A listed lease matches by start, and by owner and reservations if the list has them; rows with the same end
+ * come first. Of several candidates, the dearest row matches: the others are released, and must not hold what
+ * an existing lease takes.
  */
 export async function pairListed(
   listed: readonly ListedLease[],
@@ -106,16 +107,18 @@ export async function pairListed(
   return { ...pairing, absent };
 }
 
-/** Both clocks are those of one second; and our answer may be a moment older than Blazar's row. */
+/** Both clocks have a resolution of a second, and our response may be slightly older than Blazar's row. */
 const SLACK = 2n * MICROSECONDS_PER_SECOND;
 
 /**
- * A lease that was observed pairs by id, whoever Blazar says has it: users may give a lease to another project or user, and it stays
- * charged to whoever asked for it. A row without an id pairs by project, user, dates and reservations. Of several, the one that was
- * recorded first: those that stay are the youngest, so that a lease that Blazar is still building finds as many as were asked for.
+ * An observed lease matches by id, whatever owner Blazar shows: users may give a lease to another project or
+ * user, and it stays charged to its original owner. A row without an id matches by project, user, dates and
+ * reservations. The oldest of several rows matches. The youngest remain, so that leases that Blazar is still
+ * building keep a row for each request.
  *
- * One that was recorded after Blazar created the lease is another one. Where clocks are wrong that may be a mistake: then the lease is
- * recorded once more, and is charged twice until the row is released. It is never the reason to release one.
+ * A row recorded after Blazar created the lease belongs to another lease. With wrong clocks that may be an
+ * error: the lease is then recorded again and charged twice until the row is released. It is never a reason
+ * to release a row.
  */
 export async function pairShown(
   shown: readonly ShownLease[],
@@ -140,7 +143,7 @@ export async function pairShown(
       first(byLooks.get(key(...whose)), taken, lease)
     );
   };
-  // As they were asked for, by Blazar's clock alone.
+  // In the order of creation, by Blazar's clock alone.
   const inOrder = shown.toSorted((a, b) => compared(a.createdAt ?? LATE, b.createdAt ?? LATE));
   const pairing = await pair(rows, inOrder, ownRow, [search]);
   const pairs = pairing.pairs.map(({ row, lease }) => ({
@@ -151,21 +154,22 @@ export async function pairShown(
 }
 
 /**
- * Of the rows with the id of a lease, that of the lease. Somebody who asks for a lease with the id of another one leaves a row, too, but
- * not one that Blazar has shown. After a lease was given to another project, changes of it may leave a second one.
+ * Of the rows with the id of a lease, the row of that lease. A request for a new lease with the id of another
+ * one leaves a row, too, but not one that Blazar has shown. After a lease was given to another project,
+ * changes of it may leave a second row.
  */
 function ownRow(same: readonly LeaseRow[], lease: ShownLease): LeaseRow | undefined {
   const possible = same.filter(
     (row) =>
       row.project_id === lease.projectId ||
       (wasThere(row) &&
-        // Not of an earlier lease with the id.
+        // Not a row of an earlier lease with the same id.
         (row.ended_at === null || (lease.createdAt !== undefined && lease.createdAt <= row.ended_at))),
   );
   return byRank(possible, lease)[0];
 }
 
-/** The likeliest row of a lease comes first. */
+/** The most likely row of a lease comes first. */
 function byRank(same: readonly LeaseRow[], { projectId }: ListedLease): LeaseRow[] {
   const rank = (row: LeaseRow) =>
     (row.state === 'open' ? 4 : 0) + (wasThere(row) ? 2 : 0) + (row.project_id === projectId ? 1 : 0);
@@ -184,7 +188,7 @@ function mayBelong(row: LeaseRow, { projectId, userId }: ListedLease): boolean {
   return (projectId ?? row.project_id) === row.project_id && (userId ?? row.user_id) === row.user_id;
 }
 
-/** Whether a row may reserve what the list says. Unknown reservations match. */
+/** Whether the reservations of a row may match the list. Unknown reservations match. */
 export function fits(row: LeaseRow, { reservations }: ListedLease): boolean {
   if (reservations === undefined) {
     return true;
@@ -193,7 +197,7 @@ export function fits(row: LeaseRow, { reservations }: ListedLease): boolean {
   return alternativesOf(row).some(({ demand }) => demand === listed || !isComparable(demand));
 }
 
-/** `undefined` when no row takes the most of every account. */
+/** `undefined` = no row takes the most of every account. */
 function dearest(rows: readonly LeaseRow[]): LeaseRow | undefined {
   const charged = rows.map((row) => ({ row, charge: chargedBy(alternativesOf(row)) }));
   const total = most(charged.map(({ charge }) => charge));
@@ -204,7 +208,7 @@ function dearest(rows: readonly LeaseRow[]): LeaseRow | undefined {
 
 const LATE = 2n ** 62n;
 
-/** Removes those that are taken. A younger one is not tried: then it is not the first that stays. */
+/** Removes taken rows and returns the first other row, unless it was recorded after the lease was created. */
 function first(
   rows: LeaseRow[] | undefined,
   taken: ReadonlySet<bigint>,
@@ -219,7 +223,7 @@ function first(
     : row;
 }
 
-/** One key for each alternative. A row of the first version of the tables does not say what it reserves. */
+/** One key per alternative. Rows of the first version of the tables do not contain their reservations. */
 function looksOf(row: LeaseRow): Set<string> {
   return new Set(
     alternativesOf(row).map(({ start, end, demand }) => {

@@ -1,6 +1,7 @@
 /**
- * What is to be done so that the ledger has what Blazar has: computed from the rows and Blazar's leases, without a database. There are two
- * plans, since there are two sources: a list in a file, which may be old and says little, and what the service has observed.
+ * The steps that make the ledger match Blazar: computed from the rows and Blazar's leases, without a
+ * database. There are two plans for two sources: a list in a file, which may be old and incomplete, and an
+ * observation by the service.
  */
 import { formatInstant, type Instant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import { alternativesOf } from '../accounting/alternatives.ts';
@@ -23,30 +24,30 @@ export type Step =
   | { readonly kind: 'leave'; readonly left: Reconciled };
 
 export interface Plan {
-  /** To be done in this order. */
+  /** In this order. */
   readonly steps: readonly Step[];
   /** Leases that no step records. A row without an id that may be one of them is not released. */
   readonly unrecorded: readonly WholeLease[];
-  /** Rows of leases that Blazar has not built so far: to be marked if there is no doubt. */
+  /** Rows of leases that Blazar has not built so far: to be marked if there are no doubts. */
   readonly notBuilt: readonly LeaseRow[];
   /** Why nothing, or not everything, is released. */
   readonly doubts: readonly string[];
-  /** The rows that the next observation may release if it finds the same. */
+  /** The rows that the next observation may release if it confirms them. */
   readonly doubted: ReadonlySet<bigint>;
-  /** Whether a listed lease is one of the ledger's. */
+  /** Whether any listed lease matches the ledger. */
   readonly hasMatched: boolean;
 }
 
 export interface ListTerms extends Terms {
-  /** The projects that the list is of; `undefined` = all. */
+  /** The projects of the list; `undefined` = all. */
   readonly projectIds: ReadonlySet<string> | undefined;
-  /** In seconds. Leases recorded or ended more recently may be newer than the list, and stay as they are. */
+  /** In seconds. Leases recorded or ended more recently may be newer than the list, and are left. */
   readonly olderThan: bigint;
   /** Projects whose leases are not recorded. */
   readonly exemptProjects: readonly string[];
 }
 
-/** For a list in a file. `rows`: the open ones of the projects, and those of listed leases in whatever state. */
+/** For a list in a file. `rows`: open rows of the projects, and all rows of listed leases. */
 export async function planForList(
   rows: readonly LeaseRow[],
   listed: readonly ListedLease[],
@@ -69,7 +70,7 @@ export async function planForList(
     }
   }
   const { pairs, unknown, unclear, absent } = await pairListed(own, rows);
-  // Releases come first: then leases that are recorded exceed no limit because of leases that are gone.
+  // Releases come first, so that recorded leases exceed no limit because of leases that are gone.
   for (const row of absent) {
     if (row.recorded_at > since) {
       leave(left(row, 'not in the list, which may be older than the lease'));
@@ -111,7 +112,7 @@ export async function planForList(
   return { steps, unrecorded: [], notBuilt: [], doubts: [], doubted: new Set(), hasMatched };
 }
 
-/** Why the ledger cannot hold the ids of a lease. Neither Blazar nor Keystone gives out such ids. */
+/** Why the ledger cannot store the ids of a lease. Neither Blazar nor Keystone creates such ids. */
 function mistakeOf({ id, projectId = '', userId = '', reservations = [] }: ListedLease): string | undefined {
   const texts = { id, project_id: projectId, user_id: userId };
   const mistakes = Object.entries(texts).map(([name, text]) => [name, textMistake(text)] as const);
@@ -124,38 +125,40 @@ function mistakeOf({ id, projectId = '', userId = '', reservations = [] }: Liste
     .find((found) => found !== undefined);
 }
 
-/** The open rows of a region, read before Blazar is asked. */
+/** The open rows of a region, read before the request to Blazar. */
 export interface OpenRows {
   /** By the ledger's clock. */
   readonly readAt: Instant;
   readonly region: string;
   readonly rows: ReadonlyMap<bigint, LeaseRow>;
-  /** The last row there was, in whatever state; 0 = there was none. */
+  /** The highest row id, in any state; 0 = no rows. */
   readonly last: bigint;
-  /** Of the rows: for how many milliseconds this process has known them as they are. `undefined` = it does not remember. */
+  /** Row → milliseconds for which this process has known it unchanged. `undefined` = not tracked. */
   readonly ages: ReadonlyMap<bigint, number> | undefined;
 }
 
 export interface ObservationTerms extends Terms {
   readonly exemptProjects: readonly string[];
-  /** In seconds: how long a lease may be recorded before Blazar shows it. */
+  /** In seconds: maximum time between recording a lease and its appearance in Blazar. */
   readonly grace: bigint;
-  /** Why the observation may not be complete, or not of this ledger: then nothing is released. */
+  /** Why the observation may be incomplete, or belong to another ledger: nothing is released then. */
   readonly doubts: readonly string[];
   /** Whether leases of this endpoint were found in the ledger before. */
   readonly isKnownEndpoint: boolean;
-  /** Whether the observation before is so short ago that what neither of them has seen was never there. */
+  /** Whether the previous observation is so recent that a lease missing from both has never existed. */
   readonly looksOften: boolean;
-  /** The rows that the observation before would have released. */
+  /** The rows that the previous observation would have released. */
   readonly doubted: ReadonlySet<bigint>;
 }
 
-/** In seconds: a lease that two observations so near each other have not seen was never there, whatever the grace is. */
+/**
+ * In seconds: a lease missing from two observations within this time has never existed, whatever the grace.
+ */
 export const OFTEN = 600n;
-/** So many releases at once are usual, whatever their share. */
+/** This many releases at once are normal, whatever their share. */
 const FEW = 10;
 
-/** For all leases that Blazar has. `ended`: rows of listed leases that had ended before Blazar was asked. */
+/** For all leases of Blazar. `ended`: rows of listed leases that had ended before the request to Blazar. */
 export async function planForObservation(
   before: OpenRows,
   ended: readonly LeaseRow[],
@@ -166,7 +169,8 @@ export async function planForObservation(
   const pairing = await pairShown(listed, [...open, ...ended]);
   const isLate = latenessOf(before, terms.grace);
   const stable = pairing.pairs.filter(({ lease }) => !lease.isChanging);
-  // Blazar forgets to say that a lease has lost its hosts if another one is deleted while it looks for others.
+  // Blazar does not record that a lease has lost its hosts if another lease is deleted while it looks for
+  // others.
   const isUnclear = ({ row, lease }: (typeof stable)[number]) =>
     lease.isEmpty && (!isLate(row) || terms.doubts.length > 0);
   const pairs = stable.filter((one) => !isUnclear(one));
@@ -211,7 +215,7 @@ export async function planForObservation(
     );
   }
   for (const row of late) {
-    // One that was not there before either has used nothing.
+    // A lease that was missing before, too, has used nothing.
     const isUnused = terms.looksOften && row.shown === ABSENT;
     const note = isUnused ? 'Blazar has not built it' : 'Blazar does not have it any more';
     steps.push(
@@ -223,14 +227,16 @@ export async function planForObservation(
   for (const row of early) {
     steps.push({ kind: 'leave', left: left(row, 'Blazar does not have it yet') });
   }
-  // One that was there when it was asked for may have been used; so may one that had the time to come and go before anybody looked.
+  // Excludes leases that existed at their last request, and leases that could come and go between
+  // observations: both may have been used.
   const notBuilt = early.filter((row) => row.shown === null && wasJustAsked(row, before, terms));
   return { steps, unrecorded: unrecordedLeases, notBuilt, doubts, doubted, hasMatched };
 }
 
 /**
- * Whether a row was asked for so long ago that Blazar will not build it any more. One that Blazar has shown is there or gone, whatever clocks
- * say. For any other, a process that observes again and again trusts no clock that is set: it must have known the row for as long.
+ * Whether the last request for a row is so old that Blazar will not build the lease any more. A lease that
+ * Blazar has shown exists or is gone, whatever the clocks say. For any other, a process that observes
+ * repeatedly trusts no clock that can be set: it must have known the row for the whole time.
  */
 function latenessOf({ readAt, ages }: OpenRows, grace: bigint): (row: LeaseRow) => boolean {
   const since = readAt - grace * MICROSECONDS_PER_SECOND;
@@ -240,13 +246,13 @@ function latenessOf({ readAt, ages }: OpenRows, grace: bigint): (row: LeaseRow) 
       : (ages.get(id) ?? 0) >= Number(grace) * 1000;
 }
 
-/** Whether a row was asked for so short ago that a lease that is not there was never there. */
+/** Whether the last request for a row is so recent that a missing lease has never existed. */
 function wasJustAsked({ touched_at }: LeaseRow, { readAt }: OpenRows, { grace }: ObservationTerms): boolean {
   const longest = (grace > OFTEN ? grace : OFTEN) * MICROSECONDS_PER_SECOND;
   return touched_at <= readAt && touched_at > readAt - longest;
 }
 
-/** What speaks against releasing leases, in what the ledger and the list say together. */
+/** Reasons not to release leases, from comparing the ledger with the list. */
 function doubtsOf(
   late: readonly LeaseRow[],
   listed: readonly ShownLease[],
@@ -265,7 +271,7 @@ function doubtsOf(
   return [];
 }
 
-/** Whether a row without an id may be that of a listed lease that has none: it may have been changed since it was asked for. */
+/** Whether a row without an id may be one of these unrecorded leases, changed since its request. */
 export function mayBeOneOf(leases: readonly WholeLease[], row: LeaseRow): boolean {
   return (
     row.lease_id === null &&

@@ -1,4 +1,4 @@
-/** Compares the ledger with the leases that Blazar has: makes a plan, and carries it out, one transaction for each lease. */
+/** Compares the ledger with the leases of Blazar: makes a plan and executes it, one transaction per lease. */
 
 import type { Wait } from '../../base/deadline.ts';
 import { errorText, LedgerUnavailableError } from '../../base/errors.ts';
@@ -33,7 +33,7 @@ import {
 } from './plan.ts';
 import type { RowAges } from './row-ages.ts';
 
-/** `known`: what earlier comparisons of this process have seen. @throws LedgerUnavailableError */
+/** `known`: row ages from earlier comparisons of this process. @throws LedgerUnavailableError */
 export async function readOpenRows(
   ledger: Ledger,
   region: string,
@@ -61,8 +61,9 @@ export async function readOpenRows(
 }
 
 /**
- * With a list in a file: the leases that exist, each id once. Yields each lease as soon as it is done: when the ledger fails half way, what
- * was done before stays. `seen` is told how many steps are done, and of how many. @throws LedgerUnavailableError
+ * With a list in a file: the existing leases, each id once. Yields each lease as soon as it is done: if the
+ * ledger fails halfway, completed changes stay. `seen` gets the number of completed steps and their total.
+ * @throws LedgerUnavailableError
  */
 export async function* reconcileList(
   ledger: Ledger,
@@ -77,12 +78,13 @@ export async function* reconcileList(
   yield* execute(ledger, await planForList(own, listed, terms, before.readAt), before, terms, wait, seen);
 }
 
-/** What is known when an observation was compared. */
+/** The result of comparing an observation. */
 interface ReconciliationEnd extends Pick<Plan, 'doubts' | 'doubted' | 'hasMatched'> {}
 
 /**
- * With all leases that Blazar has, each id once. Blazar's list is older than requests that are answered while it is read, so a row that was
- * touched since `before` was read, which is before the list, stays as it is until the next time. Yields as `reconcileList` does.
+ * With all leases of Blazar, each id once. Blazar's list is older than requests that are answered while it is
+ * read. So a row that changed since `before` was read, which is before the list, is left until the next time.
+ * Yields like `reconcileList`.
  * @throws LedgerUnavailableError
  */
 export async function* reconcileObservation(
@@ -152,13 +154,13 @@ async function attempt(ledger: Ledger, step: Step, seen: Seen, terms: Terms, wai
     if (thrown instanceof LedgerUnavailableError) {
       throw thrown;
     }
-    // One lease that a filter cannot judge must not keep the others from being compared.
+    // A lease that a filter cannot judge must not prevent comparing the others.
     const failed = step.kind === 'record' ? unrecorded(step.lease, null) : left(step.row, null);
     return { ...failed, note: errorText(thrown), isFailure: true };
   }
 }
 
-/** In a dry run everything is rolled back. */
+/** A dry run is rolled back. */
 function* settled(
   ledger: Ledger,
   transaction: Transaction,
@@ -175,7 +177,7 @@ function* settled(
   return terms.isDryRun && !(result instanceof Undone) ? new Undone(result) : result;
 }
 
-/** Rows of listed leases that had ended before the open rows were read: they are closed, or past their end. */
+/** Rows of listed leases that had ended or expired before the open rows were read. */
 async function endedRows(
   ledger: Ledger,
   { last, region, rows: open, readAt }: OpenRows,
@@ -183,7 +185,8 @@ async function endedRows(
   wait: Wait,
 ): Promise<LeaseRow[]> {
   const known = new Set([...open.values()].map(({ project_id, lease_id }) => `${project_id}\0${lease_id}`));
-  // One that no database stores was never recorded. An open row of another project says nothing of this project's.
+  // Ids that no database stores were never recorded. An open row of another project does not exclude rows of
+  // this project.
   const ids = listed.flatMap(({ id, projectId }) =>
     known.has(`${projectId}\0${id}`) || textMistake(id) !== undefined ? [] : [id],
   );
@@ -216,10 +219,10 @@ export async function rowsWithIds(
   return found;
 }
 
-/** How many rows are marked in one transaction. */
+/** Rows marked in one transaction. */
 const MARKED = 100;
 
-/** Notes what a complete observation showed of leases that Blazar has not built so far: it changes no charge. */
+/** Marks leases that were missing from a complete observation; changes no charge. */
 async function markNotBuilt(ledger: Ledger, absent: readonly LeaseRow[], wait: Wait): Promise<void> {
   for (const project of new Set(absent.map(({ project_id }) => project_id))) {
     const ofProject = absent.filter(({ project_id }) => project_id === project);

@@ -1,11 +1,14 @@
-/** The regions of Blazar that the ledger has leases of, and a region that was a guess. */
+/** The regions of Blazar in the ledger, and the correction of a guessed region. */
 import { sql } from 'kysely';
 import type { Wait } from '../../base/deadline.ts';
 import type { Ledger } from '../ledger.ts';
 import { rows, type Work } from '../storage/database.ts';
 import { CLUSTER_REGION } from './cluster-mark.ts';
 
-/** Sorted; with those of which all leases are folded. Costs a look into an index for each region, however many leases there are. */
+/**
+ * Sorted; includes regions whose leases are all folded. Costs one index lookup per region, whatever the
+ * number of leases.
+ */
 export function* regionsOf({ database: { queries } }: Ledger): Work<string[]> {
   const query = sql<{ region: string }>`
     with recursive known(region) as (
@@ -20,18 +23,20 @@ export function* regionsOf({ database: { queries } }: Ledger): Work<string[]> {
   return (yield* rows(query.compile(queries))).map(({ region }) => region);
 }
 
-/** Of Blazar only. @throws LedgerUnavailableError */
+/** Regions of Blazar only. @throws LedgerUnavailableError */
 export async function knownRegions(ledger: Ledger, wait: Wait): Promise<string[]> {
   const regions = await ledger.read('read', () => regionsOf(ledger), wait);
   return regions.filter((region) => region !== CLUSTER_REGION);
 }
 
 /**
- * Leases that a comparison has recorded before any was asked for have the region of `[keystone]`. A Blazar without `os_region_name`, such as
- * that of Kolla-Ansible, asks without a region: then theirs was a guess, and they would be counted a second time.
+ * Leases that a comparison records before the first request get the region of `[keystone]`. A Blazar without
+ * `os_region_name`, such as Kolla-Ansible's, sends requests without a region. Then the region was a guess,
+ * and these leases would be counted twice.
  *
- * Whether Blazar has never asked about a lease of the region. Leases that are folded do not tell: then it is none. Almost any lease tells: only
- * where the region is a guess all of its leases are looked at. @throws LedgerUnavailableError
+ * Resolves to whether the region is such a guess: Blazar has never sent a request about a lease of it.
+ * Regions with folded leases are never a guess, since their entries are gone. Usually one lease is enough to
+ * decide; only for a guessed region all leases are read. @throws LedgerUnavailableError
  */
 export async function isGuessed(ledger: Ledger, region: string, wait: Wait): Promise<boolean> {
   const told = sql`
@@ -43,7 +48,10 @@ export async function isGuessed(ledger: Ledger, region: string, wait: Wait): Pro
   return found.length === 0;
 }
 
-/** Takes the region from its leases. One that was asked for since loses its id, and is released as one that is not there. */
+/**
+ * Clears the region of its leases. A lease that was requested without region since then loses its id, and is
+ * released like a missing one.
+ */
 export function withdrawRegion(ledger: Ledger, region: string, wait: Wait): Promise<void> {
   const { queries } = ledger.database;
   const twice = queries

@@ -1,6 +1,7 @@
 /**
- * For how long one process has known what the ledger has, by a clock that nobody sets. Those of replicas, of their database and of Blazar
- * may be wrong, or be set while a lease is being built; what a process has seen itself, some time ago, was there some time ago.
+ * How long this process has known the rows of the ledger, by a monotonic clock. The clocks of replicas, their
+ * database and Blazar may be wrong, or be set while a lease is being built. A row that this process has seen
+ * before has existed at least since then.
  */
 import type { LeaseRow } from '../storage/schema.ts';
 
@@ -10,7 +11,7 @@ export class RowAges {
   readonly #milliseconds: () => number;
   #rows = new Map<bigint, { readonly revision: bigint; readonly at: number }>();
 
-  /** `milliseconds`: a clock that only goes forward. */
+  /** `milliseconds`: a monotonic clock. */
   constructor(milliseconds: () => number = () => performance.now()) {
     this.#milliseconds = milliseconds;
   }
@@ -19,7 +20,7 @@ export class RowAges {
     return this.#milliseconds();
   }
 
-  /** Call it when all open rows were read: what is not among them is forgotten. */
+  /** To be called with all open rows: other rows are dropped. */
   learn(rows: Iterable<Known>): void {
     const at = this.now();
     const next = new Map<bigint, { readonly revision: bigint; readonly at: number }>();
@@ -30,7 +31,7 @@ export class RowAges {
     this.#rows = next;
   }
 
-  /** For how many milliseconds before `now` a row has been as it is, at least. 0 = it may be new. */
+  /** Minimum number of milliseconds before `now` that a row has been unchanged. 0 = it may be new. */
   age({ id, revision }: Known, now: number): number {
     const known = this.#rows.get(id);
     return known?.revision === revision ? Math.max(0, now - known.at) : 0;

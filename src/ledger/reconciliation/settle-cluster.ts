@@ -1,4 +1,7 @@
-/** Makes the lease of a cluster what SkyPilot shows of it: charged for exactly the time that it ran, and ahead while it runs. */
+/**
+ * Updates the lease of a cluster from SkyPilot: charged for exactly the time that it ran, and in advance
+ * while it runs.
+ */
 
 import { type Amount, type Claim, larger, MAX_AMOUNT, type Proposal } from '../../filter/claim.ts';
 import { type Instant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
@@ -23,50 +26,50 @@ import { settledUntil } from './hold-cluster.ts';
 
 export interface Run {
   readonly from: Instant;
-  /** `undefined` = it is still up. */
+  /** `undefined` = still running. */
   readonly until: Instant | undefined;
-  /** Says what the hardware of that time takes. */
+  /** Claims for the hardware of this run. */
   readonly claimant: Claimant;
 }
 
-/** What SkyPilot shows of a cluster. */
+/** The state of a cluster according to SkyPilot. */
 interface ClusterTruth {
-  /** With an id. */
+  /** With a lease id. */
   readonly identity: LeaseIdentity;
   readonly name: string;
   readonly reservations: readonly Reservation[];
-  /** A digest of its latest hardware. */
+  /** The digest of its latest hardware. */
   readonly demand: string;
-  /** In their order. Empty = SkyPilot does not know the cluster. */
+  /** In order. Empty = unknown to SkyPilot. */
   readonly runs: readonly Run[];
-  /** `undefined` = SkyPilot does not tell. */
+  /** `undefined` = SkyPilot does not report it. */
   readonly hasAutostop: boolean | undefined;
 }
 
 interface SettlingTerms {
   readonly author: Author;
-  /** How far ahead a running cluster is charged, in microseconds. */
+  /** How far in advance a running cluster is charged, in microseconds. */
   readonly ahead: bigint;
-  /** How long a launch may take until SkyPilot shows its cluster, in microseconds. */
+  /** Maximum time from a launch until SkyPilot shows the cluster, in microseconds. */
   readonly grace: bigint;
 }
 
 export interface Settlement {
   /**
-   * `recorded`: nobody had asked for the cluster. `released`: it never ran. `continued`: it is charged further ahead. `corrected`: it ran at other
-   * times than it was charged for, or on other hardware.
+   * `recorded`: the cluster was never requested. `released`: it never ran. `continued`: it is charged further
+   * in advance. `corrected`: its times or hardware differ from its charge.
    */
   readonly outcome: 'recorded' | 'continued' | 'corrected' | 'ended' | 'released';
   readonly row: bigint;
   readonly projectId: string;
   readonly userId: string;
-  /** Which limit is exceeded now, for people; `undefined` = none is. */
+  /** The message of the limit that is now exceeded; `undefined` = none. */
   readonly exceeded: string | undefined;
-  /** Whether it had autostop before, and has none now. */
+  /** Whether it had autostop before, and no longer has it. */
   readonly hasLostAutostop: boolean;
 }
 
-/** `before`: the row as it was before SkyPilot was asked. `undefined` = nothing changed, or it was asked for meanwhile. */
+/** `before`: the row before SkyPilot was queried. `undefined` = unchanged, or requested since. */
 export function* settleCluster(
   ledger: Ledger,
   transaction: Transaction,
@@ -160,13 +163,13 @@ export function* settleCluster(
   };
 }
 
-/** What the ledger says about the past of a cluster. */
+/** The past of a cluster according to the ledger. */
 interface Past {
-  /** What the cluster used before is charged for good. */
+  /** Use before this time is charged permanently. */
   readonly since: Instant;
-  /** What the row has charged since then, which is replaced. */
+  /** The charge of the row since then, which is replaced. */
   readonly charged: ReadonlyMap<string, Amount>;
-  /** The part of that which becomes final now. */
+  /** The part of `charged` that becomes permanent now. */
   readonly kept: ReadonlyMap<string, Amount>;
 }
 
@@ -179,7 +182,7 @@ function pastOf(row: LeaseRow | undefined, { demand, runs }: ClusterTruth, now: 
   const { state, since } = clusterMark(row);
   if (row.state === 'open') {
     const charged = chargedBy(alternatives);
-    // Nobody knows when the hardware was replaced: until now it is charged as it was.
+    // The time of the resize is unknown: until now the old hardware is charged.
     const isResized =
       state === 'seen' &&
       row.demand !== demand &&
@@ -192,7 +195,7 @@ function pastOf(row: LeaseRow | undefined, { demand, runs }: ClusterTruth, now: 
   if (state === 'settled') {
     return { since: settledUntil(row), charged: nothing, kept: nothing };
   }
-  // It ended by its date before SkyPilot was asked.
+  // It ended by its date before SkyPilot was queried.
   const held = heldBy(alternatives);
   const used = chargedBy(alternatives);
   for (const [account, amount] of held) {
@@ -217,7 +220,7 @@ function outcomeOf(
   return isKnown && row.starts_at === facts.starts_at ? 'continued' : 'corrected';
 }
 
-/** The message of the first limit that the cluster has gone beyond. */
+/** The message of the first limit that the cluster exceeds. */
 function exceededBy(
   claims: readonly Claim[],
   balances: ReadonlyMap<string, Amount>,
@@ -249,7 +252,7 @@ function proposalOf(
   return { context, start, end, reservations, allocationsAreExact: true };
 }
 
-/** An open lease stays with whoever pays for it; a new one is paid for as the configuration says now. */
+/** An open lease keeps its owner; a new one gets the owner from the current configuration. */
 function identityOf(row: LeaseRow, wanted: LeaseIdentity): LeaseIdentity {
   const { region, lease_id: leaseId, project_id: projectId, user_id: userId } = row;
   return { region, leaseId: leaseId ?? wanted.leaseId, projectId, userId };

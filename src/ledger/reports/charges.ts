@@ -1,4 +1,4 @@
-/** When a lease uses what it is charged: its claims, spread over time so that the sum is exactly the balance. */
+/** The use of a lease over time: its claims, spread so that their sum is exactly the balance. */
 
 import { type Amount, larger, smaller } from '../../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
@@ -7,7 +7,7 @@ import { charge, parseClaims, type RecordedClaim } from '../accounting/recorded-
 import type { LeaseRow } from '../storage/schema.ts';
 import { isBudgetAccount } from './reports.ts';
 
-/** A part of what a lease is charged, used evenly from a second until another. */
+/** A part of a lease's charge, used at a constant rate between two seconds. */
 export interface Share {
   readonly account: string;
   readonly amount: Amount;
@@ -22,7 +22,7 @@ interface Validity {
   readonly until: bigint;
 }
 
-/** The columns that tell it. */
+/** The columns that determine the charge. */
 export type ChargedRow = Pick<
   LeaseRow,
   | 'starts_at'
@@ -37,10 +37,13 @@ export type ChargedRow = Pick<
   | 'resources'
 >;
 
-/** Whether the row alone tells what is charged: it was not changed since it was recorded, and has not ended early. */
+/**
+ * Whether the charge follows from the row alone: the lease was not changed since it was recorded, and did not
+ * end early.
+ */
 export function tellsItsCharge(row: ChargedRow): boolean {
   return (
-    // Rows of older versions do not tell whether they were changed.
+    // Rows of older versions do not show whether they were changed.
     row.resources !== null &&
     row.touched_at === row.recorded_at &&
     row.alternatives === null &&
@@ -49,9 +52,10 @@ export function tellsItsCharge(row: ChargedRow): boolean {
 }
 
 /**
- * What a lease takes from budgets, past and planned. `charged`: account → the sum of its entries, which is exact; `undefined` = the row
- * tells it. `budgets`: account → when it pays. Where several alternatives are possible, it is that of the dearest. What was used before the last change of a running lease
- * is known as a sum, and spread evenly from the start of the lease, or of the budget, to that change.
+ * What a lease takes from budgets, past and planned. `charged`: account → the exact sum of its entries;
+ * `undefined` = computed from the row. `budgets`: account → its validity. With several alternatives, the
+ * dearest counts. Use before the last change of a running lease is only known as a sum; it is spread evenly
+ * from the start of the lease, or of the budget, to that change.
  */
 export function sharesOf(
   row: ChargedRow,
@@ -60,7 +64,7 @@ export function sharesOf(
 ): Share[] {
   const end = endedBefore(row);
   if (charged === undefined && row.alternatives === null) {
-    // Most rows: nothing has to be weighed.
+    // The common case: nothing to compare.
     return parseClaims(row.claims).flatMap((claim) =>
       isBudgetAccount(claim.account) ? shareOf(claim, claim.account, end) : [],
     );
@@ -87,7 +91,7 @@ export function sharesOf(
   });
 }
 
-/** How much of a share is used before a second. Differences of it add up to exactly the share. */
+/** The amount of a share used before a second. Differences add up to exactly the share. */
 export function usedBefore({ amount, from, until }: Share, second: bigint): Amount {
   if (second <= from) {
     return 0n;
@@ -95,7 +99,7 @@ export function usedBefore({ amount, from, until }: Share, second: bigint): Amou
   return second >= until ? amount : (amount * (second - from)) / (until - from);
 }
 
-/** In seconds; `undefined` = it has not ended before its end date. */
+/** In seconds; `undefined` = not ended before its end date. */
 export function endedBefore({ state, ended_at: endedAt, ends_at: endsAt }: ChargedRow): bigint | undefined {
   return state === 'ended' && endedAt !== null && endedAt < endsAt
     ? endedAt / MICROSECONDS_PER_SECOND
@@ -123,14 +127,17 @@ function shareOf(claim: RecordedClaim, account: string, end: bigint | undefined)
     : [];
 }
 
-/** Makes the sum of shares what is charged: what is missing was used before them, within `before`; what is too much comes last. */
+/**
+ * Adjusts shares to the charged sum: a missing amount was used before them, within `before`; an excess is cut
+ * from the last ones.
+ */
 function adjusted(
   shares: readonly Share[],
   { account, total, ...before }: Validity & { readonly account: string; readonly total: Amount },
 ): Share[] {
   const missing = total - sum(shares);
   if (missing > 0n) {
-    // At least a second: the first of the time.
+    // At least one second, the first.
     const until = larger(before.until, before.from + 1n);
     return [{ account, amount: missing, from: before.from, until }, ...shares];
   }
@@ -142,7 +149,7 @@ function adjusted(
       return [];
     }
     const length = share.until - share.from;
-    // As fast as it was used, but not for as long; at least a second.
+    // At the same rate for a shorter time; at least one second.
     const seconds = (length * amount + share.amount - 1n) / share.amount;
     return [{ ...share, amount, until: share.from + seconds }];
   });
@@ -154,10 +161,10 @@ function sum(shares: readonly Share[]): Amount {
 
 export class Cumulative {
   readonly #times: readonly bigint[];
-  /** Used by the time with this index and all later ones: `fixed + rate × time`. */
+  /** Used by the time with this index and all later times: `fixed + rate × time`. */
   readonly #fixed: Amount[];
   readonly #rates: Amount[];
-  /** Used by this time alone. */
+  /** Used by this time only. */
   readonly #single: Amount[];
 
   /** `times`: sorted, in seconds of the epoch. */
@@ -185,7 +192,7 @@ export class Cumulative {
     this.#increase(over, amount, 0n);
   }
 
-  /** For each time, in their order. */
+  /** The totals for each time, in order. */
   totals(): Amount[] {
     let fixed = 0n;
     let rate = 0n;
@@ -204,7 +211,7 @@ export class Cumulative {
   }
 }
 
-/** The index of the first time that is not before `time`; their number if there is none. */
+/** The index of the first time that is not before `time`; the length if there is none. */
 export function firstAtLeast(times: readonly bigint[], time: bigint): number {
   let low = 0;
   let high = times.length;

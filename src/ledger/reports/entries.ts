@@ -1,4 +1,4 @@
-/** Entries of the ledger, in pages: every change of a balance, by whom, when and why. */
+/** Entries of the ledger, in pages: every change of a balance, with author, time and reason. */
 import type { Wait } from '../../base/deadline.ts';
 import type { Ledger } from '../ledger.ts';
 import { rows, type Work } from '../storage/database.ts';
@@ -18,7 +18,7 @@ import type { EntryReport } from './reports.ts';
 interface EntriesQuery extends PageQuery {
   readonly projectId?: string | undefined;
   readonly account?: string | undefined;
-  /** Blazar's id. */
+  /** The id in Blazar. */
   readonly leaseId?: string | undefined;
   /** The row of a lease. */
   readonly lease?: bigint | undefined;
@@ -29,15 +29,16 @@ interface EntriesQuery extends PageQuery {
   readonly until?: bigint | undefined;
 }
 
-/** An entry with the id of its lease, as Blazar calls it. */
+/** An entry with the id of its lease in Blazar. */
 export interface EntryView extends EntryReport {
   readonly leaseId: string | null;
   readonly userId: string;
 }
 
 /**
- * The newest first, as they were written. Only `next` tells whether there are more: a page may have fewer entries than `limit`, even none,
- * where few of many match. Entries of a lease or a project are found at once. @throws LedgerUnavailableError, CursorError
+ * Newest first. Only `next` shows whether there are more: a page may be shorter than `limit`, or empty, if
+ * few of many entries match. Entries of a lease or a project are found by an index.
+ * @throws LedgerUnavailableError, CursorError
  */
 export async function listEntries(
   ledger: Ledger,
@@ -54,7 +55,7 @@ export async function listEntries(
   return { items, next: next === undefined ? undefined : cursorOf([next]) };
 }
 
-/** `lowest`: the last entry that was looked at; `undefined` = there are no more. */
+/** `lowest`: the last entry that was read; `undefined` = no more entries. */
 function* piece(
   { database: { queries, dialect } }: Ledger,
   query: EntriesQuery,
@@ -68,7 +69,7 @@ function* piece(
   } else if (projectId !== undefined && leaseId === undefined) {
     looked = looked.where('project_id', '=', projectId);
   }
-  // Alone: with the project beside it, SQLite goes through all entries of the project.
+  // Without the project: with it, SQLite scans all entries of the project.
   if (leaseId !== undefined) {
     looked = looked.where(
       'lease',

@@ -1,4 +1,4 @@
-/** The leases of a project that overlap with a time span, and when they use what: read in pieces, and no more than a bound. */
+/** The leases of a project in a time span, and their use over time: read in batches, up to a limit. */
 
 import { sql } from 'kysely';
 import type { Wait } from '../../base/deadline.ts';
@@ -15,11 +15,13 @@ import { type ReadPiece, reading } from './pages.ts';
 
 export interface SpanLease {
   readonly userId: string;
-  /** What counts for the project: see `projectShares`; not cut to the span. */
+  /** The part that counts for the project: see `projectShares`; not cut to the span. */
   readonly shares: readonly Share[];
-  /** What it takes of all budgets. */
+  /** What it takes from all budgets. */
   readonly charges: readonly Share[];
-  /** What it reserves, in seconds of each resource type. `undefined` = nobody knows: it was recorded by an older version. */
+  /**
+   * Reserved resources, in seconds per resource type. `undefined` = unknown: recorded by an older version.
+   */
   readonly resources: readonly Share[] | undefined;
   /** Seconds of the epoch. */
   readonly from: bigint;
@@ -28,22 +30,23 @@ export interface SpanLease {
 
 export interface LeaseSpan {
   readonly leases: readonly SpanLease[];
-  /** Everything from this second on is there. It is later than the start of the span if there were too many leases, or some are folded. */
+  /** Complete from this second on: the start of the span, or later with too many or folded leases. */
   readonly completeFrom: bigint;
-  /** Leases of the project that are folded. `undefined` = none. */
+  /** Folded leases of the project; `undefined` = none. */
   readonly folded: FoldedTotals | undefined;
 }
 
 /** Maximum number of leases that are read. */
 const MAX_READ = 3000;
-/** Leases in one piece: their claims are read and parsed at once. */
+/** Leases in one batch: their claims are read and parsed at once. */
 const PIECE = 100;
-/** Entries of an index that are passed in one piece. */
+/** Index entries skipped in one step. */
 const PASSED = 10_000;
 
 /**
- * `from`, `until`: seconds of the epoch. Those that end last are read first. One that ended while it was not known whether it had been
- * moved to a time after the span is missing. @throws LedgerUnavailableError
+ * `from`, `until`: seconds of the epoch. Leases with the latest end are read first. Leases that ended while
+ * it was uncertain whether they had been moved to a time after the span are missing.
+ * @throws LedgerUnavailableError
  */
 export async function leaseSpan(
   ledger: Ledger,
@@ -61,7 +64,8 @@ export async function leaseSpan(
       completeFrom = larger(completeFrom, second(lowest));
     }
   }
-  // Of those that are folded nobody knows when they used what. Asked at the end: it counts what was folded meanwhile.
+  // The use of folded leases over time is unknown. Read last, so that leases folded in the meantime are
+  // included.
   const folded = await read(() => foldedOf(ledger.database, projectId));
   completeFrom = larger(completeFrom, second(folded?.until ?? 0n));
   return { leases, completeFrom: smaller(completeFrom, until), folded };
@@ -85,8 +89,8 @@ interface Of {
 type Row = ChargedRow & Pick<LeaseRow, 'id' | 'user_id'>;
 
 /**
- * The index has many that end later, and begin after the span, when the span is long ago: they are passed without reading them. Resolves to
- * the lowest end that was read, in microseconds of the epoch, if there are more; `undefined` = there are none.
+ * For a span long ago, the index has many leases that start after it: these are skipped without reading them.
+ * Resolves to the lowest end that was read, in microseconds of the epoch; `undefined` = no more leases.
  */
 async function readLeases(of: Of, read: ReadPiece, leases: SpanLease[]): Promise<bigint | undefined> {
   let high: bigint | undefined;
@@ -107,7 +111,7 @@ async function readLeases(of: Of, read: ReadPiece, leases: SpanLease[]): Promise
   return undefined;
 }
 
-/** The end of the lease that is so many further down in the index; if there are fewer, the start of the span. */
+/** The end of the lease `PASSED` entries further down in the index; if none, the start of the span. */
 function* edge({ ledger, projectId, state, from }: Of, high: bigint | undefined): Work<bigint> {
   const lowest = from * MICROSECONDS_PER_SECOND;
   let query = ledger.database.queries
@@ -123,7 +127,9 @@ function* edge({ ledger, projectId, state, from }: Of, high: bigint | undefined)
   return found[0]?.ends_at ?? lowest;
 }
 
-/** Ends after `low` and at `high` at the latest, the last first. `last`: there may be more after it. */
+/**
+ * Leases that end after `low` and at the latest at `high`, latest first. `last`: there may be more after it.
+ */
 function* piece(
   { ledger, projectId, state, budgets, until }: Of,
   { low, high, after }: { low: bigint; high: bigint | undefined; after: Row | undefined },
@@ -145,7 +151,7 @@ function* piece(
   const begins = until * MICROSECONDS_PER_SECOND;
   query =
     state === 'open'
-      ? // One that may have been moved may begin earlier than it says: few leases are.
+      ? // Leases that may have been moved may start earlier than the row says; there are few of them.
         query.where((row) => row.or([row('starts_at', '<', begins), row('alternatives', 'is not', null)]))
       : query.where('starts_at', '<', begins);
   const found = yield* rows(
@@ -198,7 +204,8 @@ function resourceShares(recorded: string, start: bigint, end: bigint): Share[] {
 const NEVER = 2n ** 43n;
 
 /**
- * Account → what is still to be used of what is taken. `undefined` = there are too many pending and active leases to tell.
+ * Account → the part of its balance that is not used yet. `undefined` = too many pending and active leases to
+ * compute.
  * @throws LedgerUnavailableError
  */
 export async function plannedUse(

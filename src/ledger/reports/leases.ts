@@ -23,7 +23,10 @@ import { type ListedRow, listedRow } from './reports.ts';
 export interface LeasesQuery extends PageQuery {
   readonly projectId: string;
   readonly userId?: string | undefined;
-  /** `open` = pending and active. One past its end date has ended, whether or not that was noticed. */
+  /**
+   * `open` = pending and active. Leases past their end date count as ended, even if the ledger has not
+   * processed it yet.
+   */
   readonly state?: 'pending' | 'active' | 'open' | 'ended' | undefined;
   /** Only leases that overlap with this time, in microseconds of the epoch. */
   readonly from?: bigint | undefined;
@@ -31,27 +34,27 @@ export interface LeasesQuery extends PageQuery {
 }
 
 export interface LeaseRowView extends ListedRow {
-  /** The real one, if it ended earlier. */
+  /** The actual end, if it ended early. */
   readonly end: bigint;
   readonly state: 'pending' | 'active' | 'ended';
-  /** When it was last asked for: created or changed. */
+  /** Time of the last request: creation or change. */
   readonly changedAt: bigint;
-  /** Whether it can be one thing only; else the dearest of its possible states is charged. */
+  /** Whether it has only one alternative; otherwise the dearest is charged. */
   readonly isConfirmed: boolean;
-  /** What it takes from each budget, and when. */
+  /** What it takes from each budget over time. */
   readonly charges: readonly Share[];
-  /** What it takes from budgets of the project, as a budget counts (`Amount`); the dearest it may be. */
+  /** What it takes from the project's budgets (`Amount`), by its dearest alternative. */
   readonly cost: Amount;
-  /** Resource type → how many were asked for. Empty = nobody knows: it was recorded by an older version. */
+  /** Resource type → requested count. Empty = unknown: recorded by an older version. */
   readonly resources: ReadonlyMap<string, number>;
 }
 
-/** Leases whose costs are read in one piece. */
+/** Leases whose costs are read at once. */
 const COSTED = 50;
 
 /**
- * The newest first, as they were recorded. Only `next` tells whether there are more: a page may have fewer leases than `limit`, even none,
- * where few of many match. @throws LedgerUnavailableError, CursorError
+ * Newest first. Only `next` shows whether there are more: a page may be shorter than `limit`, or empty, if
+ * few of many leases match. @throws LedgerUnavailableError, CursorError
  */
 export async function listProjectLeases(
   ledger: Ledger,
@@ -77,7 +80,7 @@ export async function listProjectLeases(
   return { items, next: next === undefined ? undefined : cursorOf([next]) };
 }
 
-/** Open leases are few, and an index has them. */
+/** Open leases are few, and indexed. */
 function* openIds(
   ledger: Ledger,
   query: LeasesQuery,
@@ -104,7 +107,7 @@ function* openIds(
   return { items: ids.slice(0, limit), next: ids.length > limit ? ids[limit - 1] : undefined };
 }
 
-/** `lowest`: the last row that was looked at; `undefined` = there are no more. */
+/** `lowest`: the last row that was read; `undefined` = no more rows. */
 function* piece(ledger: Ledger, query: LeasesQuery, before: bigint | undefined): Work<Piece<bigint>> {
   const { queries, dialect } = ledger.database;
   let all = queries.selectFrom('leases').select('id').where('project_id', '=', query.projectId);
@@ -131,7 +134,7 @@ function hasSpan({ from, until }: LeasesQuery): boolean {
   return from !== undefined || until !== undefined;
 }
 
-/** Without the project: where the rows are known, no index may be tempting. */
+/** Without the project: when the rows are given by id, the database must not choose another index. */
 function filtered({ database }: Ledger, { userId, from, until }: LeasesQuery) {
   let query = database.queries.selectFrom('leases').select('id');
   if (userId !== undefined) {
@@ -143,7 +146,7 @@ function filtered({ database }: Ledger, { userId, from, until }: LeasesQuery) {
   return until === undefined ? query : query.where('starts_at', '<', until);
 }
 
-/** The rows with these ids, in their order. */
+/** The rows with these ids, in the same order. */
 export function* rowViews(
   ledger: Ledger,
   budgets: BudgetAccounts,
@@ -179,7 +182,10 @@ function viewOf(row: LeaseRow, now: bigint): Omit<LeaseRowView, 'charges' | 'cos
   };
 }
 
-/** Budgets of a project and its users, of all times, that are known here; of more, those of the project and the latest of users. */
+/**
+ * Maximum number of budgets of a project and its users that are read; project budgets and the latest user
+ * budgets come first.
+ */
 const MAX_BUDGETS = 5000;
 
 /** Columns for `sharesOf`. */
@@ -198,13 +204,13 @@ export const CHARGED = [
   'resources',
 ] as const;
 
-/** Account → the budget that it belongs to, with its validity in seconds of the epoch. */
+/** Account → its budget, with validity in seconds of the epoch. */
 export type BudgetAccounts = ReadonlyMap<
   string,
   { readonly isOfUser: boolean; readonly from: bigint; readonly until: bigint }
 >;
 
-/** The budgets of a project and its users, removed ones too: what was charged to them stays charged. */
+/** The budgets of a project and its users, including removed ones, since their charges stay. */
 export function* budgetAccounts(ledger: Ledger, projectId: string): Work<BudgetAccounts> {
   const query = ledger.database.queries
     .selectFrom('budgets')
@@ -221,7 +227,7 @@ export function* budgetAccounts(ledger: Ledger, projectId: string): Work<BudgetA
   );
 }
 
-/** Lease → account → what it is charged, for those of which the row does not tell it. */
+/** Lease → account → charge, for leases whose row does not determine it. */
 export function* chargesOf(
   { database: { queries, dialect } }: Ledger,
   leases: readonly (ChargedRow & { readonly id: bigint })[],
@@ -243,8 +249,8 @@ export function* chargesOf(
 }
 
 /**
- * Of what a lease takes from budgets, that of the project's own budgets; if it takes nothing of them, that of its user's: both pay for the same usage, and
- * it counts once. Usage that no budget pays for is of none.
+ * The part of a lease's charges that counts for the project: from the project's own budgets, otherwise from
+ * its user's. Both pay for the same usage, so it counts once. Usage without a budget does not count.
  */
 export function projectShares(charges: readonly Share[], budgets: BudgetAccounts): Share[] {
   const shares = charges.filter(({ account }) => !account.startsWith('usage_budget/uncovered'));

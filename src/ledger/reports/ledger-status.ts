@@ -1,4 +1,7 @@
-/** For the overview: whether the ledger grants leases, how it stands with Blazar, and the clusters of SkyPilot that are charged now. */
+/**
+ * For the overview: whether leases are granted, the last comparison with Blazar, and the SkyPilot clusters
+ * that are charged now.
+ */
 import type { Wait } from '../../base/deadline.ts';
 import type { Ledger } from '../ledger.ts';
 import { CLUSTER_REGION, clusterMark } from '../reconciliation/cluster-mark.ts';
@@ -16,7 +19,10 @@ export interface ClusterView {
   readonly isSeen: boolean;
 }
 
-/** The newest first. A cluster has a lease for each policy that charges it, and is shown once. `most`: leases that are read. @throws LedgerUnavailableError */
+/**
+ * Newest first. A cluster has one lease per policy that charges it, and is listed once. `most`: number of
+ * leases to read. @throws LedgerUnavailableError
+ */
 export async function openClusters(ledger: Ledger, most: number, wait: Wait): Promise<ClusterView[]> {
   const query = openLeasesOf(ledger.database.queries, CLUSTER_REGION, ledger.now())
     .select(['lease_id', 'project_id', 'user_id', 'starts_at', 'shown'])
@@ -34,13 +40,13 @@ export async function openClusters(ledger: Ledger, most: number, wait: Wait): Pr
 }
 
 export interface LedgerStatus {
-  /** Why nothing is granted; `undefined` = leases are granted. */
+  /** Why no leases are granted; `undefined` = leases are granted. */
   readonly suspended: string | undefined;
-  /** When the last complete comparison with Blazar ended, in microseconds of the epoch; `undefined` = there was none. */
+  /** End of the last complete comparison with Blazar, in microseconds of the epoch; `undefined` = never. */
   readonly followedAt: bigint | undefined;
-  /** The process that compares; `undefined` = none does now. */
+  /** The process that is comparing; `undefined` = none. */
   readonly holder: string | undefined;
-  /** Now, by the ledger's clock, in microseconds of the epoch. */
+  /** The current time by the ledger's clock, in microseconds of the epoch. */
   readonly now: bigint;
 }
 
@@ -53,7 +59,7 @@ export function ledgerStatus(ledger: Ledger, wait: Wait): Promise<LedgerStatus> 
     .select(['holder', 'followed_at'])
     .where('id', '=', 1n)
     .compile();
-  // Not `ledger.read`: a look is no use of the ledger, and must not count itself.
+  // Not `ledger.read`: reading the status must not count as use of the ledger.
   return ledger.database.read(function* () {
     const [marked] = yield* rows(mark);
     const [follower] = yield* rows(leader);

@@ -1,4 +1,4 @@
-/** One lease of the ledger: which row it is, its dates, how much of which types it reserves, and what it is charged. */
+/** One lease of the ledger: its row, its dates, its reservations, and its charges. */
 import type { Wait } from '../../base/deadline.ts';
 import type { Reservation } from '../../lease/lease.ts';
 import { alternativesOf } from '../accounting/alternatives.ts';
@@ -11,7 +11,7 @@ import { budgetAccounts, type LeaseRowView, rowViews } from './leases.ts';
 import { reading } from './pages.ts';
 import { type ListedRow, listedRow } from './reports.ts';
 
-/** More than anybody has with one id. */
+/** More than any id really has. */
 const MOST_NAMESAKES = 20;
 
 export interface RecordedLease extends ListedRow {
@@ -20,15 +20,16 @@ export interface RecordedLease extends ListedRow {
   readonly end: bigint;
   readonly isEnded: boolean;
   /**
-   * One for each type, which is its id here, with its number: that of several reservations of a type is added up, and properties, flavours and
-   * hosts are not kept. Empty = nobody knows all: it was recorded by an older version, or has more types than the ledger keeps.
+   * One reservation per type, with the type as its id. Reservations of the same type are summed; properties,
+   * flavors and hosts are not stored. Empty = incomplete: recorded by an older version, or with more types
+   * than the ledger stores.
    */
   readonly reservations: readonly (Reservation & { readonly resource_type: string })[];
 }
 
 /**
- * The leases with this id of Blazar, which may exist in several regions and projects, or the one in this row; the newest first. `projects`: only
- * of these; `undefined` = of all. @throws LedgerUnavailableError
+ * The leases with this id in Blazar, which may exist in several regions and projects, or the lease in this
+ * row; newest first. `projects`: only these; `undefined` = all. @throws LedgerUnavailableError
  */
 export async function leasesWithKey(
   ledger: Ledger,
@@ -39,7 +40,7 @@ export async function leasesWithKey(
   return (await rowsWithKey(ledger, key, projects, wait)).map(listedRow);
 }
 
-/** The same with an id of Blazar's, and with what they reserve. @throws LedgerUnavailableError */
+/** Like `leasesWithKey` for an id in Blazar, with the reservations. @throws LedgerUnavailableError */
 export async function recordedLeases(
   ledger: Ledger,
   leaseId: string,
@@ -66,7 +67,7 @@ function rowsWithKey(
   return reading(ledger, wait)(() => rows(newest.compile()));
 }
 
-/** A lease of the ledger with its charges, and the request that has created it. @throws LedgerUnavailableError */
+/** A lease of the ledger with its charges, and the request that created it. @throws LedgerUnavailableError */
 export async function leaseWithCharges(
   ledger: Ledger,
   { row, projectId }: Pick<ListedRow, 'row' | 'projectId'>,
@@ -86,7 +87,7 @@ export async function leaseWithCharges(
   return lease && { lease, createdBy: created?.request_id ?? null };
 }
 
-/** How many values of `min` are tried to find the one that was recorded. */
+/** Values of `min` that are tried to find the recorded one. */
 const MOST_MINS = 100;
 
 function recordedLease(row: LeaseRow, leaseId: string, now: bigint): RecordedLease {
@@ -110,7 +111,7 @@ function reservationsOf({ resources }: LeaseRow, demand: string): RecordedLease[
       ...(resource_type === 'physical:host' ? { min: Math.min(min, count), max: count } : { amount: count }),
     }));
   const hosts = counts.find(([type]) => type === 'physical:host')?.[1] ?? 1;
-  // Its digest tells. Where it does not, any number of hosts may do.
+  // Found by comparing digests. Without a match, `min` is 1.
   for (let min = Math.min(hosts, MOST_MINS); min > 1; min -= 1) {
     if (demandOf(withMin(min)) === demand) {
       return withMin(min);

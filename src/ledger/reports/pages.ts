@@ -1,4 +1,4 @@
-/** Lists in pages: a cursor says where the next page begins, so that what is added meanwhile moves nothing. */
+/** Lists in pages: a cursor marks the start of the next page, so that new rows do not shift it. */
 
 import type { Wait } from '../../base/deadline.ts';
 import { timedYield } from '../../base/yield-to-event-loop.ts';
@@ -10,17 +10,17 @@ import { Gate } from '../storage/gate.ts';
 export interface PageQuery {
   /** 1 to 1000. */
   readonly limit: number;
-  /** `next` of the page before; `undefined` = the first page. Anything else throws a `CursorError`. */
+  /** `next` of the previous page; `undefined` = first page. Anything else throws a `CursorError`. */
   readonly after: string | undefined;
 }
 
 export interface PageOf<Item, Next = string> {
   readonly items: readonly Item[];
-  /** `undefined` = this is the last page. */
+  /** `undefined` = last page. */
   readonly next: Next | undefined;
 }
 
-/** The cursor is none of this list. */
+/** The cursor does not belong to this list. */
 export class CursorError extends Error {
   override readonly name = 'CursorError';
 
@@ -30,16 +30,16 @@ export class CursorError extends Error {
 }
 
 const MAX_CURSOR = 2000;
-/** What the columns of both databases hold. */
+/** The range of the columns of both databases. */
 const MAX_NUMBER = 2n ** 63n - 1n;
 
-/** A cursor is opaque to clients: the sort key of the last row. */
+/** Encodes the sort key of the last row; opaque to clients. */
 export function cursorOf(key: readonly (string | bigint)[]): string {
   const plain = key.map((part) => (typeof part === 'bigint' ? `#${part}` : `=${part}`));
   return Buffer.from(JSON.stringify(plain)).toString('base64url');
 }
 
-/** The key in a cursor, of the given kinds of parts. @throws CursorError */
+/** Decodes a cursor into a key with these kinds of parts. @throws CursorError */
 export function keyOf(cursor: string, kinds: readonly ('text' | 'number')[]): (string | bigint)[] {
   if (cursor.length > MAX_CURSOR) {
     throw new CursorError();
@@ -68,15 +68,17 @@ export function keyOf(cursor: string, kinds: readonly ('text' | 'number')[]): (s
   });
 }
 
-/** Reads of one process under way at the same time: each takes a connection of PostgreSQL, of which leases need most. */
+/**
+ * Concurrent reads per process: each takes a PostgreSQL connection, and most of them are reserved for leases.
+ */
 const READERS = 2;
 
 const gates = new WeakMap<Ledger, Gate>();
 
-/** Runs a piece of reading that takes a few milliseconds at most. @throws LedgerUnavailableError */
+/** Runs a read that takes at most a few milliseconds. @throws LedgerUnavailableError */
 export type ReadPiece = <Result>(work: () => Work<Result>) => Promise<Result>;
 
-/** For one view. Its pieces do not see the same moment. */
+/** For one view. Its reads do not share a snapshot. */
 export function reading(ledger: Ledger, wait: Wait): ReadPiece {
   let gate = gates.get(ledger);
   if (gate === undefined) {
@@ -96,13 +98,13 @@ export function reading(ledger: Ledger, wait: Wait): ReadPiece {
   };
 }
 
-/** The key of a list that is sorted by one number; `undefined` = the first page. @throws CursorError */
+/** The key of a list that is sorted by one number; `undefined` = first page. @throws CursorError */
 export function numberIn(after: string | undefined): bigint | undefined {
   const [key] = after === undefined ? [] : keyOf(after, ['number']);
   return typeof key === 'bigint' ? key : undefined;
 }
 
-/** Of the rows of a page and the next one, those of the page. `keyOf`: by what the list is sorted. */
+/** The page from rows that may include one of the next page. `keyOf`: the sort key. */
 export function pageOf<Row>(
   found: readonly Row[],
   limit: number,
@@ -112,20 +114,23 @@ export function pageOf<Row>(
   return { items: found.slice(0, limit), next: last && cursorOf(keyOf(last)) };
 }
 
-/** Rows that are looked at in one piece, where not all of them may be wanted. */
+/** Rows read at once when not all of them may match. */
 export const SCANNED = 500;
-/** Rows that are looked at for one page: one with few matches may be shorter than its limit, and have a next one. */
+/**
+ * Maximum number of rows read for one page: a page with few matches may be shorter than its limit, and have a
+ * next one.
+ */
 export const LOOKED_AT = 10_000;
 
 export interface Piece<Item> {
   readonly found: readonly Item[];
-  /** The last row that was looked at; `undefined` = there are no more. */
+  /** The last row that was read; `undefined` = no more rows. */
   readonly lowest: bigint | undefined;
 }
 
 /**
- * Goes back from the newest row, a piece at a time, until there are enough or the time is better left to others. `piece`: may find more than
- * `wanted`, which tells that another page follows.
+ * Reads from newest to oldest in batches, until the page is full or `LOOKED_AT` rows were read. `piece`: may
+ * return more than `wanted`, which shows that another page follows.
  */
 export async function scanned<Item>(
   limit: number,

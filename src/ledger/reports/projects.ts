@@ -11,15 +11,15 @@ import { keyOf, type PageOf, type PageQuery, pageOf, reading } from './pages.ts'
 interface ProjectsQuery extends PageQuery {
   /** Only these; `undefined` = all. */
   readonly projectIds: readonly string[] | undefined;
-  /** Only ids that contain this text, whatever the case of a to z; `undefined` = all. */
+  /** Only ids that contain this text, ignoring the case of a to z; `undefined` = all. */
   readonly search: string | undefined;
 }
 
 export interface ProjectRow {
   readonly projectId: string;
-  /** Pending and active leases; at most `COUNTED_OPEN` are counted. */
+  /** Pending and active leases, counted up to `COUNTED_OPEN`. */
   readonly openLeases: number;
-  /** The project's own budget that is in force now; `null` = there is none. */
+  /** The project's own budget in force now; `null` = none. */
   readonly budget: {
     readonly amount: Amount;
     readonly taken: Amount;
@@ -29,12 +29,14 @@ export interface ProjectRow {
   } | null;
 }
 
-/** A project with more open leases has "1000 or more": a page of projects must not count millions. */
+/** Projects with more open leases show "1000 or more": a page of projects must not count millions. */
 export const COUNTED_OPEN = 1000;
-/** Projects whose leases are counted in one piece. */
+/** Projects whose leases are counted at once. */
 const PIECE = 25;
 
-/** Projects with leases or budgets, sorted by id as the database sorts texts. @throws LedgerUnavailableError, CursorError */
+/**
+ * Projects with leases or budgets, by id in the database's order. @throws LedgerUnavailableError, CursorError
+ */
 export async function listProjects(
   ledger: Ledger,
   query: ProjectsQuery,

@@ -1,4 +1,4 @@
-/** Leases and entries for people: lists of leases, one lease with its entries, and an export of everything. */
+/** Leases and entries for display: lists of leases, one lease with its entries, and a complete export. */
 import { type CompiledQuery, sql } from 'kysely';
 import type { Wait } from '../../base/deadline.ts';
 import { alternativesOf } from '../accounting/alternatives.ts';
@@ -30,7 +30,7 @@ export interface ListedRow {
   readonly projectId: string;
   readonly userId: string;
   readonly name: string;
-  /** Microseconds of the epoch, as all times here. */
+  /** Microseconds of the epoch, like all times here. */
   readonly start: bigint;
   readonly recordedAt: bigint;
 }
@@ -43,14 +43,14 @@ export function listedRow(row: LeaseRow): ListedRow {
   };
 }
 
-/** A lease. One past its end date counts as ended, whether or not that was noticed. */
+/** A lease. Leases past their end date count as ended, even if the ledger has not processed it yet. */
 export interface LeaseReport extends ListedRow {
   readonly end: bigint;
   readonly state: LeaseState;
   readonly endedAt: bigint | null;
-  /** What it takes as it was last requested. */
+  /** The claims of the last request. */
   readonly claims: readonly RecordedClaim[];
-  /** What it may take instead, until a later request shows the lease. The dearest is charged. Empty when it is certain. */
+  /** Alternative claims, until a later request shows the lease; the dearest is charged. Empty = certain. */
   readonly unconfirmed: readonly (readonly RecordedClaim[])[];
 }
 
@@ -84,7 +84,7 @@ export function listLeases(ledger: Ledger, selection: LeaseSelection, wait: Wait
     function* () {
       const now = ledger.now();
       const { projectId, userId, state, limit } = selection;
-      // Leases of a user, and those that are open, are in indexes that begin with the region.
+      // Indexes of leases by user, and of open leases, start with the region.
       const isByRegion = userId !== undefined || (state === 'open' && projectId === undefined);
       const found: LeaseRow[] = [];
       for (const region of isByRegion ? yield* regionsOf(ledger) : [undefined]) {
@@ -99,7 +99,7 @@ export function listLeases(ledger: Ledger, selection: LeaseSelection, wait: Wait
           query = query.where('project_id', '=', projectId);
         }
         if (state === 'open') {
-          // No parameter: SQLite would not see that an index of open leases has them.
+          // A literal, not a parameter: otherwise SQLite would not use the partial index of open leases.
           query = query.where('state', '=', sql.lit<LeaseState>('open')).where('ends_at', '>', now);
         } else if (state === 'ended') {
           query = query.where((lease) =>
@@ -117,7 +117,9 @@ export function listLeases(ledger: Ledger, selection: LeaseSelection, wait: Wait
   );
 }
 
-/** By Blazar's id, which may exist in several regions, or by row. Empty when there is none. @throws LedgerUnavailableError */
+/**
+ * By id in Blazar, perhaps in several regions, or by row. Empty = not found. @throws LedgerUnavailableError
+ */
 export function leaseDetails(ledger: Ledger, key: string | bigint, wait: Wait): Promise<LeaseDetails[]> {
   return ledger.read(
     'read',
@@ -154,7 +156,7 @@ export function openLeases({ database: { queries } }: Ledger, projectId: string,
     .where('ends_at', '>', now);
 }
 
-/** Those of them that are charged for time. */
+/** Those open leases that are charged for time. */
 export function chargedForTime(open: readonly LeaseRow[], now: bigint): LeaseReport[] {
   return open
     .map((row) => reportOf(row, now))
@@ -169,7 +171,8 @@ interface OfProjects<Row> {
 }
 
 /**
- * All leases, entries, budgets and budget changes, and the totals of what is folded, as of one moment. Passes them on one by one, never all in memory.
+ * Exports all leases, entries, budgets, budget changes and totals of folded leases, as of one moment. Streams
+ * the records; never holds all in memory.
  * @throws LedgerUnavailableError
  */
 export async function exportLedger(

@@ -1,4 +1,4 @@
-/** Budgets over time: how much of each was used when, and will be. */
+/** Budgets over time: past and planned use of each. */
 
 import type { Wait } from '../../base/deadline.ts';
 import { timedYield } from '../../base/yield-to-event-loop.ts';
@@ -15,16 +15,16 @@ import { reading } from './pages.ts';
 export interface BudgetOverTime {
   readonly budget: bigint;
   readonly amount: Amount;
-  /** Seconds of the epoch, as all times here. */
+  /** Seconds of the epoch, like all times here. */
   readonly validFrom: bigint;
   readonly validUntil: bigint;
   readonly now: bigint;
   /**
-   * Sorted by time. `used`: what leases have used of the budget up to then; for times after `now` what they will, as planned. At the end
-   * of the validity it is what is taken.
+   * Sorted by time. `used`: use of the budget up to then; planned for times after `now`. At the end of the
+   * validity it equals what is taken.
    */
   readonly points: readonly { readonly at: bigint; readonly used: Amount }[];
-  /** Whether there are too many leases for the whole time, or some are folded: then the points begin later. Those that are there are exact. */
+  /** Whether points are missing at the start: too many leases, or folded ones. Existing points are exact. */
   readonly isPartial: boolean;
 }
 
@@ -33,7 +33,7 @@ interface BudgetsOverTimeQuery {
   /** Seconds of the epoch; at most `MAX_DAYS` days. */
   readonly from: bigint;
   readonly until: bigint;
-  /** Of each budget, at most `MAX_POINTS`; its first and last moment and `now` come on top. */
+  /** Per budget, at most `MAX_POINTS`; its first and last moment and `now` are added. */
   readonly points: number;
 }
 
@@ -43,8 +43,9 @@ const MAX_BUDGETS = 60;
 const PIECE = 100;
 
 /**
- * The use over time of each of the project's own budgets that is in force at some time from `from` until `until`; of the latest, if there are
- * more than 60. Counted back from what is taken, so that leases before that time are not read. @throws LedgerUnavailableError
+ * The use over time of each of the project's own budgets in force at some time between `from` and `until`;
+ * only the latest 60. Computed backwards from what is taken, so earlier leases are not read.
+ * @throws LedgerUnavailableError
  */
 export async function budgetsOverTime(
   ledger: Ledger,
@@ -70,7 +71,7 @@ export async function budgetsOverTime(
       const start = larger(larger(budget.validFrom, query.from), completeFrom);
       const end = smaller(budget.validUntil, query.until);
       const times = start < end ? timesBetween(start, end, query.points, now) : [];
-      // The last time stands for all that is charged.
+      // The last time collects everything that is charged.
       const used = new Cumulative([...times, END_OF_TIME]);
       return [
         budgetAccount(budget),
@@ -89,7 +90,7 @@ export async function budgetsOverTime(
   }
   return [...overTime].map(([account, { budget, times, used, isPartial }]) => {
     const totals = used.totals();
-    // What leases used that were not read is used before all of these times.
+    // Leases that were not read were used before all of these times.
     const before = (taken.get(account) ?? 0n) - (totals.at(-1) ?? 0n);
     const { id, amount, validFrom, validUntil } = budget;
     const points = times.map((at, index) => ({ at, used: before + (totals[index] ?? 0n) }));
@@ -99,7 +100,7 @@ export async function budgetsOverTime(
 
 const END_OF_TIME = 2n ** 62n;
 
-/** Sorted by time; with `now`, if it is among them. */
+/** Sorted; includes `now` if it lies between. */
 function timesBetween(start: bigint, end: bigint, points: number, now: bigint): bigint[] {
   const steps = BigInt(Math.max(1, Math.min(points, MAX_POINTS)));
   const times = new Set([start, end]);

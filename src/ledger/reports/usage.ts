@@ -1,4 +1,4 @@
-/** What a project used, grouped. */
+/** The usage of a project, grouped. */
 
 import type { Wait } from '../../base/deadline.ts';
 import { timedYield } from '../../base/yield-to-event-loop.ts';
@@ -20,45 +20,48 @@ export interface UsageQuery {
 export const MAX_DAYS = 400;
 
 export interface UsageGroup {
-  /** The id of a user, a resource type, or a day as `2026-11-22` (UTC). */
+  /** A user id, a resource type, or a day such as `2026-11-22` (UTC). */
   readonly key: string;
   /**
-   * What leases took of budgets of the project in that time, past and planned. `null` for resource types, which have no share of a cost.
-   * Where Blazar has not confirmed a lease, it is the dearest that it may be.
+   * What leases took from the project's budgets in this time, past and planned. `null` for resource types,
+   * which have no cost. Unconfirmed leases count with their dearest alternative.
    */
   readonly amount: Amount | null;
-  /** Hours of resources: hosts, instances or addresses times hours, in seconds. Leases that older versions recorded tell none. */
+  /** Reserved hosts, instances or addresses, times seconds. Missing for leases of older versions. */
   readonly resourceSeconds: bigint;
-  /** Leases in that time; for a type those that reserve it. */
+  /** Leases in this time; for a type, leases that reserve it. */
   readonly leases: number;
 }
 
 export interface UsageReport {
   readonly groups: readonly UsageGroup[];
-  /** Whether there are too many leases for the whole time, or some are folded: then only what was used from `from` on is counted, and that is exact. */
+  /**
+   * Whether there are too many leases, or some are folded: then only usage since `from` is counted, and that
+   * is exact.
+   */
   readonly isPartial: boolean;
-  /** Seconds of the epoch: from then on everything is counted. That of the query unless `isPartial`. */
+  /** Start of the counted time, in seconds of the epoch. Equal to the query's unless `isPartial`. */
   readonly from: bigint;
-  /** Leases in that time of which nobody knows what they reserve: older versions did not note it. */
+  /** Leases in this time with unknown resources: recorded by an older version. */
   readonly leasesOfUnknownResources: number;
-  /** Leases of the project that are folded, whatever the time: what they used is not counted. `undefined` = none. */
+  /** Folded leases of the project at any time, which are not counted; `undefined` = none. */
   readonly folded: FoldedTotals | undefined;
 }
 
 const DAY = 86_400n;
-/** Leases that are summed up before others have their turn. */
+/** Leases that are added before yielding to the event loop. */
 const PIECE = 100;
 
 /**
- * Sorted: days by date, others by what they used, the most first. A lease counts for its project's own budgets; if it takes nothing of
- * them, for those of its user. Over the validity of a budget, the amounts of all users, or of all days, add up to exactly what is taken
- * of it, as long as nothing was charged to it outside that time. @throws LedgerUnavailableError
+ * Sorted: days by date, other groups by usage, largest first. A lease counts for the project's own budgets,
+ * otherwise for its user's. Over the validity of a budget, the amounts of all users, or of all days, add up
+ * to exactly what is taken from it, unless it was charged outside that time. @throws LedgerUnavailableError
  */
 export async function usageOf(ledger: Ledger, query: UsageQuery, wait: Wait): Promise<UsageReport> {
   return grouped(await leaseSpan(ledger, query, wait), query);
 }
 
-/** By several keys at once, of leases that are read once. @throws LedgerUnavailableError */
+/** Groups by several keys; the leases are read once. @throws LedgerUnavailableError */
 export async function usagesOf<const Keys extends readonly UsageQuery['groupBy'][]>(
   ledger: Ledger,
   query: Omit<UsageQuery, 'groupBy'>,
@@ -155,11 +158,11 @@ class KeySums implements Sums {
 }
 
 class DaySums implements Sums {
-  /** Where days begin; the first and the last time are those of the query. */
+  /** Starts of days; the first and last time are from the query. */
   readonly #times: bigint[] = [];
   readonly #amounts: Cumulative;
   readonly #resources: Cumulative;
-  /** How many more leases there are on a day than on the one before. */
+  /** Change of the number of leases from the previous day. */
   readonly #changes: number[];
 
   constructor(from: bigint, until: bigint) {
@@ -204,7 +207,7 @@ class DaySums implements Sums {
   }
 }
 
-/** Rounded down, also before 1970. */
+/** Rounds down, also before 1970. */
 function floorDiv(number: bigint, divisor: bigint): bigint {
   const rest = ((number % divisor) + divisor) % divisor;
   return (number - rest) / divisor;

@@ -1,6 +1,7 @@
 /**
- * Checks the ledger against itself: computes every balance and budget again from what it was made of. Reads one range of projects after the other,
- * and projects with too much for the memory in parts, so that memory grows neither with the ledger nor with a project.
+ * Checks the consistency of the ledger: recomputes every balance and budget from its history. Reads projects
+ * in ranges, and large projects in parts, so that memory use grows neither with the ledger nor with a
+ * project.
  */
 import { type CompiledQuery, sql } from 'kysely';
 import type { Wait } from '../../base/deadline.ts';
@@ -10,11 +11,11 @@ import type { Ledger } from '../ledger.ts';
 import type { Snapshot } from '../storage/database.ts';
 import type { BudgetsTable } from '../storage/schema.ts';
 
-/** Something that does not agree. */
+/** A mismatch. */
 export interface Difference {
   /**
-   * `balance`: a balance is not the sum of its entries. `held`: a balance is not the sum of what open leases hold. `budget`: a budget
-   * is not what it was last set to.
+   * `balance`: differs from the sum of its entries. `held`: differs from the sum held by open leases.
+   * `budget`: differs from its last change.
    */
   readonly kind: 'balance' | 'held' | 'budget';
   readonly projectId: string;
@@ -34,14 +35,17 @@ export interface Verification {
   };
 }
 
-/** About so many accounts or budgets are held in memory, at most twice as many. */
+/** About this many accounts or budgets are in memory, at most twice as many. */
 const HELD = 2000;
 
 type Queries = Ledger['database']['queries'];
 
-/** Rows of the projects after one and up to another, as the database sorts them: those whose name belongs to one of so many parts. */
+/**
+ * Rows of the projects after `after` up to `last`, in the database's order, whose name belongs to one of
+ * `parts` parts.
+ */
 interface Part {
-  /** `undefined` = there is no bound. */
+  /** `undefined` = no bound. */
   readonly after: string | undefined;
   readonly last: string | undefined;
   readonly part: number;
@@ -49,8 +53,9 @@ interface Part {
 }
 
 /**
- * Compares balances with entries and with open leases, and budgets with their changes, as of one moment, while others write. `seen` is told how many
- * leases it has read, and of how many; it may hold it up. `most`: accounts or budgets in memory, at most twice as many. @throws LedgerUnavailableError
+ * Compares balances with entries and open leases, and budgets with their changes, on a snapshot while others
+ * write. `seen` gets the number of leases read and their total; reading waits for its promise. `most`:
+ * accounts or budgets in memory, at most twice as many. @throws LedgerUnavailableError
  */
 export function verifyLedger(
   { database }: Ledger,
@@ -88,7 +93,7 @@ export function verifyLedger(
   }, wait);
 }
 
-/** Together they have all projects there can be, also those without a row in the table. A range has about `size` rows of the table. */
+/** Together they cover all projects, even those without a row. A range has about `size` rows. */
 async function* partsOf(
   queries: Queries,
   snapshot: Snapshot,
@@ -103,7 +108,7 @@ async function* partsOf(
     const rows = within(queries.selectFrom(table), { after, last });
     const counted = rows.select(({ fn }) => fn.countAll<bigint>().as('count'));
     const count = Number((await first(snapshot, counted.compile()))?.count ?? 0n);
-    // The last project of a range may end beyond its size.
+    // The last project of a range may extend beyond its size.
     const parts = Math.max(1, Math.ceil(count / (2 * size)));
     for (let part = 0; part < parts; part += 1) {
       yield { after, last, part, parts };
@@ -119,7 +124,7 @@ async function first<Row>(snapshot: Snapshot, query: CompiledQuery<Row>): Promis
   return undefined;
 }
 
-/** Builders of queries of tables that say which project a row is of. */
+/** Query builders of tables with a project. */
 interface OfProjects {
   where(column: 'project_id', operator: '>' | '<=', value: string): this;
 }
@@ -132,9 +137,9 @@ function within<Query extends OfProjects>(
   return last === undefined ? later : later.where('project_id', '<=', last);
 }
 
-/** Always the same part for a name, and about as many names in each. */
+/** The same part for the same name; about as many names in each part. */
 function belongs(name: string, { part, parts }: Part): boolean {
-  // FNV-1a. Databases sort names in ways that are not ours, so parts are no ranges.
+  // FNV-1a. Databases sort names differently from JavaScript, so parts are not ranges.
   let hash = 0x811c9dc5;
   for (let index = 0; parts > 1 && index < name.length; index += 1) {
     hash = Math.imul(hash ^ name.charCodeAt(index), 0x01000193);
@@ -145,15 +150,15 @@ function belongs(name: string, { part, parts }: Part): boolean {
 interface Account {
   readonly projectId: string;
   readonly name: string;
-  /** `undefined` = the account is missing, which means a balance of 0. */
+  /** `undefined` = no row for the account, which means a balance of 0. */
   balance: Amount | undefined;
-  /** What its entries come to, with those that are folded. */
+  /** The sum of its entries, including folded ones. */
   posted: Amount;
-  /** What open leases hold; `undefined` = it is not for what is held. */
+  /** Held by open leases; `undefined` = the account is not for held amounts. */
   held: Amount | undefined;
 }
 
-/** Numbers are summed in two halves: SQLite fails when an intermediate sum overflows. */
+/** Numbers are summed in two halves: SQLite fails if an intermediate sum overflows. */
 const HALF = 2n ** 32n;
 
 async function verifyAccounts(
@@ -191,7 +196,7 @@ async function verifyAccounts(
       account.posted += amount;
     });
   }
-  // The database sums, so no entry is transferred. As text, because PostgreSQL sums to another type.
+  // Summed by the database, so no entry is transferred. As text, because PostgreSQL sums to another type.
   const posted = within(queries.selectFrom('entries'), part)
     .select(({ fn }) => [
       'project_id',
@@ -207,7 +212,7 @@ async function verifyAccounts(
       entries += count;
     });
   }
-  // Leases past their end still hold what they held until the end is noticed.
+  // Expired leases still hold their amounts until their end is recorded.
   const all = within(queries.selectFrom('leases'), part).select([
     ...(['project_id', 'state', 'starts_at', 'ends_at', 'demand', 'claims', 'alternatives'] as const),
   ]);

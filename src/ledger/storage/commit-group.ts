@@ -1,14 +1,15 @@
 /**
- * Transactions that wait at the same time are committed together: the parts of a group run one after the other in one transaction, and
- * one commit makes all of them durable. A commit waits for the disk, which takes longer than several parts.
+ * Concurrent transactions are committed together: the parts of a group run one after the other in one
+ * transaction, and one commit makes all of them durable. A commit waits for the disk, which takes longer than
+ * several parts.
  *
- * Each part has a savepoint. What a part refuses or breaks is rolled back alone; the next part sees what the parts before it have
- * written. No caller is answered before the commit. When the commit fails all callers fail, also those that were refused: they were
- * judged by what is not recorded.
+ * Each part has a savepoint. A refused or failed part is rolled back alone; the next part sees the writes of
+ * the parts before it. No caller gets a result before the commit. If the commit fails, all callers fail,
+ * including refused ones: they were judged by rows that are not recorded.
  *
- * Cost: a part waits for the others of its group, at most as long as the bounds say. Parts only query the database, so none waits for
- * anything else. A database that answers later may keep a part for longer than its caller waits: the caller is refused at once, the
- * transaction is given up, and the others of the group begin again.
+ * Cost: a part waits for the other parts of its group, up to the bounds. Parts only query the database, so
+ * none waits for anything else. A slow database may hold a part longer than its caller waits: then the caller
+ * is refused at once, the transaction is aborted, and the others of the group start again.
  */
 import type { Wait } from '../../base/deadline.ts';
 import { errorText, LedgerUnavailableError } from '../../base/errors.ts';
@@ -22,31 +23,32 @@ import {
   runTogether,
 } from './group-parts.ts';
 
-/** PostgreSQL keeps no more than 64 subtransactions of a transaction in memory. */
+/** PostgreSQL keeps at most 64 subtransactions of a transaction in memory. */
 const BOUNDS: GroupBounds = { members: 64, milliseconds: 10, characters: 1024 * 1024 };
 
 export interface GroupWork {
-  /** `isCareful`: what the database throws reaches the part that has caused it. */
+  /** `isCareful`: errors of the database reach the part that caused them. */
   begin(isCareful: boolean): Work<undefined | Undone<undefined>>;
-  /** Whether what was begun last has several parts, of which one may have failed alone. */
+  /** Whether the last work had several parts, of which one may have failed alone. */
   readonly hasSeveral: boolean;
 }
 
 interface GroupParts {
   /**
-   * Runs the work in one transaction, and resolves when it is durable. Rejects when nothing of it is recorded, or with a
-   * `CommitInDoubtError`. May begin the work again, after a rollback; when it waits in between, it calls `undone` first.
+   * Runs the work in one transaction, and resolves when it is durable. Rejects if nothing is recorded, or
+   * with a `CommitInDoubtError`. May restart the work after a rollback; if it waits in between, it calls
+   * `undone` first.
    */
   readonly commit: (work: GroupWork, wait: Wait, undone: () => void) => Promise<unknown>;
   readonly ownError: PartRules<Part>['ownError'];
   /** Default: false. */
   readonly asksAhead?: PartRules<Part>['asksAhead'];
-  /** Of a transaction with several parts; `undefined` = each part asks for itself, as in a careful one. */
+  /** The memory of a group; `undefined` = each part queries for itself, as in a careful transaction. */
   readonly memory?: (() => Memory | undefined) | undefined;
   readonly bounds?: GroupBounds | undefined;
 }
 
-/** `hasBegun`: only the end of the group ends its wait. */
+/** `hasBegun`: its part runs or has run in the current group. */
 interface Member extends Part {
   readonly wait: Wait;
   readonly resolve: (result: unknown) => void;
@@ -57,21 +59,21 @@ interface Member extends Part {
 class DesertedError extends LedgerUnavailableError {}
 const NOBODY = 'nobody waits for the transaction';
 
-/** Of a part that has begun and never ended, which cannot be. */
+/** For a part that has begun but not ended, which is impossible. */
 const NO_OUTCOME: Outcome = { kind: 'failed', error: new LedgerUnavailableError('the part has not ended') };
 
 export class CommitGroups {
   readonly #parts: GroupParts;
   readonly #bounds: GroupBounds;
   readonly #rules: PartRules<Member>;
-  /** In the order of arrival, until they are answered. */
+  /** In the order of arrival, until they are settled. */
   readonly #waiting = new Set<Member>();
   #isBusy = false;
-  /** What the current group does: its parts may begin, run, or have run. */
+  /** The phase of the current group: its parts may begin, run, or have run. */
   #phase: 'begins' | 'runs' | 'commits' = 'begins';
-  /** The member whose wait is being looked at by its own part. */
+  /** The member whose wait is being checked by its own part. */
   #judged: Member | undefined;
-  /** Aborts when the transaction is given up; `undefined` = the group does not wait for the database. */
+  /** Aborts the transaction; `undefined` = the group is not waiting for the database. */
   #givenUp: AbortController | undefined;
 
   constructor(parts: GroupParts) {
@@ -82,12 +84,12 @@ export class CommitGroups {
     this.#rules = { bounds: this.#bounds, ownError, asksAhead, throwIfOver };
   }
 
-  /** Nobody waits. */
+  /** Whether no members are waiting. */
   get isEmpty(): boolean {
     return this.#waiting.size === 0;
   }
 
-  /** Runs the part in the next group with room for it. Settles when the group has ended, or when the wait ends. */
+  /** Runs the part in the next group with room. Settles when the group or the wait ends. */
   join<Result>(work: () => Work<Result | Undone<Result>>, wait: Wait): Promise<Result> {
     return new Promise<unknown>((resolve, reject) => {
       const member: Member = {
@@ -105,7 +107,7 @@ export class CommitGroups {
       }
       if (!this.#isBusy) {
         this.#isBusy = true;
-        // Requests that have arrived together join the same group.
+        // Requests that arrive together join the same group.
         setImmediate(() => void this.#commitAll());
       }
     }) as Promise<Result>;
@@ -114,7 +116,7 @@ export class CommitGroups {
   async #commitAll(): Promise<void> {
     while (this.#waiting.size > 0) {
       await this.#commitGroup();
-      // Answers go out and requests come in before the next group.
+      // Lets responses go out and requests come in before the next group.
       await new Promise((resolve) => setImmediate(resolve));
     }
     this.#isBusy = false;
@@ -144,7 +146,10 @@ export class CommitGroups {
     }
   }
 
-  /** Nothing was recorded for whoever still waits: they are the first of the next transaction, and may leave until then. */
+  /**
+   * Nothing was recorded for the remaining members: they come first in the next transaction, and may leave
+   * until then.
+   */
   #beginAgain(): void {
     this.#phase = 'begins';
     for (const member of this.#begun()) {
@@ -178,13 +183,13 @@ export class CommitGroups {
     } else {
       yield* runTogether(group, this.#rules, isCareful ? undefined : this.#parts.memory?.());
     }
-    // Whoever has left was told that nothing is recorded.
+    // Members that left were refused: nothing may be recorded.
     this.#givenUp?.signal.throwIfAborted();
     this.#phase = 'commits';
     return group.some(({ outcome }) => outcome?.kind === 'written') ? undefined : new Undone(undefined);
   }
 
-  /** Without leaving: only this part is rolled back. */
+  /** Without leaving the group: only this part is rolled back. */
   #throwIfOver(member: Member): void {
     this.#judged = member;
     try {
@@ -219,7 +224,7 @@ export class CommitGroups {
     }
   }
 
-  /** How long the database may take: until nobody waits for what it does. Whoever no longer waits is refused meanwhile. */
+  /** Ends when no member needs the result. Members whose wait ends are refused in the meantime. */
   #wait(): Wait {
     const groups = this;
     return {
@@ -229,7 +234,7 @@ export class CommitGroups {
       },
       throwIfOver() {
         groups.#givenUp?.signal.throwIfAborted();
-        // Parts look after their own waits.
+        // Parts check their own waits.
         if (groups.#phase !== 'runs') {
           groups.#refuseLate();
         }
@@ -290,7 +295,7 @@ export class CommitGroups {
   }
 }
 
-/** Why the wait is over; `undefined` = it is not. */
+/** Why the wait is over; `undefined` = it is not over. */
 function lateness(wait: Wait): unknown {
   try {
     wait.throwIfOver();
@@ -300,7 +305,7 @@ function lateness(wait: Wait): unknown {
   }
 }
 
-/** The error of a caller when the whole transaction has failed. */
+/** The error for a caller if the whole transaction failed. */
 function errorFor({ outcome }: Member, thrown: unknown): unknown {
   if (outcome?.kind === 'failed') {
     return outcome.error;

@@ -1,4 +1,4 @@
-/** `[ledger] connection`: which database, and where it is. */
+/** `[ledger] connection`: the database and its location. */
 
 export type Connection =
   | { readonly dialect: 'sqlite'; readonly file: string }
@@ -8,7 +8,9 @@ export type Dialect = Connection['dialect'];
 
 export const EXPECTED_CONNECTION = 'sqlite:///path/of/a/file or postgresql://user:password@host/database';
 
-/** `undefined` when it is neither. `sqlite:////var/…`, as SQLAlchemy writes it, is the same file as `sqlite:///var/…`. */
+/**
+ * `undefined` = neither. `sqlite:////var/…`, as SQLAlchemy writes it, is the same file as `sqlite:///var/…`.
+ */
 export function parseConnection(text: string): Connection | undefined {
   if (!URL.canParse(text)) {
     return undefined;
@@ -26,7 +28,7 @@ export function parseConnection(text: string): Connection | undefined {
   return undefined;
 }
 
-/** Where the ledger is, safe to show: without user, password and parameters. */
+/** The location of the ledger, safe to show: without user, password and parameters. */
 export function describeConnection(connection: Connection): string {
   if (connection.dialect === 'sqlite') {
     return connection.file;

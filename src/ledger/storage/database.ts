@@ -1,4 +1,4 @@
-/** What the ledger needs from a database. SQLite and PostgreSQL implement it. */
+/** The interface of databases for the ledger. SQLite and PostgreSQL implement it. */
 import type { CompiledQuery, Kysely } from 'kysely';
 import type { Wait } from '../../base/deadline.ts';
 import { LedgerUnavailableError } from '../../base/errors.ts';
@@ -6,8 +6,8 @@ import type { Dialect } from './connection.ts';
 import type { Tables } from './schema.ts';
 
 /**
- * The steps of a transaction; each yields one query and receives its rows. Written once for both databases: SQLite runs all steps
- * within one tick, PostgreSQL one round trip after the other.
+ * The steps of a transaction; each yields one query and receives its rows. Written once for both databases:
+ * SQLite runs all steps within one tick, PostgreSQL one round trip after the other.
  */
 export type Work<Result> = Generator<CompiledQuery, Result, readonly unknown[]>;
 
@@ -20,8 +20,8 @@ const NEXT = Symbol('next');
 type Announcing = CompiledQuery & { [NEXT]?: readonly CompiledQuery[] };
 
 /**
- * Says which queries this one will probably be followed by, whatever it answers, so that a database may send all of them at once. Yield
- * the same objects later. They must only read.
+ * Announces the queries that probably follow this one, whatever its result, so that a database may send all
+ * of them at once. Yield the same objects later. They must only read.
  */
 export function announcing<Row>(
   query: CompiledQuery<Row> & Announcing,
@@ -48,58 +48,68 @@ export interface Database {
   readonly dialect: Dialect;
   /** Builds queries; never runs one. */
   readonly queries: Kysely<Tables>;
-  /** Runs first on every new connection; when it throws, the caller who wanted the connection gets that error. */
+  /**
+   * Runs first on every new connection; if it throws, the caller that wanted the connection gets the error.
+   */
   set whenConnected(work: (() => Work<void>) | undefined);
-  /** Makes the memory of a transaction with several parts. */
+  /** Creates the memory of a transaction with several parts. */
   set memory(make: (() => Memory) | undefined);
   /**
-   * All or nothing. `project` names the only project that the work locks: transactions of one project share a few connections,
-   * so that other projects never wait for them.
+   * All or nothing. `project`: the only project that the work locks. Transactions of one project share a few
+   * connections, so that other projects never wait for them.
    */
   transact<Result>(work: () => Work<Result | Undone<Result>>, wait: Wait, project?: string): Promise<Result>;
-  /** Read-only, and concurrent with everything else. All queries see the same moment. */
+  /** Read-only, and concurrent with everything else. All queries see the same snapshot. */
   read<Result>(work: () => Work<Result>, wait: Wait): Promise<Result>;
   /**
-   * Reads more than should be in memory at once, concurrent with everything else. All queries see the same moment, however long
-   * reading takes. Only the wait bounds it.
+   * Reads more than fits into memory at once, concurrent with everything else. All queries see the same
+   * snapshot, however long reading takes. Only the wait limits its duration.
    */
   snapshot<Result>(work: (snapshot: Snapshot) => Promise<Result>, wait: Wait): Promise<Result>;
   close(): Promise<void>;
 }
 
 export interface Snapshot {
-  /** The rows of one query. Read one stream after the other: finish or leave one before you start the next. */
+  /** The rows of one query. Read one stream at a time: finish or leave one before you start the next. */
   stream<Row>(query: CompiledQuery<Row>): AsyncIterable<Row>;
 }
 
 /**
- * What the parts of a transaction know together, and what they leave to be written at its end. It holds only as long as the transaction:
- * nobody else may be able to change what is remembered before that ends.
+ * Shared state of the parts of a transaction: rows that were read, and writes postponed to its end. It is
+ * valid only during the transaction: until its end, no other transaction may change what it remembers.
  */
 export interface Memory {
-  /** `queries`: what the parts will probably ask for. Returns what to ask for at once, so that each is remembered; may be empty. */
+  /**
+   * `queries`: the expected queries of the parts. Returns the queries to send at once, so that each is
+   * remembered; may be empty.
+   */
   gather(queries: readonly CompiledQuery[]): readonly CompiledQuery[];
-  /** What the database would answer; `undefined` = it must be asked. */
+  /** The result that the database would return; `undefined` = query the database. */
   recall(query: CompiledQuery): readonly unknown[] | undefined;
-  /** What to ask the database instead, of which nothing is known: then the whole answer can be recalled. */
+  /** A query for the unknown part of the result: after it, the whole result can be recalled. */
   missing(query: CompiledQuery): CompiledQuery;
-  /** The database was asked, or was told to write, and does so before whatever comes later. */
+  /** The database has run the query, or will run it before any later one. */
   note(query: CompiledQuery, answer: readonly unknown[]): void;
-  /** What was written since a savepoint is rolled back. */
+  /** Writes since a savepoint were rolled back. */
   forget(): void;
-  /** Leaves a write of the part that runs for later. Returns what the database would answer; `undefined` = it must be told now. */
+  /**
+   * Postpones a write of the running part. Returns the result of the database; `undefined` = write it now.
+   */
   postpone(query: CompiledQuery): readonly unknown[] | undefined;
-  /** The part that runs has postponed something, which it would not find in the database. */
+  /** The running part has postponed writes, which it would not find in the database. */
   readonly isPostponing: boolean;
-  /** What the part that runs has postponed, to be written now. */
+  /** The postponed writes of the running part, to be written now. */
   takeOwn(): readonly CompiledQuery[];
-  /** What the parts before it have postponed, to be written now; with a query, only if its answer may depend on that. */
+  /**
+   * The postponed writes of earlier parts, to be written now; with a query, only if its result may depend on
+   * them.
+   */
   takeDue(query?: CompiledQuery): readonly CompiledQuery[];
-  /** The part has ended; `isWritten`: what it has postponed will be written. */
+  /** The part has ended; `isWritten`: its postponed writes are kept. */
   endPart(isWritten: boolean): void;
 }
 
-/** What was postponed could not be written: nobody knows for which part. The transaction must be rolled back. */
+/** A postponed write failed, and its part is unknown: the transaction must be rolled back. */
 export class PostponedError extends Error {
   constructor(cause: unknown) {
     super('what was postponed could not be written', { cause });
@@ -108,7 +118,7 @@ export class PostponedError extends Error {
 
 /** The database did not confirm a commit: the transaction may or may not be recorded. */
 export class CommitInDoubtError extends LedgerUnavailableError {
-  /** What the transaction would have returned. */
+  /** The result that the transaction would have returned. */
   readonly result: unknown;
 
   constructor(message: string, result: unknown, options: ErrorOptions) {

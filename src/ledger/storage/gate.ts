@@ -1,4 +1,4 @@
-/** Lets a limited number of callers in at once; the others wait in line, first come, first served. */
+/** A semaphore: limits the number of concurrent callers; the others wait in order of arrival. */
 
 import { WaitQueue } from '../../base/concurrency-limiter.ts';
 import type { Wait } from '../../base/deadline.ts';
@@ -17,7 +17,9 @@ export class Gate {
     return this.#inside === 0 && this.#line.length === 0;
   }
 
-  /** Resolves to a function that leaves again; call it once. Rejects with the reason of the wait when that ends first. */
+  /**
+   * Resolves to a function that leaves; call it once. Rejects with the reason of the wait if that ends first.
+   */
   async enter(wait: Wait): Promise<() => void> {
     wait.throwIfOver();
     if (this.#inside >= this.limit || this.#line.length > 0) {
@@ -31,7 +33,7 @@ export class Gate {
     };
   }
 
-  /** Lets in as many as the limit allows. Call it after raising the limit. */
+  /** Admits as many callers as the limit allows. To be called after raising the limit. */
   open(): void {
     while (this.#inside < this.limit && this.#line.letIn()) {
       this.#inside += 1;

@@ -1,17 +1,17 @@
-/** The parts of a group, one after the other in one transaction. */
+/** Runs the parts of a group one after the other in one transaction. */
 import { CompiledQuery } from 'kysely';
 import { announcedWith, announcing, type Memory, PostponedError, Undone, type Work } from './database.ts';
 
-/** No further part begins beyond any of these. */
+/** No further part begins beyond any of these limits. */
 export interface GroupBounds {
   readonly members: number;
-  /** For how long the parts may run before the commit. */
+  /** Maximum duration of all parts before the commit. */
   readonly milliseconds: number;
-  /** Of all texts that the parts pass to the database. */
+  /** Total length of the texts that the parts pass to the database. */
   readonly characters: number;
 }
 
-/** What a part has come to, if the commit succeeds. */
+/** The outcome of a part, if the commit succeeds. */
 export type Outcome =
   | { readonly kind: 'written' | 'undone'; readonly result: unknown }
   | { readonly kind: 'failed'; readonly error: unknown };
@@ -24,11 +24,11 @@ export interface Part {
 
 export interface PartRules<Member extends Part> {
   readonly bounds: GroupBounds;
-  /** Throws when nobody waits for the part any more. */
+  /** Throws if the part is no longer needed. */
   readonly throwIfOver: (part: Member) => void;
-  /** What to tell the caller when only its part has failed; `undefined` = the whole transaction has. */
+  /** The error for the caller if only its part failed; `undefined` = the whole transaction failed. */
   readonly ownError: (thrown: unknown) => { readonly error: unknown } | undefined;
-  /** Parts that share a memory are all of one project, and answers are far away: what they will ask is asked before the first of them runs. */
+  /** Sends the queries of all parts before the first runs: for parts of one project, and slow round trips. */
   readonly asksAhead: boolean;
 }
 
@@ -36,16 +36,17 @@ interface Size {
   characters: number;
 }
 
-/** A part alone: what it leaves is rolled back with the transaction. */
+/** Runs a single part: its writes are rolled back with the transaction. */
 export function* runAlone<Member extends Part>(part: Member, rules: PartRules<Member>): Work<void> {
   part.hasBegun = true;
   part.outcome = yield* outcomeOf(part, part.work, rules);
 }
 
 /**
- * The parts know together what each of them has read and written. What they postpone is written at the end, for all of them; a part that
- * cannot postpone its writes has a savepoint from the first on. An error of the database that cannot be told to one part ends the
- * transaction. Without a memory, each part has a savepoint and asks the database for everything: what it throws reaches the part.
+ * The parts share what they have read and written. Postponed writes are written at the end for all parts; a
+ * part whose writes cannot be postponed gets a savepoint before its first write. A database error that cannot
+ * be attributed to one part ends the transaction. Without a memory, each part has a savepoint and sends every
+ * query to the database, and errors reach the part.
  */
 export function* runTogether<Member extends Part>(
   parts: readonly Member[],
@@ -57,7 +58,7 @@ export function* runTogether<Member extends Part>(
     rules.asksAhead && memory !== undefined
       ? yield* askedAhead(parts, memory)
       : parts.map((part) => ({ part, run: part.work }));
-  // Not for how long they wait for their project.
+  // Excludes the time that they wait for their project.
   const isFull = fullness(rules.bounds, size);
   for (const { part, run } of ready) {
     const doing = { size, isSaved: memory === undefined };
@@ -79,7 +80,7 @@ interface PartWork<Member extends Part> {
   readonly run: () => Work<unknown>;
 }
 
-/** Asks at once what all of them will ask, before any of them runs. */
+/** Sends the expected queries of all parts at once, before any of them runs. */
 function* askedAhead<Member extends Part>(
   parts: readonly Member[],
   memory: Memory,
@@ -95,13 +96,13 @@ function* askedAhead<Member extends Part>(
   return begun;
 }
 
-/** `isSaved`: it has a savepoint, and writes at once. */
+/** `isSaved`: the part has a savepoint, and writes immediately. */
 interface Doing {
   readonly size: Size;
   isSaved: boolean;
 }
 
-/** Keeps what a part has written and postponed, or takes it back. */
+/** Keeps the writes of a part, or rolls them back. */
 function* ended(outcome: Outcome, memory: Memory | undefined, { isSaved }: Doing): Work<void> {
   const isWritten = outcome.kind === 'written';
   memory?.endPart(isWritten);
@@ -133,7 +134,10 @@ function* outcomeOf<Member extends Part>(
   }
 }
 
-/** Begins a work up to its first query. `next`: that query, and what was announced with it. `run`: the whole work, once. */
+/**
+ * Starts a work up to its first query. `next`: that query with its announced ones. `run`: the whole work,
+ * once.
+ */
 function beginning(begin: () => Work<unknown>): { next: CompiledQuery[]; run: () => Work<unknown> } {
   let step: IteratorResult<CompiledQuery, unknown>;
   let work: Work<unknown>;
@@ -171,7 +175,7 @@ function* remembering(work: Work<unknown>, memory: Memory | undefined, doing: Do
     }
     if (answer === undefined) {
       if (!doing.isSaved && (memory?.isPostponing === true || query.query.kind !== 'SelectQueryNode')) {
-        // Only what this part does is rolled back with it.
+        // Only the writes of this part are rolled back with it.
         yield* written(memory?.takeDue());
         doing.isSaved = true;
         yield SAVEPOINT;
@@ -193,7 +197,7 @@ function* remembering(work: Work<unknown>, memory: Memory | undefined, doing: Do
   return step.value;
 }
 
-/** Of several parts: none of them is told alone that it has failed. */
+/** Postponed writes of several parts: an error is not attributed to one of them. */
 function* written(postponed: readonly CompiledQuery[] = []): Work<void> {
   try {
     for (const query of postponed) {
@@ -222,7 +226,7 @@ export const ROLLBACK = CompiledQuery.raw('ROLLBACK TO SAVEPOINT part');
 
 const ALL: ReadonlySet<CompiledQuery> = new Set([SAVEPOINT, RELEASE, ROLLBACK]);
 
-/** Whether it is one of these, which return no rows and do nothing outside of a transaction. */
+/** Whether it is a savepoint statement, which returns no rows and does nothing outside a transaction. */
 export function isSavepointStep(query: CompiledQuery): boolean {
   return ALL.has(query);
 }

@@ -1,6 +1,6 @@
 /**
- * Queries that are built once and run many times. kysely takes about ten microseconds to build a query, and a lease needs about ten
- * queries, which differ only in their values.
+ * Queries that are built once and run many times. kysely takes about ten microseconds to build a query, and a
+ * lease needs about ten queries, which differ only in their values.
  */
 import { createHash } from 'node:crypto';
 import type { Compilable, CompiledQuery } from 'kysely';
@@ -15,14 +15,15 @@ class Placeholder {
   }
 }
 
-/** Stands for values that are known later. */
+/** Placeholders for values that are bound later. */
 type Placeholders<Values> = { readonly [Name in keyof Values]: Values[Name] };
 
 const STATEMENTS = new WeakMap<object, string>();
 
 /**
- * A name for a query that runs many times, the same whatever its values are. `undefined` = it is built for one use. No two texts share a
- * name, in any process: should a pooler lend a session in which another process has prepared queries, none is taken for another.
+ * The name of a query that runs many times, whatever its values. `undefined` = built for one use. Names are
+ * unique per text, in any process: if a pooler lends a session with statements of another process, none is
+ * mistaken for another.
  */
 export function statementOf({ query }: CompiledQuery): string | undefined {
   return STATEMENTS.get(query);
@@ -47,7 +48,7 @@ export function prepared<Values extends object, Row>(
   };
 }
 
-/** Like `prepared`, for several rows at once: built once for each number of rows. */
+/** Like `prepared`, for several rows at once: built once per number of rows. */
 export function preparedRows<Values extends object, Row>(
   build: (rows: Placeholders<Values>[]) => Compilable<Row>,
 ): (rows: readonly Values[]) => CompiledQuery<Row> {

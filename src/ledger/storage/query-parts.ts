@@ -1,20 +1,20 @@
 /**
- * Parts of queries: the open leases, and lists of values as one parameter, so that the text of a query stays the same however many there are, and
- * is prepared once.
+ * Parts of queries: open leases, and lists of values as one parameter, so that the text of a query does not
+ * depend on their number, and it is prepared once.
  */
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Instant } from '../../lease/dates.ts';
 import type { Dialect } from './connection.ts';
 import type { LeaseState, Tables } from './schema.ts';
 
-/** A table of one column, `value`. */
+/** A table with one column, `value`. */
 export function textsTable(dialect: Dialect, values: readonly string[]): RawBuilder<{ value: string }> {
   return dialect === 'sqlite'
     ? sql`json_each(${JSON.stringify(values)})`
     : sql`unnest(${[...values]}::text[]) as listed(value)`;
 }
 
-/** Whether a column has one of these texts, or numbers of rows. */
+/** Whether a column has one of these texts or row ids. */
 export function isAmong(
   dialect: Dialect,
   column: string,
@@ -30,7 +30,7 @@ export function isAmong(
   return values.length === 0 ? sql`1 = 0` : sql`${sql.ref(column)} in (select value from ${listed})`;
 }
 
-/** Rows of several columns, in their order. Numbers are exact. */
+/** Rows with several columns, in their order. Numbers are exact. */
 export function recordsTable(
   dialect: Dialect,
   columns: readonly (readonly [name: string, type: 'text' | 'bigint'])[],
@@ -56,8 +56,8 @@ export function recordsTable(
 }
 
 /**
- * The states of leases, to compare with. They are no parameters: SQLite has an index of open leases only, and would build a query again each
- * time that a parameter says whether it has what is asked for.
+ * Lease states as literals. With parameters, SQLite could not use its partial index of open leases, and would
+ * prepare a query again whenever such a parameter changes.
  */
 export const OPEN = sql.lit<LeaseState>('open');
 export const ENDED = sql.lit<LeaseState>('ended');

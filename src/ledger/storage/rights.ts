@@ -1,4 +1,4 @@
-/** The privileges that a role of PostgreSQL needs on the ledger's tables, and which of them it lacks. */
+/** The privileges that a PostgreSQL role needs on the ledger's tables, and the missing ones. */
 
 import { sql } from 'kysely';
 import { waitFor } from '../../base/deadline.ts';
@@ -18,10 +18,10 @@ const NEEDED = {
   kysely_migration: ['SELECT'],
 } as const;
 
-/** Only with durable delivery: other services need not be granted anything for it. */
+/** Only for durable delivery: services without it need no grants for it. */
 export const NEEDED_FOR_OUTBOX = { outbox: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'] } as const;
 
-/** Only to fold leases, and to restore them. */
+/** Only for folding and restoring leases. */
 export const NEEDED_FOR_FOLDING = {
   leases: ['INSERT', 'DELETE'],
   entries: ['INSERT', 'DELETE'],
@@ -37,23 +37,25 @@ export const NEEDED_FOR_DECISIONS = {
   kysely_migration: ['SELECT'],
 } as const;
 
-/** Only for sessions of the console; without them, each process keeps its own. */
+/** Only for console sessions; without them, each process keeps its own. */
 export const NEEDED_FOR_SESSIONS = {
   sessions: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   login_counts: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   kysely_migration: ['SELECT'],
 } as const;
 
-/** Only to ask for more budget, and to grant it. */
+/** Only for requesting and granting more budget. */
 export const NEEDED_FOR_REQUESTS = { budget_requests: ['SELECT', 'INSERT', 'UPDATE'] } as const;
 
-/** Only for links to calendars; without them, there are none. */
+/** Only for calendar links; without them, there are no links. */
 export const NEEDED_FOR_CALENDARS = {
   calendar_links: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
   kysely_migration: ['SELECT'],
 } as const;
 
-/** `the role "ledger" lacks UPDATE on accounts`; `undefined` = it lacks nothing. @throws LedgerUnavailableError */
+/**
+ * `the role "ledger" lacks UPDATE on accounts`; `undefined` = none missing. @throws LedgerUnavailableError
+ */
 export async function missingRights(
   database: Database,
   needed: Readonly<Record<string, readonly string[]>> = NEEDED,

@@ -1,4 +1,7 @@
-/** The tables of the ledger. Times are microseconds of the epoch unless they say seconds. Both databases return numbers as `bigint`. */
+/**
+ * The tables of the ledger. Times are microseconds of the epoch unless stated in seconds. Both databases
+ * return numbers as `bigint`.
+ */
 import type { Generated } from 'kysely';
 import type {
   BudgetRequestsTable,
@@ -8,10 +11,10 @@ import type {
   SessionsTable,
 } from './service-tables.ts';
 
-/** One row for each project: locking it locks the project. */
+/** One row per project: locking the row locks the project. */
 export interface ProjectsTable {
   project_id: string;
-  /** Number of transactions: when it is lower than one that was acknowledged, transactions are lost. */
+  /** Number of transactions: if it is lower than an acknowledged one, transactions are lost. */
   revision: bigint;
   /** The latest time at which the project was locked. */
   latest_at: bigint;
@@ -19,9 +22,9 @@ export interface ProjectsTable {
 
 /** A single row: the ledger itself. */
 interface LedgerTable {
-  /** Stays the same in every copy. */
+  /** The same in every copy. */
   id: string;
-  /** Rises each time `ledger reconcile` lets a suspended ledger grant again. */
+  /** Increases each time `ledger reconcile` resumes a suspended ledger. */
   epoch: bigint;
   /** Why nothing is granted until `ledger reconcile`; `null` = leases are granted. */
   suspended: string | null;
@@ -29,14 +32,14 @@ interface LedgerTable {
   file: string | null;
 }
 
-/** `open` until it ended, was deleted, or its end was noticed. */
+/** `open` until it ended, was deleted, or its end was processed. */
 export type LeaseState = 'open' | 'ended';
 
 export interface LeasesTable {
   id: Generated<bigint>;
-  /** Blazar's id; `null` until an update or an end tells it. */
+  /** Blazar's id; `null` until an update or an end has it. */
   lease_id: string | null;
-  /** Empty when the request names none. */
+  /** Empty = the request names no region. */
   region: string;
   project_id: string;
   user_id: string;
@@ -46,35 +49,38 @@ export interface LeasesTable {
   /** The latest possible end. */
   ends_at: bigint;
   state: LeaseState;
-  /** From `demandOf`: what was last requested. */
+  /** From `demandOf`: the demand of the last request. */
   demand: string;
-  /** What it takes as last requested, from `formatClaims`. */
+  /** The claims of the last request, from `formatClaims`. */
   claims: string;
-  /** All alternatives, from `recordedAs`; `null` = there is only the one above. */
+  /** All alternatives, from `recordedAs`; `null` = only the one above. */
   alternatives: string | null;
   /** The `Idempotency-Key` of its request. */
   repetition_key: string | null;
   /** A digest of that request. */
   repetition_content: string | null;
   /**
-   * Rises by a random step with each recording, so that what was acknowledged since is not taken back. Random, so that one number
-   * never stands for two recordings, even when one of them was lost.
+   * Increases by a random step with each recording, so that a recording that was acknowledged again is not
+   * taken back. Random, so that one number never identifies two recordings, even if one of them was lost.
    */
   revision: bigint;
   recorded_at: bigint;
   ended_at: bigint | null;
-  /** When it was last asked for: created or changed. */
+  /** Time of the last request: creation or change. */
   touched_at: bigint;
   /**
-   * What Blazar has shown of it since it was last asked for: a digest from `digestOf`, or `ABSENT`. `ASKED` and, for
-   * a new lease, `null` = nothing yet, so it is not known which of its alternatives it is, nor how much it was given.
+   * Blazar's last observation since the last request: a digest from `digestOf`, or `ABSENT`. `ASKED` and, for
+   * a new lease, `null` = none yet, so its alternative and its allocations are unknown.
    */
   shown: string | null;
-  /** From `recordedResources`: as last requested or shown. `null` = it was recorded by an older version, which did not note it. */
+  /**
+   * From `recordedResources`: as last requested or shown. `null` = recorded by an older version, which did
+   * not store it.
+   */
   resources: string | null;
 }
 
-/** Balances, so that a check sums up nothing. */
+/** Balances, so that a check needs no sums. */
 export interface AccountsTable {
   project_id: string;
   name: string;
@@ -96,7 +102,7 @@ export interface EntriesTable {
   reason: string | null;
 }
 
-/** Budgets in force, and removed ones. */
+/** Budgets in force and removed budgets. */
 export interface BudgetsTable {
   id: Generated<bigint>;
   project_id: string;
@@ -123,22 +129,25 @@ export interface BudgetChangesTable {
   reason: string | null;
 }
 
-/** A single row: the process that compares the ledger with Blazar. Its times are those of the database's clock. */
+/**
+ * One row per leader lease: the process that compares the ledger with Blazar or SkyPilot. Times are by the
+ * database's clock.
+ */
 interface FollowerTable {
   id: bigint;
-  /** Who does it now; `null` = nobody. */
+  /** The process that holds it; `null` = none. */
   holder: string | null;
-  /** From then on, somebody else may. */
+  /** From then on, another process may take it. */
   held_until: bigint;
-  /** When the last complete comparison ended. */
+  /** End of the last complete comparison. */
   followed_at: bigint | null;
   /** The endpoint and region whose leases were last found in this ledger. */
   matched: string | null;
-  /** The rows that the last comparison would have released, which were too many at once: a list of numbers in JSON. */
+  /** Rows that the last comparison would have released, but were too many at once: numbers as a JSON list. */
   doubted: string | null;
 }
 
-/** `waiting` until it is delivered, which removes it; `dead` = it is not tried any more; `discarded` = by an operator. */
+/** `waiting` until delivered, which deletes it; `dead` = no more attempts; `discarded` = by an operator. */
 export type OutboxState = 'waiting' | 'dead' | 'discarded';
 
 export interface OutboxTable {
@@ -146,60 +155,60 @@ export interface OutboxTable {
   id: Generated<bigint>;
   /** The name of the filter. */
   sender: string;
-  /** A digest of the lease that it is about: the messages of one lease are delivered in order. */
+  /** A digest of its lease: messages of one lease are delivered in order. */
   lease: string;
   project_id: string;
-  /** For people, shortened. */
+  /** For display, shortened. */
   lease_id: string | null;
   /** The source of its `Idempotency-Key`. */
   key: string;
   body: string;
   state: OutboxState;
   written_at: bigint;
-  /** Since when it is tried in vain: when it was written, or when an operator wanted it tried again. */
+  /** Start of the maximum age: when it was written, or last retried by an operator. */
   expires_from: bigint;
   attempts: bigint;
-  /** It is not tried before. */
+  /** Earliest time of the next attempt. */
   next_at: bigint;
-  /** The worker that is trying it, until then. */
+  /** The worker that is delivering it, until `claimed_until`. */
   claim: string | null;
   claimed_until: bigint;
-  /** Why the last attempt failed. */
+  /** The error of the last attempt. */
   error: string | null;
-  /** When it died or was discarded. */
+  /** When it became dead or was discarded. */
   settled_at: bigint | null;
-  /** Who discarded it, or had it tried again. */
+  /** The operator who discarded or retried it. */
   who: string | null;
   reason: string | null;
 }
 
-/** Decisions, for people to look at. Their texts are as in the record, except what no database keeps. */
+/** Decisions, for display. Texts are as in the record, except characters that a database cannot store. */
 interface DecisionsTable {
   /** In the order of writing. */
   id: Generated<bigint>;
-  /** When it was decided, by the clock of the replica. */
+  /** Time of the decision, by the replica's clock. */
   at: bigint;
   request_id: string;
   operation: string;
   outcome: string;
-  /** `null` = there is none, or it is none that can be looked for. */
+  /** `null` = none, or not searchable. */
   project_id: string | null;
   user_id: string | null;
   lease_id: string | null;
-  /** `name@domain`; `null` = Keystone does not tell. */
+  /** `name@domain`; `null` = not known from Keystone. */
   project_label: string | null;
   user_label: string | null;
   /** The dates of a refused lease. */
   asked_start: bigint | null;
   asked_end: bigint | null;
-  /** The filters that did anything but allow: a list in JSON; `null` = none. */
+  /** Filters with a result other than allowed: a JSON list; `null` = none. */
   concerns: string | null;
   replica: string;
-  /** The whole record, in JSON, and what a refused lease asked for. */
+  /** The whole record in JSON, with the request of a refused lease. */
   record: string;
 }
 
-/** The filters that did anything but allow, to look for them. */
+/** Filters with a result other than allowed, for searches. */
 export interface DecisionFiltersTable {
   decision: bigint;
   filter: string;
@@ -207,17 +216,20 @@ export interface DecisionFiltersTable {
   at: bigint;
 }
 
-/** How many leases of a project and region were folded at one date: their rows are in a file, and their entries in `folded_balances`. */
+/**
+ * Number of leases of a project and region folded at one date: their rows are in a file, the sums of their
+ * entries in `folded_balances`.
+ */
 export interface FoldsTable {
   project_id: string;
   region: string;
-  /** All of them had ended before, and were to. */
+  /** The planned and actual ends of all leases are before this time. */
   until: bigint;
   leases: bigint;
   entries: bigint;
 }
 
-/** The sums of the entries of folded leases; none is 0. */
+/** Sums of the entries of folded leases; never 0. */
 export interface FoldedBalancesTable {
   project_id: string;
   account: string;
@@ -251,7 +263,7 @@ export type LeaseRow = {
     : LeasesTable[Column];
 };
 
-/** The columns of `leases`, and their types. */
+/** The columns of `leases` with their types. */
 export const LEASE_COLUMNS = {
   id: 'bigint',
   lease_id: 'text',

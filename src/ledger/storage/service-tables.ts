@@ -1,7 +1,10 @@
-/** The tables of people who use the service, and of its replicas: no lease is judged by them. Times are as in `schema.ts` unless they say so. */
+/**
+ * Tables of the service's users and replicas, which no decision about a lease depends on. Times as in
+ * `schema.ts` unless stated otherwise.
+ */
 import type { Generated } from 'kysely';
 
-/** The first two are open, the others final. `changed` = granted, but not as asked. */
+/** The first two are open, the others final. `changed` = granted, but not as requested. */
 export const BUDGET_REQUEST_STATES = [
   ...(['requested', 'endorsed'] as const),
   ...(['granted', 'changed', 'refused', 'withdrawn'] as const),
@@ -15,57 +18,56 @@ export interface BudgetRequestsTable {
   project_id: string;
   /** `null` = for the whole project. */
   user_id: string | null;
-  /** What the budget should grow by. */
+  /** Requested increase of the budget. */
   amount: bigint;
   /** In seconds. */
   valid_until: bigint;
-  /** Why it is asked for. */
   reason: string;
   asked_at: bigint;
   asked_by: string;
-  /** `Caller.identity` of who has asked: only they may withdraw it. */
+  /** `Caller.identity` of the requester: only they may withdraw it. */
   asker: string;
   state: BudgetRequestState;
   endorsed_at: bigint | null;
   endorsed_by: string | null;
   endorsed_reason: string | null;
-  /** When it became final, and by whom. */
+  /** Time and author of the final step. */
   settled_at: bigint | null;
   settled_by: string | null;
   settled_reason: string | null;
-  /** What the budget has grown by; `null` = it was not granted. */
+  /** Granted increase of the budget; `null` = not granted. */
   granted_amount: bigint | null;
   granted_until: bigint | null;
-  /** The budget that has grown. */
+  /** The increased budget. */
   budget: bigint | null;
 }
 
 /** Sessions of the console. Hashes are SHA-256 in Base64; times are milliseconds of the epoch. */
 export interface SessionsTable {
-  /** In the order of opening. */
+  /** In the order of creation. */
   id: Generated<bigint>;
   /** The hash of the cookie. */
   name: string;
   /** The hash of the identity whose sessions are counted together. */
   owner: string;
-  /** 1 = many may have the identity, such as a token of the configuration; otherwise 0. */
+  /** 1 = the identity may be shared, such as a token of the configuration; otherwise 0. */
   is_shared: bigint;
   since: bigint;
-  /** Rises with each change of `sealed`. */
+  /** Increases with each change of `sealed`. */
   revision: bigint;
-  /** The hashes of the user and of the session at the identity provider, by which it ends them; `null` = there are none. */
+  /** Hashes of user and session at the identity provider, used to end sessions; `null` = none. */
   sub: string | null;
   sid: string | null;
-  /** What has opened it, with a key that is derived from the cookie. */
+  /** CSRF token and proof of identity, encrypted with a key derived from the cookie. */
   sealed: string;
 }
 
-/** How often something was wrong, or that it was used. Times are milliseconds of the epoch. */
+/** Counts of failed logins, and hashes of used and known values. Times are milliseconds of the epoch. */
 export interface LoginCountsTable {
   /** In the order of the first time. */
   id: Generated<bigint>;
   kind: string;
-  /** A hash of what is counted. */
+  /** A hash of the counted subject. */
   name: string;
   /** The first time. */
   since: bigint;
@@ -74,17 +76,17 @@ export interface LoginCountsTable {
 
 /** Links to calendars. */
 export interface CalendarLinksTable {
-  /** In the order of making. */
+  /** In the order of creation. */
   id: Generated<bigint>;
   /** The hash of its secret: SHA-256 in Base64. */
   name: string;
-  /** Whose it is: `identity` of the caller. */
+  /** The owner: `identity` of the caller. */
   owner: string;
-  /** The same for people. */
+  /** The owner, for display. */
   who: string;
   project_id: string;
   made_at: bigint;
-  /** When its owner last had a right to see the project. */
+  /** When its owner was last authorized for the project. */
   renewed_at: bigint;
 }
 
@@ -92,10 +94,10 @@ export interface CalendarLinksTable {
 export interface ReplicasTable {
   /** As in `decisions`. */
   name: string;
-  /** When it last said that it is there, by the clock of the database. */
+  /** Its last heartbeat, by the database's clock. */
   seen_at: bigint;
   version: string;
   generation: bigint;
-  /** Of its configuration: see `configurationDigest`. */
+  /** The digest of its configuration: see `configurationDigest`. */
   digest: string;
 }

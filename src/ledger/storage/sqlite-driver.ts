@@ -1,6 +1,6 @@
 /**
- * SQLite itself. Node.js has its own, `node:sqlite`, which is used where it can do what the ledger needs: from 22.16 and 24 on. Elsewhere the
- * package better-sqlite3 is, which npm installs if it can.
+ * The SQLite driver. `node:sqlite` is used if it has the required features: since Node.js 22.16 and 24.
+ * Otherwise the package better-sqlite3 is used, an optional dependency.
  */
 import { constants } from 'node:buffer';
 import { createRequire } from 'node:module';
@@ -18,19 +18,22 @@ export interface SqliteConnection extends SqliteDatabase {
   readonly inTransaction: boolean;
   exec(sql: string): unknown;
   prepare(sql: string): SqliteStatement;
-  /** May be called again. */
+  /** May be called repeatedly. */
   close(): void;
 }
 
 export interface SqliteOptions {
   readonly readonly?: boolean;
-  /** How long a statement blocks the process until others unlock the file, in milliseconds. Default: 5000. */
+  /** How long a statement blocks the process while others lock the file, in milliseconds. Default: 5000. */
   readonly timeout?: number;
-  /** Integers are read as bigints, and exact. Default: as numbers. */
+  /** Whether integers are read as bigints, and exact. Default: as numbers. */
   readonly bigints?: boolean;
 }
 
-/** `code`: begins with the family of SQLite's result code, such as `SQLITE_BUSY`. Errors of better-sqlite3 have the same shape. */
+/**
+ * `code`: starts with the family of SQLite's result code, such as `SQLITE_BUSY`. Errors of better-sqlite3
+ * have the same shape.
+ */
 export class SqliteError extends Error {
   override readonly name = 'SqliteError';
   readonly code: string;
@@ -58,7 +61,9 @@ export function openSqlite(file: string, options: SqliteOptions = {}): SqliteCon
 }
 
 /**
- * What an `eval`ed thread requires: `node:sqlite` has `DatabaseSync`, better-sqlite3 is the constructor itself. @throws ConfigurationError
+ * The module for an `eval`ed thread: `node:sqlite` has `DatabaseSync`, better-sqlite3 is the constructor
+ * itself.
+ * @throws ConfigurationError
  */
 export function sqliteModule(): string {
   return driver().module;
@@ -71,13 +76,13 @@ interface Driver {
 
 let chosen: Driver | undefined;
 
-/** Loaded when the first file is opened: whoever has no ledger in a file needs no SQLite. */
+/** Loaded with the first file: without a ledger in a file, SQLite is not needed. */
 function driver(): Driver {
   chosen ??= builtInDriver() ?? packagedDriver();
   return chosen;
 }
 
-/** What the types of Node.js 20 do not have. */
+/** Missing from the types of Node.js 20. */
 interface BuiltIn {
   readonly DatabaseSync: new (
     file: string,
@@ -101,7 +106,7 @@ interface BuiltInStatement {
   iterate(...parameters: unknown[]): IterableIterator<unknown>;
 }
 
-/** `undefined` = Node.js has none, or an early one. */
+/** `undefined` = missing or too old. */
 function builtInDriver(): Driver | undefined {
   const builtIn = loadBuiltIn();
   if (builtIn === undefined) {
@@ -109,12 +114,13 @@ function builtInDriver(): Driver | undefined {
   }
   const memory = new builtIn.DatabaseSync(':memory:');
   try {
-    // The latest of what is needed: `columns` and the option `timeout` are as old.
+    // The newest required feature: `columns` and the option `timeout` are as old.
     if (!('isTransaction' in memory)) {
       return undefined;
     }
     const row = memory.prepare("SELECT 'a' || char(0) || 'b' AS text").all()[0] as { text: string };
-    // Node.js 22 reads a text only up to its first NUL: none is written. PostgreSQL takes none either.
+    // Node.js 22 reads a text only up to its first NUL, so none is written. PostgreSQL does not accept NUL
+    // either.
     const readsNul = row.text.length === 3;
     return {
       module: 'node:sqlite',
@@ -125,7 +131,7 @@ function builtInDriver(): Driver | undefined {
   }
 }
 
-/** Node.js 22 warns that it is experimental: who runs a command can do nothing about it. */
+/** Suppresses the experimental warning of Node.js 22, which users cannot act on. */
 function loadBuiltIn(): BuiltIn | undefined {
   const { emitWarning } = process;
   process.emitWarning = () => {};
@@ -141,7 +147,7 @@ function packagedDriver(): Driver {
   const require = createRequire(import.meta.url);
   try {
     const Packaged = require('better-sqlite3') as typeof BetterSqlite;
-    // Loads what was compiled.
+    // Loads the native addon.
     new Packaged(':memory:').close();
     return {
       module: require.resolve('better-sqlite3'),
@@ -238,10 +244,13 @@ class Statement implements SqliteStatement {
 }
 
 const TOO_BIG = 'The bound string, buffer, or bigint is too big';
-/** What a string holds, in bytes: SQLite takes texts of twice the length, which could not be read again. */
+/** Maximum length of a string, in bytes: SQLite would accept twice as much, but not return it. */
 const LONGEST_TEXT = constants.MAX_STRING_LENGTH;
 
-/** As better-sqlite3 takes them. @throws RangeError for a text that could not be read again as it is */
+/**
+ * Converts parameters like better-sqlite3. @throws RangeError for a text that could not be read again
+ * unchanged
+ */
 function bindable(parameters: readonly unknown[], readsNul: boolean): readonly unknown[] {
   let isBindable = true;
   for (const value of parameters) {
@@ -267,7 +276,10 @@ function translated<Result>(work: () => Result): Result {
   }
 }
 
-/** Of node:sqlite's errors, those of SQLite as a `SqliteError`, and that of a bigint of more than 64 bits as a `RangeError`. */
+/**
+ * Converts errors of node:sqlite: SQLite's become a `SqliteError`, a bigint beyond 64 bits becomes a
+ * `RangeError`.
+ */
 function asSqliteError(thrown: unknown): unknown {
   if (!(thrown instanceof Error && 'code' in thrown)) {
     return thrown;

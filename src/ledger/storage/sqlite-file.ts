@@ -1,4 +1,4 @@
-/** The file of a SQLite ledger and its write-ahead log: whether they belong together, and whether the file is intact. */
+/** Checks the file of a SQLite ledger: its integrity, and whether the write-ahead log belongs to it. */
 
 import { type Stats, statSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -7,17 +7,19 @@ import type { Wait } from '../../base/deadline.ts';
 import { errorText, LedgerContentError, LedgerUnavailableError } from '../../base/errors.ts';
 import { isSqliteError, openSqlite, type SqliteConnection, sqliteModule } from './sqlite-driver.ts';
 
-/** Opening may have to wait for another process that recovers the file. */
+/** Opening may wait for another process that recovers the file. */
 export const MILLISECONDS_TO_OPEN = 5000;
 /** SQLite's smallest page: a file consists of whole pages. */
 const SHORTEST_PAGE = 512;
-/** Up to this many bytes, verifying takes a few milliseconds; larger files are verified in a thread. */
+/**
+ * Up to this many bytes, verifying takes a few milliseconds; larger files are verified in a worker thread.
+ */
 const SMALL = 2 * 1024 * 1024;
 
-/** Identifies the current files of a ledger: the text changes when one of them is replaced, or overwritten with something else. */
+/** Identifies the current files of a ledger: changes if one of them is replaced or overwritten. */
 export function filesOf(file: string, connection: SqliteConnection): string {
   if (!connection.inTransaction) {
-    // Creates the write-ahead log if there is none.
+    // Creates the write-ahead log if it does not exist.
     connection.exec('SELECT 1 FROM sqlite_master LIMIT 1');
   }
   const stats = statSync(file, { throwIfNoEntry: false });
@@ -30,8 +32,8 @@ export function isWhole(stats: Stats | undefined): boolean {
 }
 
 /**
- * Whether this is the file that was last written to, by the mark in it. A different file beside a write-ahead log is refused: SQLite
- * would apply the changes of another file to it. @throws LedgerUnavailableError
+ * Whether this is the file that was last written to, by the mark in it. Refuses a different file with a
+ * write-ahead log: SQLite would apply the changes of another file to it. @throws LedgerUnavailableError
  */
 export function isMarked(file: string): boolean {
   const changes = statSync(`${file}-wal`, { throwIfNoEntry: false });
@@ -58,7 +60,7 @@ export function isMarked(file: string): boolean {
   return false;
 }
 
-/** Marks the file as the one that is written to. A file that is read-only now is marked another time. */
+/** Marks the file as the current one. A read-only file is marked later. */
 export function mark(file: string, connection: SqliteConnection): void {
   try {
     connection.prepare('UPDATE ledger SET file = ? WHERE file IS NOT ?').run([markOf(file), markOf(file)]);
@@ -69,7 +71,7 @@ export function mark(file: string, connection: SqliteConnection): void {
   }
 }
 
-/** The inode: a file that is moved or copied over another one has a different one. */
+/** The inode, which changes if another file is moved or copied over it. */
 function markOf(file: string): string {
   return String(statSync(file).ino);
 }
@@ -96,7 +98,7 @@ function integrityOf(file: string): string {
   }
 }
 
-/** The same for a thread, as text: there is no TypeScript loader in it. */
+/** The same check as text for a worker thread, which has no TypeScript loader. */
 const BESIDE = `
 const { parentPort, workerData } = require('node:worker_threads');
 const { file, timeout } = workerData;
@@ -122,7 +124,7 @@ function integrityBeside(file: string): Promise<string> {
   return new Promise((resolve) => {
     const thread = new Worker(BESIDE, {
       eval: true,
-      // Node.js 22 warns of its own SQLite.
+      // Node.js 22 warns about its own SQLite.
       execArgv: ['--disable-warning=ExperimentalWarning'],
       workerData: { module, file, timeout: MILLISECONDS_TO_OPEN },
     });
@@ -132,20 +134,23 @@ function integrityBeside(file: string): Promise<string> {
   });
 }
 
-/** Between two attempts to lock a file that another process writes to, in milliseconds. */
+/** Pause between two attempts to lock a file that another process writes to, in milliseconds. */
 const SHORTEST_PAUSE = 1;
 const LONGEST_PAUSE = 20;
 
-/** A number of more than 64 bits, or a text of more than a gigabyte. Source of all codes: SQLite docs, "Result and Error Codes". */
+/**
+ * A number beyond 64 bits, or a text of more than a gigabyte. Source of all codes: SQLite docs, "Result and
+ * Error Codes".
+ */
 const CONTENT = /^SQLITE_(TOOBIG|MISMATCH|RANGE)/;
-/** With these, and with `CONTENT`, only the statement has failed: a savepoint takes back what was done before it. */
+/** With these, and with `CONTENT`, only the statement has failed: rolling back to a savepoint is enough. */
 const OWN = /^SQLITE_(CONSTRAINT|ERROR)/;
-/** With these codes the connection has failed, and not only the query. */
+/** With these codes the connection has failed, not only the query. */
 const SUSPECT = /^SQLITE_(READONLY|IOERR|CORRUPT|NOTADB|CANTOPEN)/;
-/** With these the file itself may be damaged. */
+/** With these codes the file may be damaged. */
 const DAMAGED = /^SQLITE_(IOERR|CORRUPT|NOTADB)/;
 
-/** Tries until the file is free. SQLite's own wait would block the whole process. */
+/** Retries until the file is free. SQLite's own wait would block the whole process. */
 export async function whenFree<Result>(wait: Wait, attempt: () => Result): Promise<Result> {
   for (let longest = SHORTEST_PAUSE; ; longest = Math.min(2 * longest, LONGEST_PAUSE)) {
     wait.throwIfOver();
@@ -172,7 +177,7 @@ export function unavailable<Result>(work: () => Result): Result {
   }
 }
 
-/** An error of SQLite as one of the ledger's; one about a value that cannot be stored as a `LedgerContentError`. */
+/** Converts an error of SQLite; a value that cannot be stored gives a `LedgerContentError`. */
 export function asUnavailable(thrown: unknown): unknown {
   const isContent = thrown instanceof RangeError || (isSqliteError(thrown) && CONTENT.test(thrown.code));
   if (isContent) {
@@ -181,28 +186,29 @@ export function asUnavailable(thrown: unknown): unknown {
   return isSqliteError(thrown) ? new LedgerUnavailableError(thrown.message, { cause: thrown }) : thrown;
 }
 
-/** What one of several callers in a transaction is told when only its part has failed; `undefined` = the transaction has. */
+/** The error for a caller if only its part failed; `undefined` = the transaction failed. */
 export function ownError(thrown: unknown): { readonly error: unknown } | undefined {
   const isOwn = !isSqliteError(thrown) || OWN.test(thrown.code) || CONTENT.test(thrown.code);
   return isOwn ? { error: asUnavailable(thrown) } : undefined;
 }
 
 /**
- * Whether a commit that failed with this may come back: it can be whole in the write-ahead log when the disk does not confirm it. Whoever
- * recovers the log next, after a crash or when the file is opened again, finds it there.
+ * Whether a commit that failed with this error may still be applied: it can be complete in the write-ahead
+ * log although the disk did not confirm it. Recovery of the log, after a crash or when the file is opened
+ * again, would apply it.
  */
 export function isInDoubt(thrown: unknown): thrown is Error {
   return isSqliteError(thrown) && thrown.code.startsWith('SQLITE_IOERR');
 }
 
-/** What an error tells about the connection and the file behind it. */
+/** The state of the connection and the file after an error. */
 export function suspicionOf(thrown: unknown): { isSuspect: boolean; mayBeDamaged: boolean } {
   const cause = thrown instanceof LedgerUnavailableError ? thrown.cause : undefined;
   const code = isSqliteError(cause) ? cause.code : '';
   return { isSuspect: SUSPECT.test(code), mayBeDamaged: DAMAGED.test(code) };
 }
 
-/** Whether another process has the file. */
+/** Whether another process has locked the file. */
 export function isBusy(thrown: unknown): boolean {
   const code = isSqliteError(thrown) ? thrown.code : '';
   return code.startsWith('SQLITE_BUSY') || code.startsWith('SQLITE_LOCKED');

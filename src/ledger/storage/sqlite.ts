@@ -35,8 +35,8 @@ import {
 } from './sqlite-file.ts';
 
 /**
- * When a commit is durable. `full`: before it is answered. `normal`: a loss of power may undo the latest ones, though none in part, and
- * a crash of the process undoes none.
+ * When a commit is durable. `full`: before its response. `normal`: a power failure may undo the latest
+ * commits, always as a whole; a crash of the process undoes none.
  */
 type Durability = 'full' | 'normal';
 
@@ -51,9 +51,9 @@ export class SqliteDatabase implements Database {
   #connection: SqliteConnection;
   /** Identifies the files that the connection writes to: see `filesOf`. */
   #files: string;
-  /** The connection has failed in a way that a new one may not. */
+  /** The connection failed, and a new one may work. */
   #isSuspect = false;
-  /** The file may be damaged, or may have been replaced: verify it before use. */
+  /** The file may be damaged or replaced: verify it before use. */
   #isUnknown = false;
   #reopening: Promise<void> | undefined;
   whenConnected: (() => Work<void>) | undefined;
@@ -61,7 +61,7 @@ export class SqliteDatabase implements Database {
   readonly #statements = new Map<string, SqliteStatement>();
   readonly #groups: CommitGroups;
 
-  /** The file must exist. `bounds`: of what is committed together. @throws LedgerUnavailableError */
+  /** The file must exist. `bounds`: limits of a group. @throws LedgerUnavailableError */
   constructor(file: string, durability: Durability = 'full', bounds?: GroupBounds) {
     if (!existsSync(file)) {
       throw new LedgerUnavailableError('the file does not exist');
@@ -85,7 +85,7 @@ export class SqliteDatabase implements Database {
     }
   }
 
-  /** Together with all that wait at the same time: the file has one writer, whichever projects they are for. */
+  /** Groups all concurrent transactions, whatever their projects: the file has one writer. */
   transact<Result>(work: () => Work<Result | Undone<Result>>, wait: Wait): Promise<Result> {
     return this.#groups.join(work, wait);
   }
@@ -104,7 +104,7 @@ export class SqliteDatabase implements Database {
         if (ownError(thrown.cause) === undefined) {
           throw thrown.cause;
         }
-        // One of the parts has failed alone: once more, each writing for itself, to see which.
+        // One of the parts has failed alone: retry without postponed writes, to find it.
         isCareful = true;
         this.#statement('ROLLBACK').run([]);
         undone();
@@ -125,7 +125,7 @@ export class SqliteDatabase implements Database {
       this.#statement('COMMIT').run([]);
     } catch (thrown) {
       if (isBusy(thrown)) {
-        // It is rolled back, and begun again when the file is free.
+        // Rolls back, and starts again when the file is free.
         this.#statement('ROLLBACK').run([]);
         undone();
       }
@@ -137,15 +137,15 @@ export class SqliteDatabase implements Database {
     return this.#alone('BEGIN', wait, () => this.#run(work()));
   }
 
-  /** On a connection of its own: others use the main one meanwhile, and get their turns. */
+  /** On a separate connection: others use the main one in the meantime. */
   async snapshot<Result>(work: (snapshot: Snapshot) => Promise<Result>, wait: Wait): Promise<Result> {
     wait.throwIfOver();
     await this.#usable(wait);
-    // Also between two snapshots: transactions wait for the next turn of the loop.
+    // Also between two snapshots: transactions wait for the next turn of the event loop.
     await nextTurn();
     const reader = unavailable(() => openSqlite(this.#file, { readonly: true, timeout: 0, bigints: true }));
     try {
-      // The snapshot is that of the first read, not of BEGIN.
+      // The snapshot starts with the first read, not with BEGIN.
       await whenFree(wait, () => {
         if (!reader.inTransaction) {
           reader.exec('BEGIN');
@@ -162,7 +162,10 @@ export class SqliteDatabase implements Database {
     this.#connection.close();
   }
 
-  /** An attempt runs within one tick: no other request of this process gets in between. What is not committed is rolled back. */
+  /**
+   * An attempt runs within one tick: no other request of this process interleaves. Uncommitted changes are
+   * rolled back.
+   */
   async #alone<Result>(begin: string, wait: Wait, work: () => Result): Promise<Result> {
     try {
       await this.#usable(wait);
@@ -184,13 +187,13 @@ export class SqliteDatabase implements Database {
     }
   }
 
-  /** Opens the file again where that may help: it was not writable, say, or was replaced. */
+  /** Reopens the file if that may help: for example, it was not writable, or was replaced. */
   async #usable(wait: Wait): Promise<void> {
     while (this.#isSuspect) {
       this.#reopening ??= this.#reopen().finally(() => {
         this.#reopening = undefined;
       });
-      // Verifying a large file takes a while: callers who cannot wait are refused, and it goes on.
+      // Verifying a large file takes a while: callers whose wait ends are refused, and it continues.
       this.#reopening.catch(() => {});
       await inTime(this.#reopening, wait);
     }
@@ -200,7 +203,8 @@ export class SqliteDatabase implements Database {
     this.#statements.clear();
     this.#connection.close();
     try {
-      // Do not even open something else in its place: SQLite would apply the write-ahead log to it, and delete the log.
+      // Do not even open another file in its place: SQLite would apply the write-ahead log to it, and delete
+      // the log.
       if (!isWhole(statSync(this.#file, { throwIfNoEntry: false }))) {
         throw new LedgerUnavailableError('the file does not exist, or is not a ledger');
       }
@@ -221,7 +225,7 @@ export class SqliteDatabase implements Database {
     }
   }
 
-  /** SQLite keeps writing to a file that was deleted or replaced: what it records there is lost. */
+  /** SQLite keeps writing to a deleted or replaced file: such records would be lost. */
   #verifyFiles(): void {
     if (filesOf(this.#file, this.#connection) !== this.#files) {
       this.#isSuspect = true;
@@ -230,7 +234,7 @@ export class SqliteDatabase implements Database {
     }
   }
 
-  /** What a query throws is thrown into the work, which may go on. */
+  /** Errors of a query are thrown into the work, which may continue. */
   #run<Result>(work: Work<Result>): Result {
     let step = work.next([]);
     while (!step.done) {
@@ -297,9 +301,9 @@ function openFile(file: string, durability: Durability): SqliteConnection {
   connection.exec(`PRAGMA synchronous = ${durability}`);
   connection.exec('PRAGMA foreign_keys = ON');
   connection.exec('PRAGMA busy_timeout = 0');
-  // In KiB. The default of better-sqlite3; that of Node.js is 2000.
+  // In KiB. The default of better-sqlite3; Node.js has 2000.
   connection.exec('PRAGMA cache_size = -16000');
-  // What savepoints keep to be rolled back: writing it to files takes longer, and fails where there is no place for them.
+  // For data of savepoints: files are slower, and fail if there is no space.
   connection.exec('PRAGMA temp_store = MEMORY');
   return connection;
 }

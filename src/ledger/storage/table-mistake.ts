@@ -1,4 +1,4 @@
-/** Whether tables can be used that leases do not need. Imported only when it is asked: kysely's migrator takes a while to load. */
+/** Checks tables that leases do not need. Imported lazily, since kysely's migrator loads slowly. */
 import { type Connection, describeConnection } from './connection.ts';
 import type { Database } from './database.ts';
 import { schemaState } from './migrations/index.ts';
@@ -6,8 +6,8 @@ import { OPTIONAL } from './migrations/versions.ts';
 import { missingRights } from './rights.ts';
 
 /**
- * What is wrong with the tables, or the rights on them; `undefined` = nothing. `migration`: the one that makes
- * them, if leases need it not; others may still be missing. @throws LedgerUnavailableError
+ * What is wrong with the tables or their privileges; `undefined` = nothing. `migration`: the one that creates
+ * them, if it is optional; other optional ones may still be missing. @throws LedgerUnavailableError
  */
 export async function tableMistake(
   database: Database,

@@ -1,4 +1,4 @@
-/** Finds the row of the ledger that a request is about. */
+/** Finds the row of a request. */
 
 import type { CompiledQuery } from 'kysely';
 import type { Repetition } from '../../filter/call.ts';
@@ -11,7 +11,7 @@ import { rows, type Work } from '../storage/database.ts';
 import type { LeaseRow } from '../storage/schema.ts';
 import type { Statements } from './statements.ts';
 
-/** What identifies a lease whose id is unknown. A name does not: Blazar renames leases without telling us. */
+/** Identifies a lease without a known id. Names are not used: Blazar renames leases without a call. */
 export interface LeaseShape {
   readonly start: bigint;
   readonly end: bigint;
@@ -19,7 +19,7 @@ export interface LeaseShape {
   readonly demand: string;
 }
 
-/** The row with this id, in the same region and project: elsewhere it is another lease. */
+/** The row with this id in the same region and project: elsewhere it is another lease. */
 export function* findById(
   statements: Statements,
   { leaseId: lease_id, region, projectId: project_id }: LeaseIdentity,
@@ -32,8 +32,8 @@ export function* findById(
 }
 
 /**
- * The row of a lease without a known id: one with the same user, dates and reservations. When several match, the cheapest: whichever
- * it really is, what stays charged covers the leases that are left.
+ * The row of a lease without a known id: one with the same user, dates and reservations. Of several, the
+ * cheapest: whichever it really is, the remaining charges cover the remaining leases.
  */
 export function* findByShape(
   statements: Statements,
@@ -57,7 +57,7 @@ export function* findByShape(
           (one) =>
             one.start === starts_at &&
             one.end === end &&
-            // A row of the first version does not say what it reserves: it may be any of them.
+            // A row of the first version does not contain its reservations: it may be any of these leases.
             (one.demand === demand || !isComparable(one.demand)),
         ),
       )
@@ -66,7 +66,7 @@ export function* findByShape(
   return cheapest([...fitting.values()], now);
 }
 
-/** `undefined` when no row is the cheapest in every account: then it is unknown what may be given back. */
+/** `undefined` = no row is the cheapest in every account, so the safe refund is unknown. */
 function cheapest(found: readonly LeaseRow[], now: bigint): LeaseRow | undefined {
   const priced = found.map((row) => ({
     row,
@@ -77,7 +77,7 @@ function cheapest(found: readonly LeaseRow[], now: bigint): LeaseRow | undefined
   return priced.find(({ refund }) => priced.every((other) => isCheaper(refund, other.refund)))?.row;
 }
 
-/** The row that the same request has recorded before: same key, same content. */
+/** The row that the same request recorded before: same key, same content. */
 export function repeatedAmong(
   ofKey: readonly LeaseRow[],
   { content }: Pick<Repetition, 'content'>,
@@ -86,11 +86,13 @@ export function repeatedAmong(
   return ofKey.find((row) => row.repetition_content === content && row.ends_at > now);
 }
 
-/** How long a transaction may wait for its project until what it has read of the time is read again, in microseconds. */
+/**
+ * How long a transaction may wait for its project before time-dependent rows are read again, in microseconds.
+ */
 const LOOKS_AHEAD = 10_000_000n;
 
 export interface FirstReads {
-  /** Until when `overdue` has the leases that have ended, in microseconds of the epoch. */
+  /** End of the time for which `overdue` has the ended leases, in microseconds of the epoch. */
   readonly until: bigint;
   readonly overdue: ReturnType<Statements['overdueLeases']>;
   readonly budgets: ReturnType<Statements['budgets']>;
@@ -98,14 +100,14 @@ export interface FirstReads {
   readonly byKey: ReturnType<Statements['leasesByKey']> | undefined;
   /** `undefined` = the request has no id. */
   readonly byId: ReturnType<Statements['leaseById']> | undefined;
-  /** The accounts that were expected, and their balances. */
+  /** The expected accounts and their balances. */
   readonly accounts: readonly string[];
   readonly balances: ReturnType<Statements['balances']> | undefined;
   /** For a new lease. */
   readonly nextId: ReturnType<NonNullable<Statements['nextLeaseIds']>> | undefined;
 }
 
-/** `isAhead`: whether it is asked before the project is locked, which may take a while. */
+/** `isAhead`: whether it is read before the project is locked, which may take a while. */
 export function firstReads(
   statements: Statements,
   { identity, repetition, current }: Pick<LedgerRequest, 'identity' | 'repetition' | 'current'>,
@@ -113,9 +115,9 @@ export function firstReads(
   isAhead = false,
 ): FirstReads {
   const { projectId: project_id, userId: user_id, region, leaseId: lease_id } = identity;
-  // A whole number of seconds: the parts of a group ask the same.
+  // Whole seconds: the parts of a group then send equal queries.
   const until = isAhead ? now - (now % MICROSECONDS_PER_SECOND) + LOOKS_AHEAD : now;
-  // Only a commit asks for them: checks share what they have read, in another form.
+  // Only for commits: checks share their reads in another form.
   const accounts = isAhead ? statements.expected.of(identity) : [];
   return {
     until,
@@ -126,12 +128,12 @@ export function firstReads(
     accounts,
     balances:
       accounts.length === 0 ? undefined : statements.balances(accounts.map((name) => ({ project_id, name }))),
-    // A check needs none.
+    // Checks need no id.
     nextId: isAhead && current === undefined ? statements.nextLeaseIds?.({ count: 1 }) : undefined,
   };
 }
 
-/** All of them, in the order in which they are needed. */
+/** All queries, in the order of use. */
 export function listOf({ overdue, budgets, byKey, byId, balances, nextId }: FirstReads): CompiledQuery[] {
   return [overdue, budgets, byKey, byId, balances, nextId].filter((query) => query !== undefined);
 }

@@ -1,4 +1,4 @@
-/** Writes balances together with the entries that explain them. */
+/** Writes balances with the entries that explain them. */
 import type { Amount } from '../../filter/claim.ts';
 import type { JournalEntry } from '../ledger-request.ts';
 import { rows, type Work } from '../storage/database.ts';
@@ -13,7 +13,7 @@ export interface BalanceChange {
   readonly deltas: ReadonlyMap<string, Amount>;
 }
 
-/** Writes entries, and adds their sums to the balances. */
+/** Writes entries and adds their sums to the balances. */
 export function* post(
   statements: Statements,
   entry: JournalEntry,
@@ -69,7 +69,7 @@ export function negative(amounts: ReadonlyMap<string, Amount>): Map<string, Amou
   return new Map([...amounts].map(([account, amount]) => [account, -amount]));
 }
 
-/** Databases limit the number of parameters of a query. */
+/** Databases limit the number of query parameters. */
 const BATCH = 500;
 
 function inBatches<Item>(items: readonly Item[]): readonly (readonly Item[])[] {

@@ -26,26 +26,24 @@ import type { Moment, Transaction } from './transaction.ts';
 export interface Recording {
   readonly refusal: Refusal | undefined;
   readonly warnings: readonly Refusal[];
-  /** The row of the lease; `null` when it was refused. */
+  /** The row of the lease; `null` = it was refused. */
   readonly lease: bigint | null;
-  /** What takes the recording back; `undefined` = nothing was written. */
+  /** Takes the recording back; `undefined` = nothing was written. */
   readonly undo: Undo | undefined;
 }
 
-/** What takes a recording back when a later filter refuses the lease. */
+/** The data to take a recording back when a later filter refuses the lease. */
 export interface Undo {
   readonly lease: bigint;
   readonly projectId: string;
   /** The row before the recording; `undefined` = there was none. */
   readonly before: LeaseRow | undefined;
-  /** The revision that was written: when it has changed, the lease was acknowledged to another request since. */
+  /** The written revision: if it has changed, the lease was acknowledged to another request since. */
   readonly revision: bigint;
   readonly deltas: ReadonlyMap<string, Amount>;
 }
 
-/**
- * Records the lease if it fits. `force`: also if it does not, because it exists.
- */
+/** Records the lease if it fits. `force`: also if it does not fit, because it exists. */
 export function* record(
   statements: Statements,
   request: LedgerRequest,
@@ -57,13 +55,13 @@ export function* record(
   const { projectId: project_id } = identity;
   const first = transaction.firstReads(request);
   const { now, latest } = yield* transaction.lock(project_id, listOf(first));
-  // What was read before the leases were reopened is out of date.
+  // Reads from before leases were reopened are outdated.
   const isReopened = yield* reopened(statements, project_id, { now, latest }, author);
   const preview = yield* previewLease(statements, request, now, latest, isReopened ? undefined : first);
   const { row, isRepeated, overdue, balances, budgets, calculation } = preview;
   const { refusal, warnings, alternatives } = calculation;
   if (row !== undefined && (isRepeated || saysNothingNew(row, request, calculation))) {
-    // A new revision: an earlier request for it can no longer take it back.
+    // A new revision, so that an earlier request can no longer take it back.
     const lease_id = row.lease_id ?? identity.leaseId;
     yield* rows(
       statements.setLease({ ...row, lease_id, touched_at: now, shown: null, step: revisionStep() }),
@@ -79,12 +77,12 @@ export function* record(
 
   const step = revisionStep();
   const { starts_at, ends_at, demand, claims, alternatives: others } = recordedAs(alternatives);
-  // All that a row has, at once: copying objects of this size takes as long as much of what is computed.
+  // All columns at once: copying objects of this size takes as long as much of the computation.
   const facts = {
     lease_id: identity.leaseId ?? row?.lease_id ?? null,
     region: identity.region,
     project_id,
-    // A request that failed may have recorded the id for another user.
+    // A failed request may have recorded the id for another user.
     user_id: identity.userId,
     name: request.name,
     starts_at,
@@ -107,7 +105,7 @@ export function* record(
         begunOf(request.current, now),
       ) ?? (row === undefined ? NO_RESOURCES : null),
   };
-  // Before anything else: the lease itself may be one of them.
+  // First: the lease itself may be one of them.
   const ended = yield* endOverdue(statements, overdue);
   let lease = row?.id;
   if (lease === undefined) {
@@ -125,7 +123,7 @@ export function* record(
   return { refusal: undefined, warnings, lease, undo };
 }
 
-/** Returns its id: that which was asked for ahead, if there is one. */
+/** Returns the id of the lease: the id that was read ahead, if any. */
 function* addLease(statements: Statements, lease: NewLease, { nextId }: FirstReads): Work<bigint> {
   const [next] = nextId === undefined ? [] : yield* rows(nextId);
   if (next?.id != null) {
@@ -146,8 +144,8 @@ export function* takeBack(
   const { latest } = yield* transaction.lock(project_id);
   const [row] = yield* rows(statements.leaseByRow({ id: lease }));
   if (row === undefined || row.state === 'ended' || row.revision !== revision) {
-    // The lock is committed all the same: it overwrites what an unconfirmed commit has left in the log of SQLite, where recovery would
-    // find it although no process sees it now.
+    // The lock is committed nevertheless. It overwrites an unconfirmed commit in SQLite's log, which recovery
+    // would apply although no process sees it now.
     return false;
   }
   const restored = before ?? { ...row, state: 'ended' as const, ended_at: latest };
@@ -165,11 +163,11 @@ export function* takeBack(
 /** A lease that has ended, as far as the request describes it. */
 export interface EndedLease {
   readonly identity: LeaseIdentity;
-  /** `undefined` when the request does not say enough: then only the id can identify it. */
+  /** `undefined` = the request is incomplete: only the id can identify the lease. */
   readonly shape: LeaseShape | undefined;
 }
 
-/** Ends a lease and refunds what it has not used. Does nothing for a lease that has ended or is unknown. */
+/** Ends a lease and refunds its unused part. Does nothing for an ended or unknown lease. */
 export function* end(
   statements: Statements,
   { identity, shape }: EndedLease,
@@ -195,7 +193,7 @@ export interface Release {
   readonly moment: Moment;
   readonly author: Author;
   readonly leaseId: string | null;
-  /** It has never been there: it gives back also what it would have used by now. */
+  /** It never existed: the time until now is refunded, too. */
   readonly isUnused?: boolean;
 }
 
@@ -252,8 +250,9 @@ function* endOverdue(statements: Statements, overdue: LeasePreview['overdue']): 
 }
 
 /**
- * Reopens leases that ended by date although their end is still to come. An end that was reported while the clock was ahead looks the
- * same, and such a lease counts until its end date, too. Needed only when the clock is behind the last entry. Returns whether there were any.
+ * Reopens leases that ended by date although their end is in the future. An end that was reported while the
+ * clock was ahead looks the same; such a lease then counts until its end date, too. Needed only if the clock
+ * is behind the last entry. Returns whether there were any.
  */
 export function* reopened(
   statements: Statements,

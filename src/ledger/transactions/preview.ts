@@ -1,4 +1,7 @@
-/** What recording a lease would do: reads all that is needed, and computes the result. A check ends here; a commit goes on and writes. */
+/**
+ * The result of recording a lease: reads everything needed, and computes. A check ends here; a commit
+ * continues and writes.
+ */
 
 import {
   type Amount,
@@ -38,16 +41,16 @@ import type { Statements } from './statements.ts';
 /** The result of `previewLease`. */
 export interface LeasePreview {
   readonly row: LeaseRow | undefined;
-  /** The request was sent before, and is recorded. */
+  /** The same request was recorded before. */
   readonly isRepeated: boolean;
   readonly overdue: readonly { id: bigint; returned: ReadonlyMap<string, Amount> }[];
   readonly balances: ReadonlyMap<string, Amount>;
-  /** The claims of all filters for the lease as it is requested. */
+  /** The claims of all filters for the lease as requested. */
   readonly wanted: Claimed;
-  /** Of the project, and of the user in it. */
+  /** Budgets of the project, and of the user in it. */
   readonly budgets: readonly Budget[];
   readonly calculation: ChargeCalculation;
-  /** What the filters claim for it, where `wanted` has what is recorded, at other times. */
+  /** The claims of the filters, if `wanted` has the recorded claims moved to other dates. */
   readonly asked: readonly FilterClaims[];
   /** Only for a change. */
   readonly changed: ChangedLease | undefined;
@@ -56,13 +59,13 @@ export interface LeasePreview {
 interface ChangedLease {
   /** As in `ChargeInput`. */
   readonly begun: bigint | undefined;
-  /** What the filters claim for the lease as it is; asks them when it is called. */
+  /** Computes the claims of the filters for the current lease. */
   current(): readonly FilterClaims[];
 }
 
 /**
- * What the filters would answer now. Writes nothing and locks nothing. `latest`: as in `Moment`; when it differs from `now`, the lease
- * is charged the larger of both results. `sent`: what was asked for already.
+ * The results that filters would return now. No writes, no locks. `latest`: as in `Moment`; if it differs
+ * from `now`, the lease is charged the larger of both results. `sent`: queries that were already sent.
  */
 export function* previewLease(
   statements: Statements,
@@ -87,7 +90,7 @@ export function* previewLease(
   const known = knownAs(row, request);
   const asClaimed = (of: Proposal) => formOf(of, claimedBy(known, of, { now, budgets }));
   const asked = claimedBy(claimants, proposal, state);
-  // Blazar keeps the allocations: the lease goes on to take what it takes, at other times.
+  // Blazar keeps the allocations: the lease keeps its claims, at other times.
   const keeps = known.length > 0 && halfway === undefined && isAgreed(asked);
   const first = formOf(proposal, keeps ? asClaimed(proposal).byFilter : asked, request.demand);
   const halves = halfway === undefined || isCertain ? [] : [claimed(halfway)];
@@ -104,7 +107,7 @@ export function* previewLease(
     ...overdue.flatMap(({ returned }) => [...returned.keys()]),
   ]);
   if (sent !== undefined) {
-    // Only a commit asks for all filters, and for what was expected.
+    // CSRF token and proof of identity, encrypted with a key derived from the cookie.
     statements.expected.learn(identity, accounts);
   }
   const balances = yield* readBalances(statements, identity, accounts, reads);
@@ -115,14 +118,14 @@ export function* previewLease(
     current: currentClaims,
     recorded,
     staysOpen: current === undefined,
-    // What was observed is all that there is.
+    // An observation is complete.
     countsAreSeen: request.shown !== undefined || showsCounts(isCertain ? proposal : (current ?? proposal)),
-    // A lease that is over has nothing that could be set off against the change.
+    // An ended lease has no claims to set off against the change.
     isOver:
       current === undefined ||
       current.end <= now ||
       row?.state === 'ended' ||
-      // It may be one that had ended, and is folded.
+      // It may be an ended and folded lease.
       (row === undefined && current.start < (yield* foldedUntil(statements, identity))),
     shownStart: isKnownById(row, identity) ? (isCertain ? proposal : current)?.start : undefined,
     isUpdate: current !== undefined,
@@ -142,8 +145,8 @@ export function* previewLease(
 }
 
 /**
- * What the lease of an update takes as it is, where Blazar's list has shown it since the last request: a request does not say how many
- * hosts each of several reservations has. Empty = the request must tell.
+ * The claims of the current lease of an update, if Blazar's list has shown it since the last request: a
+ * request does not contain the number of hosts of each of several reservations. Empty = use the request.
  */
 function knownAs(
   row: LeaseRow | undefined,
@@ -167,7 +170,7 @@ function isAgreed(byFilter: readonly FilterClaims[]): boolean {
   return byFilter.every(({ refusal }) => refusal === undefined);
 }
 
-/** From the accounts that were expected, if they are enough. */
+/** From the expected accounts, if they are sufficient. */
 function* readBalances(
   statements: Statements,
   identity: LeaseIdentity,
@@ -180,7 +183,9 @@ function* readBalances(
     : yield* balancesOf(statements, identity.projectId, accounts);
 }
 
-/** The row that the request is about. One past its end date counts as ended, whether or not that was noticed. */
+/**
+ * The row of the request. A lease past its end date counts as ended, even if its end is not processed yet.
+ */
 function* findLease(
   statements: Statements,
   { identity, proposal, current, adopts, repetition }: LedgerRequest,
@@ -203,21 +208,24 @@ function* findLease(
   return { row, isRepeated: false };
 }
 
-/** Until when leases of the project may be folded; 0 = none is. */
+/** The end of the time in which leases of the project may be folded; 0 = none folded. */
 function* foldedUntil(statements: Statements, { projectId, region }: LeaseIdentity): Work<bigint> {
   const [fold] = yield* rows(statements.latestFold({ project_id: projectId, region }));
   return fold?.until ?? 0n;
 }
 
 /**
- * Whether a request shows the real counts of a lease. Blazar names the hosts of a reservation that is the only one of its type. For
- * instances and addresses it reports the amount, which it writes before removing some, or after adding some.
+ * Whether a request shows the real counts of a lease. Blazar lists the hosts of a reservation that is the
+ * only one of its type. For instances and addresses it reports the amount, which it writes before removing
+ * some, or after adding some.
  */
 function showsCounts({ reservations }: Proposal): boolean {
   return reservations.length === 1 && reservations[0]?.resource_type === 'physical:host';
 }
 
-/** Up to where the lease has run. One past its end has run until its end: the time since then is not free. */
+/**
+ * The second up to which the lease has run. For an expired lease its end: the time since then is not free.
+ */
 export function begunOf(current: Proposal | undefined, now: bigint): bigint | undefined {
   if (current === undefined || current.start >= now) {
     return undefined;
@@ -225,7 +233,7 @@ export function begunOf(current: Proposal | undefined, now: bigint): bigint | un
   return (current.end < now ? current.end : now) / MICROSECONDS_PER_SECOND;
 }
 
-/** Found by its looks, it may be the row of another lease, which has run. */
+/** Found by its shape, the row may belong to another lease, which has run. */
 function isKnownById(row: LeaseRow | undefined, { leaseId }: LeaseIdentity): boolean {
   return leaseId !== null && row?.lease_id === leaseId;
 }
@@ -234,7 +242,7 @@ export function shapeOf({ start, end, reservations }: Proposal) {
   return { start, end, demand: demandOf(reservations) };
 }
 
-/** One form of the lease. */
+/** One state of the lease. */
 function formOf(
   { start, end, reservations }: Proposal,
   byFilter: readonly FilterClaims[],
@@ -257,21 +265,21 @@ function claimedBy(
   });
 }
 
-/** Filters may build account names from what users send. */
+/** Filters may build account names from user input. */
 function kept(claim: Claim): Claim {
   const account = accountName(claim.account);
   return account === claim.account ? claim : { ...claim, account };
 }
 
 interface Read {
-  /** The lease itself; `undefined` = it is new. */
+  /** The lease itself; `undefined` = new. */
   readonly row: LeaseRow | undefined;
   readonly overdueRows: readonly Parameters<typeof alternativesOf>[0][];
   readonly budgets: readonly Budget[];
   readonly now: bigint;
 }
 
-/** Reads with the lock of the project when a commit asks: nothing changes before the lease is recorded. */
+/** A commit calls this with the project locked: nothing changes before the lease is recorded. */
 function* otherLeases(
   statements: Statements,
   { identity: { projectId: project_id }, current }: LedgerRequest,

@@ -1,4 +1,6 @@
-/** What a lease, or a change of one, would take from each account beside what is left there, and when it would fit. */
+/**
+ * What a lease or a change of one would take from each account, with what is left there, and fitting times.
+ */
 import { type Amount, budgetAccount, type Claim, type Precision } from '../../filter/claim.ts';
 import { type Instant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import { added, sums } from '../accounting/alternatives.ts';
@@ -10,17 +12,17 @@ export interface PreviewedCharge {
   readonly filter: string;
   /** `usage_budget/17`, `max_leases/project`. */
   readonly account: string;
-  /** `usage`: as budgets count (`Amount`). `held`: a number. */
+  /** `usage`: in the unit of budgets (`Amount`). `held`: a number. */
   readonly kind: 'usage' | 'held';
-  /** Of a change: beyond what the lease is charged already; less than 0 = so much is given back once Blazar has shown the change. */
+  /** For a change: beyond the current charge; below 0 = the refund once Blazar has shown the change. */
   readonly amount: Amount;
-  /** How sure `amount` is: which hosts a lease gets is decided when it is created. */
+  /** Precision of `amount`: hosts are chosen when the lease is created. */
   readonly precision: Precision;
   /** `null` = only counted, without a limit. */
   readonly limit: Amount | null;
-  /** What others have taken; of a change, with what the lease is charged already. */
+  /** Taken by others; for a change, includes the current charge of the lease. */
   readonly taken: Amount;
-  /** What would be left after it; less than 0 = too little is left. `null` = there is no limit. */
+  /** Left afterwards; below 0 = insufficient. `null` = no limit. */
   readonly left: Amount | null;
 }
 
@@ -31,7 +33,10 @@ interface Total {
   readonly precision: Precision;
 }
 
-/** When a lease might end to fit, with the same start; and when it might start, as long as it is. Guesses: ask the filters. */
+/**
+ * Ends that might fit with the same start, and starts that might fit with the same duration. Estimates: check
+ * them with the filters.
+ */
 export interface FittingTimes {
   readonly ends: readonly Instant[];
   readonly starts: readonly Instant[];
@@ -55,7 +60,7 @@ export function fittingTimes(preview: LeasePreview): FittingTimes {
     }
     const seconds = left / claim.perSecond;
     ends.push(claim.from + seconds);
-    // Its last part fits: all before would have to be paid from elsewhere.
+    // The last part of the lease fits: another budget must pay for everything before.
     const until = budgets.find((budget) => budgetAccount(budget) === claim.account)?.validUntil;
     starts.push((until ?? claim.until) - seconds);
   }
@@ -66,14 +71,14 @@ function instants(seconds: readonly bigint[]): Instant[] {
   return [...new Set(seconds)].map((second) => second * MICROSECONDS_PER_SECOND);
 }
 
-/** In the order of the filters and of their claims. Of several limits of one account, the smallest. */
+/** In the order of the filters and their claims. Of several limits on one account, the smallest. */
 export function previewedCharges(preview: LeasePreview): PreviewedCharge[] {
   const { row, overdue, balances, asked, changed, calculation } = preview;
   const before = changed === undefined ? new Map<string, Amount>() : calculation.givenBack;
   const current = changed?.current() ?? [];
   const isTold = asked.every(({ refusal }) => refusal === undefined);
   const totals = totalsOf(asked);
-  // What the lease no longer takes is given back there; of a lease whose filters cannot tell what it takes, nobody knows.
+  // Claims that the lease drops are refunded. If a filter cannot compute its claims, this is unknown.
   const others = isTold ? [...totalsOf(current)].filter(([one]) => before.has(one) && !totals.has(one)) : [];
   const isSure = changed === undefined || row === undefined || isAsCharged(current, before, changed.begun);
   const amounts = sums(wantedClaims(preview), charge);
@@ -88,14 +93,17 @@ export function previewedCharges(preview: LeasePreview): PreviewedCharge[] {
   });
 }
 
-/** What is claimed from now on: what a running lease has used stays as it is. */
+/** The claims from now on: past use of a running lease does not change. */
 function wantedClaims({ wanted, changed }: LeasePreview): Claim[] {
   const { begun } = changed ?? {};
   const claims = wanted.byFilter.flatMap((one) => one.claims);
   return begun === undefined ? claims : claims.map((claim) => notBefore(claim, begun));
 }
 
-/** Whether the filters claim for the lease as it is what it is charged. If not, they do not see all that it costs, such as its hosts. */
+/**
+ * Whether the filters' claims for the current lease equal its charge. If not, they do not see all of its
+ * cost, such as its hosts.
+ */
 function isAsCharged(
   current: readonly FilterClaims[],
   charged: ReadonlyMap<string, Amount>,

@@ -25,22 +25,23 @@ export interface Locked {
   readonly ledger: string | null;
   readonly epoch: bigint | null;
   readonly suspended: string | null;
-  /** The time, where the database's clock is the ledger's. */
+  /** The time, if the ledger uses the database's clock. */
   readonly now?: bigint;
 }
 
-/** By how much a revision rises. A lease can be recorded a hundred thousand times before it overflows. */
+/** The increment of a revision. A lease can be recorded a hundred thousand times before it overflows. */
 export function revisionStep(): bigint {
   return BigInt(randomInt(1, 2 ** 46));
 }
 
-/** The new state of a lease that the ledger has. */
+/** The new state of a lease in the ledger. */
 type KnownLease = Omit<LeaseRow, 'region' | 'project_id' | 'revision' | 'recorded_at'>;
 
 type Owner = Pick<LeaseRow, 'region' | 'project_id' | 'user_id'>;
 
 /**
- * `crossings`: what is written when budgets pass thresholds; `undefined` = nothing is. `time`: the database's, where that is the ledger's.
+ * `crossings`: writes notices when budgets cross thresholds; `undefined` = none. `time`: the database's, if
+ * the ledger uses its clock.
  */
 export function createStatements(
   queries: Kysely<Tables>,
@@ -62,11 +63,13 @@ export function createStatements(
   return {
     crossings,
     expected: new ExpectedAccounts(),
-    /** Ids for leases that are added later. `undefined` = adding one tells its id without a round trip. */
+    /**
+     * Ids for leases that are added later. `undefined` = adding a lease returns its id without a round trip.
+     */
     nextLeaseIds:
       dialect === 'postgresql' ? prepared((of: { count: number }) => nextLeaseIds(queries, of)) : undefined,
 
-    /** Locks the project until the transaction ends. `at`: the current time, unless the database says it. */
+    /** Locks the project until the transaction ends. `at`: the time, unless the database provides it. */
     lockProject: prepared((of: { project_id: string; at: bigint }) =>
       queries
         .insertInto('projects')
@@ -101,7 +104,7 @@ export function createStatements(
         .orderBy('ends_at'),
     ),
 
-    /** Those that are pending or active. */
+    /** The number of pending and active leases, without clusters. */
     openLeases: prepared((of: { project_id: string; now: bigint }) =>
       leasesOf(of)
         .select(({ fn }) => fn.countAll<bigint | number | string>().as('count'))
@@ -123,7 +126,7 @@ export function createStatements(
       queries.selectFrom('leases').selectAll().where('id', '=', of.id),
     ),
 
-    /** The latest date at which leases were folded. */
+    /** The latest fold date. */
     latestFold: prepared((of: Pick<LeaseRow, 'region' | 'project_id'>) =>
       queries
         .selectFrom('folds')
@@ -138,7 +141,9 @@ export function createStatements(
       namelessOf(of).where('starts_at', '=', of.starts_at),
     ),
 
-    /** Those of them with alternatives, such as other dates. Few: updates usually have the id. */
+    /**
+     * Open leases without id that have alternatives, such as other dates. Few: updates usually have the id.
+     */
     unsettledNamelessLeases: prepared((of: Owner) => namelessOf(of).where('alternatives', 'is not', null)),
 
     leasesByKey: prepared((of: Pick<LeaseRow, 'region' | 'project_id'> & { repetition_key: string }) =>
@@ -150,7 +155,7 @@ export function createStatements(
         .orderBy('id'),
     ),
 
-    /** Those in force of a project, and of some of its users. */
+    /** Budgets in force of a project, and of some of its users. */
     budgets: preparedRows((of: { project_id: string; user_id: string }[]) =>
       queries
         .selectFrom('budgets')
@@ -202,7 +207,9 @@ export function createStatements(
         .returning('id'),
     ),
 
-    /** With the ids that they are to have: counted in SQLite, where nobody else adds any meanwhile, or those of `nextLeaseIds`. */
+    /**
+     * With given ids: counted on SQLite, which has no other writer in the meantime, or from `nextLeaseIds`.
+     */
     addLeases: preparedRows((leases: (NewLease & { id: bigint })[]) =>
       queries
         .insertInto('leases')
@@ -212,7 +219,7 @@ export function createStatements(
         ),
     ),
 
-    /** Records a known lease again. */
+    /** Updates the row of a known lease. */
     setLease: prepared((lease: KnownLease & { readonly step: bigint }) =>
       queries
         .updateTable('leases')
@@ -237,7 +244,7 @@ export function createStatements(
         .where('id', '=', lease.id),
     ),
 
-    /** Leases that have ended by date although the date is still to come. */
+    /** Leases that ended by date although the date is in the future. */
     endedEarly: prepared((of: { project_id: string; now: bigint }) =>
       leasesOf(of)
         .select(CLAIM_COLUMNS)
@@ -261,7 +268,7 @@ export function createStatements(
   };
 }
 
-/** What `alternativesOf` needs. */
+/** The columns for `alternativesOf`. */
 const CLAIM_COLUMNS = ['id', 'starts_at', 'ends_at', 'demand', 'claims', 'alternatives'] as const;
 
 const COLUMNS = Object.keys(LEASE_COLUMNS) as (keyof LeaseRow)[];
@@ -271,7 +278,7 @@ const COLUMNS_OF_ENTRY = [
   ...(['at', 'project_id', 'account', 'delta', 'lease', 'operation', 'who', 'request_id', 'reason'] as const),
 ];
 
-/** Their values, in the order of the columns. */
+/** Values in the order of the columns. */
 function valuesOf<Name extends string>(
   lease: Readonly<Record<Name, unknown>>,
   columns: readonly Name[],
@@ -279,7 +286,7 @@ function valuesOf<Name extends string>(
   return sql`(${sql.join(columns.map((name) => lease[name]))})`;
 }
 
-/** `null` for a role that may insert, but not use the sequence. */
+/** `null` = the role may insert, but not use the sequence. */
 function nextLeaseIds(queries: Kysely<Tables>, { count }: { readonly count: number }) {
   const query = sql<{
     id: bigint | null;
@@ -288,9 +295,9 @@ function nextLeaseIds(queries: Kysely<Tables>, { count }: { readonly count: numb
   return { compile: () => query.compile(queries), toOperationNode: () => query.toOperationNode() };
 }
 
-/** The latest owners of leases. */
+/** Limit of remembered owners: the most recent ones. */
 const MOST_OWNERS = 1000;
-/** Leases that touch more are not guessed. */
+/** Accounts of leases with more are not remembered. */
 const MOST_ACCOUNTS = 32;
 
 type Requester = Pick<LeaseIdentity, 'projectId' | 'userId'>;

@@ -1,4 +1,4 @@
-/** One transaction: which project it has locked, and what time it is there. */
+/** One transaction: its locked projects and its time. */
 import { type CompiledQuery, type RawBuilder, sql } from 'kysely';
 import type { Deadline, Wait } from '../../base/deadline.ts';
 import { LedgerContentError, LedgerUnavailableError } from '../../base/errors.ts';
@@ -14,13 +14,14 @@ import type { ProjectsTable } from '../storage/schema.ts';
 import { type FirstReads, firstReads } from './find-lease.ts';
 import type { Statements } from './statements.ts';
 
-/** What time it is in a project, in microseconds of the epoch. */
+/** The time in a project, in microseconds of the epoch. */
 export interface Moment {
-  /** By the ledger's clock. A lease whose end date is past by this clock has ended; until then it counts. */
+  /** By the ledger's clock. A lease counts until its end date by this clock. */
   readonly now: bigint;
   /**
-   * The same, but never before the last entry of the project. It is later than `now` when that clock was set back, or was
-   * ahead before: there is no telling which. Refunds are computed from here, since what was used by then stays used.
+   * The same, but never before the last entry of the project. Later than `now` if the clock was set back now,
+   * or was ahead before; these cannot be distinguished. Refunds are computed from here, since past use stays
+   * used.
    */
   readonly latest: bigint;
 }
@@ -32,11 +33,11 @@ export class Transaction {
   readonly #clock: TransactionClock;
   readonly #position: Position;
   readonly #mayGrow: boolean;
-  /** The locked projects, with the revisions that hold after the commit. */
+  /** The locked projects, with their revisions after the commit. */
   readonly locked = new Map<string, bigint>();
   /** The ledger's id; `undefined` until a project is locked. */
   ledgerId: string | undefined;
-  /** By how much the ledger's clock is behind the last entry, in microseconds. */
+  /** How far the ledger's clock is behind the last entry, in microseconds. */
   behind = 0n;
 
   /** `mayGrow`: it may let leases take more, which a suspended ledger must refuse. */
@@ -48,8 +49,8 @@ export class Transaction {
   }
 
   /**
-   * Locks the project until the transaction ends. Reads the clock afterwards, so that times rise in the order of transactions.
-   * `next`: reads that follow in any case.
+   * Locks the project until the transaction ends. Reads the clock afterwards, so that times increase in the
+   * order of transactions. `next`: reads that always follow.
    */
   *lock(project_id: string, next: readonly CompiledQuery[] = []): Work<Moment> {
     const lock = this.#statements.lockProject({ project_id, at: this.#clock.now() });
@@ -69,14 +70,14 @@ export class Transaction {
     return this.#moment(row.latest_at, row.now);
   }
 
-  /** What a request about a lease reads in any case, to be sent together with the lock. */
+  /** The reads that every request about a lease needs, to be sent together with the lock. */
   firstReads(request: Parameters<typeof firstReads>[1]): FirstReads {
     return firstReads(this.#statements, request, this.#clock.now(), true);
   }
 
   /**
-   * Locks several projects, always in the same order: transactions that do so never wait for each other in a circle. `listed`: a table with
-   * `project_id` that has them already, each once.
+   * Locks several projects, always in the same order, which prevents deadlocks. `listed`: a table with a
+   * column `project_id` that contains each of them once.
    */
   *lockAll(
     database: Pick<Database, 'queries' | 'dialect'>,
@@ -132,12 +133,12 @@ function lockProjects(
 
 export class LedgerClock {
   readonly #clock: Clock;
-  /** The time in a statement, where the database's clock is the ledger's; `undefined` = it is that of this process. */
+  /** SQL for the time, if the ledger uses the database's clock; `undefined` = the clock of this process. */
   readonly sql: RawBuilder<bigint> | undefined;
-  /** What the database said last, and when, in milliseconds of a clock that nobody sets. */
+  /** The last time from the database, and when it arrived, in milliseconds of a monotonic clock. */
   #told: { readonly at: Instant; readonly when: number } | undefined;
 
-  /** `clock`: any other than `SYSTEM_CLOCK` is the ledger's on every database. */
+  /** `clock`: any other than `SYSTEM_CLOCK` is used with every database. */
   constructor(clock: Clock, dialect: Dialect) {
     this.#clock = clock;
     this.sql = clock === SYSTEM_CLOCK && dialect === 'postgresql' ? databaseTime(dialect) : undefined;
@@ -151,7 +152,7 @@ export class LedgerClock {
     return at + BigInt(Math.round((performance.now() - when) * 1000));
   }
 
-  /** The database has just said what time it is. What it has said before is no news: the parts of a group share an answer. */
+  /** Stores a time from the database. Ignores a repeated one: the parts of a group share a result. */
   learn(at: Instant): void {
     if (at !== this.#told?.at) {
       this.#told = { at, when: performance.now() };
@@ -159,14 +160,16 @@ export class LedgerClock {
   }
 }
 
-/** By the database's clock, in microseconds of the epoch: while the statement runs, not when its transaction began. */
+/**
+ * The database's time, in microseconds of the epoch: when the statement runs, not when its transaction began.
+ */
 export function databaseTime(dialect: Dialect): RawBuilder<bigint> {
   return dialect === 'sqlite'
     ? sql<bigint>`cast((julianday('now') - 2440587.5) * 86400000000 as integer)`
     : sql<bigint>`cast(extract(epoch from clock_timestamp()) * 1000000 as bigint)`;
 }
 
-/** Ends with the first of both. The combined signal is created on first use: most transactions on SQLite never wait. */
+/** Ends with the first of both. Creates the signal on first use: most SQLite transactions never wait. */
 export class FirstOf implements Wait {
   readonly #wait: Wait;
   readonly #deadline: Deadline;
@@ -198,7 +201,7 @@ export function tookTooLong(cause: unknown): LedgerUnavailableError {
   return new LedgerUnavailableError('the transaction took too long', { cause });
 }
 
-/** `run`: runs the transaction; call what it is given whenever its work begins. */
+/** `run`: runs the transaction; must call `begins` whenever its work begins. */
 export function tracedTransaction<Result>(
   operation: LedgerOperation,
   dialect: Dialect,
@@ -235,7 +238,7 @@ export function tracedTransaction<Result>(
   );
 }
 
-/** A value that the ledger cannot store is the caller's mistake. */
+/** A value that the ledger cannot store is an error of the caller. */
 function failureOf(thrown: unknown): string | undefined {
   return thrown instanceof LedgerContentError ? undefined : errorTypeOf(thrown);
 }

@@ -6,9 +6,9 @@ import type { Generation } from '../configuration/generation.ts';
 import { KUBERNETES_PATHS } from '../own-paths.ts';
 import { FixedTokens } from '../users/fixed-tokens.ts';
 import { WrongTokens } from '../users/wrong-tokens.ts';
-import { AcceptedTokens } from './credentials.ts';
 import type { KeystoneGate, Refuse } from './keystone-gates.ts';
 import {
+  AcceptedTokens,
   type CertificateRules,
   EXPECTED_CERTIFICATE,
   PROTOCOL_NAMES,

@@ -2,6 +2,7 @@
  * The protocols of the service: for each, how clients prove who they are. The endpoints, the banner, /openapi.json and the check before the
  * start read the same table.
  */
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { kubernetesPathOf, pathOf, queryOf } from '../own-paths.ts';
 import type { UserTokens } from './credentials.ts';
@@ -155,4 +156,60 @@ function passwordOf(authorization: string): string | undefined {
   const pair = encoded === undefined ? '' : Buffer.from(encoded, 'base64').toString('latin1');
   const colon = pair.indexOf(':');
   return colon < 0 ? undefined : pair.slice(colon + 1);
+}
+
+/**
+ * The tokens that are accepted now. Every comparison is over digests of equal length, and over all of them, so that its time reveals
+ * nothing about a token.
+ */
+export class AcceptedTokens {
+  #digests: readonly Buffer[] = [];
+  /** Whether clients need a token even if none is accepted: there are other tokens elsewhere. */
+  requiredAnyway = false;
+
+  constructor(tokens: readonly string[]) {
+    this.replace(tokens);
+  }
+
+  replace(tokens: readonly string[]): void {
+    this.#digests = tokens.map(digest);
+  }
+
+  /** Whether clients need a token at all. */
+  get required(): boolean {
+    return this.requiredAnyway || !this.isEmpty;
+  }
+
+  get isEmpty(): boolean {
+    return this.#digests.length === 0;
+  }
+
+  accept(token: string): boolean {
+    return !this.required || this.#accepted(token) !== undefined;
+  }
+
+  /** Identifies the token of a session, which ends with the token; `undefined` for a token that is not accepted. */
+  sessionKeyOf(token: string): string | undefined {
+    const accepted = this.#accepted(token);
+    return accepted && sessionKey(accepted);
+  }
+
+  /** The keys of the sessions that are still valid. */
+  sessionKeys(): string[] {
+    return this.#digests.map(sessionKey);
+  }
+
+  #accepted(token: string): Buffer | undefined {
+    const sent = digest(token);
+    return this.#digests.filter((accepted) => timingSafeEqual(accepted, sent))[0];
+  }
+}
+
+/** Derived from the digest, so that it cannot be used as a token. */
+function sessionKey(accepted: Buffer): string {
+  return createHmac('sha256', accepted).update('blazar-enforcement session').digest('base64');
+}
+
+function digest(token: string): Buffer {
+  return createHash('sha256').update(token).digest();
 }

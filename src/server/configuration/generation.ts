@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { ConcurrencyLimiter } from '../../base/concurrency-limiter.ts';
 import { Deadline } from '../../base/deadline.ts';
 import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
@@ -47,7 +48,6 @@ export class Generation {
   readonly options: ServiceOptions;
   readonly enforcement: UsageEnforcement;
   readonly limiter: ConcurrencyLimiter;
-  readonly proxies: TrustedProxies;
   /** The tokens of each protocol, as of loading. */
   readonly tokens: ProtocolTokens;
   /** For tokens of Keystone. `undefined` = `keystone_auth` is off. */
@@ -59,6 +59,7 @@ export class Generation {
   readonly skypilot: SkypilotParts;
   /** `undefined` = no scheduling policies: Kubernetes is not served. */
   readonly kubernetes: KubernetesParts | undefined;
+  readonly #proxies: TrustedProxies | undefined;
   #requests = 0;
   #unused: (() => void) | undefined;
 
@@ -79,11 +80,11 @@ export class Generation {
     this.keystone = parts.keystone;
     this.decisions = parts.decisions;
     this.sessions = parts.sessions;
-    this.proxies = new TrustedProxies(parts.options.trusted_proxies);
     this.enforcement = parts.enforcement;
     this.skypilot = parts.skypilot;
     this.kubernetes = parts.kubernetes;
-    const { max_concurrent, max_queued } = this.options;
+    const { max_concurrent, max_queued, trusted_proxies } = this.options;
+    this.#proxies = trusted_proxies.length === 0 ? undefined : new TrustedProxies(trusted_proxies);
     this.limiter = new ConcurrencyLimiter(max_concurrent, max_queued);
   }
 
@@ -131,6 +132,11 @@ export class Generation {
   /** For views of the ledger. `undefined` = neither filters nor policies use it. */
   get ledger(): ChainLedger | undefined {
     return this.enforcement.ledger ?? this.skypilot.policies.launches?.views;
+  }
+
+  /** The address of the client: that of the connection, unless that is a trusted proxy's. */
+  clientOf(request: Pick<IncomingMessage, 'socket' | 'headers'>): string | undefined {
+    return this.#proxies === undefined ? request.socket.remoteAddress : this.#proxies.clientOf(request);
   }
 
   enter(): void {

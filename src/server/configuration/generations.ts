@@ -44,7 +44,8 @@ interface GenerationServices extends WatchedServices {
 export class Generations {
   readonly #sources: ConfigSources;
   readonly #services: GenerationServices;
-  #current: Generation;
+  /** Answers requests from now on. Only a reload sets it. */
+  current: Generation;
   #read: Configuration;
   #problems: readonly Problem[] = [];
   #reloading: Promise<boolean> | undefined;
@@ -64,7 +65,7 @@ export class Generations {
   ) {
     this.#sources = sources;
     this.#services = services;
-    this.#current = first;
+    this.current = first;
     this.#read = first.configuration;
     this.#atStart = first.options;
     this.#started = started;
@@ -85,10 +86,6 @@ export class Generations {
     void warnOfUndelivered(first.enforcement, undefined, services.logger);
     await rules.keep(written, true);
     return new Generations(sources, services, first, started, rules);
-  }
-
-  get current(): Generation {
-    return this.#current;
   }
 
   /** The configuration that was read last. It decides, unless it has mistakes. */
@@ -139,12 +136,12 @@ export class Generations {
     this.#closing = true;
     await this.#next;
     await this.#reloading;
-    await Promise.all([...this.#retiring.values(), this.#current.retire()]);
+    await Promise.all([...this.#retiring.values(), this.current.retire()]);
   }
 
   async #load(): Promise<boolean> {
     const { reloaded, swapped, isReadTooEarly, logger } = this.#services;
-    const before = this.#current;
+    const before = this.current;
     try {
       let configuration = await readConfiguration(this.#sources, SECTIONS);
       while (await isReadTooEarly(configuration)) {
@@ -165,7 +162,7 @@ export class Generations {
         await next.retire();
         throw thrown;
       });
-      this.#current = next;
+      this.current = next;
       this.#problems = [];
       swapped(next);
       next.enforcement.deliver();
@@ -205,7 +202,7 @@ export class Generations {
   }
 
   #sum(count: (generation: Generation) => number): number {
-    return [this.#current, ...this.#retiring.keys()].reduce((sum, one) => sum + count(one), 0);
+    return [this.current, ...this.#retiring.keys()].reduce((sum, one) => sum + count(one), 0);
   }
 
   #warnOfRestart(next: Generation): void {

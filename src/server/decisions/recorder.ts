@@ -9,14 +9,15 @@ import { atOrigin } from '../../config/option-groups.ts';
 import type { Asked } from '../../decisions/asked.ts';
 import type { DecidedRequest } from '../../decisions/lease-record.ts';
 import { DecisionLog, type DecisionLogObserver } from '../../decisions/log.ts';
-import { RecentDecisions } from '../../decisions/recent.ts';
 import type { DecisionRecord } from '../../decisions/record.ts';
 import type { Configuration } from '../../enforcement/configuration.ts';
 import type { RequestNames } from '../../filter/call.ts';
 import type { Generation } from '../configuration/generation.ts';
 import type { ServiceOptions } from '../configuration/options.ts';
-import type { DecisionMetrics } from '../metrics/decision-metrics.ts';
+import type { DecisionMetrics } from '../metrics/request-metrics.ts';
 
+/** How many decisions the console shows without a store. */
+const RECENT = 50;
 /** How long a record that nobody waits for may wait for room in the log. */
 const FOUND_SECONDS = 5;
 
@@ -94,6 +95,38 @@ export class DecisionRecorder {
     if (!record.allowed && !record.operation.includes('.')) {
       now?.enforcement.notifications?.refused(record);
     }
+  }
+}
+
+interface RecentDecision {
+  readonly record: DecisionRecord;
+  /** `undefined` = allowed, or not a lease. */
+  readonly asked: Asked | undefined;
+}
+
+/** The latest decisions, for the console. */
+export class RecentDecisions {
+  readonly #kept: RecentDecision[] = [];
+  readonly #heardBy = new Set<(record: DecisionRecord) => void>();
+  #next = 0;
+
+  add(record: DecisionRecord, asked?: Asked): void {
+    this.#kept[this.#next] = { record, asked };
+    this.#next = (this.#next + 1) % RECENT;
+    for (const hear of this.#heardBy) {
+      hear(record);
+    }
+  }
+
+  /** Calls `listener`, which must be quick, with each decision. Returns what ends it. */
+  hear(listener: (record: DecisionRecord) => void): () => void {
+    this.#heardBy.add(listener);
+    return () => void this.#heardBy.delete(listener);
+  }
+
+  /** The newest first. */
+  list(): RecentDecision[] {
+    return [...this.#kept.slice(this.#next), ...this.#kept.slice(0, this.#next)].reverse();
   }
 }
 

@@ -2,18 +2,17 @@
 import { ConfigurationError, errorText } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { BindingRequest, PodRequest } from '../../kubernetes/admission/admission-review.ts';
-import type { LiveSource } from '../../kubernetes/cluster/live/contract.ts';
 import type { FollowedCluster } from '../../kubernetes/cluster/live/follow-cluster.ts';
-import { isListedWithin } from '../../kubernetes/cluster/live/live-source.ts';
+import { type ClusterSource, isListedWithin } from '../../kubernetes/cluster/live/live-source.ts';
 import type { StatusObserver } from '../../kubernetes/cluster/status/conditions.ts';
 import type { Refusal } from '../../kubernetes/cluster/status/events.ts';
-import type { Reporting } from '../../kubernetes/cluster/status/status-writer.ts';
+import type { StatusWriter } from '../../kubernetes/cluster/status/status-writer.ts';
 import { type KubernetesOptions, policyOptions } from '../../kubernetes/options.ts';
 import { CountedUses } from '../counted-uses.ts';
 import type { FollowedSource, KubernetesMetrics } from '../metrics/kubernetes-metrics.ts';
 
 export interface HeldSource {
-  readonly source: LiveSource;
+  readonly source: ClusterSource;
   readonly cluster: FollowedCluster;
   /** For the metrics. */
   readonly followed: FollowedSource;
@@ -109,7 +108,7 @@ export class KubernetesReports {
   #cluster: FollowedCluster | undefined;
   #lease = '';
   #audit: readonly string[] = [];
-  #reporting: Reporting | undefined;
+  #reporting: StatusWriter | undefined;
   #changing: Promise<void> = Promise.resolve();
 
   constructor(options: KubernetesReportsOptions) {
@@ -161,7 +160,7 @@ export class KubernetesReports {
   }
 
   async #change(
-    before: Reporting | undefined,
+    before: StatusWriter | undefined,
     cluster: FollowedCluster | undefined,
     lease: string,
   ): Promise<void> {
@@ -170,11 +169,13 @@ export class KubernetesReports {
       return;
     }
     // Loading it takes time that only those need who use it.
-    const { Reporting: Reporter } = await import('../../kubernetes/cluster/status/status-writer.ts');
+    const { StatusWriter: Writer } = await import('../../kubernetes/cluster/status/status-writer.ts');
     // Meanwhile another configuration may have taken over.
     if (cluster === this.#cluster && lease === this.#lease) {
       const { client, policies } = cluster;
-      this.#reporting = new Reporter({ client, policies, audit: this.#audit, lease, ...this.#options });
+      const election = { name: lease };
+      this.#reporting = new Writer({ client, policies, audit: this.#audit, election, ...this.#options });
+      this.#reporting.start();
     }
   }
 }

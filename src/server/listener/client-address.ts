@@ -4,6 +4,7 @@ import { BlockList, isIP, isIPv4, isIPv6, SocketAddress } from 'node:net';
 
 /** More proxies than are ever in a row. Beyond it, whoever wrote the header is not asked any more. */
 const MAX_HOPS = 32;
+
 /** Whether a text is an address, or a network in CIDR notation; not the whole of IPv4 or IPv6, where everybody would be a proxy. */
 export function isNetwork(text: string): boolean {
   const [, address = '', bits = '1'] = /^([^/%]+)(?:\/([1-9]\d{0,2}))?$/.exec(text) ?? [];
@@ -13,15 +14,10 @@ export function isNetwork(text: string): boolean {
 }
 
 export class TrustedProxies {
-  /** `undefined` = nobody is believed. */
-  readonly #networks: BlockList | undefined;
+  readonly #networks = new BlockList();
 
   /** `networks`: as `isNetwork` accepts them. */
   constructor(networks: readonly string[]) {
-    if (networks.length === 0) {
-      return;
-    }
-    this.#networks = new BlockList();
     for (const network of networks) {
       const [address = '', bits] = network.split('/');
       const family = familyOf(address);
@@ -39,8 +35,8 @@ export class TrustedProxies {
    */
   clientOf({ socket, headers }: Pick<IncomingMessage, 'socket' | 'headers'>): string | undefined {
     const { remoteAddress } = socket;
-    if (this.#networks === undefined || remoteAddress === undefined) {
-      return remoteAddress;
+    if (remoteAddress === undefined) {
+      return undefined;
     }
     const peer = canonical(remoteAddress);
     if (!this.#isTrusted(peer)) {
@@ -72,7 +68,7 @@ export class TrustedProxies {
   }
 
   #isTrusted(address: string): boolean {
-    return this.#networks?.check(address, familyOf(address)) === true;
+    return this.#networks.check(address, familyOf(address));
   }
 }
 

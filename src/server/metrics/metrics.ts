@@ -12,11 +12,11 @@ import type { NamesObserver } from '../../openstack/names.ts';
 import { VALIDATION } from '../../skypilot/config/config-validation.ts';
 import { BudgetMetrics, type BudgetUse } from './budget-metrics.ts';
 import { Cached } from './cached.ts';
-import { DecisionMetrics, valueAt } from './decision-metrics.ts';
 import { Instruments } from './instruments.ts';
 import { type FollowedSource, KubernetesMetrics, kubernetesStatusMetrics } from './kubernetes-metrics.ts';
 import { decisionStoreMetrics, LedgerMetrics } from './ledger-metrics.ts';
 import { FollowerMetrics, SkypilotMetrics } from './reconciliation-metrics.ts';
+import { DecisionMetrics, RequestMetrics } from './request-metrics.ts';
 import { TokenMetrics, type TokenSizes } from './token-metrics.ts';
 
 /** In seconds, up to more than the longest deadline that can be set, 3600. */
@@ -55,12 +55,7 @@ export class Metrics {
   readonly #gauges: Gauges;
   readonly #text: Cached<[], Buffer>;
   readonly #budgets = new BudgetMetrics(this.#make);
-  /** By path and status, since the metrics were read. */
-  readonly #answers = new Map<string, Map<number, number>>();
-  readonly #requests = this.#make.counter('http_requests_total', 'Requests, by path and response status.', [
-    'path',
-    'status',
-  ]);
+  readonly requests = new RequestMetrics(this.#make);
   readonly #reloads = this.#make.counter(
     'reloads_total',
     'Reloads of the configuration: applied, or refused because of mistakes.',
@@ -126,12 +121,6 @@ export class Metrics {
     collectDefaultMetrics({ register: this.#registry });
   }
 
-  /** `path` is one of the service's own, or `other`: a client's text must not become a label. */
-  answered(path: string, status: number): void {
-    const counts = valueAt(this.#answers, path, () => new Map<number, number>());
-    counts.set(status, (counts.get(status) ?? 0) + 1);
-  }
-
   reloaded(outcome: 'applied' | 'refused'): void {
     this.#reloads.inc({ outcome });
     if (outcome === 'applied') {
@@ -155,12 +144,6 @@ export class Metrics {
   }
 
   async #written(): Promise<string> {
-    for (const [path, counts] of this.#answers) {
-      for (const [status, count] of counts) {
-        this.#requests.inc({ path, status }, count);
-      }
-    }
-    this.#answers.clear();
     const { budgets, outbox } = this.#gauges;
     await Promise.all([
       budgets?.().then((use) => this.#budgets.set(use)),

@@ -1,5 +1,6 @@
 /** Those who show a token of the configuration: operators, readers, Blazar itself, which may read, and Prometheus, which reads metrics. */
-import { AcceptedTokens, type UserTokens } from '../authentication/credentials.ts';
+import type { UserTokens } from '../authentication/credentials.ts';
+import { AcceptedTokens } from '../authentication/protocols.ts';
 import { type Caller, tokenCaller } from './caller.ts';
 
 /** A caller, and what identifies the token: a session ends with it. */

@@ -1,6 +1,9 @@
 import { userInfo } from 'node:os';
 import { describe, expect, it } from 'vitest';
+import { budgetCommand } from '../../../src/cli/budget.ts';
 import { copiedLedgers } from '../../ledger/recorded-leases.ts';
+import { runInProcess } from '../../support/command-in-process.ts';
+import { temporaryFile } from '../../support/files.ts';
 import { giveBudgets } from '../../support/ledgers.ts';
 import { printed, refused } from '../../support/run-command.ts';
 import { commandsOn, fill } from '../ledger/setup.ts';
@@ -180,4 +183,11 @@ describe('budget list and history', () => {
       expect(stdout).not.toMatch(/(?!\n)\p{Cc}/u);
     }
   });
+});
+
+it('budget --endpoint asks no service if the file of authorities has none, for which Node would take its own', async () => {
+  const flags = ['--endpoint', 'https://127.0.0.1:1', '--ca-file', temporaryFile('ca.pem', '')];
+  expect(await runInProcess(budgetCommand(), ['list', ...flags])).toEqual(
+    refused(/--ca-file: .*ca\.pem: expected certificates in PEM/),
+  );
 });

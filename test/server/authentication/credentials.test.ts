@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { ConfigurationError, formatProblem } from '../../../src/base/errors.ts';
 import { readConfiguration } from '../../../src/enforcement/configuration.ts';
-import { AcceptedTokens } from '../../../src/server/authentication/credentials.ts';
+import { AcceptedTokens } from '../../../src/server/authentication/protocols.ts';
 import { serviceSection } from '../../../src/server/configuration/options.ts';
 import { startService } from '../../../src/server/service.ts';
 import { confFile, temporaryFile } from '../../support/files.ts';

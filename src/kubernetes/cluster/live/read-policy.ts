@@ -1,4 +1,4 @@
-/** Reads a scheduling policy as the API server has it. */
+/** Reads a scheduling policy in the API server's form. */
 import { createHash } from 'node:crypto';
 import { errorText } from '../../../base/errors.ts';
 import { formatPath } from '../../../base/yaml/tree.ts';
@@ -18,7 +18,7 @@ type ReadPolicy =
 
 const PREFIX = 'the scheduling policy is invalid: ';
 
-/** Never throws: what cannot be read is invalid. */
+/** Never throws: unreadable policies are invalid. */
 export function readPolicy(object: ApiObject): ReadPolicy {
   try {
     const { status: _, ...document }: ApiObject & { readonly status?: unknown; readonly spec?: unknown } =
@@ -38,7 +38,7 @@ export function readPolicy(object: ApiObject): ReadPolicy {
   }
 }
 
-/** The same for two objects only if their content is, whatever their metadata and status. `undefined` = it cannot be told. */
+/** The same for two objects only if their content is, whatever their metadata and status. `undefined` = unknown. */
 export function contentDigest(object: ApiObject): string | undefined {
   const { metadata, status, ...content }: ApiObject & { readonly status?: unknown } = object;
   try {

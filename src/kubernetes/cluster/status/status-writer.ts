@@ -34,7 +34,6 @@ interface StatusWriterOptions {
   readonly audit: readonly string[];
   readonly logger: Logger;
   readonly observer: StatusObserver;
-  readonly events: EventSender;
   readonly election?: Pick<LeaderOptions, 'name' | 'namespace' | 'identity' | 'timing'>;
   readonly clock?: Clock;
 }
@@ -42,6 +41,7 @@ interface StatusWriterOptions {
 /** Of all replicas, one writes. Nothing here delays an admission. */
 export class StatusWriter {
   readonly #options: Required<Omit<StatusWriterOptions, 'audit' | 'election'>>;
+  readonly #events: EventSender;
   readonly #leader: Leader;
   readonly #closing = new AbortController();
   readonly #due = new DueNames();
@@ -59,6 +59,7 @@ export class StatusWriter {
   constructor({ audit, election, clock = CLOCK, ...options }: StatusWriterOptions) {
     this.#options = { clock, ...options };
     this.#audited = new Set(audit);
+    this.#events = new EventSender(this.#options);
     const { client, logger } = options;
     this.#leader = new Leader({ client, logger, clock, onElected: () => this.#lookAtAll(), ...election });
   }
@@ -81,12 +82,17 @@ export class StatusWriter {
     this.#lookAtAll();
   }
 
-  /** Ends what is under way, and lets another replica lead. */
+  /** Returns at once. */
+  refused(request: PodRequest | BindingRequest, refusal: Refusal): void {
+    this.#events.refused(request, refusal);
+  }
+
+  /** Ends what is under way, drops the events that wait, and lets another replica lead. */
   async close(): Promise<void> {
     this.#unlisten?.();
     this.#closing.abort();
     this.#wake.abort();
-    await Promise.all([this.#leader.close(), this.#running]);
+    await Promise.all([this.#events.close(), this.#leader.close(), this.#running]);
   }
 
   #changed(names: readonly string[]): void {
@@ -180,7 +186,7 @@ export class StatusWriter {
     this.#told.set(name, which);
     const written = writtenCondition(status, ACCEPTED);
     if (written?.status !== 'False' || written.observedGeneration !== generation) {
-      this.#options.events.invalid(policy, mistake);
+      this.#events.invalid(policy, mistake);
     }
   }
 
@@ -218,41 +224,5 @@ export class StatusWriter {
       this.#options.logger.warn(line, 'the status of a scheduling policy cannot be written');
     }
     return outcome;
-  }
-}
-
-interface ReportingOptions
-  extends Pick<StatusWriterOptions, 'client' | 'policies' | 'audit' | 'logger' | 'observer'> {
-  /** The Lease that elects the writer of the status. */
-  readonly lease: string;
-}
-
-/** Begins at once. */
-export class Reporting {
-  readonly #events: EventSender;
-  readonly #writer: StatusWriter;
-
-  constructor(options: ReportingOptions) {
-    this.#events = new EventSender(options);
-    this.#writer = new StatusWriter({ ...options, events: this.#events, election: { name: options.lease } });
-    this.#writer.start();
-  }
-
-  get isLeader(): boolean {
-    return this.#writer.isLeader;
-  }
-
-  auditChanged(audit: readonly string[]): void {
-    this.#writer.auditChanged(audit);
-  }
-
-  /** Returns at once. */
-  refused(request: PodRequest | BindingRequest, refusal: Refusal): void {
-    this.#events.refused(request, refusal);
-  }
-
-  /** What waits is dropped, and another replica may write. */
-  async close(): Promise<void> {
-    await Promise.all([this.#events.close(), this.#writer.close()]);
   }
 }

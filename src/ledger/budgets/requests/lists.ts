@@ -1,4 +1,4 @@
-/** Requests for more budget: one, or all in pages; and whether the tables have a place for them. */
+/** Requests for more budget: one, or all in pages; and whether their table exists. */
 import type { Wait } from '../../../base/deadline.ts';
 import type { Ledger } from '../../ledger.ts';
 import { numberIn, type PageOf, type PageQuery, pageOf, reading } from '../../reports/pages.ts';
@@ -9,7 +9,7 @@ import type { BudgetRequestState } from '../../storage/service-tables.ts';
 import { requireTables } from '../../tables.ts';
 import { type BudgetRequest, requestIn, requestOf } from './rows.ts';
 
-/** `undefined` = there is none of this id. @throws LedgerUnavailableError, ConfigurationError */
+/** `undefined` = unknown id. @throws LedgerUnavailableError, ConfigurationError */
 export async function requestById(
   ledger: Ledger,
   id: bigint,
@@ -20,14 +20,14 @@ export async function requestById(
 }
 
 export interface RequestsQuery extends PageQuery {
-  /** Only of these projects; `undefined` = of all. */
+  /** Only these projects; `undefined` = all. */
   readonly projectIds?: readonly string[] | undefined;
   readonly userId?: string | undefined;
-  /** Only in these states; `undefined` = in all. */
+  /** Only these states; `undefined` = all. */
   readonly states?: readonly BudgetRequestState[] | undefined;
 }
 
-/** The newest first. @throws LedgerUnavailableError, ConfigurationError, CursorError */
+/** Newest first. @throws LedgerUnavailableError, ConfigurationError, CursorError */
 export async function pageOfRequests(
   ledger: Ledger,
   { limit, after, projectIds, userId, states }: RequestsQuery,
@@ -58,7 +58,10 @@ export async function pageOfRequests(
 
 export const REQUESTS = { migration: '0012-budget-requests', needed: NEEDED_FOR_REQUESTS };
 
-/** Leases do not need the table: it may be missing, or the role may not use it. @throws LedgerUnavailableError, ConfigurationError */
+/**
+ * Leases do not need the table: it may be missing, or the role may have no access to it.
+ * @throws LedgerUnavailableError, ConfigurationError
+ */
 export function requireRequests(ledger: Ledger, wait: Wait): Promise<void> {
   return requireTables(ledger, REQUESTS, wait);
 }

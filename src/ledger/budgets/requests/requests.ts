@@ -1,6 +1,7 @@
 /**
- * Requests for more budget: a member asks, a manager endorses, an operator grants. Each step locks the project and looks at the state
- * again, so that of several who decide at once one succeeds. A grant changes the budget and the request in one transaction.
+ * Requests for more budget: a member requests, a manager endorses, an operator grants. Each step locks the
+ * project and reads the state again, so of several concurrent decisions one succeeds. A grant changes the
+ * budget and the request in one transaction.
  */
 import { randomUUID } from 'node:crypto';
 import type { Wait } from '../../../base/deadline.ts';
@@ -27,13 +28,16 @@ import {
   type WantedMore,
 } from './steps.ts';
 
-/** More open requests of a project nobody reads. */
+/** Limit of open requests per project: nobody would read more. */
 export const MOST_OPEN = 20;
-/** Within 24 hours: whoever withdraws and asks again must not fill the database. */
+/** Per project in 24 hours: repeated withdrawals must not fill the database. */
 export const MOST_A_DAY = 100;
 const DAY = 86_400_000_000n;
 
-/** Asked again by the same person with the same words, an open request is the same one. @throws LedgerUnavailableError, ConfigurationError */
+/**
+ * Idempotent: repeating an open request by the same user with the same terms returns that request.
+ * @throws LedgerUnavailableError, ConfigurationError
+ */
 export async function askForBudget(
   ledger: Ledger,
   wanted: WantedMore,
@@ -90,8 +94,9 @@ export async function askForBudget(
 }
 
 /**
- * A step that was done before in the same way changes nothing, and resolves to the request as it is: sent twice, it is done once. A grant
- * of a request that is not endorsed endorses it, too: whoever may grant may endorse. @throws LedgerUnavailableError, ConfigurationError
+ * Idempotent: a step that was done before in the same way changes nothing and resolves to the current
+ * request. A grant also endorses a request that is not endorsed, since authors who may grant may endorse.
+ * @throws LedgerUnavailableError, ConfigurationError
  */
 export async function stepRequest(
   ledger: Ledger,
@@ -137,8 +142,8 @@ export async function stepRequest(
 }
 
 /**
- * Adds to the owner's last budget that is in force at some time until then, and extends it if it ends before. If there is none, the project
- * is given one from now on.
+ * Adds to the owner's last budget that is in force at some time until then, and extends it if it ends
+ * earlier. If there is none, the project gets a new budget that starts now.
  */
 function* grant(
   ledger: Ledger,
@@ -173,7 +178,7 @@ function* grant(
   };
 }
 
-/** Which budget would grow; `undefined` = a new one. */
+/** The budget that would grow; `undefined` = a new one. */
 function* placeOf(
   ledger: Ledger,
   owner: Pick<Budget, 'projectId' | 'userId'>,
@@ -216,7 +221,7 @@ function* put(
   return yield* announced(ledger, requestOf(row));
 }
 
-/** Both are there, the step and what is said about it, or neither. */
+/** The step and its notices are written together, or neither is. */
 function* announced(ledger: Ledger, request: BudgetRequest): Work<RequestEdit> {
   const { watch, database } = ledger;
   if (watch?.requestBody !== undefined) {

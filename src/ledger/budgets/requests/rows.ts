@@ -1,4 +1,4 @@
-/** Requests for more budget as the table holds them. */
+/** Requests for more budget as rows of the table. */
 import type { Kysely, Selectable } from 'kysely';
 import type { Amount, Budget } from '../../../filter/claim.ts';
 import { rows, type Work } from '../../storage/database.ts';
@@ -9,7 +9,7 @@ import {
   OPEN_STATES,
 } from '../../storage/service-tables.ts';
 
-/** Who did it and when, in microseconds of the epoch, and what they said. */
+/** Author, time in microseconds of the epoch, and reason of a step. */
 export interface TakenStep {
   readonly at: bigint;
   readonly who: string;
@@ -18,20 +18,19 @@ export interface TakenStep {
 
 export interface BudgetRequest extends Pick<Budget, 'projectId' | 'userId'> {
   readonly id: bigint;
-  /** What the budget should grow by. */
+  /** Requested increase of the budget. */
   readonly amount: Amount;
-  /** In seconds of the epoch: until when it is needed. */
+  /** End of the need, in seconds of the epoch. */
   readonly validUntil: bigint;
-  /** Why it is asked for. */
   readonly reason: string;
   readonly state: BudgetRequestState;
   readonly asked: Pick<TakenStep, 'at' | 'who'>;
   /** `Caller.identity` */
   readonly asker: string;
   readonly endorsed: TakenStep | null;
-  /** What made it final. */
+  /** The step that closed the request. */
   readonly settled: TakenStep | null;
-  /** What the budget has grown by, and which one. */
+  /** The granted increase, and the budget that received it. */
   readonly granted: {
     readonly amount: Amount;
     readonly validUntil: bigint;

@@ -1,14 +1,14 @@
-/** The steps of a request for more budget: what is wanted, what may come of it, and which step is possible when. */
+/** The steps of a request for more budget: requested terms, possible refusals, and allowed transitions. */
 import type { Amount, Budget } from '../../../filter/claim.ts';
 import type { BudgetRequestState } from '../../storage/service-tables.ts';
 import type { BudgetRefusal } from '../edits.ts';
 import { type BudgetRequest, isOpen } from './rows.ts';
 
-/** What is asked for. */
+/** The requested terms. */
 export interface WantedMore extends Pick<Budget, 'projectId' | 'userId'> {
-  /** More than 0: what the budget should grow by. */
+  /** Requested increase of the budget; more than 0. */
   readonly amount: Amount;
-  /** In seconds of the epoch: until when it is needed. */
+  /** End of the need, in seconds of the epoch. */
   readonly validUntil: bigint;
 }
 
@@ -25,26 +25,26 @@ export type RequestStep =
   | { readonly kind: 'withdraw' }
   | {
       readonly kind: 'grant';
-      /** Default: what was asked for. */
+      /** Default: the requested terms. */
       readonly amount?: Amount | undefined;
       readonly validUntil?: bigint | undefined;
-      /** As of `BudgetEditor`. */
+      /** See `BudgetEditor`. */
       readonly isBounded: boolean;
     };
 
 export type RequestRefusal =
-  /** The project has so many open requests, or so many of the last 24 hours. */
+  /** The project has too many open requests, or too many within the last 24 hours. */
   | { readonly kind: 'too-many'; readonly open: boolean; readonly most: number }
-  /** The time until which it is needed is over. */
+  /** The requested end has passed. */
   | { readonly kind: 'over' }
-  /** It is for a user without a budget of their own: one would limit them further. */
+  /** The user has no budget of their own: a new one would limit them further. */
   | { readonly kind: 'no-budget' }
-  /** The budget would be larger than any can be. */
+  /** The budget would exceed the maximum. */
   | { readonly kind: 'too-large' }
   | { readonly kind: 'gone' }
-  /** The step is not possible from its state. */
+  /** The current state does not allow the step. */
   | { readonly kind: 'settled'; readonly current: BudgetRequest }
-  /** The budget cannot become so. */
+  /** The budget was not changed, for this reason. */
   | { readonly kind: 'budget'; readonly refusal: BudgetRefusal };
 
 export type RequestEdit =
@@ -58,7 +58,7 @@ const OUTCOMES: Readonly<Record<RequestStep['kind'], readonly BudgetRequestState
   grant: ['granted', 'changed'],
 };
 
-/** Whether it was done before in the same way. */
+/** Whether the step was done before in the same way. */
 export function isDone(request: BudgetRequest, step: RequestStep): boolean {
   if (!OUTCOMES[step.kind].includes(request.state)) {
     return false;
@@ -69,12 +69,12 @@ export function isDone(request: BudgetRequest, step: RequestStep): boolean {
   );
 }
 
-/** Whether it may be done now. */
+/** Whether the step is allowed now. */
 export function isPossible(request: BudgetRequest, { kind }: RequestStep): boolean {
   return isOpen(request) && !(kind === 'endorse' && request.state === 'endorsed');
 }
 
-/** What a grant is of. */
+/** The terms of a grant: from the step, or as requested. */
 export function termsOf(request: BudgetRequest, step: RequestStep) {
   const { amount = request.amount, validUntil = request.validUntil } = step.kind === 'grant' ? step : {};
   return { amount, validUntil };

@@ -1,4 +1,6 @@
-/** A report of usage as CSV, and with the columns of FOCUS 1.2, the FinOps Open Cost and Usage Specification. */
+/**
+ * A usage report as CSV, also with the columns of FOCUS 1.2, the FinOps Open Cost and Usage Specification.
+ */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type Amount, formatUnitHours } from '../../../filter/claim.ts';
 import { formatInstant } from '../../../lease/dates.ts';
@@ -6,7 +8,7 @@ import { harmless } from '../../budgets/csv.ts';
 import { budgetAmountText, dateText } from '../../budgets/terms.ts';
 import { nextMonth, type UsageKey, type UsageReport, type UsageReportQuery, type UsageRow } from './sums.ts';
 
-/** Rows that are written before others have their turn. */
+/** Rows that are written before yielding to the event loop. */
 const PIECE = 500;
 
 interface Cells {
@@ -14,10 +16,10 @@ interface Cells {
   readonly cells: (row: UsageRow) => readonly (string | number | bigint | null)[];
 }
 
-/** Somebody chose it, as ids, names and units: a spreadsheet must run none of them. */
+/** User input, such as ids, names and units: spreadsheets must not run it as a formula. */
 const free = (text: string | null) => (text === null ? null : harmless(text));
 
-/** The text of a file, in pieces. */
+/** The text of a file, in chunks. */
 async function* written({ rows }: UsageReport, { columns, cells }: Cells): AsyncIterable<string> {
   const { stringify } = await import('csv-stringify/sync');
   for (let start = 0; start === 0 || start < rows.length; start += PIECE) {
@@ -34,12 +36,12 @@ export function monthText({ from }: Pick<UsageRow, 'from'>): string {
   return dateText(from).slice(0, 7);
 }
 
-/** In hours, rounded up as costs are: a resource for a second counts as a millionth of a unit does. */
+/** In hours, rounded up like costs: one resource for one second counts like a millionth of a unit. */
 export function hoursText(seconds: bigint): string {
   return formatUnitHours(seconds * 1_000_000n);
 }
 
-/** As JSON. `idsOf`: what names the project and the user of a row. */
+/** As JSON. `idsOf`: the project and user fields of a row. */
 export function usageJson(
   report: UsageReport,
   { by, from, until, unit }: Pick<UsageReportQuery, 'by' | 'from' | 'until'> & { readonly unit: string },
@@ -71,7 +73,7 @@ function amountsJson({ amount, userAmount }: Pick<UsageRow, 'amount' | 'userAmou
   };
 }
 
-/** What the rows do not have, for people. */
+/** Messages about usage that is missing from the rows. */
 export function missingTexts(
   { folded, undated, leasesOfUnknownResources }: Omit<UsageReport, 'rows'>,
   by: UsageKey,
@@ -98,7 +100,7 @@ export function missingTexts(
   return missing;
 }
 
-/** With the columns of what it is by. Amounts are in unit-hours, rounded up; those that end in `_exact` add up. */
+/** With the key columns of `by`. Amounts are in unit-hours, rounded up; columns ending in `_exact` add up. */
 export function usageCsv(report: UsageReport, by: UsageKey, unit: string): AsyncIterable<string> {
   const keys: Record<UsageKey, readonly [string, (row: UsageRow) => string | null][]> = {
     project: [['project_id', ({ projectId }) => free(projectId)]],
@@ -129,12 +131,13 @@ export function usageCsv(report: UsageReport, by: UsageKey, unit: string): Async
 /** ISO 4217: no currency. */
 const NO_CURRENCY = 'XXX';
 const PROVIDER = 'OpenStack';
-/** Of an hour of a unit: what is rounded down is to the nearest millionth. */
+/** Half a millionth of a unit-hour, so that rounding down rounds to the nearest millionth. */
 const HALF_A_MILLIONTH = 1800n;
 
 /**
- * Of a report that is detailed: a row is of one project and one month. Nothing has a price: costs are 0, and what is consumed is in units of
- * budgets, or for resource types in hours of resources. `projectName`: what Keystone calls it; `null` = unknown.
+ * For a detailed report, with one project and one month per row. There are no prices: costs are 0, and
+ * quantities are in units of budgets, or in resource hours for types. `projectName`: the name in Keystone;
+ * `null` = unknown.
  */
 export function usageFocus(
   report: UsageReport,

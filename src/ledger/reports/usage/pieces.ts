@@ -1,4 +1,4 @@
-/** The queries of a report of usage: what leases come to that lie wholly within one part of the time is summed up by the database. */
+/** The queries of a usage report: the database aggregates leases that lie within one part of the time. */
 import { type RawBuilder, sql } from 'kysely';
 import { ceil, floor } from '../../../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
@@ -11,49 +11,53 @@ import type { ChargedRow } from '../charges.ts';
 import { CHARGED } from '../leases.ts';
 
 /**
- * Leases that the database sums up at once. Others of the process wait for SQLite, which reads them twice, and has as many in its cache. Nobody waits
- * for PostgreSQL: of more leases, there are fewer groups for each, and its memory for a sort, 4 MB, still holds them.
+ * Leases aggregated by one query. SQLite blocks the process, reads them twice, and caches this many.
+ * PostgreSQL does not block: with more leases there are fewer groups per lease, and its sort memory of 4 MB
+ * still holds them.
  */
 const PIECES: Readonly<Record<Dialect, number>> = { sqlite: 5000, postgresql: 20_000 };
-/** Numbers are summed in two halves: SQLite fails when an intermediate sum overflows. */
+/** Numbers are summed in two halves: SQLite fails if an intermediate sum overflows. */
 const HALF = 2n ** 32n;
 
-/** Leases whose totals are kept together: see `TotalsCache`. */
+/** Leases whose totals are cached together: see `TotalsCache`. */
 const BLOCK = 25_000;
 
 export interface PieceQuery {
-  /** `undefined` = of all projects. */
+  /** `undefined` = all projects. */
   readonly projectId: string | undefined;
-  /** Where the parts of the time begin, and where the last one ends: seconds of the epoch, rising. */
+  /** Starts of the parts of the time, and the end of the last one: seconds of the epoch, ascending. */
   readonly edges: readonly bigint[];
-  /** Whether projects are told apart, and users. */
+  /** Whether to group by project, and by user. */
   readonly byProject: boolean;
   readonly byUser: boolean;
-  /** Whether amounts are wanted. */
+  /** Whether to compute amounts. */
   readonly hasAmounts: boolean;
 }
 
-/** Rows after one and up to another; `undefined` = there is no bound. */
+/** Rows after `after` up to `last`; `undefined` = no bound. */
 export interface RowRange {
   readonly after: bigint | undefined;
   readonly last: bigint | undefined;
 }
 
-/** Leases of the same owner that reserve, and if the row tells it are charged, the same for each second. */
+/** Leases of one owner with equal resources per second, and equal charges if their rows determine them. */
 export interface LeaseGroup {
   readonly project_id: string;
   readonly user_id: string;
-  /** Which part of the time they lie in. */
+  /** Index of the part of the time. */
   readonly part: bigint;
   readonly resources: string;
-  /** Their claims from the first one on a budget on; those for the whole lease are from 0 until 1. Empty = their entries tell what they are charged. */
+  /**
+   * Their claims, from the first on a budget; claims for the whole lease run from 0 to 1. Empty = charges
+   * come from entries.
+   */
   readonly claims: string;
-  /** Of a single lease that must be looked at: its row. `null` = all is told here. */
+  /** The row of a single lease that must be read separately. `null` = an aggregated group. */
   readonly odd: bigint | null;
   readonly leases: bigint;
-  /** Seconds, as all here: until they have ended, or will. */
+  /** In seconds, like all times here: total duration until the actual or planned ends. */
   readonly run: bigint;
-  /** How many have ended before their end date, and what was left of their time then. */
+  /** Number of leases that ended before their end date, and their remaining time. */
   readonly early: bigint;
   readonly unused: bigint;
 }
@@ -67,34 +71,34 @@ interface ChargeGroup {
   readonly low: string;
 }
 
-/** One that must be looked at. `undone`: 1 = its recording was taken back. */
+/** A lease that must be read separately. `undone`: 1 = its recording was taken back. */
 export type OtherLease = ChargedRow &
   Pick<LeaseRow, 'id' | 'project_id' | 'user_id'> & { readonly undone: bigint };
 
 interface Piece {
   readonly groups: readonly LeaseGroup[];
   readonly charges: readonly ChargeGroup[];
-  /** Those of `otherLeases`. */
+  /** Rows for `otherLeases`. */
   readonly odd: readonly bigint[];
-  /** The last row of the piece; `undefined` = there are no more. */
+  /** The last row of the piece; `undefined` = no more rows. */
   readonly last: bigint | undefined;
 }
 
-/** So many leases of the query, and what tells whether they are what they were. */
+/** Up to `BLOCK` leases of the query, with a checksum to detect changes. */
 export interface Block {
   readonly range: RowRange;
-  /** Changes with whatever a report says of one of them; budgets apart. */
+  /** Changes with everything that a report shows of these leases, except budgets. */
   readonly checksum: string;
-  /** Seconds in which all of them are. */
+  /** The time that contains all of them, in seconds. */
   readonly from: bigint;
   readonly until: bigint;
-  /** Whether any of them may be in the time. */
+  /** Whether any of them may overlap with the time of the report. */
   readonly mayCount: boolean;
 }
 
 /**
- * The revision of a lease rises whenever anything changes that a report says of it. It stays where it is noticed that a lease has ended by date, and
- * where that is taken back: neither changes a report.
+ * A lease's revision increases with every change that affects a report. It stays when an end by date is
+ * recorded or taken back: neither changes a report.
  */
 export function* usageBlock(ledger: Ledger, query: PieceQuery, after: bigint | undefined): Work<Block> {
   const range = { after, last: yield* lastOf(ledger, query, { after, last: undefined }, BLOCK) };
@@ -111,7 +115,7 @@ export function* usageBlock(ledger: Ledger, query: PieceQuery, after: bigint | u
   return { range, checksum: found?.checksum ?? '', from, until, mayCount };
 }
 
-/** The next of a range: after one row. */
+/** The next piece of a range. */
 export function* usagePiece(ledger: Ledger, query: PieceQuery, rest: RowRange): Work<Piece> {
   const { queries, dialect } = ledger.database;
   const end = yield* lastOf(ledger, query, rest, PIECES[dialect]);
@@ -130,8 +134,8 @@ export function amountOf({ high, low }: Pick<ChargeGroup, 'high' | 'low'>): bigi
 }
 
 /**
- * The row with which so many of a range end; `undefined` = there are not more. Of all projects, rows are numbered nearly without gaps: none has to be
- * read to find it.
+ * The last row of the first `size` rows of a range; `undefined` = there are not more rows. For all projects
+ * it is computed without reading rows, since ids have almost no gaps.
  */
 function* lastOf(
   { database: { queries } }: Ledger,
@@ -162,11 +166,11 @@ const MICROSECONDS = sql.lit(MICROSECONDS_PER_SECOND);
 const BEGAN = sql`(starts_at / ${MICROSECONDS})`;
 const ENDS = sql`((ends_at + ${sql.lit(MICROSECONDS_PER_SECOND - 1n)}) / ${MICROSECONDS})`;
 const IS_EARLY = sql`(state = 'ended' and ended_at < ends_at)`;
-/** The last word about it: that it was taken back. It was no lease. */
+/** The last entry is an undo: the recording was taken back, so it is not counted as a lease. */
 const IS_UNDONE = sql`(select operation from entries where entries.lease = leases.id order by entries.id desc limit 1) = 'undo'`;
-/** See `tellsItsCharge`. One that has ended before it began is charged what its entries say. */
+/** See `tellsItsCharge`. A lease that ended before it started is charged what its entries say. */
 const TELLS_CHARGE = sql`(touched_at = recorded_at and (state = 'open' or coalesce(ended_at, 0) = ends_at))`;
-/** It has reserved the same all the time: `recordedResources` begins with the last period. */
+/** Reserved the same all the time: `recordedResources` starts with the last period. */
 const IS_EVEN = sql`substr(resources, 1, 7) = '[[null,'`;
 
 function within({ projectId }: PieceQuery, { after, last }: RowRange): RawBuilder<unknown> {
@@ -179,8 +183,8 @@ function within({ projectId }: PieceQuery, { after, last }: RowRange): RawBuilde
 }
 
 /**
- * In which part of the time a lease lies wholly; null = in none, or it has reserved different things, or may have been moved, so that it may take something
- * at another time.
+ * The part of the time that contains the whole lease. null = none contains it, its resources have changed, or
+ * it may have been moved and take something at another time.
  */
 function partOf({ edges }: PieceQuery): RawBuilder<unknown> {
   const parts = edges.slice(1).map((until, index) => {
@@ -199,7 +203,9 @@ function owner({ byProject, byUser }: PieceQuery): RawBuilder<unknown> {
   return byUser ? sql`${project}, user_id` : sql`${project}, '' as user_id`;
 }
 
-/** Those of the piece that may count. The limit is never reached: it has SQLite compute each column once. */
+/**
+ * Leases of the piece that may count. The limit is never reached: it makes SQLite compute each column once.
+ */
 function counted(
   dialect: Dialect,
   query: PieceQuery,
@@ -219,7 +225,7 @@ function counted(
 function leaseGroups(dialect: Dialect, query: PieceQuery, range: RowRange): RawBuilder<LeaseGroup> {
   const position = sql`${sql.raw(dialect === 'sqlite' ? 'instr' : 'strpos')}(claims, '["usage_budget/')`;
   const onBudgets = sql`coalesce('[' || substr(claims, nullif(${position}, 0)), '[]')`;
-  // A claim for the whole lease is the same text then, whenever the lease is.
+  // Makes claims for the whole lease equal texts, whatever its dates.
   const even = sql`replace(${onBudgets}, ',"' || ${BEGAN} || '","' || ${ENDS} || '"]', ',"0","1"]')`;
   const claims = query.hasAmounts ? sql`case when ${TELLS_CHARGE} then ${even} else '' end` : sql`''`;
   const columns = sql`resources, ${BEGAN} as began, ${ENDS} as ends,
@@ -239,7 +245,8 @@ function leaseGroups(dialect: Dialect, query: PieceQuery, range: RowRange): RawB
 }
 
 function chargeGroups(dialect: Dialect, query: PieceQuery, range: RowRange): RawBuilder<ChargeGroup> {
-  // In this order: there are fewer leases than entries. PostgreSQL would read all entries.
+  // In this join order, since there are fewer leases than entries. Otherwise PostgreSQL would read all
+  // entries.
   const own = sql`entries.lease = counted.number`;
   const entries =
     dialect === 'sqlite'

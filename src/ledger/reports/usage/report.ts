@@ -1,4 +1,4 @@
-/** What was used in a time, of one project or of all: exact sums, whatever happened to the leases. */
+/** Usage in a time, of one project or of all: exact sums, whatever happened to the leases. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Wait } from '../../../base/deadline.ts';
 import { InvalidRequestError } from '../../../base/errors.ts';
@@ -21,7 +21,8 @@ import { TotalsCache } from './totals-cache.ts';
 const DAY = 86_400n;
 
 /**
- * The time of a report, in seconds of the epoch. Default: until now, from the start of the month. `now`: microseconds.
+ * The time of a report, in seconds of the epoch. Default: from the start of the month until now. `now`:
+ * microseconds.
  * @throws InvalidRequestError with `from` or `until` as `field`
  */
 export function reportSpan(
@@ -40,14 +41,15 @@ export function reportSpan(
   return { from, until };
 }
 
-/** Leases that are looked at one by one before others have their turn, and groups of them. */
+/** Single leases, and groups of leases, that are added before yielding to the event loop. */
 const CHUNK = 250;
 const GROUPS = 5000;
 const states = new WeakMap<Ledger, { readonly gate: Gate; readonly kept: TotalsCache }>();
 
 /**
- * As of one moment, while others write; one report at a time. A lease uses what it is charged evenly over its time, as `sharesOf` tells; what it
- * uses before a second is rounded down, so that parts add up to the whole. @throws LedgerUnavailableError, TooManyRowsError
+ * Reads a snapshot while others write; one report at a time. A lease uses its charge evenly over its time:
+ * see `sharesOf`. Use before a second is rounded down, so that parts add up to the whole.
+ * @throws LedgerUnavailableError, TooManyRowsError
  */
 export async function reportUsage(ledger: Ledger, query: UsageReportQuery, wait: Wait): Promise<UsageReport> {
   const state = states.get(ledger) ?? { gate: new Gate(1), kept: new TotalsCache() };
@@ -72,7 +74,7 @@ export async function reportUsage(ledger: Ledger, query: UsageReportQuery, wait:
   }
 }
 
-/** Of leases that have not changed since their totals were kept, those are taken. */
+/** Uses cached totals of unchanged leases. */
 async function addTotals(
   ledger: Ledger,
   snapshot: Snapshot,
@@ -136,7 +138,7 @@ function* chunksOf<Item>(items: readonly Item[], length: number): Iterable<reado
   }
 }
 
-/** Those of the projects, removed ones too: what was charged to them stays charged. */
+/** The budgets of the projects, including removed ones, since their charges stay. */
 async function budgetsOf(ledger: Ledger, snapshot: Snapshot, { projectIds }: UsageReportQuery) {
   const all = ledger.database.queries
     .selectFrom('budgets')
@@ -152,7 +154,10 @@ async function budgetsOf(ledger: Ledger, snapshot: Snapshot, { projectIds }: Usa
   return budgets;
 }
 
-/** Of folded leases only the sum of each budget is kept. It is told where all of the time in which it can have been used is in one part, or in none. */
+/**
+ * Folded leases have only one sum per budget. It counts if the possible time of their use lies within one
+ * part, or outside all.
+ */
 async function addFolded(ledger: Ledger, snapshot: Snapshot, sums: ReportSums): Promise<void> {
   const { queries } = ledger.database;
   const { projectIds, from } = sums.query;
@@ -171,7 +176,7 @@ async function addFolded(ledger: Ledger, snapshot: Snapshot, sums: ReportSums): 
   if (ends.size === 0) {
     return;
   }
-  // A budget may have been valid for longer when they were charged.
+  // A budget may have been valid longer when they were charged.
   const longest = new Map<string, bigint>();
   for await (const { budget: id, valid_until } of snapshot.stream(
     queries.selectFrom('budget_changes').select(['budget', 'valid_until']).compile(),
@@ -194,7 +199,7 @@ async function addFolded(ledger: Ledger, snapshot: Snapshot, sums: ReportSums): 
   }
 }
 
-/** Runs some work on the snapshot. */
+/** Runs work on the snapshot. */
 async function ran<Result>(snapshot: Snapshot, work: Work<Result>): Promise<Result> {
   let step = work.next([]);
   while (!step.done) {

@@ -1,4 +1,4 @@
-/** The rows of a report of usage, while leases are added up. */
+/** The rows of a usage report, while leases are added. */
 import { type Amount, ceil, floor, larger, smaller } from '../../../filter/claim.ts';
 import { resourcePeriods } from '../../accounting/demand.ts';
 import { charge, parseClaims } from '../../accounting/recorded-claim.ts';
@@ -17,13 +17,13 @@ export interface UsageReportQuery {
   /** Seconds of the epoch; at most `MAX_REPORT_DAYS` apart. */
   readonly from: bigint;
   readonly until: bigint;
-  /** `user`: each in each project. Months are those of UTC. */
+  /** `user`: one row per user and project. Months are in UTC. */
   readonly by: UsageKey;
-  /** Whether each row is of one project and one month, whatever else it is of. Default: no. */
+  /** Whether each row is for one project and one month, in addition to `by`. Default: no. */
   readonly isDetailed?: boolean;
-  /** Throws a `TooManyRowsError` if there were more rows. Default: any number. */
+  /** Throws a `TooManyRowsError` if there are more rows. Default: unlimited. */
   readonly most?: number;
-  /** Whether what leases come to is kept in memory, for the next report of this process. Default: no. */
+  /** Whether totals of leases are cached for the next report of this process. Default: no. */
   readonly cachesTotals?: boolean;
 }
 
@@ -35,23 +35,23 @@ export class TooManyRowsError extends Error {
 }
 
 interface UsageSums {
-  /** Taken of budgets of projects; 0 for a resource type, which has no share of a cost. */
+  /** Taken from project budgets; 0 for resource types, which have no cost. */
   amount: Amount;
-  /** Taken of budgets of users. Where a project and its user have one, both pay for the same usage. */
+  /** Taken from user budgets. If a project and its user both have one, both pay for the same usage. */
   userAmount: Amount;
   /** Hosts, instances or addresses, times seconds. */
   resourceSeconds: bigint;
-  /** Leases in that time; of a type those that reserve it. */
+  /** Leases in this time; for a type, leases that reserve it. */
   leases: number;
-  /** Those that have ended before their end date, and what they had reserved from then on. */
+  /** Leases that ended before their end date, and their unused reserved time. */
   endedEarly: number;
   unusedSeconds: bigint;
 }
 
 export interface UsageRow extends Readonly<UsageSums> {
-  /** `null` = of all, as for users and types. */
+  /** `null` = all projects, as for months and types. */
   readonly projectId: string | null;
-  /** `null` also for leases that are folded: nobody knows whose they were. */
+  /** `null` also for folded leases, whose user is unknown. */
   readonly userId: string | null;
   readonly resourceType: string | null;
   /** Seconds of the epoch. */
@@ -59,24 +59,24 @@ export interface UsageRow extends Readonly<UsageSums> {
   readonly until: bigint;
 }
 
-/** What leases come to in a report. */
+/** Totals of leases in a report. */
 export interface Totals {
   readonly rows: readonly UsageRow[];
   /** See `leasesOfUnknownResources`. */
   readonly unknown: number;
-  /** Seconds: between these, some of the leases are charged; `undefined` = while they are there. */
+  /** The time in which some of the leases are charged, in seconds; `undefined` = only during their dates. */
   readonly first: bigint | undefined;
   readonly last: bigint | undefined;
 }
 
 export interface UsageReport {
-  /** By time, then what used most first. */
+  /** By time, then by usage, largest first. */
   readonly rows: readonly UsageRow[];
-  /** Leases in that time of which nobody knows what they reserve: older versions did not note it. */
+  /** Leases in this time with unknown resources: recorded by an older version. */
   readonly leasesOfUnknownResources: number;
-  /** Folded leases that may have been in that time: only the amounts of the rows count them. `undefined` = there are none. */
+  /** Folded leases that may lie in this time: they count only in amounts. `undefined` = none. */
   readonly folded: FoldedTotals | undefined;
-  /** What folded leases have taken in this time or outside, nobody knows: no row counts it. */
+  /** Taken by folded leases, perhaps outside this time: not counted in any row. */
   readonly undated: { readonly amount: Amount; readonly userAmount: Amount };
 }
 
@@ -89,7 +89,7 @@ interface Place {
   readonly part: bigint | number;
 }
 
-/** Of one resource type. */
+/** Sums of one resource type. */
 interface TypeSums {
   resourceSeconds: bigint;
   unusedSeconds: bigint;
@@ -106,7 +106,7 @@ export class ReportSums {
   readonly #undated = { amount: 0n, userAmount: 0n };
   #folded: FoldedTotals | undefined;
   #unknown = 0;
-  /** When leases that were looked at use something: seconds. */
+  /** First and last use by the leases that were read separately, in seconds. */
   #first: bigint | undefined;
   #last: bigint | undefined;
 
@@ -135,7 +135,7 @@ export class ReportSums {
     }
   }
 
-  /** Charges of other accounts than those of budgets do not count. */
+  /** Ignores accounts other than budgets. */
   addCharge(place: Place, account: string, amount: Amount): void {
     const budget = this.budgets.get(account);
     if (budget !== undefined && amount !== 0n) {
@@ -143,7 +143,9 @@ export class ReportSums {
     }
   }
 
-  /** Of leases that use all that they do within the time of this report, and of the one in which they were added. */
+  /**
+   * Adds totals of leases whose whole use lies within this report and within the report that computed them.
+   */
   addTotals({ rows, unknown }: Totals): void {
     for (const { projectId, userId, resourceType, from, until: _, ...sums } of rows) {
       const next = this.#edges.findIndex((edge, index) => index > 0 && edge > from);
@@ -153,7 +155,7 @@ export class ReportSums {
     this.#unknown += unknown;
   }
 
-  /** What was added so far, without what is folded. */
+  /** The totals so far, without folded leases. */
   totals(): Totals {
     return {
       ...{ rows: [...this.#rows.values()], unknown: this.#unknown },
@@ -289,7 +291,7 @@ function increase(row: UsageSums, by: Partial<UsageSums>): void {
   row.unusedSeconds += by.unusedSeconds ?? 0n;
 }
 
-/** What was left of its time when it ended; `undefined` = nothing. */
+/** The rest of its time when it ended; `undefined` = none. */
 function unusedTime(row: OtherLease): { from: bigint; until: bigint } | undefined {
   const over = endedBefore(row);
   return over === undefined
@@ -297,7 +299,7 @@ function unusedTime(row: OtherLease): { from: bigint; until: bigint } | undefine
     : { from: larger(over, floor(row.starts_at)), until: ceil(row.ends_at) };
 }
 
-/** Where months of UTC begin, with the first and the last second of the time. */
+/** Starts of months in UTC, and the first and last second of the time. */
 function monthsOf({ from, until }: UsageReportQuery): bigint[] {
   const edges = [from];
   for (let month = nextMonth(from); month < until; month = nextMonth(month)) {
@@ -306,7 +308,7 @@ function monthsOf({ from, until }: UsageReportQuery): bigint[] {
   return [...edges, until];
 }
 
-/** The second in which the month after this one begins; of months before, with a negative number. */
+/** The second in which the next month starts; `months` may be 0 or negative. */
 export function nextMonth(second: bigint, months = 1): bigint {
   const date = new Date(Number(second) * 1000);
   return BigInt(Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + months)) / 1000n;

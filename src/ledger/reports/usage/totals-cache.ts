@@ -1,21 +1,24 @@
-/** What leases came to in earlier reports of a process: used again where nothing of them has changed. */
+/** Totals of leases from earlier reports of this process, reused while the leases are unchanged. */
 import { hash } from 'node:crypto';
 import { larger, smaller } from '../../../filter/claim.ts';
 import type { Block } from './pieces.ts';
 import type { ReportSums, Totals } from './sums.ts';
 
-/** Of all totals: some twenty megabytes. Those that were not used for the longest time are forgotten. */
+/** Limit for all totals, about twenty megabytes. The least recently used are dropped. */
 const MOST_ROWS = 100_000;
 
 interface Kept {
   readonly checksum: string;
-  /** Seconds: between these, the leases are, and use all that they do. */
+  /** The time that contains the leases and all their use, in seconds. */
   readonly from: bigint;
   readonly until: bigint;
   readonly totals: Totals;
 }
 
-/** Leases that use all that they do within the time of a report come to the same in each report that has all of that time. */
+/**
+ * Leases whose whole use lies within the time of a report have the same totals in every report that contains
+ * that time.
+ */
 export class TotalsCache {
   readonly #kept = new Map<string, Kept>();
   readonly #most: number;
@@ -25,7 +28,7 @@ export class TotalsCache {
     this.#most = most;
   }
 
-  /** For one report. When a lease has used what depends on the budgets. */
+  /** For one report. The name has a digest of the budgets, since the time of use depends on them. */
   of({ query, budgets }: Pick<ReportSums, 'query' | 'budgets'>) {
     const texts = [...budgets].map(([account, budget]) => JSON.stringify([account, ...textsOf(budget)]));
     const digest = hash('sha256', texts.sort().join('\n'), 'base64url');
@@ -54,7 +57,7 @@ export class TotalsCache {
     };
   }
 
-  /** As the one that was used last. */
+  /** Stores it as the most recently used. */
   #keep(name: string, kept: Kept): void {
     this.#forget(name);
     this.#kept.set(name, kept);

@@ -1,21 +1,29 @@
-/** What an upgrade of PostgreSQL does while services go on: builds indexes without a lock, and does not make others wait for locks. */
+/**
+ * Upgrades PostgreSQL while services run: builds indexes without blocking writes, and limits waits for locks.
+ */
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Kysely, type Migration, sql } from 'kysely';
 import { LARGE_INDEXES, type LargeIndex } from './versions.ts';
 
 const LOOK_EVERY_MS = 200;
-/** An upgrade that has lost its lock may have sent a statement just before: in this time the server has begun it. In milliseconds. */
+/**
+ * An upgrade that has lost its lock may have just sent a statement: the server has started it within this
+ * time, in milliseconds.
+ */
 const BEGUN_WITHIN_MS = 1000;
 
-/** While a migration waits for a lock, everybody else waits behind it: it gives up after so long, and tries again later. In milliseconds. */
+/**
+ * While a migration waits for a lock, others queue behind it: it gives up after this time, in milliseconds,
+ * and retries later.
+ */
 const LOCK_TIMEOUT_MS = 1000;
 const ATTEMPTS = 60;
 const PAUSE_MS = 1000;
 
 /**
- * Builds indexes that later migrations need, where their tables are already there. Takes minutes on tables of many millions of rows, and
- * locks nobody out. What an interrupted build has left is built again; one that the server goes on with is waited for. Not in a
- * transaction. Call it while no other upgrade runs: two that build an index of the same table wait for each other.
+ * Builds the indexes of later migrations whose tables exist. Takes minutes for many millions of rows, and
+ * blocks no other queries. Rebuilds an index whose build was interrupted; waits for a build that still runs.
+ * Not in a transaction. No other upgrade may run: two builds of indexes of one table wait for each other.
  */
 export async function buildAhead(database: Kysely<unknown>, stillAlone: StillAlone): Promise<void> {
   for (const index of LARGE_INDEXES) {
@@ -25,10 +33,10 @@ export async function buildAhead(database: Kysely<unknown>, stillAlone: StillAlo
       state = await stateOf(database, index)
     ) {
       if (state === 'busy') {
-        // Polls: whoever waits in a query has a snapshot, for which the build would wait.
+        // Polls: a waiting query has a snapshot, and the build would wait for it.
         await pause(LOOK_EVERY_MS);
       } else {
-        // Twice: of two builds of one table at once the server ends one, since they wait for each other.
+        // Checks twice: of two concurrent builds on one table the server aborts one as a deadlock.
         await pause(BEGUN_WITHIN_MS);
         if ((await stateOf(database, index)) === state) {
           await stillAlone(database);
@@ -58,8 +66,9 @@ async function build(
 }
 
 /**
- * `settled`: the index is there as a whole, or its table is not. `busy`: somebody changes the table, or waits for it, such as a killed upgrade
- * whose statement the server goes on with. All that builds, drops or vacuums has such a lock from its first moment to its last.
+ * `settled`: the index is complete, or its table does not exist. `busy`: another session changes the table or
+ * waits for it, such as the statement of a killed upgrade that still runs. Every build, drop or vacuum holds
+ * such a lock for its whole duration.
  */
 async function stateOf(
   database: Kysely<unknown>,
@@ -81,7 +90,7 @@ async function stateOf(
   return row.is_valid === false ? 'half' : 'absent';
 }
 
-/** The migrations, none of which waits for a lock for long. Not a setting of the session: a pooler would give it to a service. */
+/** Migrations with a lock timeout. Not a session setting: a pooler would pass it on to a service. */
 export function withLockTimeouts(
   migrations: Readonly<Record<string, Migration>>,
   stillAlone: StillAlone,
@@ -96,7 +105,7 @@ export function withLockTimeouts(
   );
 }
 
-/** Tries again where a lock could not be had: nothing was changed. `migrate` returns its error. */
+/** Retries after a lock timeout: nothing was changed. `migrate` returns its error. */
 export async function retryOnLockTimeout<Result extends { readonly error?: unknown }>(
   migrate: () => Promise<Result>,
 ): Promise<Result> {
@@ -113,8 +122,8 @@ export async function retryOnLockTimeout<Result extends { readonly error?: unkno
 const NO_LOCK: ReadonlySet<unknown> = new Set(['55P03', '40P01']);
 
 /**
- * duplicate_table, unique_violation, deadlock_detected: a killed upgrade leaves statements behind that the server goes on with, and an
- * older version does not wait for others. What is left is looked at again.
+ * duplicate_table, unique_violation, deadlock_detected: the statements of a killed upgrade may still run, and
+ * older versions do not wait for other upgrades. The state is checked again.
  */
 const OVERTAKEN: ReadonlySet<unknown> = new Set(['42P07', '23505', '40P01']);
 
@@ -122,14 +131,18 @@ function codeOf(thrown: unknown): unknown {
   return thrown instanceof Error && 'code' in thrown ? thrown.code : undefined;
 }
 
-/** Rejects if the lock is lost: another upgrade may have begun. Call it before each change, with the connection that makes the change. */
+/**
+ * Rejects if the lock is lost: another upgrade may have started. Call it before each change, on the
+ * connection of the change.
+ */
 type StillAlone = (database: Kysely<unknown>) => Promise<void>;
 
 /**
- * Runs the work when no other upgrade of this database does. Holds a lock in a transaction on a connection of its own, so that it ends
- * with the process, and passes through a pooler; the work needs a second connection. If that transaction ends while the work goes on, the
- * work stops at its next `stillAlone`, and begins again when the lock is free. Whoever waits asks again and again: a query that waits for
- * the lock has a snapshot, for which a build of an index would wait.
+ * Runs the work while no other upgrade of this database runs. Holds a lock in a transaction on a separate
+ * connection, so that it ends with the process and works through a pooler; the work needs a second
+ * connection. If that transaction ends during the work, the work stops at its next `stillAlone` and restarts
+ * when the lock is free. Waits by polling: a query that waits for the lock has a snapshot, and building an
+ * index would wait for it.
  */
 export async function alone<Result>(
   database: Kysely<unknown>,
@@ -138,7 +151,7 @@ export async function alone<Result>(
   let outcome: { readonly result: Result } | undefined;
   let isLost = false;
   const attempt = async (connection: Kysely<unknown>) => {
-    // Without an isolation level that keeps a snapshot, whatever the database's default is.
+    // Without an isolation level that keeps a snapshot, whatever the database's default.
     await connection
       .transaction()
       .setIsolationLevel('read committed')
@@ -159,7 +172,7 @@ export async function alone<Result>(
     try {
       await database.connection().execute(attempt);
     } catch (thrown) {
-      // The connection that held the lock may be gone: what is done is done.
+      // The connection that held the lock may be gone; completed work stays.
       if (outcome === undefined && !isLost) {
         throw thrown;
       }
@@ -172,8 +185,8 @@ export async function alone<Result>(
 }
 
 /**
- * Takes the lock, unless somebody has it: then `undefined`. It is held while its connection has nothing to do, which may take hours. Returns
- * the virtual id of the transaction, which no other one ever has.
+ * Takes the lock; `undefined` = another upgrade holds it. It is held while its connection is idle, which may
+ * take hours. Returns the virtual id of the transaction, which is unique.
  */
 async function lockedBy(held: Kysely<unknown>): Promise<string | undefined> {
   const lock = sql<{ is_locked: boolean; holder: string }>`select

@@ -1,4 +1,4 @@
-/** The versions of the tables: which exist, which a database has, and how to apply the rest. */
+/** The versions of the tables: known and applied migrations, and applying the rest. */
 
 import {
   Kysely,
@@ -14,12 +14,12 @@ import { type Connection, type Dialect, describeConnection } from '../connection
 import { type Database, rows } from '../database.ts';
 import { migrations, OPTIONAL } from './versions.ts';
 
-/** Whether the tables can be used, and if not, why. */
+/** Whether the tables can be used; if not, why. */
 type SchemaState =
   | { readonly kind: 'current' }
   | { readonly kind: 'missing' | 'older' | 'newer'; readonly message: string };
 
-/** Compares the tables with this version. `optional`: migrations that need not be applied. @throws LedgerUnavailableError */
+/** Compares the tables with this version. `optional`: may be missing. @throws LedgerUnavailableError */
 export async function schemaState(
   database: Database,
   connection: Connection,
@@ -58,7 +58,7 @@ async function appliedMigrations(database: Database, dialect: Dialect): Promise<
     sqlite_master: { name: string };
   }>;
   const wait = waitFor(undefined);
-  // Only in the search path: other schemas may hold other programs' migrations.
+  // Only in the search path: other schemas may contain migrations of other programs.
   const table =
     dialect === 'sqlite'
       ? queries.selectFrom('sqlite_master').select('name').where('name', '=', TABLE).compile()
@@ -75,7 +75,7 @@ async function appliedMigrations(database: Database, dialect: Dialect): Promise<
   return (await database.read(() => rows(applied), wait)).map(({ name }) => name);
 }
 
-/** The PostgreSQL schema of this ledger's migrations. The migrator itself would accept those of any schema. */
+/** The PostgreSQL schema of this ledger's migrations. The migrator would accept migrations in any schema. */
 async function schemaOf(database: Kysely<unknown>): Promise<string> {
   const query = sql<{ schema: string | null }>`select coalesce(
     (select nspname::text from pg_class join pg_namespace on pg_namespace.oid = relnamespace
@@ -109,7 +109,7 @@ function providerOf(known: Record<string, Migration>): MigrationProvider {
 }
 
 /**
- * Creates the tables, or brings them up to date. Returns the migrations that it applied. Leaves a newer database as it is.
+ * Creates or upgrades the tables. Returns the applied migrations. Does not change a newer database.
  * @throws LedgerUnavailableError, ConfigurationError
  */
 export async function upgradeTables(connection: Connection): Promise<string[]> {

@@ -1,4 +1,4 @@
-/** PostgreSQL for migrations: kysely runs the queries itself. */
+/** PostgreSQL for migrations: kysely runs the queries. */
 import { PostgresAdapter, PostgresDialect } from 'kysely';
 import pg from 'pg';
 import { LedgerUnavailableError } from '../../../base/errors.ts';
@@ -6,7 +6,7 @@ import { requireServer } from '../postgres/pool.ts';
 import { isTlsRefusal } from '../postgres/queries.ts';
 import { postgresPlace } from '../postgres/settings.ts';
 
-/** One works, the other holds the lock of the upgrade. */
+/** One for the work, one for the lock of the upgrade. */
 const CONNECTIONS = 2;
 
 export function postgresDialect(url: string): PostgresDialect {
@@ -14,13 +14,13 @@ export function postgresDialect(url: string): PostgresDialect {
     pool: async () => {
       const { config, attempts, given } = postgresPlace(url);
       const options = given.map(([name, value]) => `-c ${name}=${value.replaceAll(/[\\\s]/g, '\\$&')}`);
-      // Without any, a pooler need not know the parameter.
+      // Without options, a pooler need not support the parameter.
       const withOptions = options.length === 0 ? config : { ...config, options: options.join(' ') };
       for (let refused = 0; ; refused += 1) {
         const ssl = attempts[refused] ?? false;
         const pool = new pg.Pool({ connectionTimeoutMillis: 10_000, ...withOptions, ssl, max: CONNECTIONS });
         pool.on('error', () => {});
-        // One that is in use: its query fails, which is told.
+        // For a connection in use, the failed query reports the error.
         pool.on('connect', (client) => client.on('error', () => {}));
         try {
           const client = await pool.connect();
@@ -46,7 +46,7 @@ export function postgresDialect(url: string): PostgresDialect {
   });
 }
 
-/** kysely would lock in the session: a pooler gives the lock to one session, and its release to another. See `alone`. */
+/** kysely would lock in the session: a pooler may lock in one session and unlock in another. See `alone`. */
 class UnlockedAdapter extends PostgresAdapter {
   override async acquireMigrationLock(): Promise<void> {}
   override async releaseMigrationLock(): Promise<void> {}

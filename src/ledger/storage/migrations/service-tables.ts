@@ -1,11 +1,11 @@
-/** The versions that make the tables of `../service-tables.ts`, which no lease is judged by. */
+/** Migrations of the tables in `../service-tables.ts`, which no decision about a lease depends on. */
 import { type ColumnDefinitionBuilder, type CreateTableBuilder, type Kysely, sql } from 'kysely';
 import type { Dialect } from '../connection.ts';
 
 export const required = (column: ColumnDefinitionBuilder) => column.notNull();
 export const primary = (column: ColumnDefinitionBuilder) => column.primaryKey();
 
-/** The order of ids is that of writing: a file must not use one again. */
+/** Ids follow the order of writing: SQLite must not reuse them. */
 export function withOrderedId<Table extends string>(table: CreateTableBuilder<Table>, dialect: Dialect) {
   return dialect === 'sqlite'
     ? table.addColumn('id', 'integer', (column) => column.primaryKey().autoIncrement())
@@ -13,8 +13,8 @@ export function withOrderedId<Table extends string>(table: CreateTableBuilder<Ta
 }
 
 /**
- * Sessions of the console, for all replicas: hashes, and texts that only the cookie of the browser opens. And how often something was wrong
- * or used, by its hash. And the replicas.
+ * Console sessions of all replicas: hashes, and texts that only the browser's cookie decrypts. Also counts of
+ * failed logins, hashes of used and known values, and the replicas.
  */
 export async function sessions(database: Kysely<unknown>, dialect: Dialect): Promise<void> {
   const { schema } = database;
@@ -53,7 +53,7 @@ export async function sessions(database: Kysely<unknown>, dialect: Dialect): Pro
     .execute();
 }
 
-/** What projects have asked for, and what became of it. */
+/** Requests for more budget and their outcomes. */
 export async function budgetRequests(database: Kysely<unknown>, dialect: Dialect): Promise<void> {
   const { schema } = database;
   await withOrderedId(schema.createTable('budget_requests'), dialect)
@@ -88,7 +88,7 @@ export async function budgetRequests(database: Kysely<unknown>, dialect: Dialect
     .execute();
 }
 
-/** Links to calendars of a project: of each only a hash, so that who reads the table can use none. */
+/** Links to project calendars: only hashes are stored, so that the table reveals no usable link. */
 export async function calendarLinks({ schema }: Kysely<unknown>, dialect: Dialect): Promise<void> {
   await withOrderedId(schema.createTable('calendar_links'), dialect)
     .addColumn('name', 'text', required)

@@ -1,4 +1,4 @@
-/** SQLite for migrations: kysely runs the queries itself. Creates the file if it does not exist. */
+/** SQLite for migrations: kysely runs the queries. Creates the file if it does not exist. */
 import { closeSync, fchownSync, openSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { SqliteAdapter, SqliteDialect } from 'kysely';
@@ -15,13 +15,16 @@ export function sqliteDialect(file: string): SqliteDialect {
   return new TransactionalDialect({ database: connection });
 }
 
-/** The owner of the folder is the user of the service, who could not open a file of root. SQLite's files beside it follow this one. */
+/**
+ * Gives the file to the owner of the folder, the user of the service, who could not open a file of root.
+ * SQLite's other files get the same owner.
+ */
 function createForService(file: string): void {
   let descriptor: number;
   try {
     descriptor = openSync(file, 'wx');
   } catch {
-    // It is there already, or cannot be made: SQLite reports why.
+    // It exists, or cannot be created: SQLite reports the reason.
     return;
   }
   try {
@@ -32,7 +35,10 @@ function createForService(file: string): void {
   }
 }
 
-/** Creates tables in transactions, as SQLite can and kysely does not by itself: an interrupted upgrade changes nothing. */
+/**
+ * Creates tables in transactions, which SQLite supports and kysely does not use by default: an interrupted
+ * upgrade changes nothing.
+ */
 class TransactionalDialect extends SqliteDialect {
   override createAdapter(): SqliteAdapter {
     return new TransactionalAdapter();

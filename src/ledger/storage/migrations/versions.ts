@@ -1,4 +1,4 @@
-/** The versions of the tables, in order. A released one never changes. */
+/** The versions of the tables, in order. Released ones never change. */
 import { randomUUID } from 'node:crypto';
 import { type Kysely, type Migration, sql } from 'kysely';
 import type { Dialect } from '../connection.ts';
@@ -11,7 +11,7 @@ import {
   withOrderedId,
 } from './service-tables.ts';
 
-/** A released name never changes. */
+/** Released names never change. */
 export function migrations(dialect: Dialect): Record<string, Migration> {
   const versions = {
     '0001-ledger': firstTables,
@@ -35,15 +35,17 @@ export function migrations(dialect: Dialect): Record<string, Migration> {
   );
 }
 
-/** Leases are judged and recorded without these: a service decides also where they are not applied yet. */
+/** Decisions do not depend on these: a service decides even if they are not applied yet. */
 export const OPTIONAL: readonly string[] = ['0011-sessions', '0012-budget-requests', '0013-calendar-links'];
 
-/** An index of a table that may be large. On PostgreSQL it is built ahead of its migration: see `buildAhead`. */
+/**
+ * An index of a table that may be large. On PostgreSQL it is built before its migration: see `buildAhead`.
+ */
 export interface LargeIndex {
   readonly name: string;
   readonly table: string;
   readonly columns: readonly string[];
-  /** Which rows it has; `undefined` = all. */
+  /** A partial index has only these rows; `undefined` = all. */
   readonly condition: string | undefined;
 }
 
@@ -159,8 +161,8 @@ async function firstTables(database: Kysely<unknown>, dialect: Dialect): Promise
 }
 
 /**
- * What a lease may be until somebody says how it is, and what tells a request that is sent again. Leases that are there are taken
- * for what they are recorded as, and charged what they are charged.
+ * Alternatives of a lease until its state is known, and idempotency keys of requests. Existing leases have
+ * only their recorded state, and keep their charges.
  */
 async function alternatives(database: Kysely<unknown>): Promise<void> {
   const { schema } = database;
@@ -182,7 +184,7 @@ async function alternatives(database: Kysely<unknown>): Promise<void> {
     .execute();
 }
 
-/** Which ledger it is and how far it has come: what tells one that has gone back from one that goes on. */
+/** Ledger id, epoch and times, to detect a restored backup. */
 async function position(database: Kysely<unknown>): Promise<void> {
   const { schema } = database;
   await schema
@@ -201,7 +203,7 @@ async function position(database: Kysely<unknown>): Promise<void> {
     (select max(at) from entries where entries.project_id = projects.project_id), 0)`.execute(database);
 }
 
-/** What following Blazar needs: when each lease was last asked for, what Blazar showed of it, and who follows at the moment. */
+/** For comparing with Blazar: the last request and observation of each lease, and the leader lease. */
 async function follower(database: Kysely<unknown>): Promise<void> {
   const { schema } = database;
   await schema
@@ -222,7 +224,7 @@ async function follower(database: Kysely<unknown>): Promise<void> {
   await sql`insert into follower (id, held_until) values (1, 0)`.execute(database);
 }
 
-/** Messages to other services that are not delivered yet. */
+/** Undelivered messages to other services. */
 async function outbox(database: Kysely<unknown>, dialect: Dialect): Promise<void> {
   const { schema } = database;
   await withOrderedId(schema.createTable('outbox'), dialect)
@@ -244,20 +246,20 @@ async function outbox(database: Kysely<unknown>, dialect: Dialect): Promise<void
     .addColumn('settled_at', 'bigint')
     .addColumn('who', 'text')
     .addColumn('reason', 'text')
-    // The last: SQLite reads past what comes before.
+    // The last column: SQLite reads past the columns before it.
     .addColumn('body', 'text', required)
     .execute();
   await schema.createIndex('outbox_by_sender').on('outbox').columns(['sender', 'state', 'id']).execute();
   await schema.createIndex('outbox_by_lease').on('outbox').columns(['lease', 'state', 'id']).execute();
 }
 
-/** What people look at: which resources a lease reserves, and indexes for lists in pages. */
+/** For lists: the resources of leases, and indexes for pages. */
 async function views(database: Kysely<unknown>): Promise<void> {
   const { schema } = database;
-  // `null` = recorded before, and nobody knows.
+  // `null` = unknown: recorded before this migration.
   await schema.alterTable('leases').addColumn('resources', 'text').execute();
   await schema.createIndex('leases_by_project').on('leases').columns(['project_id', 'id']).execute();
-  // Only leases without an id are looked for by their start: this pays for the index above.
+  // Only leases without an id are found by start: this pays for the index above.
   await schema.dropIndex('leases_by_start').execute();
   await schema
     .createIndex('leases_by_start')
@@ -265,7 +267,7 @@ async function views(database: Kysely<unknown>): Promise<void> {
     .columns(['project_id', 'starts_at'])
     .where(sql.ref('lease_id'), 'is', null)
     .execute();
-  // With the start, a time span is found without reading the leases beside it.
+  // Includes the start, so that a time span is found without reading other leases.
   await schema.dropIndex('leases_by_end').execute();
   await schema
     .createIndex('leases_by_end')
@@ -281,7 +283,7 @@ async function views(database: Kysely<unknown>): Promise<void> {
     .execute();
 }
 
-/** Decisions of all replicas. Each search reads one of the indexes backwards: the newest first. */
+/** Decisions of all replicas. Each search reads one of the indexes backwards, newest first. */
 async function decisions(database: Kysely<unknown>, dialect: Dialect): Promise<void> {
   const { schema } = database;
   await withOrderedId(schema.createTable('decisions'), dialect)
@@ -298,12 +300,12 @@ async function decisions(database: Kysely<unknown>, dialect: Dialect): Promise<v
     .addColumn('asked_end', 'bigint')
     .addColumn('concerns', 'text')
     .addColumn('replica', 'text', required)
-    // The last: SQLite reads past what comes before.
+    // The last column: SQLite reads past the columns before it.
     .addColumn('record', 'text', required)
     .execute();
   const index = (name: string, columns: string[]) =>
     schema.createIndex(`decisions_by_${name}`).on('decisions').columns(columns);
-  // Outcome and operation stand in them to be compared without reading the row.
+  // Include outcome and operation, to filter without reading the row.
   await index('time', ['at', 'id', 'outcome', 'operation']).execute();
   await index('project', ['project_id', 'outcome', 'at', 'id', 'operation']).execute();
   await index('user', ['user_id', 'outcome', 'at', 'id', 'operation']).execute();
@@ -336,16 +338,16 @@ async function decisions(database: Kysely<unknown>, dialect: Dialect): Promise<v
 }
 
 /**
- * The open leases of a region, in the order in which they were recorded, without those that have ended: comparing with Blazar must not
- * take longer from year to year.
+ * The open leases of a region in the order of recording, without ended ones: comparing with Blazar must not
+ * get slower over the years.
  */
 async function openLeases(database: Kysely<unknown>, dialect: Dialect): Promise<void> {
   await addedOnce(database, dialect, OPEN_LEASES);
 }
 
 /**
- * Which regions there are, without reading their leases, and the leases of a user of one of them, in the order in which they were recorded.
- * And what leases have come to that are folded.
+ * To list regions without reading leases, and the leases of a user in a region in the order of recording.
+ * Also the totals of folded leases.
  */
 async function growth(database: Kysely<unknown>, dialect: Dialect): Promise<void> {
   await addedOnce(database, dialect, OWNERS);
@@ -367,7 +369,7 @@ async function growth(database: Kysely<unknown>, dialect: Dialect): Promise<void
     .execute();
 }
 
-/** Builds it unless it is there. */
+/** Builds the index unless it exists. */
 async function addedOnce(
   database: Kysely<unknown>,
   dialect: Dialect,

@@ -1,10 +1,10 @@
 /**
- * The queries of one transaction on one connection to PostgreSQL. What does not need an answer to go on is sent without waiting for
- * one: queries that were announced, writes that return nothing, savepoints, and the commit after them. A lease takes two round trips,
- * and so does a group of leases.
+ * The queries of one transaction on one connection to PostgreSQL. Queries whose result is not needed
+ * immediately are sent without waiting: announced queries, writes without results, savepoints, and the commit
+ * after them. A lease takes two round trips, and so does a group of leases.
  *
- * What fails without being waited for cannot be told to the part that has sent it. A careful pipeline waits for every answer, and lets
- * the work go on after an error that is only about its values.
+ * A failure of a query that was not awaited cannot be attributed to its part. A careful pipeline awaits every
+ * result, and lets the work continue after an error about its values.
  */
 import type { CompiledQuery } from 'kysely';
 import pg from 'pg';
@@ -15,15 +15,15 @@ import { isSavepointStep } from '../group-parts.ts';
 import { statementOf } from '../prepared.ts';
 import { isOwn, unavailable } from './queries.ts';
 
-/** More writes than these are not sent ahead of their answers. */
+/** Maximum number of writes sent without awaiting results. */
 const MOST_UNANSWERED = 100;
 
 interface PipelineParts {
   readonly begin: string;
   readonly wait: Wait;
-  /** Whether later transactions have the same session. */
+  /** Whether later transactions use the same session. */
   readonly mayPrepare: boolean;
-  /** Sends nothing ahead of an answer. */
+  /** Awaits every result. */
   readonly isCareful?: boolean | undefined;
 }
 
@@ -34,7 +34,7 @@ export class Pipeline {
   readonly #ahead = new Map<CompiledQuery, Promise<pg.QueryResult>>();
   #unanswered = 0;
   #isCorked = false;
-  /** The first: the queries after it fail because of it. */
+  /** The first error: later queries fail because of it. */
   #failure: Error | undefined;
   #isCommitSent = false;
   #isRolledBack = false;
@@ -45,7 +45,10 @@ export class Pipeline {
     this.#begun = this.#send({ text: parts.begin });
   }
 
-  /** Whether a commit that failed may have been made: the server was asked for it, and has refused nothing before it. */
+  /**
+   * Whether a failed commit may have been applied: it was sent, and the server has rejected no query before
+   * it.
+   */
   get isInDoubt(): boolean {
     return this.#isCommitSent && !this.#isRolledBack;
   }
@@ -54,7 +57,7 @@ export class Pipeline {
     return this.#isCommitSent;
   }
 
-  /** Runs the queries of a unit of work. Writes may be unanswered when it resolves: `commit` waits for them. */
+  /** Runs the queries of a work. Writes may still be pending when it resolves: `commit` awaits them. */
   async run<Result>(work: Work<Result>): Promise<Result> {
     let step = work.next([]);
     while (!step.done) {
@@ -75,13 +78,13 @@ export class Pipeline {
         continue;
       }
       const answer = this.#ahead.get(query) ?? this.#query(query);
-      // Asked again, it may have another answer.
+      // A repeated query may have another result.
       this.#ahead.delete(query);
       for (const next of announcedWith(query)) {
         this.#ahead.set(next, this.#query(next));
       }
       const { rows } = await answer;
-      // An earlier one may have failed whose answer nobody has waited for: BEGIN, above all.
+      // An earlier query that was not awaited may have failed: above all BEGIN.
       this.#throwFailure();
       step = work.next(rows);
     }
@@ -108,7 +111,7 @@ export class Pipeline {
     return work.next(answer.rows);
   }
 
-  /** One statement without values. */
+  /** Runs one statement without parameters. */
   async execute(text: string): Promise<unknown[]> {
     const { rows } = await this.#send({ text });
     this.#throwFailure();
@@ -116,14 +119,15 @@ export class Pipeline {
   }
 
   /**
-   * Throws unless the commit is known to be durable. A server that stops waiting for its standby, because it shuts down or times
-   * out, has committed and reports that with a warning: a lease that the standby lacks is lost when the standby takes over.
+   * Throws unless the commit is known to be durable. If the server stops waiting for its standby, because of
+   * a shutdown or timeout, it has committed and returns a warning: a lease that the standby lacks is lost in
+   * a failover.
    */
   async commit(): Promise<void> {
     this.#throwFailure();
     let warning: string | undefined;
     const listen = ({ code, message }: { code?: string | undefined; message?: string | undefined }) => {
-      // What writes are warned about comes before.
+      // Ignores warnings of earlier writes.
       if (code !== '00000' && this.#unanswered === 1) {
         warning = message ?? 'a warning';
       }
@@ -142,7 +146,7 @@ export class Pipeline {
     }
   }
 
-  /** Without a transaction it would be there at once, whatever fails later. */
+  /** Awaits BEGIN: without a transaction, the write would be committed at once, whatever fails later. */
   async #write(query: CompiledQuery): Promise<void> {
     await this.#begun;
     this.#throwFailure();
@@ -159,7 +163,7 @@ export class Pipeline {
     return this.#send({ text, values: [...parameters], ...(name !== undefined && { name }) });
   }
 
-  /** Never an unhandled rejection: the failure is kept. */
+  /** Never an unhandled rejection: the failure is stored. */
   #send(query: pg.QueryConfig): Promise<pg.QueryResult> {
     this.#unanswered += 1;
     this.#cork();
@@ -180,7 +184,7 @@ export class Pipeline {
     return answer;
   }
 
-  /** What is sent in one turn of the event loop goes out as one write: each write costs as much as a small query. */
+  /** Sends everything of one tick in one write: each write costs as much as a small query. */
   #cork(): void {
     if (!this.#isCorked) {
       this.#isCorked = true;

@@ -1,4 +1,4 @@
-/** Connections to PostgreSQL: how many are open, who may use one, and what happens to one that failed. */
+/** The connection pool for PostgreSQL: opening, lending, and handling failures. */
 
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
@@ -10,21 +10,21 @@ import { Pipeline } from './pipeline.ts';
 import { asUnavailable, isFull, isStalePlan, isTlsRefusal } from './queries.ts';
 import { type PostgresPlace, postgresPlace, type Setting } from './settings.ts';
 
-/** PostgreSQL's number for the type `bigint`, which pg would read as text. */
+/** PostgreSQL's number of the type `bigint`, which pg would read as text. */
 const INT8 = 20;
-/** When the server was full, one more connection is tried after this many milliseconds. */
+/** After the server was full, one more connection is tried after this many milliseconds. */
 const GROWS_AFTER = 2000;
-/** Between two attempts to get one of the server's last connections, in milliseconds. */
+/** Pause between attempts to get one of the server's last connections, in milliseconds. */
 const SHORTEST_PAUSE = 20;
 const LONGEST_PAUSE = 500;
 
 export interface PostgresSettings {
   readonly poolSize: number;
-  /** How long to wait for a connection and for one statement, in seconds. */
+  /** Timeout for a connection and for one statement, in seconds. */
   readonly timeout: number;
 }
 
-/** Works with a connection. `begin`: begins a transaction on it. */
+/** Uses a connection. `begin`: begins a transaction on it. */
 type Lent<Result> = (
   client: pg.PoolClient,
   begin: (beginning: Beginning) => Promise<Pipeline>,
@@ -40,13 +40,16 @@ export class PostgresPool {
   #open = 0;
   #shrunk = Number.NEGATIVE_INFINITY;
   readonly #sessions = new WeakMap<pg.PoolClient, PostgresSession>();
-  /** Connections of earlier ones are not lent again: what they have prepared is from before an upgrade. */
+  /** Connections of earlier generations are not reused: their prepared statements predate an upgrade. */
   #generation = 0;
   readonly #settings: readonly Setting[];
-  /** Runs first on every new connection, and on every server; when it throws, the caller who wanted it gets that error. */
+  /**
+   * Runs first on every new connection and server; if it throws, the caller that wanted the connection gets
+   * the error.
+   */
   whenConnected: (() => Work<void>) | undefined;
 
-  /** Throws an `Error` for a URL that libpq would not understand. */
+  /** Throws an `Error` for a URL that libpq does not accept. */
   constructor(url: string, { poolSize, timeout }: PostgresSettings) {
     const { config, attempts, settings } = postgresPlace(url);
     const milliseconds = String(timeout * 1000);
@@ -68,8 +71,8 @@ export class PostgresPool {
   }
 
   /**
-   * Lends a connection. When the wait ends first or the work fails in any way, the connection is closed, which rolls back what it
-   * had begun.
+   * Lends a connection. If the wait ends first or the work fails, the connection is closed, which rolls back
+   * its transaction.
    */
   async withClient<Result>(wait: Wait, work: Lent<Result>): Promise<Result> {
     if (this.#gate.limit < this.#poolSize && performance.now() - this.#shrunk > GROWS_AFTER) {
@@ -89,7 +92,7 @@ export class PostgresPool {
     await this.#pool.end();
   }
 
-  /** A pooled connection or a new one; when the server has none left, a pooled one as soon as it is free. */
+  /** A pooled or new connection; if the server is full, a pooled one as soon as it is free. */
   async #connect(wait: Wait): Promise<pg.PoolClient> {
     for (let longest = SHORTEST_PAUSE; ; longest = Math.min(2 * longest, LONGEST_PAUSE)) {
       try {
@@ -115,7 +118,10 @@ export class PostgresPool {
     }
   }
 
-  /** With or without TLS, where the settings leave that open: what the server accepted is tried first from then on. */
+  /**
+   * With or without TLS, if the settings allow both: the variant that the server accepted is tried first from
+   * then on.
+   */
   async #connectOnce(wait: Wait): Promise<pg.PoolClient> {
     wait.throwIfOver();
     for (let refused = 0, attempt = this.#attempt; ; refused += 1) {
@@ -124,7 +130,7 @@ export class PostgresPool {
       try {
         return await inTime(asUnavailable(connecting), wait);
       } catch (thrown) {
-        // It may still connect, and nobody waits for it any more.
+        // It may still connect, but its caller is gone.
         connecting.then(
           (client) => client.release(),
           () => {},
@@ -132,7 +138,7 @@ export class PostgresPool {
         if (refused + 1 >= this.#attempts.length || !isTlsRefusal(thrown)) {
           throw thrown;
         }
-        // The next of the attempts of this call: another call may have moved `#attempt` meanwhile.
+        // The next attempt of this call: another call may have changed `#attempt` in the meantime.
         attempt = (attempt + 1) % this.#attempts.length;
         this.#attempt = attempt;
       }
@@ -148,7 +154,7 @@ export class PostgresPool {
         signal?.removeEventListener('abort', giveUp);
         client.release(broken);
         if (broken) {
-          // With queries under way pg would wait for their answers first, and the server for a lock.
+          // With pending queries pg would wait for their results first, and the server for a lock.
           client.connection.stream.destroy();
         }
       }
@@ -188,35 +194,35 @@ function createPool(config: pg.PoolConfig, { poolSize, timeout }: PostgresSettin
         oid === INT8 ? (text: string) => BigInt(text) : pg.types.getTypeParser(oid, format as 'text'),
     },
   });
-  // An idle connection may break: the next caller gets another.
+  // An idle connection may break: the next caller gets another one.
   pool.on('error', () => {});
-  // When a connection in use breaks, its query fails; without this listener the process would end as well.
+  // If a connection in use breaks, its query fails; without this listener the process would end, too.
   pool.on('connect', (client) => client.on('error', () => {}));
   return pool;
 }
 
-/** The process that answers, and since when its server runs: another time is another server, or one that was restored. */
+/** The backend process, and the start time of its server: another time means another or restored server. */
 const WHO = 'SELECT pg_backend_pid() AS process, pg_postmaster_start_time()::text AS server';
 
 interface SessionParts {
   readonly settings: readonly Setting[];
-  /** Runs before anything else on a new connection, and on a server that was not there before. */
+  /** Runs first on a new connection, and on a server that was restarted or replaced. */
   readonly whenConnected: (() => Work<void>) | undefined;
 }
 
-/** How a transaction begins. */
+/** Options of BEGIN. */
 interface Beginning {
-  /** As BEGIN has it. */
+  /** Transaction mode for BEGIN. */
   readonly mode: string;
-  /** Whether every answer is waited for. */
+  /** Whether every result is awaited. */
   readonly isCareful?: boolean | undefined;
 }
 
 class PostgresSession {
   readonly client: pg.PoolClient;
-  /** Of the pool, when it was opened. */
+  /** The generation of the pool when it was opened. */
   readonly generation: number;
-  /** `undefined` = it is not known yet. */
+  /** `undefined` = not known yet. */
   #server: string | undefined;
   #isPooled = true;
 
@@ -225,7 +231,7 @@ class PostgresSession {
     this.generation = generation;
   }
 
-  /** Whether another transaction may run in another session: nothing can be prepared there. */
+  /** Whether another transaction may run in another session, so that statements cannot be prepared. */
   get isPooled(): boolean {
     return this.#isPooled;
   }
@@ -245,7 +251,7 @@ class PostgresSession {
     return pipeline;
   }
 
-  /** A pooler tells its clients a number of its own for the process. */
+  /** A pooler reports a process id of its own to its clients. */
   async #meet(pipeline: Pipeline, { whenConnected }: SessionParts): Promise<void> {
     const [row] = await pipeline.execute(WHO);
     const { process, server } = row as { readonly process: number; readonly server: string };
@@ -259,7 +265,7 @@ class PostgresSession {
   }
 }
 
-/** Throws unless a connection is to the server itself. For what cannot be done in one transaction. */
+/** Throws if the connection goes through a pooler. For work that needs more than one transaction. */
 export async function requireServer(client: pg.Client): Promise<void> {
   const { rows } = await client.query<{ process: number }>('SELECT pg_backend_pid() AS process');
   if (rows[0]?.process !== processOf(client)) {
@@ -269,7 +275,7 @@ export async function requireServer(client: pg.Client): Promise<void> {
   }
 }
 
-/** What the server has called its process when the client connected. */
+/** The process id that the server reported when the client connected. */
 function processOf(client: pg.Client): unknown {
   return Reflect.get(client, 'processID');
 }

@@ -20,16 +20,16 @@ import { fetched, isOwn, isStalePlan, isVictim, query } from './queries.ts';
 
 const READ_ONLY = 'ISOLATION LEVEL REPEATABLE READ READ ONLY';
 
-/** The first of a group waits for its last: with so many parts, for no longer than a commit takes on a slow disk. */
+/** The first part of a group waits for its last: at most as long as a commit on a slow disk takes. */
 const BOUNDS: GroupBounds = { members: 64, milliseconds: 50, characters: 1024 * 1024 };
 
 interface Attempt {
   isCareful: boolean;
-  /** `undefined` = it has not begun. */
+  /** `undefined` = not begun. */
   pipeline: Pipeline | undefined;
 }
 
-/** What reaches a part is its own: the pipeline keeps every other error to itself. */
+/** An error that reaches a part is its own: the pipeline stores every other error. */
 const ownError = (error: unknown) => ({ error });
 
 export class PostgresDatabase implements Database {
@@ -41,10 +41,10 @@ export class PostgresDatabase implements Database {
   readonly #pool: PostgresPool;
   readonly #bounds: GroupBounds;
   memory: (() => Memory) | undefined;
-  /** A project that is busy has one connection; the others that want one wait in one line for theirs. */
+  /** A busy project has one connection; its other transactions wait for it in order of arrival. */
   readonly #projects = new Map<string, CommitGroups>();
 
-  /** `bounds`: of what is committed together. Throws an `Error` for a URL that libpq would not understand. */
+  /** `bounds`: limits of a group. Throws an `Error` for a URL that libpq does not accept. */
   constructor(url: string, settings: PostgresSettings, bounds = BOUNDS) {
     this.#bounds = bounds;
     this.#pool = new PostgresPool(url, settings);
@@ -55,8 +55,8 @@ export class PostgresDatabase implements Database {
   }
 
   /**
-   * Transactions of one project that wait at the same time are committed together: each would wait for the row that locks the project,
-   * with a connection that others need.
+   * Concurrent transactions of one project are committed together: otherwise each would wait for the lock of
+   * the project, with a connection that others need.
    */
   transact<Result>(work: () => Work<Result | Undone<Result>>, wait: Wait, project?: string): Promise<Result> {
     if (project === undefined) {
@@ -92,7 +92,7 @@ export class PostgresDatabase implements Database {
         throw thrown;
       }
     }
-    // One of the parts has failed alone: once more, waiting for each answer, to see which.
+    // One of the parts has failed alone: retry, awaiting each result, to find it.
     attempt.isCareful = true;
     return this.#again(transact, attempt);
   }
@@ -100,7 +100,7 @@ export class PostgresDatabase implements Database {
   #attempt<Result>(work: () => Work<Result | Undone<Result>>, wait: Wait, attempt: Attempt): Promise<Result> {
     attempt.pipeline = undefined;
     return this.#pool.withClient(wait, async (_, begin) => {
-      // Whatever the database's default is: once the project is locked, each query must see the latest state.
+      // Overrides the database's default: once the project is locked, each query must see the latest state.
       const { isCareful } = attempt;
       const pipeline = await begin({ mode: 'ISOLATION LEVEL READ COMMITTED', isCareful });
       attempt.pipeline = pipeline;
@@ -119,12 +119,12 @@ export class PostgresDatabase implements Database {
     });
   }
 
-  /** Once more, if nothing was committed, and only this time was wrong. */
+  /** Retries once, if nothing was committed and a retry can succeed. */
   async #again<Result>(transact: () => Promise<Result>, attempt?: Attempt): Promise<Result> {
     try {
       return await transact();
     } catch (thrown) {
-      // Of a statement from before an upgrade, a new connection knows nothing.
+      // A new connection has no prepared statements from before an upgrade.
       const isWorthIt = isStalePlan(thrown)
         ? !attempt?.pipeline?.isCommitSent
         : isVictim(thrown) && !attempt?.pipeline?.isInDoubt;
@@ -138,7 +138,7 @@ export class PostgresDatabase implements Database {
   read<Result>(work: () => Work<Result>, wait: Wait): Promise<Result> {
     return this.#again(() =>
       this.#pool.withClient(wait, async (_, begin) => {
-        // All queries see the same moment, whoever writes between them.
+        // All queries see the same snapshot, despite concurrent writes.
         const pipeline = await begin({ mode: READ_ONLY });
         const result = await pipeline.run(work());
         await pipeline.execute('COMMIT');
@@ -150,7 +150,7 @@ export class PostgresDatabase implements Database {
   snapshot<Result>(work: (snapshot: Snapshot) => Promise<Result>, wait: Wait): Promise<Result> {
     return this.#pool.withClient(wait, async (client, begin) => {
       await begin({ mode: READ_ONLY });
-      // Reading everything may take long, and so may whoever consumes it.
+      // Reading everything may take long, and so may its consumer.
       await query(client, 'SET LOCAL statement_timeout = 0');
       await query(client, 'SET LOCAL idle_in_transaction_session_timeout = 0');
       const stream = <Row>(compiled: CompiledQuery<Row>) => fetched(client, compiled, wait);

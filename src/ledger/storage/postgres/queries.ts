@@ -1,21 +1,21 @@
-/** Single queries on a connection to PostgreSQL, and what each failure means. */
+/** Single queries on a connection to PostgreSQL, and the classification of errors. */
 import type { CompiledQuery } from 'kysely';
 import pg from 'pg';
 import type { Wait } from '../../../base/deadline.ts';
 import { errorText, LedgerContentError, LedgerUnavailableError } from '../../../base/errors.ts';
 
-/** How many rows of a long result are fetched at once. */
+/** Rows of a long result that are fetched at once. */
 const BATCH = 1000;
-/** The longest timeout that a timer accepts, in milliseconds: the first rows may be sums over whole tables. */
+/** The longest timeout of a timer, in milliseconds: the first rows may be sums over whole tables. */
 const UNBOUNDED = 2 ** 31 - 1;
 
-/** The rows of one query through a cursor: only a batch is in memory. */
+/** The rows of one query through a cursor: only one batch is in memory. */
 export async function* fetched<Row>(
   client: pg.PoolClient,
   { sql, parameters }: CompiledQuery<Row>,
   wait: Wait,
 ): AsyncIterable<Row> {
-  // A cursor stays open when its reader stops early.
+  // A cursor stays open if its reader stops early.
   await query(client, 'CLOSE ALL');
   await query(client, `DECLARE answer CURSOR FOR ${sql}`, parameters);
   for (let length = BATCH; length === BATCH; ) {
@@ -26,7 +26,7 @@ export async function* fetched<Row>(
   }
 }
 
-/** A NUL in a text, a number out of range, a text too long for an index. Source: PostgreSQL docs, "Error Codes". */
+/** A NUL, a number out of range, or a text too long for an index. Source: PostgreSQL docs, "Error Codes". */
 const CONTENT = /^(22|54)/;
 
 /** @throws LedgerContentError for values that the database cannot store, LedgerUnavailableError for everything else */
@@ -53,18 +53,21 @@ export function unavailable(thrown: unknown): LedgerContentError | LedgerUnavail
   return new (isContent ? LedgerContentError : LedgerUnavailableError)(errorText(thrown), { cause: thrown });
 }
 
-/** With these, and with `CONTENT`, only the statement has failed: a savepoint takes back what was done before it. */
+/** With these codes only the statement has failed: rolling back to a savepoint is enough. */
 const OWN = /^(22|23|54)/;
 
-/** Whether only this statement has failed, because of its values: the connection goes on, and so does the transaction at a savepoint. */
+/**
+ * Whether only this statement failed, because of its values: the connection, and the transaction at a
+ * savepoint, can continue.
+ */
 export function isOwn(thrown: unknown): boolean {
   const cause = causeOf(thrown);
   return cause instanceof pg.DatabaseError && OWN.test(cause.code ?? '');
 }
 
 /**
- * A prepared statement from before an upgrade that another process has made. Its code stands for more, and its message is translated:
- * the function that reports it is neither.
+ * A statement that was prepared before an upgrade by another process. Its code is ambiguous and its message
+ * is translated, so the reporting function identifies it.
  */
 export function isStalePlan(thrown: unknown): boolean {
   const cause = causeOf(thrown);
@@ -73,12 +76,15 @@ export function isStalePlan(thrown: unknown): boolean {
   );
 }
 
-/** The server has rolled the transaction back, so that others could go on: once more, it may succeed. */
+/** The server has rolled back the transaction because of others: a retry may succeed. */
 export function isVictim(thrown: unknown): boolean {
   return codeOf(thrown) === '40P01' || codeOf(thrown) === '40001';
 }
 
-/** The server insists on TLS, or has none. Source: PostgreSQL docs, "Error Codes"; from the driver there is only a message. */
+/**
+ * The server requires TLS, or does not support it. Source: PostgreSQL docs, "Error Codes"; the driver gives
+ * only a message.
+ */
 export function isTlsRefusal(thrown: unknown): boolean {
   const cause = causeOf(thrown);
   return (
@@ -87,7 +93,7 @@ export function isTlsRefusal(thrown: unknown): boolean {
   );
 }
 
-/** The server has no connection left: for anyone, for this role or for this database. */
+/** The server has no free connection: overall, for this role or for this database. */
 export function isFull(thrown: unknown): boolean {
   return codeOf(thrown) === '53300';
 }

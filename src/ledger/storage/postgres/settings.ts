@@ -1,10 +1,10 @@
-/** Reads the URL of a PostgreSQL database as libpq does. The driver itself reads some of it differently. */
+/** Parses the URL of a PostgreSQL database like libpq. The driver itself parses some of it differently. */
 import { readFileSync } from 'node:fs';
 import type { ConnectionOptions } from 'node:tls';
 import type { PoolConfig } from 'pg';
 import { errorText } from '../../../base/errors.ts';
 
-/** How soon the server notices that a client has gone, in milliseconds. Needs PostgreSQL 14. */
+/** How soon the server notices a lost client, in milliseconds. Needs PostgreSQL 14. */
 const LOST_AFTER = 1000;
 
 const SSL_MODES = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full'] as const;
@@ -31,11 +31,11 @@ export type Setting = readonly [name: string, value: string];
 
 export interface PostgresPlace {
   readonly config: PoolConfig;
-  /** Settings for each transaction: a pooler passes none of a session on. */
+  /** Settings for each transaction: a pooler does not keep session settings. */
   readonly settings: readonly Setting[];
-  /** Those of them that the URL names. */
+  /** Only the settings from the URL. */
   readonly given: readonly Setting[];
-  /** TLS options to try, or `false` for none; the next one when the server refuses the one before. */
+  /** TLS options to try, or `false` for none; the next one if the server refuses the previous. */
   readonly attempts: readonly (ConnectionOptions | false)[];
 }
 
@@ -57,7 +57,7 @@ export function postgresPlace(url: string): PostgresPlace {
     throw new Error('the parameter connect_timeout is not a whole number of seconds');
   }
   const host = given('host') ?? decodeURIComponent(hostname).replace(/^\[(.+)\]$/, '$1');
-  // libpq would try each; to the driver they are one name, which does not exist.
+  // libpq would try each host; the driver takes the list as one name, which does not exist.
   if (host.includes(',')) {
     throw new Error(
       'several hosts are not supported: name one address, which leads to the server that can be written',
@@ -77,7 +77,8 @@ export function postgresPlace(url: string): PostgresPlace {
         : { connectionTimeoutMillis: Number(seconds) * 1000 }),
     },
     settings: [
-      // An abandoned connection may still wait for the lock of a project: the server checks whether its client is there.
+      // An abandoned connection may still wait for the lock of a project: the server checks whether its
+      // client is alive.
       ['client_connection_check_interval', String(LOST_AFTER)],
       ...named,
     ],

@@ -1,6 +1,6 @@
 /**
- * What checks that belong together have read: the same rows, at the same time, for all of them. Each row is read once, so that many leases
- * can be tried at the cost of one check. Nothing is recorded by what was remembered: a commit reads again.
+ * Shared reads of related checks: the same rows, as of the same time. Each row is read once, so many leases
+ * can be tried at the cost of one check. Nothing is recorded from this memory: a commit reads again.
  */
 import type { CompiledQuery } from 'kysely';
 import { budgetAccount } from '../../../filter/claim.ts';
@@ -8,7 +8,7 @@ import type { Work } from '../../storage/database.ts';
 import type { Statements } from '../statements.ts';
 import { askOf } from './project-memory.ts';
 
-/** More budgets are read when they are needed. */
+/** Further budgets are read when needed. */
 const MOST_BUDGETS = 100;
 
 type Row = Readonly<Record<string, unknown>>;
@@ -19,14 +19,14 @@ interface Answer {
 }
 
 export class CheckMemory {
-  /** By statement: the texts are as many as a check has, and the same each time. */
+  /** By statement: a check has few texts, and the same each time. */
   readonly #answers = new Map<string, Answer[]>();
   readonly #balances = new Map<string, Row | undefined>();
-  /** The accounts of the budgets that were read: where a lease may be moved to. */
+  /** The accounts of the budgets that were read, which other proposals of the lease may use. */
   #expected: readonly string[] = [];
   #now: bigint | undefined;
 
-  /** When the first of the checks was made. */
+  /** The time of the first check. */
   now(read: () => bigint): bigint {
     this.#now ??= read();
     return this.#now;
@@ -36,7 +36,7 @@ export class CheckMemory {
     return this.#now === undefined;
   }
 
-  /** Runs some work that only reads, from memory where it can; else with `read`, which is called once. */
+  /** Runs work that only reads, from memory if possible; otherwise calls `read` once. */
   run<Result>(
     statements: Statements,
     work: () => Work<Result>,
@@ -44,7 +44,7 @@ export class CheckMemory {
   ): Result | Promise<Result> {
     if (this.#answers.size > 0) {
       const step = this.#remembered(statements, work()).next([]);
-      // Nothing was missing.
+      // No reads were missing.
       if (step.done) {
         return step.value;
       }
@@ -88,7 +88,7 @@ export class CheckMemory {
     return rows;
   }
 
-  /** Reads the accounts of all budgets together with the first that are asked for. */
+  /** Reads the accounts of all budgets together with the first requested ones. */
   *#balancesOf(
     statements: Statements,
     accounts: Parameters<Statements['balances']>[0],

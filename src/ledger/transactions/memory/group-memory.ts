@@ -1,11 +1,12 @@
 /**
- * What the parts of a group know of the projects that their transaction has locked. Nobody else changes them until the transaction ends,
- * so what one part has read holds for the parts after it, except for what they write themselves. All parts have the same moment.
+ * Shared state of the parts of a group about the projects that their transaction has locked. No other
+ * transaction changes these until the end, so a read of one part is valid for later parts, except for their
+ * own writes. All parts have the same time.
  *
- * A write that is not recognised makes everything forgotten: it is read again, which takes longer and changes no answer.
+ * An unrecognised write clears everything: rows are read again, which takes longer and changes no result.
  *
- * On SQLite, what a new lease writes is postponed to the end of the group. The ids that the leases will have are known before: they are
- * counted from the last one that the database has given, since nobody else writes.
+ * On SQLite, the writes of a new lease are postponed to the end of the group. The ids of leases are known in
+ * advance: they are counted from the last id of the database, since there is no other writer.
  */
 import type { CompiledQuery } from 'kysely';
 import type { Memory } from '../../storage/database.ts';
@@ -13,20 +14,20 @@ import type { Locked, Statements } from '../statements.ts';
 import { type Postponed, PostponedWrites } from './postponed-writes.ts';
 import { type Ask, askOf, keyOf, ProjectMemory, type RowOf, type Rows } from './project-memory.ts';
 
-/** Of the values of one query. */
+/** Limit of values in one query. */
 const MOST_VALUES = 64;
 
 export class GroupMemory implements Memory {
   readonly #statements: Statements;
-  /** Those that are locked. */
+  /** The locked projects. */
   readonly #projects = new Map<string, ProjectMemory>();
-  /** A sequence takes nothing back: they stay free when a part is rolled back. */
+  /** Sequences are not rolled back: ids of a part that was rolled back stay free. */
   readonly #ids: RowOf<'nextLeaseIds'>[] = [];
-  /** Of the parts that have ended. */
+  /** Writes of the ended parts. */
   readonly #due = new PostponedWrites();
-  /** Of the part that runs. */
+  /** Writes of the running part. */
   #own: Postponed[] = [];
-  /** The id of the next lease, where it is counted here; `undefined` = the database has given none, so nothing is postponed. */
+  /** The id of the next lease, if counted here; `undefined` = unknown, so nothing is postponed. */
   #nextId: bigint | undefined;
 
   constructor(statements: Statements) {
@@ -146,7 +147,7 @@ export class GroupMemory implements Memory {
         const { project_id, at } = ask.of;
         const locked = this.#projectOf(ask)?.lockAgain(at);
         if (locked !== undefined) {
-          // Also if the part comes to nothing: it was locked then.
+          // Even if the part is rolled back: the project was locked.
           this.#due.lockAgain(project_id, at);
         }
         return locked;
@@ -192,7 +193,7 @@ export class GroupMemory implements Memory {
     this.#own = [];
   }
 
-  /** From here on, others know of it. */
+  /** Makes the writes of the running part visible to later parts. */
   #moveOwn(writes: PostponedWrites): void {
     for (const write of this.#own) {
       writes.add(write);
@@ -211,7 +212,7 @@ export class GroupMemory implements Memory {
     }
   }
 
-  /** On PostgreSQL others take ids from the same sequence. */
+  /** On PostgreSQL other transactions use the same sequence. */
   #idAfter([added]: Rows<RowOf<'addLease'>>): bigint | undefined {
     return added === undefined || this.#statements.nextLeaseIds !== undefined ? undefined : added.id + 1n;
   }
@@ -225,14 +226,14 @@ export class GroupMemory implements Memory {
     }
   }
 
-  /** `undefined` = it is not locked, or the question is not about one project. */
+  /** `undefined` = the project is not locked, or the query is not about one project. */
   #projectOf(ask: Ask): ProjectMemory | undefined {
     const projectId = projectIdOf(ask);
     return projectId === undefined ? undefined : this.#projects.get(projectId);
   }
 }
 
-/** Of the rows of one query, all are of the same project. */
+/** All rows of one query belong to one project. */
 function projectIdOf(ask: Ask): string | undefined {
   switch (ask.kind) {
     case 'lockProject':
@@ -249,7 +250,7 @@ function projectIdOf(ask: Ask): string | undefined {
   }
 }
 
-/** Of few sizes, since each is a statement of its own: what is missing is said twice. */
+/** In few sizes, since each is a separate statement: the last value is repeated to fill up. */
 function batches<Value>(values: readonly Value[]): Value[][] {
   const all: Value[][] = [];
   for (let start = 0; start < values.length; start += MOST_VALUES) {

@@ -1,16 +1,16 @@
 /**
- * What the parts of a group leave to be written at its end: the rows of many leases in few statements, and each balance once, however many
- * of them change it.
+ * The postponed writes of a group: rows of many leases in few statements, and each balance once, however many
+ * leases change it.
  */
 import type { CompiledQuery } from 'kysely';
 import type { AccountsTable, EntriesTable, LeaseRow } from '../../storage/schema.ts';
 import type { Statements } from '../statements.ts';
 import type { Ask } from './project-memory.ts';
 
-/** Rows of one statement. */
+/** Limit of rows in one statement. */
 const MOST_ROWS = 64;
 
-/** A write that need not be made at once. */
+/** A write that can be postponed. */
 export type Postponed =
   | { readonly kind: 'addLease'; readonly of: LeaseRow }
   | Extract<Ask, { readonly kind: 'setBalances' | 'addEntries' }>;
@@ -18,9 +18,9 @@ export type Postponed =
 export class PostponedWrites {
   #leases: LeaseRow[] = [];
   #entries: Omit<EntriesTable, 'id'>[] = [];
-  /** By project, and by name. */
+  /** By project and name. */
   readonly #balances = new Map<string, Map<string, AccountsTable>>();
-  /** Project → when it was locked last. */
+  /** Project → time of its last lock. */
   readonly #locks = new Map<string, bigint>();
 
   get isEmpty(): boolean {
@@ -44,12 +44,14 @@ export class PostponedWrites {
     }
   }
 
-  /** Of a project that is locked already. */
+  /** For a project that is already locked. */
   lockAgain(projectId: string, at: bigint): void {
     this.#locks.set(projectId, at);
   }
 
-  /** Whether the answer to a question may depend on what is not written yet. `ask`: `undefined` = it is not known what it is about. */
+  /**
+   * Whether the result of a query may depend on postponed writes. `ask`: `undefined` = an unrecognised query.
+   */
   concerns(ask: Ask | undefined): boolean {
     if (this.isEmpty) {
       return false;
@@ -75,7 +77,7 @@ export class PostponedWrites {
     }
   }
 
-  /** The statements that write all of it, in an order in which they can be said. Nothing is left afterwards. */
+  /** Returns and clears all writes as statements, in an order that satisfies their dependencies. */
   take({ lockProject, addLeases, setBalances, addEntries }: Statements): CompiledQuery[] {
     if (this.isEmpty) {
       return [];
@@ -95,7 +97,7 @@ export class PostponedWrites {
   }
 }
 
-/** Each size is a statement of its own: with powers of two there are few. */
+/** Each size is a separate statement: powers of two keep their number small. */
 export function inFewSizes<Row>(rows: readonly Row[]): Row[][] {
   const all: Row[][] = [];
   for (let start = 0, size = MOST_ROWS; start < rows.length; start += size) {

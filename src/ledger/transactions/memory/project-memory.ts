@@ -1,4 +1,4 @@
-/** What the parts of a group know of a project that their transaction has locked. */
+/** Shared state of the parts of a group about a locked project. */
 import type { CompiledQuery } from 'kysely';
 import type { LeaseRow } from '../../storage/schema.ts';
 import type { Locked, Statements } from '../statements.ts';
@@ -22,9 +22,9 @@ export class ProjectMemory {
   #overdue: { readonly until: bigint; readonly rows: Rows<RowOf<'overdueLeases'>> } | undefined;
   /** By user. */
   readonly #budgets = new Map<string, Rows<RowOf<'budgets'>>>();
-  /** By account; `undefined` = it has none. */
+  /** By account; `undefined` = no balance. */
   readonly #balances = new Map<string, RowOf<'balances'> | undefined>();
-  /** By what was asked: those with a key, or an id. */
+  /** By query: leases with a key or an id. */
   readonly #leases = new Map<string, Found>();
 
   constructor(lock: Rows<Locked>) {
@@ -35,7 +35,7 @@ export class ProjectMemory {
     this.#lock = lock;
   }
 
-  /** What the lock comes to when it is made again later in the same transaction; `undefined` = it need not be. */
+  /** The row of a repeated lock in the same transaction; `undefined` = not needed. */
   lockAgain(at: bigint): Rows<Locked> | undefined {
     if (this.#isLockedAt(at)) {
       return undefined;
@@ -44,7 +44,9 @@ export class ProjectMemory {
     return this.#lock;
   }
 
-  /** By another clock than the database's, later entries must not be dated after what the project says is the latest. */
+  /**
+   * With a clock other than the database's, entries must not be dated after the `latest_at` of their project.
+   */
   #isLockedAt(at: bigint): boolean {
     return this.#lock.every(({ now, latest_at }) => now !== undefined || at <= latest_at);
   }
@@ -74,7 +76,7 @@ export class ProjectMemory {
     }
   }
 
-  /** The accounts whose balances are not known, where those of others are. */
+  /** Accounts without known balances, if some are known; `undefined` = all or none are known. */
   unknownOf(accounts: AskOf<'balances'>): AskOf<'balances'> | undefined {
     const unknown = accounts.filter(({ name }) => !this.#balances.has(name));
     return unknown.length === 0 || unknown.length === accounts.length ? undefined : unknown;
@@ -130,7 +132,7 @@ export class ProjectMemory {
   }
 }
 
-/** The same for two questions that are the same. */
+/** Equal for equal queries. */
 export function keyOf({ of }: { readonly of: object }): string {
   return JSON.stringify(Object.entries(of).sort());
 }
@@ -152,21 +154,21 @@ const RECOGNISED = [
 
 type Kind = (typeof RECOGNISED)[number];
 
-/** The statement, and the values that it was made for. */
+/** A statement with its values. */
 export type Ask = {
   [Name in Kind]: { readonly kind: Name; readonly of: Parameters<NonNullable<Statements[Name]>>[0] };
 }[Kind];
 
-/** On the query itself: a lease has about ten, and the garbage collector takes long for that many keys of a WeakMap. */
+/** On the query itself: keys of a WeakMap, about ten per lease, would burden the garbage collector. */
 const ASK = Symbol('ask');
 type Recognised = CompiledQuery & { [ASK]?: Ask };
 
-/** `undefined` = it is none of those that are recognised. */
+/** `undefined` = not a recognised query. */
 export function askOf(query: Recognised): Ask | undefined {
   return query[ASK];
 }
 
-/** The same statements, whose queries `askOf` knows. */
+/** The same statements, with queries that `askOf` recognises. */
 export function recognisable(statements: Statements): Statements {
   const known: Record<string, unknown> = { ...statements };
   for (const kind of RECOGNISED) {

@@ -62,13 +62,12 @@ export async function findDecisions(
 /** Of this process, as the store would show them: a member looks for what they see, and nothing else. */
 function ownDecisions({ recent }: PageRequest['recorder'], query: DecisionsQuery): FoundDecision[] {
   const { visible, leaseId, requestId, limit } = query;
-  const refused = new Map(recent.refused().map(({ record, asked }) => [record, asked]));
   return recent
     .list()
-    .filter((record) => isVisible(record, visible))
-    .map((record) => ({
+    .filter(({ record }) => isVisible(record, visible))
+    .map(({ record, asked }) => ({
       record: visible === undefined ? record : memberView(record),
-      asked: refused.get(record),
+      asked,
       replica: undefined,
     }))
     .filter(

@@ -2,10 +2,10 @@
 import Router from '@koa/router';
 import type { Context } from 'koa';
 import { withinDeadline } from '../../../base/deadline.ts';
-import type { RecentDecisions } from '../../../decisions/recent.ts';
 import type { DecisionSource } from '../../../decisions/store/contract.ts';
 import type { Ledger } from '../../../ledger/ledger.ts';
 import type { Generation } from '../../configuration/generation.ts';
+import type { RecentDecisions } from '../../decisions/recorder.ts';
 import { EXACT } from '../../own-paths.ts';
 import { may } from '../../users/caller.ts';
 import { askerOf, type UserAuthenticator } from '../../users/user-authenticator.ts';

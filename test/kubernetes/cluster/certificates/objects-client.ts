@@ -4,36 +4,24 @@ import {
   ApiError,
   type ApiRequest,
 } from '../../../../src/kubernetes/cluster/api/contract.ts';
-
-// biome-ignore lint/suspicious/noExplicitAny: objects of several kinds, which tests take apart.
-type Stored = any;
+import { type Stored, StoredObjects } from '../stored-objects.ts';
 
 const MUTATING = '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/hooks';
 const VALIDATING = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/hooks';
 const SECRET = '/api/v1/namespaces/ours/secrets/certificate';
 
-export class ObjectsClient implements ApiClient {
+export class ObjectsClient extends StoredObjects implements ApiClient {
   readonly server = 'https://double';
   readonly namespace = 'ours';
-  readonly objects = new Map<string, Stored>();
-  readonly calls: string[] = [];
   /** Called before each; what it throws is the answer. */
   before: (request: ApiRequest) => void = () => undefined;
-  #version = 1;
 
   constructor() {
+    super();
     this.put(SECRET, { metadata: { name: 'certificate' }, type: 'Opaque' });
     for (const path of [MUTATING, VALIDATING]) {
       this.put(path, { metadata: { name: 'hooks' }, webhooks: [{ clientConfig: {} }, { clientConfig: {} }] });
     }
-  }
-
-  put(path: string, object: Stored): Stored {
-    this.#version += 1;
-    const stored = structuredClone(object);
-    stored.metadata.resourceVersion = String(this.#version);
-    this.objects.set(path, stored);
-    return structuredClone(stored);
   }
 
   get secret(): Record<string, string> {
@@ -63,35 +51,20 @@ export class ObjectsClient implements ApiClient {
   }
 
   async request(request: ApiRequest): Promise<unknown> {
-    const { method, path, body } = request;
-    this.calls.push(`${method} ${path}`);
     this.before(request);
-    if (method === 'POST') {
-      const created = body as Stored;
-      return this.put(`${path}/${created.metadata.name}`, created);
+    return request.method === 'PATCH' ? this.#patch(request) : this.answer(request);
+  }
+
+  #patch({ path, body }: ApiRequest): unknown {
+    const found = this.found(path);
+    const [test, ...changes] = body as Stored[];
+    if (test.value !== found.metadata.resourceVersion) {
+      throw new ApiError(422, 'Invalid', 'test failed');
     }
-    const found = this.objects.get(path);
-    if (found === undefined) {
-      throw new ApiError(404, 'NotFound', 'not found');
+    for (const { path: where, value } of changes) {
+      found.webhooks[Number(where.split('/')[2])].clientConfig.caBundle = value;
     }
-    if (method === 'PUT') {
-      if ((body as Stored).metadata.resourceVersion !== found.metadata.resourceVersion) {
-        throw new ApiError(409, 'Conflict', 'changed');
-      }
-      return this.put(path, body);
-    }
-    if (method === 'PATCH') {
-      const [test, ...changes] = body as Stored[];
-      if (test.value !== found.metadata.resourceVersion) {
-        throw new ApiError(422, 'Invalid', 'test failed');
-      }
-      const changed = structuredClone(found);
-      for (const { path: where, value } of changes) {
-        changed.webhooks[Number(where.split('/')[2])].clientConfig.caBundle = value;
-      }
-      return this.put(path, changed);
-    }
-    return structuredClone(found);
+    return this.put(path, found);
   }
 
   watch(): never {

@@ -3,7 +3,6 @@ import { setImmediate as turn } from 'node:timers/promises';
 import {
   type ApiClient,
   ApiError,
-  type ApiObject,
   type ApiRequest,
 } from '../../../../src/kubernetes/cluster/api/contract.ts';
 import type {
@@ -11,23 +10,18 @@ import type {
   LivePolicies,
   LivePolicy,
 } from '../../../../src/kubernetes/cluster/live/contract.ts';
-
-interface Stored extends ApiObject {
-  readonly [member: string]: unknown;
-}
+import { type Stored, StoredObjects } from '../stored-objects.ts';
 
 const POLICIES = '/apis/scheduling.blazar-enforcement/v1alpha1/schedulingpolicies/';
 
-export class ClusterDouble {
+export class ClusterDouble extends StoredObjects {
   readonly calls: ApiRequest[] = [];
-  readonly objects = new Map<string, Stored>();
   /** Thrown instead of an answer. */
   fault: (request: ApiRequest) => Error | undefined = () => undefined;
   readonly policies = new Map<string, LivePolicy>();
   /** Whether the watch tells of what is written. */
   watches = true;
   readonly #listeners: ((names: readonly string[]) => void)[] = [];
-  #version = 0;
 
   client(namespace?: string): ApiClient {
     return {
@@ -67,7 +61,7 @@ export class ClusterDouble {
     this.policies.set(name, {
       ...{ name, uid: `uid-${name}`, status: undefined, mistake: undefined, leftOut: [] },
       ...before,
-      ...{ generation, enforcedGeneration: generation, resourceVersion: this.#next() },
+      ...{ generation, enforcedGeneration: generation, resourceVersion: this.nextVersion() },
       ...changes,
     });
     this.tell(name);
@@ -82,7 +76,7 @@ export class ClusterDouble {
   writeStatus(name: string, status: unknown): void {
     const policy = this.policies.get(name);
     if (policy !== undefined) {
-      this.policies.set(name, { ...policy, status, resourceVersion: this.#next() });
+      this.policies.set(name, { ...policy, status, resourceVersion: this.nextVersion() });
       this.tell(name);
     }
   }
@@ -105,35 +99,7 @@ export class ClusterDouble {
     if (fault !== undefined) {
       throw fault;
     }
-    return request.path.startsWith(POLICIES) ? this.#patch(request) : this.#store(request);
-  }
-
-  #store({ method, path, body }: ApiRequest): unknown {
-    const sent = body as Stored | undefined;
-    if (method === 'POST' && sent !== undefined) {
-      const at = `${path}/${sent.metadata.name}`;
-      if (this.objects.has(at)) {
-        throw new ApiError(409, 'AlreadyExists', `${at} already exists`);
-      }
-      return this.#keep(at, sent);
-    }
-    const stored = this.objects.get(path);
-    if (stored === undefined) {
-      throw new ApiError(404, 'NotFound', `${path} not found`);
-    }
-    if (method === 'GET' || sent === undefined) {
-      return stored;
-    }
-    if (sent.metadata.resourceVersion !== stored.metadata.resourceVersion) {
-      throw new ApiError(409, 'Conflict', `${path} has changed`);
-    }
-    return this.#keep(path, sent);
-  }
-
-  #keep(at: string, object: Stored): Stored {
-    const kept = { ...object, metadata: { ...object.metadata, resourceVersion: this.#next() } };
-    this.objects.set(at, kept);
-    return kept;
+    return request.path.startsWith(POLICIES) ? this.#patch(request) : this.answer(request);
   }
 
   #patch({ path, body }: ApiRequest): unknown {
@@ -150,10 +116,5 @@ export class ClusterDouble {
       this.writeStatus(name, status);
     }
     return {};
-  }
-
-  #next(): string {
-    this.#version += 1;
-    return String(this.#version);
   }
 }

@@ -1,6 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { ApiError, ApiUnreachableError } from '../../../../src/kubernetes/cluster/api/contract.ts';
-import { EventSender } from '../../../../src/kubernetes/cluster/status/events.ts';
 import { StatusWriter } from '../../../../src/kubernetes/cluster/status/status-writer.ts';
 import { recordingLogger } from '../../../support/logger.ts';
 import { ClusterDouble } from './cluster-double.ts';
@@ -23,18 +22,11 @@ function writing({
     event: (outcome: string) => void outcomes.push(`event ${outcome}`),
   };
   const client = cluster.client('policies');
-  const events = new EventSender({ client, logger, observer, clock });
-  const writer = new StatusWriter({
-    ...{ client, policies: cluster.live, audit, logger, observer, events, clock },
-  });
-  const stop = async () => {
-    await writer.close();
-    await events.close();
-  };
-  onTestFinished(stop);
+  const writer = new StatusWriter({ client, policies: cluster.live, audit, logger, observer, clock });
+  onTestFinished(() => writer.close());
   const patches = () => cluster.called('PATCH', '/status');
   const statusOf = (name: string) => cluster.policies.get(name)?.status as { conditions: object[] };
-  return { cluster, clock, logger, outcomes, writer, patches, statusOf, stop };
+  return { cluster, clock, logger, outcomes, writer, patches, statusOf };
 }
 
 const TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
@@ -93,12 +85,12 @@ describe('the status of a policy', () => {
   });
 
   it('is not written again by a replica that starts', async () => {
-    const { cluster, clock, writer, stop } = writing();
+    const { cluster, clock, writer } = writing();
     cluster.store('a');
     cluster.store('b', { mistake: 'spec: no', enforcedGeneration: undefined });
     writer.start();
     await clock.pass(2000);
-    await stop();
+    await writer.close();
     cluster.calls.length = 0;
     const next = writing({ cluster });
     next.writer.start();

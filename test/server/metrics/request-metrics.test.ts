@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { AggregatorRegistry, Histogram, type Metric, Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
-import { QuickHistogram } from '../../../src/server/metrics/decision-metrics.ts';
+import { QuickHistogram } from '../../../src/server/metrics/request-metrics.ts';
 
 const BUCKETS = [0.001, 0.25, 1, 7200];
 const LABELS = [

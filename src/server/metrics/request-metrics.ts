@@ -1,4 +1,4 @@
-/** How many decisions there are, who decides, and how long it takes. */
+/** How many requests and decisions there are, who decides, and how long it takes. */
 import type { Counter, Metric, Registry } from 'prom-client';
 import type { DecisionRecord, FilterRecord } from '../../decisions/record.ts';
 import type { Instruments } from './instruments.ts';
@@ -12,6 +12,36 @@ interface OperationCounts {
   readonly decisions: Map<string, Map<Outcome, { count: number }>>;
   /** How long each filter took, by outcome. */
   readonly filters: Map<string, Map<FilterRecord['outcome'], Durations>>;
+}
+
+export class RequestMetrics {
+  /** By path and status, since the metrics were read. */
+  readonly #answers = new Map<string, Map<number, number>>();
+  readonly #requests: Counter<'path' | 'status'>;
+
+  constructor(make: Instruments) {
+    this.#requests = make.counter(
+      'http_requests_total',
+      'Requests, by path and response status.',
+      ['path', 'status'],
+      () => this.#sumUp(),
+    );
+  }
+
+  /** `path` is one of the service's own, or `other`: a client's text must not become a label. */
+  answered(path: string, status: number): void {
+    const counts = valueAt(this.#answers, path, () => new Map<number, number>());
+    counts.set(status, (counts.get(status) ?? 0) + 1);
+  }
+
+  #sumUp(): void {
+    for (const [path, counts] of this.#answers) {
+      for (const [status, count] of counts) {
+        this.#requests.inc({ path, status }, count);
+      }
+    }
+    this.#answers.clear();
+  }
 }
 
 export class DecisionMetrics {
@@ -110,7 +140,7 @@ export class DecisionMetrics {
 }
 
 /** The value of a key, which is made for the first one who asks. */
-export function valueAt<Key, Value>(map: Map<Key, Value>, key: Key, make: () => Value): Value {
+function valueAt<Key, Value>(map: Map<Key, Value>, key: Key, make: () => Value): Value {
   let value = map.get(key);
   if (value === undefined) {
     value = make();
