@@ -34,7 +34,7 @@ export default defineConfig({
         },
       },
     ],
-    setupFiles: ['test/support/properties.ts'],
+    setupFiles: ['test/support/properties.ts', 'test/support/clean-up.ts'],
     // Generous: what hangs is found all the same, and a busy machine makes nothing fail.
     testTimeout: 240_000,
     hookTimeout: 240_000,

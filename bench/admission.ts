@@ -6,21 +6,14 @@ import { SchedulingPolicies } from '../src/kubernetes/policies/scheduling-polici
 import { ADMISSION_PATH, clusterDocuments, policyDocuments, reviewTexts, USED } from './admission-reviews.ts';
 import { amount } from './harness/amount.ts';
 import { processorOf, type Subject, type Suite } from './harness/suite.ts';
-import { saturate } from './load.ts';
 import { reviewedSource } from './reviewed-source.ts';
-import { type ServerKind, ServerProcess } from './server-process.ts';
+import type { ServerKind } from './server-process.ts';
+import { server } from './service.ts';
 
 const BATCH = amount(4000, 64);
 
-async function server(kind: ServerKind): Promise<Subject> {
-  const running = await ServerProcess.start(kind);
-  const questions = { path: ADMISSION_PATH, bodies: reviewTexts() };
-  return {
-    operations: BATCH,
-    batch: async () => ({ milliseconds: await saturate(running.url, BATCH, questions) }),
-    processor: () => running.processor(),
-    close: () => running.stop(),
-  };
+function reviews(kind: ServerKind): Promise<Subject> {
+  return server(kind, BATCH, { path: ADMISSION_PATH, bodies: reviewTexts() });
 }
 
 /** Without HTTP: from the parsed body to the response. `others`: number of policies that the accounts may not use. */
@@ -92,9 +85,9 @@ export const suite: Suite = {
   rounds: 7,
   turnMilliseconds: 700,
   subjects: {
-    [BARE]: () => server(BARE),
-    [SERVICE]: () => server(SERVICE),
-    [LIVE]: () => server(LIVE),
+    [BARE]: () => reviews(BARE),
+    [SERVICE]: () => reviews(SERVICE),
+    [LIVE]: () => reviews(LIVE),
     'policies of files': () => admitting(new SchedulingPolicies(policyDocuments(DOCUMENTS))),
     'policies of a cluster': () => admitting(reviewedSource(DOCUMENTS)),
     '10 policies of others': async () => judging(10),

@@ -44,7 +44,7 @@ async function decisions(
 }
 
 /** MaxLeaseDurationFilter and nine others that check the length; the last one decides as `allowed` says. */
-export async function tenFilters(allowed: boolean): Promise<Subject> {
+async function tenFilters(allowed: boolean): Promise<Subject> {
   const { folder, names, limits, remove } = writeDurationFilters(9);
   try {
     return await decisions(
@@ -63,7 +63,7 @@ export async function tenFilters(allowed: boolean): Promise<Subject> {
 }
 
 /** Parses all `texts`. */
-export function parsing(texts: readonly string[]): Subject {
+function parsing(texts: readonly string[]): Subject {
   return {
     operations: ROUNDS_OF_REQUESTS * texts.length,
     batch() {
@@ -78,6 +78,14 @@ export function parsing(texts: readonly string[]): Subject {
   };
 }
 
+/** What others are compared with. */
+export const PARSING_AND_FILTERS: Suite['subjects'] = {
+  'JSON.parse': () => parsing(capturedTexts()),
+  'JSON.parse, compact': () => parsing(capturedTexts().map((text) => JSON.stringify(JSON.parse(text)))),
+  'ten filters, allowed': () => tenFilters(true),
+  'ten filters, rejected': () => tenFilters(false),
+};
+
 /** What was reached once. A rejection has its message as well. */
 const TARGETS = { allowed: { one: 0.35, ten: 0.75 }, rejected: { one: 0.4, ten: 0.85 } } as const;
 
@@ -87,12 +95,9 @@ export const suite: Suite = {
   rounds: 9,
   turnMilliseconds: 60,
   subjects: {
-    'JSON.parse': () => parsing(capturedTexts()),
-    'JSON.parse, compact': () => parsing(capturedTexts().map((text) => JSON.stringify(JSON.parse(text)))),
+    ...PARSING_AND_FILTERS,
     'one filter, allowed': () => decisions(JUST_ENOUGH, true),
     'one filter, rejected': () => decisions(TOO_LITTLE, false),
-    'ten filters, allowed': () => tenFilters(true),
-    'ten filters, rejected': () => tenFilters(false),
     '1 allocation, allowed': () => decisions(JUST_ENOUGH, true, requestsWithAllocations(1)),
     '10,000 allocations, allowed': () => decisions(JUST_ENOUGH, true, requestsWithAllocations(10_000)),
     '1 allocation, rejected': () => decisions(TOO_LITTLE, false, requestsWithAllocations(1)),

@@ -3,14 +3,11 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Dialect } from '../src/ledger/storage/connection.ts';
 import { median } from './harness/results.ts';
 import { type Comparison, processorOf, type Run, type Scale, type Trial } from './harness/suite.ts';
-import { newLedger, PROJECT, startDatabases } from './ledger-databases.ts';
+import { DIALECTS, NAMES, newLedger, PROJECT, startDatabases } from './ledger-databases.ts';
 import { type Questions, saturate } from './load.ts';
 import { capturedRequests, withLease } from './requests.ts';
 import { ON_LEDGER } from './server-files.ts';
 import { type ServerKind, ServerProcess } from './server-process.ts';
-
-const NAMES = { sqlite: 'SQLite', postgresql: 'PostgreSQL' } as const satisfies Record<Dialect, string>;
-const DIALECTS = Object.keys(NAMES) as Dialect[];
 
 /** What is checked, and how many requests are a turn: twice as many as may wait in memory, or as long. */
 const CHAINS = [

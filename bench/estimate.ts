@@ -1,20 +1,15 @@
 /** What an estimate costs, beside one check of the same lease: alone, and with a filter that asks another service. */
-import { fork } from 'node:child_process';
-import { once } from 'node:events';
-import { extname } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { type CreateRequest, UsageEnforcement } from '../src/index.ts';
+import type { CreateRequest, UsageEnforcement } from '../src/index.ts';
 import { setBudget } from '../src/ledger/budgets/budgets.ts';
 import { openLedger } from '../src/ledger/open.ts';
 import type { Dialect } from '../src/ledger/storage/connection.ts';
+import { startExternalService } from './external-service-process.ts';
 import { amount } from './harness/amount.ts';
 import { QUICK, runOnce } from './harness/run.ts';
 import type { Comparison, Run, Scale, Subject, Suite, Trial } from './harness/suite.ts';
-import { CLOCK, NO_WAIT, newLedger, startDatabases } from './ledger-databases.ts';
-import { requestsOf } from './ledger-leases.ts';
+import { CLOCK, DIALECTS, NAMES, NO_WAIT, newLedger, startDatabases } from './ledger-databases.ts';
+import { enforcementAt, requestsOf } from './ledger-leases.ts';
 
-const NAMES = { sqlite: 'SQLite', postgresql: 'PostgreSQL' } as const satisfies Record<Dialect, string>;
-const DIALECTS = Object.keys(NAMES) as Dialect[];
 /** In one batch: enough for a clock to see. */
 const LEASES = amount(20, 2);
 const POOR = 'poor';
@@ -46,27 +41,13 @@ async function ledgerOf(dialect: Dialect): Promise<string> {
 
 async function chainOn(dialect: Dialect, service?: string, called = () => {}): Promise<UsageEnforcement> {
   const connection = await ledgerOf(dialect);
-  return UsageEnforcement.load(
-    {
-      environment: {},
-      configFiles: [],
-      values: {
-        ledger: { connection },
-        enforcement: {
-          enabled_filters: [
-            'MaxLeaseDurationFilter',
-            'MaxLeasesFilter',
-            'UsageBudgetFilter',
-            ...(service === undefined ? [] : ['ExternalServiceFilter']),
-          ],
-          max_leases_per_project: 1_000_000_000,
-          max_lease_duration: 100 * 86_400,
-          ...(service !== undefined && { external_service_base_endpoint: service }),
-        },
-      },
-    },
-    { clock: CLOCK, httpObserver: { called, breakerChanged() {} } },
-  );
+  const filters = ['MaxLeaseDurationFilter', 'MaxLeasesFilter', 'UsageBudgetFilter'];
+  const more = {
+    enabled_filters: service === undefined ? filters : [...filters, 'ExternalServiceFilter'],
+    max_lease_duration: 100 * 86_400,
+    ...(service !== undefined && { external_service_base_endpoint: service }),
+  };
+  return enforcementAt(connection, more, { called, breakerChanged() {} });
 }
 
 /** Four hosts for ten days. Which hosts they are is not known to an estimate. */
@@ -108,7 +89,7 @@ const estimatesRefused: Ask = async (enforcement, request) => {
 };
 
 async function subjectOf(dialect: Dialect, ask: Ask, withService = false): Promise<Subject> {
-  const server = withService ? await startServer() : undefined;
+  const server = withService ? await startExternalService() : undefined;
   const enforcement = await chainOn(dialect, server?.url);
   const nextRequest = wishes(`${process.pid} `);
   const next = async () => {
@@ -126,20 +107,13 @@ async function subjectOf(dialect: Dialect, ask: Ask, withService = false): Promi
     },
     async close() {
       await enforcement.close();
-      server?.stop();
+      await server?.stop();
     },
   };
 }
 
-async function startServer(): Promise<{ url: string; stop(): void }> {
-  const main = new URL(`./external-service-server${extname(import.meta.url)}`, import.meta.url);
-  const server = fork(fileURLToPath(main), { stdio: ['ignore', 2, 2, 'ipc'] });
-  const [port] = await once(server, 'message');
-  return { url: `http://127.0.0.1:${port}`, stop: () => server.disconnect() };
-}
-
 async function callsOfOneEstimate(): Promise<number> {
-  const server = await startServer();
+  const server = await startExternalService();
   let calls = 0;
   const enforcement = await chainOn('sqlite', server.url, () => {
     calls += 1;

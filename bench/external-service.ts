@@ -1,10 +1,7 @@
 /** Measures a call to an external service, compared with a minimal HTTP client. */
-import { fork } from 'node:child_process';
-import { once } from 'node:events';
 import { Agent, request as httpRequest } from 'node:http';
-import { extname } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { type CreateRequest, UsageEnforcement } from '../src/index.ts';
+import { startExternalService } from './external-service-process.ts';
 import { amount } from './harness/amount.ts';
 import type { Subject, Suite } from './harness/suite.ts';
 import { capturedRequests } from './requests.ts';
@@ -81,12 +78,9 @@ async function axiosDefaults(base: string): Promise<Client> {
   };
 }
 
-/** The service runs in its own process, as in production. */
 async function calls(connect: (base: string) => Promise<Client>): Promise<Subject> {
-  const main = new URL(`./external-service-server${extname(import.meta.url)}`, import.meta.url);
-  const server = fork(fileURLToPath(main), { stdio: ['ignore', 2, 2, 'ipc'] });
-  const [port] = await once(server, 'message');
-  const client = await connect(`http://127.0.0.1:${port}`);
+  const service = await startExternalService();
+  const client = await connect(service.url);
   const requests = capturedRequests().slice(0, CALLS_PER_CALLER);
   const caller = async () => {
     for (const request of requests) {
@@ -98,7 +92,7 @@ async function calls(connect: (base: string) => Promise<Client>): Promise<Subjec
     batch: () => Promise.all(Array.from({ length: CALLERS }, caller)),
     async close() {
       await client.close();
-      server.disconnect();
+      await service.stop();
     },
   };
 }

@@ -2,12 +2,10 @@
 import type { Dialect } from '../src/ledger/storage/connection.ts';
 import { QUICK, runOnce } from './harness/run.ts';
 import type { Comparison, Run, Scale, Suite, Trial } from './harness/suite.ts';
-import { newLedger, startDatabases } from './ledger-databases.ts';
+import { DIALECTS, NAMES, newLedger, startDatabases } from './ledger-databases.ts';
 import { fillLedger } from './ledger-filling.ts';
 import { creating, opening } from './ledger-subjects.ts';
 
-const NAMES = { sqlite: 'SQLite', postgresql: 'PostgreSQL' } as const satisfies Record<Dialect, string>;
-const DIALECTS = Object.keys(NAMES) as Dialect[];
 const SMALLEST = 1000;
 /** `BENCH_LEASES=10000000` takes minutes more, and some 7 GB of the disk for each database. */
 const MOST = Number(process.env.BENCH_LEASES ?? 1_000_000);

@@ -10,6 +10,13 @@ import { type Connection, type Dialect, parseConnection } from '../src/ledger/st
 import { upgradeTables } from '../src/ledger/storage/migrations/index.ts';
 import { startPostgres } from '../test/support/postgres.ts';
 
+/** Both databases, as a bench names them. */
+export const NAMES = { sqlite: 'SQLite', postgresql: 'PostgreSQL' } as const satisfies Record<
+  Dialect,
+  string
+>;
+export const DIALECTS = Object.keys(NAMES) as Dialect[];
+
 /** The environment variable that tells the processes of the subjects. */
 const VARIABLE = 'BENCH_LEDGERS';
 

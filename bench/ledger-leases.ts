@@ -1,4 +1,6 @@
 /** Leases that are asked for, and allowed, one after the other. */
+
+import type { HttpObserver } from '../src/http/contract.ts';
 import { type CreateRequest, UsageEnforcement } from '../src/index.ts';
 import { CLOCK, PROJECT } from './ledger-databases.ts';
 import { capturedRequests } from './requests.ts';
@@ -19,7 +21,12 @@ export function requestsOf(prefix = NAME): () => CreateRequest {
   };
 }
 
-export function enforcementAt(connection: string): Promise<UsageEnforcement> {
+/** On a ledger, with the filters that use it. `more`: further options of `[enforcement]`. */
+export function enforcementAt(
+  connection: string,
+  more: Readonly<Record<string, unknown>> = {},
+  httpObserver?: HttpObserver,
+): Promise<UsageEnforcement> {
   return UsageEnforcement.load(
     {
       environment: {},
@@ -29,10 +36,11 @@ export function enforcementAt(connection: string): Promise<UsageEnforcement> {
         enforcement: {
           enabled_filters: ['MaxLeasesFilter', 'UsageBudgetFilter'],
           max_leases_per_project: 1_000_000_000,
+          ...more,
         },
       },
     },
-    { clock: CLOCK },
+    { clock: CLOCK, httpObserver },
   );
 }
 

@@ -1,11 +1,9 @@
 /** Measures ends of leases that go through the outbox, compared with ends that are sent directly. */
-import { fork } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { extname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 import { type EndRequest, UsageEnforcement } from '../src/index.ts';
+import { startExternalService } from './external-service-process.ts';
 import { amount } from './harness/amount.ts';
 import type { Subject, Suite } from './harness/suite.ts';
 import { makeLedger } from './ledger-databases.ts';
@@ -14,11 +12,8 @@ import { capturedRequests } from './requests.ts';
 const CALLERS = 16;
 const ENDS_PER_CALLER = amount(64, 4);
 
-/** The service runs in its own process, as in production. */
 async function ends(delivery: 'direct' | 'durable'): Promise<Subject> {
-  const main = new URL(`./external-service-server${extname(import.meta.url)}`, import.meta.url);
-  const server = fork(fileURLToPath(main), { stdio: ['ignore', 2, 2, 'ipc'] });
-  const [port] = await once(server, 'message');
+  const service = await startExternalService();
   const folder = mkdtempSync(join(tmpdir(), 'bench-outbox-'));
   const connection = `sqlite://${folder}/ledger.db`;
   await makeLedger(connection, 'climate');
@@ -31,7 +26,7 @@ async function ends(delivery: 'direct' | 'durable'): Promise<Subject> {
         ledger: { connection },
         enforcement: {
           enabled_filters: ['ExternalServiceFilter'],
-          external_service_base_endpoint: `http://127.0.0.1:${port}`,
+          external_service_base_endpoint: service.url,
           external_service_delivery: delivery,
         },
       },
@@ -72,7 +67,7 @@ async function ends(delivery: 'direct' | 'durable'): Promise<Subject> {
     },
     async close() {
       await enforcement.close();
-      server.disconnect();
+      await service.stop();
       rmSync(folder, { recursive: true, force: true });
     },
   };

@@ -3,6 +3,7 @@
  * project.
  */
 import { type CreateRequest, UsageEnforcement } from '../src/index.ts';
+import { casbin, cedar, seconds } from './engines.ts';
 import type { Comparison, Subject, Suite } from './harness/suite.ts';
 import { CAPTURED_SECONDS, capturedRequests, withLease } from './requests.ts';
 
@@ -33,41 +34,14 @@ const engines: Readonly<Record<string, () => Promise<Decide>>> = {
     return (request) => enforcement.checkCreate(request);
   },
 
-  async 'cedar-wasm'() {
-    const { preparsePolicySet, statefulIsAuthorized } = await import('@cedar-policy/cedar-wasm/nodejs');
-    const policies = `
+  'cedar-wasm': () =>
+    cedar(`
       permit (principal == Project::"${EXEMPT_PROJECT}", action, resource);
       permit (principal, action, resource) when {
         context.end - context.start <=
           (if principal == Project::"${LARGE_PROJECT}" then ${LARGE_LIMIT} else ${GENERAL_LIMIT})
-      };`;
-    const parsed = preparsePolicySet('bench', { staticPolicies: policies });
-    if (parsed.type === 'failure') {
-      throw new Error(parsed.errors.map(({ message }) => message).join('; '));
-    }
-    return ({ context, lease }) => {
-      const answer = statefulIsAuthorized({
-        principal: { type: 'Project', id: context.project_id },
-        action: { type: 'Action', id: 'create' },
-        resource: { type: 'Lease', id: 'new' },
-        context: { start: seconds(lease.start_date), end: seconds(lease.end_date) },
-        preparsedPolicySetId: 'bench',
-        validateRequest: false,
-        entities: [],
-      });
-      return answer.type === 'success' && answer.response.decision === 'allow';
-    };
-  },
-
-  async 'casbin, enforce'() {
-    const enforcer = await casbinEnforcer();
-    return ({ context, lease }) => enforcer.enforce(context, lease);
-  },
-
-  async 'casbin, enforceSync'() {
-    const enforcer = await casbinEnforcer();
-    return ({ context, lease }) => enforcer.enforceSync(context, lease);
-  },
+      };`),
+  ...casbin(casbinEnforcer),
 };
 
 async function casbinEnforcer() {
@@ -96,11 +70,6 @@ async function casbinEnforcer() {
     (lease: CreateRequest['lease']) => seconds(lease.end_date) - seconds(lease.start_date),
   );
   return enforcer;
-}
-
-/** The fastest possible parser, sufficient for these dates: UTC with whole seconds. */
-function seconds(date: unknown): number {
-  return Date.parse(`${date}Z`) / 1000;
 }
 
 function requestsThatAre(allowed: boolean): CreateRequest[] {

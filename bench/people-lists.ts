@@ -12,11 +12,9 @@ import { budgetsOverTime } from '../src/ledger/reports/usage-over-time.ts';
 import type { Dialect } from '../src/ledger/storage/connection.ts';
 import { QUICK, runOnce } from './harness/run.ts';
 import type { Comparison, Run, Scale, Subject, Suite, Trial } from './harness/suite.ts';
-import { CLOCK, NO_WAIT, newLedger, PROJECT, startDatabases } from './ledger-databases.ts';
+import { CLOCK, DIALECTS, NAMES, NO_WAIT, newLedger, PROJECT, startDatabases } from './ledger-databases.ts';
 import { fillForPeople } from './ledger-filling.ts';
 
-const NAMES = { sqlite: 'SQLite', postgresql: 'PostgreSQL' } as const satisfies Record<Dialect, string>;
-const DIALECTS = Object.keys(NAMES) as Dialect[];
 const FEW = 1000;
 const MANY = 1_000_000;
 const FILLED = 'BENCH_PEOPLE_LEDGERS';

@@ -1,5 +1,6 @@
 /** The ten rules of rule-texts.ts in other engines. */
 import type { CreateRequest } from '../src/index.ts';
+import { casbin, cedar, seconds } from './engines.ts';
 import { TEN_RULES } from './rule-texts.ts';
 
 /** Decides a request in the form that the engine expects. */
@@ -12,8 +13,7 @@ const MAINTENANCE = [seconds('2027-07-20T00:00:00'), seconds('2027-07-24T00:00:0
 const LAST_START = seconds('2027-12-31T00:00:00');
 
 export const RULE_PEERS: Readonly<Record<string, () => Promise<DecideByRules>>> = {
-  async 'cedar-wasm'() {
-    const { preparsePolicySet, statefulIsAuthorized } = await import('@cedar-policy/cedar-wasm/nodejs');
+  'cedar-wasm'() {
     const conditions = [
       `context.end - context.start > ${48 * HOUR}`,
       'context.hosts > 4',
@@ -27,43 +27,17 @@ export const RULE_PEERS: Readonly<Record<string, () => Promise<DecideByRules>>> 
       'context.name == "" || context.name like "test-*"',
     ];
     const policies = conditions.map((one) => `forbid (principal, action, resource) when { ${one} };`);
-    const parsed = preparsePolicySet('rules', {
-      staticPolicies: ['permit (principal, action, resource);', ...policies].join('\n'),
-    });
-    if (parsed.type === 'failure') {
-      throw new Error(parsed.errors.map(({ message }) => message).join('; '));
-    }
-    return ({ context, lease }) => {
-      const answer = statefulIsAuthorized({
-        principal: { type: 'Project', id: context.project_id },
-        action: { type: 'Action', id: 'create' },
-        resource: { type: 'Lease', id: 'new' },
-        context: {
-          start: seconds(lease.start_date),
-          end: seconds(lease.end_date),
-          hosts: hostsOf(lease),
-          resource_types: [...new Set(lease.reservations?.map((one) => String(one.resource_type)))],
-          region: context.region_name ?? '',
-          user: context.user_id,
-          name: String(lease.name),
-        },
-        preparsedPolicySetId: 'rules',
-        validateRequest: false,
-        entities: [],
-      });
-      return answer.type === 'success' && answer.response.decision === 'allow';
-    };
+    const all = ['permit (principal, action, resource);', ...policies].join('\n');
+    return cedar(all, ({ context, lease }) => ({
+      hosts: hostsOf(lease),
+      resource_types: [...new Set(lease.reservations?.map((one) => String(one.resource_type)))],
+      region: context.region_name ?? '',
+      user: context.user_id,
+      name: String(lease.name),
+    }));
   },
 
-  async 'casbin, enforce'() {
-    const enforcer = await casbinEnforcer();
-    return ({ context, lease }) => enforcer.enforce(context, lease);
-  },
-
-  async 'casbin, enforceSync'() {
-    const enforcer = await casbinEnforcer();
-    return ({ context, lease }) => enforcer.enforceSync(context, lease);
-  },
+  ...casbin(casbinEnforcer),
 
   async 'cel-js, evaluate'() {
     const { Environment } = await import('@marcbachmann/cel-js');
@@ -155,11 +129,6 @@ async function casbinEnforcer() {
       reservations?.every(({ resource_type }) => resource_type === 'physical:host') ?? true,
   );
   return enforcer;
-}
-
-/** The fastest possible parser, sufficient for these dates: UTC with whole seconds. */
-function seconds(date: unknown): number {
-  return Date.parse(`${date}Z`) / 1000;
 }
 
 function hostsOf({ reservations }: CreateRequest['lease']): number {

@@ -1,9 +1,9 @@
 /** Measures what rules cost: beside parsing their request, beside filters, and beside the same rules in other engines. */
 import { type CreateRequest, UsageEnforcement } from '../src/index.ts';
-import { parsing, tenFilters } from './check.ts';
+import { PARSING_AND_FILTERS } from './check.ts';
 import { amount } from './harness/amount.ts';
 import type { Subject, Suite } from './harness/suite.ts';
-import { capturedRequests, capturedTexts, withLease } from './requests.ts';
+import { capturedRequests, withLease } from './requests.ts';
 import { type DecideByRules, RULE_PEERS } from './rule-peers.ts';
 import { fiftyRules, TEN_RULES, writeRules } from './rule-texts.ts';
 
@@ -150,8 +150,7 @@ export const suite: Suite = {
   rounds: 9,
   turnMilliseconds: 60,
   subjects: {
-    'JSON.parse': () => parsing(capturedTexts()),
-    'JSON.parse, compact': () => parsing(capturedTexts().map((text) => JSON.stringify(JSON.parse(text)))),
+    ...PARSING_AND_FILTERS,
     'fifty rules': async () => decisions(await ours(fiftyRules()), true),
     ...Object.fromEntries(
       [FEW_RULES, ...MORE_RULES].map((rules) => [
@@ -159,8 +158,6 @@ export const suite: Suite = {
         async () => decisions(await ours(allowingRules(rules)), true),
       ]),
     ),
-    'ten filters, allowed': () => tenFilters(true),
-    'ten filters, rejected': () => tenFilters(false),
     'ten rules of length, rejected': async () =>
       decisions(await ours(rulesOfLength()), false, { end_date: '2027-12-31T00:00:00' }),
     ...Object.fromEntries(

@@ -1,10 +1,7 @@
-import { type ChildProcess, fork } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { extname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import {
   ADMISSION_PATH,
   clusterDocuments,
@@ -13,6 +10,7 @@ import {
   reviewText,
   USED,
 } from './admission-reviews.ts';
+import { AskedProcess } from './harness/asked-process.ts';
 import { capturedRequests, withLease } from './requests.ts';
 import { LEASE_POLICIES, LOG, POLICIES } from './server-files.ts';
 import type { ServerMessage, ServerQuestion } from './server-main.ts';
@@ -51,11 +49,11 @@ const LOGGED_WITHIN_MS = 5000;
 /** A server in its own process. */
 export class ServerProcess {
   readonly url: string;
-  readonly #child: ChildProcess;
+  readonly #process: AskedProcess;
   readonly #folder: string;
 
-  private constructor(child: ChildProcess, url: string, folder: string) {
-    this.#child = child;
+  private constructor(process: AskedProcess, url: string, folder: string) {
+    this.#process = process;
     this.url = url;
     this.#folder = folder;
   }
@@ -69,11 +67,9 @@ export class ServerProcess {
       writeFileSync(join(folder, LEASE_POLICIES), policyFile(LEASE_DOCUMENTS));
     }
     const main = new URL(`./server-main${extname(import.meta.url)}`, import.meta.url);
-    const child = fork(fileURLToPath(main), [kind, folder], {
-      stdio: ['ignore', 2, 2, 'ipc'],
-    });
+    const process = await AskedProcess.start(kind, main, [kind, folder]);
     try {
-      const { url } = await answerOf(child);
+      const { url } = process.ready as ServerMessage;
       if (url === undefined) {
         throw new Error(`${kind}: expected a URL`);
       }
@@ -82,9 +78,9 @@ export class ServerProcess {
       if (isOurs && (isOfReviews || kind === 'service, decision log' || kind === 'service, all of it')) {
         await proveLogged(join(folder, LOG));
       }
-      return new ServerProcess(child, url, folder);
+      return new ServerProcess(process, url, folder);
     } catch (thrown) {
-      child.disconnect();
+      await process.stop();
       throw thrown;
     }
   }
@@ -116,33 +112,12 @@ export class ServerProcess {
   }
 
   async stop(): Promise<void> {
-    if (this.#child.exitCode === null && this.#child.signalCode === null) {
-      const exited = once(this.#child, 'exit');
-      this.#child.disconnect();
-      await exited;
-    }
+    await this.#process.stop();
     rmSync(this.#folder, { recursive: true, force: true });
   }
 
   #ask(question: ServerQuestion): Promise<ServerMessage> {
-    this.#child.send(question);
-    return answerOf(this.#child);
-  }
-}
-
-async function answerOf(child: ChildProcess): Promise<ServerMessage> {
-  const settled = new AbortController();
-  const { signal } = settled;
-  try {
-    const [message] = (await Promise.race([
-      once(child, 'message', { signal }),
-      once(child, 'exit', { signal }).then(([code, by]) => {
-        throw new Error(`the server's process ended with ${code ?? by}`);
-      }),
-    ])) as [ServerMessage];
-    return message;
-  } finally {
-    settled.abort();
+    return this.#process.ask(question) as Promise<ServerMessage>;
   }
 }
 

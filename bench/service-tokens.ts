@@ -1,23 +1,16 @@
 /** What a token of Keystone costs a request, beside a fixed one. */
 import { amount } from './harness/amount.ts';
 import { processorOf, type Subject, type Suite } from './harness/suite.ts';
-import { LEASES, saturate } from './load.ts';
-import { ServerProcess } from './server-process.ts';
+import { LEASES } from './load.ts';
+import { server } from './service.ts';
 import { FIXED_TOKEN, KEYSTONE_TOKEN } from './tokens.ts';
 
 const BATCH = amount(4000, 64);
 const FIXED = 'fixed token';
 const CACHED = 'cached token of Keystone';
 
-async function withToken(token: string): Promise<Subject> {
-  const running = await ServerProcess.start('service, tokens');
-  const questions = { ...LEASES, headers: { 'x-auth-token': token } };
-  return {
-    operations: BATCH,
-    batch: async () => ({ milliseconds: await saturate(running.url, BATCH, questions) }),
-    processor: () => running.processor(),
-    close: () => running.stop(),
-  };
+function withToken(token: string): Promise<Subject> {
+  return server('service, tokens', BATCH, { ...LEASES, headers: { 'x-auth-token': token } });
 }
 
 export const suite: Suite = {

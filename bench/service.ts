@@ -1,17 +1,17 @@
 /** How many requests a second the policy service answers, beside the smallest server that reads the same. */
 import { amount } from './harness/amount.ts';
 import { processorOf, type Subject, type Suite } from './harness/suite.ts';
-import { saturate } from './load.ts';
+import { LEASES, saturate } from './load.ts';
 import { type ServerKind, ServerProcess } from './server-process.ts';
 
 const BATCH = amount(4000, 64);
 
 /** One operation is a request; a batch has so many. */
-export async function server(kind: ServerKind, batch = BATCH): Promise<Subject> {
+export async function server(kind: ServerKind, batch = BATCH, questions = LEASES): Promise<Subject> {
   const running = await ServerProcess.start(kind);
   return {
     operations: batch,
-    batch: async () => ({ milliseconds: await saturate(running.url, batch) }),
+    batch: async () => ({ milliseconds: await saturate(running.url, batch, questions) }),
     processor: () => running.processor(),
     close: () => running.stop(),
   };

@@ -219,11 +219,7 @@ export class RulesFilter extends BaseFilter<Options> {
     if (violations.length === 0 && failures.length === 0) {
       return allow();
     }
-    const said = library.ruleOutcomes(judgement);
-    const broken = failures.filter(({ rule }) => !rule.audit);
-    if (broken.length > 0) {
-      throw new library.BrokenRulesError(broken.map(library.ruleFailureText).join('; '), said);
-    }
+    const said = library.soundOutcomes(judgement);
     for (const failure of library.brokenIn(judgement)) {
       const { name: rule } = failure.rule;
       const error = library.ruleFailureText(failure);

@@ -75,11 +75,7 @@ export class RulesPolicy extends AdminPolicy<Options> {
           ruleObserver.ruleJudged(rule, answer, () => library.explainRule(rule, activation))),
     );
     const { violations } = judgement;
-    const said = library.ruleOutcomes(judgement);
-    const broken = judgement.failures.filter(({ rule }) => !rule.audit);
-    if (broken.length > 0) {
-      throw new library.BrokenRulesError(broken.map(library.ruleFailureText).join('; '), said);
-    }
+    const said = library.soundOutcomes(judgement);
     this.#logTried(
       violations.flatMap(({ rule, message }) => (rule.audit ? [{ rule: rule.name, message }] : [])),
       library

@@ -11,6 +11,8 @@ export class AskedProcess {
   readonly #name: string;
   readonly #child: ChildProcess;
   #errors = '';
+  /** What it has told first. */
+  ready: unknown;
   #stopped: Promise<void> | undefined;
 
   private constructor(name: string, child: ChildProcess) {
@@ -35,11 +37,11 @@ export class AskedProcess {
       stdio: ['ignore', quiet ? 'ignore' : 2, quiet ? 'pipe' : 2, 'ipc'],
     });
     const asked = new AskedProcess(name, child);
-    await asked.#message();
+    asked.ready = await asked.#message();
     return asked;
   }
 
-  async ask(question: object): Promise<unknown> {
+  async ask(question: object | string): Promise<unknown> {
     this.#child.send(question);
     return await this.#message();
   }

@@ -87,6 +87,18 @@ export class InvalidRequestError extends Error {
   }
 }
 
+/** What `parse` returns; its `InvalidRequestError` as another error, made of the field and of what was expected. */
+export function retold<Result>(parse: () => Result, told: (field: string, text: string) => Error): Result {
+  try {
+    return parse();
+  } catch (thrown) {
+    if (!(thrown instanceof InvalidRequestError)) {
+      throw thrown;
+    }
+    throw told(thrown.field, thrown.message.slice(thrown.field.length).replace(/^: /, ''));
+  }
+}
+
 /** A `UsageEnforcement` was called after its `close()`. */
 export class EnforcementClosedError extends Error {
   override readonly name = 'EnforcementClosedError';

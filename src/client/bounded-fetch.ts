@@ -129,3 +129,13 @@ export function textIn(answer: unknown, name: string): string | undefined {
       : undefined;
   return typeof value === 'string' ? value : undefined;
 }
+
+/** The http or https URL in a text; `undefined` = it is none, or has a user, a query or a fragment. */
+export function serviceUrl(text: string): URL | undefined {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  return url !== undefined &&
+    /^https?:$/.test(url.protocol) &&
+    `${url.username}${url.password}${url.search}${url.hash}` === ''
+    ? url
+    : undefined;
+}

@@ -7,7 +7,7 @@ import createFetchClient, {
   type MaybeOptionalInit,
 } from 'openapi-fetch';
 import type { paths } from './api-types.ts';
-import { boundedFetch, EndpointError, textIn } from './bounded-fetch.ts';
+import { boundedFetch, EndpointError, serviceUrl, textIn } from './bounded-fetch.ts';
 import { type Credentials, givenToken, keystoneTokens } from './credentials.ts';
 import { allPages, type ListArguments, type ListPath, type Page } from './pages.ts';
 
@@ -79,12 +79,8 @@ export function createApiClient({
   maxAnswerBytes = 67_108_864,
   ca,
 }: ApiClientOptions): ApiClient {
-  const url = URL.canParse(endpoint) ? new URL(endpoint) : undefined;
-  if (
-    url === undefined ||
-    !/^https?:$/.test(url.protocol) ||
-    `${url.username}${url.password}${url.search}${url.hash}` !== ''
-  ) {
+  const url = serviceUrl(endpoint);
+  if (url === undefined) {
     throw new TypeError('expected the address of a service, such as https://enforcement.example.org');
   }
   if (token !== undefined && cloud !== undefined) {

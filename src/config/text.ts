@@ -27,13 +27,10 @@ export function assignmentText(name: string, value: unknown): string {
 
 /** A blazar.conf with all options as comments: help, type with unit and range, default. */
 export function sampleText(options: readonly Option[]): string {
-  const sections = [...new Set(options.map((option) => option.section))];
-  return sections
-    .map((section) => {
-      const members = options.filter((option) => option.section === section);
-      return `[${section}]\n\n${members.map(sampleOption).join('\n\n')}\n`;
-    })
-    .join('\n');
+  return bySection(
+    options,
+    (section, members) => `[${section}]\n\n${members.map(sampleOption).join('\n\n')}\n`,
+  );
 }
 
 function sampleOption(option: Option): string {
@@ -52,12 +49,25 @@ function wrap(text: string): string[] {
 
 /** The options as Markdown, one table per section, for the operators' page. */
 export function optionsTable(options: readonly Option[]): string {
+  const head = '| option | expected | default | meaning |\n| --- | --- | --- | --- |';
+  return bySection(
+    options,
+    (section, members) => `### [${section}]\n\n${head}\n${members.map(tableRow).join('\n')}\n`,
+  );
+}
+
+function bySection(
+  options: readonly Option[],
+  textOf: (section: string, members: readonly Option[]) => string,
+): string {
   const sections = [...new Set(options.map((option) => option.section))];
   return sections
-    .map((section) => {
-      const rows = options.filter((option) => option.section === section).map(tableRow);
-      return `### [${section}]\n\n| option | expected | default | meaning |\n| --- | --- | --- | --- |\n${rows.join('\n')}\n`;
-    })
+    .map((name) =>
+      textOf(
+        name,
+        options.filter(({ section }) => section === name),
+      ),
+    )
     .join('\n');
 }
 

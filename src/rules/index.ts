@@ -22,7 +22,7 @@ export { PodActivation, type PodRequestParts } from './pod/pod-view.ts';
 export { type ReadRules, readRules } from './read-rules.ts';
 export { type Operation, type Rule, type RuleSet, readsLedger } from './rule.ts';
 export type { Environments } from './rule-file.ts';
-export { brokenIn, reasonOf, ruleFailureText, ruleOutcomes } from './rule-outcomes.ts';
+export { brokenIn, reasonOf, ruleFailureText, ruleOutcomes, soundOutcomes } from './rule-outcomes.ts';
 export { sectionProblems } from './section-problems.ts';
 export {
   MAX_WAYS,

@@ -1,7 +1,7 @@
 /** Results of rules for a request: for its decision and for the log. */
 
 import { cut } from '../base/visible-text.ts';
-import type { RuleOutcome, RuleOutcomes } from '../filter/verdict.ts';
+import { BrokenRulesError, type RuleOutcome, type RuleOutcomes } from '../filter/verdict.ts';
 import { EvaluationError } from './cel/frame.ts';
 import type { Judgement, RuleFailure, Violation } from './judge.ts';
 
@@ -17,6 +17,16 @@ export function ruleOutcomes({ violations, failures }: Judgement): RuleOutcomes 
   }
   for (const { rule } of failures) {
     said.push({ rule: rule.name, outcome: 'failed', audit: rule.audit, message: null });
+  }
+  return said;
+}
+
+/** As `ruleOutcomes`. @throws BrokenRulesError if a rule that is not in audit mode cannot be evaluated: its outcome is unknown */
+export function soundOutcomes(judgement: Judgement): RuleOutcomes {
+  const said = ruleOutcomes(judgement);
+  const broken = judgement.failures.filter(({ rule }) => !rule.audit);
+  if (broken.length > 0) {
+    throw new BrokenRulesError(broken.map(ruleFailureText).join('; '), said);
   }
   return said;
 }

@@ -2,6 +2,7 @@
 import { EventEmitter } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { afterAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { valuesOnly } from '../support/files.ts';
 import { HOSTILE, type Hostility, registerHostileSdk, unregisterSdk } from '../support/hostile-sdk.ts';
 import { createLasting } from '../support/requests.ts';
 
@@ -22,10 +23,9 @@ describe.each(KINDS)('an SDK that %s', (how) => {
     registerHostileSdk(how);
     const { UsageEnforcement } = await import('../../src/index.ts');
     const { isTraced } = await import('../../src/base/tracing.ts');
-    const enforcement = await UsageEnforcement.load({
-      environment: {},
-      values: { enforcement: { enabled_filters: ['MaxLeaseDurationFilter'], max_lease_duration: 3600 } },
-    });
+    const enforcement = await UsageEnforcement.load(
+      valuesOnly({ enforcement: { enabled_filters: ['MaxLeaseDurationFilter'], max_lease_duration: 3600 } }),
+    );
     expect(isTraced()).toBe(true);
     expect(await enforcement.checkCreate(createLasting(60))).toMatchObject({ allowed: true });
     expect(await enforcement.checkCreate(createLasting(7200))).toMatchObject({

@@ -1,8 +1,7 @@
 /** The command `conformance`: what it prints in each format, and how it exits. Against real HTTP services. */
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { UsageError } from '../../src/cli/common/output.ts';
 import { conformanceCommand } from '../../src/cli/conformance.ts';
 import { CHECKS } from '../../src/conformance/run.ts';
@@ -18,9 +17,11 @@ import { type Element, parseXml } from '../conformance/xml.ts';
 import { rows } from '../support/check-command.ts';
 import { runProgramInProcess } from '../support/command-in-process.ts';
 import { projectFile, temporaryFile } from '../support/files.ts';
+import { jsonLines } from '../support/json-lines.ts';
+import { listen } from '../support/listening.ts';
 import { policyServer } from '../support/policy-server.ts';
 import { type CommandResult, printed, refused, runCommand } from '../support/run-command.ts';
-import { unusedPort } from '../support/services.ts';
+import { unusedPort } from '../support/unused-port.ts';
 
 /** With the right token, from the environment. */
 function conformance(url: string, ...flags: string[]): Promise<CommandResult> {
@@ -32,12 +33,6 @@ const refusesNetworks: Fault = ({ operation, json, token }) =>
   operation === 'create' && json?.lease.reservations[0]?.resource_type === 'network'
     ? { status: 500, body: `x\u001b[2J]]>&<b>\u0000\r\n${token}` }
     : undefined;
-
-const lines = (stdout: string) =>
-  stdout
-    .trimEnd()
-    .split('\n')
-    .map((line) => JSON.parse(line));
 
 describe('conformance', () => {
   it('prints a row for each check, and exits with 0 when none has failed', async () => {
@@ -92,7 +87,7 @@ describe('conformance', () => {
     const { url } = await smallService(refusesNetworks);
     const { code, stdout, stderr } = await conformance(url, '--format', 'json');
     expect({ code, stderr }).toEqual({ code: 1, stderr: '' });
-    const found = lines(stdout);
+    const found = jsonLines(stdout);
     expect(found.map(({ check }) => check)).toEqual(CHECKS.map(({ id }) => id));
     const names = ['check', 'title', 'result', 'reason', 'problems', 'exchanges', 'protocol', 'sources'];
     for (const line of found) {
@@ -257,12 +252,7 @@ describe('a service that can not be reached ends with 1 and one line', () => {
       request.resume().on('end', () => response.writeHead(204).end());
     });
     server.on('tlsClientError', () => {});
-    await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-    onTestFinished(() => {
-      server.closeAllConnections();
-      server.close();
-    });
-    const { port } = server.address() as AddressInfo;
+    const { port } = await listen(server);
     const url = `https://127.0.0.1:${port}`;
     for (const env of [{}, { NODE_TLS_REJECT_UNAUTHORIZED: '0', NODE_NO_WARNINGS: '1' }]) {
       expect(await runCommand(['conformance', url], { env })).toEqual(

@@ -14,7 +14,7 @@ import { aRecord, decisionsIn, decisionsInFile } from '../support/decision-logs.
 import { confFile, projectFile, temporaryFile } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 import { ledgerAt, NO_WAIT, newLedger } from '../support/ledgers.ts';
-import { COMMAND, startCommand } from '../support/run-command.ts';
+import { COMMAND, startCommand, startUntilFinished } from '../support/run-command.ts';
 
 const EXAMPLE = projectFile('examples/decisions.jsonl');
 const PATIENT = { timeout: 120_000, interval: 20 };
@@ -108,11 +108,7 @@ describe('decisions tail', () => {
 
 describe('decisions tail --follow', () => {
   function follow(...args: string[]) {
-    const running = startCommand(['decisions', 'tail', '--follow', '--format', 'json', ...args]);
-    onTestFinished(async () => {
-      running.process.kill('SIGKILL');
-      await running.ended;
-    });
+    const running = startUntilFinished(['decisions', 'tail', '--follow', '--format', 'json', ...args]);
     const until = (...expected: string[]) =>
       vi.waitFor(() => expect(names(running.output().stdout)).toEqual(expected), PATIENT);
     return { ...running, until };

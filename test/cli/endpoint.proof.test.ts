@@ -10,7 +10,7 @@ import { ledgerAt } from '../support/ledgers.ts';
 import { policyServer } from '../support/policy-server.ts';
 import { createLasting } from '../support/requests.ts';
 import { refused } from '../support/run-command.ts';
-import { runServiceOn } from '../support/running-service.ts';
+import { runServiceOf } from '../support/running-service.ts';
 import { fill } from './ledger/setup.ts';
 
 const newLedger = copiedLedgers(fill);
@@ -27,14 +27,10 @@ const FILTERS = ['MaxLeaseDurationFilter', 'UsageBudgetFilter'];
 /** A command on a ledger, and at a service that has it. */
 async function both(make: () => Promise<string> = newLedger) {
   const connection = await make();
-  const { url, post } = await runServiceOn({
-    environment: {},
-    configFiles: [],
-    values: {
-      service: { port: 0, operator_tokens: [OPERATOR], decision_store: 'all' },
-      ledger: { connection },
-      enforcement: { enabled_filters: FILTERS, max_lease_duration: 86_400 },
-    },
+  const { url, post } = await runServiceOf({
+    service: { operator_tokens: [OPERATOR], decision_store: 'all' },
+    ledger: { connection },
+    enforcement: { enabled_filters: FILTERS, max_lease_duration: 86_400 },
   });
   const file = confFile(
     `[enforcement]\nenabled_filters = ${FILTERS.join(', ')}\nmax_lease_duration = 86400\n[ledger]\nconnection = ${connection}\n`,

@@ -9,7 +9,7 @@ import { confFile } from '../support/files.ts';
 import { breakLedger, newLedger } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { printed, refused } from '../support/run-command.ts';
-import { unusedPort } from '../support/services.ts';
+import { unusedPort } from '../support/unused-port.ts';
 
 /** An outbox with the ends of three leases, of a service that is never there. */
 async function filled() {

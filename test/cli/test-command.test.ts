@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { projectFile } from '../support/files.ts';
+import { jsonLines } from '../support/json-lines.ts';
 import { confWith, NOW, testIn } from '../support/lease-cases.ts';
 import { capturedText } from '../support/requests.ts';
 
@@ -59,9 +60,9 @@ describe('test', () => {
   it('writes JSON, JUnit and TAP', async () => {
     const files = { 'cases/students.yaml': STUDENTS };
     const json = await testIn(files, '--format', 'json');
-    const lines = json.stdout.trim().split('\n');
-    expect(lines.map((line) => JSON.parse(line).status)).toEqual(['passed', 'passed', 'failed']);
-    expect(JSON.parse(lines[0] ?? '')).toEqual({
+    const lines = jsonLines(json.stdout);
+    expect(lines.map(({ status }) => status)).toEqual(['passed', 'passed', 'failed']);
+    expect(lines[0]).toEqual({
       id: 'cases/students: two days',
       file: 'cases/students.yaml',
       name: 'two days',

@@ -10,6 +10,7 @@ import { confWith, RULES } from '../support/lease-cases.ts';
 import '../support/properties.ts';
 import { spawnSync } from 'node:child_process';
 import { ANY_CHARACTER } from '../support/characters.ts';
+import { createHost } from '../support/requests.ts';
 import { folderOf } from '../support/skypilot-cases.ts';
 
 const CONF = `[enforcement]
@@ -111,11 +112,7 @@ it('records cases that are replayed and tested to the decisions of their log', a
 const MAIN = new URL('../../dist/src/cli/main.js', import.meta.url).pathname;
 
 it('leaves no half of a case where no room is left, and keeps the one that is there', () => {
-  const lease = {
-    ...{ name: 'x'.repeat(8000), start_date: '2026-12-01T09:00', end_date: '2026-12-01T10:00' },
-    reservations: [{ resource_type: 'physical:host', min: 1, max: 1 }],
-  };
-  const request = { context: { user_id: 'alice', project_id: 'climate' }, lease };
+  const request = createHost({ name: 'x'.repeat(8000) });
   const log = JSON.stringify({ ...aRecord(), request });
   const folder = folderOf({ 'blazar.conf': confWith(''), 'rules.yaml': RULES, log });
   const record = (limit: string, ...more: readonly string[]) =>

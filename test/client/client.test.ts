@@ -12,7 +12,7 @@ import { copiedLedgers } from '../ledger/recorded-leases.ts';
 import { drips, hugely, sends } from '../support/faulty-answers.ts';
 import { policyServer } from '../support/policy-server.ts';
 import { recordedKeystone, tokenAnswer } from '../support/recorded-keystone.ts';
-import { runServiceOn } from '../support/running-service.ts';
+import { runServiceOf } from '../support/running-service.ts';
 
 const OPERATOR = 'of-an-operator-0123456789abcdef';
 const JSON_TYPE = { 'Content-Type': 'application/json' };
@@ -25,14 +25,10 @@ function clientOf(options: ApiClientOptions) {
 }
 
 async function realClient() {
-  const { url } = await runServiceOn({
-    environment: {},
-    configFiles: [],
-    values: {
-      service: { port: 0, operator_tokens: [OPERATOR] },
-      ledger: { connection: await newLedger() },
-      enforcement: { enabled_filters: ['UsageBudgetFilter'] },
-    },
+  const { url } = await runServiceOf({
+    service: { operator_tokens: [OPERATOR] },
+    ledger: { connection: await newLedger() },
+    enforcement: { enabled_filters: ['UsageBudgetFilter'] },
   });
   return clientOf({ endpoint: url, token: OPERATOR });
 }
@@ -239,7 +235,6 @@ describe('createApiClient with a cloud', () => {
     })) {
       vi.stubEnv(`OS_${name}`, value);
     }
-    onTestFinished(() => void vi.unstubAllEnvs());
     const { client, server } = await clientOfServer(
       ({ headers }, response) => {
         const status = accepts(headers['x-auth-token']) ? 200 : 401;

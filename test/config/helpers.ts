@@ -96,11 +96,8 @@ export async function resolved(schema: z.ZodObject, ...texts: readonly string[])
   return resolve(await layersOf(...withHeader), describeOptions('s', schema));
 }
 
-/** Freezes a value deeply, so that any change to it throws. */
-export function deepFreeze<Value>(value: Value): Value {
-  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
-    Object.freeze(value);
-    Object.values(value).forEach(deepFreeze);
-  }
-  return value;
+/** The problems of a section `[enforcement]` with these lines, which start in line 2. */
+export async function problemsOf(...lines: readonly string[]): Promise<string[]> {
+  const { problems: found } = await configuration(['[enforcement]', ...lines].join('\n'));
+  return found.map((problem) => `${problem.severity}: ${shown([problem])[0]}`);
 }

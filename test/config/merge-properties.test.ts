@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { isMapping, type Mapping, member, type Path, setMember, valueAt } from '../../src/base/yaml/tree.ts';
 import { generalRules, type ListRule, type MergeSchema, merge } from '../../src/config/merge.ts';
-import { deepFreeze } from './helpers.ts';
+import { deepFreeze } from '../support/requests.ts';
 
 const RULES: readonly ListRule[] = [
   { kind: 'replace' },

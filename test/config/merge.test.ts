@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Mapping } from '../../src/base/yaml/tree.ts';
 import { generalRules, type ListRule, type MergeSchema, merge } from '../../src/config/merge.ts';
-import { deepFreeze } from './helpers.ts';
+import { deepFreeze } from '../support/requests.ts';
 
 const RULES: Readonly<Record<string, ListRule>> = {
   appended: { kind: 'append' },

@@ -4,6 +4,7 @@ import { describeOptions } from '../../src/config/option.ts';
 import { type Resolution, resolve, schemaInput } from '../../src/config/resolve.ts';
 import { showValue } from '../../src/config/secret.ts';
 import { readSources } from '../../src/config/sources.ts';
+import { valuesOnly } from '../support/files.ts';
 import { layersOf, resolved, shown } from './helpers.ts';
 
 const schema = z.object({
@@ -79,7 +80,7 @@ describe('a value', () => {
 
 it('a list or a dictionary from code is literal', async () => {
   const values = { s: { names: ['a,b', ' c '], limits: { 'a:b': 1, ' c ': '2' } } };
-  const { layers } = await readSources({ configFiles: [], environment: {}, values });
+  const { layers } = await readSources(valuesOnly(values));
   const resolution = resolve(layers, describeOptions('s', schema));
   expect(shown(resolution.problems)).toEqual([]);
   expect(setting(resolution, 'names').value).toEqual(['a,b', ' c ']);

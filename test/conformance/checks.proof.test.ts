@@ -1,8 +1,6 @@
 /** What single checks make of answers that have more than one reading. The plain mistakes are in wrong-services.ts. */
 
-import type { AddressInfo } from 'node:net';
-import { createServer } from 'node:net';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { CheckResult } from '../../src/conformance/check.ts';
 import type { Fields } from '../../src/conformance/leases.ts';
 import type { ConformanceOptions } from '../../src/conformance/run.ts';
@@ -14,6 +12,7 @@ import {
   type Fault,
   idsOf,
   isReal,
+  rawServer,
   rightAnswer,
   runAgainst,
   smallService,
@@ -265,17 +264,8 @@ describe('no-content', () => {
   });
 
   it('fails a 204 with Transfer-Encoding', async () => {
-    const server = createServer((socket) => {
-      socket.on('error', () => {});
-      socket.on('data', () =>
-        socket.write('HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'),
-      );
-    });
-    await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-    onTestFinished(() => {
-      server.close();
-    });
-    const create = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+    const chunked = 'HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n';
+    const create = new URL(await rawServer(chunked));
     const { results } = await runAgainst('http://127.0.0.1', { endpoints: { create }, largeLeaseHosts: 1 });
     expect(results.find(({ check }) => check.id === 'no-content')).toMatchObject({ result: 'failed' });
   });

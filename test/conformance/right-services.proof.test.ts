@@ -5,7 +5,7 @@ import { CHECKS, runConformance } from '../../src/conformance/run.ts';
 import { start } from '../external-service-example/helpers.ts';
 import { newLedger } from '../support/ledgers.ts';
 import { capturedText } from '../support/requests.ts';
-import { runService, runServiceOn } from '../support/running-service.ts';
+import { runService, runServiceOf } from '../support/running-service.ts';
 import {
   allEndpointsAt,
   daysLong,
@@ -60,18 +60,14 @@ describe('our own service', () => {
 
 describe('our own service with a ledger', () => {
   it('passes every check, whose commits it judges', async () => {
-    const { url } = await runServiceOn({
-      environment: {},
-      configFiles: [],
-      values: {
-        service: { port: 0, tokens: [TOKEN] },
-        enforcement: {
-          enabled_filters: ['MaxLeaseDurationFilter', 'MaxLeasesFilter'],
-          max_lease_duration: 172_800,
-          max_leases_project_limits: { closed: 0 },
-        },
-        ledger: { connection: await newLedger(), commit: 'request' },
+    const { url } = await runServiceOf({
+      service: { tokens: [TOKEN] },
+      enforcement: {
+        enabled_filters: ['MaxLeaseDurationFilter', 'MaxLeasesFilter'],
+        max_lease_duration: 172_800,
+        max_leases_project_limits: { closed: 0 },
       },
+      ledger: { connection: await newLedger(), commit: 'request' },
     });
     const denied = JSON.parse(daysLong(1));
     denied.context.project_id = 'closed';

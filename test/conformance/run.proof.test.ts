@@ -111,16 +111,16 @@ describe('a service that falls silent', () => {
   });
 
   it('fails the check that brought it down, and the answers before are still looked at', async () => {
-    let close = () => {};
+    let stop = async () => {};
     const crashes: Fault = ({ text, token }) => {
       if (text === '') {
-        close();
+        void stop();
         return 'hangUp';
       }
       return token === TOKEN ? undefined : { status: 401, body: 'Traceback (most recent call last):' };
     };
     const service = await smallService(crashes);
-    close = service.close;
+    stop = service.stop;
     const report = await runAgainst(service.url);
     expect(idsOf(report, 'failed')).toEqual(['empty-body', 'no-stack-trace']);
     expect(idsOf(report, 'skipped')).toEqual([

@@ -1,8 +1,7 @@
 /** A small policy service that does everything right, and a place to make it do one thing wrong. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer as createTcpServer } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { onTestFinished } from 'vitest';
 import type { Fields } from '../../src/conformance/leases.ts';
 import {
   type ConformanceOptions,
@@ -10,6 +9,7 @@ import {
   runConformance,
 } from '../../src/conformance/run.ts';
 import type { Operation } from '../../src/conformance/target.ts';
+import { listen } from '../support/listening.ts';
 
 export const TOKEN = 'right-token-of-the-tests';
 
@@ -56,7 +56,7 @@ export type Fault = (
 export interface SmallService {
   readonly url: string;
   readonly asked: Asked[];
-  close(): void;
+  stop(): Promise<void>;
 }
 
 const OPERATIONS: Readonly<Record<string, Operation>> = {
@@ -83,13 +83,8 @@ export async function smallService(fault: Fault = () => undefined): Promise<Smal
     asked.push(one);
     give(response, (await fault(one)) ?? rightAnswer(one));
   });
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  const close = () => {
-    server.closeAllConnections();
-    server.close();
-  };
-  onTestFinished(close);
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked, close };
+  const { port, stop } = await listen(server);
+  return { url: `http://127.0.0.1:${port}`, asked, stop };
 }
 
 function give(response: ServerResponse, answer: Answer | 'hangUp' | 'silence'): void {
@@ -175,4 +170,13 @@ export function allEndpointsAt(url: string): ConformanceOptions['endpoints'] {
 /** The ids of the checks that ended so. */
 export function idsOf({ results }: ConformanceReport, ended: 'passed' | 'failed' | 'skipped'): string[] {
   return results.filter(({ result }) => result === ended).map(({ check }) => check.id);
+}
+
+/** A listener for bytes; what it writes is all that comes. */
+export async function rawServer(answer: string): Promise<string> {
+  const server = createTcpServer((socket) => {
+    socket.on('error', () => {});
+    socket.on('data', () => socket.write(answer));
+  });
+  return `http://127.0.0.1:${(await listen(server)).port}`;
 }

@@ -1,14 +1,12 @@
 /** What is sent, and what becomes of whatever comes. */
 
-import type { AddressInfo } from 'node:net';
-import { createServer } from 'node:net';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createLeases } from '../../src/conformance/leases.ts';
 import { cameText, jsonOf, sentText } from '../../src/conformance/report.ts';
 import { type Credentials, Target, UnreachableError } from '../../src/conformance/target.ts';
 import { type Answer, policyServer } from '../support/policy-server.ts';
-import { unusedPort } from '../support/services.ts';
-import { endpointsAt } from './services.ts';
+import { unusedPort } from '../support/unused-port.ts';
+import { endpointsAt, rawServer } from './services.ts';
 
 const TOKEN = 'to"k\\en of the <tests>';
 const BEARER = 'bearer-of-the-tests';
@@ -16,19 +14,6 @@ const leases = createLeases(new Date());
 
 function targetAt(url: string, credentials: Credentials = {}, timeout = 5): Target {
   return new Target({ endpoints: endpointsAt(url), credentials, timeout });
-}
-
-/** A listener for bytes; what it writes is all that comes. */
-async function rawServer(answer: string): Promise<string> {
-  const server = createServer((socket) => {
-    socket.on('error', () => {});
-    socket.on('data', () => socket.write(answer));
-  });
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  onTestFinished(() => {
-    server.close();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
 describe('a request', () => {

@@ -16,7 +16,7 @@ import {
 } from '../support/debian-root.ts';
 import { projectFile } from '../support/files.ts';
 import { peerProgram, skipAloud } from '../support/peers.ts';
-import { unusedPort } from '../support/services.ts';
+import { unusedPort } from '../support/unused-port.ts';
 
 const HAS_ANSIBLE = spawnSync('ansible-playbook', ['--version']).status === 0;
 if (!HAS_ANSIBLE) {

@@ -2,6 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { type DecidedRequest, decisionRecord } from '../../src/decisions/lease-record.ts';
 import { type DecisionRecord, decisionRecordSchema, type FilterRecord } from '../../src/decisions/record.ts';
 import { UsageEnforcement } from '../../src/index.ts';
+import { aRecord } from '../support/decision-logs.ts';
+import { valuesOnly } from '../support/files.ts';
 import { filterFolder, filterSource } from '../support/filter-folder.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { createLasting, endActive, updateExtend } from '../support/requests.ts';
@@ -30,7 +32,7 @@ type Settings = Readonly<Record<string, unknown>>;
 
 async function load(settings: Settings): Promise<UsageEnforcement> {
   const values = { enforcement: { filters_path: [filterFolder(FILTERS)], ...settings } };
-  return UsageEnforcement.load({ configFiles: [], environment: {}, values }, { logger: recordingLogger() });
+  return UsageEnforcement.load(valuesOnly(values), { logger: recordingLogger() });
 }
 
 const facts = (request: unknown) => ({
@@ -72,22 +74,9 @@ describe('a record', () => {
     const record = await recordOf({ enabled_filters: ['YesFilter'] }, { name: 'ocean-model' });
     expect(Object.keys(record)).toEqual(FIELDS);
     expect(record).toEqual({
+      ...aRecord({ request_id: 'req-1', generation: 3, duration_ms: 1.235 }),
       time: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
-      request_id: 'req-1',
-      operation: 'create',
-      project_id: 'climate',
-      user_id: 'alice',
-      lease_id: null,
-      lease_name: 'ocean-model',
-      allowed: true,
-      outcome: 'allowed',
-      filter: null,
-      message: null,
-      failed: false,
-      warnings: [],
       filters: [said('YesFilter', 'allowed')],
-      generation: 3,
-      duration_ms: 1.235,
     });
   });
 

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { requestMember } from '../../src/decisions/recorded-request.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
+import { jsonLines } from '../support/json-lines.ts';
 import { runService } from '../support/running-service.ts';
 
 const wire = (name: string) =>
@@ -20,10 +21,7 @@ describe('the decision log of a service', () => {
       await running.post('/check-create', create);
       await running.post('/check-update', update);
       await running.service.close();
-      const lines = readFileSync(file, 'utf8')
-        .trim()
-        .split('\n')
-        .map((line) => JSON.parse(line));
+      const lines = jsonLines(readFileSync(file, 'utf8'));
       expect(lines.map(({ operation, request }) => [operation, request])).toEqual([
         ['create', which === 'all' ? create : undefined],
         ['update', which === 'all' ? update : undefined],

@@ -1,8 +1,9 @@
 /** The answers over HTTP that the pages describe, checked against real services. */
 import { writeFileSync } from 'node:fs';
 import { expect, it, onTestFinished } from 'vitest';
-import { UsageEnforcement } from '../../src/index.ts';
+import type { UsageEnforcement } from '../../src/index.ts';
 import { startService } from '../../src/server/service.ts';
+import { loadValues } from '../filters/loaded.ts';
 import { fromBusyService } from '../support/busy-service.ts';
 import { confFile } from '../support/files.ts';
 import { filterSource } from '../support/filter-folder.ts';
@@ -192,17 +193,12 @@ function answerOf(raw: string): Response {
 it('docs/policy-service-author.md says what the filter makes of an answer', async () => {
   const external = await policyServer({ status: 204 });
   const waiting = async (seconds: number) => {
-    const values = {
-      enforcement: {
-        enabled_filters: ['ExternalServiceFilter'],
-        external_service_base_endpoint: external.url,
-        external_service_timeout: seconds,
-        external_service_breaker_failures: 0,
-      },
-    };
-    const sources = { configFiles: [], environment: {}, values };
-    const enforcement = await UsageEnforcement.load(sources, { logger: recordingLogger() });
-    onTestFinished(() => enforcement.close());
+    const { enforcement } = await loadValues({
+      enabled_filters: ['ExternalServiceFilter'],
+      external_service_base_endpoint: external.url,
+      external_service_timeout: seconds,
+      external_service_breaker_failures: 0,
+    });
     return enforcement;
   };
   const [patient, hasty] = [await waiting(60), await waiting(1)];

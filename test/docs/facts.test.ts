@@ -1,7 +1,7 @@
 /** Tables and figures on the pages, checked against the code. */
 import { readFileSync } from 'node:fs';
 import { pino } from 'pino';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { knownOptions } from '../../src/cli/common/known-options.ts';
 import { ExitCode } from '../../src/cli/common/output.ts';
 import { optionsTable } from '../../src/config/text.ts';
@@ -12,15 +12,14 @@ import type {
   FilterServices,
   LogLevel,
 } from '../../src/index.ts';
-import { UsageEnforcement } from '../../src/index.ts';
 import {
   NEEDED_FOR_CALENDARS,
   NEEDED_FOR_DECISIONS,
   NEEDED_FOR_OUTBOX,
   NEEDED_FOR_SESSIONS,
 } from '../../src/ledger/storage/rights.ts';
+import { loadValues } from '../filters/loaded.ts';
 import { projectFile } from '../support/files.ts';
-import { recordingLogger } from '../support/logger.ts';
 import { createPhysicalHost, endActive } from '../support/requests.ts';
 import { namesUnder, PAGES, pageNamed, tableUnder } from './markdown.ts';
 
@@ -61,16 +60,8 @@ it('docs/architecture.md explains every dependency', () => {
   );
 });
 
-async function loaded(): Promise<UsageEnforcement> {
-  const values = { enforcement: { enabled_filters: ['MaxLeaseDurationFilter'] } };
-  const sources = { configFiles: [], environment: {}, values };
-  const enforcement = await UsageEnforcement.load(sources, { logger: recordingLogger() });
-  onTestFinished(() => enforcement.close());
-  return enforcement;
-}
-
 it('every page quotes the sentence for a failure exactly', async () => {
-  const enforcement = await loaded();
+  const { enforcement } = await loadValues({ enabled_filters: ['MaxLeaseDurationFilter'] });
   const options = { signal: AbortSignal.abort() };
   const { failed, message } = await enforcement.checkCreate(createPhysicalHost(), options);
   expect(failed).toBe(true);
@@ -144,7 +135,7 @@ describe('docs/reference/filter-contract.md', () => {
 });
 
 it('docs/reference/library.md names the fields of decisions, outcomes and reports', async () => {
-  const enforcement = await loaded();
+  const { enforcement } = await loadValues({ enabled_filters: ['MaxLeaseDurationFilter'] });
   const decision = await enforcement.checkCreate(createPhysicalHost());
   const report = await enforcement.onEnd(endActive());
   const page = pageNamed('docs/reference/library.md');

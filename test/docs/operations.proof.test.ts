@@ -12,10 +12,10 @@ import {
 import type { HttpCallErrorCode } from '../../src/http/call-error.ts';
 import { startService } from '../../src/server/service.ts';
 import { startApiServerDouble } from '../support/api-server-double.ts';
-import { confFile, projectFile } from '../support/files.ts';
+import { confFile, projectFile, valuesOnly } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 import { creating } from '../support/kubernetes-service.ts';
-import { giveBudget, ledgerAt, newLedger } from '../support/ledgers.ts';
+import { giveBudgets, newLedger } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { policyServer } from '../support/policy-server.ts';
 import { createLasting } from '../support/requests.ts';
@@ -36,9 +36,7 @@ async function observe() {
   const external = await policyServer({ status: 204 });
   const log = join(temporaryFolder(), 'decisions.jsonl');
   const connection = await newLedger();
-  const ledger = await ledgerAt(connection);
-  await giveBudget(ledger, { amount: '10' });
-  await ledger.close();
+  await giveBudgets(connection, [{ amount: '10' }]);
   const cluster = await startApiServerDouble();
   const rules = join(temporaryFolder(), 'rules.yaml');
   writeFileSync(rules, 'rules: [{name: never, allow: "false", message: Never.}]\n');
@@ -62,7 +60,7 @@ async function observe() {
       lease_dates_latest_end: '2020-01-01',
     },
   };
-  const sources = { environment: {}, configFiles: [], values };
+  const sources = valuesOnly(values);
   const service = await startService(sources, { logger: recordingLogger() });
   try {
     const body = JSON.stringify(createLasting(864_000));

@@ -15,13 +15,13 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { formatProblem } from '../../src/base/errors.ts';
 import { readConfiguration } from '../../src/enforcement/configuration.ts';
 import { SECTIONS } from '../../src/server/configuration/sections.ts';
 import { projectFile } from '../support/files.ts';
+import { unusedPort } from '../support/unused-port.ts';
 
 /** A command that takes longer to end, or to print what the page shows, is killed. */
 const DEADLINE_MILLISECONDS = 60_000;
@@ -55,8 +55,8 @@ export async function openSandbox(): Promise<PageSandbox> {
     ['/etc/blazar', join(folder, 'etc-blazar')],
     ['/var/lib/blazar-enforcement', join(folder, 'var-lib')],
     ['/var/log/blazar-enforcement', join(folder, 'var-log')],
-    ['8642', String(await freePort())],
-    ['8643', String(await freePort())],
+    ['8642', String(await unusedPort())],
+    ['8643', String(await unusedPort())],
   ];
   const here = (text: string) => places.reduce((rest, [shown, real]) => rest.replaceAll(shown, real), text);
   const asShown = (text: string) =>
@@ -186,12 +186,4 @@ function environment(folder: string, places: readonly (readonly [string, string]
     // Instead of the default of the external-service-example.
     PORT: places.find(([shown]) => shown === '8643')?.[1],
   };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  const address = server.address();
-  await new Promise((closed) => server.close(closed));
-  return typeof address === 'object' && address !== null ? address.port : 0;
 }

@@ -9,7 +9,8 @@ import {
   startService,
   startServices,
 } from '../support/ledger-processes.ts';
-import { ledgerAt, NO_WAIT, newLedgers, upgraded } from '../support/ledgers.ts';
+import { NO_WAIT, newLedgers, openedLedger, upgraded } from '../support/ledgers.ts';
+import { postJson } from '../support/post-json.ts';
 import { startPostgres } from '../support/postgres.ts';
 import { createLasting } from '../support/requests.ts';
 import { freshSamples } from '../support/samples.ts';
@@ -31,10 +32,8 @@ const ledgers = {
 };
 
 async function check({ url }: ServiceProcess, seconds: number, id?: string): Promise<number> {
-  const answer = await fetch(`${url}/check-create`, {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json', ...(id && { 'X-Openstack-Request-Id': id }) },
-    body: JSON.stringify(createLasting(seconds)),
+  const answer = await postJson(`${url}/check-create`, createLasting(seconds), {
+    ...(id && { 'X-Openstack-Request-Id': id }),
   });
   return answer.status;
 }
@@ -62,8 +61,7 @@ describe.each(['sqlite', 'postgresql'] as const)('several services on one ledger
     await killed.kill();
     await Promise.all(load);
     await vi.waitFor(async () => expect(await sample(other, 'waiting')).toBe(0), SOON);
-    const ledger = await ledgerAt(connection);
-    onTestFinished(() => ledger.close());
+    const ledger = await openedLedger(connection);
     const table = new DecisionTable(ledger.database, 'test');
     const found: string[] = [];
     let ofOther = 0;

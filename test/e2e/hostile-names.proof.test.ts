@@ -5,6 +5,7 @@ import { createLogger } from '../../src/base/logger.ts';
 import { captured, runProgramInProcess } from '../support/command-in-process.ts';
 import { confFile, temporaryFile } from '../support/files.ts';
 import { filterFolder, filterSource } from '../support/filter-folder.ts';
+import { jsonLines } from '../support/json-lines.ts';
 import { newLedger } from '../support/ledgers.ts';
 import { createLasting } from '../support/requests.ts';
 import { serve } from './serving.ts';
@@ -52,10 +53,7 @@ describe('a hostile name', () => {
   it('is escaped in the log, in the decision log, and in what commands print from them', async () => {
     const { conf, log, stderr } = await hostileService();
     expect(stderr).not.toMatch(UNSEEN);
-    const lines = stderr
-      .trimEnd()
-      .split('\n')
-      .map((line) => JSON.parse(line));
+    const lines = jsonLines(stderr);
     expect(lines.filter(({ msg, name }) => msg === HOSTILE && name === HOSTILE)).toHaveLength(2);
     expect(lines.filter(({ error }) => error === HOSTILE)).not.toEqual([]);
 

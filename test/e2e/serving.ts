@@ -1,6 +1,7 @@
 /** `serve` in a process of its own, as an operator runs it. */
 import { expect, vi } from 'vitest';
 import { metric } from '../support/metric.ts';
+import { postJson } from '../support/post-json.ts';
 import { createLasting } from '../support/requests.ts';
 import { type CommandOptions, type RunningCommand, startUntilFinished } from '../support/run-command.ts';
 
@@ -23,12 +24,7 @@ export interface Serving extends RunningCommand {
 export async function serve(args: readonly string[], options: CommandOptions = {}): Promise<Serving> {
   const running = startUntilFinished(['serve', ...args], options);
   const [, url = ''] = await running.printed(/^Listening on (http:\S+)\n[\s\S]*\n\n$/m);
-  const post: Serving['post'] = (path, body, headers = {}) =>
-    fetch(url + path, {
-      method: 'POST',
-      body: typeof body === 'string' ? body : JSON.stringify(body),
-      headers: { 'Content-Type': 'application/json', ...headers },
-    });
+  const post: Serving['post'] = (path, body, headers = {}) => postJson(url + path, body, headers);
   const metricNow: Serving['metric'] = async (name, labels) =>
     metric(await (await fetch(`${url}/metrics`)).text(), `blazar_enforcement_${name}`, labels);
   return {

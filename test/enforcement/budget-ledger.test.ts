@@ -9,9 +9,11 @@ import {
   LedgerUnavailableError,
   UsageEnforcement,
 } from '../../src/index.ts';
+import { valuesOnly } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 import { newLedger } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
+import { createHost } from '../support/requests.ts';
 import { createDatabase } from '../support/shared-postgres.ts';
 
 const ALICE = { projectId: 'climate', userId: 'alice', from: '2026-01-01' };
@@ -19,7 +21,7 @@ const YEAR = { projectId: 'climate', from: '2026-01-01', until: '2027-01-01', am
 const AUTHOR = { who: 'the lease service', reason: 'a grant' };
 
 function sources(connection: string, enforcement = {}) {
-  return { configFiles: [], environment: {}, values: { ledger: { connection }, enforcement } };
+  return valuesOnly({ ledger: { connection }, enforcement });
 }
 
 async function load(connection: string): Promise<BudgetLedger> {
@@ -65,13 +67,8 @@ describe('budgets', () => {
       { logger: recordingLogger(), clock: { now: () => new Date('2026-11-21T09:00:30Z') } },
     );
     onTestFinished(() => enforcement.close());
-    const lease = {
-      start_date: '2026-12-01 00:00',
-      end_date: '2026-12-02 00:00',
-      reservations: [{ resource_type: 'physical:host', min: 1, max: 1 }],
-    };
-    const create = () =>
-      enforcement.checkCreate({ context: { user_id: 'bob', project_id: 'climate' }, lease });
+    const { context, lease } = createHost();
+    const create = () => enforcement.checkCreate({ context: { ...context, user_id: 'bob' }, lease });
     expect([(await create()).allowed, (await create()).allowed]).toEqual([true, false]);
     expect((await ledger.budgets('climate')).map(({ userId, left }) => [userId, left])).toEqual([
       [null, 6n * hour],

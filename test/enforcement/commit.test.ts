@@ -1,22 +1,15 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import type { CreateRequest, Deadline, Lease, UpdateRequest } from '../../src/index.ts';
+import type { Deadline, Lease, UpdateRequest } from '../../src/index.ts';
 import { type LedgerSetup, onLedger } from '../filters/on-ledger.ts';
 import { ALLOWED, REJECTED, rejectedWith } from '../support/decisions.ts';
 import { filterSource } from '../support/filter-folder.ts';
+import { createHost } from '../support/requests.ts';
 
 const GENERIC = 'The lease could not be checked. Please try again later, or ask the operator.';
 const UNAVAILABLE =
   'The ledger of leases cannot be read or written at the moment. Please try again later, or ask the operator.';
 
-const CREATE: CreateRequest = {
-  context: { user_id: 'alice', project_id: 'climate' },
-  lease: {
-    name: 'run',
-    start_date: '2026-12-01 09:00',
-    end_date: '2026-12-02 09:00',
-    reservations: [{ resource_type: 'physical:host', min: 1, max: 1 }],
-  },
-};
+const CREATE = createHost();
 const UPDATE: UpdateRequest = {
   context: CREATE.context,
   currentLease: { ...CREATE.lease, id: '1' },

@@ -3,14 +3,8 @@ import { MaxLeaseDurationFilter } from '../../filters/max-lease-duration-filter.
 import { ConfigurationError } from '../../src/base/errors.ts';
 import { requireConfiguration, sectionOf } from '../../src/enforcement/configuration.ts';
 import { serviceOptions, serviceSection } from '../../src/server/configuration/options.ts';
-import { configFile, configuration, service, shown } from '../config/helpers.ts';
+import { configFile, configuration, problemsOf, service, shown } from '../config/helpers.ts';
 import { filterFolder, filterSource } from '../support/filter-folder.ts';
-
-/** The problems of a section `[enforcement]` with these lines, which start in line 2. */
-async function problems(...lines: readonly string[]): Promise<string[]> {
-  const { problems: found } = await configuration(['[enforcement]', ...lines].join('\n'));
-  return found.map((problem) => `${problem.severity}: ${shown([problem])[0]}`);
-}
 
 const enabled = 'enabled_filters = MaxLeaseDurationFilter';
 
@@ -116,7 +110,7 @@ max_lease_duration = 60
 describe('a mistake seen at real sites', () => {
   it('is refused with the right names', async () => {
     expect(
-      await problems('enabled_filters = MaxReservationLengthFilter', 'max_reservation_length = 86400'),
+      await problemsOf('enabled_filters = MaxReservationLengthFilter', 'max_reservation_length = 86400'),
     ).toEqual([
       'error: blazar.conf:2: [enforcement] enabled_filters: there is no filter "MaxReservationLengthFilter"; the nearest right name is "MaxLeaseDurationFilter"; installed: ExternalServiceFilter, LeaseDatesFilter, MaxLeaseDurationFilter, MaxLeasesFilter, MaxReservationSizeFilter, RulesFilter, SchedulingPolicyFilter, UsageBudgetFilter',
       'error: blazar.conf:3: [enforcement] max_reservation_length: unknown option; the nearest right name is "max_lease_duration"',
@@ -186,7 +180,7 @@ not an assignment
 
   it('are sorted by the numbers of the lines, not by their text', async () => {
     const lines = Array.from({ length: 12 }, (_, index) => `typo_${index} = 1`);
-    const places = (await problems(...lines)).map((problem) => /:(\d+):/.exec(problem)?.[1]);
+    const places = (await problemsOf(...lines)).map((problem) => /:(\d+):/.exec(problem)?.[1]);
     expect(places.slice(0, 12)).toEqual(lines.map((_, index) => String(index + 2)));
   });
 
@@ -212,29 +206,28 @@ describe('warnings', () => {
   const nothing = 'warning: [enforcement] enabled_filters: no filter is enforced: every lease is allowed';
 
   it('report that nothing is enforced', async () => {
-    expect(await problems('')).toEqual([nothing]);
-    expect(await problems('enabled_filters =')).toEqual([nothing.replace('[', 'blazar.conf:2: [')]);
+    expect(await problemsOf('')).toEqual([nothing]);
+    expect(await problemsOf('enabled_filters =')).toEqual([nothing.replace('[', 'blazar.conf:2: [')]);
   });
 
   it('report audited filters', async () => {
     const tried =
       'warning: blazar.conf:3: [enforcement] audit_filters: MaxLeaseDurationFilter is tried, not enforced: it rejects no lease';
-    expect(await problems('', 'audit_filters = MaxLeaseDurationFilter', 'max_lease_duration = 60')).toEqual([
-      tried,
-      nothing,
-    ]);
-    expect(await problems(enabled, 'audit_filters = MaxLeaseDurationFilter')).toContain(tried);
+    expect(await problemsOf('', 'audit_filters = MaxLeaseDurationFilter', 'max_lease_duration = 60')).toEqual(
+      [tried, nothing],
+    );
+    expect(await problemsOf(enabled, 'audit_filters = MaxLeaseDurationFilter')).toContain(tried);
   });
 
   it('do not report that nothing is enforced if a mistake may be the reason', async () => {
     for (const mistake of ['enabled_filters MaxLeaseDurationFilter', 'enabled_filters = NoSuchFilter']) {
-      expect(await problems(mistake)).toEqual([expect.stringMatching(/^error: blazar\.conf:2: /)]);
+      expect(await problemsOf(mistake)).toEqual([expect.stringMatching(/^error: blazar\.conf:2: /)]);
     }
   });
 
   it('report each option without effect once, but not options of an audited filter', async () => {
     expect(
-      await problems(
+      await problemsOf(
         enabled,
         'external_service_timeout = 5',
         'external_service_token = t',
@@ -244,7 +237,7 @@ describe('warnings', () => {
       'warning: blazar.conf:3: [enforcement] external_service_timeout: has no effect: ExternalServiceFilter is not in enabled_filters',
       'warning: blazar.conf:4: [enforcement] external_service_token: has no effect: ExternalServiceFilter is not in enabled_filters',
     ]);
-    const tried = await problems('audit_filters = MaxLeaseDurationFilter', 'max_lease_duration = 5');
+    const tried = await problemsOf('audit_filters = MaxLeaseDurationFilter', 'max_lease_duration = 5');
     expect(tried.filter((problem) => problem.includes('has no effect'))).toEqual([]);
   });
 

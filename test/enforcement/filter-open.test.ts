@@ -1,6 +1,7 @@
 /** `open()` of filters is called once, before any check. If it throws, the configuration is refused. */
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { ConfigurationError, UsageEnforcement } from '../../src/index.ts';
+import { valuesOnly } from '../support/files.ts';
 import { filterFolder, filterSource } from '../support/filter-folder.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { createLasting } from '../support/requests.ts';
@@ -41,7 +42,7 @@ function filtersThatOpen(bodies: Readonly<Record<string, string>>) {
 async function load(bodies: Readonly<Record<string, string>>, options: Record<string, unknown> = {}) {
   const { files, names } = filtersThatOpen(bodies);
   const values = { enforcement: { enabled_filters: names, filters_path: [filterFolder(files)], ...options } };
-  const sources = { environment: {}, configFiles: [], values };
+  const sources = valuesOnly(values);
   return UsageEnforcement.load(sources, { logger: recordingLogger() });
 }
 
@@ -71,7 +72,7 @@ describe('open', () => {
   it('may be left out', async () => {
     const files = { 'plain-filter.js': filterSource('PlainFilter') };
     const values = { enforcement: { enabled_filters: ['PlainFilter'], filters_path: [filterFolder(files)] } };
-    const enforcement = await UsageEnforcement.load({ environment: {}, configFiles: [], values });
+    const enforcement = await UsageEnforcement.load(valuesOnly(values));
     expect((await enforcement.checkCreate(createLasting(60))).allowed).toBe(true);
   });
 

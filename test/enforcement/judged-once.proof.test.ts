@@ -1,11 +1,12 @@
 /** A lease that is judged in the transaction that records it, beside one that is checked before: the same answers, the same ledger. */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import type { CheckOptions, CreateRequest } from '../../src/index.ts';
+import type { CheckOptions } from '../../src/index.ts';
 import { onLedger } from '../filters/on-ledger.ts';
 import { filterSource } from '../support/filter-folder.ts';
 import '../support/properties.ts';
 import { newLedger } from '../support/ledgers.ts';
+import { createHost } from '../support/requests.ts';
 
 const places = (name: string, claims: string) => `import { LedgerFilter, reject } from 'blazar-enforcement';
 export class ${name} extends LedgerFilter {
@@ -48,15 +49,12 @@ const requests = fc.array(
   { minLength: 3, maxLength: 8 },
 );
 
-const requestOf = ({ name, days, hosts }: Asked): CreateRequest => ({
-  context: { user_id: 'alice', project_id: 'climate' },
-  lease: {
+const requestOf = ({ name, days, hosts }: Asked) =>
+  createHost({
     name,
-    start_date: '2026-12-01 09:00',
     end_date: `2026-12-0${days} 19:00`,
     reservations: [{ resource_type: 'physical:host', min: 1, max: hosts }],
-  },
-});
+  });
 
 it('gives the same answers and the same ledger as a lease that is checked first', {
   timeout: 1_200_000,

@@ -6,7 +6,7 @@ import { type CheckOptions, ConfigurationError, UsageEnforcement } from '../../s
 import { configFile, shown } from '../config/helpers.ts';
 import { loadValues } from '../filters/loaded.ts';
 import { filterFolder, filterSource } from '../support/filter-folder.ts';
-import { giveBudget, ledgerAt, newLedger } from '../support/ledgers.ts';
+import { giveBudgets, newLedger } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { changedAnswer, IDS, recorded, recordedKeystone } from '../support/recorded-identities.ts';
 import { notes } from './chain.ts';
@@ -217,14 +217,14 @@ describe('limits that leases share', () => {
 
   it('name project and user in messages', async () => {
     const connection = await newLedger();
-    const ledger = await ledgerAt(connection);
-    await giveBudget(ledger, {
-      projectId: IDS.climate,
-      from: '2026-01-01T00:00:00Z',
-      until: '2027-01-01T00:00:00Z',
-      amount: '24',
-    });
-    await ledger.close();
+    await giveBudgets(connection, [
+      {
+        projectId: IDS.climate,
+        from: '2026-01-01T00:00:00Z',
+        until: '2027-01-01T00:00:00Z',
+        amount: '24',
+      },
+    ]);
     const { check } = await setup({
       enforcement: { enabled_filters: ['UsageBudgetFilter'] },
       ledger: { connection },

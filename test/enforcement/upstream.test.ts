@@ -11,6 +11,7 @@ import {
   UsageEnforcement,
 } from '../../src/index.ts';
 import { pageNamed, tableUnder } from '../docs/markdown.ts';
+import { valuesOnly } from '../support/files.ts';
 import { filterFolder, filterSource } from '../support/filter-folder.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { policyServer } from '../support/policy-server.ts';
@@ -67,10 +68,10 @@ type Ask = (operation: UpstreamCase['operation'], request: Asked) => Promise<Out
 
 const LOAD: Record<Way, (enforcement: Enforcement, now?: string) => Promise<Ask>> = {
   async library(enforcement, now = '01:23') {
-    const library = await UsageEnforcement.load(
-      { environment: {}, configFiles: [], values: { enforcement } },
-      { logger: recordingLogger(), clock: { now: () => new Date(`2014-01-01T${now}:00Z`) } },
-    );
+    const library = await UsageEnforcement.load(valuesOnly({ enforcement }), {
+      logger: recordingLogger(),
+      clock: { now: () => new Date(`2014-01-01T${now}:00Z`) },
+    });
     onTestFinished(() => library.close());
     return async (operation, { context, currentLease, lease }) => {
       const calls = {

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { YamlDocument } from '../../src/base/yaml/document.ts';
 import { decisionRecordSchema } from '../../src/decisions/record.ts';
-import { confFile, projectFile } from '../support/files.ts';
+import { confFile, projectFile, valuesOnly } from '../support/files.ts';
 import { spansSince, withRecordedSpans } from '../support/recorded-spans.ts';
 import { createLasting } from '../support/requests.ts';
 import { runCommand } from '../support/run-command.ts';
@@ -93,10 +93,9 @@ describe('spans', () => {
   });
 
   it('have the attributes that the collector keeps traces by', async () => {
-    const enforcement = await library.UsageEnforcement.load({
-      environment: {},
-      values: { enforcement: { enabled_filters: ['MaxLeaseDurationFilter'], max_lease_duration: 3600 } },
-    });
+    const enforcement = await library.UsageEnforcement.load(
+      valuesOnly({ enforcement: { enabled_filters: ['MaxLeaseDurationFilter'], max_lease_duration: 3600 } }),
+    );
     await enforcement.checkCreate(createLasting(7200));
     await enforcement.close();
     const attributes = Object.assign({}, ...spansSince().map((span) => span.attributes));

@@ -5,9 +5,9 @@ import { text as wholeText } from 'node:stream/consumers';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { serviceOptions } from '../../src/server/configuration/options.ts';
 import { startService } from '../../src/server/service.ts';
-import { projectFile } from '../support/files.ts';
+import { projectFile, valuesOnly } from '../support/files.ts';
 import { recordingLogger } from '../support/logger.ts';
-import { unusedPort } from '../support/services.ts';
+import { unusedPort } from '../support/unused-port.ts';
 
 const HEALTH_CHECK = 'etc/container/healthcheck.mjs';
 
@@ -92,7 +92,7 @@ describe(HEALTH_CHECK, () => {
     ['https', overTls],
     ['https with client certificates', { ...overTls, client_ca_file: `${tls}/ca.pem` }],
   ])('finds a service over %s healthy', async (_, service) => {
-    const sources = { environment: {}, configFiles: [], values: { service: { port: 0, ...service } } };
+    const sources = valuesOnly({ service: { port: 0, ...service } });
     const running = await startService(sources, { logger: recordingLogger() });
     onTestFinished(() => running.close());
     expect(await healthOf(new URL(running.url).port)).toBe(0);

@@ -14,8 +14,10 @@ import {
 import { projectFile } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 import { policyServer } from '../support/policy-server.ts';
+import { postJson } from '../support/post-json.ts';
 import { capturedText } from '../support/requests.ts';
-import { startService, unusedPort } from '../support/services.ts';
+import { startService } from '../support/services.ts';
+import { unusedPort } from '../support/unused-port.ts';
 
 const NOBODY = 65_534;
 const TOKEN = 'a-token-of-the-proof';
@@ -80,13 +82,8 @@ describe.skipIf(!hasContainerBuilder())('the image', () => {
       }
       expect((await fetch(`${url}/readyz`)).status).toBe(200);
     }, SOON);
-    expect(running.process.exitCode, running.output()).toBe(null);
-    const ask = (path: string, request: string) =>
-      fetch(url + path, {
-        method: 'POST',
-        headers: { 'Content-Type': 'application/json', 'X-Auth-Token': TOKEN },
-        body: request,
-      });
+    expect(running.process.exitCode, Object.values(running.output()).join('')).toBe(null);
+    const ask = (path: string, request: string) => postJson(url + path, request, { 'X-Auth-Token': TOKEN });
     const get = async (path: string) => await (await fetch(url + path)).text();
     return { ...running, url, ask, get };
   }
@@ -214,11 +211,10 @@ slurm_partition = lab/cpu
     const metrics = await service.get('/metrics');
     expect(filters.filter((name) => !metrics.includes(`filter="${name}"`))).toEqual([]);
 
-    const rejected = await fetch(`${service.url}/skypilot/admin-policy?token=a-token-for-skypilot`, {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json' },
-      body: readFileSync(projectFile('test/fixtures/skypilot-wire/validate-server.body')),
-    });
+    const rejected = await postJson(
+      `${service.url}/skypilot/admin-policy?token=a-token-for-skypilot`,
+      readFileSync(projectFile('test/fixtures/skypilot-wire/validate-server.body'), 'utf8'),
+    );
     expect(rejected.status, await rejected.text()).toBe(400);
     expect(await stop(service)).toBe(0);
   });

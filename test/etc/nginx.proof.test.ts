@@ -8,8 +8,10 @@ import { BLAZAR_ENDPOINTS, OWN_PATHS } from '../../src/server/own-paths.ts';
 import { HAS_NGINX, nginxFile, startNginx } from '../support/nginx.ts';
 import { peerProgram } from '../support/peers.ts';
 import { policyServer } from '../support/policy-server.ts';
+import { postJson } from '../support/post-json.ts';
 import { capturedText } from '../support/requests.ts';
-import { startTcpService, unusedPort } from '../support/services.ts';
+import { startTcpService } from '../support/services.ts';
+import { unusedPort } from '../support/unused-port.ts';
 
 const blazar = peerProgram('BLAZAR_PEER');
 
@@ -34,11 +36,7 @@ async function ended(child: ChildProcess): Promise<void> {
 }
 
 const ask = (url: string, headers: Record<string, string> = {}) =>
-  fetch(`${url}/v1/check-create`, {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json', ...headers },
-    body: capturedText('check-create-physical-host.json'),
-  });
+  postJson(`${url}/v1/check-create`, capturedText('check-create-physical-host.json'), headers);
 
 /** Of a path that is sent as it is written. */
 const rawStatus = (url: string, path: string) =>

@@ -7,15 +7,15 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { z } from 'zod';
 import { startService } from '../../src/server/service.ts';
 import { startApiServerDouble } from '../support/api-server-double.ts';
-import { confFile, projectFile } from '../support/files.ts';
+import { confFile, projectFile, valuesOnly } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 import { creating } from '../support/kubernetes-service.ts';
-import { giveBudget, ledgerAt, newLedger } from '../support/ledgers.ts';
+import { giveBudgets, newLedger } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { skipAloud } from '../support/peers.ts';
 import { policyServer } from '../support/policy-server.ts';
 import { createLasting } from '../support/requests.ts';
-import { unusedPort } from '../support/services.ts';
+import { unusedPort } from '../support/unused-port.ts';
 import { asSent, dashboardNamed, queriesOf } from './dashboards.ts';
 
 const HAS_PROMTOOL = spawnSync('promtool', ['--version']).status === 0;
@@ -62,10 +62,10 @@ function promtool(
 async function runEverything() {
   const external = await policyServer({ status: 204 });
   const connection = await newLedger();
-  const ledger = await ledgerAt(connection);
-  await giveBudget(ledger, { amount: '100', until: '2098-01-01' });
-  await giveBudget(ledger, { amount: '50', userId: 'alice', until: '2098-01-01' });
-  await ledger.close();
+  await giveBudgets(connection, [
+    { amount: '100', until: '2098-01-01' },
+    { amount: '50', userId: 'alice', until: '2098-01-01' },
+  ]);
   const cluster = await startApiServerDouble();
   const filters = readdirSync(projectFile('filters'))
     .map((name) => name.replace(/\.ts$/, ''))
@@ -91,10 +91,7 @@ async function runEverything() {
       rules_path: confFile('rules: [{name: never, mode: audit, allow: "false", message: Never.}]\n'),
     },
   };
-  const service = await startService(
-    { environment: {}, configFiles: [], values },
-    { logger: recordingLogger() },
-  );
+  const service = await startService(valuesOnly(values), { logger: recordingLogger() });
   const post = (path: string, body: unknown) =>
     fetch(service.url + path, { method: 'POST', headers: JSON_TYPE, body: JSON.stringify(body) });
   await vi.waitUntil(async () => (await fetch(`${service.url}/readyz`)).ok, { timeout: 120_000 });

@@ -1,12 +1,12 @@
 /** Proves that a service stays well below TasksMax and MemoryMax of the units, with a ledger, a store of decisions, threads for policies, and large bodies. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { runProgramInProcess } from '../support/command-in-process.ts';
 import { confFile, projectFile } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 import { createLasting } from '../support/requests.ts';
-import { startCommand } from '../support/run-command.ts';
+import { startUntilFinished } from '../support/run-command.ts';
 import { policyFiles, body as skypilotBody } from '../support/skypilot.ts';
 import { PATH as SKYPILOT } from '../support/skypilot-service.ts';
 
@@ -36,11 +36,7 @@ it.each(['blazar-enforcement.service', 'blazar-enforcement@.service'])(
     );
     const upgrade = ['ledger', 'upgrade', '--config-file', conf];
     expect(await runProgramInProcess(upgrade)).toMatchObject({ code: 0 });
-    const running = startCommand(['serve', '--config-file', conf]);
-    onTestFinished(async () => {
-      running.process.kill('SIGKILL');
-      await running.ended;
-    });
+    const running = startUntilFinished(['serve', '--config-file', conf]);
     const [, url = ''] = await running.printed(/^Listening on (\S+)$/m);
     const post = (path: string, body: string) =>
       fetch(url + path, {

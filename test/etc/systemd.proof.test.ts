@@ -2,12 +2,13 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished, type TestContext } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { knownOptions } from '../../src/cli/common/known-options.ts';
 import { ExitCode } from '../../src/cli/common/output.ts';
 import { runProgramInProcess } from '../support/command-in-process.ts';
 import { confFile, projectFile } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
+import { need } from '../support/peers.ts';
 import { runCommand, startCommand } from '../support/run-command.ts';
 
 const UNIT = 'blazar-enforcement.service';
@@ -21,12 +22,6 @@ const text = readFileSync(projectFile(`etc/systemd/${UNIT}`), 'utf8');
 const template = readFileSync(projectFile(`etc/systemd/${TEMPLATE}`), 'utf8');
 
 /** Skips a test whose tool is missing, and says so. */
-function need(context: TestContext, tool: string): void {
-  if (spawnSync(tool, ['--version']).status !== 0) {
-    context.skip(`${tool} is not installed: the file is NOT checked with it here`);
-  }
-}
-
 const valuesOf = (name: string) =>
   [...text.matchAll(new RegExp(`^${name}=(.*)$`, 'gm'))].map(([, value = '']) => value);
 const lastOf = (name: string) => valuesOf(name).at(-1) ?? '';

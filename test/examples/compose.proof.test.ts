@@ -16,8 +16,9 @@ import {
 import { projectFile } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 import { skipAloud } from '../support/peers.ts';
+import { postJson } from '../support/post-json.ts';
 import { capturedText } from '../support/requests.ts';
-import { unusedPort } from '../support/services.ts';
+import { unusedPort } from '../support/unused-port.ts';
 
 const SOON = { timeout: 180_000, interval: 200 };
 const PROJECT = 'a0b86a98b0d343cb948e00689182efd4';
@@ -88,10 +89,8 @@ describe.skipIf(!hasContainerBuilder() || !hasCompose())('examples/compose', () 
       await podman('network', 'rm', '--force', network);
     });
     const ask = async (request = capturedText('check-create-physical-host.json')) => {
-      const answer = await fetch(`http://127.0.0.1:${port}/v1/check-create`, {
-        method: 'POST',
-        headers: { 'Content-Type': 'application/json', 'X-Auth-Token': token },
-        body: request,
+      const answer = await postJson(`http://127.0.0.1:${port}/v1/check-create`, request, {
+        'X-Auth-Token': token,
       });
       return [answer.status, await answer.text()] as const;
     };

@@ -9,7 +9,7 @@ import { temporaryFolder } from '../support/filter-folder.ts';
 import { newLedger } from '../support/ledgers.ts';
 import { skipAloud } from '../support/peers.ts';
 import { policyServer } from '../support/policy-server.ts';
-import { runServiceOn } from '../support/running-service.ts';
+import { runServiceOf } from '../support/running-service.ts';
 
 const PYTHON = '/usr/bin/python3';
 const OPERATOR = 'of-an-operator-0123456789abcdef';
@@ -24,18 +24,14 @@ describe.skipIf(keystone === undefined)('examples/python/budgets.py', () => {
   const real = keystone as RealKeystone;
 
   async function service() {
-    return runServiceOn({
-      environment: {},
-      configFiles: [],
-      values: {
-        service: { port: 0, keystone_auth: true, operator_tokens: [OPERATOR] },
-        keystone: {
-          ...{ auth_url: real.url, username: 'blazar', password: 'blazar', project_name: 'service' },
-          resolve_names: true,
-        },
-        ledger: { connection: await newLedger() },
-        enforcement: { enabled_filters: ['UsageBudgetFilter'] },
+    return runServiceOf({
+      service: { keystone_auth: true, operator_tokens: [OPERATOR] },
+      keystone: {
+        ...{ auth_url: real.url, username: 'blazar', password: 'blazar', project_name: 'service' },
+        resolve_names: true,
       },
+      ledger: { connection: await newLedger() },
+      enforcement: { enabled_filters: ['UsageBudgetFilter'] },
     });
   }
 

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { type CreateRequest, UsageEnforcement } from '../../src/index.ts';
 import { run } from '../cli/scheduling-policy/files.ts';
 import { demanding, equals, PROJECT, propertiesOf } from '../filters/lease-policies.ts';
-import { projectFile } from '../support/files.ts';
+import { projectFile, valuesOnly } from '../support/files.ts';
 import { recordingLogger } from '../support/logger.ts';
 
 const LEASES = projectFile('examples/scheduling-policies/leases');
@@ -13,15 +13,12 @@ const PODS = projectFile('examples/scheduling-policies/pods');
 /** What is added to a lease that is allowed, `null` = nothing; why another is refused. */
 async function judge(file: string, request: CreateRequest, project_id = 'other') {
   const enforcement = await UsageEnforcement.load(
-    {
-      environment: {},
-      values: {
-        enforcement: {
-          enabled_filters: ['SchedulingPolicyFilter'],
-          scheduling_policy_path: join(LEASES, file),
-        },
+    valuesOnly({
+      enforcement: {
+        enabled_filters: ['SchedulingPolicyFilter'],
+        scheduling_policy_path: join(LEASES, file),
       },
-    },
+    }),
     { logger: recordingLogger() },
   );
   const decision = await enforcement.checkCreate({ ...request, context: { ...request.context, project_id } });

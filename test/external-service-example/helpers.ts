@@ -4,6 +4,7 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished } from 'vitest';
 import { createApp } from '../../external-service-example/server.ts';
+import { postJson } from '../support/post-json.ts';
 
 export type Fields = Record<string, unknown>;
 export type Answer = { status: number; text: string; headers: Headers };
@@ -31,11 +32,7 @@ export async function send(
   body: unknown,
   headers: Record<string, string> = {},
 ): Promise<Answer> {
-  const answer = await fetch(url, {
-    method: 'POST',
-    body: typeof body === 'string' ? body : JSON.stringify(body),
-    headers: { 'Content-Type': 'application/json', ...headers },
-  });
+  const answer = await postJson(url, body, headers);
   return { status: answer.status, text: await answer.text(), headers: answer.headers };
 }
 

@@ -7,6 +7,7 @@ import { readConfiguration } from '../../src/enforcement/configuration.ts';
 import { isFilterClass } from '../../src/filter/base-filter.ts';
 import { type ConfigSources, UsageEnforcement } from '../../src/index.ts';
 import { classFileName, optionPrefix } from '../../src/plugin/class-names.ts';
+import { valuesOnly } from '../support/files.ts';
 import { newLedger } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
 import {
@@ -30,10 +31,8 @@ export interface FilterUnderTest {
 }
 
 export function testFilter({ name, options, folders = [], ledger = false, prepare }: FilterUnderTest): void {
-  const sources = (): ConfigSources => ({
-    environment: {},
-    values: { enforcement: { ...options(), enabled_filters: [name], filters_path: folders } },
-  });
+  const sources = (): ConfigSources =>
+    valuesOnly({ enforcement: { ...options(), enabled_filters: [name], filters_path: folders } });
   const load = async (logger = recordingLogger()) => {
     const { values, ...rest } = sources();
     if (!ledger) {

@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, describe, expect, it } from 'vitest';
 import { RAW_ANSWERS } from '../support/almost-http.ts';
+import { jsonLines } from '../support/json-lines.ts';
 import { peerProgram, skipAloud } from '../support/peers.ts';
 import { startTcpService } from '../support/services.ts';
 
@@ -72,10 +73,7 @@ describe.skipIf('why' in blazar)("Blazar's own ExternalServiceFilter", () => {
     );
     const urls = services.map(({ url }) => new URL('/', url).href);
     const { stdout } = await run(PYTHON, ['-c', ASK, 'folder' in blazar ? blazar.folder : '', ...urls]);
-    const outcomes: unknown[] = stdout
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line));
+    const outcomes: unknown[] = jsonLines(stdout);
     expect(RAW_ANSWERS.map(({ name }, index) => [name, outcomes[index]])).toEqual(
       RAW_ANSWERS.map(({ name, blazar: recorded }) => [name, recorded]),
     );

@@ -5,7 +5,7 @@ import { ALLOWED } from '../support/decisions.ts';
 import { type Answer, policyServer } from '../support/policy-server.ts';
 import { RECORDED_AT, recordedAnswer, recordedKeystone, tokenAnswer } from '../support/recorded-keystone.ts';
 import { createPhysicalHost, endActive, updateExtend } from '../support/requests.ts';
-import { unusedPort } from '../support/services.ts';
+import { unusedPort } from '../support/unused-port.ts';
 import { loadValues, mistakes } from './loaded.ts';
 
 const GENERIC = 'The lease could not be checked. Please try again later, or ask the operator.';

@@ -1,5 +1,6 @@
 /** Shared by the tests of SchedulingPolicyFilter: policies, roles and bindings, and leases as Blazar sends them. */
 import { type CreateRequest, type Decision, type Reservation, UsageEnforcement } from '../../src/index.ts';
+import { binding, clusterRole, schedulingPolicy, useOf } from '../peers/cluster-objects.ts';
 import { confFile, temporaryFile } from '../support/files.ts';
 import { type RecordingLogger, recordingLogger } from '../support/logger.ts';
 import { createPhysicalHost } from '../support/requests.ts';
@@ -10,41 +11,9 @@ export const USER = 'c631173edec04bb7a0c3f7711153c06c';
 
 export const EVERYBODY = { kind: 'Group', name: 'system:authenticated' };
 
-export function policyDocument(name: string, spec: object): object {
-  return {
-    apiVersion: 'scheduling.blazar-enforcement/v1alpha1',
-    kind: 'SchedulingPolicy',
-    metadata: { name },
-    spec,
-  };
-}
-
 /** A role that may use the policy with its name, and a binding of the role. */
-export function grantDocuments(policy: string, subject: object, binding: object = {}): object[] {
-  const apiVersion = 'rbac.authorization.k8s.io/v1';
-  return [
-    {
-      apiVersion,
-      kind: 'ClusterRole',
-      metadata: { name: policy },
-      rules: [
-        {
-          apiGroups: ['scheduling.blazar-enforcement'],
-          resources: ['schedulingpolicies'],
-          resourceNames: [policy],
-          verbs: ['use'],
-        },
-      ],
-    },
-    {
-      apiVersion,
-      kind: 'ClusterRoleBinding',
-      metadata: { name: policy },
-      roleRef: { kind: 'ClusterRole', name: policy },
-      subjects: [subject],
-      ...binding,
-    },
-  ];
+export function grantDocuments(policy: string, subject: object, bound: object = {}): object[] {
+  return [clusterRole(policy, useOf(policy)), { ...binding(policy, policy, [subject]), ...bound }];
 }
 
 /** JSON is YAML. */
@@ -55,7 +24,7 @@ export function asYaml(documents: readonly object[]): string {
 /** A file with policies that everyone may use: name → spec. */
 export function policiesForAll(specs: Readonly<Record<string, object>>): string {
   const documents = Object.entries(specs).flatMap(([name, spec]) => [
-    policyDocument(name, spec),
+    schedulingPolicy(name, spec),
     ...grantDocuments(name, EVERYBODY),
   ]);
   return temporaryFile('policies.yaml', asYaml(documents));

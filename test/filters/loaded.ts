@@ -2,6 +2,7 @@
 import { expect, onTestFinished } from 'vitest';
 import { ConfigurationError, UsageEnforcement } from '../../src/index.ts';
 import { configFile, shown } from '../config/helpers.ts';
+import { valuesOnly } from '../support/files.ts';
 import { recordingLogger } from '../support/logger.ts';
 
 export interface Setup {
@@ -37,10 +38,10 @@ export async function loadValues(
   now?: () => string | number,
 ) {
   const logger = recordingLogger();
-  const chain = await UsageEnforcement.load(
-    { environment: {}, configFiles: [], values: { enforcement, ...sections } },
-    { logger, ...(now && { clock: { now: () => new Date(now()) } }) },
-  );
+  const chain = await UsageEnforcement.load(valuesOnly({ enforcement, ...sections }), {
+    logger,
+    ...(now && { clock: { now: () => new Date(now()) } }),
+  });
   onTestFinished(() => chain.close());
   return { enforcement: chain, logger };
 }

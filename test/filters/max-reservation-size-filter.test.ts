@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { RESOURCE_TYPES } from '../../src/config/names.ts';
 import type { Context, Decision, Lease, Reservation } from '../../src/index.ts';
 import { createGpuAndFloatingIp, createPhysicalHost, updateExtend } from '../support/requests.ts';
 import { testFilter } from './contract.ts';
@@ -62,20 +63,14 @@ describe('MaxReservationSizeFilter at create', () => {
     expectMessage(await create(generally(sizes), reservations), expected);
   });
 
-  it.each(
-    [
-      'physical:host',
-      'virtual:instance',
-      'flavor:instance',
-      'virtual:floatingip',
-      'network',
-      'device',
-    ].flatMap((type) => [[type, 'amount'] as const, [type, 'max'] as const]),
-  )('counts %s by %s', async (type, field) => {
-    const reserve = (count: number) => [{ resource_type: type, [field]: count }];
-    expectMessage(await create(generally(`${type}:3`), reserve(3)), null);
-    expectMessage(await create(generally(`${type}:3`), reserve(4)), tooMuch(4, type, 3));
-  });
+  it.each(RESOURCE_TYPES.flatMap((type) => [[type, 'amount'] as const, [type, 'max'] as const]))(
+    'counts %s by %s',
+    async (type, field) => {
+      const reserve = (count: number) => [{ resource_type: type, [field]: count }];
+      expectMessage(await create(generally(`${type}:3`), reserve(3)), null);
+      expectMessage(await create(generally(`${type}:3`), reserve(4)), tooMuch(4, type, 3));
+    },
+  );
 
   const both = [hosts(2), of('virtual:floatingip', 5), hosts(1)];
   const networks = [{ resource_type: 'network' }, of('network', null)];

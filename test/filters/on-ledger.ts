@@ -4,7 +4,7 @@ import { parseUnitHours } from '../../src/filter/claim.ts';
 import { openSqlite } from '../../src/ledger/storage/sqlite-driver.ts';
 import { classFileName } from '../../src/plugin/class-names.ts';
 import { filterFolder } from '../support/filter-folder.ts';
-import { type BudgetText, giveBudget, ledgerAt, newLedger } from '../support/ledgers.ts';
+import { type BudgetText, giveBudgets, newLedger } from '../support/ledgers.ts';
 import { loadValues, NOW } from './loaded.ts';
 
 export interface LedgerSetup {
@@ -54,9 +54,7 @@ function lookInto(connection: string) {
     leases: () => query('SELECT * FROM leases ORDER BY id'),
     entries: () => query('SELECT * FROM entries ORDER BY id'),
     budget: async (budget: BudgetText) => {
-      const ledger = await ledgerAt(connection);
-      await giveBudget(ledger, budget);
-      await ledger.close();
+      await giveBudgets(connection, [budget]);
     },
   };
 }

@@ -1,11 +1,12 @@
 import { readdirSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import type { CreateRequest, Lease } from '../../src/index.ts';
+import type { Lease } from '../../src/index.ts';
 import { classFileName } from '../../src/plugin/class-names.ts';
 import { NOT_CHARGING } from '../../src/rules/section-problems.ts';
 import { ALLOWED, rejectedWith } from '../support/decisions.ts';
 import { projectFile, temporaryFile } from '../support/files.ts';
 import { DIALECTS, newLedgers } from '../support/ledgers.ts';
+import { createHost } from '../support/requests.ts';
 import { onLedger } from './on-ledger.ts';
 
 const newLedgerOf = newLedgers();
@@ -18,18 +19,7 @@ const AT_MOST_FOUR = `- name: four-leases
   allow: leases(context.project) < 4
   message: {expression: '"There are " + string(leases()) + " leases already."'}`;
 
-function request(name: string, lease: Lease = {}): CreateRequest {
-  return {
-    context: { user_id: 'alice', project_id: 'climate' },
-    lease: {
-      name,
-      start_date: '2026-12-01 09:00',
-      end_date: '2026-12-02 09:00',
-      reservations: [{ resource_type: 'physical:host', min: 1, max: 1 }],
-      ...lease,
-    },
-  };
-}
+const request = (name: string, lease: Lease = {}) => createHost({ name, ...lease });
 
 const load = (rules: string, more: { connection?: string; enabled?: string[] } = {}) =>
   onLedger({

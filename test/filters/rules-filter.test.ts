@@ -10,16 +10,13 @@ import { keystoneSection } from '../../src/openstack/options.ts';
 import { ALLOWED, rejectedWith } from '../support/decisions.ts';
 import { confFile, temporaryFile } from '../support/files.ts';
 import { recordingLogger } from '../support/logger.ts';
+import { createHost } from '../support/requests.ts';
 
-const REQUEST = {
-  context: { user_id: 'alice', project_id: 'climate' },
-  lease: {
-    name: 'a lease',
-    start_date: '2026-12-01 09:00',
-    end_date: '2026-12-06 09:00',
-    reservations: [{ resource_type: 'physical:host', min: 1, max: 4 }],
-  },
-};
+const REQUEST = createHost({
+  name: 'a lease',
+  end_date: '2026-12-06 09:00',
+  reservations: [{ resource_type: 'physical:host', min: 1, max: 4 }],
+});
 
 async function loaded(rules: string) {
   const logger = recordingLogger();

@@ -1,6 +1,7 @@
 /** A Nova flavor determines the machines, and Blazar sends only its id: the filter cannot check what it selects. */
 import { describe, expect, it } from 'vitest';
 import type { CreateRequest } from '../../src/index.ts';
+import { schedulingPolicy } from '../peers/cluster-objects.ts';
 import { ALLOWED, rejectedWith } from '../support/decisions.ts';
 import { temporaryFile } from '../support/files.ts';
 import { updateExtend } from '../support/requests.ts';
@@ -12,7 +13,6 @@ import {
   leaseOf,
   loadFilter,
   policiesForAll,
-  policyDocument,
   REJECTED,
 } from './lease-policies.ts';
 
@@ -53,7 +53,7 @@ describe('a reservation of flavor:instance', () => {
   });
 
   it('is refused if the user may use no policy', async () => {
-    const everything = policyDocument('p', { allowed: { nodeSelectors: {} } });
+    const everything = schedulingPolicy('p', { allowed: { nodeSelectors: {} } });
     const documents = [everything, ...grantDocuments('p', { kind: 'User', name: 'somebody-else' })];
     const chain = await loadFilter(temporaryFile('policies.yaml', asYaml(documents)));
     try {

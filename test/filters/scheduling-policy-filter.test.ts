@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { CreateRequest, Lease } from '../../src/index.ts';
+import { schedulingPolicy } from '../peers/cluster-objects.ts';
 import { ALLOWED, rejectedWith } from '../support/decisions.ts';
 import { temporaryFile } from '../support/files.ts';
 import { createGpuAndFloatingIp, createPhysicalHost } from '../support/requests.ts';
@@ -15,7 +16,6 @@ import {
   loadFilter,
   PROJECT,
   policiesForAll,
-  policyDocument,
   REJECTED,
   USER,
 } from './lease-policies.ts';
@@ -211,7 +211,7 @@ describe('SchedulingPolicyFilter uses the policies of the user of a lease, who',
     temporaryFile(
       'policies.yaml',
       asYaml([
-        policyDocument('gpu', { allowed: { nodeSelectors: { gpu: ['True'] } } }),
+        schedulingPolicy('gpu', { allowed: { nodeSelectors: { gpu: ['True'] } } }),
         ...grantDocuments('gpu', subject, binding),
       ]),
     );

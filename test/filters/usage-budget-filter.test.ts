@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ALLOWED, REJECTED, rejectedWith } from '../support/decisions.ts';
-import { giveBudget, ledgerAt } from '../support/ledgers.ts';
+import { giveBudgets } from '../support/ledgers.ts';
 import { createGpuAndFloatingIp, createPhysicalHost } from '../support/requests.ts';
 import { testFilter } from './contract.ts';
 import { hours } from './on-ledger.ts';
@@ -12,10 +12,10 @@ testFilter({
   name: 'UsageBudgetFilter',
   ledger: true,
   prepare: async (connection) => {
-    const ledger = await ledgerAt(connection);
-    await giveBudget(ledger, { projectId: PROJECT, amount: '10000' });
-    await giveBudget(ledger, { projectId: PROJECT, userId: USER, amount: '10000' });
-    await ledger.close();
+    await giveBudgets(connection, [
+      { projectId: PROJECT, amount: '10000' },
+      { projectId: PROJECT, userId: USER, amount: '10000' },
+    ]);
   },
   options: () => ({ usage_budget_rate_attribute: 'su_factor' }),
 });

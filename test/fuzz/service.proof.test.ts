@@ -2,6 +2,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { fuzz } from '../../bench/fuzz/fuzz.ts';
 import { UsageEnforcement } from '../../src/index.ts';
+import { valuesOnly } from '../support/files.ts';
 import { runService } from '../support/running-service.ts';
 
 const ENFORCEMENT = { enabled_filters: ['MaxLeaseDurationFilter'], max_lease_duration: 172_800 };
@@ -12,10 +13,7 @@ const SEED = 20_261_121;
 describe('a service that is sent mutated requests', () => {
   it('answers what is a request as the chain does, and refuses the rest', async () => {
     const service = await runService({ enforcement: ENFORCEMENT });
-    const enforcement = await UsageEnforcement.load({
-      environment: {},
-      values: { enforcement: ENFORCEMENT },
-    });
+    const enforcement = await UsageEnforcement.load(valuesOnly({ enforcement: ENFORCEMENT }));
     onTestFinished(() => enforcement.close());
     expect(await fuzz(service.url, enforcement, { requests: REQUESTS, seed: SEED })).toBeGreaterThanOrEqual(
       REQUESTS,

@@ -11,9 +11,9 @@ import {
   startDeafService,
   startService,
   startTcpService,
-  unusedPort,
   watchSockets,
 } from '../support/services.ts';
+import { unusedPort } from '../support/unused-port.ts';
 
 const TOKEN = 'the-very-secret-token';
 const json = '{"lease":{"name":"body-of-the-call"}}';

@@ -1,4 +1,4 @@
-import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { HttpClient } from '../../src/http/contract.ts';
 import {
   failure,
@@ -6,9 +6,9 @@ import {
   newClient,
   startService,
   startTcpService,
-  unusedPort,
   watchSockets,
 } from '../support/services.ts';
+import { unusedPort } from '../support/unused-port.ts';
 
 const SOON = { timeout: 120_000, interval: 5 };
 
@@ -38,7 +38,11 @@ describe('a call that was not sent', () => {
 
 describe('the circuit breaker', () => {
   /** Breaks the connection of each call while `status` is `undefined`. */
-  const startMoodyService = (mood: { status: number | undefined; answer?: Promise<void> }) =>
+  interface Mood {
+    status: number | undefined;
+    answer?: Promise<void>;
+  }
+  const startMoodyService = (mood: Mood) =>
     startService(async (response) => {
       await mood.answer;
       if (mood.status === undefined) {
@@ -123,17 +127,18 @@ describe('the circuit breaker', () => {
     beforeEach(() => {
       vi.useFakeTimers({ toFake: ['Date', 'performance'] });
     });
-    afterEach(() => {
-      vi.useRealTimers();
-    });
     const passCooldown = () => vi.advanceTimersByTime(COOLDOWN * 1000);
-
-    it('lets one call through, and no other while that one runs', async () => {
-      let answer = () => {};
-      const mood: Parameters<typeof startMoodyService>[0] = { status: undefined };
+    const opened = async (mood: Mood) => {
       const service = await startMoodyService(mood);
       const client = newClient({ breakerFailures: 1, breakerCooldown: COOLDOWN });
       expect(await outcomes(client, service.url, 2)).toEqual(['transport', 'breaker-open']);
+      return { service, client };
+    };
+
+    it('lets one call through, and no other while that one runs', async () => {
+      let answer = () => {};
+      const mood: Mood = { status: undefined };
+      const { client, service } = await opened(mood);
       passCooldown();
       mood.status = 204;
       mood.answer = new Promise((resolve) => {
@@ -148,10 +153,8 @@ describe('the circuit breaker', () => {
     });
 
     it('lets a call through although the time of day was set back', async () => {
-      const mood: Parameters<typeof startMoodyService>[0] = { status: undefined };
-      const service = await startMoodyService(mood);
-      const client = newClient({ breakerFailures: 1, breakerCooldown: COOLDOWN });
-      expect(await outcomes(client, service.url, 2)).toEqual(['transport', 'breaker-open']);
+      const mood: Mood = { status: undefined };
+      const { client, service } = await opened(mood);
       mood.status = 204;
       vi.setSystemTime(Date.now() - 3_600_000);
       passCooldown();
@@ -159,9 +162,7 @@ describe('the circuit breaker', () => {
     });
 
     it('stays open for another cooldown when that call fails', async () => {
-      const service = await startMoodyService(BROKEN);
-      const client = newClient({ breakerFailures: 1, breakerCooldown: COOLDOWN });
-      expect(await outcomes(client, service.url, 2)).toEqual(['transport', 'breaker-open']);
+      const { client, service } = await opened(BROKEN);
       passCooldown();
       expect(await outcomes(client, service.url, 2)).toEqual(['transport', 'breaker-open']);
       expect(service.requests).toHaveLength(2);

@@ -1,6 +1,5 @@
 /** How a ledger comes to its tables, and what is said where there are none that can be used. */
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import pg from 'pg';
@@ -14,6 +13,7 @@ import { temporaryFolder } from '../support/filter-folder.ts';
 import { connectionOf, DIALECTS, NO_WAIT, newLedgers, upgrade } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { createDatabase } from '../support/shared-postgres.ts';
+import { unusedPort } from '../support/unused-port.ts';
 
 const MIGRATIONS = [
   '0001-ledger',
@@ -188,7 +188,7 @@ describe('a ledger on a server', () => {
   });
 
   it('opens when the server is down, and refuses every lease', async () => {
-    const port = await closedPort();
+    const port = await unusedPort();
     const logger = recordingLogger();
     const chain = chainOf(`postgresql://user:s3cret@127.0.0.1:${port}/ledger`, logger);
     await chain.open();
@@ -320,12 +320,4 @@ async function run(
   } finally {
     await client.end();
   }
-}
-
-async function closedPort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await new Promise((listening) => server.once('listening', listening));
-  const address = server.address();
-  await new Promise((closed) => server.close(closed));
-  return typeof address === 'object' && address !== null ? address.port : 1;
 }

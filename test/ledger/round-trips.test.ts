@@ -2,20 +2,14 @@
 import pg from 'pg';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { UsageEnforcement } from '../../src/index.ts';
-import { giveBudget, ledgerAt, newLedgers, upgraded } from '../support/ledgers.ts';
+import { valuesOnly } from '../support/files.ts';
+import { giveBudgets, newLedgers, upgraded } from '../support/ledgers.ts';
 import { runSql } from '../support/postgres-activity.ts';
+import { createHost } from '../support/requests.ts';
 
 const newLedger = newLedgers();
 
-const REQUEST = {
-  context: { user_id: 'alice', project_id: 'climate' },
-  lease: {
-    name: 'run',
-    start_date: '2030-12-01 09:00',
-    end_date: '2030-12-02 09:00',
-    reservations: [{ resource_type: 'physical:host', min: 1, max: 1 }],
-  },
-};
+const REQUEST = createHost({ start_date: '2030-12-01 09:00', end_date: '2030-12-02 09:00' });
 
 /** Everything that is sent from now on, a list for each round trip. */
 function listen(): string[][] {
@@ -45,15 +39,15 @@ function listen(): string[][] {
 /** `prepare`: what is done to the ledger before it is opened; tells how it is reached. */
 async function newChain(prepare = async (url: string) => url) {
   const made = await upgraded(await newLedger('postgresql'));
-  const ledger = await ledgerAt(made);
-  await giveBudget(ledger, { projectId: 'climate', amount: '1000', from: '2020-01-01', until: '2200-01-01' });
-  await ledger.close();
+  await giveBudgets(made, [
+    { projectId: 'climate', amount: '1000', from: '2020-01-01', until: '2200-01-01' },
+  ]);
   const connection = await prepare(made);
   const values = {
     ledger: { connection },
     enforcement: { enabled_filters: ['MaxLeasesFilter', 'UsageBudgetFilter'], max_leases_per_project: 9 },
   };
-  const enforcement = await UsageEnforcement.load({ environment: {}, configFiles: [], values });
+  const enforcement = await UsageEnforcement.load(valuesOnly(values));
   onTestFinished(() => enforcement.close());
   const create = async (options = {}) => {
     expect(await enforcement.checkCreate(REQUEST, options)).toMatchObject({ allowed: true });

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { describe, expect, it, vi } from 'vitest';
 import { temporaryFile } from '../support/files.ts';
 import { recordedAnswer, recordedKeystone, tokenAnswer } from '../support/recorded-keystone.ts';
-import { unusedPort } from '../support/services.ts';
+import { unusedPort } from '../support/unused-port.ts';
 import { failureOf, keystoneAt, PASSWORD } from './keystone-client.ts';
 
 const SOON = { timeout: 120_000, interval: 5 };

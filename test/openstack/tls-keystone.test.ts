@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
+import { listen } from '../support/listening.ts';
 import { tokenAnswer } from '../support/recorded-keystone.ts';
 import { tlsFixture } from '../support/tls.ts';
 import { failureOf, keystoneAt } from './keystone-client.ts';
@@ -13,12 +13,7 @@ async function encryptedKeystone(): Promise<string> {
     const { status, headers, body } = tokenAnswer('token-1');
     response.writeHead(status, headers).end(body);
   });
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return `https://127.0.0.1:${(server.address() as AddressInfo).port}/v3`;
+  return `https://127.0.0.1:${(await listen(server)).port}/v3`;
 }
 
 it('believes a Keystone for whom cafile vouches, and no other', async () => {

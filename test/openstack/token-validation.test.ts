@@ -370,14 +370,21 @@ describe('while Keystone does not answer', () => {
     expect(keystone.asked).toEqual([TOKEN]);
   });
 
-  it('and is there again: everything is validated as before, and the log says so once', async () => {
-    const { clock, keystone, logger, ask } = await validation();
+  /** Keystone is there again, and does not know a token any more with which somebody went on. */
+  async function afterOutage() {
+    const validating = await validation();
+    const { clock, keystone, ask } = validating;
     await ask();
     await keystone.stop();
     clock.seconds = 300;
     await ask();
     await keystone.restart();
     keystone.tokens.delete(TOKEN);
+    return validating;
+  }
+
+  it('and is there again: everything is validated as before, and the log says so once', async () => {
+    const { clock, logger, ask } = await afterOutage();
     clock.seconds = 331;
     expect(await ask()).toEqual({ kind: 'invalid', from: 'keystone' });
     expect(logger.lines.map(({ message }) => message)).toEqual([
@@ -387,13 +394,7 @@ describe('while Keystone does not answer', () => {
   });
 
   it('an answer about a revoked token ends it, though no request has waited for that answer', async () => {
-    const { clock, keystone, ask, tokens } = await validation();
-    await ask();
-    await keystone.stop();
-    clock.seconds = 300;
-    await ask();
-    await keystone.restart();
-    keystone.tokens.delete(TOKEN);
+    const { ask, tokens } = await afterOutage();
     // Asked beside the request, which goes on.
     expect(ask()).toMatchObject({ kind: 'valid', from: 'outage' });
     await expect.poll(() => tokens.underWay).toBe(0);

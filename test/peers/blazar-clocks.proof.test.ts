@@ -11,7 +11,7 @@ import { verifyLedger } from '../../src/ledger/reports/verify.ts';
 import { rows } from '../../src/ledger/storage/database.ts';
 import type { LeaseRow } from '../../src/ledger/storage/schema.ts';
 import { type ServiceProcess, startService } from '../support/ledger-processes.ts';
-import { giveBudget, ledgerAt, NO_WAIT, newLedgers } from '../support/ledgers.ts';
+import { giveBudget, NO_WAIT, newLedgers, openedLedger } from '../support/ledgers.ts';
 import { peerProgram } from '../support/peers.ts';
 import { listening } from '../support/services.ts';
 import { clockLibrary, SetClock } from '../support/set-clock.ts';
@@ -56,8 +56,7 @@ async function newSite(): Promise<Site> {
   const keystone = await ValidatingKeystone.start();
   keystone.tokens.set('gAAAAABour-own', 'service');
   const connection = await newLedger('postgresql');
-  const ledger = await ledgerAt(connection, { now: () => new Date().toISOString() });
-  onTestFinished(() => ledger.close());
+  const ledger = await openedLedger(connection, { now: () => new Date().toISOString() });
   await giveBudget(ledger, {
     projectId: PROJECT,
     amount: String(BUDGET),

@@ -9,9 +9,11 @@ import type { Ledger } from '../../src/ledger/ledger.ts';
 import type { LeaseChange } from '../../src/server/estimate/changed-lease.ts';
 import type { ShownCharge, ShownEstimate } from '../../src/server/estimate/estimate-lease.ts';
 import { follow } from '../../src/server/followers/follow-blazar.ts';
+import { valuesOnly } from '../support/files.ts';
 import { balancesOf, giveBudget, ledgerAt, newLedgers } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { peerProgram } from '../support/peers.ts';
+import { postJson } from '../support/post-json.ts';
 import { startedService } from '../support/started-service.ts';
 import { type BlazarLease, hostReservation, RealBlazar } from './blazar.ts';
 import { headerKeystone } from './header-keystone.ts';
@@ -47,7 +49,7 @@ function estimating(...more: string[]) {
       },
     };
     service = await startedService({ ...values, service: { port: 0 } });
-    const sources = { environment: {}, configFiles: [], values };
+    const sources = valuesOnly(values);
     enforcement = await UsageEnforcement.load(sources, { logger: recordingLogger() });
     ledger = await ledgerAt(values.ledger.connection, { now: () => new Date().toISOString() });
     blazar = await RealBlazar.startOrSkip(program ?? '', service.url, 4);
@@ -67,11 +69,7 @@ function estimating(...more: string[]) {
     /** `path`: below that of the project. Changes no balance. */
     estimate: async (project: string, path: string, body: object) => {
       const before = await balances(project);
-      const answer = await fetch(`${service.url}/v1/projects/${project}/${path}`, {
-        method: 'POST',
-        headers: { 'Content-Type': 'application/json' },
-        body: JSON.stringify(body),
-      });
+      const answer = await postJson(`${service.url}/v1/projects/${project}/${path}`, body);
       expect(await balances(project)).toEqual(before);
       return { status: answer.status, body: (await answer.json()) as ShownEstimate & { message: string } };
     },

@@ -10,7 +10,7 @@ import { rows } from '../../src/ledger/storage/database.ts';
 import type { LeaseRow } from '../../src/ledger/storage/schema.ts';
 import { type Followed, follow } from '../../src/server/followers/follow-blazar.ts';
 import { runInProcess } from '../support/command-in-process.ts';
-import { confFile, temporaryFile } from '../support/files.ts';
+import { confFile, temporaryFile, valuesOnly } from '../support/files.ts';
 import { giveBudget, ledgerAt, NO_WAIT } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { startedService } from '../support/started-service.ts';
@@ -68,7 +68,7 @@ export class ChargedBlazar {
       },
     };
     const service = await startedService({ ...values, service: { port: 0 } });
-    const sources = { environment: {}, configFiles: [], values };
+    const sources = valuesOnly(values);
     const enforcement = await UsageEnforcement.load(sources, { logger: recordingLogger() });
     const ledger = await ledgerAt(connection, { now: () => new Date().toISOString() });
     for (const { user, amount, ...valid } of budgets) {

@@ -41,7 +41,7 @@ export const useOf = (...resourceNames: string[]) => ({
   ...{ apiGroups: [GROUP], resources: ['schedulingpolicies'], verbs: ['use'], resourceNames },
 });
 
-export const schedulingPolicy = (name: string, spec: object) => ({
+export const schedulingPolicy = (name: string, spec: unknown = {}) => ({
   ...{ apiVersion: `${GROUP}/v1alpha1`, kind: 'SchedulingPolicy', metadata: { name }, spec },
 });
 

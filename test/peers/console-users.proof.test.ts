@@ -14,6 +14,7 @@ import {
   dayFromNow,
   LONGEST_DAYS,
   leaseOf,
+  logInAs,
   PROJECT_HOURS,
   startUserCloud,
   type UserCloud,
@@ -40,12 +41,7 @@ describe.skipIf(real === undefined)('in the console, beside a real Keystone and 
   const enter = async (url: string, user: string, project: string) => {
     const visited = await openPage(browser(), LOOK);
     const { page } = visited;
-    await page.goto(url);
-    await page.getByLabel('User name').fill(user);
-    await page.getByLabel('Password').fill(user);
-    await page.getByLabel('Project').fill(project);
-    await page.getByRole('button', { name: 'Log in', exact: true }).first().click();
-    await page.getByRole('button', { name: 'Log out' }).waitFor();
+    await logInAs(page, url, user, project);
     return visited;
   };
 

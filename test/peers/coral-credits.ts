@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { skipAloud } from '../support/peers.ts';
-import { unusedPort } from '../support/services.ts';
+import { unusedPort } from '../support/unused-port.ts';
 
 /** What coral-credits has in its database. */
 export interface CoralTruth {

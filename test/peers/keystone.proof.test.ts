@@ -7,7 +7,7 @@ import { UsageEnforcement } from '../../src/index.ts';
 import type { Keystone } from '../../src/openstack/contract.ts';
 import { createKeystone } from '../../src/openstack/keystone.ts';
 import { type KeystoneOptions, keystoneOptions } from '../../src/openstack/keystone-options.ts';
-import { temporaryFile } from '../support/files.ts';
+import { temporaryFile, valuesOnly } from '../support/files.ts';
 import { type RecordingLogger, recordingLogger } from '../support/logger.ts';
 import { policyServer } from '../support/policy-server.ts';
 import { createPhysicalHost } from '../support/requests.ts';
@@ -185,10 +185,7 @@ describe.skipIf(real === undefined)('a real Keystone', () => {
       },
       keystone: { auth_url: peer.url, username: 'blazar', password: 'blazar', project_name: 'service' },
     };
-    const enforcement = await UsageEnforcement.load(
-      { configFiles: [], environment: {}, values },
-      { logger: recordingLogger() },
-    );
+    const enforcement = await UsageEnforcement.load(valuesOnly(values), { logger: recordingLogger() });
     onTestFinished(() => enforcement.close());
     const used = () => service.requests.map(({ headers }) => String(headers['x-auth-token']));
     expect(await enforcement.checkCreate(createPhysicalHost())).toMatchObject({ allowed: true });

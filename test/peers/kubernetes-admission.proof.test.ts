@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { createApiClient } from '../../src/kubernetes/cluster/api/api-client.ts';
 import { type Manifest, manifests, RULES_MANIFEST } from '../etc/kubernetes/manifests.ts';
-import { namespace, priorityClass } from './cluster-objects.ts';
+import { namespace, priorityClass, schedulingPolicy } from './cluster-objects.ts';
 import { policedClusterOfFile } from './policed-cluster.ts';
 
 const {
@@ -44,12 +44,7 @@ const workload = (kind: string, name: string, spec: object = {}) => ({
     },
   },
 });
-const policy = (spec: unknown) => ({
-  apiVersion: 'scheduling.blazar-enforcement/v1alpha1',
-  kind: 'SchedulingPolicy',
-  metadata: { name: 'tried' },
-  spec,
-});
+const policy = (spec: unknown) => schedulingPolicy('tried', spec);
 
 const create = (object: object, as?: string) => policed().create(object, as);
 

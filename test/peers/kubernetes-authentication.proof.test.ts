@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type Service, startService } from '../../src/server/service.ts';
+import { valuesOnly } from '../support/files.ts';
 import { policiesForAll } from '../support/kubernetes-service.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { peerProgram } from '../support/peers.ts';
@@ -32,10 +33,7 @@ describe.skipIf(!there)('a real API server', () => {
       service: { port: 0, tls_cert_file: tlsFixture('server.pem'), tls_key_file: tlsFixture('server.key') },
       kubernetes: { scheduling_policies: [policies], ...kubernetes },
     };
-    const service = await startService(
-      { environment: {}, configFiles: [], values },
-      { logger: recordingLogger() },
-    );
+    const service = await startService(valuesOnly(values), { logger: recordingLogger() });
     services.push(service);
     return `localhost:${new URL(service.url).port}`;
   };

@@ -2,7 +2,7 @@
  * All of etc/kubernetes and etc/kubernetes-files, as kubectl builds them, in a real cluster: certificates, tokens in paths, the address of
  * the service. There is no kubelet, so the service runs here, with the files that its pod would have.
  */
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { copyFileSync, cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
@@ -10,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type Manifest, only, parse } from '../etc/kubernetes/manifests.ts';
 import { projectFile } from '../support/files.ts';
 import { skipAloud } from '../support/peers.ts';
+import { type RunningCommand, watched } from '../support/run-command.ts';
 import { startCluster } from './kubernetes.ts';
 import { pod } from './policed-cluster.ts';
 import { kubeconfigOfService } from './served-cluster.ts';
@@ -37,10 +38,10 @@ function here() {
 
 const SETTLED = { timeout: 120_000, interval: 200 };
 const NAME = 'blazar-enforcement';
-let running: { readonly child: ChildProcess; readonly ended: Promise<unknown> } | undefined;
+let running: RunningCommand | undefined;
 
 async function stopService(): Promise<void> {
-  running?.child.kill('SIGTERM');
+  running?.process.kill('SIGTERM');
   await running?.ended;
   running = undefined;
 }
@@ -104,18 +105,8 @@ async function serve(objects: readonly Manifest[], folder: string, kubeconfig?: 
   const args = [projectFile('dist/src/cli/main.js'), 'serve', '--config-file', file];
   const environment = { OS_SERVICE__HOST: '0.0.0.0', OS_SERVICE__PORT: '0', PATH: process.env.PATH };
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'], env: environment });
-  let output = '';
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding('utf8').on('data', (text: string) => {
-      output += text;
-    });
-  }
-  running = { child, ended: new Promise((resolve) => child.once('close', resolve)) };
-  const port = await vi
-    .waitUntil(() => /Listening on https:\S+?:(\d+)/.exec(output)?.[1], SETTLED)
-    .catch(() => {
-      throw new Error(output);
-    });
+  running = watched(child);
+  const [, port] = await running.printed(/Listening on https:\S+?:(\d+)/);
   const subset = { addresses: [{ ip: address }], ports: [{ name: 'https', port: Number(port) }] };
   const metadata = { name: NAME, namespace: NAME };
   await here().apply([{ apiVersion: 'v1', kind: 'Endpoints', metadata, subsets: [subset] }]);

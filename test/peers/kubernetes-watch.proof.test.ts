@@ -12,7 +12,7 @@ import {
 import { listObjects } from '../../src/kubernetes/cluster/api/list.ts';
 import { ListWatch, type ListWatchTimes } from '../../src/kubernetes/cluster/api/list-watch.ts';
 import { projectFile } from '../support/files.ts';
-import { accountSubject, binding, serviceAccount } from './cluster-objects.ts';
+import { accountSubject, binding, schedulingPolicy, serviceAccount } from './cluster-objects.ts';
 import { type Cluster, startCluster } from './kubernetes.ts';
 
 const cluster = startCluster();
@@ -130,12 +130,7 @@ describe.skipIf(cluster === undefined)('following a real API server', () => {
     client.request({
       method: 'POST',
       path: POLICIES,
-      body: {
-        apiVersion: 'scheduling.blazar-enforcement/v1alpha1',
-        kind: 'SchedulingPolicy',
-        metadata: { name },
-        spec: { allowed: { schedulerNames: ['s0'] } },
-      },
+      body: schedulingPolicy(name, { allowed: { schedulerNames: ['s0'] } }),
     });
 
   beforeAll(() => {

@@ -2,6 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { type Decision, UsageEnforcement } from '../../src/index.ts';
+import { valuesOnly } from '../support/files.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { RealKeystone } from './keystone.ts';
 
@@ -20,18 +21,14 @@ async function load(
   const logger = recordingLogger();
   const offset = { ms: 0 };
   const loaded = await UsageEnforcement.load(
-    {
-      environment: {},
-      configFiles: [],
-      values: {
-        enforcement: { enabled_filters: ['MaxLeaseDurationFilter'], ...enforcement },
-        keystone: {
-          auth_url: real?.url,
-          ...{ username: 'blazar', password: 'blazar', project_name: 'service', resolve_names: true },
-          ...keystone,
-        },
+    valuesOnly({
+      enforcement: { enabled_filters: ['MaxLeaseDurationFilter'], ...enforcement },
+      keystone: {
+        auth_url: real?.url,
+        ...{ username: 'blazar', password: 'blazar', project_name: 'service', resolve_names: true },
+        ...keystone,
       },
-    },
+    }),
     { logger, clock: { now: () => new Date(Date.now() + offset.ms) } },
   );
   onTestFinished(() => loaded.close());

@@ -6,7 +6,7 @@ import { budgetCommand } from '../../src/cli/budget.ts';
 import { runInProcess } from '../support/command-in-process.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 import { newLedger } from '../support/ledgers.ts';
-import { runServiceOn } from '../support/running-service.ts';
+import { runServiceOf } from '../support/running-service.ts';
 import { RealKeystone } from './keystone.ts';
 
 const YEAR = ['--from', '2100-01-01', '--until', '2101-01-01'];
@@ -31,17 +31,13 @@ describe.skipIf(keystone === undefined)('budgets at a service beside a real Keys
   });
 
   async function serving() {
-    const { url, logger } = await runServiceOn({
-      environment: {},
-      configFiles: [],
-      values: {
-        service: { port: 0, keystone_auth: true, token_cache_time: 1 },
-        keystone: {
-          ...{ auth_url: real.url, username: 'blazar', password: 'blazar', project_name: 'service' },
-        },
-        ledger: { connection: await newLedger() },
-        enforcement: { enabled_filters: ['UsageBudgetFilter'] },
+    const { url, logger } = await runServiceOf({
+      service: { keystone_auth: true, token_cache_time: 1 },
+      keystone: {
+        ...{ auth_url: real.url, username: 'blazar', password: 'blazar', project_name: 'service' },
       },
+      ledger: { connection: await newLedger() },
+      enforcement: { enabled_filters: ['UsageBudgetFilter'] },
     });
     const budget = (...args: string[]) => runInProcess(budgetCommand(), [...args, '--endpoint', url]);
     /** With a token of Keystone, pasted. */

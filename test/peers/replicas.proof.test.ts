@@ -12,14 +12,15 @@ import { newLedgers } from '../support/ledgers.ts';
 import { HAS_NGINX, nginxFile, startNginx } from '../support/nginx.ts';
 import { peerProgram } from '../support/peers.ts';
 import { runCommand } from '../support/run-command.ts';
-import { unusedPort } from '../support/services.ts';
 import { tlsFixture } from '../support/tls.ts';
+import { unusedPort } from '../support/unused-port.ts';
 import { RealKeystone } from './keystone.ts';
 import {
   addManager,
   addUser,
   dayFromNow,
   leaseOf,
+  logInAs,
   PROJECT_HOURS,
   startUserCloud,
   type UserCloud,
@@ -146,12 +147,7 @@ describe.skipIf(real === undefined)('two replicas behind nginx, one killed every
       page.on('request', (request) => request.url().endsWith('/events') || inFlight.add(request));
       page.on('requestfinished', (request) => inFlight.delete(request));
       page.on('requestfailed', (request) => inFlight.delete(request));
-      await page.goto(url);
-      await page.getByLabel('User name').fill(user);
-      await page.getByLabel('Password').fill(user);
-      await page.getByLabel('Project').fill(project);
-      await page.getByRole('button', { name: 'Log in', exact: true }).first().click();
-      await page.getByRole('button', { name: 'Log out' }).waitFor();
+      await logInAs(page, url, user, project);
       return new Person(page);
     };
     const [alice, max, admin] = [

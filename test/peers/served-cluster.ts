@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { vi } from 'vitest';
 import { type Manifest, manifests } from '../etc/kubernetes/manifests.ts';
 import { projectFile } from '../support/files.ts';
+import { watched } from '../support/run-command.ts';
 import { webhooksAt } from './cluster-objects.ts';
 import type { Cluster } from './kubernetes.ts';
 import { kubeconfigOfAccount } from './service-account.ts';
@@ -61,19 +62,13 @@ export async function startReplica(
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { PATH: process.env.PATH },
   });
-  let output = '';
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding('utf8').on('data', (text: string) => {
-      output += text;
-    });
-  }
-  const ended = new Promise<void>((resolve) => child.once('close', () => resolve()));
-  const url = await vi.waitUntil(() => /Listening on (https:\S+)/.exec(output)?.[1], SETTLED);
+  const { output, printed, ended } = watched(child);
+  const [, url = ''] = await printed(/Listening on (https:\S+)/);
   const ca = readFileSync(file('ca.crt'));
   return {
     name,
     url,
-    output: () => output,
+    output: () => Object.values(output()).join(''),
     ask: (path, body) => ask(new URL(path, url), ca, body),
     stop: () => stop(child, ended),
   };
@@ -97,7 +92,7 @@ function ask(url: URL, ca: Buffer, body: object | undefined): ReturnType<Replica
   });
 }
 
-async function stop(child: ChildProcess, ended: Promise<void>): Promise<void> {
+async function stop(child: ChildProcess, ended: Promise<unknown>): Promise<void> {
   child.kill('SIGCONT');
   child.kill('SIGTERM');
   const late = setTimeout(() => child.kill('SIGKILL'), 120_000);

@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import type { Page } from 'playwright-core';
 import { giveBudget, ledgerAt, type newLedgers } from '../support/ledgers.ts';
 import { type RunningCommand, startCommand } from '../support/run-command.ts';
 import { RealBlazar } from './blazar.ts';
@@ -152,4 +153,14 @@ export async function addManager(keystone: RealKeystone, name: string, projectId
   const made = async () => (await keystone.ask('POST', '/roles', { role: { name: 'manager' } })).body;
   const role = roles[0]?.id ?? ((await made()) as { role: { id: string } }).role.id;
   await keystone.ask('PUT', `/projects/${projectId}/users/${user}/roles/${role}`);
+}
+
+/** Logs in to the console with Keystone, where passwords are the names of their users. */
+export async function logInAs(page: Page, url: string, user: string, project: string): Promise<void> {
+  await page.goto(url);
+  await page.getByLabel('User name').fill(user);
+  await page.getByLabel('Password').fill(user);
+  await page.getByLabel('Project').fill(project);
+  await page.getByRole('button', { name: 'Log in', exact: true }).first().click();
+  await page.getByRole('button', { name: 'Log out' }).waitFor();
 }

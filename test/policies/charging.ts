@@ -8,16 +8,14 @@ import type { Amount } from '../../src/filter/claim.ts';
 import { listBudgets } from '../../src/ledger/budgets/budgets.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
 import { ledgerSection } from '../../src/ledger/options.ts';
+import type { ReconciliationResult } from '../../src/ledger/reconciliation/leader-lease.ts';
 import { listLeases } from '../../src/ledger/reports/reports.ts';
 import { verifyLedger } from '../../src/ledger/reports/verify.ts';
 import { SkypilotApiServer } from '../../src/skypilot/api-server.ts';
-import {
-  type ClusterChange,
-  followSkypilot,
-  type SkypilotReconciliation,
-} from '../../src/skypilot/charging/follow.ts';
+import { type ClusterChange, followSkypilot } from '../../src/skypilot/charging/follow.ts';
 import { PolicyChain, type Review } from '../../src/skypilot/policies/policy-chain.ts';
 import { skypilotSection } from '../../src/skypilot/section.ts';
+import { valuesOnly } from '../support/files.ts';
 import { giveBudget, ledgerAt, NO_WAIT, newLedger } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { received } from '../support/skypilot.ts';
@@ -89,14 +87,10 @@ export class Lab {
       ...apiOptions,
     });
     const configuration = await requireConfiguration(
-      {
-        environment: {},
-        configFiles: [],
-        values: {
-          ledger: { connection },
-          skypilot: { isolation: 'worker', admin_policies: policies, api_server: api.url, ...options },
-        },
-      },
+      valuesOnly({
+        ledger: { connection },
+        skypilot: { isolation: 'worker', admin_policies: policies, api_server: api.url, ...options },
+      }),
       [skypilotSection, ledgerSection, notificationsSection],
     );
     const clock = { now: () => new Date(seconds() * 1000) };
@@ -144,7 +138,7 @@ export class Lab {
   }
 
   /** One round, and what it changed. */
-  async poll(): Promise<{ round: SkypilotReconciliation; changes: ClusterChange[] }> {
+  async poll(): Promise<{ round: ReconciliationResult; changes: ClusterChange[] }> {
     const changes: ClusterChange[] = [];
     const server = new SkypilotApiServer(
       { url: this.api.url, token: this.#token, timeout: 5, pollPause: 0.01 },

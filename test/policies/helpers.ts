@@ -8,6 +8,7 @@ import type { RequestOptions, User } from '../../src/skypilot/request/user-reque
 import { decodeRequest, encodeRequest, encodeTexts } from '../../src/skypilot/request/wire.ts';
 import { skypilotSection } from '../../src/skypilot/section.ts';
 import { rejectedWith, UNCHANGED } from '../support/decisions.ts';
+import { valuesOnly } from '../support/files.ts';
 import { type RecordingLogger, recordingLogger } from '../support/logger.ts';
 
 /** A request as a test writes it: what is left out is as in a launch at the server's side. */
@@ -46,7 +47,7 @@ export function configured(
   options: Readonly<Record<string, unknown>> = {},
 ): Promise<Configuration> {
   const values = { skypilot: { isolation: 'none', admin_policies: policies, ...options } };
-  return readConfiguration({ configFiles: [], environment: {}, values }, [skypilotSection]);
+  return readConfiguration(valuesOnly(values), [skypilotSection]);
 }
 
 /** What is wrong with options of a policy, a sentence each. */

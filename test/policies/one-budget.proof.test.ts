@@ -9,8 +9,9 @@ import { SkypilotApiServer } from '../../src/skypilot/api-server.ts';
 import { readCountedAt } from '../../src/skypilot/charging/counted-clusters.ts';
 import { followSkypilot } from '../../src/skypilot/charging/follow.ts';
 import { type ServiceProcess, SOON, startServices } from '../support/ledger-processes.ts';
-import { DIALECTS, giveBudget, ledgerAt, NO_WAIT, newLedgers } from '../support/ledgers.ts';
+import { DIALECTS, giveBudget, ledgerAt, NO_WAIT, newLedgers, openedLedger } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
+import { postJson } from '../support/post-json.ts';
 import { envelope } from '../support/skypilot.ts';
 import { SkypilotApiDouble } from '../support/skypilot-api-server.ts';
 import { hours, Lab } from './charging.ts';
@@ -28,8 +29,7 @@ interface Setup {
 /** Services as processes of their own, with the filter and the policies, and their ledger. */
 async function laboratory({ connection, count, options = '', budget = '1000' }: Setup) {
   const api = await SkypilotApiDouble.start({ now: () => Date.now() / 1000 });
-  const ledger = await ledgerAt(connection, { now: () => new Date().toISOString() });
-  onTestFinished(() => ledger.close());
+  const ledger = await openedLedger(connection, { now: () => new Date().toISOString() });
   await giveBudget(ledger, { projectId: 'ml', amount: budget, from: '2020-01-01', until: '2200-01-01' });
   const services = await startServices(count, {
     connection,
@@ -55,11 +55,7 @@ async function launch(service: ServiceProcess, cluster: string, gpus: number, us
     request_options: { cluster_name: cluster, idle_minutes_to_autostop: null, down: false, dryrun: false },
   });
   try {
-    const answer = await fetch(`${service.url}/skypilot/admin-policy`, {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json' },
-      body: JSON.stringify(request),
-    });
+    const answer = await postJson(`${service.url}/skypilot/admin-policy`, request);
     return { status: answer.status, message: await answer.text() };
   } catch {
     return undefined;

@@ -2,10 +2,11 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { decodeRequest, encodeRequest } from '../../src/skypilot/request/wire.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
-import { runCommand, startCommand } from '../support/run-command.ts';
+import { postJson } from '../support/post-json.ts';
+import { runCommand, startUntilFinished } from '../support/run-command.ts';
 import { LEE, TASK } from './helpers.ts';
 
 const NAME = 'site-admin-policies';
@@ -64,24 +65,19 @@ it('is served by its name, beside an included policy', async () => {
   const folder = site();
   const file = join(folder, 'site.conf');
   writeFileSync(file, CONF);
-  const running = startCommand(['serve', '--config-file', file], { cwd: folder });
-  onTestFinished(async () => {
-    running.process.kill('SIGKILL');
-    await running.ended;
-  });
+  const running = startUntilFinished(['serve', '--config-file', file], { cwd: folder });
   const [, url] = await running.printed(/^Listening on (\S+)$/m);
   const ask = (task: string) =>
-    fetch(`${url}/skypilot/admin-policy`, {
-      method: 'POST',
-      body: encodeRequest({
+    postJson(
+      `${url}/skypilot/admin-policy`,
+      encodeRequest({
         task,
         skypilotConfig: '{}\n',
         requestName: 'launch',
         requestOptions: { clusterName: 'c1', idleMinutesToAutostop: null, down: false, dryrun: false },
         ...{ atClientSide: false, user: LEE, clientApiVersion: 56, clientVersion: '0.13.0' },
       }),
-      headers: { 'content-type': 'application/json' },
-    });
+    );
 
   const allowed = await ask(TASK.replace('infra: aws', 'accelerators: A100:8'));
   expect(allowed.status).toBe(200);

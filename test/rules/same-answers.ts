@@ -1,10 +1,11 @@
 /** Asks for the same answers twice: from the package, and from the slow evaluation. */
+import fc from 'fast-check';
 import { expect } from 'vitest';
 import { objectType, RuleEnvironment } from '../../src/rules/cel/environment.ts';
 import { EvaluationError, Meter } from '../../src/rules/cel/frame.ts';
 import { JsonMap } from '../../src/rules/cel/values.ts';
 import { compileExpression, type Expression, Frame, SharedParts } from '../../src/rules/expression.ts';
-import { type Request, SIZES, slowly, type Tree, textOf } from './slow-rules.ts';
+import { anyExpression, anyRequest, type Request, SIZES, slowly, type Tree, textOf } from './slow-rules.ts';
 
 class Group {
   readonly size: bigint;
@@ -107,4 +108,17 @@ function valueOrNone(work: () => unknown): unknown {
     }
     throw thrown;
   }
+}
+
+/** Asks `runs` random expressions of this depth, each for so many requests. Returns for how many requests one was asked. */
+export function askRandomly(depth: number, requests: number, runs: number): number {
+  let asked = 0;
+  const each = fc.array(anyRequest, { minLength: requests, maxLength: requests });
+  fc.assert(
+    fc.property(anyExpression(depth), each, (tree, some) => {
+      asked += expectSameAnswers(tree, some);
+    }),
+    { numRuns: runs },
+  );
+  return asked;
 }

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { runProgramInProcess } from '../support/command-in-process.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
-import { giveBudget, ledgerAt, newLedger } from '../support/ledgers.ts';
+import { jsonLines } from '../support/json-lines.ts';
+import { giveBudgets, newLedger } from '../support/ledgers.ts';
 import { changedAnswer, IDS, recorded, recordedKeystone } from '../support/recorded-identities.ts';
 import { createLasting } from '../support/requests.ts';
 import { visitService } from './console/visitor.ts';
@@ -13,9 +14,9 @@ it('shows names with ids on the page and in the decision log, and counts those t
   const keystone = await recordedKeystone();
   keystone.answer(`GET /v3/users/${IDS.dave}`, changedAnswer('users-dave', { name: '<b>\u202edave' }));
   const connection = await newLedger();
-  const ledger = await ledgerAt(connection);
-  await giveBudget(ledger, { projectId: IDS.climate, userId: IDS.dave, amount: '1', until: '2098-01-01' });
-  await ledger.close();
+  await giveBudgets(connection, [
+    { projectId: IDS.climate, userId: IDS.dave, amount: '1', until: '2098-01-01' },
+  ]);
   const log = join(temporaryFolder(), 'decisions.jsonl');
   const { resolve_names, ...account } = keystone.options;
   const lines = Object.entries({ ...account, resolve_names }).map(([name, value]) => `${name} = ${value}`);
@@ -39,12 +40,7 @@ it('shows names with ids on the page and in the decision log, and counts those t
   const metrics = await (await fetch(`${url}/metrics`)).text();
   expect(metrics).toContain('blazar_enforcement_names_unresolved_total{kind="project",reason="unknown"} 1');
   await expect
-    .poll(() =>
-      readFileSync(log, 'utf8')
-        .trim()
-        .split('\n')
-        .map((line) => JSON.parse(line)),
-    )
+    .poll(() => jsonLines(readFileSync(log, 'utf8')))
     .toMatchObject([
       { project_id: IDS.climate, project_name: 'climate', project_domain: 'Default', user_domain: 'other' },
       { project_name: null, project_domain: null, user_name: 'alice', user_domain: 'Default' },

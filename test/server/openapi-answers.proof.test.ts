@@ -7,12 +7,12 @@ import { startService } from '../../src/server/service.ts';
 import { type Answer, expectDescribed, parsedAnswer } from '../support/api-answers.ts';
 import { leaseDescription, operations } from '../support/api-description.ts';
 import { fromBusyService } from '../support/busy-service.ts';
-import { confFile } from '../support/files.ts';
+import { confFile, valuesOnly } from '../support/files.ts';
 import { filterSource } from '../support/filter-folder.ts';
 import { breakLedger, newLedger } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { createLasting } from '../support/requests.ts';
-import { runApp, runService, runServiceOn } from '../support/running-service.ts';
+import { runApp, runService, runServiceOf } from '../support/running-service.ts';
 import { getWhileStopping } from '../support/stopping.ts';
 import { ValidatingKeystone } from '../support/validating-keystone.ts';
 
@@ -90,14 +90,9 @@ async function fromAFilterThatFails(): Promise<Answer[]> {
 /** Of a service whose ledger has room for twenty leases, until it breaks. */
 async function fromALedger(): Promise<Answer[]> {
   const connection = await newLedger();
-  const { url } = await runServiceOn({
-    environment: {},
-    configFiles: [],
-    values: {
-      service: { port: 0 },
-      ledger: { connection, commit: 'request' },
-      enforcement: { enabled_filters: ['MaxLeasesFilter'], max_leases_per_project: 20 },
-    },
+  const { url } = await runServiceOf({
+    ledger: { connection, commit: 'request' },
+    enforcement: { enabled_filters: ['MaxLeasesFilter'], max_leases_per_project: 20 },
   });
   const answers: Answer[] = [];
   for (let second = 1; second <= 20; second += 1) {
@@ -175,10 +170,7 @@ async function fromAReload(): Promise<Answer[]> {
 }
 
 async function fromAStop(): Promise<Answer[]> {
-  const service = await startService(
-    { environment: {}, configFiles: [], values: { service: { port: 0 } } },
-    { logger: recordingLogger() },
-  );
+  const service = await startService(valuesOnly({ service: { port: 0 } }), { logger: recordingLogger() });
   return [parsedAnswer('get', '/readyz', await getWhileStopping(service, '/readyz'))];
 }
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { readConfiguration } from '../../src/enforcement/configuration.ts';
 import { SECTIONS } from '../../src/server/configuration/sections.ts';
 import { OWN_PATHS } from '../../src/server/own-paths.ts';
-import { projectFile } from '../support/files.ts';
+import { projectFile, valuesOnly } from '../support/files.ts';
 import { runService } from '../support/running-service.ts';
 
 describe('the paths of the service', () => {
@@ -21,7 +21,7 @@ describe('the paths of the service', () => {
 
   it.each(OWN_PATHS)('are not free for SkyPilot: %s', async (path) => {
     const values = { skypilot: { path } };
-    const { problems } = await readConfiguration({ environment: {}, configFiles: [], values }, SECTIONS);
+    const { problems } = await readConfiguration(valuesOnly(values), SECTIONS);
     expect(problems.filter(({ severity }) => severity === 'error').map(({ message }) => message)).toEqual([
       path.length === 1
         ? expect.stringContaining('expected a path such as')

@@ -3,8 +3,9 @@ import { expect, it } from 'vitest';
 import { requireConfiguration } from '../../src/enforcement/configuration.ts';
 import { SECTIONS } from '../../src/server/configuration/sections.ts';
 import { storageProblems } from '../../src/server/configuration/storage-checks.ts';
-import { giveBudget, ledgerAt, newLedger } from '../support/ledgers.ts';
-import { runServiceOn } from '../support/running-service.ts';
+import { valuesOnly } from '../support/files.ts';
+import { giveBudgets, newLedger } from '../support/ledgers.ts';
+import { runServiceOf, runServiceOn } from '../support/running-service.ts';
 import { readSamples, samplesOf } from '../support/samples.ts';
 import { body } from '../support/skypilot.ts';
 import { SkypilotApiDouble } from '../support/skypilot-api-server.ts';
@@ -25,15 +26,9 @@ function valuesOf(connection: string, apiServer = 'http://127.0.0.1:9') {
 
 it('shows budgets and what launches take of them, in the API, the console and the metrics', async () => {
   const connection = await newLedger();
-  const ledger = await ledgerAt(connection);
-  await giveBudget(ledger, { projectId: 'ml', amount: '100' });
-  await ledger.close();
+  await giveBudgets(connection, [{ projectId: 'ml', amount: '100' }]);
   const api = await SkypilotApiDouble.start({ now: () => Date.now() / 1000 });
-  const service = await runServiceOn({
-    environment: {},
-    configFiles: [],
-    values: valuesOf(connection, api.url),
-  });
+  const service = await runServiceOf(valuesOf(connection, api.url));
   const launch = {
     task: 'resources: {accelerators: A100:2}\n',
     skypilot_config: 'active_workspace: ml\n',
@@ -57,11 +52,7 @@ it('shows budgets and what launches take of them, in the API, the console and th
 });
 
 it('does not start, and config validate says so, without the ledger that a policy needs', async () => {
-  const sources = {
-    environment: {},
-    configFiles: [],
-    values: valuesOf('sqlite:///nowhere/at/all/ledger.db'),
-  };
+  const sources = valuesOnly(valuesOf('sqlite:///nowhere/at/all/ledger.db'));
   const problem = {
     section: 'ledger',
     option: 'connection',

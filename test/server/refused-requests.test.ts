@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { RefusedRequests } from '../../src/server/refused-requests.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { createPhysicalHost } from '../support/requests.ts';
@@ -16,7 +16,6 @@ const REFUSED = {
 
 describe('RefusedRequests', () => {
   beforeEach(() => void vi.useFakeTimers());
-  afterEach(() => void vi.useRealTimers());
 
   function refuse(count: number) {
     const logger = recordingLogger();

@@ -1,11 +1,11 @@
 /** Proves that independent processes share a port. Needs Node.js 22.12 or newer: this one, or the program that NODE_24 names. */
 import { spawnSync } from 'node:child_process';
 import { request } from 'node:http';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { canReusePort } from '../../src/server/configuration/options.ts';
 import { confFile } from '../support/files.ts';
 import { createLasting } from '../support/requests.ts';
-import { type RunningCommand, startCommand } from '../support/run-command.ts';
+import { type RunningCommand, startUntilFinished } from '../support/run-command.ts';
 import { readSamples, samplesOf } from '../support/samples.ts';
 
 const node = process.env.NODE_24 ?? process.execPath;
@@ -31,11 +31,7 @@ async function start(port: string, service = 'reuse_port = true\n'): Promise<Rep
   const conf = confFile(
     `[enforcement]\nenabled_filters = MaxLeaseDurationFilter\n[service]\nport = ${port}\nadmin_port = 0\n${service}`,
   );
-  const running = startCommand(['serve', '--config-file', conf], { node });
-  onTestFinished(async () => {
-    running.process.kill('SIGKILL');
-    await running.ended;
-  });
+  const running = startUntilFinished(['serve', '--config-file', conf], { node });
   const [, url = ''] = await running.printed(/^Listening on (\S+)$/m);
   const [, adminUrl = ''] = await running.printed(/^Health and metrics on (\S+)$/m);
   return { running, url, adminUrl };

@@ -16,6 +16,7 @@ import { RefusedRequests } from '../../src/server/refused-requests.ts';
 import type { Caller } from '../../src/server/users/caller.ts';
 import type { UserAuthenticator } from '../../src/server/users/user-authenticator.ts';
 import { UserLimiter } from '../../src/server/users/user-limiter.ts';
+import { valuesOnly } from '../support/files.ts';
 import { recordingLogger } from '../support/logger.ts';
 
 export type Values = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
@@ -58,15 +59,11 @@ export async function servedGeneration({
 }) {
   const logger = recordingLogger();
   const configuration = await requireConfiguration(
-    {
-      environment: {},
-      configFiles: [],
-      values: {
-        ...values,
-        enforcement: { enabled_filters: ['UsageBudgetFilter'], ...values.enforcement },
-        ledger: { connection, ...values.ledger },
-      },
-    },
+    valuesOnly({
+      ...values,
+      enforcement: { enabled_filters: ['UsageBudgetFilter'], ...values.enforcement },
+      ledger: { connection, ...values.ledger },
+    }),
     SECTIONS,
   );
   const metrics = new Metrics({

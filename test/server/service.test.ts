@@ -1,11 +1,12 @@
-import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { ConfigurationError } from '../../src/index.ts';
 import { startService } from '../../src/server/service.ts';
 import { captured } from '../support/command-in-process.ts';
+import { valuesOnly } from '../support/files.ts';
 import { filterFolder, filterSource } from '../support/filter-folder.ts';
+import { listen } from '../support/listening.ts';
 import { recordingLogger } from '../support/logger.ts';
 
 const HAS_IPV6 = Object.values(networkInterfaces()).some((addresses) =>
@@ -15,10 +16,7 @@ const HAS_IPV6 = Object.values(networkInterfaces()).some((addresses) =>
 const NOTHING = { enabled_filters: [] };
 
 const start = (enforcement: Record<string, unknown>, service: Record<string, unknown> = {}) =>
-  startService(
-    { environment: {}, configFiles: [], values: { enforcement, service: { port: 0, ...service } } },
-    { logger: recordingLogger() },
-  );
+  startService(valuesOnly({ enforcement, service: { port: 0, ...service } }), { logger: recordingLogger() });
 
 /** A filter that notes in `heard` that it was closed. */
 function closedFilter(): { folder: string; heard: string[] } {
@@ -60,7 +58,7 @@ describe('startService', () => {
   ])('writes the log on standard error as log_format says: %s', async (log_format, expected) => {
     const values = { enforcement: NOTHING, service: { port: 0, log_level: 'info', log_format } };
     const { stdout, stderr } = await captured(async () => {
-      const service = await startService({ environment: {}, configFiles: [], values });
+      const service = await startService(valuesOnly(values));
       await service.reload();
       await service.close();
     });
@@ -81,10 +79,7 @@ describe('startService', () => {
 
   it('does not start on a port that is in use, and closes its filters', async () => {
     const { folder, heard } = closedFilter();
-    const other = createServer().listen(0, '127.0.0.1');
-    await once(other, 'listening');
-    onTestFinished(() => void other.close());
-    const { port } = other.address() as { port: number };
+    const { port } = await listen(createServer());
     const failure = start({ enabled_filters: ['ClosedFilter'], filters_path: [folder] }, { port });
     await expect(failure).rejects.toThrow(ConfigurationError);
     await expect(failure).rejects.toThrow(

@@ -7,7 +7,7 @@ import { SECTIONS } from '../../src/server/configuration/sections.ts';
 import { storageProblems } from '../../src/server/configuration/storage-checks.ts';
 import { startService } from '../../src/server/service.ts';
 import { runProgramInProcess } from '../support/command-in-process.ts';
-import { confFile } from '../support/files.ts';
+import { confFile, valuesOnly } from '../support/files.ts';
 import { newLedger } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { readSamples } from '../support/samples.ts';
@@ -111,7 +111,7 @@ describe('reuse_port', () => {
   ])('warns about sessions with %s, unless they are in a ledger', async (_, values) => {
     const warned = async (service: Readonly<Record<string, unknown>>) => {
       const connection = await newLedger();
-      const sources = { environment: {}, configFiles: [], values: { ledger: { connection }, service } };
+      const sources = valuesOnly({ ledger: { connection }, service });
       const problems = await storageProblems(await readConfiguration(sources, SECTIONS), { ask: false });
       return problems.filter(({ severity, option }) => severity === 'warning' && option === 'reuse_port');
     };

@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { describe, expect, it } from 'vitest';
+import { valuesOnly } from '../support/files.ts';
 import { newLedger } from '../support/ledgers.ts';
 import { type PolicyServer, policyServer } from '../support/policy-server.ts';
 import { openSpans, spansSince, withRecordedSpans } from '../support/recorded-spans.ts';
@@ -17,10 +18,8 @@ withRecordedSpans(async () => {
 
 /** A service that asks another one, and its ledger. */
 async function asking({ url }: PolicyServer, service: Readonly<Record<string, unknown>> = {}) {
-  const running = await runServiceOn({
-    environment: {},
-    configFiles: [],
-    values: {
+  const running = await runServiceOn(
+    valuesOnly({
       enforcement: {
         enabled_filters: ['ExternalServiceFilter', 'MaxLeasesFilter'],
         external_service_base_endpoint: url,
@@ -28,8 +27,8 @@ async function asking({ url }: PolicyServer, service: Readonly<Record<string, un
       },
       ledger: { connection: await newLedger() },
       service: { port: 0, ...service },
-    },
-  });
+    }),
+  );
   spansSince();
   return running;
 }

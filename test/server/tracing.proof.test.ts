@@ -1,18 +1,19 @@
 /** Spans of real services, by the SDK of OpenTelemetry and `examples/tracing`, at a collector. */
 import { readFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { type Serving, serve as serving } from '../e2e/serving.ts';
 import { confFile, projectFile } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
+import { jsonLines } from '../support/json-lines.ts';
 import { ADMISSION, creating } from '../support/kubernetes-service.ts';
-import { giveBudget, ledgerAt, newLedger } from '../support/ledgers.ts';
+import { giveBudgets, newLedger } from '../support/ledgers.ts';
 import { createLasting } from '../support/requests.ts';
-import { type RunningCommand, startCommand } from '../support/run-command.ts';
 import { policyFiles, body as skypilotBody } from '../support/skypilot.ts';
 import { PATH as SKYPILOT } from '../support/skypilot-service.ts';
 import { type CollectedSpan, spanCollector } from '../support/span-collector.ts';
+import { unusedPort } from '../support/unused-port.ts';
 
 type Collector = Awaited<ReturnType<typeof spanCollector>>;
 
@@ -22,9 +23,7 @@ const PARENT = 'b7ad6b7169203331';
 const SAMPLED = `00-${TRACE}-${PARENT}-01`;
 const REQUEST_ID = 'req-7b1c5f2e-94a1-4a5e-9d5b-2f2c3f1d8e60';
 
-interface Traced extends RunningCommand {
-  readonly url: string;
-  post(path: string, body: unknown, headers?: Record<string, string>): Promise<Response>;
+interface Traced extends Serving {
   /** Ends with SIGTERM, which sends the spans that are left. */
   stop(): Promise<{ code: number | null; stderr: string }>;
 }
@@ -35,7 +34,7 @@ async function serve(
   collector?: string,
   env: Readonly<Record<string, string>> = {},
 ): Promise<Traced> {
-  const running = startCommand(['serve', '--config-file', confFile(conf)], {
+  const running = await serving(['--config-file', confFile(conf)], {
     env: {
       ...(collector !== undefined && {
         NODE_OPTIONS: `--import=${SDK}`,
@@ -45,20 +44,8 @@ async function serve(
       ...env,
     },
   });
-  onTestFinished(async () => {
-    running.process.kill('SIGKILL');
-    await running.ended;
-  });
-  const [, url = ''] = await running.printed(/^Listening on (http:\S+)\n[\s\S]*\n\n$/m);
   return {
     ...running,
-    url,
-    post: (path, body, headers = {}) =>
-      fetch(url + path, {
-        method: 'POST',
-        body: typeof body === 'string' ? body : JSON.stringify(body),
-        headers: { 'Content-Type': 'application/json', ...headers },
-      }),
     stop: () => {
       running.process.kill('SIGTERM');
       return running.ended;
@@ -130,17 +117,14 @@ describe('with the SDK of OpenTelemetry', () => {
     expect(refused).toMatchObject({ isError: false, attributes: { 'http.response.status_code': 403 } });
     const verdicts = spans.map(({ attributes }) => attributes['blazar_enforcement.filter.verdict']);
     expect(new Set(verdicts)).toEqual(new Set([undefined, 'allowed', 'rejected']));
-    const records = readFileSync(log, 'utf8').trim().split('\n');
-    expect(records.map((line) => JSON.parse(line).trace_id)).toEqual([TRACE, TRACE]);
+    expect(jsonLines(readFileSync(log, 'utf8')).map(({ trace_id }) => trace_id)).toEqual([TRACE, TRACE]);
     expect(textOf(spans)).not.toMatch(/s3cret-0123456789abcdef|alice|climate/);
   });
 
   it('commits, pods and policies in threads have spans', async () => {
     const collector = await spanCollector();
     const connection = await newLedger();
-    const ledger = await ledgerAt(connection);
-    await giveBudget(ledger, { amount: '1000', until: '2098-01-01' });
-    await ledger.close();
+    await giveBudgets(connection, [{ amount: '1000', until: '2098-01-01' }]);
     const { specifiers } = policyFiles({ LabelPolicy: "task.labels = { a: 'b' };" });
     const service = await serve(
       limit(
@@ -214,10 +198,7 @@ describe('with the SDK of OpenTelemetry', () => {
 
   it('what breaks is an error without its cause, which the log has with the id of the trace', async () => {
     const collector = await spanCollector();
-    const closed = createServer().listen(0, '127.0.0.1');
-    await new Promise((listening) => closed.once('listening', listening));
-    const { port } = closed.address() as { port: number };
-    await new Promise((done) => closed.close(done));
+    const port = await unusedPort();
     const service = await serve(
       limit(`external_service_base_endpoint = http://127.0.0.1:${port}/pa/th\n`, 'ExternalServiceFilter'),
       collector.url,

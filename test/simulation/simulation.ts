@@ -12,6 +12,7 @@ import { setBudget } from '../../src/ledger/budgets/budgets.ts';
 import { ledgerSection } from '../../src/ledger/options.ts';
 import { openSqlite } from '../../src/ledger/storage/sqlite-driver.ts';
 import { keystoneSection } from '../../src/openstack/options.ts';
+import { valuesOnly } from '../support/files.ts';
 import { ledgerAt, NO_WAIT, upgraded } from '../support/ledgers.ts';
 import { ANCHOR, ANCHOR_PROJECT, asSent, BEGIN, hostIds, PROJECT } from './blazar.ts';
 import { type History, type HistoryServices, runHistory } from './history.ts';
@@ -122,17 +123,14 @@ async function prepareGround(filters: readonly string[]) {
   copyFileSync(empty, file);
   const configured = (commit: Commit, hasService: boolean) =>
     requireConfiguration(
-      {
-        environment: {},
-        values: {
-          ledger: { connection: `sqlite://${file}`, commit, doubt_folder: '' },
-          enforcement: {
-            enabled_filters: [...filters, ...(hasService ? ['ExternalServiceFilter'] : [])],
-            max_leases_per_project: MOST_LEASES,
-            ...(hasService ? SERVICE : {}),
-          },
+      valuesOnly({
+        ledger: { connection: `sqlite://${file}`, commit, doubt_folder: '' },
+        enforcement: {
+          enabled_filters: [...filters, ...(hasService ? ['ExternalServiceFilter'] : [])],
+          max_leases_per_project: MOST_LEASES,
+          ...(hasService ? SERVICE : {}),
         },
-      },
+      }),
       [ledgerSection, keystoneSection, notificationsSection],
     );
   const all = {

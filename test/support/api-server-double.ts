@@ -5,12 +5,11 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import type { Duplex } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { onTestFinished } from 'vitest';
 import { temporaryFolder } from './filter-folder.ts';
+import { listen } from './listening.ts';
 import { isIn, ObjectStore } from './object-store.ts';
 import { tlsFixture } from './tls.ts';
 
@@ -81,7 +80,6 @@ export async function startApiServerDouble(): Promise<ApiServerDouble> {
   const store = new ObjectStore();
   const requests: SeenRequest[] = [];
   const watching = new Set<Watching>();
-  const sockets = new Set<Duplex>();
   const tokens = new Set(['token']);
   const unknown = new Set<string>();
   let frozen: (() => void)[] | undefined;
@@ -97,10 +95,7 @@ export async function startApiServerDouble(): Promise<ApiServerDouble> {
       );
     },
   );
-  server.on('connection', (socket) => {
-    sockets.add(socket);
-    socket.on('close', () => sockets.delete(socket)).on('error', () => undefined);
-  });
+  server.on('connection', (socket) => void socket.on('error', () => undefined));
   store.onEvent = (collection, type, object) => {
     void thawed().then(() => {
       for (const { answer } of [...watching].filter((one) => isIn(collection, one.collection))) {
@@ -174,15 +169,9 @@ export async function startApiServerDouble(): Promise<ApiServerDouble> {
     });
   }
 
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(async () => {
-    double.thaw();
-    for (const socket of sockets) {
-      socket.destroy();
-    }
-    await new Promise((resolve) => server.close(resolve));
-  });
-  const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { port } = await listen(server);
+  onTestFinished(() => double.thaw());
+  const url = `https://127.0.0.1:${port}`;
   const double: ApiServerDouble = {
     url,
     requests,

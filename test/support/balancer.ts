@@ -1,8 +1,6 @@
 /** A load balancer without stickiness: each request goes to the next of its services. */
-import { once } from 'node:events';
 import { createServer, request } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { onTestFinished } from 'vitest';
+import { listen } from './listening.ts';
 
 /** `urls`: of the services; a test may change them. Returns the URL of the balancer. */
 export async function startBalancer(urls: readonly string[]): Promise<string> {
@@ -27,11 +25,5 @@ export async function startBalancer(urls: readonly string[]): Promise<string> {
   });
   // A client must not meet a connection that is just being closed.
   server.keepAliveTimeout = 600_000;
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return `http://127.0.0.1:${(await listen(server)).port}`;
 }

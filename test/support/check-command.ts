@@ -2,6 +2,7 @@
 
 import { runProgramInProcess } from './command-in-process.ts';
 import { capturedFile, confFile } from './files.ts';
+import { jsonLines } from './json-lines.ts';
 import type { CommandResult } from './run-command.ts';
 
 export const TWO_DAYS =
@@ -30,10 +31,7 @@ export function check(operation: string, files: string[], ...flags: string[]): P
 }
 
 export function answers(stdout: string): Answer[] {
-  return stdout
-    .trimEnd()
-    .split('\n')
-    .map((line) => JSON.parse(line) as Answer);
+  return jsonLines(stdout) as Answer[];
 }
 
 /** The rows of a table, each with its cells, which are at least two spaces apart. */

@@ -2,7 +2,7 @@
  * A real builder of images, podman of Debian, in a store of its own that stays for the next run: the base image, what the steps of the
  * Dockerfile made, and the image. It needs root, and `apt-get install podman runc debootstrap`; nothing is pulled from a registry of images.
  */
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,6 +11,7 @@ import { text as wholeText } from 'node:stream/consumers';
 import { expect, onTestFinished } from 'vitest';
 import { projectFile } from './files.ts';
 import { skipAloud } from './peers.ts';
+import { type CommandResult, type RunningCommand, watched } from './run-command.ts';
 
 const STORE = join(tmpdir(), 'blazar-enforcement-images');
 /** Limits below those of the process, which a root without CAP_SYS_RESOURCE may not raise. No journal, which a container does not have. */
@@ -27,12 +28,6 @@ const FLAGS = [
 ];
 /** In the environment of podman, and of commands that call it. */
 export const CONTAINERS_ENVIRONMENT = { ...process.env, CONTAINERS_CONF: join(STORE, 'containers.conf') };
-
-export interface Ended {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
 
 /** Whether there is a builder. If not, this is said once on standard error. */
 export function hasContainerBuilder(): boolean {
@@ -68,7 +63,7 @@ export const podmanEnd = (...args: readonly string[]) => commandEnd([...podmanCo
 export async function commandEnd(
   [command = '', ...args]: readonly string[],
   options: { cwd?: string; env?: NodeJS.ProcessEnv } = {},
-): Promise<Ended> {
+): Promise<CommandResult> {
   const child = spawn(command, args, {
     env: CONTAINERS_ENVIRONMENT,
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -110,14 +105,9 @@ async function inTurn(...command: readonly string[]): Promise<void> {
   expect(code, `${command.join(' ')}\n${stdout}${stderr}`).toBe(0);
 }
 
-/** A container that runs until it is stopped. */
-export interface RunningContainer {
+/** A container that runs until it is stopped: `podman run`, which ends with the exit code of the container. */
+export interface RunningContainer extends RunningCommand {
   readonly name: string;
-  /** `podman run`, which ends with the exit code of the container. */
-  readonly process: ChildProcess;
-  /** What it has written so far, to both. */
-  output(): string;
-  readonly ended: Promise<Ended>;
 }
 
 let containers = 0;
@@ -131,18 +121,10 @@ export function startContainer(...args: readonly string[]): RunningContainer {
     env: CONTAINERS_ENVIRONMENT,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  let stdout = '';
-  let stderr = '';
-  child.stdout.setEncoding('utf8').on('data', (some: string) => {
-    stdout += some;
-  });
-  child.stderr.setEncoding('utf8').on('data', (some: string) => {
-    stderr += some;
-  });
-  const ended = once(child, 'close').then(([code]) => ({ code, stdout, stderr }));
+  const running = watched(child);
   onTestFinished(async () => {
     await podmanEnd('rm', '--force', '--time', '0', name);
-    await ended;
+    await running.ended;
   });
-  return { name, process: child, output: () => stdout + stderr, ended };
+  return { name, ...running };
 }

@@ -7,12 +7,12 @@ import { runService } from './running-service.ts';
 
 export const ASK = 'GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n';
 
-export async function deafClient() {
+export async function deafClient(setup?: Parameters<typeof runService>[0]) {
   const accepted: Socket[] = [];
   const onSocket = (message: unknown) => accepted.push((message as { socket: Socket }).socket);
   subscribe('net.server.socket', onSocket);
   onTestFinished(() => void unsubscribe('net.server.socket', onSocket));
-  const running = await runService();
+  const running = await runService(setup);
   const size = Buffer.byteLength((await running.request('/openapi.json')).text);
   const deaf = await openRaw(running.port);
   deaf.socket.pause();

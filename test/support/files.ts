@@ -24,3 +24,8 @@ export function temporaryFile(name: string, content: string | Uint8Array): strin
 export function confFile(text: string): string {
   return temporaryFile('blazar.conf', text);
 }
+
+/** A configuration of these values, and of nothing that the machine may have. */
+export function valuesOnly<Values>(values: Values) {
+  return { environment: {}, configFiles: [], values };
+}

@@ -6,7 +6,7 @@ import { onTestFinished, vi } from 'vitest';
 import type { AdmissionAnswer } from '../../src/kubernetes/admission/admission-review.ts';
 import { projectFile } from './files.ts';
 import { filterFolder, filterSource, temporaryFolder } from './filter-folder.ts';
-import { type RunningPolicyService, runServiceOn, type ServiceAnswer } from './running-service.ts';
+import { type RunningPolicyService, runServiceOf, type ServiceAnswer } from './running-service.ts';
 
 export const ADMISSION = '/kubernetes/admission';
 export const VALIDATION = '/kubernetes/validation';
@@ -183,14 +183,10 @@ export async function runKubernetes(
 ): Promise<KubernetesService> {
   const folder = temporaryFolder();
   writeFileSync(join(folder, 'policies.yaml'), text);
-  const running = await runServiceOn({
-    environment: {},
-    configFiles: [],
-    values: {
-      service: { port: 0, ...service },
-      kubernetes: { scheduling_policies: [folder], ...kubernetes },
-      enforcement: { ...enforcement },
-    },
+  const running = await runServiceOf({
+    service: { ...service },
+    kubernetes: { scheduling_policies: [folder], ...kubernetes },
+    enforcement: { ...enforcement },
   });
   return { ...running, folder, ask: asking(running) };
 }

@@ -1,7 +1,6 @@
 /** Services that share a ledger, as processes of their own, and clients that ask them as Blazar does. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
 import { Agent, type IncomingMessage, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { expect, onTestFinished, vi } from 'vitest';
@@ -10,7 +9,7 @@ import type { Ledger } from '../../src/ledger/ledger.ts';
 import { confFile, projectFile } from './files.ts';
 import { giveBudget, ledgerAt, upgraded } from './ledgers.ts';
 import { PROJECT } from './requests.ts';
-import { COMMAND } from './run-command.ts';
+import { COMMAND, scrubbedEnvironment, watched } from './run-command.ts';
 
 export interface ServiceSetup {
   readonly connection: string;
@@ -78,52 +77,30 @@ deadline = ${deadline}
 ${setup.service ?? ''}
 ${sections}
 `);
-  const env = Object.fromEntries(
-    Object.entries(process.env).filter(([name]) => !/^(OS_|BLAZAR_|NODE_OPTIONS$)/.test(name)),
-  );
   const program = setup.isEmbedded ? [LEASE_SERVICE, conf] : [COMMAND, 'serve', '--config-file', conf];
   const child = spawn(process.execPath, program, {
-    env: { ...env, ...setup.environment },
+    env: { ...scrubbedEnvironment(), ...setup.environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  let stdout = '';
-  let stderr = '';
-  child.stdout.setEncoding('utf8').on('data', (some: string) => {
-    stdout += some;
-  });
-  child.stderr.setEncoding('utf8').on('data', (some: string) => {
-    stderr += some;
-  });
-  const ended = once(child, 'close').then(([code]) => ({ code: code as number | null, stderr }));
+  const running = watched(child);
   onTestFinished(async () => {
     child.kill('SIGKILL');
-    await ended;
+    await running.ended;
   });
-  const listening = new Promise<string>((resolve, reject) => {
-    child.stdout.on('data', () => {
-      const [, url] = /^Listening on (http:\S+)\n/m.exec(stdout) ?? [];
-      if (url !== undefined) {
-        resolve(url);
-      }
-    });
-    child.on('close', (code) => reject(new Error(`the service has ended with ${code}: ${stdout}${stderr}`)));
-  });
-  // Whoever waits for the end does not wait for it to listen.
-  listening.catch(() => {});
-  return { process: child, listening, ended, log: () => stderr };
+  return running;
 }
 
 /** A service that listens. It is gone when the test is over. */
 export async function startService(setup: ServiceSetup): Promise<ServiceProcess> {
-  const { process: child, listening, ended, log } = launchService(setup);
-  const url = await listening;
+  const { process: child, printed, ended, output } = launchService(setup);
+  const [, url = ''] = await printed(/^Listening on (http:\S+)\n/m);
   const agent = new Agent({ keepAlive: true });
   onTestFinished(() => agent.destroy());
   let answers = 0;
   return {
     url,
     process: child,
-    log,
+    log: () => output().stderr,
     answers: () => answers,
     async kill() {
       child.kill('SIGKILL');

@@ -169,6 +169,19 @@ export async function giveBudget(ledger: Ledger, budget: BudgetText): Promise<vo
   await setBudget(ledger, wanted, { who: 'operator', reason: null }, NO_WAIT);
 }
 
+/** The same in a ledger that is not open here. */
+export async function giveBudgets(
+  connection: string,
+  budgets: readonly BudgetText[],
+  setup?: LedgerSetup,
+): Promise<void> {
+  const ledger = await ledgerAt(connection, setup);
+  for (const budget of budgets) {
+    await giveBudget(ledger, budget);
+  }
+  await ledger.close();
+}
+
 function second(date: string): bigint {
   return (toInstant(date) ?? 0n) / 1_000_000n;
 }

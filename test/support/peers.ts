@@ -2,8 +2,10 @@
  * Other people's software, to try the project against: a real Blazar, coral-credits, Keystone, Kubernetes control plane and admission
  * plugin. Nothing of it belongs to the project, so it is looked for, and tests that want it skip aloud where it is not.
  */
+import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import type { TestContext } from 'vitest';
 import { projectFile } from './files.ts';
 
 /** Which program starts a peer, below the folder of all peers. */
@@ -32,4 +34,13 @@ export function peerProgram(variable: keyof typeof PROGRAMS): string | undefined
 /** Says why tests beside a peer are skipped. */
 export function skipAloud(variable: string, why: string): void {
   process.stderr.write(`SKIPPED: tests beside ${variable}: ${why}\n`);
+}
+
+/** Skips a test whose tool is missing, aloud. `version`: arguments with which the tool does nothing. */
+export function need(context: TestContext, tool: string, ...version: string[]): void {
+  if (spawnSync(tool, version.length === 0 ? ['--version'] : version).status !== 0) {
+    const message = `${tool} is not installed: nothing is checked with it here`;
+    console.warn(message);
+    context.skip(message);
+  }
 }

@@ -2,12 +2,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chownSync, existsSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import pg from 'pg';
 import { onTestFinished, vi } from 'vitest';
 import { temporaryFolder } from './filter-folder.ts';
 import { skipAloud } from './peers.ts';
+import { unusedPort } from './unused-port.ts';
 
 const PROGRAM = process.env.PGBOUNCER ?? '/usr/sbin/pgbouncer';
 /** PgBouncer refuses to run as root. */
@@ -26,7 +26,7 @@ export function hasPgBouncer(): boolean {
 export async function startPgBouncer(connection: string, connections: number): Promise<string> {
   const { hostname, port: serverPort, username, password, pathname } = new URL(connection);
   const folder = temporaryFolder();
-  const port = await freePort();
+  const port = await unusedPort();
   const settings = [
     '[databases]',
     `* = host=${hostname} port=${serverPort} user=${username} password=${password}`,
@@ -74,16 +74,4 @@ export async function startPgBouncer(connection: string, connections: number): P
     { timeout: 120_000, interval: 50 },
   );
   return through.href;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (address === null || typeof address === 'string') {
-    throw new Error('expected a port');
-  }
-  return address.port;
 }

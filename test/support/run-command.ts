@@ -1,6 +1,7 @@
 /** Runs the built command as an operator does: in a process of its own, without the variables of ours that it would read. */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import type { Readable, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished } from 'vitest';
 
@@ -70,6 +71,14 @@ export function startCommand(args: readonly string[], options: CommandOptions = 
     cwd: options.cwd,
     env: { ...scrubbedEnvironment(), ...options.env },
   });
+  // A command that has seen enough closes its end of the pipe.
+  child.stdin.on('error', () => {});
+  child.stdin.end(options.stdin);
+  return watched(child);
+}
+
+/** A process whose output is kept. */
+export function watched(child: ChildProcessByStdio<Writable | null, Readable, Readable>): RunningCommand {
   let stdout = '';
   let stderr = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
@@ -78,10 +87,6 @@ export function startCommand(args: readonly string[], options: CommandOptions = 
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     stderr += text;
   });
-  // A command that has seen enough closes its end of the pipe.
-  child.stdin.on('error', () => {});
-  child.stdin.end(options.stdin);
-
   const ended = new Promise<CommandResult>((resolve, reject) => {
     child.on('error', reject);
     child.on('close', (code) => resolve({ code, stdout, stderr }));

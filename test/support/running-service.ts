@@ -1,8 +1,7 @@
 /** The policy service on a port of its own, and a client that looks at everything that comes back. */
-import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
+import { connect } from 'node:net';
 import { text as wholeText } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, onTestFinished } from 'vitest';
 import type { DecisionLog } from '../../src/decisions/log.ts';
@@ -21,8 +20,9 @@ import { RefusedRequests } from '../../src/server/refused-requests.ts';
 import { type Service, type ServiceSettings, startService } from '../../src/server/service.ts';
 import { skypilotOptions } from '../../src/skypilot/options.ts';
 import { PolicyChain } from '../../src/skypilot/policies/policy-chain.ts';
-import { confFile } from './files.ts';
+import { confFile, valuesOnly } from './files.ts';
 import { filterFolder } from './filter-folder.ts';
+import { listen } from './listening.ts';
 import { type RecordingLogger, recordingLogger } from './logger.ts';
 import { metric } from './metric.ts';
 import { hurriedClock } from './samples.ts';
@@ -85,22 +85,18 @@ export function sharedService(options: Omit<ServiceOptions, 'filters'> = {}): ()
 }
 
 function sourcesOf(options: ServiceOptions): ConfigSources {
-  return {
-    environment: {},
-    configFiles: [],
-    values: {
-      enforcement: {
-        enabled_filters: ['MaxLeaseDurationFilter'],
-        max_lease_duration: 172_800,
-        ...(options.filters && { filters_path: [filterFolder(options.filters)] }),
-        ...options.enforcement,
-      },
-      service: { port: 0, ...options.service },
-      skypilot: { ...options.skypilot },
-      kubernetes: { ...options.kubernetes },
-      keystone: { ...options.keystone },
+  return valuesOnly({
+    enforcement: {
+      enabled_filters: ['MaxLeaseDurationFilter'],
+      max_lease_duration: 172_800,
+      ...(options.filters && { filters_path: [filterFolder(options.filters)] }),
+      ...options.enforcement,
     },
-  };
+    service: { port: 0, ...options.service },
+    skypilot: { ...options.skypilot },
+    kubernetes: { ...options.kubernetes },
+    keystone: { ...options.keystone },
+  });
 }
 
 /** The service of a configuration that the test has written. */
@@ -111,6 +107,14 @@ export async function runServiceOn(
   const running = await start(quiet(sources), settings);
   onTestFinished(() => running.service.close());
   return running;
+}
+
+/** The service of these values, on a port of its own, without files and variables. */
+export function runServiceOf(
+  values: Readonly<Record<string, Readonly<Record<string, unknown>>>>,
+  settings?: ServiceSettings,
+): Promise<RunningPolicyService> {
+  return runServiceOn(valuesOnly({ ...values, service: { port: 0, ...values.service } }), settings);
 }
 
 /** The service of a file with this text. */
@@ -190,14 +194,8 @@ export async function runApp(
     refusedRequests: new RefusedRequests(logger),
     logger,
   });
-  const server = createServer(app);
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return client(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, logger);
+  const { port } = await listen(createServer(app));
+  return client(`http://127.0.0.1:${port}`, logger);
 }
 
 function client(url: string, logger: RecordingLogger): RunningService {

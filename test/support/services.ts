@@ -2,18 +2,13 @@ import { spawn } from 'node:child_process';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type RequestListener, type ServerResponse } from 'node:http';
-import {
-  type AddressInfo,
-  connect,
-  createServer as createTcpServer,
-  type Server,
-  type Socket,
-} from 'node:net';
+import { connect, createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { onTestFinished } from 'vitest';
 import type { HttpCallError } from '../../src/http/call-error.ts';
 import { createHttpClient } from '../../src/http/client.ts';
 import type { HttpClient, HttpClientOptions } from '../../src/http/contract.ts';
+import { listen } from './listening.ts';
 
 /** A server on 127.0.0.1 that is gone when the test is over. */
 export interface Service {
@@ -51,33 +46,8 @@ export function startTcpService(talk: (socket: Socket) => void): Promise<Service
 }
 
 export async function listening(server: Server, requests: Service['requests'], scheme: string, port: number) {
-  const sockets: Socket[] = [];
-  server.on('connection', (socket) => sockets.push(socket));
-  server.listen(port, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address() as AddressInfo;
-  const stop = async () => {
-    const closed = new Promise((resolve) => server.close(resolve));
-    for (const socket of sockets) {
-      socket.destroy();
-    }
-    await closed;
-  };
-  onTestFinished(stop);
-  return {
-    port: address.port,
-    url: `${scheme}://127.0.0.1:${address.port}/check-create`,
-    sockets,
-    requests,
-    stop,
-  };
-}
-
-/** Where nobody listens: a port that was free a moment ago. */
-export async function unusedPort(): Promise<number> {
-  const service = await startTcpService(() => {});
-  await service.stop();
-  return service.port;
+  const at = await listen(server, port);
+  return { ...at, url: `${scheme}://127.0.0.1:${at.port}/check-create`, requests };
 }
 
 /** A port where connections are neither accepted nor refused: the queue of a process that hangs is full. */

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { onTestFinished, vi } from 'vitest';
+import { vi } from 'vitest';
 import { skypilotConfigCommand } from '../../src/cli/skypilot/config.ts';
 import { runInProcess } from './command-in-process.ts';
 import { folderOf } from './skypilot-cases.ts';
@@ -10,7 +10,6 @@ import { folderOf } from './skypilot-cases.ts';
  */
 export async function config(files: Readonly<Record<string, string>>, ...args: string[]) {
   const folder = folderOf(files);
-  onTestFinished(() => void vi.unstubAllEnvs());
   for (const variable of ['SKYPILOT_GLOBAL_CONFIG', 'SKYPILOT_PROJECT_CONFIG']) {
     vi.stubEnv(variable, '/dev/null');
   }

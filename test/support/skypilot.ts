@@ -11,9 +11,14 @@ import type { Level, Source } from '../../src/skypilot/config/config-schema.ts';
 import { PolicyChain, type Review } from '../../src/skypilot/policies/policy-chain.ts';
 import { decodeRequest, type ReceivedRequest } from '../../src/skypilot/request/wire.ts';
 import { skypilotSection } from '../../src/skypilot/section.ts';
+import { valuesOnly } from './files.ts';
 import { filterFolder, type WhenDone } from './filter-folder.ts';
 import { type RecordingLogger, recordingLogger } from './logger.ts';
 
+export const ALLOWED_AS_IT_CAME = {
+  ...{ allowed: true, changed: false, failed: false },
+  ...{ message: null, policy: null },
+};
 export const FAILED = 'The request could not be checked. Please try again later, or ask the operator.';
 
 /** The bytes of a file in test/fixtures/skypilot-wire, as they go over the wire. */
@@ -108,11 +113,7 @@ export async function chainOn(
 ): Promise<RunningChain> {
   const logger = recordingLogger();
   const configuration = await requireConfiguration(
-    {
-      environment: {},
-      configFiles: [],
-      values: { skypilot: { isolation: 'none', config_validation: 'ignore', ...skypilot } },
-    },
+    valuesOnly({ skypilot: { isolation: 'none', config_validation: 'ignore', ...skypilot } }),
     [skypilotSection],
   );
   const chain = await PolicyChain.fromConfiguration(configuration, { logger, ...services });

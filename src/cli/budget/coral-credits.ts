@@ -38,19 +38,15 @@ export function fromCoralCreditsCommand(): Command {
 }
 
 async function fromCoralCredits(address: string, flags: CoralFlags): Promise<void> {
-  const url = URL.canParse(address) ? new URL(address) : undefined;
-  if (
-    url === undefined ||
-    !/^https?:$/.test(url.protocol) ||
-    `${url.username}${url.password}${url.search}${url.hash}` !== ''
-  ) {
+  const { boundedFetch, serviceUrl } = await import('../../client/bounded-fetch.ts');
+  const url = serviceUrl(address);
+  if (url === undefined) {
     throw new UsageError('url: expected an http or https URL without credentials, query and fragment');
   }
   const token = await tokenOf(flags.tokenFile, TOKEN_VARIABLE);
   if (token === undefined) {
     throw new UsageError(`expected a token of coral-credits: --token-file or $${TOKEN_VARIABLE}`);
   }
-  const { boundedFetch } = await import('../../client/bounded-fetch.ts');
   const { budgetCsv } = await import('../../ledger/budgets/csv.ts');
   const terms = await import('../../ledger/budgets/terms.ts');
   const { budgetsOf, CoralCredits } = await import('./coral-credits-budgets.ts');

@@ -1,5 +1,6 @@
 /** What the commands of `budget` ask of the ledger and of a service alike, and their flags. */
-import { InvalidRequestError } from '../../base/errors.ts';
+
+import { retold } from '../../base/errors.ts';
 import type { Amount } from '../../filter/claim.ts';
 import type { BudgetChange, BudgetUsage } from '../../ledger/budgets/budgets.ts';
 import type { ImportReport } from '../../ledger/budgets/plan.ts';
@@ -111,16 +112,7 @@ export const FLAGS: Readonly<Record<string, string>> = {
 
 /** A mistake in a budget, reported under the name of its flag. */
 export function inFlags<Result>(parse: () => Result): Result {
-  try {
-    return parse();
-  } catch (thrown) {
-    if (!(thrown instanceof InvalidRequestError)) {
-      throw thrown;
-    }
-    throw new UsageError(
-      `${FLAGS[thrown.field] ?? thrown.field}${thrown.message.slice(thrown.field.length)}`,
-    );
-  }
+  return retold(parse, (field, text) => new UsageError(`${FLAGS[field] ?? field}: ${text}`));
 }
 
 export function noSuchBudget(which: {

@@ -102,6 +102,15 @@ export function parseTime(flag: string, text: string, now = Date.now()): number 
   return Number(instant) / 1000;
 }
 
+/** The times of `--since` and `--until`, counted from the same moment. @throws UsageError that names the flag */
+export function periodOf({ since, until }: { readonly since?: string; readonly until?: string }) {
+  const now = Date.now();
+  return {
+    since: since === undefined ? undefined : parseTime('--since', since, now),
+    until: until === undefined ? undefined : parseTime('--until', until, now),
+  };
+}
+
 /**
  * A duration in seconds: `90s`, `30m`, `24h`, `7d`, or a whole number of seconds. `most`: the longest one accepted, in seconds.
  *

@@ -2,7 +2,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { type DecisionOutcome, type DecisionRecord, OPERATIONS, type Side } from '../../decisions/record.ts';
 import { isSelected, type Selection } from '../../decisions/selection.ts';
-import { parseTime, repeatable, TIME_FORMS } from '../common/sources.ts';
+import { periodOf, repeatable, TIME_FORMS } from '../common/sources.ts';
 
 export interface SelectionFlags {
   readonly project?: readonly string[];
@@ -55,7 +55,6 @@ export function selector(flags: SelectionFlags): (record: DecisionRecord) => boo
 
 /** @throws UsageError */
 export function selectionOf(flags: SelectionFlags): Selection {
-  const now = Date.now();
   return {
     projects: flags.project,
     users: flags.user,
@@ -63,8 +62,7 @@ export function selectionOf(flags: SelectionFlags): Selection {
     outcomes: flags.outcome,
     operations: flags.operation,
     sides: flags.side,
-    since: flags.since === undefined ? undefined : parseTime('--since', flags.since, now),
-    until: flags.until === undefined ? undefined : parseTime('--until', flags.until, now),
+    ...periodOf(flags),
   };
 }
 

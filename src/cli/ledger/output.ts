@@ -3,6 +3,7 @@
 import { type Amount, formatUnitHours } from '../../filter/claim.ts';
 import { formatInstant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import { charge, type RecordedClaim } from '../../ledger/accounting/recorded-claim.ts';
+import type { TermsRow } from '../../ledger/budgets/rows.ts';
 import {
   type EntryReport,
   isBudgetAccount,
@@ -139,13 +140,7 @@ export function recordObject(record: LedgerRecord): object {
   }
 }
 
-function budgetTerms(budget: {
-  readonly project_id: string;
-  readonly user_id: string | null;
-  readonly valid_from: bigint;
-  readonly valid_until: bigint;
-  readonly amount: Amount;
-}) {
+function budgetTerms(budget: TermsRow) {
   return {
     project_id: budget.project_id,
     user_id: budget.user_id,

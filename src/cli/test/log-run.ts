@@ -12,7 +12,7 @@ import { Replay } from '../../enforcement/replay.ts';
 import { causeLogger } from '../cases/explanations.ts';
 import { UsageError } from '../common/output.ts';
 import { Progress } from '../common/progress.ts';
-import { parseTime, type SourceFlags, sourcesOf } from '../common/sources.ts';
+import { periodOf, type SourceFlags, sourcesOf } from '../common/sources.ts';
 import { isSelected, type LogSelection, type PastDecision, pastDecision } from './past-decision.ts';
 import type { Notes } from './replay-decision.ts';
 
@@ -129,12 +129,10 @@ export class LogRun {
 
 /** @throws UsageError */
 function selectionOf(flags: LogFlags): LogSelection {
-  const now = Date.now();
   return {
     projects: flags.project && new Set(flags.project),
     users: flags.user && new Set(flags.user),
-    since: flags.since === undefined ? undefined : parseTime('--since', flags.since, now),
-    until: flags.until === undefined ? undefined : parseTime('--until', flags.until, now),
+    ...periodOf(flags),
   };
 }
 

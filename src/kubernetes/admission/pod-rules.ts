@@ -3,14 +3,14 @@ import { isDeepStrictEqual } from 'node:util';
 import { ConfigurationError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { RuleObserver } from '../../filter/services.ts';
-import { BrokenRulesError, type RuleOutcomes } from '../../filter/verdict.ts';
+import type { RuleOutcomes } from '../../filter/verdict.ts';
 import { explainRule } from '../../rules/explain-rule.ts';
 import { type Judgement, type RuleFailure, RuleJudge, type Violation } from '../../rules/judge.ts';
 import { podEnvironment } from '../../rules/pod/environment.ts';
 import { isNotYetKnown, PodActivation } from '../../rules/pod/pod-view.ts';
 import { readRules } from '../../rules/read-rules.ts';
 import type { Exemption, Rule } from '../../rules/rule.ts';
-import { brokenIn, ruleFailureText, ruleOutcomes } from '../../rules/rule-outcomes.ts';
+import { brokenIn, ruleFailureText, soundOutcomes } from '../../rules/rule-outcomes.ts';
 import type { Pod } from '../policies/pod.ts';
 import type { PodRequest } from './admission-review.ts';
 
@@ -78,12 +78,7 @@ export class PodRules {
   }
 
   #answer(judgement: Judgement): RuleOutcomes {
-    const { failures } = judgement;
-    const said = ruleOutcomes(judgement);
-    const broken = failures.filter(({ rule }) => !rule.audit);
-    if (broken.length > 0) {
-      throw new BrokenRulesError(broken.map(ruleFailureText).join('; '), said);
-    }
+    const said = soundOutcomes(judgement);
     for (const failure of brokenIn(judgement)) {
       this.#options.logger?.warn({ rule: failure.rule.name, error: ruleFailureText(failure) }, 'rule failed');
     }

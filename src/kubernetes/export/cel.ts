@@ -4,27 +4,23 @@
  */
 
 /** How tightly the outermost operator binds. */
-const ATOM = 0;
-const RELATION = 1;
-const AND = 2;
-const OR = 3;
-const CONDITIONAL = 4;
+const RANK = { atom: 0, relation: 1, and: 2, or: 3, conditional: 4 } as const;
 
 export interface Cel {
   readonly text: string;
   readonly rank: number;
 }
 
-export const TRUE: Cel = { text: 'true', rank: ATOM };
-export const FALSE: Cel = { text: 'false', rank: ATOM };
+export const TRUE: Cel = { text: 'true', rank: RANK.atom };
+export const FALSE: Cel = { text: 'false', rank: RANK.atom };
 
 /** A name, a call, a literal or a field. */
 export function atom(text: string): Cel {
-  return { text, rank: ATOM };
+  return { text, rank: RANK.atom };
 }
 
 export function relation(text: string): Cel {
-  return { text, rank: RELATION };
+  return { text, rank: RANK.relation };
 }
 
 export function constant(value: boolean): Cel {
@@ -46,7 +42,7 @@ export function and(...all: readonly Cel[]): Cel {
     : joined(
         all.filter((one) => !isTrue(one)),
         '&&',
-        AND,
+        RANK.and,
         TRUE,
       );
 }
@@ -58,7 +54,7 @@ export function or(...all: readonly Cel[]): Cel {
     : joined(
         all.filter((one) => !isFalse(one)),
         '||',
-        OR,
+        RANK.or,
         FALSE,
       );
 }
@@ -67,7 +63,7 @@ export function not(one: Cel): Cel {
   if (isTrue(one) || isFalse(one)) {
     return constant(isFalse(one));
   }
-  return atom(`!${within(one, ATOM)}`);
+  return atom(`!${within(one, RANK.atom)}`);
 }
 
 /** `condition ? then : otherwise` */
@@ -90,8 +86,8 @@ export function choose(condition: Cel, then: Cel, otherwise: Cel): Cel {
   if (isTrue(otherwise)) {
     return or(not(condition), then);
   }
-  const text = `${within(condition, OR)} ? ${within(then, OR)} : ${otherwise.text}`;
-  return { text, rank: CONDITIONAL };
+  const text = `${within(condition, RANK.or)} ? ${within(then, RANK.or)} : ${otherwise.text}`;
+  return { text, rank: RANK.conditional };
 }
 
 /** Whether each item of a list, or each key of a map, satisfies the condition. `of` is an atom. */
@@ -163,5 +159,5 @@ function joined(parts: readonly Cel[], operator: string, rank: number, none: Cel
 
 /** In parentheses, if the place binds more tightly, or for readers: `a || (b && c)`. */
 function within({ text, rank }: Cel, place: number): string {
-  return rank > place || (rank === AND && place === OR) ? `(${text})` : text;
+  return rank > place || (rank === RANK.and && place === RANK.or) ? `(${text})` : text;
 }

@@ -8,22 +8,20 @@ import type {
 } from './documents/policy-schema.ts';
 import type { Affinity, Expression, NodeSelectorTerm, Toleration } from './pod.ts';
 
-/** What a pod must have. A label without values may have any value. */
-export interface Required {
+interface PodLists {
   readonly schedulerNames?: readonly string[];
   readonly priorityClassNames?: readonly string[];
   readonly nodeSelectors?: Readonly<Record<string, readonly string[]>>;
-  /** The pod must satisfy one of these rules. */
   readonly tolerations?: readonly TolerationRule[];
+}
+
+/** What a pod must have. A label without values may have any value. The pod must satisfy one of the rules for tolerations. */
+export interface Required extends PodLists {
   readonly affinities?: RequiredAffinities;
 }
 
 /** What a pod may have. An empty list or mapping allows everything, a missing one nothing. */
-export interface Allowed {
-  readonly schedulerNames?: readonly string[];
-  readonly priorityClassNames?: readonly string[];
-  readonly nodeSelectors?: Readonly<Record<string, readonly string[]>>;
-  readonly tolerations?: readonly TolerationRule[];
+export interface Allowed extends PodLists {
   readonly affinities?: AffinityRules;
 }
 

@@ -1,8 +1,8 @@
 /** Budgets as rows of the tables. */
 import type { Kysely } from 'kysely';
-import type { Amount, Budget } from '../../filter/claim.ts';
+import type { Budget } from '../../filter/claim.ts';
 import { rows, type Work } from '../storage/database.ts';
-import type { BudgetChangesTable, Tables } from '../storage/schema.ts';
+import type { BudgetChangesTable, BudgetsTable, Tables } from '../storage/schema.ts';
 
 export interface BudgetChange extends Omit<Budget, 'id'> {
   /** Increases with each change. */
@@ -15,14 +15,10 @@ export interface BudgetChange extends Omit<Budget, 'id'> {
   readonly reason: string | null;
 }
 
-export function budgetOf(row: {
-  readonly id: bigint;
-  readonly project_id: string;
-  readonly user_id: string | null;
-  readonly valid_from: bigint;
-  readonly valid_until: bigint;
-  readonly amount: Amount;
-}): Budget {
+/** The columns of `budgets` and of `budget_changes` that say what a budget is. */
+export type TermsRow = Pick<BudgetsTable, 'project_id' | 'user_id' | 'valid_from' | 'valid_until' | 'amount'>;
+
+export function budgetOf(row: TermsRow & { readonly id: bigint }): Budget {
   return {
     id: row.id,
     projectId: row.project_id,

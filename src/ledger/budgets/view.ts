@@ -8,7 +8,7 @@ import { keyOf, type PageOf, type PageQuery, pageOf, reading } from '../reports/
 import { rows, type Work } from '../storage/database.ts';
 import { isAmong } from '../storage/query-parts.ts';
 import type { BudgetUsage } from './budgets.ts';
-import { budgetOf } from './rows.ts';
+import { budgetOf, type TermsRow } from './rows.ts';
 
 /** A budget in force, with its latest change. */
 export interface BudgetView extends BudgetUsage {
@@ -31,13 +31,8 @@ export interface BudgetsQuery extends PageQuery {
   readonly search?: string | undefined;
 }
 
-interface ViewRow {
+interface ViewRow extends TermsRow {
   readonly id: bigint;
-  readonly project_id: string;
-  readonly user_id: string | null;
-  readonly valid_from: bigint;
-  readonly valid_until: bigint;
-  readonly amount: bigint;
   readonly balance: bigint | null;
   readonly change: bigint | null;
   readonly at: bigint | null;

@@ -145,6 +145,17 @@ const RENEW_MS = 10_000;
 /** A comparison that another process runs or has finished. */
 export type ReconciledElsewhere = Exclude<Taken, { readonly kind: 'mine' }>;
 
+/** What became of a comparison with another system. */
+export type ReconciliationResult =
+  | {
+      readonly kind: 'done';
+      /** How many leases or clusters the other system listed, with clusters that are gone since a day. */
+      readonly listed: number;
+      /** Why nothing, or not everything, was released; empty = the round was complete. */
+      readonly doubts: readonly string[];
+    }
+  | ReconciledElsewhere;
+
 interface LeaderTerms {
   /** `BLAZAR_LEADER` or `SKYPILOT_LEADER`. */
   readonly id: bigint;

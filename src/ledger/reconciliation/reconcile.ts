@@ -195,9 +195,6 @@ function* settled(
   return terms.isDryRun && !(result instanceof Undone) ? new Undone(result) : result;
 }
 
-/** Databases limit the number of query parameters. */
-const BATCH = 500;
-
 /** Rows of listed leases that had ended or expired before the open rows were read. */
 async function endedRows(
   ledger: Ledger,
@@ -211,6 +208,22 @@ async function endedRows(
   const ids = listed.flatMap(({ id, projectId }) =>
     known.has(`${projectId}\0${id}`) || textMistake(id) !== undefined ? [] : [id],
   );
+  const found = await rowsWithIds(ledger, region, ids, wait);
+  // One that ended since then may have been in the list before it ended: it was open then, or is new.
+  const ended = found.filter(({ state, ends_at }) => state === 'ended' || ends_at <= readAt);
+  return ended.filter(({ id }) => !open.has(id) && id <= last);
+}
+
+/** Databases limit the number of parameters of a query. */
+const BATCH = 500;
+
+/** The rows with these ids of leases; of one id, the one that was touched last is the last. @throws LedgerUnavailableError */
+export async function rowsWithIds(
+  ledger: Ledger,
+  region: string,
+  ids: readonly string[],
+  wait: Wait,
+): Promise<LeaseRow[]> {
   const found: LeaseRow[] = [];
   for (let start = 0; start < ids.length; start += BATCH) {
     const query = ledger.database.queries
@@ -218,11 +231,8 @@ async function endedRows(
       .selectAll()
       .where('region', '=', region)
       .where('lease_id', 'in', ids.slice(start, start + BATCH))
-      .compile();
-    const some = await ledger.read('read', () => rows(query), wait);
-    // A row that ended since then was open then, or is new: it may have been in the list before it ended.
-    const ended = some.filter(({ state, ends_at }) => state === 'ended' || ends_at <= readAt);
-    found.push(...ended.filter(({ id }) => !open.has(id) && id <= last));
+      .orderBy('touched_at');
+    found.push(...(await ledger.read('read', () => rows(query.compile()), wait)));
   }
   return found;
 }

@@ -251,24 +251,11 @@ function quantifierRun({ kind, over, slot, steps, offset }: CompiledLoop, holds:
   };
 }
 
-/** `exists_one`. */
-function uniquenessRun({ over, slot, steps, offset }: CompiledLoop, holds: Run): Run {
-  const slotOfList = slotOfRun(over);
+/** `exists_one`: a filter that has found one. */
+function uniquenessRun(loop: CompiledLoop, holds: Run): Run {
+  const filter = collectionRun({ ...loop, result: undefined }, holds);
   return (frame) => {
-    const items = elementsOf(valueIn(frame, over, slotOfList), offset);
-    if (items instanceof Failure) {
-      return items;
-    }
-    let count = 0;
-    for (const item of items) {
-      frame.meter.spend(steps);
-      frame.slots[slot] = item;
-      const value = holds(frame);
-      if (typeof value !== 'boolean') {
-        return notBoolean(value);
-      }
-      count += value ? 1 : 0;
-    }
-    return count === 1;
+    const found = filter(frame);
+    return found instanceof Failure ? found : (found as readonly unknown[]).length === 1;
   };
 }

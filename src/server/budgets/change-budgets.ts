@@ -1,6 +1,6 @@
 /** Create, change and delete budgets: authorization, validation, messages. */
 
-import { InvalidRequestError } from '../../base/errors.ts';
+import { retold } from '../../base/errors.ts';
 import { budgetUnit } from '../../enforcement/configuration.ts';
 import { type Budget, formatUnitHours } from '../../filter/claim.ts';
 import { formatInstant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
@@ -162,15 +162,7 @@ const FIELDS: Readonly<Record<string, string>> = {
 
 /** Rethrows a mistake with the name that its field has in the API. @throws ApiError */
 export function inApi<Result>(parse: () => Result): Result {
-  try {
-    return parse();
-  } catch (thrown) {
-    if (!(thrown instanceof InvalidRequestError)) {
-      throw thrown;
-    }
-    const { field, message } = thrown;
-    throw new ApiError(422, message.slice(field.length + 2), { field: FIELDS[field] ?? field });
-  }
+  return retold(parse, (field, text) => new ApiError(422, text, { field: FIELDS[field] ?? field }));
 }
 
 /**

@@ -92,6 +92,24 @@ function Problem({ id, text }: { readonly id: string; readonly text: string | un
   );
 }
 
+interface SecretProps {
+  readonly name: string;
+  /** Ids of what is said about it. */
+  readonly describedBy: string | undefined;
+  readonly isWrong: boolean;
+}
+
+function SecretInput({ name, describedBy, isWrong }: SecretProps) {
+  return (
+    <input
+      {...{ id: name, name, type: 'password', autocomplete: 'current-password' }}
+      required
+      aria-describedby={describedBy}
+      aria-invalid={isWrong}
+    />
+  );
+}
+
 function PasswordForm({ next, refused }: { readonly next: string; readonly refused: Refused | undefined }) {
   return (
     <form method="post" action="/login/keystone">
@@ -100,14 +118,10 @@ function PasswordForm({ next, refused }: { readonly next: string; readonly refus
       <label for="username">User name</label>
       <input id="username" name="username" autocomplete="username" value={refused?.username} required />
       <label for="password">Password</label>
-      <input
-        id="password"
+      <SecretInput
         name="password"
-        type="password"
-        autocomplete="current-password"
-        required
-        aria-describedby={refused === undefined ? undefined : 'password-error'}
-        aria-invalid={refused !== undefined}
+        describedBy={refused && 'password-error'}
+        isWrong={refused !== undefined}
       />
       <label for="domain">Domain</label>
       <input id="domain" name="domain" value={refused?.domain ?? 'Default'} required />
@@ -135,14 +149,10 @@ function TokenForm({ next, error, hasTokens }: TokenFormProps) {
       {/* Password managers store the token under this name. */}
       <input name="username" autocomplete="username" value="policy service" readOnly hidden />
       <label for="token">Token</label>
-      <input
-        id="token"
+      <SecretInput
         name="token"
-        type="password"
-        autocomplete="current-password"
-        required
-        aria-describedby={error === undefined ? 'login-hint' : 'login-error login-hint'}
-        aria-invalid={error !== undefined}
+        describedBy={error === undefined ? 'login-hint' : 'login-error login-hint'}
+        isWrong={error !== undefined}
       />
       <p class="hint" id="login-hint">
         {hasTokens

@@ -4,15 +4,11 @@ import { type Configuration, sectionOf } from '../../enforcement/configuration.t
 import type { UsageEnforcement } from '../../enforcement/enforcement.ts';
 import { Corrections } from '../../enforcement/notifications/events.ts';
 import type { Reconciled } from '../../ledger/reconciliation/change-lease.ts';
+import type { ReconciliationResult } from '../../ledger/reconciliation/leader-lease.ts';
 import { RowAges } from '../../ledger/reconciliation/row-ages.ts';
 import { blazarSection, keystoneSection } from '../../openstack/options.ts';
 import type { FollowerMetrics } from '../metrics/reconciliation-metrics.ts';
-import {
-  type Held,
-  Reconciler,
-  type ReconciliationResult,
-  type ReconciliationTerms,
-} from './reconciliation.ts';
+import { type Held, Reconciler, type ReconciliationTerms } from './reconciliation.ts';
 
 /** The part of a generation that a round needs. */
 interface Followable extends Held {

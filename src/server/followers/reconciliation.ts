@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { errorText } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
-import type { ReconciledElsewhere } from '../../ledger/reconciliation/leader-lease.ts';
+import type { ReconciliationResult } from '../../ledger/reconciliation/leader-lease.ts';
 import type { ReconciliationMetrics } from '../metrics/reconciliation-metrics.ts';
 
 /** The part of a generation that rounds need. It stays open until the round has ended. */
@@ -21,15 +21,6 @@ export interface ReconciliationTerms<Generation extends Held> {
   /** Fires when the service stops. */
   readonly signal: AbortSignal;
 }
-
-export type ReconciliationResult =
-  | {
-      readonly kind: 'done';
-      readonly listed: number;
-      /** Why not everything was released; empty = the round was complete. */
-      readonly doubts: readonly string[];
-    }
-  | ReconciledElsewhere;
 
 interface ReconciliationLines {
   readonly done: string;

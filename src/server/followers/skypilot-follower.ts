@@ -6,17 +6,12 @@ import { type Configuration, sectionOf } from '../../enforcement/configuration.t
 import type { Notifications } from '../../enforcement/notifications/notifications.ts';
 import { createSharedServices } from '../../enforcement/services.ts';
 import type { HttpObserver } from '../../http/contract.ts';
+import type { ReconciliationResult } from '../../ledger/reconciliation/leader-lease.ts';
 import type { ClusterChange } from '../../skypilot/charging/follow.ts';
 import { skypilotSection } from '../../skypilot/section.ts';
 import type { SkypilotParts } from '../configuration/generation.ts';
 import type { SkypilotMetrics } from '../metrics/reconciliation-metrics.ts';
-import {
-  type Held,
-  Reconciler,
-  type ReconcilerParts,
-  type ReconciliationResult,
-  type ReconciliationTerms,
-} from './reconciliation.ts';
+import { type Held, Reconciler, type ReconcilerParts, type ReconciliationTerms } from './reconciliation.ts';
 
 /** The part of a generation that a round needs. */
 interface FollowableSkypilot extends Held {

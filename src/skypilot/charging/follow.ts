@@ -9,10 +9,11 @@ import type { Ledger } from '../../ledger/ledger.ts';
 import type { Claimant } from '../../ledger/ledger-request.ts';
 import { CLUSTER_REGION, clusterMark, SETTLED } from '../../ledger/reconciliation/cluster-mark.ts';
 import {
-  type ReconciledElsewhere,
+  type ReconciliationResult,
   SKYPILOT_LEADER,
   whileLeader,
 } from '../../ledger/reconciliation/leader-lease.ts';
+import { rowsWithIds } from '../../ledger/reconciliation/reconcile.ts';
 import { type Settlement, settleCluster } from '../../ledger/reconciliation/settle-cluster.ts';
 import { rows } from '../../ledger/storage/database.ts';
 import type { LeaseRow } from '../../ledger/storage/schema.ts';
@@ -54,16 +55,6 @@ export interface ClusterChange {
   readonly error: string | undefined;
 }
 
-export type SkypilotReconciliation =
-  | {
-      readonly kind: 'done';
-      /** The number of clusters that SkyPilot listed, including those that ended within a day. */
-      readonly listed: number;
-      /** Why nothing, or not everything, was released; empty = the round was complete. */
-      readonly doubts: readonly string[];
-    }
-  | ReconciledElsewhere;
-
 const BATCH = 100;
 /** How long after its end date a lease is still compared with SkyPilot, in microseconds. */
 const ASKED_FOR = 30n * 86_400n * MICROSECONDS_PER_SECOND;
@@ -72,13 +63,13 @@ const NO_CLAIMS = formatClaims([]);
 const AHEAD = 3600;
 
 /** @throws Error if SkyPilot or the ledger does not respond: changes until then stay */
-export async function followSkypilot(following: FollowedSkypilot): Promise<SkypilotReconciliation> {
+export async function followSkypilot(following: FollowedSkypilot): Promise<ReconciliationResult> {
   const { ledger, limits, holder, signal } = following;
   const marks = await ledger.read('read', () => readCountedAt(ledger), waitFor(signal));
   // A limit that was just enabled does not wait: its launches are refused until a round.
   const isDue = !limits.every((limit) => isCounted(limit, marks, ledger.now(), following.every * BEHIND));
   const terms = { id: SKYPILOT_LEADER, holder, every: isDue ? 0 : following.every, signal };
-  return whileLeader<SkypilotReconciliation & { kind: 'done' }>(ledger, terms, async (leader, either) => {
+  return whileLeader<ReconciliationResult & { kind: 'done' }>(ledger, terms, async (leader, either) => {
     const startedAt = ledger.now();
     const result = await run({ ...following, signal: either }, waitFor(either));
     const isGood = result.doubts.length === 0;
@@ -90,7 +81,7 @@ export async function followSkypilot(following: FollowedSkypilot): Promise<Skypi
 async function run(
   following: FollowedSkypilot,
   wait: Wait,
-): Promise<SkypilotReconciliation & { kind: 'done' }> {
+): Promise<ReconciliationResult & { kind: 'done' }> {
   const { ledger, limits, server, signal, report } = following;
   // Before SkyPilot is read: rows that a launch touches afterwards stay unchanged.
   const readAt = ledger.now();
@@ -266,18 +257,7 @@ async function rowsOf(
   const ids = clusters.map(({ owner, name }) => clusterId(limit, owner, name));
   const isOpen = new Set(open.map(({ lease_id }) => lease_id));
   const others = ids.filter((id) => !isOpen.has(id));
-  for (let start = 0; start < others.length; start += BATCH) {
-    const query = ledger.database.queries
-      .selectFrom('leases')
-      .selectAll()
-      .where('region', '=', CLUSTER_REGION)
-      .where('lease_id', 'in', others.slice(start, start + BATCH))
-      .orderBy('touched_at');
-    for (const row of await ledger.read('read', () => rows(query.compile()), wait)) {
-      found.set(row.lease_id ?? '', row);
-    }
-  }
-  for (const row of open) {
+  for (const row of [...(await rowsWithIds(ledger, CLUSTER_REGION, others, wait)), ...open]) {
     found.set(row.lease_id ?? '', row);
   }
   return found;

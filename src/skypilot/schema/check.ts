@@ -3,7 +3,7 @@
  * useful mistakes: of alternatives, those of the intended one.
  */
 import { isMapping, type Mapping, type Path } from '../../base/yaml/tree.ts';
-import { allowsTypeOf, isOfType, type JsonSchema } from './json-schema.ts';
+import { allowsTypeOf, hasTypeOf, type JsonSchema } from './json-schema.ts';
 
 /** A mismatch. `path`: of the value; `schema`: what the value was expected to match. */
 export type Violation = {
@@ -139,9 +139,8 @@ function add(found: Violation[], more: readonly Violation[]): void {
 
 /** Checks without looking at the parts of the value. As in Python, keywords ignore values of other types. */
 function isPlainMatch(schema: JsonSchema, value: unknown): boolean {
-  const { type = [], pattern } = schema;
-  const types = typeof type === 'string' ? [type] : type;
-  if (types.length > 0 && !types.some((one) => isOfType(value, one))) {
+  const { pattern } = schema;
+  if (!hasTypeOf(schema, value)) {
     return false;
   }
   if (schema.enum !== undefined && !schema.enum.includes(value)) {

@@ -56,11 +56,15 @@ export function isOfType(value: unknown, type: TypeName): boolean {
   }
 }
 
+/** Whether a value has a type of the schema itself, regardless of its alternatives. */
+export function hasTypeOf({ type = [] }: JsonSchema, value: unknown): boolean {
+  const types = typeof type === 'string' ? [type] : type;
+  return types.length === 0 || types.some((one) => isOfType(value, one));
+}
+
 /** Whether a schema allows the type of a value, regardless of its other conditions. */
 export function allowsTypeOf(schema: JsonSchema, value: unknown): boolean {
-  const { type = [] } = schema;
-  const types = typeof type === 'string' ? [type] : type;
-  if (types.length > 0 && !types.some((one) => isOfType(value, one))) {
+  if (!hasTypeOf(schema, value)) {
     return false;
   }
   const below = alternativesOf(schema);

@@ -24,15 +24,18 @@ export interface Form {
   readonly isApart?: boolean;
 }
 
-const SCRIPT = `
-import datetime, json, sys, yaml
-
-class TopLevelApart(yaml.SafeDumper):
+/** Sets what stands at the top level apart by an empty line, as SkyPilot does. */
+export const TOP_LEVEL_APART = `class TopLevelApart(yaml.SafeDumper):
     def write_line_break(self, data=None):
         super().write_line_break(data)
         if len(self.indents) == 1:
             super().write_line_break()
+`;
 
+const SCRIPT = `
+import datetime, json, sys, yaml
+
+${TOP_LEVEL_APART}
 def scalar(value):
     if value is None:
         return {'kind': 'null'}
@@ -87,15 +90,16 @@ export class Python {
   readonly #process: ChildProcessWithoutNullStreams;
   readonly #waiting: ((line: string) => void)[] = [];
 
-  constructor() {
-    this.#process = spawn('python3', ['-c', SCRIPT]);
+  /** `script`: reads a JSON line for each question, and writes a JSON line as its answer. */
+  constructor(script = SCRIPT) {
+    this.#process = spawn('python3', ['-c', script]);
     this.#process.stderr.pipe(process.stderr);
     createInterface({ input: this.#process.stdout }).on('line', (line) => this.#waiting.shift()?.(line));
   }
 
   /** The only document of a text. `fast` = with the reader in C, if there is one; SkyPilot uses both. */
   async read(text: string, fast = false): Promise<Read> {
-    const seen = (await this.#ask({ read: text, fast })) as Seen | { refused: string };
+    const seen = (await this.ask({ read: text, fast })) as Seen | { refused: string };
     return 'refused' in seen ? undefined : seen;
   }
 
@@ -104,7 +108,7 @@ export class Python {
     value: unknown,
     { style = null, width = null, unicode = false, isApart = false }: Form = {},
   ): Promise<string> {
-    return (await this.#ask({
+    return (await this.ask({
       dump: JSON.stringify(value),
       style,
       width,
@@ -117,7 +121,7 @@ export class Python {
     this.#process.stdin.end();
   }
 
-  #ask(question: unknown): Promise<unknown> {
+  ask(question: unknown): Promise<unknown> {
     return new Promise((resolve) => {
       this.#waiting.push((line) => resolve(JSON.parse(line)));
       this.#process.stdin.write(`${JSON.stringify(question)}\n`);

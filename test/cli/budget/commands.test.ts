@@ -4,7 +4,7 @@ import { budgetCommand } from '../../../src/cli/budget.ts';
 import { copiedLedgers } from '../../ledger/recorded-leases.ts';
 import { runInProcess } from '../../support/command-in-process.ts';
 import { temporaryFile } from '../../support/files.ts';
-import { giveBudget, ledgerAt } from '../../support/ledgers.ts';
+import { giveBudgets } from '../../support/ledgers.ts';
 import { printed, refused } from '../../support/run-command.ts';
 import { commandsOn, fill } from '../ledger/setup.ts';
 
@@ -70,15 +70,15 @@ describe('an id that looks like another one', () => {
 
   it('is shown and can be removed where it is there already', async () => {
     const connection = await newLedger();
-    const ledger = await ledgerAt(connection);
-    await giveBudget(ledger, {
-      projectId: 'climate\u200b ',
-      userId: 'a\nb',
-      amount: '7',
-      from: '2100-01-01',
-      until: '2101-01-01',
-    });
-    await ledger.close();
+    await giveBudgets(connection, [
+      {
+        projectId: 'climate\u200b ',
+        userId: 'a\nb',
+        amount: '7',
+        from: '2100-01-01',
+        until: '2101-01-01',
+      },
+    ]);
     const { budget } = commandsOn(connection);
     expect((await budget('list')).stdout).toContain('climate\\u200b  ');
     const removed = await budget('remove', 'climate\u200b ', '--user', 'a\nb', '--from', '2100-01-01');
@@ -173,9 +173,7 @@ describe('budget list and history', () => {
     const connection = await newLedger();
     const hostile = '\u001b[2Jforged\r\nrow';
     // As they could be set before ids had to be visible.
-    const ledger = await ledgerAt(connection);
-    await giveBudget(ledger, { projectId: hostile, userId: hostile, amount: '7' });
-    await ledger.close();
+    await giveBudgets(connection, [{ projectId: hostile, userId: hostile, amount: '7' }]);
     const { budget } = commandsOn(connection);
     const author = ['--who', hostile, '--reason', hostile];
     await budget('set', 'forged', '--amount', '7', ...YEAR, ...author);

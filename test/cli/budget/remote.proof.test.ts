@@ -1,37 +1,31 @@
 /** `budget --endpoint` does and prints what the command does on the ledger itself. Against a real service. */
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { budgetCommand } from '../../../src/cli/budget.ts';
 import { copiedLedgers } from '../../ledger/recorded-leases.ts';
 import { runInProcess } from '../../support/command-in-process.ts';
 import { temporaryFolder } from '../../support/filter-folder.ts';
 import { policyServer } from '../../support/policy-server.ts';
 import { refused } from '../../support/run-command.ts';
-import { runServiceOn } from '../../support/running-service.ts';
+import { runServiceOf } from '../../support/running-service.ts';
 import { commandsOn, fill } from '../ledger/setup.ts';
 
 const newLedger = copiedLedgers(fill);
 const YEAR = ['--from', '2100-01-01', '--until', '2101-01-01'];
-afterEach(() => vi.unstubAllEnvs());
 
 /** The command on a ledger, and the same at a service that has it. */
 async function both() {
   const connection = await newLedger();
-  const { url } = await runServiceOn({
-    environment: {},
-    configFiles: [],
-    values: {
-      service: {
-        port: 0,
-        operator_tokens: ['of-an-operator-0123456789abcdef'],
-        reader_tokens: ['of-a-reader-0123456789abcdef'],
-      },
-      ledger: { connection },
-      enforcement: {
-        enabled_filters: ['MaxLeasesFilter', 'UsageBudgetFilter'],
-        max_leases_per_project: 1000,
-      },
+  const { url } = await runServiceOf({
+    service: {
+      operator_tokens: ['of-an-operator-0123456789abcdef'],
+      reader_tokens: ['of-a-reader-0123456789abcdef'],
+    },
+    ledger: { connection },
+    enforcement: {
+      enabled_filters: ['MaxLeasesFilter', 'UsageBudgetFilter'],
+      max_leases_per_project: 1000,
     },
   });
   vi.stubEnv('BLAZAR_ENFORCEMENT_TOKEN', 'of-an-operator-0123456789abcdef');

@@ -1,16 +1,15 @@
 /** Asking for more budget, and granting it, by commands: on the ledger itself, and at a service. */
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { budgetCommand } from '../../../src/cli/budget.ts';
 import { copiedLedgers } from '../../ledger/recorded-leases.ts';
 import { runInProcess } from '../../support/command-in-process.ts';
 import type { CommandResult } from '../../support/run-command.ts';
-import { runServiceOn } from '../../support/running-service.ts';
+import { runServiceOf } from '../../support/running-service.ts';
 import { commandsOn, fill } from '../ledger/setup.ts';
 
 const newLedger = copiedLedgers(fill);
 const WISH = ['request', 'climate', '--amount', '5', '--until', '2097-01-01', '--reason', 'a workshop'];
 const WHY = ['--reason', 'fine'];
-afterEach(() => vi.unstubAllEnvs());
 
 type Run = (...args: string[]) => Promise<CommandResult>;
 
@@ -20,14 +19,10 @@ async function local(): Promise<Run> {
 
 /** As an operator. */
 async function remote(): Promise<Run> {
-  const { url } = await runServiceOn({
-    environment: {},
-    configFiles: [],
-    values: {
-      service: { port: 0, operator_tokens: ['of-an-operator-0123456789abcdef'] },
-      ledger: { connection: await newLedger() },
-      enforcement: { enabled_filters: ['UsageBudgetFilter'] },
-    },
+  const { url } = await runServiceOf({
+    service: { operator_tokens: ['of-an-operator-0123456789abcdef'] },
+    ledger: { connection: await newLedger() },
+    enforcement: { enabled_filters: ['UsageBudgetFilter'] },
   });
   vi.stubEnv('BLAZAR_ENFORCEMENT_TOKEN', 'of-an-operator-0123456789abcdef');
   return (...args) => runInProcess(budgetCommand(), [...args, '--endpoint', url]);

@@ -1,30 +1,23 @@
 /** Long commands show on a terminal how far they are, and nothing elsewhere. */
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { recordMany } from '../../ledger/many-leases.ts';
 import { aRecord } from '../../support/decision-logs.ts';
 import { confFile, temporaryFile } from '../../support/files.ts';
 import { confWith, RULES } from '../../support/lease-cases.ts';
 import { newLedger } from '../../support/ledgers.ts';
+import { listen } from '../../support/listening.ts';
 import { inPipe, isClean, onTerminal, type Screen } from '../../support/on-terminal.ts';
 import { policyServer } from '../../support/policy-server.ts';
 import { recorded } from '../../support/recorded-identities.ts';
+import { createHost } from '../../support/requests.ts';
 import { folderOf } from '../../support/skypilot-cases.ts';
 import { policedDouble } from '../scheduling-policy/cluster.ts';
 
 const TIMEOUT = 1_200_000;
 
 const folderWithLog = (lines: number) => {
-  const request = {
-    context: { user_id: 'alice', project_id: 'climate' },
-    lease: {
-      start_date: '2026-12-01T09:00',
-      end_date: '2026-12-01T10:00',
-      reservations: [{ resource_type: 'physical:host', min: 1, max: 1 }],
-    },
-  };
-  const log = `${JSON.stringify({ ...aRecord(), request })}\n`.repeat(lines);
+  const log = `${JSON.stringify({ ...aRecord(), request: createHost() })}\n`.repeat(lines);
   return folderOf({ 'blazar.conf': confWith(''), 'rules.yaml': RULES, log });
 };
 /** A policy service that takes its time, so that its test shows how far it is. */
@@ -101,12 +94,7 @@ async function slowKeystone(): Promise<string> {
       response.end(JSON.stringify(body));
     }, 20);
   });
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/v3`;
+  return `http://127.0.0.1:${(await listen(server)).port}/v3`;
 }
 
 function listOf(name: string) {

@@ -5,6 +5,7 @@ import { dirname } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { aRecord } from '../../support/decision-logs.ts';
 import { confFile, temporaryFile } from '../../support/files.ts';
+import { createHost } from '../../support/requests.ts';
 import { COMMAND, runCommand, scrubbedEnvironment, startCommand } from '../../support/run-command.ts';
 import { folderOf } from '../../support/skypilot-cases.ts';
 
@@ -103,15 +104,7 @@ export class LeavingFilter extends BaseFilter {
   onEnd() {}
 }`;
 
-const REQUEST = {
-  context: { user_id: 'alice', project_id: 'climate' },
-  lease: {
-    name: 'ocean',
-    start_date: '2026-12-01T09:00',
-    end_date: '2026-12-01T10:00',
-    reservations: [{ resource_type: 'physical:host', min: 1, max: 1 }],
-  },
-};
+const REQUEST = createHost({ name: 'ocean' });
 const LINE = `${JSON.stringify({ ...aRecord(), request: REQUEST })}\n`;
 
 const folderWith = (filter: string, lines: number) =>

@@ -3,7 +3,7 @@ import { execFile, spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { describe, expect, it, type TestContext } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { runProgramInProcess } from '../../support/command-in-process.ts';
 import { projectFile } from '../../support/files.ts';
 import { temporaryFolder } from '../../support/filter-folder.ts';
@@ -48,6 +48,8 @@ os.write(master, b'exit\\n')
 print(json.dumps(completed))
 `;
 
+import { need } from '../../support/peers.ts';
+
 /** `start`: what the shell is given first, to load the completion. */
 async function typed(shell: readonly string[], start: string, lines: readonly string[]) {
   const args = ['-c', TYPE, JSON.stringify(shell), start, JSON.stringify(lines)];
@@ -87,12 +89,6 @@ const SHELLS: readonly Shell[] = [
 ];
 
 /** Skips a test whose shell is missing, and says so. */
-function need(context: TestContext, shell: string): void {
-  if (spawnSync(shell, ['--version']).status !== 0) {
-    context.skip(`${shell} is not installed: its completion is NOT tried here`);
-  }
-}
-
 const script = (shell: string) => runProgramInProcess(['completion', shell]);
 
 describe('completion', () => {

@@ -10,6 +10,7 @@ import { rows } from '../../support/check-command.ts';
 import { runProgramInProcess } from '../../support/command-in-process.ts';
 import { confFile } from '../../support/files.ts';
 import { temporaryFolder } from '../../support/filter-folder.ts';
+import { jsonLines } from '../../support/json-lines.ts';
 import { ledgerAt } from '../../support/ledgers.ts';
 import { refused, refusedWith } from '../../support/run-command.ts';
 import { COMING, OVER } from './setup.ts';
@@ -302,10 +303,7 @@ describe('a list without folded leases', () => {
     await compact();
     const { stdout, stderr } = await ledger('export', '--project', 'climate');
     expect(stderr).toBe(`warning: ${note(2)}\n`);
-    const records = stdout
-      .trimEnd()
-      .split('\n')
-      .map((line) => JSON.parse(line));
+    const records = jsonLines(stdout);
     expect(records.filter(({ kind }) => kind.startsWith('folded'))).toEqual([
       {
         ...{ kind: 'folded', project_id: 'climate', region: '', before: '2017-01-01T00:00:00Z' },

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer, type RequestListener } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { remoteReviewer } from '../../../src/cli/skypilot/against.ts';
 import { skypilotReviewCommand } from '../../../src/cli/skypilot/review.ts';
@@ -9,25 +8,18 @@ import { loginIn } from '../../../src/cli/skypilot/service-call.ts';
 import { decodeRequest } from '../../../src/skypilot/request/wire.ts';
 import { captured, runInProcess } from '../../support/command-in-process.ts';
 import { temporaryFile } from '../../support/files.ts';
+import { listen } from '../../support/listening.ts';
 import { runSkypilot } from '../../support/skypilot-service.ts';
 import { tlsFixture } from '../../support/tls.ts';
+import { unusedPort } from '../../support/unused-port.ts';
 
 const task = () => temporaryFile('task.yaml', 'run: x\nsecrets: {HF_TOKEN: s3cret-value}\n');
 const against = (url: string, ...more: string[]) =>
   runInProcess(skypilotReviewCommand(), [task(), '--against', url, ...more]);
 
-async function listening(server: Server): Promise<number> {
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return (server.address() as AddressInfo).port;
-}
-
 /** A service with this answer. */
 async function fake(listener: RequestListener): Promise<string> {
-  return `http://127.0.0.1:${await listening(createServer(listener))}/policy`;
+  return `http://127.0.0.1:${(await listen(createServer(listener))).port}/policy`;
 }
 
 const twice = (inner: unknown) => JSON.stringify(JSON.stringify(inner));
@@ -224,10 +216,9 @@ describe('an answer that is no answer', () => {
 
   it('is named in plain words when there is no connection', async () => {
     const url = await fake(() => {});
-    const closed = createServer();
-    const port = await listening(closed);
-    await new Promise((resolve) => closed.close(resolve));
-    expect((await against(`http://127.0.0.1:${port}/`)).stdout).toContain('nothing listens there');
+    expect((await against(`http://127.0.0.1:${await unusedPort()}/`)).stdout).toContain(
+      'nothing listens there',
+    );
     expect((await against(url.replace('http:', 'https:'))).stdout).toContain('it does not speak TLS');
   });
 
@@ -237,7 +228,7 @@ describe('an answer that is no answer', () => {
       key: readFileSync(tlsFixture('server.key')),
     };
     const server = createTlsServer(certificate, (_, response) => response.end(ANSWER));
-    const url = `https://127.0.0.1:${await listening(server as unknown as Server)}/`;
+    const url = `https://127.0.0.1:${(await listen(server)).port}/`;
     expect(await against(url)).toMatchObject({
       code: 3,
       stdout: expect.stringContaining('signed by an authority that is not trusted here; name that authority'),
@@ -259,15 +250,6 @@ describe('a mistake', () => {
     expect(stderr).toContain(message);
     expect(stderr).not.toContain('s3cret');
   });
-
-  it.for(['', '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n'])(
-    'a file of authorities without a certificate: %j',
-    async (pem) => {
-      const { code, stderr } = await against('https://host/', '--ca-file', temporaryFile('ca.pem', pem));
-      expect(code).toBe(2);
-      expect(stderr).toContain('ca.pem: expected certificates in PEM');
-    },
-  );
 });
 
 const TEXT = `# machine h login no password no

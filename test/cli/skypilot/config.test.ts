@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { YamlDocument } from '../../../src/base/yaml/document.ts';
 import { valueAt } from '../../../src/base/yaml/tree.ts';
 import { SERVER_KEYS, TASK_KEYS } from '../../../src/skypilot/config/config-schema.ts';
@@ -11,7 +11,6 @@ import { config } from '../../support/skypilot-config.ts';
 
 function configIn(folder: string, args: readonly string[], env: Record<string, string> = {}) {
   // Node.js asks the operating system for the home folder, and not `process.env` as it is replaced for a command.
-  onTestFinished(() => void vi.unstubAllEnvs());
   vi.stubEnv('HOME', join(folder, 'home'));
   return runProgramInProcess(['skypilot', 'config', ...args], {
     cwd: folder,

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { skypilotReviewCommand } from '../../../src/cli/skypilot/review.ts';
 import { runInProcess, runProgramInProcess } from '../../support/command-in-process.ts';
 import { confFile, temporaryFile } from '../../support/files.ts';
+import { jsonLines } from '../../support/json-lines.ts';
 import { body, FAILED, policyFiles } from '../../support/skypilot.ts';
 
 /** Policies by name: the bodies of their `validateAndMutate`. */
@@ -215,8 +216,7 @@ describe('a pipeline', () => {
     expect(stdout.match(/^ {3}(?:run: [xy])$/gm)).toEqual(['   run: x', '   run: y']);
 
     const json = await review(...args, '--format', 'json');
-    const lines = json.stdout.trim().split('\n');
-    expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+    expect(jsonLines(json.stdout)).toMatchObject([
       { pipeline: { task: 1, of: 2, name: 'first' }, allowed: true, changed: true },
       { pipeline: { task: 2, of: 2, name: null }, allowed: true, changed: true },
     ]);

@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { confFile, projectFile, temporaryFile } from '../../support/files.ts';
 import { temporaryFolder } from '../../support/filter-folder.ts';
+import { jsonLines } from '../../support/json-lines.ts';
 import { runCommand, scrubbedEnvironment } from '../../support/run-command.ts';
 import { body, FAILED, policyFiles } from '../../support/skypilot.ts';
 import { folderOf, limitPolicy, runCases } from '../../support/skypilot-cases.ts';
@@ -79,12 +80,7 @@ whole
     });
     const { code, stdout } = await runCases(folder, '--format', 'json');
     expect(code).toBe(1);
-    expect(
-      stdout
-        .trim()
-        .split('\n')
-        .map((line) => JSON.parse(line)),
-    ).toMatchObject([
+    expect(jsonLines(stdout)).toMatchObject([
       { id: 'other', status: 'passed' },
       {
         id: 'pipeline',

@@ -1,12 +1,12 @@
 /** Estimates with filters that ask other services: three times at most, and nothing is recorded there. */
 import { createServer, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { json as jsonOf } from 'node:stream/consumers';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { CreateRequest } from '../../../src/index.ts';
 import { onLedger } from '../../filters/on-ledger.ts';
 import { lasting, withBudgets } from '../../filters/usage-budgets.ts';
 import { filterSource } from '../../support/filter-folder.ts';
+import { listen } from '../../support/listening.ts';
 
 /** A policy service that writes down what it is asked. `undefined` = it breaks. */
 async function policyService(allows: (request: CreateRequest) => boolean | undefined) {
@@ -20,10 +20,7 @@ async function policyService(allows: (request: CreateRequest) => boolean | undef
     response.statusCode = allowed === undefined ? 500 : allowed ? 204 : 403;
     response.end(allowed ? undefined : JSON.stringify({ message: 'not here' }));
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => void server.closeAllConnections());
-  onTestFinished(() => void server.close());
-  const { port } = server.address() as AddressInfo;
+  const { port } = await listen(server);
   const url = `http://127.0.0.1:${port}/`;
   const options = {
     external_service_base_endpoint: url,

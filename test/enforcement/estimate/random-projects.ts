@@ -11,8 +11,9 @@ import {
 } from '../../../src/index.ts';
 import type { Ledger } from '../../../src/ledger/ledger.ts';
 import { rows } from '../../../src/ledger/storage/database.ts';
+import { valuesOnly } from '../../support/files.ts';
 import { filterFolder, filterSource } from '../../support/filter-folder.ts';
-import { giveBudget, ledgerAt, NO_WAIT } from '../../support/ledgers.ts';
+import { balancesOf, giveBudget, ledgerAt, NO_WAIT } from '../../support/ledgers.ts';
 import { recordingLogger } from '../../support/logger.ts';
 
 const NOW = '2026-11-21T09:00:30Z';
@@ -94,37 +95,33 @@ export class RandomProjects {
   static async open(connection: string): Promise<RandomProjects> {
     const clock = { at: Date.parse(NOW) };
     const enforcement = await UsageEnforcement.load(
-      {
-        environment: {},
-        configFiles: [],
-        values: {
-          ledger: { connection },
-          enforcement: {
-            enabled_filters: [
-              'MaxLeasesFilter',
-              'OddFilter',
-              'MaxLeaseDurationFilter',
-              'LeaseDatesFilter',
-              'MaxReservationSizeFilter',
-              'UsageBudgetFilter',
-            ],
-            filters_path: [
-              filterFolder({
-                'odd-filter.js': filterSource('OddFilter', {
-                  create: ODD,
-                  update: ODD.replaceAll('lease.', 'newLease.'),
-                }),
+      valuesOnly({
+        ledger: { connection },
+        enforcement: {
+          enabled_filters: [
+            'MaxLeasesFilter',
+            'OddFilter',
+            'MaxLeaseDurationFilter',
+            'LeaseDatesFilter',
+            'MaxReservationSizeFilter',
+            'UsageBudgetFilter',
+          ],
+          filters_path: [
+            filterFolder({
+              'odd-filter.js': filterSource('OddFilter', {
+                create: ODD,
+                update: ODD.replaceAll('lease.', 'newLease.'),
               }),
-            ],
-            max_leases_per_project: 3,
-            max_lease_duration: 12 * 86_400,
-            lease_dates_earliest_start: '+1800',
-            lease_dates_latest_end: '2027-04-01',
-            max_reservation_size: { 'physical:host': 9 },
-            usage_budget_rates: { 'physical:host': 1, 'virtual:instance': 0.1, 'virtual:floatingip': 0.01 },
-          },
+            }),
+          ],
+          max_leases_per_project: 3,
+          max_lease_duration: 12 * 86_400,
+          lease_dates_earliest_start: '+1800',
+          lease_dates_latest_end: '2027-04-01',
+          max_reservation_size: { 'physical:host': 9 },
+          usage_budget_rates: { 'physical:host': 1, 'virtual:instance': 0.1, 'virtual:floatingip': 0.01 },
         },
-      },
+      }),
       { logger: recordingLogger(), clock: { now: () => new Date(clock.at) } },
     );
     return new RandomProjects(enforcement, await ledgerAt(connection, { now: () => NOW }), clock);
@@ -192,7 +189,7 @@ export class RandomProjects {
       // As the next request shows it: until then it may be as it was, too.
       await this.enforcement.checkUpdate({ ...made, currentLease: made.lease });
     }
-    const balances = await this.#balances(request.context.project_id);
+    const balances = await balancesOf(this.ledger, request.context.project_id);
     for (const { account, taken, amount } of granted.charges) {
       const balance = balances.get(account) ?? 0n;
       if (showsCounts(request)) {
@@ -238,15 +235,6 @@ export class RandomProjects {
       read.push(await this.ledger.read('read', () => rows(query), NO_WAIT));
     }
     return JSON.stringify(read, (_, value) => (typeof value === 'bigint' ? String(value) : value));
-  }
-
-  async #balances(projectId: string): Promise<Map<string, bigint>> {
-    const query = this.ledger.database.queries
-      .selectFrom('accounts')
-      .selectAll()
-      .where('project_id', '=', projectId);
-    const found = await this.ledger.read('read', () => rows(query.compile()), NO_WAIT);
-    return new Map(found.map(({ name, balance }) => [name, balance]));
   }
 }
 

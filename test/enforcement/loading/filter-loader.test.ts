@@ -2,22 +2,14 @@ import { utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { loadFilterCatalog } from '../../../src/enforcement/loading/filter-loader.ts';
+import { NOT_CHARGING } from '../../../src/rules/section-problems.ts';
 import { filterFolder, filterSource } from '../../support/filter-folder.ts';
 
 const withOption = (name: string, option: string) =>
   `import { z } from 'zod';\n${filterSource(name, { extra: `static options = z.object({ ${option}: z.int().default(5) });` })}`;
 
 /** The included filters. */
-const INSTALLED = [
-  'ExternalServiceFilter',
-  'LeaseDatesFilter',
-  'MaxLeaseDurationFilter',
-  'MaxLeasesFilter',
-  'MaxReservationSizeFilter',
-  'RulesFilter',
-  'SchedulingPolicyFilter',
-  'UsageBudgetFilter',
-];
+const INSTALLED = [...NOT_CHARGING, 'UsageBudgetFilter'];
 
 /** The names of all filters, and why files in a folder are not usable filters. */
 async function reasons(files: Readonly<Record<string, string>>, reserved: readonly string[] = []) {

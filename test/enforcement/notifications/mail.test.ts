@@ -1,16 +1,17 @@
 /** One attempt to send a mail, at servers that take it, that do not, and that are something else. */
 import { readFileSync } from 'node:fs';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import type { SMTPServerOptions } from 'smtp-server';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { requestEvent, thresholdEvent } from '../../../src/enforcement/notifications/events.ts';
 import { Mail } from '../../../src/enforcement/notifications/mail.ts';
 import { notificationsOptions } from '../../../src/enforcement/notifications/options.ts';
 import { temporaryFile } from '../../support/files.ts';
+import { listen } from '../../support/listening.ts';
 import { recordingLogger } from '../../support/logger.ts';
-import { unusedPort } from '../../support/services.ts';
 import { tlsFixture } from '../../support/tls.ts';
+import { unusedPort } from '../../support/unused-port.ts';
 import { type MailServer, mailServer } from './mail-server.ts';
 
 const NEVER = new AbortController().signal;
@@ -50,19 +51,11 @@ async function attempt(server: SMTPServerOptions = {}, options: object = {}) {
 
 /** Whatever answers at a port. */
 async function strangeServer(onConnection: (socket: Socket) => void): Promise<string> {
-  const sockets = new Set<Socket>();
   const server = createServer((socket) => {
-    sockets.add(socket.on('error', () => {}));
+    socket.on('error', () => {});
     onConnection(socket);
   });
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  onTestFinished(() => {
-    for (const socket of sockets) {
-      socket.destroy();
-    }
-    server.close();
-  });
-  return to(server.address() as AddressInfo);
+  return to(await listen(server));
 }
 
 /** Takes everything up to the mail. */

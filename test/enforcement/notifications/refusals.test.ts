@@ -1,12 +1,9 @@
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { beforeEach, expect, it, vi } from 'vitest';
 import type { Refusals, Refused } from '../../../src/enforcement/notifications/events.ts';
 import { MergedRefusals } from '../../../src/enforcement/notifications/notifications.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();
-});
-afterEach(() => {
-  vi.useRealTimers();
 });
 
 const refused = (changes: Partial<Refused> = {}): Refused => ({

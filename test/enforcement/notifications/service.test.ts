@@ -7,7 +7,7 @@ import { policyServer } from '../../support/policy-server.ts';
 import { capturedText } from '../../support/requests.ts';
 import { runServiceOn } from '../../support/running-service.ts';
 import { readSamples } from '../../support/samples.ts';
-import { unusedPort } from '../../support/services.ts';
+import { unusedPort } from '../../support/unused-port.ts';
 import { eventIn } from './cloud-events.ts';
 
 const SOON = { timeout: 120_000, interval: 10 };

@@ -6,7 +6,7 @@ import { createSharedServices } from '../../../src/enforcement/services.ts';
 import { temporaryFile } from '../../support/files.ts';
 import { recordingLogger } from '../../support/logger.ts';
 import { type Answer, policyServer } from '../../support/policy-server.ts';
-import { unusedPort } from '../../support/services.ts';
+import { unusedPort } from '../../support/unused-port.ts';
 
 const MESSAGE = { key: 'id-1', body: '{"specversion":"1.0"}' };
 const NEVER = new AbortController().signal;

@@ -2,6 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { projectFile } from '../../support/files.ts';
+import { jsonLines } from '../../support/json-lines.ts';
 import { type Manifest, parse } from '../kubernetes/manifests.ts';
 
 export const CHART = projectFile('etc/helm');
@@ -31,10 +32,7 @@ export function renderedFile({ set }: Release): string {
 
 /** The manifests that are kept, one JSON object on each line. */
 export function rendered(release: Release): Manifest[] {
-  return readFileSync(renderedFile(release), 'utf8')
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line));
+  return jsonLines(readFileSync(renderedFile(release), 'utf8'));
 }
 
 export function objectsOf(text: string): Manifest[] {

@@ -11,8 +11,10 @@ import { SECTIONS } from '../../../src/server/configuration/sections.ts';
 import { startProblems } from '../../../src/server/configuration/start-checks.ts';
 import { startService } from '../../../src/server/service.ts';
 import { projectFile } from '../../support/files.ts';
+import { creating } from '../../support/kubernetes-service.ts';
 import { recordingLogger } from '../../support/logger.ts';
-import { copyOfFolder, makeCertificate, need } from './certificate.ts';
+import { need } from '../../support/peers.ts';
+import { copyOfFolder, makeCertificate } from './certificate.ts';
 import { manifests, only } from './manifests.ts';
 
 const MOUNTS = '/etc/blazar-enforcement';
@@ -97,7 +99,7 @@ describe('etc/kubernetes-files/policy-service.conf', () => {
     );
     onTestFinished(() => running.close());
 
-    const ask = async (path: string, spec: unknown) => {
+    const ask = async (path: string, spec: object) => {
       const asking = request(new URL(`${path}?timeout=5s`, running.url), {
         method: 'POST',
         headers: { 'Content-Type': 'application/json' },
@@ -105,14 +107,14 @@ describe('etc/kubernetes-files/policy-service.conf', () => {
         servername: NAME,
         agent: false,
       });
-      asking.end(JSON.stringify(reviewOf(spec)));
+      asking.end(JSON.stringify(creating(spec, { userInfo: { username: 'alice' } })));
       const [answer] = await once(asking, 'response');
       return (await json(answer)) as { response: unknown };
     };
     for (const { webhooks } of manifests().filter(({ kind }) => kind.endsWith('WebhookConfiguration'))) {
       const token = readFileSync(join(folder, 'certificate/kubernetes-token'), 'utf8');
       const path = webhooks[0].clientConfig.service.path.replace(/[^/]+$/, token);
-      expect((await ask(path, {})).response).toMatchObject({ uid: 'one', allowed: true });
+      expect((await ask(path, {})).response).toMatchObject({ uid: 'u-1', allowed: true });
       const refused = await ask(path, { tolerations: [{ key: 'gpu', operator: 'Exists' }] });
       expect(refused.response).toMatchObject({ allowed: false, status: { code: 403 } });
     }
@@ -128,22 +130,4 @@ function mount(root: string, volume: string, files: string[], from: string): voi
     writeFileSync(join(current, file), readFileSync(join(from, file)));
     symlinkSync(join('..data', file), join(root, volume, file));
   }
-}
-
-function reviewOf(spec: unknown) {
-  return {
-    apiVersion: 'admission.k8s.io/v1',
-    kind: 'AdmissionReview',
-    request: {
-      uid: 'one',
-      kind: { group: '', version: 'v1', kind: 'Pod' },
-      resource: { group: '', version: 'v1', resource: 'pods' },
-      namespace: 'shop',
-      operation: 'CREATE',
-      userInfo: { username: 'alice' },
-      object: { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'web', namespace: 'shop' }, spec },
-      oldObject: null,
-      dryRun: false,
-    },
-  };
 }

@@ -1,7 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { cpSync } from 'node:fs';
 import { join } from 'node:path';
-import type { TestContext } from 'vitest';
 import { temporaryFolder } from '../../support/filter-folder.ts';
 import { FOLDER } from './manifests.ts';
 
@@ -10,15 +9,6 @@ export function copyOfFolder(): string {
   const folder = join(temporaryFolder(), 'kubernetes');
   cpSync(FOLDER, folder, { recursive: true, filter: (path) => !path.endsWith('/certificate') });
   return folder;
-}
-
-/** Skips a test whose tool is missing, and says so. */
-export function need(context: TestContext, tool: string, ...version: string[]): void {
-  if (spawnSync(tool, version).status !== 0) {
-    const message = `${tool} is not installed: etc/kubernetes is NOT checked with it here`;
-    console.warn(message);
-    context.skip(message);
-  }
 }
 
 /** Runs certificate.sh of a folder. */

@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { describe, expect, it, type TestContext } from 'vitest';
 import { kubernetesPathOf } from '../../../src/server/own-paths.ts';
 import { projectFile } from '../../support/files.ts';
-import { copyOfFolder, makeCertificate, need } from './certificate.ts';
+import { need } from '../../support/peers.ts';
+import { copyOfFolder, makeCertificate } from './certificate.ts';
 import { FOLDER, type Manifest, manifests, only, parse } from './manifests.ts';
 
 /** The first version whose kustomize knows `replacements`. */

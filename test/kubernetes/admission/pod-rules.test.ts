@@ -5,6 +5,7 @@ import { PodAdmission } from '../../../src/kubernetes/admission/pod-admission.ts
 import { PodRules } from '../../../src/kubernetes/admission/pod-rules.ts';
 import { WorkloadReview } from '../../../src/kubernetes/admission/workloads.ts';
 import { temporaryFile } from '../../support/files.ts';
+import { creating } from '../../support/kubernetes-service.ts';
 
 const RULES = `rules:
 - {name: two-gpus, on: pod, allow: gpus(pod) <= 2.0, message: {expression: '"At most 2 GPUs in " + pod.namespace + "."'}}
@@ -24,19 +25,14 @@ function asked(limits: Limits, more: { resource?: string; oldLimits?: Limits; ob
     metadata: { name: 'p' },
     spec: { containers: [{ name: 'c', image: 'i', resources: { limits: own } }] },
   });
-  const request = parseAdmissionReview({
-    apiVersion: 'admission.k8s.io/v1',
-    kind: 'AdmissionReview',
-    request: {
-      uid: 'u',
-      resource: { group: resource === 'pods' ? '' : 'apps', version: 'v1', resource },
-      operation: oldLimits === undefined ? 'CREATE' : 'UPDATE',
-      namespace: 'climate',
-      userInfo: { username: 'ada', groups: ['students'] },
-      object: object ?? pod(limits),
-      ...(oldLimits !== undefined && { oldObject: pod(oldLimits) }),
-    },
+  const review = creating(undefined, {
+    resource: { group: resource === 'pods' ? '' : 'apps', version: 'v1', resource },
+    namespace: 'climate',
+    userInfo: { username: 'ada', groups: ['students'] },
+    object: object ?? pod(limits),
+    ...(oldLimits !== undefined && { operation: 'UPDATE', oldObject: pod(oldLimits) }),
   });
+  const request = parseAdmissionReview(review);
   if (request.kind !== 'pod' && request.kind !== 'template') {
     throw new Error(`expected a pod, got ${request.kind}`);
   }

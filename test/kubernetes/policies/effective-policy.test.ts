@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { MERGE_STRATEGIES } from '../../../src/kubernetes/policies/merge.ts';
-import { deepFreeze } from '../../config/helpers.ts';
+import { deepFreeze } from '../../support/requests.ts';
 import { pod, policy, proposalPolicies, review } from '../../support/scheduling-policies.ts';
 
 const ARCH = 'beta.kubernetes.io/arch';
@@ -54,17 +54,16 @@ describe('merging', () => {
 });
 
 describe('a pod that is reviewed', () => {
-  const defaults = policy('a', {
-    default: {
-      schedulerName: 'green',
-      priorityClassName: 'gold',
-      nodeSelector: { disk: 'ssd' },
-      tolerations: [{ key: 'gpu', operator: 'Exists' }],
-      affinity: {
-        podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [{ topologyKey: 'zone' }] },
-      },
+  const given = {
+    schedulerName: 'green',
+    priorityClassName: 'gold',
+    nodeSelector: { disk: 'ssd' },
+    tolerations: [{ key: 'gpu', operator: 'Exists' }],
+    affinity: {
+      podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [{ topologyKey: 'zone' }] },
     },
-  });
+  };
+  const defaults = policy('a', { default: given });
 
   it('gets all defaults that it lacks, and keeps the rest', () => {
     const before = deepFreeze(pod({ containers: [{ name: 'web' }], nodeName: '', restartPolicy: 'Never' }));
@@ -72,18 +71,7 @@ describe('a pod that is reviewed', () => {
     expect(allowed).toBe(true);
     expect(reviewed).toEqual({
       ...before,
-      spec: {
-        containers: [{ name: 'web' }],
-        nodeName: '',
-        restartPolicy: 'Never',
-        schedulerName: 'green',
-        priorityClassName: 'gold',
-        nodeSelector: { disk: 'ssd' },
-        tolerations: [{ key: 'gpu', operator: 'Exists' }],
-        affinity: {
-          podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [{ topologyKey: 'zone' }] },
-        },
-      },
+      spec: { containers: [{ name: 'web' }], nodeName: '', restartPolicy: 'Never', ...given },
     });
     expect(reviewed.spec.containers).toBe(before.spec.containers);
   });

@@ -1,13 +1,13 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { CompiledQuery } from 'kysely';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { budgetAccount } from '../../../src/filter/claim.ts';
 import type { WantedLine } from '../../../src/ledger/budgets/file.ts';
 import { importBudgets } from '../../../src/ledger/budgets/import.ts';
 import type { Ledger } from '../../../src/ledger/ledger.ts';
 import type { BudgetWatch } from '../../../src/ledger/outbox/crossings.ts';
 import { rows } from '../../../src/ledger/storage/database.ts';
-import { DIALECTS, giveBudget, ledgerAt, NO_WAIT, newLedgers } from '../../support/ledgers.ts';
+import { DIALECTS, giveBudget, NO_WAIT, newLedgers, openedLedger } from '../../support/ledgers.ts';
 
 const newLedger = newLedgers();
 const AUTHOR = { who: 'operator', reason: 'a new year' };
@@ -20,8 +20,7 @@ const wanted = (projects: readonly string[], amount = 5n): WantedLine[] =>
   }));
 
 async function fixture(dialect: (typeof DIALECTS)[number], watch?: BudgetWatch) {
-  const ledger = await ledgerAt(await newLedger(dialect), watch && { watch });
-  onTestFinished(() => ledger.close());
+  const ledger = await openedLedger(await newLedger(dialect), watch && { watch });
   const all = async () => {
     const query = ledger.database.queries.selectFrom('budgets').selectAll().orderBy('id').compile();
     return (await ledger.database.read(() => rows(query), NO_WAIT)).map(

@@ -321,7 +321,7 @@ export function delivering(fixtures: LedgerFixtures): void {
       return { ...REFUSED, rest: 'A, the rest' };
     };
     sender.chain.deliver();
-    await emptied(sender, ground);
+    await emptied(sender, fixture);
     expect(sender.delivered).toEqual(['A, the rest']);
   });
 

@@ -8,13 +8,11 @@ import type { ListTerms } from '../../../src/ledger/reconciliation/plan.ts';
 import { reconcileList } from '../../../src/ledger/reconciliation/reconcile.ts';
 import { leaseDetails, listLeases } from '../../../src/ledger/reports/reports.ts';
 import { verifyLedger } from '../../../src/ledger/reports/verify.ts';
-import { giveBudget, ledgerAt, NO_WAIT } from '../../support/ledgers.ts';
+import { giveBudgets, ledgerAt, NO_WAIT } from '../../support/ledgers.ts';
 import { CLAIMANT, copiedLedgers, endLease, LIST_TERMS, recordLease } from '../recorded-leases.ts';
 
 const newLedger = copiedLedgers(async (connection) => {
-  const ledger = await ledgerAt(connection);
-  await giveBudget(ledger, { amount: '1000' });
-  await ledger.close();
+  await giveBudgets(connection, [{ amount: '1000' }]);
 });
 const opened: Ledger[] = [];
 let now = '2026-11-21T09:00:30Z';

@@ -6,9 +6,11 @@ import { UsageEnforcement } from '../../../src/index.ts';
 import { listBudgets } from '../../../src/ledger/budgets/budgets.ts';
 import { listLeases } from '../../../src/ledger/reports/reports.ts';
 import { verifyLedger } from '../../../src/ledger/reports/verify.ts';
+import { valuesOnly } from '../../support/files.ts';
 import { temporaryFolder } from '../../support/filter-folder.ts';
 import { giveBudget, NO_WAIT, newLedgers, openedLedger } from '../../support/ledgers.ts';
 import { recordingLogger } from '../../support/logger.ts';
+import { createHost } from '../../support/requests.ts';
 import { startTcpService } from '../../support/services.ts';
 
 type Direction = 'to the server' | 'to the client';
@@ -108,12 +110,8 @@ const BUDGET = 40;
 /** Not a multiple of a group: the last one is granted in part. */
 const GROUPS_BUDGET = 31;
 
-const lease = (name: string) => ({
-  name,
-  start_date: '2030-12-01 09:00',
-  end_date: '2030-12-02 09:00',
-  reservations: [{ resource_type: 'physical:host', min: 1, max: 1 }],
-});
+const lease = (name: string) =>
+  createHost({ name, start_date: '2030-12-01 09:00', end_date: '2030-12-02 09:00' }).lease;
 
 /** `most`: how many leases there is a budget for. */
 async function newGround(most: number) {
@@ -122,14 +120,10 @@ async function newGround(most: number) {
   await giveBudget(ledger, { amount: String(most * UNIT_HOURS), from: '2020-01-01', until: '2200-01-01' });
   const cutter = await startCutter(connection);
   const enforcement = await UsageEnforcement.load(
-    {
-      environment: {},
-      configFiles: [],
-      values: {
-        ledger: { connection: cutter.connection, doubt_folder: temporaryFolder() },
-        enforcement: { enabled_filters: ['MaxLeasesFilter', 'UsageBudgetFilter'] },
-      },
-    },
+    valuesOnly({
+      ledger: { connection: cutter.connection, doubt_folder: temporaryFolder() },
+      enforcement: { enabled_filters: ['MaxLeasesFilter', 'UsageBudgetFilter'] },
+    }),
     { logger: recordingLogger() },
   );
   onTestFinished(() => enforcement.close());

@@ -4,21 +4,17 @@ import { expect, it } from 'vitest';
 import { z } from 'zod';
 import { API_ROUTES } from '../../../src/server/api/routes.ts';
 import { newLedger } from '../../support/ledgers.ts';
-import { runServiceOn } from '../../support/running-service.ts';
+import { runServiceOf } from '../../support/running-service.ts';
 import { routesAt } from './route-calls.ts';
 
 const namesOf = (query: unknown) => (query instanceof z.ZodObject ? Object.keys(query.shape) : []);
 const LISTS = API_ROUTES.filter(({ query }) => namesOf(query).includes('limit'));
 
 async function service() {
-  const running = await runServiceOn({
-    environment: {},
-    configFiles: [],
-    values: {
-      service: { port: 0, operator_tokens: ['op-1-0123456789abcdef'], tokens: ['blazar-0123456789abcdef'] },
-      ledger: { connection: await newLedger() },
-      enforcement: { enabled_filters: ['UsageBudgetFilter'] },
-    },
+  const running = await runServiceOf({
+    service: { operator_tokens: ['op-1-0123456789abcdef'], tokens: ['blazar-0123456789abcdef'] },
+    ledger: { connection: await newLedger() },
+    enforcement: { enabled_filters: ['UsageBudgetFilter'] },
   });
   return { ...running, ...routesAt(running) };
 }

@@ -1,7 +1,8 @@
 /** POST /v1/projects/{project_id}/leases/{lease_id}/estimate, as members and programs call it. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { tokenCaller } from '../../../src/server/users/caller.ts';
-import { giveBudget, ledgerAt, newLedgers } from '../../support/ledgers.ts';
+import { giveBudgets, newLedgers } from '../../support/ledgers.ts';
+import { postJson } from '../../support/post-json.ts';
 import { member, servedGeneration } from '../served-generation.ts';
 
 const newLedger = newLedgers();
@@ -19,10 +20,14 @@ let service: Awaited<ReturnType<typeof servedGeneration>>;
 
 beforeAll(async () => {
   const connection = await newLedger('sqlite');
-  const ledger = await ledgerAt(connection, { now: () => now });
-  await giveBudget(ledger, { amount: '100', until: '2027-01-01' });
-  await giveBudget(ledger, { projectId: 'physics', amount: '100', until: '2027-01-01' });
-  await ledger.close();
+  await giveBudgets(
+    connection,
+    [
+      { amount: '100', until: '2027-01-01' },
+      { projectId: 'physics', amount: '100', until: '2027-01-01' },
+    ],
+    { now: () => now },
+  );
   service = await servedGeneration({
     connection,
     now: () => now,
@@ -59,13 +64,10 @@ async function record(project_id: string, id: string, reservations: readonly obj
 }
 
 async function ask(body: unknown, { who = 'meg', project = 'climate', lease = 'ours' } = {}) {
-  const answer = await fetch(
+  const answer = await postJson(
     `${service.url}/v1/projects/${project}/leases/${encodeURIComponent(lease)}/estimate`,
-    {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json', 'X-Auth-Token': who },
-      body: typeof body === 'string' ? body : JSON.stringify(body),
-    },
+    body,
+    { 'X-Auth-Token': who },
   );
   return { status: answer.status, json: (await answer.json()) as Record<string, unknown> };
 }

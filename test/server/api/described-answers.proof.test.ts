@@ -7,7 +7,7 @@ import { leaseDescription } from '../../support/api-description.ts';
 import { breakLedger, newLedger, runSql } from '../../support/ledgers.ts';
 import { IDS, recordedKeystone } from '../../support/recorded-identities.ts';
 import { createLasting } from '../../support/requests.ts';
-import { runServiceOn } from '../../support/running-service.ts';
+import { runServiceOf } from '../../support/running-service.ts';
 import { ValidatingKeystone } from '../../support/validating-keystone.ts';
 import { CLIMATE } from '../users/every-route.ts';
 import { bodyOf, type RouteAnswer, type Routes, routesAt } from './route-calls.ts';
@@ -16,17 +16,12 @@ const WITH_A_BODY = API_ROUTES.filter(({ body }) => body !== undefined);
 type Values = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 
 async function run(values: Values) {
-  const running = await runServiceOn({
-    environment: {},
-    configFiles: [],
-    values: {
-      ...values,
-      service: {
-        port: 0,
-        operator_tokens: ['op-1-0123456789abcdef'],
-        tokens: ['blazar-1-0123456789abcdef'],
-        ...values.service,
-      },
+  const running = await runServiceOf({
+    ...values,
+    service: {
+      operator_tokens: ['op-1-0123456789abcdef'],
+      tokens: ['blazar-1-0123456789abcdef'],
+      ...values.service,
     },
   });
   return { ...running, ...routesAt(running) };

@@ -1,7 +1,8 @@
 /** POST /v1/projects/{project_id}/estimate, as members and programs call it. */
 import { describe, expect, it } from 'vitest';
-import { giveBudget, ledgerAt, newLedger } from '../../support/ledgers.ts';
-import { runServiceOn } from '../../support/running-service.ts';
+import { giveBudgets, newLedger } from '../../support/ledgers.ts';
+import { postJson } from '../../support/post-json.ts';
+import { runServiceOf } from '../../support/running-service.ts';
 
 const WANTED = {
   name: 'training',
@@ -32,24 +33,15 @@ const MISTAKES: readonly (readonly [field: string, object])[] = [
 
 async function service() {
   const connection = await newLedger();
-  const ledger = await ledgerAt(connection);
-  await giveBudget(ledger, { projectId: 'climate', amount: '100', from: '2026-01-01', until: '2060-01-01' });
-  await ledger.close();
-  const { url } = await runServiceOn({
-    environment: {},
-    configFiles: [],
-    values: {
-      service: { port: 0 },
-      ledger: { connection },
-      enforcement: { enabled_filters: ['UsageBudgetFilter', 'MaxLeasesFilter'] },
-    },
+  await giveBudgets(connection, [
+    { projectId: 'climate', amount: '100', from: '2026-01-01', until: '2060-01-01' },
+  ]);
+  const { url } = await runServiceOf({
+    ledger: { connection },
+    enforcement: { enabled_filters: ['UsageBudgetFilter', 'MaxLeasesFilter'] },
   });
   const ask = async (body: unknown, project = 'climate') => {
-    const answer = await fetch(`${url}/v1/projects/${project}/estimate`, {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json' },
-      body: typeof body === 'string' ? body : JSON.stringify(body),
-    });
+    const answer = await postJson(`${url}/v1/projects/${project}/estimate`, body);
     return { status: answer.status, json: (await answer.json()) as Record<string, unknown> };
   };
   return { ask };

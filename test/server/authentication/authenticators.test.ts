@@ -12,7 +12,7 @@ import {
   runKubernetes,
   VALIDATION,
 } from '../../support/kubernetes-service.ts';
-import { runServiceOn, runServiceOnFile, type ServiceAnswer } from '../../support/running-service.ts';
+import { runServiceOf, runServiceOnFile, type ServiceAnswer } from '../../support/running-service.ts';
 import { body } from '../../support/skypilot.ts';
 import { PATH, runSkypilot } from '../../support/skypilot-service.ts';
 
@@ -197,11 +197,7 @@ describe('an open authenticator', () => {
       },
     };
     const { kubernetes: some, ...others } = values;
-    return runServiceOn({
-      environment: {},
-      configFiles: [],
-      values: some === undefined ? others : { ...others, kubernetes: some },
-    });
+    return runServiceOf(some === undefined ? others : { ...others, kubernetes: some });
   };
   const FOR_LEASES =
     'expected a loopback address, got 0.0.0.0, where everyone may ask for leases, end them and look into the console: set [service] tokens or tokens_file or keystone_auth, or [service] allow_anonymous = true if that is intended';

@@ -4,6 +4,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { runProgramInProcess } from '../../support/command-in-process.ts';
 import { temporaryFile } from '../../support/files.ts';
 import { filterFolder, filterSource } from '../../support/filter-folder.ts';
+import { jsonLines } from '../../support/json-lines.ts';
 import { metric } from '../../support/metric.ts';
 import { capturedText, createLasting } from '../../support/requests.ts';
 import { runServiceOnFile } from '../../support/running-service.ts';
@@ -135,8 +136,7 @@ describe('a reload', () => {
     const rejected = await post('/check-create', TWO_DAYS);
     expect([rejected.status, generationOf(rejected)]).toEqual([403, '2']);
     await vi.waitFor(() => {
-      const lines = readFileSync(log, 'utf8').trimEnd().split('\n');
-      expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+      expect(jsonLines(readFileSync(log, 'utf8'))).toMatchObject([
         { generation: 1, allowed: true },
         { generation: 2, allowed: false },
       ]);

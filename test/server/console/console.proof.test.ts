@@ -19,7 +19,7 @@ import {
 import { filterSource } from '../../support/filter-folder.ts';
 import { newLedgers } from '../../support/ledgers.ts';
 import { createLasting } from '../../support/requests.ts';
-import { runApp, runService, runServiceOn } from '../../support/running-service.ts';
+import { runApp, runService, runServiceOf } from '../../support/running-service.ts';
 
 const SECRET = 's3cret-0123456789abcdef';
 const TOKEN = { 'X-Auth-Token': SECRET };
@@ -43,7 +43,7 @@ async function hostileService() {
       ...{ max_lease_duration: 172_800, max_leases_per_project: 3 },
     },
   };
-  const service = await runServiceOn({ environment: {}, configFiles: [], values });
+  const service = await runServiceOf(values);
   for (const name of HOSTILE) {
     const { context, lease } = createLasting(864_000, { user_id: name, project_id: name });
     await service.post('/check-create', { context, lease: { ...lease, name } }, TOKEN);

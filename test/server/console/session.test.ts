@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { request as requestTls } from 'node:https';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { projectFile } from '../../support/files.ts';
 import { type Visitor, visitor, visitService } from './visitor.ts';
 
@@ -21,10 +21,6 @@ const isIn = async (visit: Visitor, headers?: Record<string, string>) => {
   });
   return shown;
 };
-
-afterEach(() => {
-  vi.useRealTimers();
-});
 
 describe('without a session', () => {
   it('the page is a form that asks for a token, with the status 401', async () => {

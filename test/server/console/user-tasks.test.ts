@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { giveBudget, ledgerAt, newLedgers } from '../../support/ledgers.ts';
+import { giveBudgets, newLedgers } from '../../support/ledgers.ts';
 import { type ConsoleFixture, consoleOn } from './console-fixture.ts';
 import { rowsOf, suggestedIn, textOf } from './visitor.ts';
 
@@ -9,10 +9,14 @@ let fixture: ConsoleFixture;
 
 beforeAll(async () => {
   const connection = await newLedger('sqlite');
-  const ledger = await ledgerAt(connection, { now: () => NOW });
-  await giveBudget(ledger, { amount: '100', until: '2027-01-01' });
-  await giveBudget(ledger, { projectId: 'physics', amount: '10' });
-  await ledger.close();
+  await giveBudgets(
+    connection,
+    [
+      { amount: '100', until: '2027-01-01' },
+      { projectId: 'physics', amount: '10' },
+    ],
+    { now: () => NOW },
+  );
   fixture = await consoleOn(connection, {}, () => NOW);
 });
 afterAll(() => fixture.close());

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import type { DecisionRecord } from '../../../src/decisions/record.ts';
 import { aRecord } from '../../support/decision-logs.ts';
-import { giveBudget, ledgerAt, newLedgers } from '../../support/ledgers.ts';
+import { giveBudgets, newLedgers } from '../../support/ledgers.ts';
 import { IDS, recordedKeystone } from '../../support/recorded-identities.ts';
 import { type ConsoleFixture, consoleOn } from './console-fixture.ts';
 import { textOf } from './visitor.ts';
@@ -88,9 +88,7 @@ describe('a member does not learn of a filter that is only tried', () => {
 it('a member does not learn what a project of others is called, by its id in the address', async () => {
   const { options: keystone } = await recordedKeystone();
   const connection = await newLedger('sqlite');
-  const ledger = await ledgerAt(connection);
-  await giveBudget(ledger, { projectId: IDS.physics, amount: '1', until: '2098-01-01' });
-  await ledger.close();
+  await giveBudgets(connection, [{ projectId: IDS.physics, amount: '1', until: '2098-01-01' }]);
   const named = await consoleOn(connection, { keystone });
   onTestFinished(() => named.close());
   for (const path of ['/budgets', '/budgets/requests']) {

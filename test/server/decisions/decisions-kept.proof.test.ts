@@ -8,7 +8,7 @@ import { DecisionLog } from '../../../src/decisions/log.ts';
 import type { DecisionRecord } from '../../../src/decisions/record.ts';
 import { UsageEnforcement } from '../../../src/index.ts';
 import { aRecord, decisionsInFile, namedPipe, openPipe } from '../../support/decision-logs.ts';
-import { temporaryFile } from '../../support/files.ts';
+import { temporaryFile, valuesOnly } from '../../support/files.ts';
 import { filterSource, temporaryFolder } from '../../support/filter-folder.ts';
 import { flood } from '../../support/load.ts';
 import { recordingLogger } from '../../support/logger.ts';
@@ -104,11 +104,11 @@ describe('a log that can’t be written', () => {
       failed: () => {},
     });
     onTestFinished(() => log.close(0));
-    const enforcement = await UsageEnforcement.load({
-      environment: {},
-      configFiles: [],
-      values: { enforcement: { enabled_filters: ['MaxLeaseDurationFilter'], max_lease_duration: 172_800 } },
-    });
+    const enforcement = await UsageEnforcement.load(
+      valuesOnly({
+        enforcement: { enabled_filters: ['MaxLeaseDurationFilter'], max_lease_duration: 172_800 },
+      }),
+    );
     const { post, url } = await runApp(enforcement, [], { log, deadline: 5 });
     const before = await fill(log);
     const asked = vi.spyOn(enforcement, 'checkCreate');

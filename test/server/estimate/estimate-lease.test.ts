@@ -5,26 +5,23 @@ import { requireConfiguration } from '../../../src/enforcement/configuration.ts'
 import { Generation } from '../../../src/server/configuration/generation.ts';
 import { SECTIONS } from '../../../src/server/configuration/sections.ts';
 import { estimateLease } from '../../../src/server/estimate/estimate-lease.ts';
-import { giveBudget, ledgerAt, newLedger } from '../../support/ledgers.ts';
+import { valuesOnly } from '../../support/files.ts';
+import { giveBudgets, newLedger } from '../../support/ledgers.ts';
 import { recordingLogger } from '../../support/logger.ts';
 
 it('hides from members what is only tried, and what it would take', async () => {
   const connection = await newLedger();
-  const ledger = await ledgerAt(connection);
-  await giveBudget(ledger, { projectId: 'climate', amount: '1', from: '2026-01-01', until: '2060-01-01' });
-  await ledger.close();
+  await giveBudgets(connection, [
+    { projectId: 'climate', amount: '1', from: '2026-01-01', until: '2060-01-01' },
+  ]);
   const configuration = await requireConfiguration(
-    {
-      environment: {},
-      configFiles: [],
-      values: {
-        ledger: { connection },
-        enforcement: {
-          enabled_filters: ['UsageBudgetFilter', 'MaxLeasesFilter'],
-          audit_filters: ['UsageBudgetFilter'],
-        },
+    valuesOnly({
+      ledger: { connection },
+      enforcement: {
+        enabled_filters: ['UsageBudgetFilter', 'MaxLeasesFilter'],
+        audit_filters: ['UsageBudgetFilter'],
       },
-    },
+    }),
     SECTIONS,
   );
   const generation = await Generation.create(1, configuration, { logger: recordingLogger() });

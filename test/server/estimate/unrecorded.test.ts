@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { openSqlite } from '../../../src/ledger/storage/sqlite-driver.ts';
 import { breakLedger, mendLedger, newLedger } from '../../support/ledgers.ts';
 import { createLasting } from '../../support/requests.ts';
-import { runServiceOn } from '../../support/running-service.ts';
+import { runServiceOf } from '../../support/running-service.ts';
 import { visitor } from '../console/visitor.ts';
 
 async function serving() {
@@ -14,7 +14,7 @@ async function serving() {
     ledger: { connection },
     enforcement: { enabled_filters: ['MaxLeasesFilter'], max_leases_per_project: 9 },
   };
-  const service = await runServiceOn({ environment: {}, configFiles: [], values });
+  const service = await runServiceOf(values);
   const token = { 'X-Auth-Token': 'op-0123456789abcdef' };
   const create = async () => (await service.post('/check-create', createLasting(3600))).status;
   const estimate = async () => {

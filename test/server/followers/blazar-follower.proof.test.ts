@@ -12,6 +12,7 @@ import { Instruments } from '../../../src/server/metrics/instruments.ts';
 import { FollowerMetrics } from '../../../src/server/metrics/reconciliation-metrics.ts';
 import { eventIn } from '../../enforcement/notifications/cloud-events.ts';
 import { drips, endsEarly, hugely, sends } from '../../support/faulty-answers.ts';
+import { valuesOnly } from '../../support/files.ts';
 import { giveBudget, ledgerAt, NO_WAIT, newLedger } from '../../support/ledgers.ts';
 import { recordingLogger } from '../../support/logger.ts';
 import { metric } from '../../support/metric.ts';
@@ -54,7 +55,7 @@ async function blazar({ rate = 1, timeout = 30, notifications = {} } = {}) {
       usage_budget_rates: { 'physical:host': rate },
     },
   };
-  const configuration = await requireConfiguration({ environment: {}, configFiles: [], values }, SECTIONS);
+  const configuration = await requireConfiguration(valuesOnly(values), SECTIONS);
   const logger = recordingLogger();
   const enforcement = await UsageEnforcement.fromConfiguration(configuration, { logger });
   const ledger = await ledgerAt(connection, { now: () => new Date().toISOString() });
@@ -109,7 +110,7 @@ async function blazar({ rate = 1, timeout = 30, notifications = {} } = {}) {
     });
     const blazarOptions = { ...values.blazar, reconcile_interval: 0 };
     const changed = { ...values, blazar: blazarOptions };
-    current = await requireConfiguration({ environment: {}, configFiles: [], values: changed }, SECTIONS);
+    current = await requireConfiguration(valuesOnly(changed), SECTIONS);
     follower.start();
     onTestFinished(() => follower.close());
   };

@@ -13,24 +13,15 @@ const TRUE_COST = 2 * 24 + 3 * 12 + 0.3 * 12;
 const AT_MOST = 2 * 24 + 9 * 12 + 0.3 * 12;
 const LONG_AGO = '2026-11-22T08:00:00Z';
 
-/** All recorded leases were asked for a moment before Blazar created them. */
-async function askedWorld(): Promise<RecordedBlazar> {
-  const blazar = await RecordedBlazar.start();
-  for (const lease of blazar.leases) {
-    await blazar.ask(lease, `${lease.created_at.slice(0, 19).replace(' ', 'T')}Z`);
-  }
-  return blazar;
-}
-
 async function followedWorld(): Promise<RecordedBlazar> {
-  const blazar = await askedWorld();
+  const blazar = await RecordedBlazar.asked();
   await blazar.round();
   return blazar;
 }
 
 describe('a round', () => {
   it('gives ids to leases, and charges what Blazar has given', async () => {
-    const blazar = await askedWorld();
+    const blazar = await RecordedBlazar.asked();
     expect(await blazar.taken()).toBe(AT_MOST);
     const { followed, changes, kept } = await blazar.round();
     expect(followed).toMatchObject({ kind: 'done', listed: 3, doubts: [] });
@@ -47,7 +38,7 @@ describe('a round', () => {
   });
 
   it('releases a lease that Blazar could not build, without a trace, once the grace is over', async () => {
-    const blazar = await askedWorld();
+    const blazar = await RecordedBlazar.asked();
     const [lease] = blazar.leases;
     await blazar.ask(lease as never, '2026-11-22T08:59:00Z', { start_date: '2026-11-22 08:59' });
     await blazar.round();
@@ -58,7 +49,7 @@ describe('a round', () => {
   });
 
   it('charges what such a lease can have used if nobody has looked for a while', async () => {
-    const blazar = await askedWorld();
+    const blazar = await RecordedBlazar.asked();
     const [lease] = blazar.leases;
     await blazar.ask(lease as never, '2026-11-22T08:59:00Z', { start_date: '2026-11-22 08:59' });
     await blazar.round();
@@ -70,7 +61,7 @@ describe('a round', () => {
   });
 
   it('charges what a lease can have used that came and went before a process made its first round', async () => {
-    const blazar = await askedWorld();
+    const blazar = await RecordedBlazar.asked();
     const [lease] = blazar.leases;
     await blazar.ask(lease as never, '2026-11-22T06:00:00Z', { start_date: '2026-11-22 07:00' });
     const mine = { now: 0 };
@@ -109,7 +100,7 @@ describe('a round', () => {
   });
 
   it('charges a lease once that has lost hosts before it was first seen', async () => {
-    const blazar = await askedWorld();
+    const blazar = await RecordedBlazar.asked();
     Object.assign(blazar.leases[0] as Listed, { degraded: true });
     Object.assign(blazar.leases[0]?.reservations[0] ?? {}, { missing_resources: true });
     blazar.answers.set('/v1/os-hosts/allocations', without(recorded('allocations'), '00000001'));
@@ -189,7 +180,7 @@ describe('a round', () => {
   });
 
   it('does not take a lease for one that was asked for after it was created, whatever its name', async () => {
-    const blazar = await askedWorld();
+    const blazar = await RecordedBlazar.asked();
     const [lease] = blazar.leases;
     await blazar.round();
     (lease as { id: string }).id = 'another';
@@ -199,7 +190,7 @@ describe('a round', () => {
   });
 
   it('releases no new lease that it has not known for the grace itself, whatever the clocks say', async () => {
-    const blazar = await askedWorld();
+    const blazar = await RecordedBlazar.asked();
     const mine = { now: 0 };
     const known = new RowAges(() => mine.now);
     const [lease] = blazar.leases;
@@ -256,7 +247,7 @@ describe('a round', () => {
   it.each(['CREATING', 'UPDATING', 'STARTING', 'TERMINATING', 'DELETING'])(
     'leaves a lease that is %s',
     async (status) => {
-      const blazar = await askedWorld();
+      const blazar = await RecordedBlazar.asked();
       for (const lease of blazar.leases) {
         lease.status = status;
       }
@@ -284,7 +275,7 @@ describe('a round', () => {
   });
 
   it('writes nothing when it only tells what it would do', async () => {
-    const blazar = await askedWorld();
+    const blazar = await RecordedBlazar.asked();
     const { changes } = await blazar.round({ isDryRun: true });
     expect(changes).toHaveLength(3);
     expect(await blazar.taken()).toBe(AT_MOST);
@@ -374,7 +365,7 @@ describe('what users may write into their leases', () => {
   });
 
   it('does not charge a project for a lease that another one asked for with the id of the first', async () => {
-    const blazar = await askedWorld();
+    const blazar = await RecordedBlazar.asked();
     const [lease] = blazar.leases as [Listed];
     await blazar.ask({ ...lease, project_id: 'physics' }, LONG_AGO, { id: lease.id });
     await blazar.round();
@@ -408,7 +399,7 @@ describe('what users may write into their leases', () => {
     ['long', 'x'.repeat(5000)],
     ['not to be stored', 'a\0b'],
   ])('follows all leases when the id of one is %s', async (_, id) => {
-    const blazar = await askedWorld();
+    const blazar = await RecordedBlazar.asked();
     const [lease] = blazar.leases as [Listed];
     const { body } = blazar.answers.get('/v1/os-hosts/allocations') as { body: unknown };
     blazar.answers.set(
@@ -496,7 +487,7 @@ describe('nothing is released', () => {
   });
 
   it('when [keystone] names another region than the ledger has', async () => {
-    const blazar = await askedWorld();
+    const blazar = await RecordedBlazar.asked();
     blazar.now = '2026-11-22T12:00:00Z';
     blazar.leases.splice(0, 2);
     const { followed, changes } = await blazar.round({ region: 'RegionTwo' });
@@ -507,7 +498,7 @@ describe('nothing is released', () => {
   });
 
   it('at once, when it is most of the ledger: a second list must say the same', async () => {
-    const blazar = await askedWorld();
+    const blazar = await RecordedBlazar.asked();
     const [lease] = blazar.leases;
     for (let index = 0; index < 30; index += 1) {
       await blazar.ask(lease as never, LONG_AGO, { id: `own-${index}` });
@@ -535,7 +526,7 @@ describe('a round fails and changes nothing', () => {
     ['when a lease is listed twice', '/v1/leases', whole.replaceAll(/0000000[18](?=-)/g, '00000001')],
     ['when we may not see allocations', '/v1/os-hosts/allocations', recorded('allocations-as-a-member')],
   ])('%s', async (_, path, answer) => {
-    const blazar = await askedWorld();
+    const blazar = await RecordedBlazar.asked();
     blazar.now = '2026-11-22T12:00:00Z';
     blazar.answers.set(path, answer);
     await expect(blazar.round()).rejects.toMatchObject({ name: 'BlazarError' });
@@ -548,7 +539,7 @@ describe('a round fails and changes nothing', () => {
   });
 
   it('asks an endpoint without its version', async () => {
-    const blazar = await askedWorld();
+    const blazar = await RecordedBlazar.asked();
     const endpoint = (await blazar.keystone.endpoint('reservation')).replace('/v1', '/');
     expect((await blazar.round({ endpoint })).followed).toMatchObject({ kind: 'done', doubts: [] });
   });

@@ -66,6 +66,15 @@ export class RecordedBlazar {
     this.answers.set('/v1/os-hosts', recorded('hosts'));
   }
 
+  /** All recorded leases were asked for a moment before Blazar created them. */
+  static async asked(): Promise<RecordedBlazar> {
+    const blazar = await RecordedBlazar.start();
+    for (const lease of blazar.leases) {
+      await blazar.ask(lease, `${lease.created_at.slice(0, 19).replace(' ', 'T')}Z`);
+    }
+    return blazar;
+  }
+
   static async start(): Promise<RecordedBlazar> {
     let blazar: RecordedBlazar | undefined;
     const server = createServer(async (request, response) => {
@@ -121,12 +130,8 @@ export class RecordedBlazar {
     const { project_id, user_id, start_date, end_date, reservations } = lease;
     const context = { project_id, user_id, region_name: this.region };
     const request = { context, lease: { name: 'run', start_date, end_date, reservations, ...more } };
-    const author = { operation: 'create', who: user_id, requestId: null, reason: null } as const;
-    const { refusal } = await this.ledger.commit(ledgerRequest(request, this.claimants), author, NO_WAIT);
+    await this.#commit('create', request);
     this.now = now;
-    if (refusal !== undefined) {
-      throw new Error(refusal.message);
-    }
   }
 
   /** As Blazar asks before it changes a lease, now. */
@@ -135,7 +140,11 @@ export class RecordedBlazar {
     const context = { project_id, user_id, region_name: this.region };
     const currentLease = { id, name: 'run', start_date, end_date, reservations };
     const request = { context, currentLease, lease: { ...currentLease, ...change } };
-    const author = { operation: 'update', who: user_id, requestId: null, reason: null } as const;
+    await this.#commit('update', request);
+  }
+
+  async #commit(operation: 'create' | 'update', request: Parameters<typeof ledgerRequest>[0]): Promise<void> {
+    const author = { operation, who: request.context.user_id, requestId: null, reason: null };
     const { refusal } = await this.ledger.commit(ledgerRequest(request, this.claimants), author, NO_WAIT);
     if (refusal !== undefined) {
       throw new Error(refusal.message);

@@ -20,8 +20,9 @@ import { PolicyChain } from '../../../src/skypilot/policies/policy-chain.ts';
 import { skypilotSection } from '../../../src/skypilot/section.ts';
 import { Lab } from '../../policies/charging.ts';
 import { drips, hugely, sends } from '../../support/faulty-answers.ts';
+import { valuesOnly } from '../../support/files.ts';
 import { SOON, startServices } from '../../support/ledger-processes.ts';
-import { DIALECTS, giveBudget, ledgerAt, NO_WAIT, newLedgers } from '../../support/ledgers.ts';
+import { DIALECTS, giveBudget, NO_WAIT, newLedgers, openedLedger } from '../../support/ledgers.ts';
 import { metric } from '../../support/metric.ts';
 import { SkypilotApiDouble } from '../../support/skypilot-api-server.ts';
 
@@ -92,7 +93,7 @@ async function world({ timeout = 10 } = {}) {
       },
     };
     const sections = [skypilotSection, ledgerSection, notificationsSection];
-    const configuration = await requireConfiguration({ environment: {}, configFiles: [], values }, sections);
+    const configuration = await requireConfiguration(valuesOnly(values), sections);
     const clock = { now: () => new Date(lab.now * 1000) };
     const chain = await PolicyChain.fromConfiguration(configuration, {
       logger: lab.logger,
@@ -252,8 +253,7 @@ describe.each(DIALECTS)('two services on %s', (dialect) => {
   it('record a cluster that got past the policies once, also after a restart', async () => {
     const connection = await newLedgerOn(dialect);
     const api = await SkypilotApiDouble.start({ now: () => Date.now() / 1000 });
-    const ledger = await ledgerAt(connection, { now: () => new Date().toISOString() });
-    onTestFinished(() => ledger.close());
+    const ledger = await openedLedger(connection, { now: () => new Date().toISOString() });
     await giveBudget(ledger, { projectId: 'ml', amount: '100', from: '2020-01-01', until: '2200-01-01' });
     const sections = `[skypilot]\nadmin_policies = UsageBudgetPolicy, GpuQuotaPolicy\ngpu_quota_per_user = A100:4\napi_server = ${api.url}\napi_server_interval = 5\n`;
     const setup = { connection, enabled: 'MaxLeaseDurationFilter', service: '', sections };

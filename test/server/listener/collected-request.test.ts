@@ -1,21 +1,18 @@
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
-import { type AddressInfo, connect, type Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
 import { CollectedRequest } from '../../../src/server/listener/connections.ts';
+import { listen } from '../../support/listening.ts';
 
 /** A connection to a server that has such requests. */
 async function connected(
   heard: (request: CollectedRequest, response: ServerResponse) => void,
 ): Promise<Socket> {
-  const server = createServer({ IncomingMessage: CollectedRequest }, heard).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  const { port } = await listen(createServer({ IncomingMessage: CollectedRequest }, heard));
+  const socket = connect(port, '127.0.0.1');
   socket.setNoDelay(true);
-  onTestFinished(() => {
-    socket.destroy();
-    server.close();
-  });
+  onTestFinished(() => void socket.destroy());
   await once(socket, 'connect');
   return socket;
 }

@@ -1,7 +1,8 @@
 import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, Socket } from 'node:net';
+import { connect, createServer, Socket } from 'node:net';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { LateTimeouts } from '../../../src/server/listener/connections.ts';
+import { listen } from '../../support/listening.ts';
 
 /** A connection, and the timeouts that are really set. */
 function watched() {
@@ -21,7 +22,6 @@ function watched() {
 
 it('sets the last of several timeouts, a moment later', () => {
   vi.useFakeTimers();
-  onTestFinished(() => void vi.useRealTimers());
   const { socket, set } = watched();
   socket.setTimeout(7000);
   socket.setTimeout(9000);
@@ -35,7 +35,6 @@ it('sets the last of several timeouts, a moment later', () => {
 
 it('sets nothing if it is again what it was', () => {
   vi.useFakeTimers();
-  onTestFinished(() => void vi.useRealTimers());
   const { socket, set } = watched();
   socket.setTimeout(7000);
   socket.setTimeout(1000);
@@ -52,13 +51,9 @@ it('tells of a connection on which nothing moves for so long', async () => {
       outcome = 'timeout';
       socket.destroy();
     });
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const client = connect((server.address() as AddressInfo).port, '127.0.0.1');
-  onTestFinished(() => {
-    client.destroy();
-    server.close();
   });
+  const client = connect((await listen(server)).port, '127.0.0.1');
+  onTestFinished(() => void client.destroy());
   await once(client, 'close');
   expect(outcome).toBe('timeout');
 });

@@ -1,9 +1,7 @@
 /** Clients that send or read slowly, or never, over real sockets: nobody else waits for them. */
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
-import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { ASK, deafClient } from '../../support/deaf-client.ts';
@@ -78,16 +76,10 @@ describe('a request that takes too long to arrive', () => {
 
 describe('a client that reads no answer', () => {
   it('is cut off when nothing has moved for two deadlines', async () => {
-    const accepted: Socket[] = [];
-    const onSocket = (message: unknown) => accepted.push((message as { socket: Socket }).socket);
-    subscribe('net.server.socket', onSocket);
-    onTestFinished(() => void unsubscribe('net.server.socket', onSocket));
-    const running = await runService({ service: { deadline: 3 } });
-    const deaf = await openRaw(running.port);
-    deaf.socket.pause();
+    const { running, deaf, ofService } = await deafClient({ service: { deadline: 3 } });
     // More than the buffers of the system hold between the two.
-    deaf.socket.write('GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(1000));
-    await expect.poll(() => accepted[0]?.destroyed).toBe(true);
+    deaf.socket.write(ASK.repeat(1000));
+    await expect.poll(() => ofService()?.destroyed).toBe(true);
     deaf.socket.resume();
     await deaf.end;
     expect(deaf.statuses().length).toBeLessThan(1000);

@@ -7,20 +7,16 @@ import { text } from 'node:stream/consumers';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { temporaryFile } from '../../support/files.ts';
 import { metric } from '../../support/metric.ts';
-import { type RunningPolicyService, runServiceOn } from '../../support/running-service.ts';
+import { type RunningPolicyService, runServiceOf } from '../../support/running-service.ts';
 import { ask, askResuming, openTls, type TlsFiles, tlsFiles, tlsFixture } from '../../support/tls.ts';
 
 const SOON = { timeout: 120_000, interval: 20 };
 
 async function runTls(files: TlsFiles, service: Record<string, unknown> = {}): Promise<RunningPolicyService> {
-  return runServiceOn(
+  return runServiceOf(
     {
-      environment: {},
-      configFiles: [],
-      values: {
-        enforcement: { enabled_filters: ['MaxLeaseDurationFilter'] },
-        service: { port: 0, ...files.options, ...service },
-      },
+      enforcement: { enabled_filters: ['MaxLeaseDurationFilter'] },
+      service: { ...files.options, ...service },
     },
     { pollMs: 100 },
   );

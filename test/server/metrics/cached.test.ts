@@ -4,7 +4,7 @@ import type { ChainLedger } from '../../../src/ledger/service.ts';
 import { createBudgetGauge } from '../../../src/server/metrics/budget-metrics.ts';
 import { Cached } from '../../../src/server/metrics/cached.ts';
 import { createLasting } from '../../support/requests.ts';
-import { runServiceOn } from '../../support/running-service.ts';
+import { runServiceOf } from '../../support/running-service.ts';
 import { samplesIn, samplesOf } from '../../support/samples.ts';
 
 const GENERATION = 'generation';
@@ -14,10 +14,7 @@ async function fixture() {
   const clock = { now: 0 };
   const service = { port: 0, decision_store: 'none', metrics_tokens: ['of-prometheus-0123456789abcdef'] };
   const enforcement = { enabled_filters: ['MaxLeaseDurationFilter'], max_lease_duration: 60 };
-  const { url, post } = await runServiceOn(
-    { environment: {}, configFiles: [], values: { service, enforcement } },
-    { metricsClock: () => clock.now },
-  );
+  const { url, post } = await runServiceOf({ service, enforcement }, { metricsClock: () => clock.now });
   const read = async (headers: Record<string, string> = {}) => {
     const answer = await fetch(`${url}/metrics`, { headers });
     return samplesIn(await answer.text());

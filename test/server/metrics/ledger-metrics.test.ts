@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { recordLease } from '../../ledger/recorded-leases.ts';
 import { breakLedger, giveBudget, ledgerAt, mendLedger, newLedger } from '../../support/ledgers.ts';
 import { capturedText, createLasting } from '../../support/requests.ts';
-import { runServiceOn, runServiceOnFile } from '../../support/running-service.ts';
+import { runServiceOf, runServiceOnFile } from '../../support/running-service.ts';
 import { readSamples, samplesOf } from '../../support/samples.ts';
 
 const END = capturedText('on-end-active.json');
@@ -18,11 +18,7 @@ async function withLedger(connection: string, more = '') {
 
 describe('the metrics of a ledger', () => {
   it('are not there where no filter needs one', async () => {
-    const { url, post } = await runServiceOn({
-      environment: {},
-      configFiles: [],
-      values: { service: { port: 0 } },
-    });
+    const { url, post } = await runServiceOf({});
     await post('/check-create', createLasting(60));
     const samples = await readSamples(url);
     expect(Object.keys(samples).filter((name) => name.startsWith('ledger_'))).toEqual([]);

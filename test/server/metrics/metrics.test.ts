@@ -8,7 +8,8 @@ import { policyServer } from '../../support/policy-server.ts';
 import { createLasting, createPhysicalHost, endActive } from '../../support/requests.ts';
 import { runService } from '../../support/running-service.ts';
 import { hurriedClock, readSamples, samplesIn, samplesOf } from '../../support/samples.ts';
-import { startTcpService, unusedPort } from '../../support/services.ts';
+import { startTcpService } from '../../support/services.ts';
+import { unusedPort } from '../../support/unused-port.ts';
 
 const PATIENT = { timeout: 120_000, interval: 20 };
 

@@ -4,7 +4,7 @@ import { decisionsInFile } from '../../support/decision-logs.ts';
 import { temporaryFile } from '../../support/files.ts';
 import { newLedger } from '../../support/ledgers.ts';
 import { capturedText, createLasting, inManyYears } from '../../support/requests.ts';
-import { runServiceOn } from '../../support/running-service.ts';
+import { runServiceOf } from '../../support/running-service.ts';
 import { readSamples, samplesOf } from '../../support/samples.ts';
 
 const FITS = inManyYears(capturedText('check-create-physical-host.json'));
@@ -14,14 +14,10 @@ const REQUEST_ID = 'req-7b1c5f2e-94a1-4a5e-9d5b-2f2c3f1d8e60';
 async function withLedger(commit: 'check' | 'request', enforcement: object = {}) {
   const connection = await newLedger();
   const log = temporaryFile('decisions.jsonl', '');
-  const running = await runServiceOn({
-    environment: {},
-    configFiles: [],
-    values: {
-      service: { port: 0, decision_log: log },
-      ledger: { connection, commit },
-      enforcement: { enabled_filters: ['MaxLeasesFilter'], max_leases_per_project: 1, ...enforcement },
-    },
+  const running = await runServiceOf({
+    service: { decision_log: log },
+    ledger: { connection, commit },
+    enforcement: { enabled_filters: ['MaxLeasesFilter'], max_leases_per_project: 1, ...enforcement },
   });
   const query = (sql: string) => {
     const database = openSqlite(connection.slice('sqlite://'.length), { readonly: true });

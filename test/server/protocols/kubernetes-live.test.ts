@@ -1,4 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
+import { schedulingPolicy } from '../../peers/cluster-objects.ts';
 import { type ApiServerDouble, startApiServerDouble } from '../../support/api-server-double.ts';
 import { asking, creating, type KubernetesService } from '../../support/kubernetes-service.ts';
 import { metric } from '../../support/metric.ts';
@@ -13,15 +14,6 @@ const allowing = (...disk: readonly string[]) => ({
   allowed: { schedulerNames: [], nodeSelectors: { disk } },
 });
 
-function policy(name: string, spec: unknown) {
-  return {
-    apiVersion: 'scheduling.blazar-enforcement/v1alpha1',
-    kind: 'SchedulingPolicy',
-    metadata: { name },
-    spec,
-  };
-}
-
 type Options = Readonly<Record<string, unknown>>;
 
 /** A service that follows a cluster in which everybody may use every policy. */
@@ -35,7 +27,7 @@ async function following({
   const double = cluster ?? (await startApiServerDouble());
   if (cluster === undefined) {
     double.review = () => true;
-    double.store.put(POLICIES, policy('disks', allowing('ssd')));
+    double.store.put(POLICIES, schedulingPolicy('disks', allowing('ssd')));
   }
   const options = { source: 'cluster', kubeconfig: double.kubeconfig(), ...kubernetes };
   const written = (changes: Options = {}) =>
@@ -66,10 +58,10 @@ describe('a service that follows a cluster', () => {
       status: 'ready',
       policies: { state: 'current', age_seconds: 0, problem: null },
     });
-    double.store.put(POLICIES, policy('disks', allowing('hdd')));
+    double.store.put(POLICIES, schedulingPolicy('disks', allowing('hdd')));
     await expect.poll(() => allows(HDD)).toBe(true);
-    double.store.put(POLICIES, policy('disks', { allowed: { colour: ['red'] } }));
-    double.store.put(POLICIES, policy('never', { allowed: { colour: ['red'] } }));
+    double.store.put(POLICIES, schedulingPolicy('disks', { allowed: { colour: ['red'] } }));
+    double.store.put(POLICIES, schedulingPolicy('never', { allowed: { colour: ['red'] } }));
     const refused = await vi.waitFor(async () => {
       const answer = await ask(HDD);
       expect(answer.allowed).toBe(false);
@@ -126,7 +118,7 @@ describe('a service that follows a cluster', () => {
     expect(logger.lines.filter(({ message }) => message.includes('does not know'))).toHaveLength(1);
     double.unknown.clear();
     await whenReady();
-    double.store.put(POLICIES, policy('disks', allowing('ssd')));
+    double.store.put(POLICIES, schedulingPolicy('disks', allowing('ssd')));
     await expect.poll(() => allows(SSD)).toBe(true);
   });
 
@@ -183,7 +175,7 @@ describe('a service that follows a cluster', () => {
 
   it('goes on with what it knows after a reload, merged in another way', async () => {
     const { double, whenReady, allows, reload, ready } = await following();
-    double.store.put(POLICIES, policy('tapes', allowing('hdd')));
+    double.store.put(POLICIES, schedulingPolicy('tapes', allowing('hdd')));
     await whenReady();
     await expect.poll(() => allows(HDD)).toBe(true);
     // A watch begins after its list, which was enough so far.

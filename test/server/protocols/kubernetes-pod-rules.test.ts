@@ -12,7 +12,7 @@ import {
   VALIDATION,
   type WireReview,
 } from '../../support/kubernetes-service.ts';
-import { runServiceOn } from '../../support/running-service.ts';
+import { runServiceOf } from '../../support/running-service.ts';
 
 const RULES = `rules:
 - name: cores
@@ -47,7 +47,7 @@ async function authenticator({ rules = RULES, policies, watch = false, kubernete
     },
     enforcement: {},
   };
-  const running = await runServiceOn({ environment: {}, configFiles: [], values }, { watch, pollMs: 20 });
+  const running = await runServiceOf(values, { watch, pollMs: 20 });
   const recorded = async () => {
     const { text } = await running.request('/metrics');
     await running.service.close();

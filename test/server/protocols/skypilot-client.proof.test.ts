@@ -8,12 +8,12 @@ import { REQUEST_NAMES } from '../../../src/skypilot/request/user-request.ts';
 import { startApiServer } from '../../policies/fake-api-server.ts';
 import { projectFile, temporaryFile } from '../../support/files.ts';
 import { newLedger } from '../../support/ledgers.ts';
-import { runServiceOn } from '../../support/running-service.ts';
-import { unusedPort } from '../../support/services.ts';
+import { runServiceOf } from '../../support/running-service.ts';
 import { SkypilotApiDouble } from '../../support/skypilot-api-server.ts';
 import { type ClientQuestion, skypilotClient } from '../../support/skypilot-client.ts';
 import { PATH, runSkypilot } from '../../support/skypilot-service.ts';
 import { skypilotSource } from '../../support/skypilot-source.ts';
+import { unusedPort } from '../../support/unused-port.ts';
 
 const SOURCE = skypilotSource();
 
@@ -144,15 +144,10 @@ describe.skipIf(SOURCE === undefined)("SkyPilot's own client", () => {
     const policies = await cases();
     expect(Object.keys(policies).map(fileOf).sort()).toEqual(readdirSync(projectFile('policies')).sort());
     for (const [policy, { options, outcomes }] of Object.entries(policies)) {
-      const { url, service } = await runServiceOn({
-        environment: {},
-        configFiles: [],
-        values: {
-          enforcement: { enabled_filters: [] },
-          service: { port: 0 },
-          ledger: { connection: await newLedger() },
-          skypilot: { admin_policies: [policy], config_validation: 'error', ...options },
-        },
+      const { url, service } = await runServiceOf({
+        enforcement: { enabled_filters: [] },
+        ledger: { connection: await newLedger() },
+        skypilot: { admin_policies: [policy], config_validation: 'error', ...options },
       });
       if (policy === 'GpuQuotaPolicy') {
         const isCounted = /skypilot_rounds_total\{outcome="complete"\} 1/;

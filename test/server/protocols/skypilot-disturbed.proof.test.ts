@@ -2,12 +2,13 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { listLeases } from '../../../src/ledger/reports/reports.ts';
 import { verifyLedger } from '../../../src/ledger/reports/verify.ts';
 import { temporaryFile } from '../../support/files.ts';
 import { startServices } from '../../support/ledger-processes.ts';
-import { DIALECTS, giveBudget, ledgerAt, NO_WAIT, newLedgers } from '../../support/ledgers.ts';
+import { DIALECTS, giveBudget, NO_WAIT, newLedgers, openedLedger } from '../../support/ledgers.ts';
+import { postJson } from '../../support/post-json.ts';
 import { envelope } from '../../support/skypilot.ts';
 import { SkypilotApiDouble } from '../../support/skypilot-api-server.ts';
 
@@ -25,8 +26,7 @@ const HAS_PRLIMIT = (() => {
 async function disturbed(dialect: (typeof DIALECTS)[number]) {
   const connection = await newLedgerOn(dialect);
   const api = await SkypilotApiDouble.start({ now: () => Date.now() / 1000 });
-  const ledger = await ledgerAt(connection, { now: () => new Date().toISOString() });
-  onTestFinished(() => ledger.close());
+  const ledger = await openedLedger(connection, { now: () => new Date().toISOString() });
   await giveBudget(ledger, { projectId: 'ml', amount: '100000', from: '2020-01-01', until: '2200-01-01' });
   const file = temporaryFile('decisions.log', '');
   const [service] = await startServices(1, {
@@ -44,11 +44,7 @@ async function disturbed(dialect: (typeof DIALECTS)[number]) {
       user: 'id: 0a1b2c3d\nname: lin\n',
       request_options: options,
     });
-    const answer = await fetch(`${service?.url}/skypilot/admin-policy`, {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json' },
-      body: JSON.stringify(request),
-    });
+    const answer = await postJson(`${service?.url}/skypilot/admin-policy`, request);
     return { cluster, status: answer.status, text: await answer.text() };
   };
   const charged = async () =>

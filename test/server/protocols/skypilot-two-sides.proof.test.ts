@@ -1,10 +1,11 @@
 /** SkyPilot asks about one launch on the client's side, and on the server's: at any of the services that share a ledger. */
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { waitFor } from '../../../src/base/deadline.ts';
 import { DecisionTable } from '../../../src/decisions/store/table.ts';
 import { listLeases } from '../../../src/ledger/reports/reports.ts';
 import { startServices } from '../../support/ledger-processes.ts';
-import { DIALECTS, giveBudget, ledgerAt, NO_WAIT, newLedgers } from '../../support/ledgers.ts';
+import { DIALECTS, giveBudget, NO_WAIT, newLedgers, openedLedger } from '../../support/ledgers.ts';
+import { postJson } from '../../support/post-json.ts';
 import { envelope } from '../../support/skypilot.ts';
 import { SkypilotApiDouble } from '../../support/skypilot-api-server.ts';
 
@@ -14,8 +15,7 @@ const newLedgerOn = newLedgers();
 it.each(DIALECTS)('a launch is charged once and counted once, on %s', async (dialect) => {
   const connection = await newLedgerOn(dialect);
   const api = await SkypilotApiDouble.start({ now: () => Date.now() / 1000 });
-  const ledger = await ledgerAt(connection, { now: () => new Date().toISOString() });
-  onTestFinished(() => ledger.close());
+  const ledger = await openedLedger(connection, { now: () => new Date().toISOString() });
   await giveBudget(ledger, { projectId: 'ml', amount: '25', from: '2020-01-01', until: '2200-01-01' });
   const services = await startServices(2, {
     connection,
@@ -32,11 +32,7 @@ it.each(DIALECTS)('a launch is charged once and counted once, on %s', async (dia
       user: isClient ? '' : 'id: 0a1b2c3d\nname: lin\n',
       request_options: { cluster_name: cluster, idle_minutes_to_autostop: null, down: false, dryrun: false },
     });
-    const answer = await fetch(`${services[index]?.url}/skypilot/admin-policy`, {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json' },
-      body: JSON.stringify(request),
-    });
+    const answer = await postJson(`${services[index]?.url}/skypilot/admin-policy`, request);
     return answer.status;
   };
   const both = await Promise.all([

@@ -3,7 +3,7 @@ import { formatProblem } from '../../../src/base/errors.ts';
 import { readConfiguration } from '../../../src/enforcement/configuration.ts';
 import { SECTIONS } from '../../../src/server/configuration/sections.ts';
 import { confFile, temporaryFile } from '../../support/files.ts';
-import { giveBudget, ledgerAt, newLedger } from '../../support/ledgers.ts';
+import { giveBudgets, newLedger } from '../../support/ledgers.ts';
 import { runServiceOn } from '../../support/running-service.ts';
 import { ValidatingKeystone } from '../../support/validating-keystone.ts';
 
@@ -13,9 +13,9 @@ const TOKENS =
 
 async function fixture(service: string, sections = '') {
   const connection = await newLedger();
-  const ledger = await ledgerAt(connection, { now: () => new Date().toISOString() });
-  await giveBudget(ledger, { amount: '30', projectId: 'secret-project', userId: 'secret-user' });
-  await ledger.close();
+  await giveBudgets(connection, [{ amount: '30', projectId: 'secret-project', userId: 'secret-user' }], {
+    now: () => new Date().toISOString(),
+  });
   const conf = confFile(
     `[enforcement]\nenabled_filters = UsageBudgetFilter\n[service]\nport = 0\n${service}[ledger]\nconnection = ${connection}\n${sections}`,
   );

@@ -1,7 +1,5 @@
 /** People who ask with headers, and what is answered about them. */
-import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import Koa from 'koa';
 import { onTestFinished } from 'vitest';
 import { requireConfiguration } from '../../../src/enforcement/configuration.ts';
@@ -16,6 +14,7 @@ import { FixedTokens } from '../../../src/server/users/fixed-tokens.ts';
 import { Sessions } from '../../../src/server/users/sessions/sessions.ts';
 import { createUserAuthenticator } from '../../../src/server/users/user-authenticator.ts';
 import { WrongTokens } from '../../../src/server/users/wrong-tokens.ts';
+import { listen } from '../../support/listening.ts';
 import { recordingLogger } from '../../support/logger.ts';
 
 export interface Asked {
@@ -64,13 +63,7 @@ export async function callersOf(configured: Configured) {
     ctx.state = { generation: { options, keystone: held } };
     ctx.body = (await users.byToken(ctx)) ?? users.anonymous ?? ctx.throw(401, 'expected a token');
   });
-  const server = createServer(app.callback()).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const { port } = server.address() as AddressInfo;
+  const { port } = await listen(createServer(app.callback()));
   const ask = async (headers: Record<string, string> = {}): Promise<Asked> => {
     const answer = await fetch(`http://127.0.0.1:${port}/`, { headers });
     const text = await answer.text();

@@ -1,10 +1,9 @@
 /** An issuer that is wrong, slow, huge or hostile: nobody gets in, and nothing waits for ever. */
 import { createHmac, createSign, generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto';
-import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { confFile } from '../../support/files.ts';
+import { listen } from '../../support/listening.ts';
 import { runServiceOn } from '../../support/running-service.ts';
 import { Browser } from './browser.ts';
 
@@ -90,13 +89,8 @@ async function issuerWith({
     } else {
       sendJson(response, { access_token: 'a', token_type: 'Bearer', id_token: (idToken ?? signed)(claims) });
     }
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
   });
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const url = `http://127.0.0.1:${(await listen(server)).port}`;
   const conf = confFile(
     `[service]\nport = 0\ndeadline = 30\n[oidc]\nissuer = ${url}\nclient_id = console\noperator_values = root\ntimeout = 5\n`,
   );

@@ -1,6 +1,6 @@
 /** Wrong tokens and passwords: how many are tried in a minute, by this process and by all replicas together. */
 import type { Context } from 'koa';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { rows } from '../../../src/ledger/storage/database.ts';
 import { SessionTable } from '../../../src/server/users/sessions/session-table.ts';
 import { LoginAttempts, WrongTokens } from '../../../src/server/users/wrong-tokens.ts';
@@ -9,9 +9,6 @@ import { databaseOf } from './databases.ts';
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['Date'], now: Date.UTC(2026, 11, 1, 9) });
-});
-afterEach(() => {
-  vi.useRealTimers();
 });
 const later = (milliseconds: number) => vi.setSystemTime(Date.now() + milliseconds);
 

@@ -1,14 +1,10 @@
 /** Sessions that a real provider of OpenID Connect has opened, and what it says of them later on. */
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { newLedger } from '../../support/ledgers.ts';
 import { Browser } from './browser.ts';
 import { away, isIn, sites } from './oidc-sites.ts';
 
 const MINUTE = 60_000;
-
-afterEach(() => {
-  vi.useRealTimers();
-});
 
 function clock() {
   const start = Date.now();

@@ -1,12 +1,11 @@
 /** A real provider of OpenID Connect, run by this process, and a service that lets people log in with it. */
-import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import Provider from 'oidc-provider';
-import { expect, onTestFinished } from 'vitest';
+import { expect } from 'vitest';
 import { startBalancer } from '../../support/balancer.ts';
 import { temporaryFile } from '../../support/files.ts';
+import { listen } from '../../support/listening.ts';
 import { type RunningPolicyService, runServiceOn } from '../../support/running-service.ts';
 import { Browser } from './browser.ts';
 
@@ -28,13 +27,8 @@ const CLAIMS: Claims = {
 
 /** A server on a port that is known before it answers. */
 async function reserved(): Promise<{ server: Server; url: string }> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+  const server = createServer();
+  return { server, url: `http://127.0.0.1:${(await listen(server)).port}` };
 }
 
 export interface Site {

@@ -1,5 +1,5 @@
 /** Guesses of tokens, by whichever way they come: limited for each address, and never in the way of a right token. */
-import { afterEach, expect, it, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { capturedText } from '../../support/requests.ts';
 import { runService } from '../../support/running-service.ts';
 import { ValidatingKeystone } from '../../support/validating-keystone.ts';
@@ -8,10 +8,6 @@ const RIGHT = 'the-token-of-blazar';
 const FITS = capturedText('check-create-physical-host.json');
 const sends = (token: string) => ({ 'X-Auth-Token': token });
 const from = (address: string, token: string) => ({ ...sends(token), 'X-Forwarded-For': address });
-
-afterEach(() => {
-  vi.useRealTimers();
-});
 
 async function guarded(more: Readonly<Record<string, unknown>> = {}) {
   const limits = { max_lease_duration: 345_600 };

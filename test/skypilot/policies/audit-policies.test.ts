@@ -3,7 +3,15 @@ import { reviewRecord } from '../../../src/decisions/review-record.ts';
 import { readConfiguration } from '../../../src/enforcement/configuration.ts';
 import { auditProblems } from '../../../src/skypilot/policies/policy-loader.ts';
 import { skypilotSection } from '../../../src/skypilot/section.ts';
-import { chainOn, FAILED, inside, policyFiles, received } from '../../support/skypilot.ts';
+import { valuesOnly } from '../../support/files.ts';
+import {
+  ALLOWED_AS_IT_CAME,
+  chainOn,
+  FAILED,
+  inside,
+  policyFiles,
+  received,
+} from '../../support/skypilot.ts';
 
 const LABEL = "task.labels = { ...task.labels, seen: String(task.labels?.seen ?? '') + 'x' };";
 
@@ -51,13 +59,7 @@ describe('an audited policy', () => {
     const { review } = await chainWith({ TriedPolicy: `${LABEL} ${text}` }, ['TriedPolicy']);
     const request = received();
     const answer = await review(request);
-    expect(answer).toMatchObject({
-      allowed: true,
-      changed: false,
-      failed: false,
-      message: null,
-      policy: null,
-    });
+    expect(answer).toMatchObject(ALLOWED_AS_IT_CAME);
     expect(answer.warnings).toEqual([`TriedPolicy (tried, not enforced) ${warning}`]);
     expect(answer.outcomes).toMatchObject([{ audit: true, allowed: false, failed }]);
     expect(inside(answer.answer ?? '')).toEqual({
@@ -150,7 +152,7 @@ describe('the names in audit_policies', () => {
 
   it('are checked with the configuration, and without any policy', async () => {
     const read = (skypilot: Readonly<Record<string, unknown>>) =>
-      readConfiguration({ environment: {}, configFiles: [], values: { skypilot } }, [skypilotSection]);
+      readConfiguration(valuesOnly({ skypilot }), [skypilotSection]);
     const { problems } = await read({
       admin_policies: ['RejectAllPolicy'],
       audit_policies: ['RejectAllPolicy'],

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { reviewRecord } from '../../../src/decisions/review-record.ts';
 import { readConfiguration } from '../../../src/enforcement/configuration.ts';
 import { skypilotSection } from '../../../src/skypilot/section.ts';
+import { valuesOnly } from '../../support/files.ts';
 import { chainOn, inside, policyFiles, received } from '../../support/skypilot.ts';
 
 const USER = 'id: 1f3870be\nname: lin@example.org\nuser_type: sso\npreferred_workspace: null\n';
@@ -106,9 +107,7 @@ describe('a request of an exempt workspace', () => {
 describe('exempt_users', () => {
   const problemsOf = async (exempt_users: string[]) => {
     const values = { skypilot: { exempt_users } };
-    const { problems } = await readConfiguration({ environment: {}, configFiles: [], values }, [
-      skypilotSection,
-    ]);
+    const { problems } = await readConfiguration(valuesOnly(values), [skypilotSection]);
     return problems.filter(({ option }) => option === 'exempt_users');
   };
 

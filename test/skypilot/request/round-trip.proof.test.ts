@@ -1,21 +1,12 @@
 /** Random tasks and configurations, written by PyYAML as SkyPilot writes them, on their way through the service and back. */
-import { type ChildProcessWithoutNullStreams, spawn, spawnSync } from 'node:child_process';
-import { createInterface } from 'node:readline';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { chainOf, inside, received } from '../../support/skypilot.ts';
 
-/** One process for all of them: a question a line, as JSON, and an answer a line. */
 const SCRIPT = `
 import datetime, json, sys, yaml
 
-class TopLevelApart(yaml.SafeDumper):
-    """Sets what stands at the top level apart by an empty line, as SkyPilot does."""
-    def write_line_break(self, data=None):
-        super().write_line_break(data)
-        if len(self.indents) == 1:
-            super().write_line_break()
-
+${TOP_LEVEL_APART}
 def dump(value):
     return yaml.dump(value, Dumper=TopLevelApart, default_flow_style=False, sort_keys=False)
 
@@ -44,10 +35,7 @@ for line in sys.stdin:
     print(json.dumps(answer(json.loads(line))), flush=True)
 `;
 
-const hasPyYaml = spawnSync('python3', ['-c', 'import yaml; assert yaml.__version__ >= "6"']).status === 0;
-if (!hasPyYaml) {
-  console.warn('python3 with PyYAML 6 is missing here: what is compared with it is skipped');
-}
+import { hasPyYaml, Python, TOP_LEVEL_APART } from '../../base/yaml/python.ts';
 
 /** The same again: a run that fails can be repeated. */
 const SEED = 20_261_121;
@@ -134,25 +122,14 @@ const withMembers = (...names: string[]) =>
     );
 const requests = fc.tuple(withMembers('resources', 'envs'), withMembers('kubernetes', 'gcp'));
 
-let python: ChildProcessWithoutNullStreams;
-const waiting: ((line: string) => void)[] = [];
-
-function ask(question: object): Promise<unknown> {
-  return new Promise((resolve) => {
-    waiting.push((line) => resolve(JSON.parse(line)));
-    python.stdin.write(`${JSON.stringify(question)}\n`);
-  });
-}
-
 const what = hasPyYaml ? 'as PyYAML sees it' : 'NOT COMPARED, SINCE PYTHON3 WITH PYYAML 6 IS MISSING';
 
 describe.skipIf(!hasPyYaml)(`a random request, ${what}`, () => {
+  let python: Python;
   beforeAll(() => {
-    python = spawn('python3', ['-c', SCRIPT]);
-    python.stderr.pipe(process.stderr);
-    createInterface({ input: python.stdout }).on('line', (line) => waiting.shift()?.(line));
+    python = new Python(SCRIPT);
   });
-  afterAll(() => void python.stdin.end());
+  afterAll(() => python.close());
 
   it('keeps its meaning if no policy changes it, and gets a label if one adds it', async () => {
     const idle = await chainOf({ IdlePolicy: '' });
@@ -165,7 +142,7 @@ describe.skipIf(!hasPyYaml)(`a random request, ${what}`, () => {
     let reviewed = 0;
     await fc.assert(
       fc.asyncProperty(requests, async (original) => {
-        const [task, skypilot_config] = (await ask({ dump: original })) as string[];
+        const [task, skypilot_config] = (await python.ask({ dump: original })) as string[];
         const request = received({ task, skypilot_config });
         const reviews = [await idle.review(request), await labelling.review(request)];
         expect(reviews.map(({ changed }) => changed)).toEqual([false, true]);
@@ -173,7 +150,7 @@ describe.skipIf(!hasPyYaml)(`a random request, ${what}`, () => {
           const texts = inside(answer ?? '');
           return [texts.task, texts.skypilot_config];
         });
-        const [expected, seen] = (await ask({ original, answered })) as [string[][], string[][]];
+        const [expected, seen] = (await python.ask({ original, answered })) as [string[][], string[][]];
         expect({ seen, written: [task, skypilot_config] }).toMatchObject({ seen: expected });
         reviewed += 1;
       }),

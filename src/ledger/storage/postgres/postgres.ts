@@ -1,13 +1,6 @@
 /** A ledger in PostgreSQL, which several machines can share. */
 
-import {
-  type CompiledQuery,
-  DummyDriver,
-  Kysely,
-  PostgresAdapter,
-  PostgresIntrospector,
-  PostgresQueryCompiler,
-} from 'kysely';
+import { type CompiledQuery, Kysely, PostgresDialect } from 'kysely';
 import type { Wait } from '../../../base/deadline.ts';
 import { errorText } from '../../../base/errors.ts';
 import { CommitGroups, type GroupWork } from '../commit-group.ts';
@@ -42,12 +35,8 @@ const ownError = (error: unknown) => ({ error });
 export class PostgresDatabase implements Database {
   readonly dialect = 'postgresql';
   readonly queries = new Kysely<Tables>({
-    dialect: {
-      createAdapter: () => new PostgresAdapter(),
-      createDriver: () => new DummyDriver(),
-      createIntrospector: (database) => new PostgresIntrospector(database),
-      createQueryCompiler: () => new PostgresQueryCompiler(),
-    },
+    // It compiles queries, and never connects.
+    dialect: new PostgresDialect({ pool: () => Promise.reject(new Error('it only compiles queries')) }),
   });
   readonly #pool: PostgresPool;
   readonly #bounds: GroupBounds;

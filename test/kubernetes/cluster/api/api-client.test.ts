@@ -226,7 +226,6 @@ describe('the client of an API server', () => {
     const text = readFileSync(kubeconfig, 'utf8').replace(tlsFixture('ca.pem'), tlsFixture('second-ca.pem'));
     writeFileSync(kubeconfig, text);
     vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0');
-    onTestFinished(() => void vi.unstubAllEnvs());
     const client = createApiClient({ kubeconfig });
     onTestFinished(() => client.close());
     await expect(client.request(get)).rejects.toThrow(

@@ -6,6 +6,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { createApiClient } from '../../../../src/kubernetes/cluster/api/api-client.ts';
 import type { ApiObject } from '../../../../src/kubernetes/cluster/api/contract.ts';
 import { ListWatch, type ListWatchOptions } from '../../../../src/kubernetes/cluster/api/list-watch.ts';
+import { schedulingPolicy } from '../../../peers/cluster-objects.ts';
 import { type ApiServerDouble, startApiServerDouble } from '../../../support/api-server-double.ts';
 import { recordingLogger } from '../../../support/logger.ts';
 
@@ -45,7 +46,7 @@ async function follow(
   options: Partial<ListWatchOptions> & { readonly prepare?: (server: ApiServerDouble) => void } = {},
 ) {
   const server = await startApiServerDouble();
-  const { prepare = (one) => one.store.put(POLICIES, policy('a')), ...rest } = options;
+  const { prepare = (one) => one.store.put(POLICIES, schedulingPolicy('a')), ...rest } = options;
   prepare(server);
   const client = createApiClient({ kubeconfig: server.kubeconfig(), timeoutMs: 30_000 });
   const known = new Known();
@@ -68,15 +69,6 @@ async function follow(
   return { server, known, logger, restarts, watch, client };
 }
 
-function policy(name: string, spec: object = {}) {
-  return {
-    apiVersion: 'scheduling.blazar-enforcement/v1alpha1',
-    kind: 'SchedulingPolicy',
-    metadata: { name },
-    spec,
-  };
-}
-
 /** What the server has: name → version. */
 function stored({ store }: ApiServerDouble) {
   const { body } = store.serve('GET', POLICIES, new URLSearchParams(), '');
@@ -96,8 +88,8 @@ describe('following the objects of a kind', () => {
   it('tells of what there is, and of each change', async () => {
     const { server, known, watch } = await follow();
     await watched(server);
-    server.store.put(POLICIES, policy('b'));
-    server.store.put(POLICIES, policy('a', { required: {} }));
+    server.store.put(POLICIES, schedulingPolicy('b'));
+    server.store.put(POLICIES, schedulingPolicy('a', { required: {} }));
     server.store.remove(POLICIES, 'b');
     await until(() => expect(known.told).toEqual(['replaced 1', 'changed b', 'changed a', 'removed b']));
     expect(known.versions).toEqual(stored(server));
@@ -107,10 +99,10 @@ describe('following the objects of a kind', () => {
   it('lists anew if the kubeconfig names another cluster, however high its versions are', async () => {
     const other = await startApiServerDouble();
     for (let version = 0; version < 50; version += 1) {
-      other.store.put(POLICIES, policy('b', { version }));
+      other.store.put(POLICIES, schedulingPolicy('b', { version }));
     }
     const server = await startApiServerDouble();
-    server.store.put(POLICIES, policy('a'));
+    server.store.put(POLICIES, schedulingPolicy('a'));
     const kubeconfig = server.kubeconfig();
     const client = createApiClient({ kubeconfig });
     const { known, watch } = await follow({ client, times: { watchSeconds: [1, 1], backoffMs: [1, 20] } });
@@ -151,7 +143,7 @@ describe('following the objects of a kind', () => {
     const { known, server } = await follow({
       prepare: (one) => {
         for (let number = 0; number < 600; number += 1) {
-          one.store.put(POLICIES, policy(`p${number}`));
+          one.store.put(POLICIES, schedulingPolicy(`p${number}`));
         }
         one.fault = ({ query }) => {
           pages += 1;
@@ -173,7 +165,7 @@ describe('following the objects of a kind', () => {
       times: { watchSeconds: [0.1, 0.1], backoffMs: [1, 20] },
     });
     await until(() => expect(restarts[0]).toBe('ended'));
-    server.store.put(POLICIES, policy('b'));
+    server.store.put(POLICIES, schedulingPolicy('b'));
     await until(() => expect(known.told).toEqual(['replaced 1', 'changed b']));
   });
 
@@ -213,7 +205,7 @@ describe('following the objects of a kind', () => {
     await until(() => expect(restarts).toEqual([reason]));
     await until(() => expect(known.told).toEqual(['replaced 1', 'replaced 1']));
     await watched(server);
-    server.store.put(POLICIES, policy('b'));
+    server.store.put(POLICIES, schedulingPolicy('b'));
     await until(() => expect(known.versions).toEqual(stored(server)));
   });
 
@@ -223,7 +215,7 @@ describe('following the objects of a kind', () => {
     });
     await until(() => expect(restarts).toContain('ended'));
     server.store.version = 50;
-    server.store.put(POLICIES, policy('restored'));
+    server.store.put(POLICIES, schedulingPolicy('restored'));
     await until(() => expect(watch.following.problem).toContain('its versions have gone back'));
     const { currentAt } = watch.following;
     const { length } = known.told;
@@ -260,7 +252,7 @@ describe('following the objects of a kind', () => {
     server.freeze();
     await until(() => expect(restarts).toContain('silent'));
     expect(watch.following.problem).toMatch(/^https:\/\/127\.0\.0\.1:\d+: silent for up to 0 s$/);
-    server.store.put(POLICIES, policy('b'));
+    server.store.put(POLICIES, schedulingPolicy('b'));
     server.thaw();
     await until(() => expect(known.versions).toEqual(stored(server)));
     expect(watch.following.problem).toBeUndefined();
@@ -312,11 +304,11 @@ describe('following the objects of a kind', () => {
       },
     });
     await watched(server);
-    server.store.put(POLICIES, policy('b'));
+    server.store.put(POLICIES, schedulingPolicy('b'));
     await until(() => expect(known.told).toEqual(['replaced 1', 'replaced 2']));
     isDeaf = false;
     await watched(server);
-    server.store.put(POLICIES, policy('c'));
+    server.store.put(POLICIES, schedulingPolicy('c'));
     await until(() => expect(known.versions).toEqual(stored(server)));
     expect(watch.following.problem).toBeUndefined();
     expect(logger.lines.map(({ message }) => message)).toContain(
@@ -328,7 +320,7 @@ describe('following the objects of a kind', () => {
     const { server, known, watch } = await follow();
     await watched(server);
     await watch.close();
-    server.store.put(POLICIES, policy('b'));
+    server.store.put(POLICIES, schedulingPolicy('b'));
     await watched(server, 0);
     expect(known.told).toEqual(['replaced 1']);
   });

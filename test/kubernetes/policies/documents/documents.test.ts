@@ -9,16 +9,9 @@ import {
 import type { SchedulingPolicy } from '../../../../src/kubernetes/policies/policy.ts';
 import { temporaryFile } from '../../../support/files.ts';
 import { temporaryFolder } from '../../../support/filter-folder.ts';
+import { folderOf } from '../../../support/skypilot-cases.ts';
 
 const RBAC = 'apiVersion: rbac.authorization.k8s.io/v1';
-
-function folderOf(files: Readonly<Record<string, string>>): string {
-  const folder = temporaryFolder();
-  for (const [name, text] of Object.entries(files)) {
-    writeFileSync(join(folder, name), text);
-  }
-  return folder;
-}
 
 /** What is read where nothing is wrong. */
 function readFrom(...paths: string[]): PolicyDocuments {

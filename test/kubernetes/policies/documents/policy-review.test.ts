@@ -1,14 +1,9 @@
 /** Policies when they are stored: what is refused, and what must not be. */
 import { describe, expect, it } from 'vitest';
 import { reviewPolicy } from '../../../../src/kubernetes/policies/documents/policy-review.ts';
+import { schedulingPolicy } from '../../../peers/cluster-objects.ts';
 
-const policy = (spec: unknown, more: object = {}) => ({
-  apiVersion: 'scheduling.blazar-enforcement/v1alpha1',
-  kind: 'SchedulingPolicy',
-  metadata: { name: 'a' },
-  spec,
-  ...more,
-});
+const policy = (spec: unknown, more: object = {}) => ({ ...schedulingPolicy('a', spec), ...more });
 const BROKEN = { allow: {} };
 const MISTAKE =
   'the scheduling policy is invalid: spec.allow: unknown field; the nearest right name is "allowed"';

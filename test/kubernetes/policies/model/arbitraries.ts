@@ -1,6 +1,6 @@
 /** Documents of policies and pods of so few words that what one says, others often say too. */
 import fc from 'fast-check';
-import { deepFreeze } from '../../../config/helpers.ts';
+import { deepFreeze } from '../../../support/requests.ts';
 import type { PolicyDocument, Section } from '../documents/obvious-documents.ts';
 import { affinityPart } from './arbitrary-affinities.ts';
 import { from, often, type Part, part, subset } from './arbitrary-parts.ts';

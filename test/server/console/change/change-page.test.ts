@@ -1,6 +1,6 @@
 /** "A day longer?": the form for a change of a lease, without scripts. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { giveBudget, ledgerAt, newLedgers } from '../../../support/ledgers.ts';
+import { giveBudgets, newLedgers } from '../../../support/ledgers.ts';
 import { type ConsoleFixture, consoleOn } from '../console-fixture.ts';
 import { rowsOf, suggestedIn, textOf } from '../visitor.ts';
 
@@ -12,10 +12,14 @@ const PATH = '/leases/ours/change';
 
 beforeAll(async () => {
   const connection = await newLedger('sqlite');
-  const ledger = await ledgerAt(connection, { now: () => now });
-  await giveBudget(ledger, { amount: '100', until: '2027-01-01' });
-  await giveBudget(ledger, { projectId: 'physics', amount: '100', until: '2027-01-01' });
-  await ledger.close();
+  await giveBudgets(
+    connection,
+    [
+      { amount: '100', until: '2027-01-01' },
+      { projectId: 'physics', amount: '100', until: '2027-01-01' },
+    ],
+    { now: () => now },
+  );
   fixture = await consoleOn(connection, {}, () => now);
   await record('climate', 'ours');
   await record('climate', HOSTILE);

@@ -4,7 +4,7 @@ import type { DecisionSource } from '../../../../src/decisions/store/contract.ts
 import { filterSource } from '../../../support/filter-folder.ts';
 import { newLedger } from '../../../support/ledgers.ts';
 import { capturedText, createLasting } from '../../../support/requests.ts';
-import { runService, runServiceOn } from '../../../support/running-service.ts';
+import { runService, runServiceOf } from '../../../support/running-service.ts';
 import { consoleOn } from '../console-fixture.ts';
 import { rowsOf, textOf, visitor } from '../visitor.ts';
 
@@ -40,7 +40,7 @@ async function storing() {
     ledger: { connection: await newLedger() },
     enforcement: { enabled_filters: ['MaxLeaseDurationFilter'], max_lease_duration: 172_800 },
   };
-  const service = await runServiceOn({ environment: {}, configFiles: [], values });
+  const service = await runServiceOf(values);
   return { ...service, ...visitor(service.url) };
 }
 

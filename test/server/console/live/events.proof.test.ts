@@ -121,7 +121,6 @@ describe('a member', () => {
   it('is asked about when it is time, though the clock was set back', async () => {
     const listeners = newListeners();
     vi.useFakeTimers({ toFake: ['Date'], now: new Date('2026-11-21T09:00:00Z') });
-    onTestFinished(() => void vi.useRealTimers());
     const isStillThere = vi.fn(async () => true);
     hearing(listeners, member('mine'), { askEvery: 0, isStillThere });
     for (const time of ['2026-11-21T09:02:00Z', '2026-11-21T09:01:00Z']) {

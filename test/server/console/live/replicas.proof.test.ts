@@ -4,6 +4,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { newLease } from '../../../support/lease-clients.ts';
 import { type ServiceProcess, startService } from '../../../support/ledger-processes.ts';
 import { DIALECTS, newLedgers, upgraded } from '../../../support/ledgers.ts';
+import { postJson } from '../../../support/post-json.ts';
 import { startPostgres } from '../../../support/postgres.ts';
 import { backends } from '../../../support/postgres-activity.ts';
 import { ValidatingKeystone } from '../../../support/validating-keystone.ts';
@@ -89,11 +90,7 @@ it('a member hears of their project alone, from the other replica too', async ()
     },
   });
   const blazar = (body: object) =>
-    fetch(`${first.url}/check-create`, {
-      method: 'POST',
-      headers: { 'X-Auth-Token': 'the-token-of-blazar-0123', 'Content-Type': 'application/json' },
-      body: JSON.stringify(body),
-    });
+    postJson(`${first.url}/check-create`, body, { 'X-Auth-Token': 'the-token-of-blazar-0123' });
   const [member, operator] = [
     await page(second, { 'X-Auth-Token': 'gAAAAABof-a-member' }),
     await page(second),

@@ -14,6 +14,7 @@ import {
   unreachable,
 } from '../../../support/console/browser.ts';
 import { giveBudget, ledgerAt, NO_WAIT, newLedgers } from '../../../support/ledgers.ts';
+import { createHost } from '../../../support/requests.ts';
 import { type ConsoleFixture, consoleOn, type Name } from '../console-fixture.ts';
 
 const NOW = '2026-11-22T12:00:00Z';
@@ -70,13 +71,8 @@ beforeAll(async () => {
       },
     });
   }
-  const refused = {
-    context: { user_id: 'id-of-meg', project_id: 'climate' },
-    lease: {
-      ...{ name: 'too long', start_date: '2026-12-01 09:00', end_date: '2026-12-11 09:00' },
-      reservations: [{ resource_type: 'physical:host', min: 1, max: 1 }],
-    },
-  };
+  const { lease } = createHost({ name: 'too long', end_date: '2026-12-11 09:00' });
+  const refused = { context: { user_id: 'id-of-meg', project_id: 'climate' }, lease };
   const decision = await enforcement.checkCreate(refused);
   const facts = { requestId: 'req-refused', generation: 1, milliseconds: 1, request: refused };
   fixture.recorder.recent.add(decisionRecord(decision, facts), {

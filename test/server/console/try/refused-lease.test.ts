@@ -1,7 +1,7 @@
 /** "Try it" from a refusal, on a real service: what was asked for stands in the form. */
 import { describe, expect, it } from 'vitest';
 import { newLedgers } from '../../../support/ledgers.ts';
-import { runServiceOn } from '../../../support/running-service.ts';
+import { runServiceOf } from '../../../support/running-service.ts';
 import { textOf } from '../visitor.ts';
 
 const SECRET = 's3cret-0123456789abcdef';
@@ -41,7 +41,7 @@ async function refusing(stores: boolean) {
     ...(stores && { ledger: { connection } }),
     enforcement: { enabled_filters: ['MaxLeaseDurationFilter'], max_lease_duration: 3600 },
   };
-  const service = await runServiceOn({ environment: {}, configFiles: [], values });
+  const service = await runServiceOf(values);
   const refuse = async (reservations: readonly object[], id: string) => {
     const context = { user_id: 'meg', project_id: 'climate' };
     const lease = { ...DATES, name: 'too long', reservations };

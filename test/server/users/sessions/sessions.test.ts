@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import Koa, { type Context } from 'koa';
 import { sql } from 'kysely';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { LedgerUnavailableError } from '../../../../src/base/errors.ts';
 import { type Database, rows } from '../../../../src/ledger/storage/database.ts';
 import { type Caller, tokenCaller } from '../../../../src/server/users/caller.ts';
@@ -109,9 +109,6 @@ function setClock(): { readonly start: number } {
   vi.useFakeTimers({ toFake: ['Date'], now: start });
   return { start };
 }
-afterEach(() => {
-  vi.useRealTimers();
-});
 
 it('there are ten thousand, twenty of a user, and two hundred of a token', () => {
   expect(BOUNDS).toEqual({ all: 10_000, ofUser: 20, ofToken: 200 });

@@ -1,8 +1,8 @@
 /** Policies in threads of their own; see also `isolation.proof.test.ts`. */
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { shownLines, switched, taskOf, threads } from '../../../support/isolated-policies.ts';
+import { listen } from '../../../support/listening.ts';
 import { chainOf, chainOn, policyFiles } from '../../../support/skypilot.ts';
 
 describe('a policy in a thread', () => {
@@ -78,10 +78,8 @@ describe('a policy in a thread', () => {
   });
 
   it('has a logger, a clock and an HTTP client', async () => {
-    const server = createServer((_, answer) => answer.end('{"a":1}'));
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    onTestFinished(() => void server.close());
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+    const { port } = await listen(createServer((_, answer) => answer.end('{"a":1}')));
+    const url = `http://127.0.0.1:${port}/`;
     const calls: unknown[] = [];
     const { review, logger } = await threads(
       {
