@@ -1,4 +1,4 @@
-/** `scheduling-policy`: inspects scheduling policies, of files or of a cluster. */
+/** `scheduling-policy`: inspects scheduling policies in files or a cluster. */
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { createLogger } from '../base/logger.ts';
 import { MERGE_STRATEGIES } from '../kubernetes/policies/merge.ts';
@@ -247,7 +247,7 @@ function repeatableName(value: string, before: readonly string[] = []): readonly
   return [...before, named(value)];
 }
 
-/** It becomes a part of paths. Source: Kubernetes, names of namespaces (RFC 1123). */
+/** It becomes part of paths. Source: Kubernetes, names of namespaces (RFC 1123). */
 function namespaceName(value: string): string {
   if (!/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(named(value))) {
     throw new InvalidArgumentError('Expected the name of a namespace: lower-case letters, digits and "-".');
@@ -280,7 +280,7 @@ function counted(count: number, one: string, many: string): string {
 async function writeCertificates(configFiles: readonly string[]): Promise<void> {
   const { readKubernetes } = await import('./scheduling-policy/options.ts');
   const { configuredKeeper } = await import('../kubernetes/cluster/certificates/configured-keeper.ts');
-  // Tokens are not there yet, nor is what this command writes.
+  // Tokens and the output of this command do not exist yet.
   const options = await readKubernetes(configFiles, ['tokens_file', 'client_ca_file']);
   const configured = await configuredKeeper(options, createLogger('info', 'json'));
   if (configured === undefined) {

@@ -1,4 +1,4 @@
-/** What the commands of `budget` ask of the ledger and of a service alike, and their flags. */
+/** The operations of `budget` on the ledger or a service, and their flags. */
 import { InvalidRequestError } from '../../base/errors.ts';
 import type { Amount } from '../../filter/claim.ts';
 import type { BudgetChange, BudgetUsage } from '../../ledger/budgets/budgets.ts';
@@ -13,9 +13,9 @@ import { UsageError, warn } from '../common/output.ts';
 import type { FormatFlags, SourceFlags } from '../common/sources.ts';
 import { type ListedLease, secondText } from '../ledger/output.ts';
 
-/** Projects and users are as they were typed. */
+/** Projects and users are passed as typed. */
 export interface BudgetStore {
-  /** The budgets of the project afterwards. */
+  /** Returns the project's budgets afterwards. */
   set(project: string, flags: SetFlags): Promise<Listed<BudgetUsage>>;
   remove(project: string, flags: AuthorFlags): Promise<Listed<BudgetUsage>>;
   list(): Promise<Listed<BudgetUsage>>;
@@ -23,16 +23,16 @@ export interface BudgetStore {
   /** Oldest first. */
   changes(project: string | undefined): Promise<Omit<Listed<BudgetChange>, 'names'>>;
   import(open: () => BudgetFile, flags: ImportFlags): Promise<ImportReport>;
-  /** The text of a file, in pieces. */
+  /** The text of a file, in chunks. */
   export(
     format: 'csv' | 'json',
     project: string | undefined,
   ): Promise<AsyncIterable<string> | readonly string[]>;
-  /** The request for more budget that was made. */
+  /** Returns the new request for more budget. */
   ask(project: string, flags: AskFlags): Promise<Listed<BudgetRequest>>;
-  /** The request afterwards. */
+  /** Returns the request afterwards. */
   take(kind: RequestStep['kind'], request: string, flags: StepFlags): Promise<Listed<BudgetRequest>>;
-  /** The newest first. */
+  /** Newest first. */
   requests(project: string | undefined, state: WantedState): Promise<Listed<BudgetRequest>>;
 }
 
@@ -85,7 +85,7 @@ export interface ImportFlags extends WhyFlags, FormatFlags {
 }
 
 export interface StepFlags extends WhyFlags, FormatFlags {
-  /** Of a grant. */
+  /** For grants. */
   readonly amount?: string;
   readonly until?: string;
 }
@@ -97,7 +97,7 @@ export interface AskFlags extends StepFlags {
   readonly reason: string;
 }
 
-/** Of the fields of a budget, and of those of the API. */
+/** The flags of budget fields and of API fields. */
 export const FLAGS: Readonly<Record<string, string>> = {
   projectId: 'project',
   userId: '--user',
@@ -109,7 +109,7 @@ export const FLAGS: Readonly<Record<string, string>> = {
   reason: '--reason',
 };
 
-/** A mistake in a budget, reported under the name of its flag. */
+/** Reports an error in a budget with the name of its flag. */
 export function inFlags<Result>(parse: () => Result): Result {
   try {
     return parse();
@@ -133,7 +133,7 @@ export function noSuchBudget(which: {
   );
 }
 
-/** An empty answer would hide a mistyped id. */
+/** Warns, because an empty result would hide a mistyped id. */
 export function warnOfNoBudget(project: string, hasLeases: boolean): void {
   const more = hasLeases ? '' : ', and the ledger has none of its leases: is this the id of the project?';
   warn(`project ${project} has no budget${more}`);

@@ -1,4 +1,4 @@
-/** The flags for the sources of the configuration, which every command that reads it has. */
+/** The flags for configuration sources, for all commands that read the configuration. */
 import { Command, Option } from 'commander';
 import type { LogLevel } from '../../base/logger.ts';
 import type { ConfigSources } from '../../config/sources.ts';
@@ -17,7 +17,7 @@ export interface FormatFlags extends SourceFlags {
 
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const satisfies LogLevel[];
 
-/** Parses a flag that may be given several times. */
+/** Parses a repeatable flag. */
 export function repeatable(value: string, before: readonly string[] = []): readonly string[] {
   return [...before, value];
 }

@@ -5,7 +5,7 @@ import type { ListedLease } from '../../ledger/reconciliation/leases.ts';
 import { isPage } from '../../openstack/blazar-answers.ts';
 import { readText, shownName, UsageError } from '../common/output.ts';
 
-/** About a hundred thousand leases in full. */
+/** About a hundred thousand complete leases. */
 const MAX_BYTES = 256 * 1024 * 1024;
 
 const text = z.string('a text');
@@ -45,9 +45,9 @@ const lease = z
 const list = z.array(lease, 'a list of leases');
 
 export interface LeaseList {
-  /** All leases of the list, in whatever state. */
+  /** The number of all leases in the list, in any state. */
   readonly length: number;
-  /** The leases that exist: neither terminated nor past their end. */
+  /** The existing leases: neither terminated nor past their end. */
   readonly leases: readonly ListedLease[];
 }
 
@@ -77,7 +77,7 @@ export async function readLeaseList(file: string, now: bigint): Promise<LeaseLis
       end: toInstant(one.end_date) ?? 0n,
       projectId: one.project_id || undefined,
       userId: one.user_id || undefined,
-      // JSON holds no `undefined`.
+      // JSON has no `undefined`.
       reservations: (one.reservations ?? undefined) as ListedLease['reservations'],
       status,
     }),
