@@ -1,12 +1,13 @@
 /**
- * Other people's software, to try the project against: a real Blazar, coral-credits, Keystone, Kubernetes control plane and admission
- * plugin. Nothing of it belongs to the project, so it is looked for, and tests that want it skip aloud where it is not.
+ * Third-party software to test the project against: a real Blazar, coral-credits, Keystone, Kubernetes
+ * control plane and admission plugin. The project does not contain it; tests without it are skipped with a
+ * message.
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { projectFile } from './files.ts';
 
-/** Which program starts a peer, below the folder of all peers. */
+/** The program that starts a peer, below the folder of all peers. */
 const PROGRAMS = {
   BLAZAR_PEER: 'blazar/serve.py',
   CORAL_CREDITS_PEER: 'coral-credits/serve.py',
@@ -16,8 +17,8 @@ const PROGRAMS = {
 } as const;
 
 /**
- * The program that starts a peer: what the environment variable names, else what stands in `shared/peers` beside the project.
- * `undefined` = there is none, which is said once on standard error.
+ * The program that starts a peer: from the environment variable, otherwise from `shared/peers` beside the
+ * project. `undefined` = not found, which is logged once on standard error.
  */
 export function peerProgram(variable: keyof typeof PROGRAMS): string | undefined {
   const named = process.env[variable];
@@ -29,7 +30,7 @@ export function peerProgram(variable: keyof typeof PROGRAMS): string | undefined
   return undefined;
 }
 
-/** Says why tests beside a peer are skipped. */
+/** Logs why tests with a peer are skipped. */
 export function skipAloud(variable: string, why: string): void {
   process.stderr.write(`SKIPPED: tests beside ${variable}: ${why}\n`);
 }

@@ -1,4 +1,4 @@
-/** A server with the recorded answers of a real Keystone 22, which a test can change, hold back and stop. */
+/** A server with recorded responses of Keystone 22. Tests can change them, delay them and stop it. */
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -8,7 +8,9 @@ import { onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { projectFile } from './files.ts';
 
-/** The ids of the recording. `climate` is in the domain Default, `other` is a project `climate` in the domain `other`. */
+/**
+ * Ids in the recording. `climate` is in the domain Default, `other` is a project `climate` in domain `other`.
+ */
 export const IDS = {
   climate: '7b6e544c2cc04d61b9d4776c02513d96',
   physics: '884ff550a1ff4dd09b9b34621f01b50d',
@@ -34,7 +36,7 @@ export function recorded(name: string): z.infer<typeof recording> {
   return recording.parse(JSON.parse(readFileSync(join(FOLDER, `${name}.json`), 'utf8')));
 }
 
-/** A successful answer of the recording, with some of its attributes changed. */
+/** A successful recorded response with some changed attributes. */
 export function changedAnswer(name: string, changes: Readonly<Record<string, unknown>>): Recorded {
   const { body, ...rest } = recorded(name);
   const parsed = z.record(z.string(), z.record(z.string(), z.unknown())).parse(body);
@@ -44,7 +46,7 @@ export function changedAnswer(name: string, changes: Readonly<Record<string, unk
   };
 }
 
-/** What Keystone answers where nothing fits. */
+/** Keystone's response to an unknown request. */
 function nothingFor(request: string): string {
   const kind = /\/(projects|domains)\?name=/.exec(request)?.[1];
   return kind === undefined ? 'projects-unknown' : `${kind}-list-none`;
@@ -102,11 +104,11 @@ export async function recordedKeystone() {
       project_name: 'service',
       resolve_names: true,
     },
-    /** What was asked, tokens apart: `GET /v3/projects/ID`. */
+    /** The requests without tokens: `GET /v3/projects/ID`. */
     asked,
-    /** From now on, the answer to a request such as `GET /v3/projects/ID`. */
+    /** Sets the response to a request such as `GET /v3/projects/ID`. */
     answer: (request: string, answer: Recorded) => answers.set(request, answer),
-    /** From now on, answers wait for `release`. */
+    /** Delays responses until `release`. */
     hold: () => {
       state.holds = true;
     },
