@@ -52,7 +52,7 @@ function judging(others: number): Subject {
   };
 }
 
-/** As the service does it, without HTTP. */
+/** Like the service, without HTTP. */
 async function admitting(source: PolicySource): Promise<Subject> {
   const admission = new PodAdmission(source);
   const bodies = reviewTexts().map((text) => JSON.parse(text) as unknown);
@@ -67,7 +67,7 @@ async function admitting(source: PolicySource): Promise<Subject> {
     }
     return admissionAnswer(request.uid, decided);
   };
-  // From here on reviews are cached.
+  // Reviews are cached from now on.
   await Promise.all(bodies.map(admit));
   return {
     operations: BATCH,

@@ -1,4 +1,4 @@
-/** Measures the cost of a check, compared with parsing its request. */
+/** Measures the cost of a check relative to parsing its request. */
 import { type CreateRequest, UsageEnforcement } from '../src/index.ts';
 import { writeDurationFilters } from './duration-filters.ts';
 import { amount } from './harness/amount.ts';
@@ -17,7 +17,7 @@ const JUST_ENOUGH: Values = {
 };
 const TOO_LITTLE: Values = { ...JUST_ENOUGH, max_lease_duration: TOO_SHORT };
 
-/** Checks all `requests`; fails unless each ends as `allowed` says. */
+/** Checks all `requests`; fails unless each result is `allowed`. */
 async function decisions(
   values: Values,
   allowed: boolean,
@@ -43,7 +43,7 @@ async function decisions(
   };
 }
 
-/** MaxLeaseDurationFilter and nine others that check the length; the last one decides as `allowed` says. */
+/** MaxLeaseDurationFilter and nine others that check the length; the last one's result is `allowed`. */
 export async function tenFilters(allowed: boolean): Promise<Subject> {
   const { folder, names, limits, remove } = writeDurationFilters(9);
   try {
@@ -78,7 +78,7 @@ export function parsing(texts: readonly string[]): Subject {
   };
 }
 
-/** What was reached once. A rejection has its message as well. */
+/** Ratios reached before. A rejection also creates its message. */
 const TARGETS = { allowed: { one: 0.35, ten: 0.75 }, rejected: { one: 0.4, ten: 0.85 } } as const;
 
 export const suite: Suite = {

@@ -1,4 +1,4 @@
-/** What an estimate costs, beside one check of the same lease: alone, and with a filter that asks another service. */
+/** Measures an estimate relative to one check of the same lease: alone, and with an external service. */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { extname } from 'node:path';
@@ -15,14 +15,14 @@ import { requestsOf } from './ledger-leases.ts';
 
 const NAMES = { sqlite: 'SQLite', postgresql: 'PostgreSQL' } as const satisfies Record<Dialect, string>;
 const DIALECTS = Object.keys(NAMES) as Dialect[];
-/** In one batch: enough for a clock to see. */
+/** Per batch: enough for the clock's resolution. */
 const LEASES = amount(20, 2);
 const POOR = 'poor';
 const MOST_CALLS = 3;
 const CALLS = 'calls of the service by one estimate';
 const BOUND = 'allowed calls';
 
-/** A ledger with a project that cannot pay for a lease: what it has lasts for some hours, and a year later it has more. */
+/** A ledger whose project cannot pay for a lease: its budget lasts for some hours, and grows a year later. */
 async function ledgerOf(dialect: Dialect): Promise<string> {
   const connection = await newLedger(dialect);
   const options = { connection, commit: 'check', timeout: 60, pool_size: 1 } as const;
@@ -69,7 +69,7 @@ async function chainOn(dialect: Dialect, service?: string, called = () => {}): P
   );
 }
 
-/** Four hosts for ten days. Which hosts they are is not known to an estimate. */
+/** Four hosts for ten days. An estimate does not know which hosts. */
 function wishes(prefix: string): () => CreateRequest {
   const next = requestsOf(prefix);
   return () => {
@@ -153,7 +153,7 @@ async function callsOfOneEstimate(): Promise<number> {
 const SERVICE = 'another service';
 const on = (what: string, place: string) => `${what}, ${place}`;
 
-/** Its subjects are for `measure`, which starts the databases. */
+/** Run it by `measure`, which starts the databases. */
 export const suite: Suite = {
   name: 'estimate',
   file: import.meta.url,

@@ -1,4 +1,4 @@
-/** Measures a call to an external service, compared with a minimal HTTP client. */
+/** Measures a call to an external service relative to a minimal HTTP client. */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { Agent, request as httpRequest } from 'node:http';

@@ -1,4 +1,4 @@
-/** Measures ends of leases that go through the outbox, compared with ends that are sent directly. */
+/** Measures ends of leases through the outbox, relative to ends that are sent directly. */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** How many requests a second the policy service answers, beside the smallest server that reads the same. */
+/** Measures requests per second of the policy service, relative to the smallest server with equal input. */
 import { amount } from './harness/amount.ts';
 import { processorOf, type Subject, type Suite } from './harness/suite.ts';
 import { saturate } from './load.ts';
@@ -6,7 +6,7 @@ import { type ServerKind, ServerProcess } from './server-process.ts';
 
 const BATCH = amount(4000, 64);
 
-/** One operation is a request; a batch has so many. */
+/** One operation is a request; `batch`: requests per batch. */
 export async function server(kind: ServerKind, batch = BATCH): Promise<Subject> {
   const running = await ServerProcess.start(kind);
   return {

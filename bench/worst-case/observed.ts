@@ -1,4 +1,4 @@
-/** Measures from inside the process what one request does to it. */
+/** Measures the effects of one request inside the process. */
 import { readFileSync, writeFileSync } from 'node:fs';
 
 export interface Observed {
