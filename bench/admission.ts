@@ -1,4 +1,4 @@
-/** Measures how many pods per second the admission webhook reviews, and whether unused policies cost anything. */
+/** Measures the admission webhook's pod reviews per second, and whether unused policies cost anything. */
 import { admissionAnswer, parseAdmissionReview } from '../src/kubernetes/admission/admission-review.ts';
 import { accountOf, PodAdmission } from '../src/kubernetes/admission/pod-admission.ts';
 import type { PolicySource } from '../src/kubernetes/policies/access.ts';
@@ -23,7 +23,7 @@ async function server(kind: ServerKind): Promise<Subject> {
   };
 }
 
-/** Without HTTP: from the parsed body to the response. `others`: number of policies that the accounts may not use. */
+/** Without HTTP: from parsed body to response. `others`: number of policies that the accounts may not use. */
 function judging(others: number): Subject {
   const documents = policyDocuments(clusterDocuments({ ...USED, others }));
   const source = new SchedulingPolicies(documents);

@@ -153,7 +153,7 @@ async function callsOfOneEstimate(): Promise<number> {
 const SERVICE = 'another service';
 const on = (what: string, place: string) => `${what}, ${place}`;
 
-/** Run it by `measure`, which starts the databases. */
+/** Only for `measure`, which starts the databases. */
 export const suite: Suite = {
   name: 'estimate',
   file: import.meta.url,

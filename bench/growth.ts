@@ -33,7 +33,7 @@ const points = DIALECTS.flatMap((dialect) =>
   WORK.flatMap((what) => SIZES.map((leases) => ({ dialect, what, leases }))),
 );
 
-/** Run it by `measure`, which creates the ledgers. */
+/** Only for `measure`, which creates the ledgers. */
 export const suite: Suite = {
   name: 'growth',
   file: import.meta.url,

@@ -1,4 +1,6 @@
-/** Measures concurrent creation of leases in PostgreSQL, in one or many projects, relative to pgbench. */
+/**
+ * Concurrent lease creation in PostgreSQL, in one or many projects, relative to pgbench (same statements).
+ */
 import pg from 'pg';
 import { UsageEnforcement } from '../src/index.ts';
 import type { Comparison, Run, Scale, Trial } from './harness/suite.ts';

@@ -15,7 +15,7 @@ const AT_ONCE = `check and commit, ${CROWD} at once, SQLite`;
 const ROWS_ALONE = 'rows of better-sqlite3, each in a transaction';
 const ROWS_TOGETHER = `rows of better-sqlite3, ${CROWD} in a transaction`;
 
-/** Run it by `measure`, which starts the databases. */
+/** Only for `measure`, which starts the databases. */
 export const suite: Suite = {
   name: 'ledger',
   file: import.meta.url,

@@ -120,7 +120,7 @@ const subject = (what: string, leases: number, dialect: Dialect) =>
 
 const held = (dialect: Dialect) => `held, ${NAMES[dialect]}`;
 
-/** Run it by `measure`, which creates the ledgers. */
+/** Only for `measure`, which creates the ledgers. */
 export const suite: Suite = {
   name: 'people-lists',
   file: import.meta.url,

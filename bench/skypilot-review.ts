@@ -58,7 +58,7 @@ interface Reviewer {
   readonly isolation: 'worker' | 'none';
   /** Default: that of the fixture. */
   readonly body?: string;
-  /** Measures the policies alone, without decoding and encoding. Default: from the request body to the response body. */
+  /** Measures only the policies. Default: from the request body to the response body. */
   readonly alone?: boolean;
 }
 

@@ -79,7 +79,7 @@ const comparisons = ['checkCreate', 'POST /check-create'].flatMap((what): Compar
   ];
 });
 
-/** Run it by `measure`, which starts each several times. */
+/** Only for `measure`, which starts each several times. */
 export const suite: Suite = {
   name: 'tracing',
   file: import.meta.url,

@@ -131,7 +131,7 @@ async function theirs(work: Work): Promise<Subject> {
   };
 }
 
-/** Run it by `measure`, which finds the source. */
+/** Only for `measure`, which finds the source. */
 export const suite: Suite = {
   name: 'upstream',
   file: import.meta.url,

@@ -40,7 +40,7 @@ export class Observer {
   }
 }
 
-/** Linux reports the processor time of this thread. Elapsed time would include the load of other processes. */
+/** Linux reports the processor time of this thread. Elapsed time would include other processes' load. */
 function workedNanoseconds(): number {
   try {
     return Number(readFileSync('/proc/self/schedstat', 'utf8').split(' ')[0]);

@@ -1,4 +1,4 @@
-/** JSON and YAML texts that are expensive for their size: wide, deep, long, or with all kinds of names and characters. */
+/** JSON and YAML texts that are expensive for their size: wide, deep, long, with many names or characters. */
 
 /** Builds a text of at most about this many bytes. */
 export type Shape = (bytes: number) => string;

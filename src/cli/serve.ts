@@ -18,9 +18,7 @@ interface ServeFlags extends SourceFlags {
   readonly watch?: boolean;
 }
 
-/**
- * Limits for a slow trace collector, in milliseconds: in total from the signal on, and at least at the end.
- */
+/** Limits for an unreachable collector, in milliseconds: from the signal on, and at least at the end. */
 const TRACES_MS = 500;
 const LAST_TRACES_MS = 250;
 

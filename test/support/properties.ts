@@ -1,5 +1,5 @@
 /**
- * Every run uses the same samples, so no test is flaky. `PROPERTY_SEED=random`, or a number, changes them.
+ * Every run uses the same samples, so no test is flaky. `PROPERTY_SEED=random`, or a number: other samples.
  */
 import fc from 'fast-check';
 

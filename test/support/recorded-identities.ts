@@ -9,7 +9,7 @@ import { z } from 'zod';
 import { projectFile } from './files.ts';
 
 /**
- * Ids in the recording. `climate` is in the domain Default, `other` is a project `climate` in domain `other`.
+ * Ids in the recording. `climate` is in the domain Default; `other` is named `climate` in the domain `other`.
  */
 export const IDS = {
   climate: '7b6e544c2cc04d61b9d4776c02513d96',

@@ -17,9 +17,7 @@ export function clockLibrary(): string | undefined {
   return library;
 }
 
-/**
- * Python 3.11 sleeps until an absolute time, which libfaketime 0.9.10 refuses with a real monotonic clock.
- */
+/** Python 3.11 sleeps until an absolute time: libfaketime 0.9.10 refuses that with a real monotonic clock. */
 const SLEEP = `import select, time
 time.sleep = lambda seconds: select.select([], [], [], seconds) and None
 `;

@@ -1,7 +1,8 @@
-"""Answers questions about effective values with SkyPilot's own functions.
+"""Computes effective values with SkyPilot's own functions.
 
-Usage: skypilot-effective.py SKYPILOT_SOURCE < questions. Each line is a JSON object with `config`, `task`, `key`, `region`, `zone` and
-`workspace`. Each answer is a line: `{"value": ...}`, or `{"error": "..."}` if SkyPilot fails.
+Usage: skypilot-effective.py SKYPILOT_SOURCE < questions. Each line is a JSON object with `config`, `task`,
+`key`, `region`, `zone` and `workspace`. Each answer is a line: `{"value": ...}`, or `{"error": "..."}` if
+SkyPilot fails.
 """
 import copy
 import importlib.abc

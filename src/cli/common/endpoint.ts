@@ -118,7 +118,7 @@ function isCertificate(pem: string): boolean {
   }
 }
 
-/** `undefined` without any flag or variable: the service may need no credentials. */
+/** Empty without any flag or variable: the service may need no credentials. */
 async function credentialsOf({
   tokenFile,
   osCloud,

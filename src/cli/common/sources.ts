@@ -103,7 +103,7 @@ export function parseTime(flag: string, text: string, now = Date.now()): number 
 }
 
 /**
- * A duration in seconds: `90s`, `30m`, `24h`, `7d`, or a whole number of seconds. `most`: the longest one accepted, in seconds.
+ * A duration in seconds: `90s`, `30m`, `24h`, `7d`, or a whole number. `most`: the maximum, in seconds.
  *
  * @throws UsageError that names the flag
  */

@@ -1,4 +1,4 @@
-/** Reads a list of leases: the output of `openstack reservation lease list -f json`, or a response of Blazar's API. */
+/** Reads a list of leases: from `openstack reservation lease list -f json`, or a response of Blazar's API. */
 import { z } from 'zod';
 import { toInstant } from '../../lease/dates.ts';
 import type { ListedLease } from '../../ledger/reconciliation/leases.ts';

@@ -42,7 +42,7 @@ export async function exportPolicies(names: readonly string[], flags: ExportFlag
   const { policiesOf, withCluster } = await import('./cluster.ts');
   await withCluster(flags, configured.kubeconfig, async ({ client }) => {
     const { valid, invalid } = await policiesOf(client);
-    // Pods of its users are denied. Exported without it, the other policies would let them pass.
+    // Pods of users of an invalid policy are denied. Without it, other policies would let them pass.
     const [broken] = invalid;
     if (broken !== undefined) {
       throw new UsageError(`scheduling policy ${broken.name}: ${broken.message}. Repair or delete it first`);

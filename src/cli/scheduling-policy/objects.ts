@@ -72,7 +72,7 @@ interface Item {
   readonly path: Path;
 }
 
-/** `kubectl get -o yaml` prints a List. The API returns lists such as DeploymentList, whose items have no kind. */
+/** kubectl prints a List. The API returns lists such as DeploymentList, whose items have no kind. */
 function itemsIn(value: unknown, path: Path, kind: string | undefined): Item[] {
   if (!isMapping(value) || typeof (value.kind ?? kind) !== 'string') {
     throw new InvalidRequestError(path.join('.'), 'expected an object with kind');

@@ -75,7 +75,7 @@ async function read(
   return readKubernetes(configFiles, unused, values);
 }
 
-/** `[kubernetes]` of a service. Ignores other errors, and `unused` options. @throws ConfigurationError */
+/** `[kubernetes]` of a service. Ignores errors elsewhere or in `unused`. @throws ConfigurationError */
 export async function readKubernetes(
   configFiles: readonly string[],
   unused: readonly string[],

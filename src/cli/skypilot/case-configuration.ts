@@ -68,9 +68,7 @@ function once<Value>(known: Map<string, Promise<Value>>, sources: ConfigSources,
   return reading;
 }
 
-/**
- * Moves problems of `policies` and `options` to the case. `placed`: the place of the policies, if elsewhere.
- */
+/** Moves problems of `policies` and `options` to the case. `placed`: their place, if the case names none. */
 function atTheCase(
   { problems }: ConfigurationError,
   { file, lineOf }: ReadTaskCase,

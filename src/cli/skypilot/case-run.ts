@@ -26,7 +26,9 @@ const MAX_BYTES = 1_048_576;
 
 type ReadTaskCase = ReadCase<SkypilotCase>;
 
-/** `sources`: of the policies, if the case does not name its own. @throws CaseMistake, ConfigurationError */
+/**
+ * `sources`: of policies unless the case names them; may be empty. @throws CaseMistake, ConfigurationError
+ */
 export async function runTaskCase(
   read: ReadTaskCase,
   sources: ConfigSources | undefined,

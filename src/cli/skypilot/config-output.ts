@@ -147,7 +147,7 @@ export function requireGet(flags: PrintFlags): void {
   }
 }
 
-/** Merges the sources of a value. A task does not change the configuration, only SkyPilot's use of it. */
+/** Merges the sources of values. Tasks are not merged in: SkyPilot applies them as overrides. */
 export function readConfig(sources: readonly Source[], tasks: readonly TaskSource[]): ReadConfig {
   return {
     config: mergeSources(sources),

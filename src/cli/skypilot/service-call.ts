@@ -55,10 +55,7 @@ export async function answerOf(
   }
 }
 
-/**
- * SkyPilot resends the body only for 307 and 308. It is never sent to another host, without TLS or with a
- * token.
- */
+/** SkyPilot resends the body only for 307 and 308. Never sent to other hosts, without TLS or with a token. */
 async function posted(
   client: BoundedFetch,
   url: URL,

@@ -77,7 +77,7 @@ export class LogRun {
     return new LogRun(await openReplay(sourcesOf(flags)), files, selection);
   }
 
-  /** Calls `take` with each selected decision in order, and shows the progress. @throws UsageError */
+  /** Calls `take` for selected decisions in order; shows progress. @throws UsageError on unreadable files */
   async each(take: (past: PastDecision) => Promise<void>): Promise<void> {
     const total = this.#files.reduce((sum, { size }) => sum + (size ?? Number.NaN), 0);
     const progress = new Progress('decisions', Number.isNaN(total) ? undefined : total);

@@ -69,7 +69,7 @@ function isFile(path: string): boolean {
   }
 }
 
-/** The number of concurrent cases: policy threads spend most of the time starting. */
+/** The number of concurrent cases: policy threads mostly wait until others have started. */
 const AT_ONCE = 3;
 
 export interface TestOptions {
