@@ -183,7 +183,7 @@ async function ask(
 
 async function importFile(path: string, flags: ImportFlags): Promise<void> {
   const { openBudgetFile, printImport } = await import('./budget/output.ts');
-  // Read before a ledger is opened. A service authenticates the caller and checks the reason first.
+  // Read before a ledger is opened. For a service, `--who` and `--reason` are checked first.
   const file = flags.endpoint === undefined ? openBudgetFile(path) : undefined;
   await ask(flags, async (budgets) => {
     const report = await budgets.import(() => file ?? openBudgetFile(path), flags);

@@ -40,7 +40,7 @@ interface Judgement {
   readonly searched?: string | null;
 }
 
-/** Usage in unit-hours, in decimal; a count of resources as a whole number. */
+/** Usage in unit-hours, in decimal; counts as whole numbers. */
 interface Charge {
   readonly filter: string;
   readonly account: string;

@@ -88,7 +88,7 @@ interface RemoteBudget extends BudgetUsage {
 }
 
 const limit = 1000;
-/** Tries if the budget is changed by another client between read and write. */
+/** Attempts when another client changes the budget between read and write. */
 const ATTEMPTS = 3;
 const AGAIN = [404, 409, 412];
 

@@ -9,7 +9,7 @@ import { nearestName } from '../../config/nearest.ts';
 import { readTextFile, systemErrorText } from '../../config/read-file.ts';
 import { UsageError } from '../common/output.ts';
 
-/** Limit for a file of cases, in bytes. */
+/** Limit for a file of cases, in bytes: some pages, not a data set. */
 const MAX_BYTES = 1_048_576;
 /** More than any handwritten case has. */
 export const MAX_TOKENS = 20_000;

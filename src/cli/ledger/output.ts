@@ -21,7 +21,7 @@ export function usageObject(amount: Amount): { unit_hours: string; amount: strin
   return { unit_hours: formatUnitHours(amount), amount: String(amount) };
 }
 
-/** `48 node-hours` of usage, or a count of resources. */
+/** `48 node-hours` of usage, or a count. */
 export function amountText(amount: Amount, isUsage: boolean, unit: string): string {
   return isUsage ? `${formatUnitHours(amount)} ${unit}` : String(amount);
 }

@@ -65,7 +65,7 @@ export function reconcileCommand(): Command {
 
 /** In seconds. */
 const OLDER_THAN = 3600;
-/** How long to wait for the lease of a process that is gone, in milliseconds. */
+/** How long to wait for the leader lease of a process that is gone, in milliseconds. */
 const PATIENCE = 40_000;
 
 /** The result of a comparison: `doubts` explain why not everything was released. */

@@ -156,7 +156,7 @@ export async function policiesOf(client: ApiClient): Promise<ClusterPolicies> {
   }
 }
 
-/** Found like kubectl does. `undefined` = the service account of this pod. */
+/** Found as by kubectl. `undefined` = the service account of this pod. */
 function kubeconfigOf(flags: ClusterFlags, configured: string | undefined): string | undefined {
   const { env } = process;
   const named = flags.kubeconfig ?? configured;

@@ -27,7 +27,8 @@ const MAX_BYTES = 1_048_576;
 type ReadTaskCase = ReadCase<SkypilotCase>;
 
 /**
- * `sources`: of policies unless the case names them; may be empty. @throws CaseMistake, ConfigurationError
+ * `sources`: of policies unless the case names its own; `undefined` = none.
+ * @throws CaseMistake, ConfigurationError
  */
 export async function runTaskCase(
   read: ReadTaskCase,

@@ -37,7 +37,7 @@ export async function replay(
   return exitCodeOf(summary, damaged, flags.allowUndecidable === true);
 }
 
-/** Undecidable decisions may differ: they are no success, unless the operator accepts them. */
+/** Decisions that could not be judged may differ: no success, unless the operator accepts them. */
 function exitCodeOf(summary: ReplaySummary, damaged: DamagedLines, allowsUndecidable: boolean): number {
   if (summary.count('failed') > 0) {
     return ExitCode.failed;
