@@ -1,6 +1,6 @@
 /**
  * A complete policy service for Blazar's ExternalServiceFilter: every project has a budget of node-hours.
- * Blazar posts each lease here. The response 204 allows it; 403 rejects it, and its `message` tells the user why.
+ * Blazar posts each lease here. 204 allows it; 403 rejects it, with the reason for the user in `message`.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { existsSync, realpathSync } from 'node:fs';
@@ -42,7 +42,7 @@ function nodeHours(budget: number, now: () => number) {
       Object.assign(bill, { cost, paid });
       return undefined;
     }
-    // In hundredths, with the price rounded up and the rest down: a rejection never looks as if there were enough.
+    // In hundredths, with the price rounded up and the rest down: a rejection must not look affordable.
     const [price, purse] = [Math.ceil((more * 100) / HOUR) / 100, Math.floor((rest * 100) / HOUR) / 100];
     const what = bill.cost === 0 ? 'lease' : 'change';
     return `This ${what} costs ${price} node-hours, and the project has ${purse} of ${budget / HOUR} left.`;
@@ -61,7 +61,7 @@ function nodeHours(budget: number, now: () => number) {
       return refusal;
     },
 
-    /** Charges or refunds the difference. A lease never seen before has paid nothing yet. */
+    /** Charges or refunds the difference. An unknown lease has paid nothing yet. */
     checkUpdate({ context, current_lease, lease }: UpdateRequest): string | undefined {
       const names = namesOf(context, current_lease);
       const before = costOf(current_lease);
@@ -112,7 +112,7 @@ type Lease = z.infer<typeof Lease>;
 type Request = z.infer<typeof Request>;
 type UpdateRequest = z.infer<typeof UpdateRequest>;
 
-/** ISO 8601, or Blazar's space instead of the T; UTC unless there is an offset. NaN for an invalid date. */
+/** ISO 8601, or with Blazar's space instead of the T; UTC without an offset. NaN for an invalid date. */
 function toMillis(text: string): number {
   if (!/^\d{4}-\d\d-\d\d/.test(text)) return Number.NaN;
   return DateTime.fromISO(text.replace(' ', 'T'), { zone: 'utc' }).toMillis();

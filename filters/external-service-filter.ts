@@ -130,7 +130,10 @@ const options = z
 
 type Options = z.infer<typeof options>;
 
-/** Calls an external service over HTTP: 204 allows, 403 rejects with the reason in its body, every other answer is a failure. */
+/**
+ * Calls an external service over HTTP: 204 allows, 403 rejects with the reason in its body, any other answer
+ * is a failure.
+ */
 export class ExternalServiceFilter extends BaseFilter<Options> {
   static override readonly options = options;
   static override readonly needsKeystone = (values: Options): keyof Options | undefined =>
@@ -158,7 +161,7 @@ export class ExternalServiceFilter extends BaseFilter<Options> {
   readonly #onEndUrl: string | undefined;
   /** `undefined` = ends are sent directly. */
   #outbox: Outbox | undefined;
-  /** Left out without an endpoint, so that the chain does not take the lease for recorded. */
+  /** Missing without an endpoint, so that the chain does not assume that the lease was recorded. */
   override readonly commitCreate?: NonNullable<BaseFilter['commitCreate']>;
   override readonly commitUpdate?: NonNullable<BaseFilter['commitUpdate']>;
 
@@ -225,7 +228,8 @@ export class ExternalServiceFilter extends BaseFilter<Options> {
     try {
       await this.#outbox.add(endMessage(context, lease), call);
     } catch (thrown) {
-      // What undoes a commit is in the outbox already. Any other end would be lost, since Blazar does not repeat it.
+      // The outbox already has the message that undoes a commit. Any other end would be lost: Blazar does not
+      // repeat it.
       if (call.undoes !== undefined) {
         throw thrown;
       }
@@ -265,7 +269,7 @@ export class ExternalServiceFilter extends BaseFilter<Options> {
     return this.#service.close();
   }
 
-  /** Ignores allow_on_error: a lease that the service has not recorded would never be paid for. */
+  /** Ignores allow_on_error: a lease that the service has not recorded would never be charged. */
   async #commit(url: string, body: object, call: KeyedCall): Promise<Verdict> {
     return this.#answers.verdict(await this.#service.post(url, body, call));
   }

@@ -14,7 +14,7 @@ import {
   type Verdict,
 } from '../src/index.ts';
 
-/** `+86400`: that many seconds from now. */
+/** `+86400`: this many seconds from now. */
 const FROM_NOW = /^\+(\d{1,12})$/;
 const MICROSECONDS_PER_MINUTE = 60n * MICROSECONDS_PER_SECOND;
 
@@ -60,7 +60,10 @@ interface Bound {
   readonly isFromNow: boolean;
 }
 
-/** Rejects leases that start too early or end too late. An update may keep a date that is out of range, but not move it further out. */
+/**
+ * Rejects leases that start too early or end too late. Updates may keep a date out of range, but not move it
+ * further out.
+ */
 export class LeaseDatesFilter extends BaseFilter<z.infer<typeof options>> {
   static override readonly options = options;
   static override readonly limitsNothing = (values: z.infer<typeof options>): string | undefined =>

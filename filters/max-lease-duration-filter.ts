@@ -74,11 +74,14 @@ const options = z.object({
 
 interface Limit {
   readonly duration: Instant;
-  /** Whose limit it is. */
+  /** The account that has the limit. */
   readonly of: () => string;
 }
 
-/** Rejects leases that are too long. Has the options and rules of the Blazar filter, and limits for projects and users. */
+/**
+ * Rejects leases that are too long. Has the options and rules of the Blazar filter, and limits per project
+ * and user.
+ */
 export class MaxLeaseDurationFilter extends BaseFilter<z.infer<typeof options>> {
   static override readonly options = options;
   static override readonly limitsNothing = (values: z.infer<typeof options>): string | undefined =>

@@ -67,8 +67,8 @@ interface Limit {
 }
 
 /**
- * Limits the number of pending or active leases of a project, and of a user in it. Counts every lease, also where there is no limit,
- * so that a limit that is set later includes them.
+ * Limits the number of pending or active leases of a project, and of a user in it. Counts all leases, even
+ * without a limit, so that later limits include them.
  */
 export class MaxLeasesFilter extends LedgerFilter<Options> {
   static override readonly options = options;
@@ -130,7 +130,7 @@ export class MaxLeasesFilter extends LedgerFilter<Options> {
   }
 }
 
-/** Escaped for use in the name of an account, so that different ids and types never give the same name. */
+/** Escaped for an account name, so that different ids and types never give the same name. */
 function escaped(part: string): string {
   return part.replace(/[%/]/g, encodeURIComponent);
 }

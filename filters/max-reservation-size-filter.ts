@@ -60,18 +60,18 @@ const options = z.object({
     }),
 });
 
-/** The most that a lease can be given, by resource type. */
+/** The most that a lease may get, by resource type. */
 type Sizes = ReadonlyMap<string, number>;
 
 interface Limit {
   readonly count: number;
-  /** Whose limit it is. */
+  /** The account that has the limit. */
   readonly of: () => string;
 }
 
 type Limits = (type: string) => Limit;
 
-/** Rejects leases that reserve too much. An update may keep an amount that is over the limit, but not increase it. */
+/** Rejects leases that reserve too much. Updates may keep an amount over the limit, but not increase it. */
 export class MaxReservationSizeFilter extends BaseFilter<z.infer<typeof options>> {
   static override readonly options = options;
   static override readonly limitsNothing = (values: z.infer<typeof options>): string | undefined =>
@@ -146,8 +146,8 @@ export class MaxReservationSizeFilter extends BaseFilter<z.infer<typeof options>
 }
 
 /**
- * Counts only types that have a limit: other types may belong to plug-ins that count differently, or not at all. A reservation
- * without a type cannot be limited.
+ * Counts only types with a limit: other types may belong to plug-ins that count differently, or not at all. A
+ * reservation without a type cannot be limited.
  */
 function sizesOf(reservations: readonly Reservation[], limits: Limits): Sizes | { readonly mistake: string } {
   const sizes = new Map<string, number>();

@@ -31,31 +31,34 @@ const options = z.object({
 
 type Options = z.infer<typeof options>;
 
-/** By operation. `undefined` = there are no such rules. */
+/** By operation. `undefined` = no such rules. */
 interface LeaseRules<None = never> {
   readonly create: RuleJudge | None;
   readonly update: RuleJudge | None;
 }
 
-/** Loaded when the filter is opened: loading YAML and CEL earlier would delay the start of every command. */
+/** Loaded when the filter is opened: loading YAML and CEL earlier would delay every command. */
 interface Opened {
   readonly rules: LeaseRules;
-  /** Those that read the ledger. */
+  /** Rules that read the ledger. */
   readonly reading: LeaseRules<undefined>;
   readonly library: typeof import('../src/rules/index.ts');
 }
 
-/** Judges leases by the rules that an operator has written as expressions. */
+/** Checks leases with rules that an operator wrote as expressions. */
 export class RulesFilter extends BaseFilter<Options> {
   static override readonly options = options;
   static override readonly check = ruleProblems;
 
   #opened: Opened | undefined;
-  /** Rules that will end, the next one first. */
+  /** Rules with an end, the next to end first. */
   #ending: Rule[] = [];
-  /** What the log has been told: a request is asked about several times. */
+  /** Logged rules: a request is checked several times. */
   readonly #told = new WeakMap<Call, Set<string>>();
-  /** Of the rules that read the ledger. Present only if there are such rules: then the ledger records leases for this filter. */
+  /**
+   * Claims of rules that read the ledger. Set only if there are such rules: then the ledger records leases
+   * for this filter.
+   */
   claims?: SharedLimit['claims'];
   readonly readsProject = true;
 
@@ -112,7 +115,7 @@ export class RulesFilter extends BaseFilter<Options> {
     return this.claims && this.services.ledger.end({ context, lease }, call);
   }
 
-  /** Asks all rules, with what the ledger says. The commit asks those again that have read it. */
+  /** Evaluates all rules, with the ledger's data. The commit repeats those that read the ledger. */
   async #askLedger(operation: 'create' | 'update', request: LeaseRequest, call: Call): Promise<Verdict> {
     const { rules } = this.#read();
     let said: Verdict['rules'];
@@ -138,7 +141,7 @@ export class RulesFilter extends BaseFilter<Options> {
     return verdict.allowed ? [] : verdict;
   }
 
-  /** `undefined` where rules are not tested: then judging costs nothing more. */
+  /** `undefined` unless rules are tested: then evaluation costs nothing more. */
   #observe(activation: object): ((rule: Rule, said: RuleAnswer) => void) | undefined {
     const { ruleObserver } = this.services;
     const { library } = this.#read();
@@ -148,7 +151,7 @@ export class RulesFilter extends BaseFilter<Options> {
     );
   }
 
-  /** `call`: that of a check. A commit asks again, and tells the log nothing that the check has told. */
+  /** `call`: from a check. A commit evaluates again, and does not log again what the check has logged. */
   #verdictIn(proposal: Proposal, state: ProjectState, rules: LeaseRules<undefined>, call?: Call): Verdict {
     const parts = this.#read().library.requestIn(proposal, state);
     if (parts === undefined) {
@@ -158,7 +161,7 @@ export class RulesFilter extends BaseFilter<Options> {
     return judge === undefined ? allow() : this.#judge(judge, parts, call);
   }
 
-  /** What the rules say whatever the ledger holds; `undefined` = it depends. */
+  /** The verdict for any state of the ledger; `undefined` = it depends. */
   #regardless(judge: RuleJudge, parts: LeaseRequestParts, call: Call): Verdict | undefined {
     const { library } = this.#read();
     const { context } = parts;
@@ -170,7 +173,7 @@ export class RulesFilter extends BaseFilter<Options> {
     return verdict.allowed && judgement.open.length > 0 ? undefined : verdict;
   }
 
-  /** A rule that ends is not written to the log at the moment, but before the first request that it no longer judges. */
+  /** Logs the end of a rule not when it ends, but before the first request after it. */
   #tellEnded(now: Date): void {
     for (let [next] = this.#ending; (next?.until ?? Infinity) <= now.getTime(); [next] = this.#ending) {
       const { name: rule = '' } = this.#ending.shift() ?? {};
@@ -179,7 +182,7 @@ export class RulesFilter extends BaseFilter<Options> {
     }
   }
 
-  /** Whether the log has not been told yet, for this request. */
+  /** Whether this is not yet logged for this request. */
   #isNews(call: Call | undefined, rule: string): boolean {
     if (call === undefined) {
       return false;
@@ -233,7 +236,7 @@ export class RulesFilter extends BaseFilter<Options> {
   }
 }
 
-/** Each name once, the next one to end first. */
+/** Each name once, the next to end first. */
 function endingRules(rules: readonly Rule[], now: Date): Rule[] {
   const ending = rules.filter(({ until }) => until !== undefined && until > now.getTime());
   return [...new Map(ending.map((rule) => [rule.name, rule])).values()].sort(
@@ -241,7 +244,7 @@ function endingRules(rules: readonly Rule[], now: Date): Rule[] {
   );
 }
 
-/** Without a rule that reads the ledger, this filter would need none. */
+/** Adds the rule because of which the filter needs the ledger. */
 function withReaders({ problems }: ConfigurationError, { name, needs }: Rule): ConfigurationError {
   const [read] = needs.filter(({ of }) => of === 'ledger');
   return new ConfigurationError([

@@ -47,8 +47,8 @@ const options = z.object({
 type Options = z.infer<typeof options>;
 
 /**
- * Names in `hypervisor_properties` that are sizes or types of a hypervisor, not labels. Blazar looks up every other name there as
- * it does in `resource_properties`, so it is a label too.
+ * Names in `hypervisor_properties` that are sizes or types of a hypervisor, not labels. Blazar looks up all
+ * other names as in `resource_properties`, so they are labels too.
  */
 const CAPACITIES: ReadonlySet<string> = new Set([
   'vcpus',
@@ -63,8 +63,9 @@ const MAX_REASONS = 10;
 const MAX_VALUE = 200;
 
 /**
- * The traits of a Nova flavor determine the machines, and Blazar sends only the id of the flavor. Blazar ignores the user's
- * `resource_properties` and stores the flavor there. Source: Blazar, `flavor_plugin.reserve_resource`.
+ * The traits of a Nova flavor determine the machines, and Blazar sends only the flavor's id. Blazar ignores
+ * the user's `resource_properties` and stores the flavor there. Source: Blazar,
+ * `flavor_plugin.reserve_resource`.
  */
 const FLAVOR_INSTANCE = 'flavor:instance';
 /** Stands for any label, because a flavor may require any. No policy can name it. */
@@ -73,7 +74,7 @@ const ANY_LABEL: NodeSelector = { label: '\u0000', value: undefined, written: 'a
 /** Resource types that reserve no machine. */
 const TYPES_WITHOUT_NODES: ReadonlySet<string> = new Set(['virtual:floatingip', 'network']);
 
-/** Loaded when the filter is opened: loading YAML earlier would delay the start of every command. */
+/** Loaded when the filter is opened: loading YAML earlier would delay every command. */
 interface Opened {
   readonly policies: SchedulingPolicies;
   readonly formatReason: (reason: Reason) => string;
@@ -81,11 +82,11 @@ interface Opened {
 
 interface ReservationReview {
   readonly reasons: readonly string[];
-  /** The reservation with the defaults; `undefined` if there is nothing to add. */
+  /** The reservation with the defaults; `undefined` = nothing to add. */
   readonly changed: Reservation | undefined;
 }
 
-/** Checks the properties that a lease requires of its machines against the scheduling policies of its user. */
+/** Checks the required machine properties of a lease against its user's scheduling policies. */
 export class SchedulingPolicyFilter extends BaseFilter<Options> {
   static override readonly options = options;
   static override readonly check = policyProblems;
@@ -207,7 +208,7 @@ function selector({ name, operator, value }: PropertyRequirement): NodeSelector 
     : { label: name, value: undefined, written: `${operator} ${quoted(value)}` };
 }
 
-/** Shortened, because a lease may contain values of any length. */
+/** Shortened: a lease may contain values of any length. */
 function quoted(value: string): string {
   return JSON.stringify(value.length > MAX_VALUE ? `${value.slice(0, MAX_VALUE)}…` : value);
 }

@@ -67,8 +67,8 @@ type Options = z.infer<typeof options>;
 const MILLION = 1_000_000n;
 
 /**
- * Charges leases to the budgets of their project, and of their user in it. Each budget pays for usage during its validity. A lease is
- * refused if it has usage at a time when no budget is valid.
+ * Charges leases to the budgets of their project, and of their user in it. Each budget pays for usage while
+ * it is valid. A lease with usage at a time without a valid budget is refused.
  */
 export class UsageBudgetFilter extends LedgerFilter<Options> {
   static override readonly options = options;
@@ -119,7 +119,7 @@ export class UsageBudgetFilter extends LedgerFilter<Options> {
     return charged.map((claim) => ({ precision, ...claim }));
   }
 
-  /** What Blazar does not say before it creates a lease: which hosts it gets, and how many. */
+  /** Before the lease is created, its hosts and their number are unknown. */
   #precisionOf(reservations: readonly Reservation[]): Precision {
     const { usage_budget_rate_attribute: attribute } = this.options;
     const unknown = reservations.filter(
@@ -134,8 +134,8 @@ export class UsageBudgetFilter extends LedgerFilter<Options> {
   }
 
   /**
-   * Types whose reservations may get other hosts than the request says, with the highest factor. Blazar reports allocations by type:
-   * if several reservations have the same type, all of them show the allocations of the last one.
+   * Types whose reservations may get other hosts than in the request, with the highest factor. Blazar reports
+   * allocations by type: several reservations of one type all show the allocations of the last one.
    */
   #typesWithUnknownHosts({
     reservations,
@@ -155,7 +155,10 @@ export class UsageBudgetFilter extends LedgerFilter<Options> {
     );
   }
 
-  /** The cost of the reservation per hour, in millionths of millionths of a unit. `unsure`: the factor to use for every resource. */
+  /**
+   * Cost of the reservation per hour, in millionths of millionths of a unit. `unsure`: the factor for every
+   * resource.
+   */
   #costOf(reservation: Reservation, unsure: bigint | undefined): bigint | { readonly mistake: string } {
     const { resource_type: type = '' } = reservation;
     const unitRate = this.#unitRateOf(reservation);
@@ -175,14 +178,14 @@ export class UsageBudgetFilter extends LedgerFilter<Options> {
     if (unsure !== undefined) {
       return unitRate * BigInt(asked) * unsure;
     }
-    // Blazar allocates from min to max hosts. Of every other type a lease gets exactly the amount that it requests.
+    // Blazar allocates min to max hosts. Of any other type, a lease gets exactly the requested amount.
     const isCounted = type === 'physical:host' && allocations.length > 0;
     const size = isCounted
       ? Math.max(allocations.length, reservationSize({ max: reservation.min }) ?? 0)
       : asked;
     const factors = this.#factorsOf(allocations.slice(0, size));
     const known = factors.reduce((sum, factor) => sum + factor, 0n);
-    // Hosts that are not allocated yet count with the highest factor.
+    // Unallocated hosts count with the highest factor.
     const rest = BigInt(size - factors.length);
     return unitRate * (known + (rest === 0n ? 0n : rest * this.#highestFactor([reservation])));
   }

@@ -46,8 +46,8 @@ const options = z.object({
 type Options = z.infer<typeof options>;
 
 /**
- * Adds labels to requests that fulfil all conditions. Also adds them where others would override them: in the
- * configuration of a context, in that of a task, and in an alternative of the resources.
+ * Adds labels to requests that meet all conditions. Also adds them where they would be overridden: in the
+ * configuration of a context or a task, and in an alternative of the resources.
  */
 export class AddLabelsConditionalPolicy extends AdminPolicy<Options> {
   static override readonly options = options;

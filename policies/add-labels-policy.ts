@@ -14,8 +14,8 @@ const options = z.object({
 });
 
 /**
- * Adds labels to everything that SkyPilot starts in Kubernetes. Also adds them where SkyPilot would override the
- * general labels: in the configuration of a context, and in that of a task.
+ * Adds labels to everything that SkyPilot starts in Kubernetes. Also adds them where SkyPilot would override
+ * the general labels: in the configuration of a context or a task.
  */
 export class AddLabelsPolicy extends AdminPolicy<z.infer<typeof options>> {
   static override readonly options = options;

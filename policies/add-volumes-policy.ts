@@ -48,12 +48,12 @@ const options = z
 
 type Options = z.infer<typeof options>;
 
-/** Controllers need no data, and a cluster that is up keeps the volumes that it has. */
+/** Controllers need no data, and a running cluster keeps its volumes. */
 const OTHERS = ['jobs.launch_controller', 'serve.launch_controller', 'exec'];
 
 /**
- * Adds volumes to tasks. Not to those whose volumes SkyPilot's server has resolved already: it would ignore further
- * ones, and has asked about them before.
+ * Adds volumes to tasks, unless SkyPilot's server has already resolved their volumes: it would ignore further
+ * ones, and has called the policy before.
  */
 export class AddVolumesPolicy extends AdminPolicy<Options> {
   static override readonly options = options;
@@ -69,7 +69,7 @@ export class AddVolumesPolicy extends AdminPolicy<Options> {
     return new MutatedUserRequest(task, skypilotConfig);
   }
 
-  /** @throws PolicyRejected if only some of the alternatives are for a cloud that has the volumes */
+  /** @throws PolicyRejected if only some alternatives are for a cloud with the volumes */
   #isForItsClouds(task: Task): boolean {
     const clouds = this.options.add_volumes_clouds.map(cloudNamed);
     if (clouds.length === 0) {
@@ -124,7 +124,7 @@ function mappingOf(value: unknown, name: string): Mapping {
   return (value ?? {}) as Mapping;
 }
 
-/** As SkyPilot's `volumes` has it: a name, or a mapping with a folder. */
+/** In the form of SkyPilot's `volumes`: a name, or a mapping with a folder. */
 function mountOf(volume: string): unknown {
   const [name = '', ...folders] = volume.split('/');
   return folders.length === 0 ? name : { name, sub_path: folders.join('/') };

@@ -11,7 +11,7 @@ import {
   type UserRequest,
 } from '../src/skypilot/index.ts';
 
-/** A cloud, and perhaps a region and zone, or a context with slashes. A cloud alone is no pattern. */
+/** A cloud with an optional region and zone, or a context with slashes. A cloud alone is no pattern. */
 const INFRA = /^[A-Za-z0-9]+(?:\/[^\s,/]+)*$/;
 
 const options = z
@@ -39,8 +39,8 @@ const options = z
   });
 
 /**
- * Limits where tasks may run. Every alternative must name an allowed place, in any spelling. One that leaves it to
- * SkyPilot is limited to the allowed places. Buckets, and clusters that exist already, are not looked at.
+ * Limits where tasks may run. Every alternative must name an allowed place, in any spelling; one that names
+ * none is limited to the allowed places. Buckets and existing clusters are not checked.
  */
 export class AllowedCloudsPolicy extends AdminPolicy<z.infer<typeof options>> {
   static override readonly options = options;

@@ -36,16 +36,16 @@ const options = z
   })
   .superRefine(needsOneOf('AllowedImagesPolicy', 'allowed_images'));
 
-/** Members of a configuration that name the images of containers somewhere in them. */
+/** Members of a configuration that contain container images at some depth. */
 const CONTAINERS = ['pod_config', 'create_instance_kwargs'];
 /** Members of a configuration that are images of a cloud. */
 const CLOUD_IMAGES = ['image_tag_general', 'image_tag_gpu'];
-/** Machines of SkyPilot itself, and requests that start none: they name no image. */
+/** SkyPilot's own machines, and requests that start none: they name no image. */
 const WITHOUT_IMAGES = new Set(['exec', 'jobs.launch_controller', 'serve.launch_controller']);
 
 /**
- * Limits the images of tasks: in every alternative, for every region, with the registry of the Docker login, and in
- * configurations, such as in pod_config. What a task itself pulls when it runs is not looked at.
+ * Limits the images of tasks: in every alternative, for every region, with the registry of the Docker login,
+ * and in configurations, such as in pod_config. Images that a running task pulls are not checked.
  */
 export class AllowedImagesPolicy extends AdminPolicy<z.infer<typeof options>> {
   static override readonly options = options;
@@ -91,7 +91,7 @@ export class AllowedImagesPolicy extends AdminPolicy<z.infer<typeof options>> {
   }
 }
 
-/** The members of these names, at any depth. */
+/** The members with these names, at any depth. */
 function membersOf(value: unknown, names: readonly string[]): [name: string, value: unknown][] {
   if (Array.isArray(value)) {
     return value.flatMap((item) => membersOf(item, names));
@@ -103,7 +103,7 @@ function membersOf(value: unknown, names: readonly string[]): [name: string, val
     : [];
 }
 
-/** Of containers of all kinds, of volumes (`image.reference`), and of templates, which choose an image. */
+/** Images of all containers, of volumes (`image.reference`), and of templates, which choose an image. */
 function containerImagesOf(value: unknown): unknown[] {
   return membersOf(value, ['image', 'template_hash_id', 'template_id']).map(([, item]) => {
     const image = isMapping(item) ? item.reference : item;

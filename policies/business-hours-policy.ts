@@ -18,7 +18,7 @@ import {
 
 const DAYS = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'];
 const DAY_MINUTES = 24 * 60;
-/** How far ahead the next time is looked for that a rejection names. */
+/** How far ahead the next allowed time is searched, for the rejection. */
 const DAYS_AHEAD = 31;
 
 const patterns = z.array(z.string().regex(/^[^\s,]{1,100}$/)).max(1000);
@@ -82,13 +82,13 @@ const options = z.object({
 
 type Options = z.infer<typeof options>;
 
-/** Requests that start nothing, or only a controller. Everything else, unknown requests included, is restricted. */
+/** Requests that start nothing, or only a controller. All others, including unknown ones, are restricted. */
 const STARTS_NOTHING = ['validate', 'optimize', 'jobs.launch_controller', 'serve.launch_controller'];
 const BY_CONTROLLERS = ['jobs.launch_cluster', 'serve.launch_replica'];
 
 /**
- * Allows launches only within business hours, or only outside of them. Judges a request when SkyPilot's server carries
- * it out; what runs keeps running. Clients are not judged: they do not know their user.
+ * Allows launches only within business hours, or only outside of them. Applies when SkyPilot's server carries
+ * out a request; clusters keep running. Clients are not checked: they do not know their user.
  */
 export class BusinessHoursPolicy extends AdminPolicy<Options> {
   static override readonly options = options;
@@ -160,7 +160,7 @@ export class BusinessHoursPolicy extends AdminPolicy<Options> {
   }
 
   #isMeant({ name, memory }: Accelerator): boolean {
-    // SkyPilot takes any accelerator with that memory, and reads a name as a regular expression, to be found in another.
+    // SkyPilot takes any accelerator with that memory, and searches for a name as a regular expression.
     const isName = memory === undefined && isPlainAccelerator(name);
     const { business_hours_accelerators: meant } = this.options;
     const listed = meant.flatMap((pattern) => pattern.split('*'));
@@ -174,7 +174,7 @@ export class BusinessHoursPolicy extends AdminPolicy<Options> {
   }
 
   #isBusiness(at: DateTime): boolean {
-    // Those of yesterday may last until today.
+    // Hours of yesterday may last until today.
     return [0, 1].some((daysAgo) => {
       const day = at.minus({ days: daysAgo });
       const minute = at.hour * 60 + at.minute + daysAgo * DAY_MINUTES;
@@ -215,7 +215,7 @@ export class BusinessHoursPolicy extends AdminPolicy<Options> {
   }
 }
 
-/** Hours on certain days, in minutes from midnight, by the clock on the wall. `end` is above 24:00 on the next day. */
+/** Hours on certain days, in minutes from midnight, local time. `end` above 24:00 is on the next day. */
 interface Hours {
   /** 1 = Monday. */
   readonly days: readonly number[];
@@ -240,7 +240,7 @@ function hoursOf(text: string): Hours | undefined {
   return { days: numbers.flatMap((one) => one ?? []), begin, end: end < begin ? end + DAY_MINUTES : end };
 }
 
-/** `mon`, `mon-fri`, or over the end of the week: `sat-mon`. */
+/** `mon`, `mon-fri`, or across the weekend: `sat-mon`. */
 function daysOf(text: string): number[] | undefined {
   const [first = -1, last = first] = text.split('-').map((name) => DAYS.indexOf(name));
   if (first < 0 || last < 0) {
@@ -250,7 +250,7 @@ function daysOf(text: string): number[] | undefined {
 }
 
 function isDate(text: string): boolean {
-  // 2024 had a 29th of February.
+  // 2024 had a February 29.
   const [found] = /^(?:\d{4}-)?\d\d-\d\d$/.exec(text) ?? [];
   return found !== undefined && DateTime.fromISO(found.length === 5 ? `2024-${found}` : found).isValid;
 }
@@ -260,7 +260,7 @@ function atMinute(day: DateTime, minute: number): DateTime {
   return on.set({ hour: Math.floor((minute % DAY_MINUTES) / 60), minute: minute % 60 });
 }
 
-/** Upper and lower case are the same. */
+/** Ignores case. */
 function matches(text: string, patterns: readonly string[]): boolean {
   return patterns.some((pattern) => matchesPattern(pattern.toLowerCase(), text.toLowerCase()));
 }

@@ -19,7 +19,7 @@ const options = z
   .object({
     dynamic_kubernetes_contexts_update_registry: z
       .string()
-      // A path that looks like a URL is a mistyped one, which may hold a key.
+      // A path that looks like a URL is a mistyped URL, which may contain a key.
       .regex(/^(?:(?!https?[:/;]|.*:\/\/)[^?]+|https?:\/\/[^/?#@\s]+(?:[/?#]\S*)?)$/i)
       .refine((text) => !/^https?:/i.test(text) || URL.canParse(text), 'it is not a URL')
       .optional()
@@ -50,12 +50,12 @@ const options = z
     needsOneOf('DynamicKubernetesContextsUpdatePolicy', 'dynamic_kubernetes_contexts_update_registry'),
   );
 
-/** These start nothing, and may lack the workspace of the launch that follows. */
+/** These start nothing, and may lack the workspace of the later launch. */
 const FIRST_QUESTIONS = new Set(['validate', 'optimize']);
 
 /**
- * Limits each user to the Kubernetes contexts that a registry grants: to the user, otherwise to the workspace,
- * otherwise to everyone. Contexts that are not in the kubeconfig are left out. The kubeconfig is not changed.
+ * Limits each user to the Kubernetes contexts that a registry grants: to the user, else to the workspace,
+ * else to everyone. Contexts that are not in the kubeconfig are dropped. The kubeconfig is not changed.
  */
 export class DynamicKubernetesContextsUpdatePolicy extends AdminPolicy<z.infer<typeof options>> {
   static override readonly options = options;
@@ -114,7 +114,7 @@ export class DynamicKubernetesContextsUpdatePolicy extends AdminPolicy<z.infer<t
   }
 }
 
-/** The contexts granted to the user; `undefined` = not known yet, and SkyPilot will ask again when it is. */
+/** The contexts granted to the user; `undefined` = unknown yet: SkyPilot calls again when it is known. */
 function grantedTo(
   { user, atClientSide, requestName, skypilotConfig }: UserRequest,
   { users, workspaces, default: everyones }: ContextRegistry,

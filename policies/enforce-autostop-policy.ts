@@ -41,7 +41,7 @@ const options = z
   })
   .superRefine(needsOneOf('EnforceAutostopPolicy', 'enforce_autostop_api_server'));
 
-/** Requests that start nothing, or clusters that SkyPilot stops itself. Unknown requests are checked. */
+/** Checked, as are unknown requests. All others start nothing, or clusters that SkyPilot stops itself. */
 const STARTS: ReadonlySet<string> = new Set(['launch', 'exec']);
 const OTHERS: ReadonlySet<string> = new Set(REQUEST_NAMES.filter((name) => !STARTS.has(name)));
 
@@ -49,7 +49,7 @@ const MUST_SET =
   'Autostop must be set: add --idle-minutes-to-autostop 30 (or --down) to the command, or autostop to the resources of the task.';
 
 /**
- * Allows only clusters with autostop: either the request sets it, or the cluster is up and already has it. Users can
+ * Allows only clusters with autostop: set by the request, or already set on a running cluster. Users can
  * still change it with `sky autostop`, which calls no policy.
  */
 export class EnforceAutostopPolicy extends AdminPolicy<z.infer<typeof options>> {

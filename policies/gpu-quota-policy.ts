@@ -61,10 +61,10 @@ const options = z.object({
 
 type Options = z.infer<typeof options>;
 
-/** Quotas count across all projects, so that they are in one of their own. */
+/** Quotas span all projects, so they have their own. */
 const PROJECT = 'skypilot-gpu-quota';
 
-/** Limits how many accelerators the clusters of a user, and of a workspace, have at once. */
+/** Limits the concurrent accelerators in clusters of a user, and of a workspace. */
 export class GpuQuotaPolicy extends AdminPolicy<Options> implements LaunchLimit {
   static override readonly options = options;
   static override readonly needs = ['ledger'] as const;
@@ -72,14 +72,14 @@ export class GpuQuotaPolicy extends AdminPolicy<Options> implements LaunchLimit 
   readonly name = 'GpuQuotaPolicy';
   readonly scheme = 'skypilot-gpus';
   readonly hold: number;
-  /** Holding costs nothing: a cluster must not fall out of the count as soon as SkyPilot does not answer for an hour. */
+  /** Holding costs nothing: clusters must still count if SkyPilot does not answer for an hour. */
   readonly ahead: number;
   readonly grace: number;
-  /** As long as what a round has counted goes on to count without another one. */
+  /** How long the counts of a reconciliation are used without another one. */
   readonly believed: number;
   readonly #launches: LaunchLedger;
   readonly #instanceTypes: ReadonlyMap<string, number>;
-  /** The kinds that have a limit. */
+  /** The kinds with a limit. */
   readonly #kinds: readonly string[];
 
   constructor(values: Options, services: PolicyServices) {
@@ -142,7 +142,7 @@ export class GpuQuotaPolicy extends AdminPolicy<Options> implements LaunchLimit 
     });
   }
 
-  /** Of all nodes, in whole accelerators. `undefined` = nobody knows. */
+  /** On all nodes, in whole accelerators. `undefined` = unknown. */
   #countOf({
     nodes,
     accelerators,
@@ -157,7 +157,7 @@ export class GpuQuotaPolicy extends AdminPolicy<Options> implements LaunchLimit 
   }
 }
 
-/** Of `alice/A100`. */
+/** `alice/A100` → `A100`. */
 function kindOf(key: string): string {
   return key.slice(key.lastIndexOf('/') + 1);
 }
@@ -173,7 +173,7 @@ function held(account: string, limit: number | undefined, count: number, who: st
   };
 }
 
-/** The number of the first of `names` that has one of its own. */
+/** The limit of the first of `names` that has one. */
 function limitOf(
   general: Readonly<Record<string, number>>,
   own: Readonly<Record<string, number>>,

@@ -11,7 +11,7 @@ import {
   type UserRequest,
 } from '../src/skypilot/index.ts';
 
-/** SkyPilot reads a number with a smaller exponent as a text. */
+/** SkyPilot reads numbers with smaller exponents as texts. */
 const SMALLEST_PRICE = 0.000001;
 
 const price = z.number().positive().max(1_000_000);
@@ -38,8 +38,8 @@ const options = z
 const WITHOUT_PRICES = new Set(['kubernetes', 'ssh', 'slurm']);
 
 /**
- * Limits what nodes cost, by `max_hourly_cost` of every alternative: SkyPilot then leaves out more expensive
- * instances. It does not compare the price of an instance type that the task names, so only listed ones may be named.
+ * Limits the cost of nodes, by `max_hourly_cost` of every alternative: SkyPilot then drops more expensive
+ * instances. It does not check the price of an instance type in the task, so only listed types are allowed.
  */
 export class MaxPricePolicy extends AdminPolicy<z.infer<typeof options>> {
   static override readonly options = options;

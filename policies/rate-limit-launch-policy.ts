@@ -12,28 +12,29 @@ const options = z.object({
   }),
 });
 
-/** SkyPilot waits this long for a policy. If it asks again about the same launch, it does so within this time. */
+/** SkyPilot waits this long for a policy. If it calls again for the same launch, it does so within this time. */
 const REPEAT_SECONDS = 30;
-/** Maximum number of users to remember. Beyond it, the user whose last launch is oldest is forgotten. */
+/** Maximum number of remembered users. Above it, the user with the oldest last launch is forgotten. */
 const MAX_USERS = 10_000;
 
 interface Launch {
   /** In seconds. */
   readonly at: number;
-  /** `undefined` = another one than all others. */
+  /** `undefined` = different from all others. */
   readonly of: string | undefined;
 }
 
 /**
- * Limits the number of launches per user in a period. Counts what the server is about to launch, but not its earlier
- * requests, requests from the client and dry runs. A launch that SkyPilot asks about again counts once.
+ * Limits the number of launches per user in a period. Counts what the server is about to launch, not its
+ * earlier requests, requests from the client or dry runs. A launch that SkyPilot repeats the call for counts
+ * once.
  *
- * Put this policy last: launches that a later policy rejects would be counted too. Each process counts by itself, and
- * starts again when the configuration is reloaded.
+ * Put this policy last: launches that a later policy rejects would be counted too. Each process counts
+ * separately, and starts again when the configuration is reloaded.
  */
 export class RateLimitLaunchPolicy extends AdminPolicy<z.infer<typeof options>> {
   static override readonly options = options;
-  /** A launch counts once, whatever becomes of it. */
+  /** A launch counts once, whatever its outcome. */
   static override readonly askedOnce = true;
 
   /** Launches by user, oldest first. Users are ordered by their latest launch. */
@@ -82,7 +83,10 @@ export class RateLimitLaunchPolicy extends AdminPolicy<z.infer<typeof options>> 
   }
 }
 
-/** `undefined` if no cluster is named: each launch then makes a new one. Otherwise identifies a launch by the cluster and the task without its resources, which other policies change. */
+/**
+ * Identifies a launch by the cluster and the task without its resources, which other policies change.
+ * `undefined` = no cluster is named: each launch makes a new one.
+ */
 function launchOf({ task, requestOptions }: UserRequest): string | undefined {
   const cluster = requestOptions?.clusterName ?? '';
   if (cluster === '') {

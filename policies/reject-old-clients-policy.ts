@@ -7,10 +7,10 @@ import {
   type UserRequest,
 } from '../src/skypilot/index.ts';
 
-/** Of a release; an early one, such as `0.12.0rc1`, comes before it, and `.post1` after it. */
+/** A release; a pre-release, such as `0.12.0rc1`, comes before it, and `.post1` after it. */
 const VERSION =
   /^v?(\d{1,9})\.(\d{1,9})(?:\.(\d{1,9}))?(?:[-._]?(dev|a|b|rc|post)[-._]?(\d{0,9}))?(?:\+[\w.]{1,100})?$/i;
-/** `1.0.0-dev0 (commit: 1234567)`: SkyPilot's own form of a build from source. */
+/** `1.0.0-dev0 (commit: 1234567)`: SkyPilot's version of a build from source. */
 const COMMIT = / \(commit: [0-9a-z]{1,64}\)$/i;
 const STAGES = ['dev', 'a', 'b', 'rc', '', 'post'];
 
@@ -47,8 +47,8 @@ const options = z
 type Options = z.infer<typeof options>;
 
 /**
- * Refuses requests of clients whose API version or package version is too old. Clients ask without a version, so the
- * client's side is not judged. On the server's side, a version is judged wherever it is sent.
+ * Refuses clients whose API or package version is too old. Client-side calls have no version, so they are not
+ * checked. Server-side, a version is checked wherever it is sent.
  */
 export class RejectOldClientsPolicy extends AdminPolicy<Options> {
   static override readonly options = options;
@@ -99,7 +99,7 @@ export class RejectOldClientsPolicy extends AdminPolicy<Options> {
   }
 }
 
-/** Major, minor, patch, stage and its number, in the order in which they count. */
+/** Major, minor, patch, stage and its number, in order of significance. */
 type Version = readonly number[];
 
 function versionOf(text: string): Version | undefined {

@@ -46,8 +46,8 @@ type Options = z.infer<typeof options>;
 type Keys = readonly string[];
 
 /**
- * What cannot be an override: SkyPilot's server takes these keys from no client, and sets the workspace of each
- * request itself. Source: SkyPilot, `SKIPPED_CLIENT_OVERRIDE_KEYS`, and the requests of 0.13.
+ * Keys that cannot be overrides: SkyPilot's server accepts them from no client, and sets the workspace of
+ * each request itself. Source: SkyPilot, `SKIPPED_CLIENT_OVERRIDE_KEYS`, and the requests of 0.13.
  */
 const NEVER_OVERRIDES: readonly Keys[] = [
   ['active_workspace'],
@@ -65,25 +65,25 @@ const NEVER_OVERRIDES: readonly Keys[] = [
   ['slurm', 'submit_as_user'],
 ];
 
-/** Below these keys SkyPilot joins the lists of a client with those of the server. */
+/** Below these keys SkyPilot appends the client's lists to the server's. */
 const JOINED = ['pod_config', 'custom_metadata'];
 
-/** How many keys a rejection names. */
+/** Maximum number of keys in a rejection. */
 const MAX_NAMED = 5;
-/** SkyPilot's own configurations are some ten levels deep. */
+/** SkyPilot's own configurations have some ten levels. */
 const MAX_DEPTH = 100;
 
 /**
- * Lets users override only certain keys of the server's configuration: with their own configuration files, with
- * `--config`, and with the `config` of a task. Clients are not judged: what they send reaches the server merged, and
- * the server asks again.
+ * Lets users override only certain keys of the server's configuration: with their own configuration files,
+ * with `--config`, and with the `config` of a task. Client-side calls are not checked: their settings reach
+ * the server merged, and it calls the policy again.
  *
- * A policy before this one that changes other keys makes them overrides as well, and so does one that changed them in
- * an earlier step of the same request. Allow these keys, or use `reset` and name this policy first.
+ * A policy before this one that changes other keys makes them overrides as well, and so does one that changed
+ * them in an earlier step of the same request. Allow these keys, or use `reset` and name this policy first.
  */
 export class RestrictOverridesPolicy extends AdminPolicy<Options> {
   static override readonly options = options;
-  /** What other policies set is not what users override. */
+  /** Changes by other policies are not the user's overrides. */
   static override readonly askedOnce = true;
 
   readonly #server: ServerConfigFile;
@@ -134,7 +134,10 @@ export class RestrictOverridesPolicy extends AdminPolicy<Options> {
     return new MutatedUserRequest(task, skypilotConfig);
   }
 
-  /** The keys that differ from the server's and are not allowed. A client cannot remove a key: what is missing is no override. */
+  /**
+   * The keys that differ from the server's and are not allowed. A client cannot remove a key: a missing one
+   * is no override.
+   */
   #overrides(found: unknown, server: unknown, keys: Keys = []): Keys[] {
     if (this.#allowed.some((allowed) => isWithin(keys, allowed))) {
       return [];
@@ -176,7 +179,7 @@ function mistakeIn(file: string): string | undefined {
   }
 }
 
-/** Whether keys are those of an allowed path, or below it. A key may contain dots, and then matches several parts. */
+/** Whether keys are an allowed path, or below it. A key may contain dots, and then matches several parts. */
 function isWithin([key, ...below]: Keys, allowed: Keys): boolean {
   if (allowed.length === 0) {
     return true;
@@ -196,8 +199,8 @@ function isJoined(keys: Keys): boolean {
 }
 
 /**
- * Whether a value is that of the server. Where SkyPilot joins lists, one may be there several times: that is what comes
- * of a configuration that is laid over itself, by the controller of jobs, or by a client on the server's machine.
+ * Whether a value equals the server's. Joined lists may repeat it several times: a configuration is merged
+ * with itself by the controller of jobs, or by a client on the server's machine.
  */
 function isSame(found: unknown, server: unknown, joined: boolean): boolean {
   if (Array.isArray(found) && Array.isArray(server)) {
@@ -219,7 +222,7 @@ function isSame(found: unknown, server: unknown, joined: boolean): boolean {
   return Object.is(found, server);
 }
 
-/** Keys as users write them; what is not a plain name is quoted. */
+/** Keys as users write them; keys that are not plain names are quoted. */
 function shown(keys: Keys): string {
   return keys
     .map((key) => (/^[\w@:/-]{1,100}$/.test(key) ? key : JSON.stringify(key.slice(0, 100))))

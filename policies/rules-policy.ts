@@ -25,7 +25,7 @@ interface Opened {
   readonly library: typeof import('../src/rules/index.ts');
 }
 
-/** Judges requests by the rules that an operator has written as expressions. */
+/** Checks requests with rules that an operator wrote as expressions. */
 export class RulesPolicy extends AdminPolicy<Options> {
   static override readonly options = options;
   static override readonly check = ruleProblems;

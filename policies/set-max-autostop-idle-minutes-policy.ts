@@ -16,7 +16,7 @@ const options = z.object({
   }),
 });
 
-/** Caps the autostop time of all alternatives, and sets it where it is missing. */
+/** Caps the autostop time of all alternatives, and sets it if missing. */
 export class SetMaxAutostopIdleMinutesPolicy extends AdminPolicy<z.infer<typeof options>> {
   static override readonly options = options;
 

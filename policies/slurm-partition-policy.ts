@@ -36,15 +36,15 @@ const options = z
   })
   .superRefine(needsOneOf('SlurmPartitionPolicy', 'slurm_partition', 'slurm_partition_workspaces'));
 
-/** These start nothing, and may lack the workspace of the launch that follows. */
+/** These start nothing, and may lack the workspace of the later launch. */
 const FIRST_QUESTIONS = new Set(['validate', 'optimize']);
-/** SkyPilot writes each name as an option of sbatch, which takes the beginning of a long option for the whole. */
+/** SkyPilot passes each name as an option to sbatch, which accepts prefixes of long options. */
 const OPTION_NAME = /^[A-Za-z][A-Za-z0-9-]*$/;
 const ROUTING_OPTIONS = ['partition', 'clusters', 'cluster'];
 
 /**
- * Limits the partitions of Slurm, for everyone or by workspace. A task that names no partition is limited to the
- * allowed ones of its cluster. One that names no cloud is refused, because SkyPilot may choose Slurm.
+ * Limits Slurm partitions, for everyone or by workspace. A task without a partition is limited to the allowed
+ * ones of its cluster. A task without a cloud is refused, because SkyPilot may choose Slurm.
  */
 export class SlurmPartitionPolicy extends AdminPolicy<z.infer<typeof options>> {
   static override readonly options = options;
@@ -77,7 +77,7 @@ export class SlurmPartitionPolicy extends AdminPolicy<z.infer<typeof options>> {
     return new MutatedUserRequest(task, skypilotConfig);
   }
 
-  /** The allowed partitions. A task may name a workspace itself, too: it must be allowed in all of them. */
+  /** The allowed partitions. A task may also name a workspace itself: it must be allowed in all of them. */
   #entriesFor({ skypilotConfig, requestName }: UserRequest, configs: readonly Mapping[]): readonly string[] {
     const named = [skypilotConfig, ...configs.map((config) => Config.fromDict(config))]
       .map((config) => config.getNested(['active_workspace']))
@@ -100,7 +100,7 @@ function changesOf(asked: Infra, allowed: AllowedInfra, isExec: boolean): Mappin
   return asked.cloud === 'slurm' ? allowed.changesFor(asked, { isExec, unnamed }) : [{}];
 }
 
-/** The configuration of Slurm, of each of its clusters, and of their partitions. */
+/** The Slurm configuration, and those of its clusters and their partitions. */
 function slurmConfigsOf({ slurm }: Mapping): Mapping[] {
   const below = (holder: Mapping, name: string) => {
     const members = holder[name];
@@ -113,7 +113,7 @@ function slurmConfigsOf({ slurm }: Mapping): Mapping[] {
   return [slurm, ...clusters, ...clusters.flatMap((cluster) => below(cluster, 'partition_configs'))];
 }
 
-/** Refuses options of sbatch that lead to another partition or cluster, also behind another option. */
+/** Refuses sbatch options that select another partition or cluster, also after another option. */
 function refuseRouting(sbatchOptions: unknown): void {
   for (const [given, value] of Object.entries(isMapping(sbatchOptions) ? sbatchOptions : {})) {
     const name = given.replaceAll('_', '-');
@@ -126,7 +126,7 @@ function refuseRouting(sbatchOptions: unknown): void {
   }
 }
 
-/** Refuses a partition for tasks without accelerators, or with some, that no allowed entry has. */
+/** Refuses a partition for tasks with or without accelerators that no allowed entry has. */
 function refusePartition(config: Mapping, entries: readonly string[]): void {
   const allowed = new AllowedInfra(entries.map((entry) => `slurm/*/${entry.slice(entry.indexOf('/') + 1)}`));
   for (const { cpu_partition: forCpus, gpu_partition_map: forGpus } of slurmConfigsOf(config)) {

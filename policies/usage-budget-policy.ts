@@ -94,7 +94,8 @@ const options = z.object({
 type Options = z.infer<typeof options>;
 
 /**
- * Charges launches to the budgets of the project of their workspace, and of their user in it: the same budgets that pay for leases.
+ * Charges launches to the budgets of their workspace's project, and of their user in it: the same budgets as
+ * for leases.
  */
 export class UsageBudgetPolicy extends AdminPolicy<Options> implements LaunchLimit {
   static override readonly options = options;
@@ -179,7 +180,7 @@ export class UsageBudgetPolicy extends AdminPolicy<Options> implements LaunchLim
   }
 }
 
-/** Without catalogs, each accelerator costs one unit. With them, what has no price must have a rate of its own. */
+/** Without catalogs, each accelerator costs one unit. With them, hardware without a price must have its own rate. */
 function ratesOf({
   usage_budget_rates: rates,
   usage_budget_catalog: catalogs,

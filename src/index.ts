@@ -1,5 +1,5 @@
 /**
- * blazar-enforcement: usage enforcement for reservable clouds. This file is what the package exports.
+ * blazar-enforcement: usage enforcement for reservable clouds. The exports of the package.
  *
  * To embed it in a lease service, start at `UsageEnforcement`. To write a filter, start at `BaseFilter`.
  */

@@ -1,12 +1,12 @@
-/** Limits how much is done at the same time. */
+/** Limits how much runs at the same time. */
 import type { Wait } from './deadline.ts';
 
-/** There is no room, or none in time: answered with 503, to be tried again. */
+/** No capacity, or none before the deadline: answered with 503, to be retried. */
 export class OverloadedError extends Error {
   override readonly name = 'OverloadedError';
 }
 
-/** A queue for room, first come first served. Waiting ends in an error when it takes too long. */
+/** A first-in, first-out queue for capacity. Waiting too long ends in an error. */
 export class WaitQueue {
   readonly #waiting = new Set<() => void>();
 
@@ -15,15 +15,15 @@ export class WaitQueue {
   }
 
   /**
-   * Resolves when it is let in. When the wait ends first it rejects: with an `OverloadedError` of this message, or, without a
-   * message, with the reason of the wait.
+   * Resolves on admission. If the wait ends first, it rejects: with an `OverloadedError` of this message, or,
+   * without a message, with the reason of the wait.
    */
   join(wait: Wait, message?: string): Promise<void> {
     return new Promise((resolve, reject) => {
       const { signal } = wait;
       const reason = () => (message === undefined ? signal?.reason : new OverloadedError(message));
       if (signal?.aborted) {
-        // It has fired already.
+        // Already fired.
         reject(reason());
         return;
       }
@@ -40,7 +40,7 @@ export class WaitQueue {
     });
   }
 
-  /** Lets the first waiter in. Returns whether there was one. */
+  /** Admits the first waiter. Returns whether there was one. */
   letIn(): boolean {
     const [first] = this.#waiting;
     if (first === undefined) {
@@ -53,8 +53,8 @@ export class WaitQueue {
 }
 
 /**
- * Limits how much is done at the same time, such as decisions, and how much waits. Not cockatiel's bulkhead: that keeps requests in its queue
- * that cannot be answered in time any more, and refuses others for them.
+ * Limits how many decisions, for example, run at the same time, and how many are queued. Not cockatiel's
+ * bulkhead: it keeps requests queued after their deadline, and refuses others because of them.
  */
 export class ConcurrencyLimiter {
   readonly #maxConcurrent: number;
@@ -75,7 +75,10 @@ export class ConcurrencyLimiter {
     return this.#queue.length;
   }
 
-  /** Returns `undefined` if there is room at once. Call `leave` once for each entry. @throws OverloadedError now, or when the wait is over */
+  /**
+   * Returns `undefined` if there is capacity now. Call `leave` once per entry.
+   * @throws OverloadedError now, or when the wait ends
+   */
   enter(wait: Wait): Promise<void> | undefined {
     if (this.#underWay < this.#maxConcurrent) {
       this.#underWay += 1;
@@ -88,7 +91,7 @@ export class ConcurrencyLimiter {
   }
 
   leave(): void {
-    // The one that has waited longest gets the place.
+    // The slot goes to the longest waiter.
     if (!this.#queue.letIn()) {
       this.#underWay -= 1;
     }

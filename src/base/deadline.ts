@@ -1,20 +1,20 @@
-/** The deadline is over. */
+/** The deadline has passed. */
 export class NoAnswerError extends Error {}
 
 /** How long to wait for an answer. */
 export interface Wait {
   /** Fires when the wait is over; `undefined` = it never ends. */
   readonly signal: AbortSignal | undefined;
-  /** Throws the reason if the wait is over. */
+  /** Throws the reason if the wait has ended. */
   throwIfOver(): void;
 }
 
 /**
- * A time by which an answer must arrive. Signal and timer are created when `signal` is read first: most filters answer at once, and
- * the two would cost more than the answer.
+ * A time by which an answer must arrive. Signal and timer are created when `signal` is first read: most
+ * filters answer at once, and the two would cost more than the answer.
  *
- * Unlike `AbortSignal.timeout` the timer keeps the process alive: a missing answer must end in a refusal, not in a process that
- * exits silently.
+ * Unlike with `AbortSignal.timeout`, the timer keeps the process alive: a missing answer must end in a
+ * refusal, not in a process that exits silently.
  */
 export class Deadline implements Wait {
   readonly #seconds: number;
@@ -35,14 +35,14 @@ export class Deadline implements Wait {
     return this.#controller.signal;
   }
 
-  /** The time that is left; 0 when it is over. */
+  /** The time left; 0 when the deadline has passed. */
   get milliseconds(): number {
     return Math.max(0, this.#at - performance.now());
   }
 
   throwIfOver(): void {
     if (performance.now() >= this.#at) {
-      // Fires the signal now, not when the timer gets its turn.
+      // Fires the signal now, not when the event loop runs the timer.
       this.#expire();
       throw this.#reason();
     }

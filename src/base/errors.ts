@@ -1,6 +1,6 @@
 /**
- * The mistakes that users and operators can fix. Any other error is a fault of ours or of a filter, and its message stays in
- * the log.
+ * Mistakes that users and operators can fix. Any other error is a bug, ours or a filter's; its message stays
+ * in the log.
  */
 
 /** Where a value was written: a line of a file, an environment variable, a flag, or the code of a caller. */
@@ -9,7 +9,7 @@ export type Origin =
       readonly kind: 'file';
       readonly file: string;
       readonly line: number;
-      /** From 1; only where a line says too little. */
+      /** From 1; only where the line is not precise enough. */
       readonly column?: number | undefined;
     }
   | { readonly kind: 'environment'; readonly variable: string }
@@ -17,14 +17,14 @@ export type Origin =
   | { readonly kind: 'code' }
   | { readonly kind: 'default' };
 
-/** One thing that is wrong with a configuration, in words that an operator can act on. */
+/** A mistake in a configuration, in words that an operator can act on. */
 export interface Problem {
   /** An error prevents the start; a warning is printed. */
   readonly severity: 'error' | 'warning';
   readonly origin?: Origin | undefined;
   readonly section?: string | undefined;
   readonly option?: string | undefined;
-  /** What was expected, what came and what to do. Never contains the value of a secret. */
+  /** What was expected, what was found and what to do. Never contains the value of a secret. */
   readonly message: string;
 }
 
@@ -49,7 +49,7 @@ export function formatProblem(problem: Problem): string {
   return `${formatPlace(problem)}${problem.message}`;
 }
 
-/** What the message of a problem begins with: `etc/blazar.conf:7: [enforcement] max_lease_duration: `. */
+/** The start of a problem's message: `etc/blazar.conf:7: [enforcement] max_lease_duration: `. */
 export function formatPlace(problem: Problem): string {
   const place = problem.origin === undefined ? '' : `${formatOrigin(problem.origin)}: `;
   const section = problem.section === undefined ? '' : `[${problem.section}] `;
@@ -57,7 +57,7 @@ export function formatPlace(problem: Problem): string {
   return `${place}${section}${option}`;
 }
 
-/** The configuration cannot be used. `problems` has every error and warning that was found; `message` has the errors, one per line. */
+/** The configuration cannot be used. `problems` = all errors and warnings; `message` = the errors, one per line. */
 export class ConfigurationError extends Error {
   override readonly name = 'ConfigurationError';
   readonly problems: readonly Problem[];
@@ -74,8 +74,8 @@ export class ConfigurationError extends Error {
 }
 
 /**
- * The body is not an enforcement request. `field` is the path of the attribute (`lease.end_date`; empty for the whole body) and
- * `message` says what was expected there. Both may be shown to the sender.
+ * The body is not an enforcement request. `field` is the path of the attribute (`lease.end_date`; empty for
+ * the whole body), `message` what was expected there. Both may be shown to the client.
  */
 export class InvalidRequestError extends Error {
   override readonly name = 'InvalidRequestError';
@@ -101,12 +101,12 @@ export function errorText(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }
 
-/** The ledger's database does not answer, or answers with an error. Only what was acknowledged has been recorded. */
+/** The ledger's database does not answer, or returns an error. Only acknowledged changes have been recorded. */
 export class LedgerUnavailableError extends Error {
   override readonly name = 'LedgerUnavailableError';
 }
 
-/** The ledger's database cannot store a text or number of a lease: the lease is refused. This is not a fault. */
+/** The ledger's database cannot store a text or number of a lease. The lease is refused; this is not a fault. */
 export class LedgerContentError extends Error {
   override readonly name = 'LedgerContentError';
 }

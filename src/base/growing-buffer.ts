@@ -1,15 +1,15 @@
-/** The least that is reserved once a second part comes. In bytes. */
+/** Minimum capacity once a second part is added, in bytes. */
 const SMALLEST = 1024;
 
 /**
- * Collects the parts of a body in one buffer, so that a body costs the same memory whatever its parts are: a buffer kept for each of a
- * million parts of one byte costs a hundred times as much as the bytes. Reserves at most twice the bytes that it holds, and three times while
- * it grows. The caller bounds the length.
+ * Collects the parts of a body in one buffer, so that memory does not depend on the size of the parts: a
+ * million kept buffers of one byte cost a hundred times as much as the bytes. Reserves at most twice the
+ * bytes that it holds, three times while it grows. The caller bounds the length.
  */
 export class GrowingBuffer {
   #bytes: Buffer = Buffer.alloc(0);
   #length = 0;
-  /** Whether the bytes are still those of the only part, which is not copied: most bodies come in one. */
+  /** Whether `#bytes` is the caller's only part, not a copy: most bodies have one part. */
   #isOwn = false;
 
   /** In bytes. */
@@ -22,7 +22,7 @@ export class GrowingBuffer {
     return this.#bytes.subarray(0, this.#length);
   }
 
-  /** A part that is alone must not change afterwards. */
+  /** The first part is not copied: do not change it later. */
   push(part: Uint8Array): void {
     if (this.#length === 0) {
       this.#bytes = Buffer.from(part.buffer, part.byteOffset, part.length);
@@ -32,7 +32,7 @@ export class GrowingBuffer {
     }
     const length = this.#length + part.length;
     if (!this.#isOwn || length > this.#bytes.length) {
-      // Not from the pool of small buffers, which would be kept whole.
+      // Not pooled: a slice would keep the whole pool in memory.
       const grown = Buffer.allocUnsafeSlow(Math.max(2 * this.#length, length, SMALLEST));
       this.#bytes.copy(grown, 0, 0, this.#length);
       this.#bytes = grown;

@@ -10,12 +10,15 @@ export type Logger = Pick<PinoLogger, 'debug' | 'info' | 'warn' | 'error'>;
 /** `silent` writes nothing. */
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
 
-/** One JSON object per line, or lines for people. */
+/** One JSON object per line, or human-readable lines. */
 export type LogFormat = 'json' | 'pretty';
 
 const require = createRequire(import.meta.url);
 
-/** Logs to standard error. Default: `warn` and above, as JSON. pino is loaded with the first line, because most commands write none. */
+/**
+ * Logs to standard error. Default: `warn` and above, as JSON. pino is loaded at the first line: most commands
+ * log none.
+ */
 export function createLogger(level: LogLevel = 'warn', format: LogFormat = 'json'): Logger {
   let logger: PinoLogger | undefined;
   const write = (method: 'debug' | 'info' | 'warn' | 'error') =>
@@ -48,7 +51,7 @@ function traceFields(): object {
   return trace_id === undefined ? {} : { trace_id };
 }
 
-/** Must run before colours are added, whose escape sequences look like any other. The message is kept on one line. */
+/** Must run before colours are added: their escape sequences look like any other. Keeps the message on one line. */
 function forPeople(line: string): string {
   const { msg, ...fields } = JSON.parse(line) as { readonly msg?: unknown };
   const shown = visibleValue(fields) as object;

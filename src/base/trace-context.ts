@@ -1,22 +1,22 @@
 /**
- * W3C Trace Context: which trace a request belongs to, and which one an outgoing call does. Baggage is neither read nor passed on: it is
- * the client's text. Source: https://www.w3.org/TR/trace-context/
+ * W3C Trace Context: the trace of a request and of outgoing calls. Baggage is neither read nor forwarded: it
+ * is text from the client. Source: https://www.w3.org/TR/trace-context/
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Context, Span, SpanContext } from '@opentelemetry/api';
 import { activeSpan, isSampled, type Tracing, withSpan } from './tracing.ts';
 
-/** Version, trace, parent, flags. Later versions may append something. Uppercase is invalid, and so is all zero. */
+/** Version, trace, parent, flags. Later versions may append fields. Uppercase and all zero are invalid. */
 const TRACEPARENT =
   /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
 const SAMPLED = 1;
-/** Longer ones are ignored: nobody is obliged to pass on more. */
+/** Longer ones are ignored, as the specification allows. */
 const MAX_TRACEPARENT = 255;
 const MAX_TRACESTATE = 512;
 const TRACESTATE = /^[\x20-\x7e]{1,512}$/;
 const TRACE_ID = /^[0-9a-f]{32}$/;
 
-/** The context of the caller. The root if it sends none, or none that is valid: of two headers none is. */
+/** The context of the caller; the root if it sends none, an invalid one, or more than one header. */
 export function callersContext({ api }: Tracing, headers: IncomingHttpHeaders): Context {
   const remote = remoteSpan(api, headers);
   return remote === undefined ? api.ROOT_CONTEXT : api.trace.setSpanContext(api.ROOT_CONTEXT, remote);
@@ -41,12 +41,12 @@ function remoteSpan(
   };
 }
 
-/** The headers that make a call part of the current trace; none if there is no trace. A trace that is not sampled says so. */
+/** The headers that make a call part of the current trace, sampled or not. Empty if there is no trace. */
 export function traceHeaders(): Readonly<Record<string, string>> {
   return withSpan(activeSpan(), headersOf) ?? {};
 }
 
-/** An SDK may say anything; what is no header would make the call fail. */
+/** An SDK may return anything, and an invalid header would make the call fail. */
 function headersOf(span: Span): Readonly<Record<string, string>> {
   const { traceId, spanId, traceFlags, traceState } = span.spanContext();
   const traceparent = `00-${traceId}-${spanId}-${(traceFlags & SAMPLED) === SAMPLED ? '01' : '00'}`;
@@ -57,7 +57,7 @@ function headersOf(span: Span): Readonly<Record<string, string>> {
   return { traceparent, ...(TRACESTATE.test(tracestate) && { tracestate }) };
 }
 
-/** The id of the trace that this is part of, for log lines. `undefined` = none, or it is not recorded. */
+/** Id of the current trace, for log lines. `undefined` = none, or not recorded. */
 export function traceId(): string | undefined {
   return withSpan(activeSpan(), (span) => {
     const { traceId: id } = span.spanContext();

@@ -1,23 +1,24 @@
 /**
- * A span for each outgoing call, from its first try to its last, and the header that makes the service part of the trace. Source:
- * OpenTelemetry's semantic conventions for HTTP client spans. Addresses are shown without credentials and query.
+ * A span per outgoing call, from its first attempt to its last, and the header that makes the service part of
+ * the trace. Source: OpenTelemetry's semantic conventions for HTTP client spans. Addresses lose credentials
+ * and query.
  */
 import { traceHeaders } from './trace-context.ts';
 import { errorTypeOf, inSpan, isTraced, shownAttribute } from './tracing.ts';
 
 interface TracedCall {
   readonly method: string;
-  /** As the caller gave it, so perhaps no URL at all: then there is no span. */
+  /** As the caller passed it. If it is not a URL, there is no span. */
   readonly address: string;
   /** Whether the path is a secret. Default: false. */
   readonly hidesPath?: boolean | undefined;
 }
 
 const NO_HEADERS = {};
-/** Of HttpCallError, undici and Node: `timeout`, `UND_ERR_SOCKET`, `ECONNREFUSED`. */
+/** Codes of HttpCallError, undici and Node: `timeout`, `UND_ERR_SOCKET`, `ECONNREFUSED`. */
 const CODE = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
 
-/** `call`: makes the call, with these headers in addition. Without an SDK it is only called. */
+/** `call`: makes the call, with these headers added. Without an SDK, only calls it. */
 export function tracedCall<Answer>(
   { method, address, hidesPath = false }: TracedCall,
   call: (headers: Readonly<Record<string, string>>) => Promise<Answer>,
@@ -52,7 +53,7 @@ export function tracedCall<Answer>(
   );
 }
 
-/** Failed calls are told by their codes, and by their class where they have none. `fetch` has the code in the cause. */
+/** The code of a failure, or its class if it has no code. `fetch` has the code in the cause. */
 function failureOf(thrown: unknown): string {
   return codeIn(thrown) ?? codeIn(thrown instanceof Error ? thrown.cause : undefined) ?? errorTypeOf(thrown);
 }

@@ -1,53 +1,57 @@
 /**
- * Spans of OpenTelemetry, for operators who load its SDK with `node --import`. Without an SDK nothing is loaded, and nothing is measured.
- * Names and attributes follow OpenTelemetry's semantic conventions 1.40; our own attributes begin with `blazar_enforcement.`.
+ * OpenTelemetry spans, for operators who load its SDK with `node --import`. Without an SDK nothing is loaded
+ * or measured. Names and attributes follow OpenTelemetry's semantic conventions 1.40; our own attributes
+ * begin with `blazar_enforcement.`.
  */
 import { createRequire } from 'node:module';
 import type { Attributes, Context, Span, SpanKind, SpanOptions, Tracer } from '@opentelemetry/api';
 import { packageVersion } from './version.ts';
 import { visibleText } from './visible-text.ts';
 
-/** The API of OpenTelemetry, and where our spans come from. */
+/** The OpenTelemetry API, and the tracer of our spans. */
 export interface Tracing {
   readonly api: typeof import('@opentelemetry/api');
   readonly tracer: Tracer;
 }
 
 export interface SpanFacts {
-  /** One of few: no names of users, no ids. */
+  /** From a small fixed set: no user names, no ids. */
   readonly name: string;
   /** Default: `internal`. */
   readonly kind?: 'internal' | 'client' | undefined;
   readonly attributes: Attributes;
-  /** Only as part of a trace: periodic work of its own would fill whatever stores traces. Default: false. */
+  /** Only as part of a trace: traces of periodic work would fill the trace storage. Default: false. */
   readonly onlyWithin?: boolean | undefined;
 }
 
 export interface SpanOutcome {
   readonly attributes?: Attributes | undefined;
-  /** The class of the error; the work has then failed, though it may have returned. One of few words, never a message. */
+  /** Class of the error, from a small set, never a message. Set = the work failed, even if it returned. */
   readonly errorType?: string | undefined;
 }
 
-/** Where an SDK registers itself, whichever copy of the API it uses. Source: the specification of the API's JavaScript package. */
+/**
+ * Where an SDK registers itself, with any copy of the API. Source: the specification of the API's JavaScript
+ * package.
+ */
 const REGISTERED = Symbol.for('opentelemetry.js.api.1');
 const SCOPE = 'blazar-enforcement';
-/** Causes may quote requests and addresses: only the log has them. */
+/** Causes may quote requests and addresses, so they are only in the log. */
 const FAILED = 'failed; the log has the cause';
-/** Where the class of an error is not known. Source: semantic conventions, `error.type`. */
+/** For errors of unknown class. Source: semantic conventions, `error.type`. */
 const OTHER = '_OTHER';
-/** The `error.type` of work that the end of the process breaks off. */
+/** The `error.type` of work that is cut off when the process ends. */
 const STOPPED = 'stopped';
 const CLASS_NAME = /^[A-Za-z_]\w{0,63}$/;
 const MAX_TEXT = 255;
 
 const require = createRequire(import.meta.url);
-/** Those that have not ended. */
+/** Spans that have not ended. */
 const open = new Set<Span>();
-/** `undefined` = nobody has asked yet. */
+/** `undefined` = not looked up; `null` = no SDK. */
 let found: Tracing | null | undefined;
 
-/** Whether an SDK is registered. It is looked for once, at the first call. */
+/** Whether an SDK is registered. Looked up once, at the first call. */
 export function isTraced(): boolean {
   if (found === undefined) {
     found = find();
@@ -61,7 +65,7 @@ export function tracing(): Tracing | undefined {
 }
 
 function find(): Tracing | null {
-  // Loading the API takes longer than most commands may.
+  // Loading the API takes longer than most commands should.
   if (!(REGISTERED in globalThis)) {
     return null;
   }
@@ -79,9 +83,9 @@ function find(): Tracing | null {
 }
 
 /**
- * Does the work within a span, which ends when the work has, or its promise. `outcomeOf` says what has come of it, and `failureOf` of what
- * it threw; errors are passed on. Without an SDK, or where the trace is not sampled, it only calls the work. Nothing that an SDK throws
- * reaches the caller.
+ * Runs the work in a span, which ends when the work or its promise does. `outcomeOf` reads the outcome from
+ * the result, `failureOf` from a thrown error; errors are passed on. Without an SDK, or if the trace is not
+ * sampled, only runs the work. Errors of an SDK never reach the caller.
  */
 export function inSpan<Result>(
   facts: SpanFacts,
@@ -113,7 +117,7 @@ export function inSpan<Result>(
     : (done(result as Awaited<Result>) as Result);
 }
 
-/** Does the work once, in that context if the SDK is able to, and returns or throws what the work does. */
+/** Runs the work once, in that context if the SDK can, and returns or throws what the work does. */
 export function within<Result>({ api }: Tracing, context: Context, work: () => Result): Result {
   let ended: (() => Result) | undefined;
   const once = () => {
@@ -122,19 +126,19 @@ export function within<Result>({ api }: Tracing, context: Context, work: () => R
   try {
     api.context.with(context, once);
   } catch {
-    // The work itself throws nothing here.
+    // Not from the work: it throws nothing here.
   }
   ended ??= endOf(work);
   return ended();
 }
 
-/** For work that a request begins, and that goes on without it: it is not part of the request's trace. */
+/** For work that a request starts and that outlives it: not part of the request's trace. */
 export function outsideTraces<Result>(work: () => Result): Result {
   const listening = tracing();
   return listening === undefined ? work() : within(listening, listening.api.ROOT_CONTEXT, work);
 }
 
-/** Does the work; what is returned says again how it ended. */
+/** Runs the work; the result returns or throws its outcome. */
 function endOf<Result>(work: () => Result): () => Result {
   try {
     const result = work();
@@ -171,7 +175,7 @@ function startSpan({ name, kind, attributes, onlyWithin }: SpanFacts): StartedSp
   }
 }
 
-/** A span that `endSpan` ends, or at last `endTracing`. @throws whatever the SDK throws */
+/** A span that `endSpan` ends, at the latest `endTracing`. @throws whatever the SDK throws */
 export function openSpan({ tracer }: Tracing, name: string, options: SpanOptions, parent: Context): Span {
   const span = tracer.startSpan(name, options, parent);
   open.add(span);
@@ -182,12 +186,12 @@ function kindOf({ api }: Tracing, kind: SpanFacts['kind']): SpanKind {
   return kind === 'client' ? api.SpanKind.CLIENT : api.SpanKind.INTERNAL;
 }
 
-/** A span that has ended is not recording, and may still get children. */
+/** A span that has ended no longer records, and may still get children. */
 export function isSampled(span: Span): boolean {
   return (span.spanContext().traceFlags & 1) === 1 || span.isRecording();
 }
 
-/** Ends a span, once; `outcomeOf` is called only if it is recorded. Never throws. */
+/** Ends a span, once; `outcomeOf` is called only if the span is recorded. Never throws. */
 export function endSpan({ api }: Tracing, span: Span, outcomeOf: () => SpanOutcome): void {
   if (!open.delete(span)) {
     return;
@@ -205,7 +209,10 @@ export function endSpan({ api }: Tracing, span: Span, outcomeOf: () => SpanOutco
   withSpan(span, () => span.end());
 }
 
-/** Does something to a span, if there is one. Never throws: a trace that is not complete is no reason to refuse anything. */
+/**
+ * Calls `does` with the span, if there is one. Never throws: an incomplete trace is no reason to refuse a
+ * request.
+ */
 export function withSpan<Result>(span: Span | undefined, does: (span: Span) => Result): Result | undefined {
   try {
     return span === undefined ? undefined : does(span);
@@ -214,7 +221,7 @@ export function withSpan<Result>(span: Span | undefined, does: (span: Span) => R
   }
 }
 
-/** The span whose work this is part of. `undefined` = none, or no SDK. */
+/** The current span. `undefined` = none, or no SDK. */
 export function activeSpan(): Span | undefined {
   try {
     return tracing()?.api.trace.getActiveSpan();
@@ -231,25 +238,25 @@ function classOf(thrown: unknown): SpanOutcome {
   return { errorType: errorTypeOf(thrown) };
 }
 
-/** The name of its class, for `error.type`: the message may hold anything. */
+/** The name of the error's class, for `error.type`. Messages may contain anything. */
 export function errorTypeOf(thrown: unknown): string {
   const name = thrown instanceof Error ? thrown.constructor.name : '';
   return CLASS_NAME.test(name) ? name : OTHER;
 }
 
-/** A text of a user, as an attribute. */
+/** User text, for an attribute. */
 export function shownAttribute(text: string): string {
   return visibleText(text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text);
 }
 
-/** Begins to hand over the spans that have ended. What it takes, or why it fails, is nobody's concern. */
+/** Starts exporting the spans that have ended. Duration and failure do not matter. */
 export function flushTracing(): void {
   toldProvider('forceFlush').catch(() => undefined);
 }
 
 /**
- * Ends and hands over all spans, before the process ends, and shuts the SDK down: only then it also waits for what it is sending.
- * Waits no longer than this; never throws.
+ * Ends and exports all spans before the process ends, and shuts the SDK down: only a shutdown also waits for
+ * exports in progress. Never waits longer than `milliseconds`; never throws.
  */
 export async function endTracing(milliseconds: number): Promise<void> {
   const listening = tracing();
@@ -263,19 +270,19 @@ export async function endTracing(milliseconds: number): Promise<void> {
   const late = new Promise((resolve) => {
     timer = setTimeout(resolve, milliseconds);
   });
-  // Where it fails, whatever stores traces is away: the SDK has said so.
+  // On failure the trace storage is down, which the SDK has logged.
   await Promise.race([toldProvider('shutdown').catch(() => undefined), late]);
   clearTimeout(timer);
 }
 
-/** `async`, so that what the provider throws is a rejection too. */
+/** `async`, so that errors thrown by the provider are rejections too. */
 async function toldProvider(method: 'forceFlush' | 'shutdown'): Promise<unknown> {
   const registered: unknown = tracing()?.api.trace.getTracerProvider();
   const provider = hasMethod(registered, 'getDelegate') ? registered.getDelegate() : registered;
   return hasMethod(provider, method) ? provider[method]() : undefined;
 }
 
-/** The SDK may use another copy of the API, with classes of its own. */
+/** By name: the SDK may use another copy of the API and its classes. */
 function hasMethod<Name extends string>(value: unknown, name: Name): value is Record<Name, () => unknown> {
   return (
     typeof value === 'object' &&

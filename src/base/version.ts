@@ -9,7 +9,7 @@ export function packageVersion(): string {
       };
       return version;
     } catch {
-      // Not there: try the other place.
+      // Not there: try the other location.
     }
   }
   return 'unknown';

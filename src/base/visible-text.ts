@@ -9,7 +9,7 @@ const NOT_PLAIN = /[^ -~]/;
 const LINES: ReadonlySet<string> = new Set(['\n', '\t']);
 const BLANKS = /[\t\n\v\f\r\u0085\u2028\u2029]+/g;
 
-/** As `\u202e`, in the form of JSON: a surrogate pair beyond the first plane. */
+/** As `\u202e`, in JSON's form: a surrogate pair beyond the first plane. */
 function escaped(character: string): string {
   return Array.from(
     { length: character.length },
@@ -17,13 +17,13 @@ function escaped(character: string): string {
   ).join('');
 }
 
-/** Also letters and marks without a shape, such as fillers and selectors of variants, and the blank of Braille. */
+/** Also letters and marks without a glyph, such as fillers and variation selectors, and the Braille blank. */
 const SHAPELESS =
   /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Cn}\p{Co}\p{Default_Ignorable_Code_Point}\u2800\ufffc\u{1d159}]/u;
-/** Looks like a space, and is none. */
+/** Other characters that look like a space. */
 const WIDE = /(?! )\p{Zs}/u;
 
-/** Why a name may look like another one, for its sender; `undefined` = every character of it can be seen. */
+/** Why a name may look like another one, for its author; `undefined` = all its characters are visible. */
 export function nameMistake(name: string): string | undefined {
   const [found] = SHAPELESS.exec(name) ?? WIDE.exec(name) ?? [];
   if (found !== undefined) {
@@ -40,12 +40,12 @@ export function nameMistake(name: string): string | undefined {
     : 'expected letters with their marks as one character each (Unicode NFC)';
 }
 
-/** Escapes invisible characters, line breaks included: for a cell of a table, or a message. */
+/** Escapes invisible characters and line breaks: for a table cell, or a message. */
 export function visibleText(text: string): string {
   return NOT_PLAIN.test(text) ? text.replace(UNSEEN, escaped) : text;
 }
 
-/** As `visibleText`, with blanks instead of line breaks and tabs. */
+/** As `visibleText`, with spaces instead of line breaks and tabs. */
 export function onOneLine(text: string): string {
   return NOT_PLAIN.test(text) ? visibleText(text.replace(BLANKS, ' ')) : text;
 }
@@ -58,12 +58,12 @@ export function cut(text: string, length: number): string {
   return text.length > length ? `${text.slice(0, length - 1).replace(HALF_A_LETTER, '')}…` : text;
 }
 
-/** As `visibleText`, but keeps line breaks and tabs: for texts of several lines. */
+/** As `visibleText`, but keeps line breaks and tabs: for multi-line texts. */
 export function visibleLines(text: string): string {
   return NOT_PLAIN.test(text) ? text.replace(UNSEEN, (one) => (LINES.has(one) ? one : escaped(one))) : text;
 }
 
-/** For whole JSON, which has line breaks only between values: its value does not change. */
+/** For complete JSON, which has line breaks only between values: its value does not change. */
 export function visibleJson(json: string): string {
   return visibleLines(json);
 }
@@ -83,7 +83,7 @@ export function visibleValue(value: unknown, name?: string): unknown {
   return Object.fromEntries(entries.map(([key, item]) => [visibleText(key), visibleValue(item, key)]));
 }
 
-/** For whole XML 1.0: its content does not change, except in CDATA. */
+/** For complete XML 1.0: its content does not change, except in CDATA. */
 export function visibleXml(xml: string): string {
   return NOT_PLAIN.test(xml)
     ? xml.replace(UNSEEN, (character) =>

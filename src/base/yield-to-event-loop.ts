@@ -1,23 +1,23 @@
-/** Long work that lets other requests have their turn. */
+/** Lets long work yield to other requests. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
-/** The longest time without a turn for others, in milliseconds. */
+/** Maximum time without yielding, in milliseconds. */
 const TURN_MS = 4;
-/** While others have work, they get so many times as long. */
+/** Pending work gets this many times as long as the long work. */
 const SHARE = 4;
-/** What took longer was spent waiting: others had their turns meanwhile. In milliseconds. */
+/** Longer work counts as this long: the rest was waiting. In milliseconds. */
 const LONGEST_WORK_MS = 25;
-/** A turn without work of others is shorter, in milliseconds. */
+/** Shorter event loop turns ran no other work, in milliseconds. */
 const IDLE_MS = 0.05;
 
-/** Long work that waits for its turn, in this order. */
+/** Long work that waits to continue, in this order. */
 const waiting: (() => void)[] = [];
 let isGivingTurns = false;
 
 /**
- * Call the result between small pieces of work: it waits for others when it is their turn. Long work takes turns with each other too: however
- * much there is of it, others wait for one piece. Not within a loop that yields already: each of the two would take the other's waiting
- * for work.
+ * Call the result between small pieces of work: it waits for other work when the time is up. All long work
+ * takes turns: others wait for one piece at a time, however much there is. Do not nest such loops: each would
+ * count the other's waiting as work.
  */
 export function timedYield(): () => Promise<void> | undefined {
   let began = performance.now();
@@ -28,7 +28,7 @@ export function timedYield(): () => Promise<void> | undefined {
   return () => (performance.now() - began < TURN_MS ? undefined : others());
 }
 
-/** Resolves when neither others nor other long work has a turn. `worked`: how long the caller has just worked, in milliseconds. */
+/** Resolves when neither other work nor other long work is due. `worked`: how long the caller just worked, in ms. */
 export function yieldToEventLoop(worked = 0): Promise<void> {
   return new Promise((resolve) => {
     waiting.push(resolve);
@@ -45,14 +45,14 @@ async function giveTurns(first: number): Promise<void> {
     await turnsOfOthers(worked);
     const began = performance.now();
     waiting.shift()?.();
-    // The piece of work runs before the turn is over.
+    // The piece of work runs before this turn ends.
     await nextTurn();
     worked = performance.now() - began;
   }
   isGivingTurns = false;
 }
 
-/** Until others have had their share, or have nothing to do. */
+/** Waits until other work had its share, or nothing is pending. */
 async function turnsOfOthers(worked: number): Promise<void> {
   let now = performance.now();
   const until = now + SHARE * Math.min(worked, LONGEST_WORK_MS);

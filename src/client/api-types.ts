@@ -8,16 +8,16 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List requests for more budget.
-         * @description The newest first. Members see those of their projects.
+         * List requests for more budget
+         * @description Newest first. Members see requests of their projects.
          *
          *     For: operator, reader, manager, member.
          */
         get: operations["listBudgetRequests"];
         put?: never;
         /**
-         * Ask for more budget.
-         * @description Members ask for their project, or for themselves; managers and operators for each user. Sent twice while it is open, it is one request. A project has at most 20 open requests, and 100 within 24 hours.
+         * Request more budget
+         * @description Members may request budget for their project or for themselves; managers and operators for any user. Repeating an open request does not create another. A project has at most 20 open requests, and 100 within 24 hours.
          *
          *     For: operator, manager, member.
          */
@@ -36,8 +36,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * One request for more budget.
-         * @description What was asked for, and what became of it.
+         * Show a request for more budget
+         * @description The request and its outcome.
          *
          *     For: operator, reader, manager, member.
          */
@@ -60,8 +60,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Endorse a request.
-         * @description Managers of the project, and operators. Sent twice, it is done once.
+         * Endorse a request
+         * @description For managers of the project and operators. A repeated request has no further effect.
          *
          *     For: operator, manager.
          */
@@ -82,8 +82,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Grant a request, as it is or changed.
-         * @description Adds to the owner's last budget that is in force at some time until then, and extends it if it ends before; a project without one gets one from now on. Operators grant everything; managers what is for users of their projects, within the budgets of the project. A request that is not endorsed is endorsed by whoever grants it. Sent twice, it is done once.
+         * Grant a request, as requested or changed
+         * @description Increases the owner's last budget that is in force at some time until then, and extends it if it ends earlier; a project without one gets a budget that starts now. Operators may grant every request; managers those for users of their projects, within the budgets of the project. Granting a request also endorses it. A repeated request has no further effect.
          *
          *     For: operator, manager.
          */
@@ -104,8 +104,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Refuse a request.
-         * @description Managers of the project, and operators. Sent twice, it is done once.
+         * Refuse a request
+         * @description For managers of the project and operators. A repeated request has no further effect.
          *
          *     For: operator, manager.
          */
@@ -126,8 +126,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Withdraw a request.
-         * @description Whoever has asked. Sent twice, it is done once.
+         * Withdraw a request
+         * @description For the user who made the request. A repeated request has no further effect.
          *
          *     For: operator, manager, member.
          */
@@ -146,16 +146,16 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List budgets.
-         * @description Budgets in force or expired, sorted by project, user (those of the whole project first) and time. Members see those of their projects.
+         * List budgets
+         * @description Budgets in force or expired, sorted by project, user (budgets of the whole project first) and time. Members see budgets of their projects.
          *
          *     For: operator, reader, manager, member.
          */
         get: operations["listBudgets"];
         put?: never;
         /**
-         * Give a project, or one user in it, a budget for a time.
-         * @description Replaces nothing: sent twice, the second is answered with 409. Operators give to everybody; managers to users of their projects, within the budgets of the project: each second of it lies in one of them, and it is at most the sum of those that it overlaps with.
+         * Set a budget for a project, or for one user in it
+         * @description Replaces nothing: a repeated request is answered with 409. Operators may set every budget; managers those of users in their projects, within the budgets of the project: each second of the new budget must lie in one of them, and its size is at most the sum of those that it overlaps with.
          *
          *     For: operator, manager.
          */
@@ -174,8 +174,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * One budget.
-         * @description Its ETag is what a change of it must show.
+         * Show a budget
+         * @description A change of the budget must send its ETag in `If-Match`.
          *
          *     For: operator, reader, manager, member.
          */
@@ -183,8 +183,8 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Remove a budget.
-         * @description With the ETag of the budget in `If-Match`. What was charged to it stays charged, and counts again if a budget of the same owner is set from the same second on.
+         * Remove a budget
+         * @description Requires the ETag of the budget in `If-Match`. Charges are kept, and count again if a budget of the same owner is set that starts at the same second.
          *
          *     For: operator, manager.
          */
@@ -192,8 +192,8 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Change the size or the end of a budget.
-         * @description With the ETag of the budget in `If-Match`: of two who change it at the same time, one succeeds. Whose it is and when it starts cannot change. For managers the rule of createBudget applies to the result.
+         * Change the size or the end of a budget
+         * @description Requires the ETag of the budget in `If-Match`: of two concurrent changes, one succeeds. The owner and the start cannot be changed. For managers, the rule of createBudget applies to the result.
          *
          *     For: operator, manager.
          */
@@ -208,8 +208,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Every change of one budget.
-         * @description Also of one that was removed. Empty = there never was one, or it is of a project that the caller may not see.
+         * List the changes of one budget
+         * @description Works for removed budgets, too. Empty = there never was such a budget, or the caller may not see its project.
          *
          *     For: operator, reader, manager, member.
          */
@@ -230,8 +230,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Every change of budgets.
-         * @description Also of removed budgets. Members see those of their projects.
+         * List all changes of budgets
+         * @description Includes changes of removed budgets. Members see changes in their projects.
          *
          *     For: operator, reader, manager, member.
          */
@@ -252,8 +252,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Which open leases of a project are charged to its budgets.
-         * @description Sorted by end. A page may have fewer items than `limit`, even none: only `next` tells whether there are more.
+         * List the open leases that are charged to the budgets of a project
+         * @description Sorted by end. A page may have fewer items than `limit`, even none: only `next` shows whether there are more.
          *
          *     For: operator, reader, manager, member.
          */
@@ -274,8 +274,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * All budgets as a file, which importBudgets takes.
-         * @description Sorted like listBudgets; expired ones too, removed ones not. Each thousand is as of one moment. In CSV, ids that a spreadsheet would run as a formula have an apostrophe in front, which an import takes away.
+         * Export all budgets, in the format of importBudgets
+         * @description Sorted like listBudgets. Includes expired budgets, but not removed ones. Every 1000 budgets are from one snapshot. In CSV, ids that a spreadsheet would run as a formula are prefixed with an apostrophe, which an import removes.
          *
          *     For: operator, reader, manager, member.
          */
@@ -298,8 +298,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Set many budgets at once: all, or none.
-         * @description As JSON or CSV, with the columns project_id, user_id, valid_from, valid_until, amount, of at most 10000 lines. CSV may be separated by commas, semicolons or tabs, and begins with the names of the columns; what an export has besides (taken, left) is not read. A budget in force of the same owner that starts at the same second is changed; others stay. Leases of these projects wait until it is done.
+         * Set many budgets at once: all or none
+         * @description As JSON or CSV, with the columns project_id, user_id, valid_from, valid_until, amount, of at most 10000 lines. CSV may be separated by commas, semicolons or tabs, and begins with the names of the columns; the other columns of an export (taken, left) are ignored. A budget of the same owner that starts at the same second is changed; others stay. Requests for leases of these projects wait until the import is done.
          *
          *     For: operator.
          */
@@ -319,7 +319,7 @@ export interface paths {
         };
         /**
          * Search decisions
-         * @description The newest first, of all replicas. Which decisions are stored, and how long, is set by `[service] decision_store`. A page may have fewer items than `limit`, even none, where few of many decisions match: only `next` tells whether there are more. Members see decisions about leases of their projects, without filters that are only tried.
+         * @description Newest first, from all replicas. `[service] decision_store` sets which decisions are stored, and for how long. A page may have fewer items than `limit`, even none, where few of many decisions match: only `next` shows whether there are more. Members see decisions about leases of their projects, without filters in audit mode.
          *
          *     For: operator, reader, manager, member.
          */
@@ -341,7 +341,7 @@ export interface paths {
         };
         /**
          * Show the decisions of a request
-         * @description A request id may have several decisions, such as a check and its commit, and clients may send an id again. The newest first, with the answer of every filter.
+         * @description A request id may have several decisions, such as a check and its commit, and clients may send an id again. Newest first, with the verdict of every filter.
          *
          *     For: operator, reader, manager, member.
          */
@@ -363,7 +363,7 @@ export interface paths {
         };
         /**
          * List the entries of the ledger
-         * @description Every change of a balance, the newest first: who, when and why. A page may have fewer items than `limit`, even none, where few of many entries match: only `next` tells whether there are more.
+         * @description Every change of a balance, newest first: who, when and why. A page may have fewer items than `limit`, even none, where few of many entries match: only `next` shows whether there are more.
          *
          *     For: operator, reader.
          */
@@ -385,7 +385,7 @@ export interface paths {
         };
         /**
          * List projects
-         * @description Projects with leases or budgets, sorted by id. Members see their own, and only those that have some.
+         * @description Projects with leases or budgets, sorted by id. Members see their own projects.
          *
          *     For: operator, reader, manager, member.
          */
@@ -407,7 +407,7 @@ export interface paths {
         };
         /**
          * Show a project
-         * @description Its budgets, what it used, its open leases and the limits that apply to it. A project of which the ledger knows nothing has empty lists.
+         * @description Its budgets, usage and open leases, and the limits that apply to it. For a project that is not in the ledger, the lists are empty.
          *
          *     For: operator, reader, manager, member.
          */
@@ -429,7 +429,7 @@ export interface paths {
         };
         /**
          * List links to the calendar of a project
-         * @description The caller's own, which this renews; for managers of the project and operators all of them. Without their secrets, which nobody knows.
+         * @description The caller's own links, which this request renews; for managers of the project and operators, all links. Secrets are not included: the service does not store them.
          *
          *     For: operator, reader, manager, member.
          */
@@ -437,7 +437,7 @@ export interface paths {
         put?: never;
         /**
          * Make a link to the calendar of a project
-         * @description Whoever has the link can read the leases of the project, without a token. It belongs to the caller, who must be a person.
+         * @description Anyone with the link can read the leases of the project without a token. It belongs to the caller, who must be a user.
          *
          *     For: operator, reader, manager, member.
          */
@@ -460,7 +460,7 @@ export interface paths {
         post?: never;
         /**
          * Revoke a link to the calendar of a project
-         * @description One's own; managers of the project and operators also those of others.
+         * @description The caller's own link; managers of the project and operators may revoke any.
          *
          *     For: operator, reader, manager, member.
          */
@@ -479,7 +479,7 @@ export interface paths {
         };
         /**
          * Search the decisions of a project
-         * @description The newest first, of all replicas. Which decisions are stored, and how long, is set by `[service] decision_store`. A page may have fewer items than `limit`, even none, where few of many decisions match: only `next` tells whether there are more. Members see decisions about leases of their projects, without filters that are only tried.
+         * @description Newest first, from all replicas. `[service] decision_store` sets which decisions are stored, and for how long. A page may have fewer items than `limit`, even none, where few of many decisions match: only `next` shows whether there are more. Members see decisions about leases of their projects, without filters in audit mode.
          *
          *     For: operator, reader, manager, member.
          */
@@ -502,8 +502,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * What would this lease cost, and would it be allowed?
-         * @description Asks every filter about a lease that is not created, and records nothing. Filters that call other services are asked at most three times.
+         * Estimate the cost of a lease, and whether it would be allowed
+         * @description Runs every filter on a lease that is not created, and records nothing. Filters that call other services run at most three times.
          *
          *     For: operator, reader, manager, member.
          */
@@ -523,7 +523,7 @@ export interface paths {
         };
         /**
          * List the leases of a project
-         * @description The newest first, as they were recorded. A page may have fewer items than `limit`, even none, where few of many leases match: only `next` tells whether there are more.
+         * @description In the order of recording, newest first. A page may have fewer items than `limit`, even none, where few of many leases match: only `next` shows whether there are more.
          *
          *     For: operator, reader, manager, member.
          */
@@ -545,7 +545,7 @@ export interface paths {
         };
         /**
          * Show a lease with its charges and its history
-         * @description `lease_id` is Blazar's id, or `#` and the number of the row. The items are what has happened to the lease, the newest first: decisions, if they are stored, and entries of the ledger. A page may have fewer items than `limit`, even none: only `next` tells whether there are more. Members see entries of budgets, without `who` and `reason`.
+         * @description `lease_id` is Blazar's id, or `#` and the number of the row. The items are the history of the lease, newest first: decisions, if they are stored, and entries of the ledger. A page may have fewer items than `limit`, even none: only `next` shows whether there are more. Members see entries of budgets, without `who` and `reason`.
          *
          *     For: operator, reader, manager, member.
          */
@@ -568,8 +568,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * What would this change of a lease cost, and would it be allowed?
-         * @description As for a new lease, for a change of one that the ledger knows. Charges are the difference to what it is charged already. The lease of a suggestion is a change, in the form of this request.
+         * Estimate the cost of a change of a lease, and whether it would be allowed
+         * @description Like estimateLease, for a change of a lease in the ledger. Charges are the difference to its current charges. The lease of a suggestion is a change, in the format of this request.
          *
          *     For: operator, reader, manager, member.
          */
@@ -588,8 +588,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Show what a project used
-         * @description What its leases took of its budgets, and which resources they had, within a time. Leases that Blazar has not confirmed count with the most that they may take.
+         * Show the usage of a project
+         * @description What its leases took from its budgets, and which resources they had, in a time range. Leases that Blazar has not confirmed count with the maximum that they may take.
          *
          *     For: operator, reader, manager, member.
          */
@@ -610,8 +610,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Report what was used in a time
-         * @description Of all projects, or for members of theirs; at most 5000 rows. The sums are exact, and as of one moment: "Reports of usage" in the documentation has the rules. In CSV, ids that a spreadsheet would run as a formula have an apostrophe in front. One report is made at a time.
+         * Report usage in a time range
+         * @description For all projects, or for members their own; at most 5000 rows. The sums are exact, and from one snapshot: see "Reports of usage" in the documentation for the rules. In CSV, ids that a spreadsheet would run as a formula are prefixed with an apostrophe. Only one report is computed at a time.
          *
          *     For: operator, reader, manager, member.
          */
@@ -642,25 +642,25 @@ export interface components {
         };
         Budget: {
             /**
-             * @description Its size in unit-hours, exactly as it was set.
+             * @description Size in unit-hours, exactly as it was set.
              * @example 1000
              */
             amount: string;
-            /** @description Its latest change. */
+            /** @description The latest change. */
             changed: {
                 /**
                  * @description ISO 8601, UTC.
                  * @example 2026-12-01T09:00:00Z
                  */
                 at: string;
-                /** @description null = none was given. */
+                /** @description null = no reason was given. */
                 reason: string | null;
                 who: string;
             } & {
                 [key: string]: unknown;
             };
             /**
-             * @description For `If-Match`: another one after each change.
+             * @description For `If-Match`: changes with each change of the budget.
              * @example "42-1796083200000000"
              */
             etag: string;
@@ -674,7 +674,7 @@ export interface components {
             /** @example 17 */
             id: string;
             /**
-             * @description Rounded down. Less than 0 = it was made smaller than what was already taken.
+             * @description Rounded down. Below 0 = the budget was reduced to less than was already taken.
              * @example 1234.5
              */
             left: string;
@@ -683,27 +683,27 @@ export interface components {
                 /** @description The name of the account's domain. */
                 domain: string | null;
                 id: string;
-                /** @description As Keystone has it; null = it does not tell. */
+                /** @description The name in Keystone; null = not known. */
                 name: string | null;
             } & {
                 [key: string]: unknown;
             };
             /**
-             * @description What leases have used, and are still to use; rounded up.
+             * @description What leases have used and will still use; rounded up.
              * @example 1234.5
              */
             taken: string;
             /**
-             * @description `usage_budget_unit`, for people.
+             * @description The label of the unit: the option `usage_budget_unit`.
              * @example node-hours
              */
             unit: string;
-            /** @description null = it is the budget of the whole project. */
+            /** @description null = the whole project. */
             user: ({
                 /** @description The name of the account's domain. */
                 domain: string | null;
                 id: string;
-                /** @description As Keystone has it; null = it does not tell. */
+                /** @description The name in Keystone; null = not known. */
                 name: string | null;
             } & {
                 [key: string]: unknown;
@@ -714,7 +714,7 @@ export interface components {
              */
             valid_from: string;
             /**
-             * @description The first second that it does not pay for.
+             * @description End of validity, exclusive.
              * @example 2026-12-01T09:00:00Z
              */
             valid_until: string;
@@ -728,12 +728,12 @@ export interface components {
              */
             amount?: string | number;
             /**
-             * @description Why, for the history.
+             * @description The reason, for the history.
              * @example Second half of the grant
              */
             reason: string;
             /**
-             * @description The first second that the budget does not pay for. ISO 8601, to the second; without an offset it means UTC.
+             * @description End of validity, exclusive. ISO 8601, to the second; without an offset it means UTC.
              * @example 2026-12-01T00:00:00Z
              */
             valid_until?: string;
@@ -743,7 +743,7 @@ export interface components {
         BudgetChanges: {
             items: ({
                 /**
-                 * @description Its size in unit-hours, exactly as it was set.
+                 * @description Size in unit-hours, exactly as it was set.
                  * @example 1000
                  */
                 amount: string;
@@ -761,7 +761,7 @@ export interface components {
                     [key: string]: unknown;
                 };
                 /**
-                 * @description Rises with each change.
+                 * @description Increases with each change.
                  * @example 17
                  */
                 id: string;
@@ -772,24 +772,24 @@ export interface components {
                     /** @description The name of the account's domain. */
                     domain: string | null;
                     id: string;
-                    /** @description As Keystone has it; null = it does not tell. */
+                    /** @description The name in Keystone; null = not known. */
                     name: string | null;
                 } & {
                     [key: string]: unknown;
                 };
-                /** @description null = none was given. */
+                /** @description null = no reason was given. */
                 reason: string | null;
                 /**
-                 * @description `usage_budget_unit`, for people.
+                 * @description The label of the unit: the option `usage_budget_unit`.
                  * @example node-hours
                  */
                 unit: string;
-                /** @description null = it is the budget of the whole project. */
+                /** @description null = the whole project. */
                 user: ({
                     /** @description The name of the account's domain. */
                     domain: string | null;
                     id: string;
-                    /** @description As Keystone has it; null = it does not tell. */
+                    /** @description The name in Keystone; null = not known. */
                     name: string | null;
                 } & {
                     [key: string]: unknown;
@@ -800,7 +800,7 @@ export interface components {
                  */
                 valid_from: string;
                 /**
-                 * @description The first second that it does not pay for.
+                 * @description End of validity, exclusive.
                  * @example 2026-12-01T09:00:00Z
                  */
                 valid_until: string;
@@ -808,7 +808,7 @@ export interface components {
             } & {
                 [key: string]: unknown;
             })[];
-            /** @description Send it as `after` for the next page. null = this is the last one. Only this tells whether there are more. */
+            /** @description Send it as `after` for the next page. null = this is the last one. Only this shows whether there are more. */
             next: string | null;
         } & {
             [key: string]: unknown;
@@ -843,7 +843,7 @@ export interface components {
                  * @example 2026-12-01T09:00:00Z
                  */
                 end: string;
-                /** @description Blazar's id; null = it has not told it yet. */
+                /** @description Blazar's id; null = not known yet. */
                 lease_id: string | null;
                 name: string;
                 /** @description A project or a user. */
@@ -851,7 +851,7 @@ export interface components {
                     /** @description The name of the account's domain. */
                     domain: string | null;
                     id: string;
-                    /** @description As Keystone has it; null = it does not tell. */
+                    /** @description The name in Keystone; null = not known. */
                     name: string | null;
                 } & {
                     [key: string]: unknown;
@@ -876,7 +876,7 @@ export interface components {
                     /** @description The name of the account's domain. */
                     domain: string | null;
                     id: string;
-                    /** @description As Keystone has it; null = it does not tell. */
+                    /** @description The name in Keystone; null = not known. */
                     name: string | null;
                 } & {
                     [key: string]: unknown;
@@ -884,7 +884,7 @@ export interface components {
             } & {
                 [key: string]: unknown;
             })[];
-            /** @description Send it as `after` for the next page. null = this is the last one. Only this tells whether there are more. */
+            /** @description Send it as `after` for the next page. null = this is the last one. Only this shows whether there are more. */
             next: string | null;
         } & {
             [key: string]: unknown;
@@ -899,7 +899,7 @@ export interface components {
             } & {
                 [key: string]: unknown;
             })[];
-            /** @description Not read. */
+            /** @description Ignored. */
             unit?: string;
         } & {
             [key: string]: unknown;
@@ -910,10 +910,10 @@ export interface components {
              * @example 1000
              */
             amount?: string | number;
-            /** @description Why, for everybody who sees the request. */
+            /** @description The reason, shown to everyone who can see the request. */
             reason: string;
             /**
-             * @description Default: as asked. ISO 8601, to the second; without an offset it means UTC.
+             * @description Default: as requested. ISO 8601, to the second; without an offset it means UTC.
              * @example 2026-12-01T00:00:00Z
              */
             valid_until?: string;
@@ -922,7 +922,7 @@ export interface components {
         };
         BudgetRequest: {
             /**
-             * @description What the budget should grow by, in unit-hours.
+             * @description The requested increase of the budget, in unit-hours.
              * @example 1000
              */
             amount: string;
@@ -936,7 +936,7 @@ export interface components {
             } & {
                 [key: string]: unknown;
             };
-            /** @description null = nobody has endorsed it. */
+            /** @description null = not endorsed. */
             endorsed: ({
                 /**
                  * @description ISO 8601, UTC.
@@ -948,10 +948,10 @@ export interface components {
             } & {
                 [key: string]: unknown;
             }) | null;
-            /** @description What the budget has grown by; null = it was not granted. */
+            /** @description The increase of the budget; null = not granted. */
             granted: ({
                 /**
-                 * @description Its size in unit-hours, exactly as it was set.
+                 * @description Size in unit-hours, exactly as it was set.
                  * @example 1000
                  */
                 amount: string;
@@ -972,14 +972,14 @@ export interface components {
                 /** @description The name of the account's domain. */
                 domain: string | null;
                 id: string;
-                /** @description As Keystone has it; null = it does not tell. */
+                /** @description The name in Keystone; null = not known. */
                 name: string | null;
             } & {
                 [key: string]: unknown;
             };
-            /** @description Why it is asked for. */
+            /** @description The reason for the request. */
             reason: string;
-            /** @description What made it final; null = it is open. */
+            /** @description The step that made it final; null = open. */
             settled: ({
                 /**
                  * @description ISO 8601, UTC.
@@ -992,27 +992,27 @@ export interface components {
                 [key: string]: unknown;
             }) | null;
             /**
-             * @description `requested` and `endorsed` are open; the others are final. `changed`: granted, but not as asked.
+             * @description `requested` and `endorsed` are open; the others are final. `changed`: granted, but not as requested.
              * @enum {string}
              */
             state: "requested" | "endorsed" | "granted" | "changed" | "refused" | "withdrawn";
             /**
-             * @description `usage_budget_unit`, for people.
+             * @description The label of the unit: the option `usage_budget_unit`.
              * @example node-hours
              */
             unit: string;
-            /** @description null = it is for the whole project. */
+            /** @description null = the whole project. */
             user: ({
                 /** @description The name of the account's domain. */
                 domain: string | null;
                 id: string;
-                /** @description As Keystone has it; null = it does not tell. */
+                /** @description The name in Keystone; null = not known. */
                 name: string | null;
             } & {
                 [key: string]: unknown;
             }) | null;
             /**
-             * @description Until when it is needed.
+             * @description The time until which it is needed.
              * @example 2026-12-01T09:00:00Z
              */
             valid_until: string;
@@ -1020,27 +1020,27 @@ export interface components {
             [key: string]: unknown;
         };
         BudgetRequestRefusal: {
-            /** @description Why, for everybody who sees the request. */
+            /** @description The reason, shown to everyone who can see the request. */
             reason: string;
         } & {
             [key: string]: unknown;
         };
         BudgetRequests: {
             items: components["schemas"]["BudgetRequest"][];
-            /** @description Send it as `after` for the next page. null = this is the last one. Only this tells whether there are more. */
+            /** @description Send it as `after` for the next page. null = this is the last one. Only this shows whether there are more. */
             next: string | null;
         } & {
             [key: string]: unknown;
         };
         BudgetRequestStep: {
-            /** @description For everybody who sees the request. */
+            /** @description The reason, shown to everyone who can see the request. */
             reason?: string;
         } & {
             [key: string]: unknown;
         };
         Budgets: {
             items: components["schemas"]["Budget"][];
-            /** @description Send it as `after` for the next page. null = this is the last one. Only this tells whether there are more. */
+            /** @description Send it as `after` for the next page. null = this is the last one. Only this shows whether there are more. */
             next: string | null;
         } & {
             [key: string]: unknown;
@@ -1054,22 +1054,22 @@ export interface components {
                  * @example 2026-12-01T09:00:00Z
                  */
                 made_at: string;
-                /** @description Whose it is, for people. */
+                /** @description The owner, as a label. */
                 owner: string;
                 /**
-                 * @description 30 days after its owner was last seen with a right to see the project: a look at this list.
+                 * @description 30 days after the owner last read this list with the right to see the project.
                  * @example 2026-12-01T09:00:00Z
                  */
                 works_until: string;
             } & {
                 [key: string]: unknown;
             })[];
-            /** @description Send it as `after` for the next page. null = this is the last one. Only this tells whether there are more. */
+            /** @description Send it as `after` for the next page. null = this is the last one. Only this shows whether there are more. */
             next: string | null;
         } & {
             [key: string]: unknown;
         };
-        /** @description What every filter answers, what the lease costs, and for a refused one leases near it that would be allowed, the nearest first. searched: for a refused lease, what was looked for. */
+        /** @description The verdict of every filter, the cost of the lease and, if it is refused, similar leases that would be allowed, most similar first. searched: for a refused lease, what was searched for. */
         ChangeEstimate: {
             allowed: boolean;
             charges: ({
@@ -1179,14 +1179,14 @@ export interface components {
         Decisions: {
             items: ({
                 allowed: boolean;
-                /** @description What a refused lease asked for. */
+                /** @description What a refused lease requested. */
                 asked: ({
                     /**
                      * @description ISO 8601, UTC.
                      * @example 2026-12-01T09:00:00Z
                      */
                     end: string;
-                    /** @description Without allocations and what Blazar adds. null = they were not kept: more than 20, or more than 4 KiB. */
+                    /** @description Without allocations and attributes that Blazar adds. null = not kept: more than 20, or more than 4 KiB. */
                     reservations: {
                         [key: string]: unknown;
                     }[] | null;
@@ -1204,7 +1204,7 @@ export interface components {
                 filter: string | null;
                 filters: ({
                     audit: boolean;
-                    /** @description What a policy of SkyPilot changed, or would have: cut, and without secrets. `before` and `after` are null where there is nothing. */
+                    /** @description What a policy of SkyPilot changed, or would have changed; truncated, and without secrets. `before` and `after` are null where there is no value. */
                     changes: ({
                         after: string | null;
                         before: string | null;
@@ -1212,7 +1212,7 @@ export interface components {
                     } & {
                         [key: string]: unknown;
                     })[];
-                    /** @description How many more changes there were. */
+                    /** @description Number of further changes. */
                     changes_left_out: number;
                     /** @description null for members. */
                     duration_ms: number | null;
@@ -1223,13 +1223,13 @@ export interface components {
                 } & {
                     [key: string]: unknown;
                 })[];
-                /** @description Its configuration. null for members. */
+                /** @description The number of its configuration. null for members. */
                 generation: number | null;
                 /** @description Whether this decision counts as a launch of SkyPilot; null = not SkyPilot. */
                 launch: boolean | null;
                 lease_id: string | null;
                 lease_name: string | null;
-                /** @description What the user was told; null = allowed. */
+                /** @description The message for the user; null = allowed. */
                 message: string | null;
                 /** @enum {string} */
                 operation: "create" | "update" | "commit-create" | "commit-update" | "end" | "skypilot.validate" | "skypilot.optimize" | "skypilot.launch" | "skypilot.exec" | "skypilot.jobs.launch" | "skypilot.jobs.launch_controller" | "skypilot.jobs.pool_apply" | "skypilot.jobs.launch_cluster" | "skypilot.serve.up" | "skypilot.serve.launch_controller" | "skypilot.serve.update" | "skypilot.serve.launch_replica" | "skypilot.other" | "skypilot.bypass" | "kubernetes.admission" | "kubernetes.validation";
@@ -1239,15 +1239,15 @@ export interface components {
                     /** @description The name of the account's domain. */
                     domain: string | null;
                     id: string;
-                    /** @description As Keystone has it; null = it does not tell. */
+                    /** @description The name in Keystone; null = not known. */
                     name: string | null;
                 } & {
                     [key: string]: unknown;
                 }) | null;
-                /** @description The process that decided. null for members. */
+                /** @description The replica that decided. null for members. */
                 replica: string | null;
                 request_id: string;
-                /** @description Which side of SkyPilot asked; null = not SkyPilot. */
+                /** @description The side of SkyPilot that sent the request; null = not SkyPilot. */
                 side: ("client" | "server") | null;
                 /**
                  * @description ISO 8601, UTC.
@@ -1258,7 +1258,7 @@ export interface components {
                     /** @description The name of the account's domain. */
                     domain: string | null;
                     id: string;
-                    /** @description As Keystone has it; null = it does not tell. */
+                    /** @description The name in Keystone; null = not known. */
                     name: string | null;
                 } & {
                     [key: string]: unknown;
@@ -1268,7 +1268,7 @@ export interface components {
             } & {
                 [key: string]: unknown;
             })[];
-            /** @description Send it as `after` for the next page. null = this is the last one. Only this tells whether there are more. */
+            /** @description Send it as `after` for the next page. null = this is the last one. Only this shows whether there are more. */
             next: string | null;
         } & {
             [key: string]: unknown;
@@ -1280,7 +1280,7 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description What every filter answers, what the lease costs, and for a refused one leases near it that would be allowed, the nearest first. searched: for a refused lease, what was looked for. */
+        /** @description The verdict of every filter, the cost of the lease and, if it is refused, similar leases that would be allowed, most similar first. searched: for a refused lease, what was searched for. */
         Estimate: {
             allowed: boolean;
             charges: ({
@@ -1366,9 +1366,9 @@ export interface components {
                     reservations: ({
                         /** @description The number of instances or addresses. */
                         amount?: number | string;
-                        /** @description The largest number of hosts. */
+                        /** @description The maximum number of hosts. */
                         max?: number;
-                        /** @description The least number of hosts. */
+                        /** @description The minimum number of hosts. */
                         min?: number;
                         /** @description physical:host, virtual:instance, flavor:instance, virtual:floatingip, or another that Blazar has a plug-in for. */
                         resource_type: string;
@@ -1400,14 +1400,14 @@ export interface components {
             [key: string]: unknown;
         };
         ExportedBudgets: string;
-        /** @description A fault of the service. Only the log has the cause. */
+        /** @description A fault of the service. The cause is only in the log. */
         Fault: {
-            /** @description The log has the cause under this id. */
+            /** @description The cause is in the log under this id. */
             request_id: string;
         } & {
             [key: string]: unknown;
         };
-        /** @description The process answers. */
+        /** @description The process responds. */
         Health: {
             /** @constant */
             status: "ok";
@@ -1422,7 +1422,7 @@ export interface components {
             field?: string;
             lines?: ({
                 amount: string;
-                /** @description The budget in force that is changed. */
+                /** @description The existing budget that is changed. */
                 before: ({
                     amount: string;
                     /**
@@ -1433,7 +1433,7 @@ export interface components {
                 } & {
                     [key: string]: unknown;
                 }) | null;
-                /** @description Of CSV the line; of JSON the number of the budget, from 1. */
+                /** @description In CSV the line; in JSON the number of the budget, from 1. */
                 line: number;
                 /** @enum {string} */
                 outcome: "set" | "changed" | "unchanged";
@@ -1453,7 +1453,7 @@ export interface components {
                 [key: string]: unknown;
             })[];
             message: string;
-            /** @description If there are any, nothing is set. */
+            /** @description If there are mistakes, nothing is set. */
             mistakes?: ({
                 field: string | null;
                 line: number | null;
@@ -1461,13 +1461,13 @@ export interface components {
             } & {
                 [key: string]: unknown;
             })[];
-            /** @description How many are new. */
+            /** @description Number of new budgets. */
             set?: number;
             status: number;
             /** @description The status, in words. */
             title: string;
             /**
-             * @description The status says what kind of error it is.
+             * @description The status is the kind of error.
              * @constant
              */
             type: "about:blank";
@@ -1480,7 +1480,7 @@ export interface components {
             dry_run: boolean;
             lines: ({
                 amount: string;
-                /** @description The budget in force that is changed. */
+                /** @description The existing budget that is changed. */
                 before: ({
                     amount: string;
                     /**
@@ -1491,7 +1491,7 @@ export interface components {
                 } & {
                     [key: string]: unknown;
                 }) | null;
-                /** @description Of CSV the line; of JSON the number of the budget, from 1. */
+                /** @description In CSV the line; in JSON the number of the budget, from 1. */
                 line: number;
                 /** @enum {string} */
                 outcome: "set" | "changed" | "unchanged";
@@ -1510,9 +1510,9 @@ export interface components {
             } & {
                 [key: string]: unknown;
             })[];
-            /** @description Why nothing was set. */
+            /** @description The reason why nothing was set. */
             message?: string;
-            /** @description If there are any, nothing is set. */
+            /** @description If there are mistakes, nothing is set. */
             mistakes: ({
                 field: string | null;
                 line: number | null;
@@ -1520,13 +1520,13 @@ export interface components {
             } & {
                 [key: string]: unknown;
             })[];
-            /** @description How many are new. */
+            /** @description Number of new budgets. */
             set: number;
             unchanged: number;
         } & {
             [key: string]: unknown;
         };
-        /** @description What was expected, and what came. */
+        /** @description What was expected, and what was received. */
         InvalidRequest: {
             /**
              * @description The first wrong field; empty for the whole body. Absent if the body is not JSON.
@@ -1549,21 +1549,21 @@ export interface components {
         };
         LeaseChange: {
             /**
-             * @description In UTC, to the minute. Default: as it is.
+             * @description In UTC, to the minute. Default: unchanged.
              * @example 2026-12-01 09:00
              * @example now
              */
             end_date?: string;
             /**
-             * @description New numbers. A type that is missing stays as it is.
+             * @description New numbers. Missing types stay unchanged.
              * @default []
              */
             reservations: ({
                 /** @description The number of anything else. */
                 amount?: number;
-                /** @description The largest number of hosts. */
+                /** @description The maximum number of hosts. */
                 max?: number;
-                /** @description The least number of hosts. Default: as it is, or max. */
+                /** @description The minimum number of hosts. Default: unchanged, or max. */
                 min?: number;
                 /**
                  * @description A type that the lease has reserved.
@@ -1574,7 +1574,7 @@ export interface components {
                 [key: string]: unknown;
             })[];
             /**
-             * @description In UTC, to the minute; `now` = the current minute. Only of a lease that has not begun. Default: as it is.
+             * @description In UTC, to the minute; `now` = the current minute. Only for a lease that has not begun. Default: unchanged.
              * @example 2026-12-01 09:00
              * @example now
              */
@@ -1599,14 +1599,14 @@ export interface components {
                 at: string;
                 decision: ({
                     allowed: boolean;
-                    /** @description What a refused lease asked for. */
+                    /** @description What a refused lease requested. */
                     asked: ({
                         /**
                          * @description ISO 8601, UTC.
                          * @example 2026-12-01T09:00:00Z
                          */
                         end: string;
-                        /** @description Without allocations and what Blazar adds. null = they were not kept: more than 20, or more than 4 KiB. */
+                        /** @description Without allocations and attributes that Blazar adds. null = not kept: more than 20, or more than 4 KiB. */
                         reservations: {
                             [key: string]: unknown;
                         }[] | null;
@@ -1624,7 +1624,7 @@ export interface components {
                     filter: string | null;
                     filters: ({
                         audit: boolean;
-                        /** @description What a policy of SkyPilot changed, or would have: cut, and without secrets. `before` and `after` are null where there is nothing. */
+                        /** @description What a policy of SkyPilot changed, or would have changed; truncated, and without secrets. `before` and `after` are null where there is no value. */
                         changes: ({
                             after: string | null;
                             before: string | null;
@@ -1632,7 +1632,7 @@ export interface components {
                         } & {
                             [key: string]: unknown;
                         })[];
-                        /** @description How many more changes there were. */
+                        /** @description Number of further changes. */
                         changes_left_out: number;
                         /** @description null for members. */
                         duration_ms: number | null;
@@ -1643,13 +1643,13 @@ export interface components {
                     } & {
                         [key: string]: unknown;
                     })[];
-                    /** @description Its configuration. null for members. */
+                    /** @description The number of its configuration. null for members. */
                     generation: number | null;
                     /** @description Whether this decision counts as a launch of SkyPilot; null = not SkyPilot. */
                     launch: boolean | null;
                     lease_id: string | null;
                     lease_name: string | null;
-                    /** @description What the user was told; null = allowed. */
+                    /** @description The message for the user; null = allowed. */
                     message: string | null;
                     /** @enum {string} */
                     operation: "create" | "update" | "commit-create" | "commit-update" | "end" | "skypilot.validate" | "skypilot.optimize" | "skypilot.launch" | "skypilot.exec" | "skypilot.jobs.launch" | "skypilot.jobs.launch_controller" | "skypilot.jobs.pool_apply" | "skypilot.jobs.launch_cluster" | "skypilot.serve.up" | "skypilot.serve.launch_controller" | "skypilot.serve.update" | "skypilot.serve.launch_replica" | "skypilot.other" | "skypilot.bypass" | "kubernetes.admission" | "kubernetes.validation";
@@ -1659,15 +1659,15 @@ export interface components {
                         /** @description The name of the account's domain. */
                         domain: string | null;
                         id: string;
-                        /** @description As Keystone has it; null = it does not tell. */
+                        /** @description The name in Keystone; null = not known. */
                         name: string | null;
                     } & {
                         [key: string]: unknown;
                     }) | null;
-                    /** @description The process that decided. null for members. */
+                    /** @description The replica that decided. null for members. */
                     replica: string | null;
                     request_id: string;
-                    /** @description Which side of SkyPilot asked; null = not SkyPilot. */
+                    /** @description The side of SkyPilot that sent the request; null = not SkyPilot. */
                     side: ("client" | "server") | null;
                     /**
                      * @description ISO 8601, UTC.
@@ -1678,7 +1678,7 @@ export interface components {
                         /** @description The name of the account's domain. */
                         domain: string | null;
                         id: string;
-                        /** @description As Keystone has it; null = it does not tell. */
+                        /** @description The name in Keystone; null = not known. */
                         name: string | null;
                     } & {
                         [key: string]: unknown;
@@ -1697,7 +1697,7 @@ export interface components {
                     at: string;
                     /** @description The change of the balance: a whole number. */
                     delta: string;
-                    /** @description Its number: entries are only ever added. */
+                    /** @description Its number; increases, since entries are only added. */
                     entry: string;
                     lease_id: string | null;
                     /** @description The number of the lease in the ledger. */
@@ -1708,7 +1708,7 @@ export interface components {
                         /** @description The name of the account's domain. */
                         domain: string | null;
                         id: string;
-                        /** @description As Keystone has it; null = it does not tell. */
+                        /** @description The name in Keystone; null = not known. */
                         name: string | null;
                     } & {
                         [key: string]: unknown;
@@ -1717,12 +1717,12 @@ export interface components {
                     request_id: string | null;
                     /** @description The same in unit-hours, for accounts of budgets; null for others. */
                     unit_hours: string | null;
-                    /** @description Whose lease it is. */
+                    /** @description The owner of the lease. */
                     user: {
                         /** @description The name of the account's domain. */
                         domain: string | null;
                         id: string;
-                        /** @description As Keystone has it; null = it does not tell. */
+                        /** @description The name in Keystone; null = not known. */
                         name: string | null;
                     } & {
                         [key: string]: unknown;
@@ -1734,10 +1734,10 @@ export interface components {
             } & {
                 [key: string]: unknown;
             })[];
-            /** @description null = the ledger does not have it. */
+            /** @description null = not in the ledger. */
             lease: ({
                 /**
-                 * @description When it was last asked for.
+                 * @description The time of the last request for it.
                  * @example 2026-12-01T09:00:00Z
                  */
                 changed_at: string;
@@ -1762,19 +1762,19 @@ export interface components {
                 } & {
                     [key: string]: unknown;
                 })[];
-                /** @description false = it may be as before its last change, or not; the dearest is charged until Blazar shows it. */
+                /** @description false = not known whether its last change was made; the most expensive possible state is charged until Blazar has been read. */
                 confirmed: boolean;
                 /**
-                 * @description Unit-hours that it takes from budgets; the most that it may be, until Blazar has confirmed it.
+                 * @description Unit-hours that it takes from budgets; the maximum possible until Blazar has confirmed the lease.
                  * @example 1234.5
                  */
                 cost: string;
                 /**
-                 * @description The real end, if it ended before its end date.
+                 * @description The actual end, if it ended before its end date.
                  * @example 2026-12-01T09:00:00Z
                  */
                 end: string;
-                /** @description Blazar's id; null = it has not told it yet. */
+                /** @description Blazar's id; null = not known yet. */
                 lease_id: string | null;
                 name: string;
                 /**
@@ -1782,9 +1782,9 @@ export interface components {
                  * @example 2026-12-01T09:00:00Z
                  */
                 recorded_at: string;
-                /** @description Empty = the request named none. */
+                /** @description Empty = the request named no region. */
                 region: string;
-                /** @description How many of each resource type were asked for. Empty = none, or it was recorded by a version that did not note it. */
+                /** @description Requested number of each resource type. Empty = none, or recorded by a version that did not store it. */
                 resources: {
                     [key: string]: unknown;
                 };
@@ -1802,7 +1802,7 @@ export interface components {
                     /** @description The name of the account's domain. */
                     domain: string | null;
                     id: string;
-                    /** @description As Keystone has it; null = it does not tell. */
+                    /** @description The name in Keystone; null = not known. */
                     name: string | null;
                 } & {
                     [key: string]: unknown;
@@ -1810,36 +1810,36 @@ export interface components {
             } & {
                 [key: string]: unknown;
             }) | null;
-            /** @description Send it as `after` for the next page. null = this is the last one. Only this tells whether there are more. */
+            /** @description Send it as `after` for the next page. null = this is the last one. Only this shows whether there are more. */
             next: string | null;
         } & {
             [key: string]: unknown;
         };
         Leases: {
-            /** @description Older leases that `ledger compact` has folded into totals. Balances and budgets count them; they and their entries are not listed, and what they used is not told. null = there are none. */
+            /** @description Older leases that `ledger compact` has folded into totals. Balances and budgets include them; they, their entries and their usage are not listed. null = none. */
             folded: ({
                 /**
-                 * @description All of them had ended before.
+                 * @description All of them had ended before this time.
                  * @example 2026-12-01T09:00:00Z
                  */
                 before: string;
-                /** @description How many. */
+                /** @description Number of leases. */
                 leases: number;
             } & {
                 [key: string]: unknown;
             }) | null;
             items: ({
                 /**
-                 * @description Unit-hours that it takes from budgets; the most that it may be, until Blazar has confirmed it.
+                 * @description Unit-hours that it takes from budgets; the maximum possible until Blazar has confirmed the lease.
                  * @example 1234.5
                  */
                 cost: string;
                 /**
-                 * @description The real end, if it ended before its end date.
+                 * @description The actual end, if it ended before its end date.
                  * @example 2026-12-01T09:00:00Z
                  */
                 end: string;
-                /** @description Blazar's id; null = it has not told it yet. */
+                /** @description Blazar's id; null = not known yet. */
                 lease_id: string | null;
                 name: string;
                 /**
@@ -1847,9 +1847,9 @@ export interface components {
                  * @example 2026-12-01T09:00:00Z
                  */
                 recorded_at: string;
-                /** @description Empty = the request named none. */
+                /** @description Empty = the request named no region. */
                 region: string;
-                /** @description How many of each resource type were asked for. Empty = none, or it was recorded by a version that did not note it. */
+                /** @description Requested number of each resource type. Empty = none, or recorded by a version that did not store it. */
                 resources: {
                     [key: string]: unknown;
                 };
@@ -1867,7 +1867,7 @@ export interface components {
                     /** @description The name of the account's domain. */
                     domain: string | null;
                     id: string;
-                    /** @description As Keystone has it; null = it does not tell. */
+                    /** @description The name in Keystone; null = not known. */
                     name: string | null;
                 } & {
                     [key: string]: unknown;
@@ -1875,20 +1875,20 @@ export interface components {
             } & {
                 [key: string]: unknown;
             })[];
-            /** @description Send it as `after` for the next page. null = this is the last one. Only this tells whether there are more. */
+            /** @description Send it as `after` for the next page. null = this is the last one. Only this shows whether there are more. */
             next: string | null;
         } & {
             [key: string]: unknown;
         };
         LedgerEntries: {
-            /** @description Older leases that `ledger compact` has folded into totals. Balances and budgets count them; they and their entries are not listed, and what they used is not told. null = there are none. */
+            /** @description Older leases that `ledger compact` has folded into totals. Balances and budgets include them; they, their entries and their usage are not listed. null = none. */
             folded: ({
                 /**
-                 * @description All of them had ended before.
+                 * @description All of them had ended before this time.
                  * @example 2026-12-01T09:00:00Z
                  */
                 before: string;
-                /** @description How many. */
+                /** @description Number of leases. */
                 leases: number;
             } & {
                 [key: string]: unknown;
@@ -1902,7 +1902,7 @@ export interface components {
                 at: string;
                 /** @description The change of the balance: a whole number. */
                 delta: string;
-                /** @description Its number: entries are only ever added. */
+                /** @description Its number; increases, since entries are only added. */
                 entry: string;
                 lease_id: string | null;
                 /** @description The number of the lease in the ledger. */
@@ -1913,7 +1913,7 @@ export interface components {
                     /** @description The name of the account's domain. */
                     domain: string | null;
                     id: string;
-                    /** @description As Keystone has it; null = it does not tell. */
+                    /** @description The name in Keystone; null = not known. */
                     name: string | null;
                 } & {
                     [key: string]: unknown;
@@ -1922,12 +1922,12 @@ export interface components {
                 request_id: string | null;
                 /** @description The same in unit-hours, for accounts of budgets; null for others. */
                 unit_hours: string | null;
-                /** @description Whose lease it is. */
+                /** @description The owner of the lease. */
                 user: {
                     /** @description The name of the account's domain. */
                     domain: string | null;
                     id: string;
-                    /** @description As Keystone has it; null = it does not tell. */
+                    /** @description The name in Keystone; null = not known. */
                     name: string | null;
                 } & {
                     [key: string]: unknown;
@@ -1936,7 +1936,7 @@ export interface components {
             } & {
                 [key: string]: unknown;
             })[];
-            /** @description Send it as `after` for the next page. null = this is the last one. Only this tells whether there are more. */
+            /** @description Send it as `after` for the next page. null = this is the last one. Only this shows whether there are more. */
             next: string | null;
         } & {
             [key: string]: unknown;
@@ -1952,19 +1952,19 @@ export interface components {
             /** @description The id, or name@domain if Keystone is configured. */
             project_id: string;
             /**
-             * @description Why, for the history.
+             * @description The reason, for the history.
              * @example Second half of the grant
              */
             reason: string;
-            /** @description The id, or name@domain. Default: the budget is the whole project's. */
+            /** @description The id, or name@domain. Default: the whole project. */
             user_id?: string | null;
             /**
-             * @description The start. ISO 8601, to the second; without an offset it means UTC.
+             * @description Start of validity. ISO 8601, to the second; without an offset it means UTC.
              * @example 2026-12-01T00:00:00Z
              */
             valid_from: string;
             /**
-             * @description The first second that the budget does not pay for. ISO 8601, to the second; without an offset it means UTC.
+             * @description End of validity, exclusive. ISO 8601, to the second; without an offset it means UTC.
              * @example 2026-12-01T00:00:00Z
              */
             valid_until: string;
@@ -1980,14 +1980,14 @@ export interface components {
             /** @description The id, or name@domain if Keystone is configured. */
             project_id: string;
             /**
-             * @description Why.
+             * @description The reason.
              * @example A workshop
              */
             reason: string;
-            /** @description The id, or name@domain, of a user who has a budget of their own. Default: it is for the whole project. */
+            /** @description The id, or name@domain, of a user with a budget of their own. Default: the whole project. */
             user_id?: string | null;
             /**
-             * @description Until when it is needed. ISO 8601, to the second; without an offset it means UTC.
+             * @description The time until which it is needed. ISO 8601, to the second; without an offset it means UTC.
              * @example 2026-12-01T00:00:00Z
              */
             valid_until: string;
@@ -2002,19 +2002,19 @@ export interface components {
              * @example 2026-12-01T09:00:00Z
              */
             made_at: string;
-            /** @description Whose it is, for people. */
+            /** @description The owner, as a label. */
             owner: string;
-            /** @description At this service: GET answers `text/calendar` without a token, 404 once the link works no longer. It holds a secret. */
+            /** @description A path of this service: GET returns `text/calendar` without a token, or 404 once the link is no longer valid. It contains a secret. */
             path: string;
             /**
-             * @description 30 days after its owner was last seen with a right to see the project: a look at this list.
+             * @description 30 days after the owner last read this list with the right to see the project.
              * @example 2026-12-01T09:00:00Z
              */
             works_until: string;
         } & {
             [key: string]: unknown;
         };
-        /** @description HTML, without scripts. */
+        /** @description HTML. */
         Page: string;
         /** @description An error of the API: problem details of RFC 9457. */
         Problem: {
@@ -2026,13 +2026,13 @@ export interface components {
              */
             field?: string;
             message: string;
-            /** @description The log has the cause under this id. */
+            /** @description The cause is in the log under this id. */
             request_id?: string;
             status: number;
             /** @description The status, in words. */
             title: string;
             /**
-             * @description The status says what kind of error it is.
+             * @description The status is the kind of error.
              * @constant
              */
             type: "about:blank";
@@ -2040,28 +2040,28 @@ export interface components {
             [key: string]: unknown;
         };
         Project: {
-            /** @description Those in force now, of the project first; at most 100. */
+            /** @description Budgets in force now, those of the project first; at most 100. */
             budgets: ({
                 /**
-                 * @description Its size in unit-hours, exactly as it was set.
+                 * @description Size in unit-hours, exactly as it was set.
                  * @example 1000
                  */
                 amount: string;
-                /** @description Its latest change. */
+                /** @description The latest change. */
                 changed: {
                     /**
                      * @description ISO 8601, UTC.
                      * @example 2026-12-01T09:00:00Z
                      */
                     at: string;
-                    /** @description null = none was given. */
+                    /** @description null = no reason was given. */
                     reason: string | null;
                     who: string;
                 } & {
                     [key: string]: unknown;
                 };
                 /**
-                 * @description For `If-Match`: another one after each change.
+                 * @description For `If-Match`: changes with each change of the budget.
                  * @example "42-1796083200000000"
                  */
                 etag: string;
@@ -2075,38 +2075,38 @@ export interface components {
                 /** @example 17 */
                 id: string;
                 /**
-                 * @description Rounded down. Less than 0 = it was made smaller than what was already taken.
+                 * @description Rounded down. Below 0 = the budget was reduced to less than was already taken.
                  * @example 1234.5
                  */
                 left: string;
-                /** @description The part of `taken` that pending and active leases are still to use. null = there are too many of them to tell. */
+                /** @description The part of `taken` that pending and active leases will still use. null = too many leases to compute it. */
                 planned: string | null;
                 /** @description A project or a user. */
                 project: {
                     /** @description The name of the account's domain. */
                     domain: string | null;
                     id: string;
-                    /** @description As Keystone has it; null = it does not tell. */
+                    /** @description The name in Keystone; null = not known. */
                     name: string | null;
                 } & {
                     [key: string]: unknown;
                 };
                 /**
-                 * @description What leases have used, and are still to use; rounded up.
+                 * @description What leases have used and will still use; rounded up.
                  * @example 1234.5
                  */
                 taken: string;
                 /**
-                 * @description `usage_budget_unit`, for people.
+                 * @description The label of the unit: the option `usage_budget_unit`.
                  * @example node-hours
                  */
                 unit: string;
-                /** @description null = it is the budget of the whole project. */
+                /** @description null = the whole project. */
                 user: ({
                     /** @description The name of the account's domain. */
                     domain: string | null;
                     id: string;
-                    /** @description As Keystone has it; null = it does not tell. */
+                    /** @description The name in Keystone; null = not known. */
                     name: string | null;
                 } & {
                     [key: string]: unknown;
@@ -2117,36 +2117,36 @@ export interface components {
                  */
                 valid_from: string;
                 /**
-                 * @description The first second that it does not pay for.
+                 * @description End of validity, exclusive.
                  * @example 2026-12-01T09:00:00Z
                  */
                 valid_until: string;
             } & {
                 [key: string]: unknown;
             })[];
-            /** @description Whether its leases are allowed without checks. */
+            /** @description Whether leases of the project are allowed without checks. */
             exempt: boolean;
             has_more_budgets: boolean;
             has_more_open_leases: boolean;
             /** @description The enabled filters, in their order, with the options that apply. */
             limits: ({
-                /** @description true = it only warns. */
+                /** @description true = the filter only warns. */
                 audit: boolean;
                 filter: string;
                 options: ({
-                    /** @description Whether nothing sets it. */
+                    /** @description Whether the default applies. */
                     default: boolean;
                     description: string;
-                    /** @description Whether a member may not see the value. */
+                    /** @description Whether the value is hidden from members. */
                     hidden: boolean;
                     option: string;
                     /**
-                     * @description Where it is set; null for members.
+                     * @description Where the option is set; null for members.
                      * @example /etc/blazar/blazar.conf:7
                      */
                     origin: string | null;
                     unit: string | null;
-                    /** @description null = not set, or hidden. Of limits of single accounts, those that concern the project. Secrets are ****. */
+                    /** @description null = not set, or hidden. Of limits of single accounts, only those that concern the project. Secrets are ****. */
                     value: unknown;
                 } & {
                     [key: string]: unknown;
@@ -2157,16 +2157,16 @@ export interface components {
             /** @description The newest 20 pending and active leases. */
             open_leases: ({
                 /**
-                 * @description Unit-hours that it takes from budgets; the most that it may be, until Blazar has confirmed it.
+                 * @description Unit-hours that it takes from budgets; the maximum possible until Blazar has confirmed the lease.
                  * @example 1234.5
                  */
                 cost: string;
                 /**
-                 * @description The real end, if it ended before its end date.
+                 * @description The actual end, if it ended before its end date.
                  * @example 2026-12-01T09:00:00Z
                  */
                 end: string;
-                /** @description Blazar's id; null = it has not told it yet. */
+                /** @description Blazar's id; null = not known yet. */
                 lease_id: string | null;
                 name: string;
                 /**
@@ -2174,9 +2174,9 @@ export interface components {
                  * @example 2026-12-01T09:00:00Z
                  */
                 recorded_at: string;
-                /** @description Empty = the request named none. */
+                /** @description Empty = the request named no region. */
                 region: string;
-                /** @description How many of each resource type were asked for. Empty = none, or it was recorded by a version that did not note it. */
+                /** @description Requested number of each resource type. Empty = none, or recorded by a version that did not store it. */
                 resources: {
                     [key: string]: unknown;
                 };
@@ -2194,7 +2194,7 @@ export interface components {
                     /** @description The name of the account's domain. */
                     domain: string | null;
                     id: string;
-                    /** @description As Keystone has it; null = it does not tell. */
+                    /** @description The name in Keystone; null = not known. */
                     name: string | null;
                 } & {
                     [key: string]: unknown;
@@ -2207,17 +2207,17 @@ export interface components {
                 /** @description The name of the account's domain. */
                 domain: string | null;
                 id: string;
-                /** @description As Keystone has it; null = it does not tell. */
+                /** @description The name in Keystone; null = not known. */
                 name: string | null;
             } & {
                 [key: string]: unknown;
             };
             /**
-             * @description What budgets count.
+             * @description The unit of budgets.
              * @example node-hours
              */
             unit: string;
-            /** @description Over the validity of the project's budget in force, of which at most 400 days around now; without one, over the last 30 days. */
+            /** @description Over the validity of the project's budget in force, but at most 400 days around now; without a budget, over the last 30 days. */
             usage: {
                 by_resource_type: components["schemas"]["Usage"];
                 by_user: components["schemas"]["Usage"];
@@ -2229,7 +2229,7 @@ export interface components {
         };
         Projects: {
             items: ({
-                /** @description The project's own budget that is in force now; null = there is none. */
+                /** @description The project's own budget that is in force now; null = none. */
                 budget: ({
                     /**
                      * @description Unit-hours, such as node-hours: a decimal number.
@@ -2261,7 +2261,7 @@ export interface components {
                     /** @description The name of the account's domain. */
                     domain: string | null;
                     id: string;
-                    /** @description As Keystone has it; null = it does not tell. */
+                    /** @description The name in Keystone; null = not known. */
                     name: string | null;
                 } & {
                     [key: string]: unknown;
@@ -2269,33 +2269,33 @@ export interface components {
             } & {
                 [key: string]: unknown;
             })[];
-            /** @description Send it as `after` for the next page. null = this is the last one. Only this tells whether there are more. */
+            /** @description Send it as `after` for the next page. null = this is the last one. Only this shows whether there are more. */
             next: string | null;
         } & {
             [key: string]: unknown;
         };
-        /** @description Whether to send requests to this service. */
+        /** @description Whether the service is ready for requests. */
         Readiness: {
-            /** @description The number of the configuration that decides: 1 since the start. */
+            /** @description The number of the current configuration: 1 at the start, one more with each reload. */
             generation: number;
             /** @description The scheduling policies of the cluster. Absent unless source = cluster. */
             policies?: {
-                /** @description How old they may be: 0 = they are followed; null = not read yet. */
+                /** @description Their maximum age in seconds: 0 = changes are followed; null = not read yet. */
                 age_seconds: number | null;
-                /** @description Why they are not followed; null = they are. */
+                /** @description Why changes are not followed; null = they are. */
                 problem: string | null;
                 /**
-                 * @description `starting`: not read yet. `current`: changes are followed. `behind`: the API server is away, and what was read last is enforced. `stale`: that is older than `cluster_stale_after`, and every pod is refused.
+                 * @description `starting`: not read yet. `current`: changes are followed. `behind`: the API server is unavailable, and the policies that were read last are enforced. `stale`: these are older than `cluster_stale_after`, and every pod is refused.
                  * @enum {string}
                  */
                 state: "starting" | "current" | "behind" | "stale";
             } & {
                 [key: string]: unknown;
             };
-            /** @description The file, line and option of each mistake, which the log and the console explain; why policies are not known. */
+            /** @description File, line and option of each mistake, which the log and the console explain; or the reason why policies are not known. */
             problems: string[];
             /**
-             * @description `draining`: the service is about to stop. `configuration not valid`: the configuration that was read last has mistakes, and the one before it decides. `policies not known`: every pod is refused, since the scheduling policies of the cluster are not known yet, or too old.
+             * @description `draining`: the service is about to stop. `configuration not valid`: the configuration that was read last has mistakes, and the previous one is in force. `policies not known`: every pod is refused, since the scheduling policies of the cluster are not known yet, or too old.
              * @enum {string}
              */
             status: "ready" | "draining" | "configuration not valid" | "policies not known";
@@ -2304,7 +2304,7 @@ export interface components {
         };
         /** @description The reason. */
         Refusal: {
-            /** @description The message of a `403` is for the user who wants the lease. */
+            /** @description With `403`, a message for the user of the lease. */
             message: string;
         } & {
             [key: string]: unknown;
@@ -2345,28 +2345,28 @@ export interface components {
             };
         };
         Usage: {
-            /** @description Older leases that `ledger compact` has folded into totals. Balances and budgets count them; they and their entries are not listed, and what they used is not told. null = there are none. */
+            /** @description Older leases that `ledger compact` has folded into totals. Balances and budgets include them; they, their entries and their usage are not listed. null = none. */
             folded: ({
                 /**
-                 * @description All of them had ended before.
+                 * @description All of them had ended before this time.
                  * @example 2026-12-01T09:00:00Z
                  */
                 before: string;
-                /** @description How many. */
+                /** @description Number of leases. */
                 leases: number;
             } & {
                 [key: string]: unknown;
             }) | null;
             /**
-             * @description Everything from then on is counted.
+             * @description Everything from this time on is counted.
              * @example 2026-12-01T09:00:00Z
              */
             from: string;
             /** @enum {string} */
             group_by: "user" | "resource_type" | "day";
-            /** @description Days by date, others the most first. */
+            /** @description Days by date, other groups by amount, largest first. */
             groups: ({
-                /** @description Unit-hours taken from budgets in that time, past and planned. null for resource types. */
+                /** @description Unit-hours taken from budgets in this time, past and planned. null for resource types. */
                 amount: string | null;
                 /**
                  * @description With group_by=day.
@@ -2386,7 +2386,7 @@ export interface components {
                     /** @description The name of the account's domain. */
                     domain: string | null;
                     id: string;
-                    /** @description As Keystone has it; null = it does not tell. */
+                    /** @description The name in Keystone; null = not known. */
                     name: string | null;
                 } & {
                     [key: string]: unknown;
@@ -2394,13 +2394,13 @@ export interface components {
             } & {
                 [key: string]: unknown;
             })[];
-            /** @description Whether there are too many leases, or older ones are folded into totals: then `from` is later than asked, and the figures are exact from there on. */
+            /** @description Whether there are too many leases, or older ones are folded into totals: then `from` is later than requested, and the figures are exact from there on. */
             is_partial: boolean;
-            /** @description Leases in that time that were recorded by a version that did not note resources: they are not in `resource_hours`. */
+            /** @description Leases in this time that were recorded by a version that did not store resources: not in `resource_hours`. */
             leases_of_unknown_resources: number;
-            /** @description The sum of what is beyond 1000 groups; null = there are fewer. */
+            /** @description The sum of all groups beyond 1000; null = no further groups. */
             others: ({
-                /** @description Unit-hours taken from budgets in that time, past and planned. null for resource types. */
+                /** @description Unit-hours taken from budgets in this time, past and planned. null for resource types. */
                 amount: string | null;
                 leases: number;
                 /**
@@ -2422,14 +2422,14 @@ export interface components {
         UsageReport: {
             /** @enum {string} */
             by: "project" | "user" | "month" | "resource_type";
-            /** @description Folded leases that may have been in this time: only amounts count them. null = there are none. */
+            /** @description Folded leases that may have been in this time: only amounts include them. null = none. */
             folded: ({
                 /**
-                 * @description All of them had ended before.
+                 * @description All of them had ended before this time.
                  * @example 2026-12-01T09:00:00Z
                  */
                 before: string;
-                /** @description How many. */
+                /** @description Number of leases. */
                 leases: number;
             } & {
                 [key: string]: unknown;
@@ -2439,24 +2439,24 @@ export interface components {
              * @example 2026-12-01T09:00:00Z
              */
             from: string;
-            /** @description Leases that were recorded by a version that did not note resources: they have no hours. */
+            /** @description Leases that were recorded by a version that did not store resources: they have no hours. */
             leases_of_unknown_resources: number;
             rows: ({
-                /** @description Unit-hours taken of budgets of projects, past and planned. null for resource types. */
+                /** @description Unit-hours taken from budgets of projects, past and planned. null for resource types. */
                 amount: string | null;
                 /** @description Leases that ended before their end date, or never began. */
                 ended_early: number;
-                /** @description The same in millionths of a unit times seconds: whole numbers that add up to what is taken. */
+                /** @description The same in millionths of a unit times seconds: whole numbers whose sum is exact. */
                 exact: ({
                     amount: string;
                     user_amount: string;
                 } & {
                     [key: string]: unknown;
                 }) | null;
-                /** @description In that time; of a type those that reserve it. */
+                /** @description Leases in this time; for a type, those that reserve it. */
                 leases: number;
                 /**
-                 * @description With by=month, of UTC.
+                 * @description With by=month, in UTC.
                  * @example 2026-12
                  */
                 month?: string;
@@ -2465,7 +2465,7 @@ export interface components {
                     /** @description The name of the account's domain. */
                     domain: string | null;
                     id: string;
-                    /** @description As Keystone has it; null = it does not tell. */
+                    /** @description The name in Keystone; null = not known. */
                     name: string | null;
                 } & {
                     [key: string]: unknown;
@@ -2478,28 +2478,28 @@ export interface components {
                 /** @description With by=resource_type. */
                 resource_type?: string;
                 /**
-                 * @description Hosts, instances and addresses times hours that these had reserved from then on: a decimal number.
+                 * @description Hosts, instances and addresses times hours that these had still reserved when they ended: a decimal number.
                  * @example 48
                  */
                 unused_hours: string;
-                /** @description With by=user; null = of folded leases, and nobody knows whose. */
+                /** @description With by=user; null = folded leases whose users are unknown. */
                 user?: ({
                     /** @description The name of the account's domain. */
                     domain: string | null;
                     id: string;
-                    /** @description As Keystone has it; null = it does not tell. */
+                    /** @description The name in Keystone; null = not known. */
                     name: string | null;
                 } & {
                     [key: string]: unknown;
                 }) | null;
-                /** @description The same of budgets of users. Where a project and its user have one, both pay for the same usage. */
+                /** @description The same from budgets of users. Where a project and its user have budgets, both are charged for the same usage. */
                 user_amount: string | null;
             } & {
                 [key: string]: unknown;
             })[];
-            /** @description What folded leases have taken in this time or outside, nobody knows: no row counts it. */
+            /** @description What folded leases have taken, inside or outside of this time: not included in any row. */
             undated: {
-                /** @description Unit-hours taken of budgets of projects, past and planned. null for resource types. */
+                /** @description Unit-hours taken from budgets of projects, past and planned. null for resource types. */
                 amount: string | null;
                 exact: {
                     amount: string;
@@ -2507,7 +2507,7 @@ export interface components {
                 } & {
                     [key: string]: unknown;
                 };
-                /** @description The same of budgets of users. Where a project and its user have one, both pay for the same usage. */
+                /** @description The same from budgets of users. Where a project and its user have budgets, both are charged for the same usage. */
                 user_amount: string | null;
             } & {
                 [key: string]: unknown;
@@ -2521,7 +2521,7 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description A lease as it is sent to Blazar (POST /v1/leases). Other attributes pass through. */
+        /** @description A lease as it is sent to Blazar (POST /v1/leases). Other attributes are passed on. */
         WantedLease: {
             /**
              * @description In UTC, to the minute.
@@ -2534,9 +2534,9 @@ export interface components {
             reservations: ({
                 /** @description The number of instances or addresses. */
                 amount?: number | string;
-                /** @description The largest number of hosts. */
+                /** @description The maximum number of hosts. */
                 max?: number;
-                /** @description The least number of hosts. */
+                /** @description The minimum number of hosts. */
                 min?: number;
                 /** @description physical:host, virtual:instance, flavor:instance, virtual:floatingip, or another that Blazar has a plug-in for. */
                 resource_type: string;
@@ -2549,7 +2549,7 @@ export interface components {
              * @example now
              */
             start_date: string;
-            /** @description For whom the lease would be: for operators and readers. Default: who asks. */
+            /** @description The user of the lease; only operators and readers may set it. Default: the caller. */
             user_id?: string;
         } & {
             [key: string]: unknown;
@@ -2588,7 +2588,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description The answer to other methods at this path. */
+        /** @description The path does not support this method. */
         ApiWrongMethod: {
             headers: {
                 Allow: components["headers"]["Allow"];
@@ -2665,7 +2665,7 @@ export interface components {
             };
             content?: never;
         };
-        /** @description The process answers. */
+        /** @description The process responds. */
         Healthy: {
             headers: {
                 "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -2684,7 +2684,7 @@ export interface components {
             };
             content?: never;
         };
-        /** @description The service has tokens, and neither `X-Auth-Token` nor a session holds one of them: a login form. */
+        /** @description Tokens are configured, and neither `X-Auth-Token` nor a session has a valid one: a login form. */
         Login: {
             headers: {
                 "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -2704,7 +2704,7 @@ export interface components {
                 "text/plain": components["schemas"]["Metrics"];
             };
         };
-        /** @description The token shows no single budgets. Without any token, everything else is shown. */
+        /** @description The token does not give access to single budgets. Without a token, everything else is shown. */
         NoMetricsToken: {
             headers: {
                 "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -2714,7 +2714,7 @@ export interface components {
                 "application/json": components["schemas"]["Refusal"];
             };
         };
-        /** @description Something must be shown: a token, or the cookie of the console, and it is missing or not valid. */
+        /** @description The token, or the cookie of the console, is missing or not valid. */
         NoPerson: {
             headers: {
                 "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
@@ -2736,7 +2736,7 @@ export interface components {
                 "application/json": components["schemas"]["InvalidRequest"];
             };
         };
-        /** @description The caller may not do this, or belongs to no such project. */
+        /** @description The caller has no right to do this, or is not a member of the project. */
         NotAllowed: {
             headers: {
                 "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -2747,7 +2747,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description A fault of the service. Whether something was changed is not known: read it again. */
+        /** @description A fault of the service. Whether something was changed is unknown: read it again. */
         NotAnswered: {
             headers: {
                 "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -2758,7 +2758,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description A parameter, the body or a header is not as described. `field` says which. */
+        /** @description A parameter, the body or a header is not as described; see `field`. */
         NotAsked: {
             headers: {
                 "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -2769,7 +2769,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description A shared limit has been used up since the check, or the lease could not be recorded; or the token of Keystone has none of `service_roles`. */
+        /** @description A shared limit was used up since the check, or the lease could not be recorded; or the token of Keystone has none of `service_roles`. */
         NotCommitted: {
             headers: {
                 "X-Enforcement-Generation": components["headers"]["X-Enforcement-Generation"];
@@ -2780,7 +2780,7 @@ export interface components {
                 "application/json": components["schemas"]["Refusal"];
             };
         };
-        /** @description The ledger or Keystone does not answer, or too much is under way. */
+        /** @description The ledger or Keystone does not answer, or too many requests are under way. */
         NotNow: {
             headers: {
                 "Retry-After": components["headers"]["Retry-After"];
@@ -2792,7 +2792,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description The service has tokens, and `X-Auth-Token` is not one of them; nor, with `keystone_auth`, a token that Keystone knows. */
+        /** @description Tokens are configured, and `X-Auth-Token` is not one of them; nor, with `keystone_auth`, a valid token of Keystone. */
         NoToken: {
             headers: {
                 "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
@@ -2813,7 +2813,7 @@ export interface components {
                 "application/json": components["schemas"]["Readiness"];
             };
         };
-        /** @description Too many decisions are under way and waiting, or the request waited too long; or Keystone does not answer, and the token is not known. */
+        /** @description Too many decisions are under way and queued, or the request was queued too long; or Keystone does not answer, and the token is not cached. */
         OverloadedOrUnproven: {
             headers: {
                 "Retry-After": components["headers"]["Retry-After"];
@@ -2876,7 +2876,7 @@ export interface components {
                 "application/json": components["schemas"]["Refusal"];
             };
         };
-        /** @description The answer to other methods at this path. */
+        /** @description The path does not support this method. */
         WrongMethod: {
             headers: {
                 Allow: components["headers"]["Allow"];
@@ -2908,11 +2908,11 @@ export interface components {
         Allow: string;
         /** @description Seconds. */
         "Retry-After": number;
-        /** @description With `keystone_auth`: where to get a token. */
+        /** @description With `keystone_auth`: the URL of Keystone. */
         "WWW-Authenticate": string;
-        /** @description The number of the configuration that decided: 1 since the start, one more with each reload. */
+        /** @description The number of the configuration that decided: 1 at the start, one more with each reload. */
         "X-Enforcement-Generation": number;
-        /** @description The id that the client sent, or else the service's. */
+        /** @description The id that the client sent, otherwise one of the service. */
         "X-Openstack-Request-Id": string;
     };
     pathItems: never;
@@ -2926,11 +2926,11 @@ export interface operations {
                 after?: string;
                 /** @description Maximum number of items. Default: 50. */
                 limit?: number;
-                /** @description Only of this project: its id, or name@domain. */
+                /** @description Only items of this project: its id, or name@domain. */
                 project_id?: string;
-                /** @description Only those in this state; `open` = requested or endorsed. */
+                /** @description Only requests in this state; `open` = requested or endorsed. */
                 state?: "requested" | "endorsed" | "granted" | "changed" | "refused" | "withdrawn" | "open";
-                /** @description Only for this user: the id, or name@domain, except for members who give no budgets. */
+                /** @description Only requests for this user: the id, or name@domain, except for members who cannot set budgets. */
                 user_id?: string;
             };
             header?: {
@@ -3012,7 +3012,7 @@ export interface operations {
             /** @description The request is open. */
             201: {
                 headers: {
-                    /** @description Where it is. */
+                    /** @description Its URL. */
                     Location: string;
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
                     [name: string]: unknown;
@@ -3050,7 +3050,7 @@ export interface operations {
             };
             413: components["responses"]["ApiTooLarge"];
             415: components["responses"]["ApiWrongType"];
-            /** @description A value is wrong: a date, an amount, no reason, an account that Keystone does not have, a user without a budget of their own. */
+            /** @description A value is wrong: a date, an amount, a missing reason, an account that Keystone does not have, or a user without a budget of their own. */
             422: {
                 headers: {
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -3094,7 +3094,7 @@ export interface operations {
             400: components["responses"]["NotAsked"];
             401: components["responses"]["NoPerson"];
             403: components["responses"]["NotAllowed"];
-            /** @description There is none, or it is of a project that the caller may not see; or no filter of the configuration uses a ledger. */
+            /** @description No such request, or the caller may not see its project, or no enabled filter uses a ledger. */
             404: {
                 headers: {
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -3136,7 +3136,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It is endorsed. */
+            /** @description The request is endorsed. */
             200: {
                 headers: {
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -3149,7 +3149,7 @@ export interface operations {
             400: components["responses"]["NotAsked"];
             401: components["responses"]["NoPerson"];
             403: components["responses"]["NotAllowed"];
-            /** @description There is none, or it is of a project that the caller may not see; or no filter of the configuration uses a ledger. */
+            /** @description No such request, or the caller may not see its project, or no enabled filter uses a ledger. */
             404: {
                 headers: {
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -3162,7 +3162,7 @@ export interface operations {
             };
             405: components["responses"]["ApiWrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
-            /** @description The step is not possible from its state. */
+            /** @description The state of the request does not allow this step. */
             409: {
                 headers: {
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -3175,7 +3175,7 @@ export interface operations {
             };
             413: components["responses"]["ApiTooLarge"];
             415: components["responses"]["ApiWrongType"];
-            /** @description A value is wrong, the time is over, or the budget cannot become so. */
+            /** @description A value is wrong, the end has passed, or the budget cannot be changed this way. */
             422: {
                 headers: {
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -3216,7 +3216,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The budget has grown. */
+            /** @description The budget is increased. */
             200: {
                 headers: {
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -3229,7 +3229,7 @@ export interface operations {
             400: components["responses"]["NotAsked"];
             401: components["responses"]["NoPerson"];
             403: components["responses"]["NotAllowed"];
-            /** @description There is none, or it is of a project that the caller may not see; or no filter of the configuration uses a ledger. */
+            /** @description No such request, or the caller may not see its project, or no enabled filter uses a ledger. */
             404: {
                 headers: {
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -3242,7 +3242,7 @@ export interface operations {
             };
             405: components["responses"]["ApiWrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
-            /** @description The step is not possible from its state. */
+            /** @description The state of the request does not allow this step. */
             409: {
                 headers: {
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -3255,7 +3255,7 @@ export interface operations {
             };
             413: components["responses"]["ApiTooLarge"];
             415: components["responses"]["ApiWrongType"];
-            /** @description A value is wrong, the time is over, or the budget cannot become so. */
+            /** @description A value is wrong, the end has passed, or the budget cannot be changed this way. */
             422: {
                 headers: {
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -3295,7 +3295,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It is refused. */
+            /** @description The request is refused. */
             200: {
                 headers: {
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -3308,7 +3308,7 @@ export interface operations {
             400: components["responses"]["NotAsked"];
             401: components["responses"]["NoPerson"];
             403: components["responses"]["NotAllowed"];
-            /** @description There is none, or it is of a project that the caller may not see; or no filter of the configuration uses a ledger. */
+            /** @description No such request, or the caller may not see its project, or no enabled filter uses a ledger. */
             404: {
                 headers: {
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -3321,7 +3321,7 @@ export interface operations {
             };
             405: components["responses"]["ApiWrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
-            /** @description The step is not possible from its state. */
+            /** @description The state of the request does not allow this step. */
             409: {
                 headers: {
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -3334,7 +3334,7 @@ export interface operations {
             };
             413: components["responses"]["ApiTooLarge"];
             415: components["responses"]["ApiWrongType"];
-            /** @description A value is wrong, the time is over, or the budget cannot become so. */
+            /** @description A value is wrong, the end has passed, or the budget cannot be changed this way. */
             422: {
                 headers: {
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -3374,7 +3374,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It is withdrawn. */
+            /** @description The request is withdrawn. */
             200: {
                 headers: {
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -3387,7 +3387,7 @@ export interface operations {
             400: components["responses"]["NotAsked"];
             401: components["responses"]["NoPerson"];
             403: components["responses"]["NotAllowed"];
-            /** @description There is none, or it is of a project that the caller may not see; or no filter of the configuration uses a ledger. */
+            /** @description No such request, or the caller may not see its project, or no enabled filter uses a ledger. */
             404: {
                 headers: {
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -3400,7 +3400,7 @@ export interface operations {
             };
             405: components["responses"]["ApiWrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
-            /** @description The step is not possible from its state. */
+            /** @description The state of the request does not allow this step. */
             409: {
                 headers: {
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -3413,7 +3413,7 @@ export interface operations {
             };
             413: components["responses"]["ApiTooLarge"];
             415: components["responses"]["ApiWrongType"];
-            /** @description A value is wrong, the time is over, or the budget cannot become so. */
+            /** @description A value is wrong, the end has passed, or the budget cannot be changed this way. */
             422: {
                 headers: {
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -3437,11 +3437,11 @@ export interface operations {
                 after?: string;
                 /** @description Maximum number of items. Default: 50. */
                 limit?: number;
-                /** @description Only of this project: its id, or name@domain. */
+                /** @description Only items of this project: its id, or name@domain. */
                 project_id?: string;
-                /** @description Only ids of projects or users that contain this text, whatever the case. */
+                /** @description Only budgets whose project id or user id contains this text, ignoring case. */
                 search?: string;
-                /** @description Only of this user: the id, or name@domain, except for members who give no budgets. */
+                /** @description Only items of this user: the id, or name@domain, except for members who cannot set budgets. */
                 user_id?: string;
                 /** @description Only budgets in force at this time. ISO 8601; without an offset it means UTC. */
                 valid_at?: string;
@@ -3527,9 +3527,9 @@ export interface operations {
             /** @description The budget is in force. */
             201: {
                 headers: {
-                    /** @description For `If-Match`: another one after each change. */
+                    /** @description For `If-Match`: changes with each change of the budget. */
                     ETag: string;
-                    /** @description Where it is. */
+                    /** @description Its URL. */
                     Location: string;
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
                     [name: string]: unknown;
@@ -3554,7 +3554,7 @@ export interface operations {
             };
             405: components["responses"]["ApiWrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
-            /** @description Another budget of the owner is in force at that time, or the one itself: nothing is replaced. */
+            /** @description A budget of the owner, perhaps this one, already covers part of that time: nothing is replaced. */
             409: {
                 headers: {
                     /** @description The other budget. */
@@ -3569,7 +3569,7 @@ export interface operations {
             };
             413: components["responses"]["ApiTooLarge"];
             415: components["responses"]["ApiWrongType"];
-            /** @description A value is wrong: a date, an amount, no reason, an account that Keystone does not have; or the budget would not be within those of the project, which is all that a manager may give. */
+            /** @description A value is wrong: a date, an amount, a missing reason, or an account that Keystone does not have; or the budget of a manager is not within those of the project. */
             422: {
                 headers: {
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -3603,7 +3603,7 @@ export interface operations {
             /** @description The budget. */
             200: {
                 headers: {
-                    /** @description For `If-Match`: another one after each change. */
+                    /** @description For `If-Match`: changes with each change of the budget. */
                     ETag: string;
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
                     [name: string]: unknown;
@@ -3615,7 +3615,7 @@ export interface operations {
             400: components["responses"]["NotAsked"];
             401: components["responses"]["NoPerson"];
             403: components["responses"]["NotAllowed"];
-            /** @description There is none, it was removed, or it is of a project that the caller may not see; or no filter of the configuration uses a ledger. */
+            /** @description No such budget, or it was removed, or the caller may not see its project, or no enabled filter uses a ledger. */
             404: {
                 headers: {
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -3637,11 +3637,11 @@ export interface operations {
     removeBudget: {
         parameters: {
             query: {
-                /** @description Why, for the history. */
+                /** @description The reason, for the history. */
                 reason: string;
             };
             header: {
-                /** @description The ETag of the budget, as the caller has seen it. */
+                /** @description The ETag of the budget, as the caller last read it. */
                 "If-Match": string;
                 /** @description The id under which both sides log the request. Any other text is ignored. */
                 "X-Openstack-Request-Id"?: components["parameters"]["RequestId"];
@@ -3653,7 +3653,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It is removed. */
+            /** @description The budget is removed. */
             204: {
                 headers: {
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -3664,7 +3664,7 @@ export interface operations {
             400: components["responses"]["NotAsked"];
             401: components["responses"]["NoPerson"];
             403: components["responses"]["NotAllowed"];
-            /** @description There is none, it was removed, or it is of a project that the caller may not see; or no filter of the configuration uses a ledger. */
+            /** @description No such budget, or it was removed, or the caller may not see its project, or no enabled filter uses a ledger. */
             404: {
                 headers: {
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -3677,10 +3677,10 @@ export interface operations {
             };
             405: components["responses"]["ApiWrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
-            /** @description Somebody has changed the budget since: the ETag is that of another version. */
+            /** @description The budget was changed since: the ETag is outdated. */
             412: {
                 headers: {
-                    /** @description For `If-Match`: another one after each change. */
+                    /** @description For `If-Match`: changes with each change of the budget. */
                     ETag: string;
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
                     [name: string]: unknown;
@@ -3722,7 +3722,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description The ETag of the budget, as the caller has seen it. */
+                /** @description The ETag of the budget, as the caller last read it. */
                 "If-Match": string;
                 /** @description The id under which both sides log the request. Any other text is ignored. */
                 "X-Openstack-Request-Id"?: components["parameters"]["RequestId"];
@@ -3747,7 +3747,7 @@ export interface operations {
             /** @description The budget as it is now. */
             200: {
                 headers: {
-                    /** @description For `If-Match`: another one after each change. */
+                    /** @description For `If-Match`: changes with each change of the budget. */
                     ETag: string;
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
                     [name: string]: unknown;
@@ -3759,7 +3759,7 @@ export interface operations {
             400: components["responses"]["NotAsked"];
             401: components["responses"]["NoPerson"];
             403: components["responses"]["NotAllowed"];
-            /** @description There is none, it was removed, or it is of a project that the caller may not see; or no filter of the configuration uses a ledger. */
+            /** @description No such budget, or it was removed, or the caller may not see its project, or no enabled filter uses a ledger. */
             404: {
                 headers: {
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -3772,7 +3772,7 @@ export interface operations {
             };
             405: components["responses"]["ApiWrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
-            /** @description Another budget of the owner is in force at that time, or the one itself: nothing is replaced. */
+            /** @description A budget of the owner, perhaps this one, already covers part of that time: nothing is replaced. */
             409: {
                 headers: {
                     /** @description The other budget. */
@@ -3785,10 +3785,10 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Somebody has changed the budget since: the ETag is that of another version. */
+            /** @description The budget was changed since: the ETag is outdated. */
             412: {
                 headers: {
-                    /** @description For `If-Match`: another one after each change. */
+                    /** @description For `If-Match`: changes with each change of the budget. */
                     ETag: string;
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
                     [name: string]: unknown;
@@ -3800,7 +3800,7 @@ export interface operations {
             };
             413: components["responses"]["ApiTooLarge"];
             415: components["responses"]["ApiWrongType"];
-            /** @description A value is wrong: a date, an amount, no reason, an account that Keystone does not have; or the budget would not be within those of the project, which is all that a manager may give. */
+            /** @description A value is wrong: a date, an amount, a missing reason, or an account that Keystone does not have; or the budget of a manager is not within those of the project. */
             422: {
                 headers: {
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -3835,7 +3835,7 @@ export interface operations {
                 after?: string;
                 /** @description Maximum number of items. Default: 50. */
                 limit?: number;
-                /** @description Which come first. Default: the newest. */
+                /** @description Sort order. Default: newest first. */
                 order?: "newest" | "oldest";
             };
             header?: {
@@ -3888,11 +3888,11 @@ export interface operations {
                 after?: string;
                 /** @description Maximum number of items. Default: 50. */
                 limit?: number;
-                /** @description Which come first. Default: the newest. */
+                /** @description Sort order. Default: newest first. */
                 order?: "newest" | "oldest";
-                /** @description Only of this project: its id, or name@domain. */
+                /** @description Only items of this project: its id, or name@domain. */
                 project_id?: string;
-                /** @description Only of this user: the id, or name@domain, except for members who give no budgets. */
+                /** @description Only items of this user: the id, or name@domain, except for members who cannot set budgets. */
                 user_id?: string;
             };
             header?: {
@@ -4014,7 +4014,7 @@ export interface operations {
             query?: {
                 /** @description Default: csv. */
                 format?: "csv" | "json";
-                /** @description Only of this project: its id, or name@domain. */
+                /** @description Only items of this project: its id, or name@domain. */
                 project_id?: string;
                 /** @description Only budgets in force at this time. ISO 8601; without an offset it means UTC. */
                 valid_at?: string;
@@ -4031,7 +4031,7 @@ export interface operations {
             /** @description The file. */
             200: {
                 headers: {
-                    /** @description The name of the file. */
+                    /** @description The file name. */
                     "Content-Disposition": string;
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
                     [name: string]: unknown;
@@ -4108,9 +4108,9 @@ export interface operations {
     importBudgets: {
         parameters: {
             query?: {
-                /** @description true = only tell what would be set, and every mistake. Default: false. */
+                /** @description true = only report what would be set, and all mistakes. Default: false. */
                 dry_run?: "true" | "false";
-                /** @description Why, for the history. Needed unless it is a dry run. */
+                /** @description The reason, for the history. Required unless it is a dry run. */
                 reason?: string;
             };
             header?: {
@@ -4145,7 +4145,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description What was set, or would be. */
+            /** @description The budgets that were set, or would be. */
             200: {
                 headers: {
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -4173,7 +4173,7 @@ export interface operations {
             408: components["responses"]["ArrivedTooSlowly"];
             413: components["responses"]["ApiTooLarge"];
             415: components["responses"]["ApiWrongType"];
-            /** @description The file has mistakes, or there is no reason: nothing was set. */
+            /** @description The file has mistakes, or the reason is missing: nothing was set. */
             422: {
                 headers: {
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -4195,25 +4195,25 @@ export interface operations {
             query?: {
                 /** @description `next` of the page before. */
                 after?: string;
-                /** @description Only where this filter did more than allow. */
+                /** @description Only decisions in which this filter did more than allow. */
                 filter?: string;
-                /** @description Only from this time on. ISO 8601; without an offset it means UTC. */
+                /** @description Only decisions from this time on. ISO 8601; without an offset it means UTC. */
                 from?: string;
-                /** @description Only about this lease. */
+                /** @description Only decisions about this lease. */
                 lease_id?: string;
                 /** @description Maximum number of items. Default: 50. */
                 limit?: number;
-                /** @description Only of this operation. */
+                /** @description Only decisions about this operation. */
                 operation?: "create" | "update" | "commit-create" | "commit-update" | "end" | "skypilot.validate" | "skypilot.optimize" | "skypilot.launch" | "skypilot.exec" | "skypilot.jobs.launch" | "skypilot.jobs.launch_controller" | "skypilot.jobs.pool_apply" | "skypilot.jobs.launch_cluster" | "skypilot.serve.up" | "skypilot.serve.launch_controller" | "skypilot.serve.update" | "skypilot.serve.launch_replica" | "skypilot.other" | "skypilot.bypass" | "kubernetes.admission" | "kubernetes.validation";
-                /** @description Only with this outcome. `refused` = rejected and failed. */
+                /** @description Only decisions with this outcome. `refused` = rejected and failed. */
                 outcome?: "allowed" | "changed" | "rejected" | "failed" | "allowed-on-error" | "bypassed" | "exempt" | "audit" | "refused";
-                /** @description Only of this project, by id or `name@domain`. */
+                /** @description Only decisions about this project: its id, or `name@domain`. */
                 project_id?: string;
-                /** @description Only requests of SkyPilot, from this side. */
+                /** @description Only requests of SkyPilot from this side. */
                 side?: "client" | "server";
-                /** @description Only before this time. ISO 8601; without an offset it means UTC. */
+                /** @description Only decisions before this time. ISO 8601; without an offset it means UTC. */
                 until?: string;
-                /** @description Only of this user, by id or `name@domain`. */
+                /** @description Only decisions about this user: the id, or `name@domain`. */
                 user_id?: string;
             };
             header?: {
@@ -4289,7 +4289,7 @@ export interface operations {
             400: components["responses"]["NotAsked"];
             401: components["responses"]["NoPerson"];
             403: components["responses"]["NotAllowed"];
-            /** @description No decisions are stored, or none of this id that the caller may see. */
+            /** @description No decisions are stored, or none with this id that the caller may see. */
             404: {
                 headers: {
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -4317,7 +4317,7 @@ export interface operations {
                 after?: string;
                 /** @description Only entries from this time on. ISO 8601; without an offset it means UTC. */
                 from?: string;
-                /** @description Only entries of the lease with this id, which is Blazar's. */
+                /** @description Only entries of the lease with this id of Blazar. */
                 lease_id?: string;
                 /** @description Maximum number of items. Default: 50. */
                 limit?: number;
@@ -4327,7 +4327,7 @@ export interface operations {
                 project_id?: string;
                 /** @description Only entries of this request. */
                 request_id?: string;
-                /** @description Another name of `from`, as before version 1.1. ISO 8601; without an offset it means UTC. */
+                /** @description The name of `from` before version 1.1. ISO 8601; without an offset it means UTC. */
                 since?: string;
                 /** @description Only entries before this time. ISO 8601; without an offset it means UTC. */
                 until?: string;
@@ -4391,7 +4391,7 @@ export interface operations {
                 after?: string;
                 /** @description Maximum number of items. Default: 50. */
                 limit?: number;
-                /** @description Only projects whose id contains this text, whatever the case. */
+                /** @description Only projects whose id contains this text, ignoring case. */
                 search?: string;
             };
             header?: {
@@ -4546,7 +4546,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The link. Its path is told only now. */
+            /** @description The link. Its path is shown only once. */
             201: {
                 headers: {
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -4572,7 +4572,7 @@ export interface operations {
             };
             405: components["responses"]["ApiWrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
-            /** @description The caller has as many links as there may be, or a token that belongs to no person. */
+            /** @description The caller has the maximum number of links, or its token belongs to no user. */
             422: {
                 headers: {
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -4604,7 +4604,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It works no longer. */
+            /** @description The link is revoked. */
             204: {
                 headers: {
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -4615,7 +4615,7 @@ export interface operations {
             400: components["responses"]["NotAsked"];
             401: components["responses"]["NoPerson"];
             403: components["responses"]["NotAllowed"];
-            /** @description There is no such link, or it is somebody else's; or nothing uses a ledger. */
+            /** @description No such link, or it belongs to another user, or no enabled filter uses a ledger. */
             404: {
                 headers: {
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -4639,23 +4639,23 @@ export interface operations {
             query?: {
                 /** @description `next` of the page before. */
                 after?: string;
-                /** @description Only where this filter did more than allow. */
+                /** @description Only decisions in which this filter did more than allow. */
                 filter?: string;
-                /** @description Only from this time on. ISO 8601; without an offset it means UTC. */
+                /** @description Only decisions from this time on. ISO 8601; without an offset it means UTC. */
                 from?: string;
-                /** @description Only about this lease. */
+                /** @description Only decisions about this lease. */
                 lease_id?: string;
                 /** @description Maximum number of items. Default: 50. */
                 limit?: number;
-                /** @description Only of this operation. */
+                /** @description Only decisions about this operation. */
                 operation?: "create" | "update" | "commit-create" | "commit-update" | "end" | "skypilot.validate" | "skypilot.optimize" | "skypilot.launch" | "skypilot.exec" | "skypilot.jobs.launch" | "skypilot.jobs.launch_controller" | "skypilot.jobs.pool_apply" | "skypilot.jobs.launch_cluster" | "skypilot.serve.up" | "skypilot.serve.launch_controller" | "skypilot.serve.update" | "skypilot.serve.launch_replica" | "skypilot.other" | "skypilot.bypass" | "kubernetes.admission" | "kubernetes.validation";
-                /** @description Only with this outcome. `refused` = rejected and failed. */
+                /** @description Only decisions with this outcome. `refused` = rejected and failed. */
                 outcome?: "allowed" | "changed" | "rejected" | "failed" | "allowed-on-error" | "bypassed" | "exempt" | "audit" | "refused";
-                /** @description Only requests of SkyPilot, from this side. */
+                /** @description Only requests of SkyPilot from this side. */
                 side?: "client" | "server";
-                /** @description Only before this time. ISO 8601; without an offset it means UTC. */
+                /** @description Only decisions before this time. ISO 8601; without an offset it means UTC. */
                 until?: string;
-                /** @description Only of this user, by id or `name@domain`. */
+                /** @description Only decisions about this user: the id, or `name@domain`. */
                 user_id?: string;
             };
             header?: {
@@ -4771,7 +4771,7 @@ export interface operations {
                 state?: "pending" | "active" | "open" | "ended";
                 /** @description Only leases that start before this time. ISO 8601; without an offset it means UTC. */
                 until?: string;
-                /** @description Only leases of this user: the id, or name@domain, except for members who give no budgets. */
+                /** @description Only leases of this user: the id, or name@domain, except for members who cannot set budgets. */
                 user_id?: string;
             };
             header?: {
@@ -4861,7 +4861,7 @@ export interface operations {
             400: components["responses"]["NotAsked"];
             401: components["responses"]["NoPerson"];
             403: components["responses"]["NotAllowed"];
-            /** @description There is no such lease, or there is neither a ledger nor stored decisions. */
+            /** @description No such lease, or there is neither a ledger nor stored decisions. */
             404: {
                 headers: {
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -4874,7 +4874,7 @@ export interface operations {
             };
             405: components["responses"]["ApiWrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
-            /** @description Several regions have a lease with this id: ask for a row. */
+            /** @description Several regions have a lease with this id: use the number of its row. */
             409: {
                 headers: {
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -4947,7 +4947,7 @@ export interface operations {
             };
             405: components["responses"]["ApiWrongMethod"];
             408: components["responses"]["ArrivedTooSlowly"];
-            /** @description The lease has ended, or the ledger does not know what it reserves. */
+            /** @description The lease has ended, or the ledger does not have its reservations. */
             409: {
                 headers: {
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
@@ -4971,7 +4971,7 @@ export interface operations {
             query?: {
                 /** @description To the second. Default: 30 days before `until`. ISO 8601; without an offset it means UTC. */
                 from?: string;
-                /** @description Default: user. Days are those of UTC. */
+                /** @description Default: user. Days are in UTC. */
                 group_by?: "user" | "resource_type" | "day";
                 /** @description To the second, at most 400 days after `from`. Default: now. ISO 8601; without an offset it means UTC. */
                 until?: string;
@@ -5022,13 +5022,13 @@ export interface operations {
     reportUsage: {
         parameters: {
             query?: {
-                /** @description Default: project. user = each in each project. */
+                /** @description Default: project. user = each user in each project. */
                 by?: "project" | "user" | "month" | "resource_type";
                 /** @description Default: json. focus = CSV with the columns of FOCUS 1.2. */
                 format?: "json" | "csv" | "focus";
                 /** @description To the second. Default: the start of the month of `until`. ISO 8601; without an offset it means UTC. */
                 from?: string;
-                /** @description Only of this project: its id, or name@domain. */
+                /** @description Only items of this project: its id, or name@domain. */
                 project_id?: string;
                 /** @description To the second, at most 3660 days after `from`. Default: now. ISO 8601; without an offset it means UTC. */
                 until?: string;
@@ -5045,7 +5045,7 @@ export interface operations {
             /** @description The report. */
             200: {
                 headers: {
-                    /** @description The name of the file. */
+                    /** @description The file name. */
                     "Content-Disposition": string;
                     "X-Openstack-Request-Id": components["headers"]["X-Openstack-Request-Id"];
                     [name: string]: unknown;

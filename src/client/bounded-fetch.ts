@@ -1,14 +1,14 @@
-/** `fetch`, bounded in time and size: it follows no redirect, which would carry the token away, and verifies certificates. */
+/** `fetch`, bounded in time and size: follows no redirects, which would leak the token, and verifies certificates. */
 import { Agent, fetch as undiciFetch } from 'undici';
 import { GrowingBuffer } from '../base/growing-buffer.ts';
 import { tracedCall } from '../base/traced-call.ts';
 
 interface BoundedFetchOptions {
-  /** For each request, from connecting to the last byte of its answer, in seconds. */
+  /** Per request, from connecting to the last byte of the answer, in seconds. */
   readonly timeout: number;
   /** A longer answer is an error, in bytes. */
   readonly maxAnswerBytes: number;
-  /** PEM: the authorities to trust, instead of those that Node trusts. */
+  /** PEM: trusted authorities, instead of Node's. */
   readonly ca?: string | undefined;
 }
 
@@ -18,11 +18,11 @@ export interface BoundedFetch {
   close(): Promise<void>;
 }
 
-/** Statuses whose answers have no body. */
+/** Statuses of answers without a body. */
 const EMPTY = [204, 205, 304];
 
 export function boundedFetch({ timeout, maxAnswerBytes, ca }: BoundedFetchOptions): BoundedFetch {
-  // NODE_TLS_REJECT_UNAUTHORIZED=0 would send the token to anybody.
+  // NODE_TLS_REJECT_UNAUTHORIZED=0 would send the token to anyone.
   const dispatcher = new Agent({ connect: { rejectUnauthorized: true, ...(ca !== undefined && { ca }) } });
   const bounded = async (request: Request, more: Readonly<Record<string, string>>) => {
     const { origin } = new URL(request.url);
@@ -71,7 +71,7 @@ export function boundedFetch({ timeout, maxAnswerBytes, ca }: BoundedFetchOption
   };
 }
 
-/** undici says only "fetch failed"; the cause knows why. */
+/** undici's message is "fetch failed"; the cause has more. */
 function reasonOf(thrown: unknown): string {
   const cause = thrown instanceof Error && thrown.cause instanceof Error ? thrown.cause : thrown;
   if (!(cause instanceof Error)) {
@@ -81,22 +81,22 @@ function reasonOf(thrown: unknown): string {
 }
 
 /**
- * - `refused`: it answered that something in the request is wrong, or may not be done
- * - `failed`: it did not answer, cannot answer now, or is no service of this project
+ * - `refused`: an error in the request, or a missing permission
+ * - `failed`: no answer, unavailable, or not a service of this project
  */
 export type EndpointErrorKind = 'refused' | 'failed';
 
-/** What went wrong at a service. `message` is one sentence for people; it contains no token. */
+/** An error of a service. `message` is one sentence for people, without a token. */
 export class EndpointError extends Error {
   override readonly name = 'EndpointError';
   readonly kind: EndpointErrorKind;
-  /** Of the answer; `undefined` = there was none. */
+  /** Of the answer; `undefined` = no answer. */
   readonly status: number | undefined;
-  /** Its body, if that is JSON. */
+  /** Its body, if it is JSON. */
   readonly answer: unknown;
-  /** The parameter, header or part of the body that is wrong, such as `valid_until`; `undefined` = the answer names none. */
+  /** The wrong parameter, header or part of the body, such as `valid_until`; `undefined` = not in the answer. */
   readonly field: string | undefined;
-  /** After how many seconds to try again; `undefined` = the answer does not tell. */
+  /** Seconds until a retry; `undefined` = not in the answer. */
   readonly retryAfter: number | undefined;
 
   constructor(

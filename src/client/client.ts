@@ -1,4 +1,4 @@
-/** A typed client of the API: its types are those of /openapi.json. */
+/** A typed client of the API, with the types of /openapi.json. */
 import createFetchClient, {
   type Client,
   type ClientPathsWithMethod,
@@ -12,29 +12,30 @@ import { type Credentials, givenToken, keystoneTokens } from './credentials.ts';
 import { allPages, type ListArguments, type ListPath, type Page } from './pages.ts';
 
 export interface ApiClientOptions {
-  /** The address of the service, such as `https://enforcement.example.org`. */
+  /** The URL of the service, such as `https://enforcement.example.org`. */
   readonly endpoint: string;
   /** Sent as `X-Auth-Token`. Default: none. */
   readonly token?: string | undefined;
   /**
-   * Instead of `token`: ask Keystone for tokens, with the account of this cloud of clouds.yaml; `envvars` = of the variables `OS_*`.
-   * Default: none.
+   * Instead of `token`: get tokens from Keystone, with the account of this cloud of clouds.yaml; `envvars` =
+   * of the variables `OS_*`. Default: none.
    */
   readonly cloud?: string | undefined;
-  /** For each request, in seconds, at most a day. Default: 60. */
+  /** Per request, in seconds, at most a day. Default: 60. */
   readonly timeout?: number | undefined;
   /** A longer answer is an error, in bytes. Default: 64 MiB. */
   readonly maxAnswerBytes?: number | undefined;
-  /** PEM: the authorities to trust, instead of those that Node trusts. */
+  /** PEM: trusted authorities, instead of Node's. */
   readonly ca?: string | undefined;
 }
 
 type Method = 'get' | 'post' | 'patch' | 'delete';
 
 /**
- * `client.GET('/v1/projects/{project_id}', { params: { path: { project_id: 'climate' } } })`. Path, parameters, body and `data` are
- * typed by the document of the API; `data` is not checked again when it comes. With `parseAs: 'text'`, `data` is a text, such as CSV.
- * Rejects with `EndpointError`, or with the reason of `signal`.
+ * `client.GET('/v1/projects/{project_id}', { params: { path: { project_id: 'climate' } } })`. Path,
+ * parameters, body and `data` have the types of the API document; `data` is not validated at run time. With
+ * `parseAs: 'text'`, `data` is a text, such as CSV. Rejects with `EndpointError`, or with the reason of
+ * `signal`.
  */
 export type ApiCall<Verb extends Method> = <
   Path extends ClientPathsWithMethod<Client<paths>, Verb>,
@@ -43,7 +44,7 @@ export type ApiCall<Verb extends Method> = <
   path: Path,
   ...init: undefined extends Init ? [Init?] : [Init]
 ) => Promise<
-  // Answers that are errors are thrown.
+  // Error answers are thrown.
   Extract<FetchResponse<NonNullable<paths[Path][Verb]>, Init, `${string}/${string}`>, { error?: never }>
 >;
 
@@ -52,21 +53,23 @@ export interface ApiClient {
   readonly POST: ApiCall<'post'>;
   readonly PATCH: ApiCall<'patch'>;
   readonly DELETE: ApiCall<'delete'>;
-  /** Each page of a list, asked for when it is wanted. Throws like `GET`, also where a list has no end. */
+  /** The pages of a list, each requested on demand. Throws as `GET`, and if a list has no end. */
   pages<Path extends ListPath>(path: Path, ...init: ListArguments<Path>): AsyncGenerator<Page<Path>>;
   /** Each item of a list, across its pages: `for await (const budget of client.items('/v1/budgets'))`. */
   items<Path extends ListPath>(
     path: Path,
     ...init: ListArguments<Path>
   ): AsyncGenerator<Page<Path>['items'][number]>;
-  /** Ends the connections. */
+  /** Closes the connections. */
   close(): Promise<void>;
 }
 
 /**
- * It asks nothing before it is used. It follows no redirect, verifies certificates, and each answer is bounded in time and size.
+ * Sends no request before its first use. Follows no redirects and verifies certificates; each answer is
+ * bounded in time and size.
  *
- * @throws TypeError if the endpoint is no http or https URL, or has a user, a query or a fragment; for other options that make no sense
+ * @throws TypeError if the endpoint is no http or https URL, or has a user, a query or a fragment; and for
+ * other invalid options
  */
 export function createApiClient({
   endpoint,
@@ -129,7 +132,7 @@ export function createApiClient({
   };
 }
 
-/** An address loses such a part, whatever its spelling: `/v1/projects/../decisions` would be the decisions of all projects. */
+/** URLs lose such a segment in any spelling: `/v1/projects/../decisions` would be the decisions of all projects. */
 const UP = /^\.\.?$/;
 
 /** @throws EndpointError */
@@ -141,7 +144,7 @@ function pathWith(path: string, params: Record<string, unknown>): string {
   return defaultPathSerializer(path, params);
 }
 
-/** Which list it is, is known to the caller only. */
+/** Only the caller knows the type of the list. */
 interface AnyInit {
   readonly path?: object;
   readonly query?: object;
@@ -149,12 +152,12 @@ interface AnyInit {
 }
 type AnyGet = (path: string, init: object) => Promise<{ readonly data?: unknown }>;
 
-/** What a header can carry, in a length that servers accept. */
+/** A valid header value, in a length that servers accept. */
 export function isToken(text: string): boolean {
   return /^[\x21-\x7e]{1,16384}$/.test(text);
 }
 
-/** The answer to a request with a token. After a 401 it is sent once more, if there is a newer token: it was not carried out. */
+/** Sends a request with a token. After a 401, which was not processed, repeats it once if there is a newer token. */
 async function proven(
   request: Request,
   credentials: Credentials | undefined,
@@ -179,7 +182,7 @@ async function proven(
 
 const JSON_TYPES = ['application/json', 'application/problem+json'];
 
-/** The answer, if it is one of a service and says that all is well. `token`: hidden in messages. @throws EndpointError */
+/** The answer, if it is a service's and a success. `token`: hidden in messages. @throws EndpointError */
 async function expected(answer: Response, origin: string, token: string | undefined): Promise<Response> {
   const { status } = answer;
   const [type = ''] = (answer.headers.get('Content-Type') ?? '').split(';');
@@ -213,7 +216,7 @@ async function expected(answer: Response, origin: string, token: string | undefi
   throw new EndpointError('refused', message, facts);
 }
 
-/** It is no service of this project, or another version of it. */
+/** Not a service of this project, or another version of it. */
 function nonsense(origin: string, status: number): EndpointError {
   const message = `${origin}: it answered ${status}, but not as blazar-enforcement does; is this the address of the service?`;
   return new EndpointError('failed', message, { status });
@@ -229,7 +232,7 @@ function parsed(text: string): unknown {
 
 const LONGEST_MESSAGE = 2000;
 
-/** Without the token, if a service repeats it; shortened last, because a token that is cut off would not be found. */
+/** Without the token, if a service echoes it. Shortened last: a truncated token would not be found. */
 function messageOf(body: unknown, token = ''): string | undefined {
   const message = textIn(body, 'message');
   return (token === '' ? message : message?.replaceAll(token, '****'))?.slice(0, LONGEST_MESSAGE);

@@ -1,12 +1,12 @@
-/** With which token the client asks: a given one, or those of Keystone. */
+/** The tokens of the client: a given one, or Keystone's. */
 import { errorText } from '../base/errors.ts';
 import type { KeystoneErrorCode } from '../openstack/contract.ts';
 import { EndpointError } from './bounded-fetch.ts';
 
 export interface Credentials {
-  /** @throws EndpointError if Keystone gives none; the reason of `signal` */
+  /** @throws EndpointError if Keystone issues none; the reason of `signal` */
   token(signal?: AbortSignal): Promise<string>;
-  /** The service does not accept this token. Returns whether asking for another one makes sense. */
+  /** The service refuses this token. Returns whether to request another one. */
   refused(token: string): boolean;
   close(): Promise<void>;
 }
@@ -15,10 +15,13 @@ export function givenToken(token: string): Credentials {
   return { token: async () => token, refused: () => false, close: async () => {} };
 }
 
-/** What Keystone says of what was configured. Anything else is a fault of Keystone, or on the way to it. */
+/** Keystone errors caused by the configuration. All others are faults of Keystone or the connection. */
 const MISTAKES: readonly KeystoneErrorCode[] = ['credentials', 'forbidden', 'configuration'];
 
-/** Of this cloud of `clouds.yaml`; `envvars` = of the variables `OS_*`. A token is kept until it is about to expire. */
+/**
+ * Tokens of this cloud of `clouds.yaml`; `envvars` = of the variables `OS_*`. Cached until shortly before
+ * they expire.
+ */
 export async function keystoneTokens(cloud: string): Promise<Credentials> {
   const { keystoneOptions } = await import('../openstack/keystone-options.ts');
   const { createKeystone } = await import('../openstack/keystone.ts');

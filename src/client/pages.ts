@@ -6,7 +6,7 @@ import { EndpointError } from './bounded-fetch.ts';
 type Get<Path extends keyof paths> = paths[Path]['get'];
 type GetPath = ClientPathsWithMethod<Client<paths>, 'get'>;
 
-/** What each list answers. */
+/** The answer of any list. */
 interface AnyPage {
   items: unknown[];
   next: string | null;
@@ -17,23 +17,23 @@ type PageIn<Operation> = Operation extends {
   ? Body
   : never;
 
-/** The paths whose answers are pages of a list, such as `/v1/budgets`. */
+/** The paths that return pages of a list, such as `/v1/budgets`. */
 export type ListPath = { [Path in GetPath]: [PageIn<Get<Path>>] extends [never] ? never : Path }[GetPath];
-/** A page of a list: its `items`, and what else the list tells. */
+/** A page of a list: its `items`, and the list's other attributes. */
 export type Page<Path extends ListPath> = PageIn<Get<Path>>;
-/** `{ path: { project_id: 'climate' }, query: { limit: 1000 } }`; `signal` ends the reading. */
+/** `{ path: { project_id: 'climate' }, query: { limit: 1000 } }`; `signal` aborts reading. */
 export type ListInit<Path extends ListPath> = Omit<
   NonNullable<ParamsOption<Get<Path>>['params']>,
   'header' | 'cookie'
 > & { signal?: AbortSignal };
-/** It may be left out where the path needs nothing. */
+/** Optional if the path needs no parameters. */
 export type ListArguments<Path extends ListPath> =
   Record<never, never> extends ListInit<Path> ? [init?: ListInit<Path>] : [init: ListInit<Path>];
 
-/** How many pages are read at most: a service that never ends must not keep a program for ever. */
+/** Maximum number of pages: a list without an end must not run forever. */
 const MAX_PAGES = 10_000;
 
-/** `read`: one page, after the cursor. @throws EndpointError, also where the list has no end */
+/** `read`: returns the page after a cursor. @throws EndpointError, also if the list has no end */
 export async function* allPages(
   read: (after: string | undefined) => Promise<unknown>,
 ): AsyncGenerator<AnyPage> {

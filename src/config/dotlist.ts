@@ -14,7 +14,7 @@ export interface Pair {
   readonly value: YamlDocument;
 }
 
-/** What the flags name, and what is wrong with them. Problems never contain a value, which may be a secret. */
+/** The pairs or file of the flags, and mistakes in them. Problems never contain a value: it may be a secret. */
 type Dotlist =
   | { readonly file: string }
   | { readonly pairs: readonly Pair[]; readonly problems: readonly string[] };
@@ -25,8 +25,8 @@ export function expandHome(path: string, home: string = homedir()): string {
 }
 
 /**
- * Reads the values of `--config` in their order. If the first one is the path of a file, it must be the only one. Otherwise each
- * is split at the first `=`, its key at the dots, and its value is read as YAML.
+ * Reads the values of `--config` in their order. If the first is the path of a file, it must be the only one.
+ * Otherwise each is split at the first `=`, its key at the dots, and its value is read as YAML.
  */
 export function readDotlist(texts: readonly string[], home?: string): Dotlist {
   const [first] = texts;
@@ -56,7 +56,7 @@ function isFile(path: string): boolean {
 function readPair(text: string): Pair | string {
   const equals = text.indexOf('=');
   if (equals === -1) {
-    // Shows only characters that cannot belong to a secret value.
+    // Only characters that cannot belong to a secret value.
     const shown = /^[\w./~-]*/.exec(text)?.[0] ?? '';
     return `expected key=value or a file that exists, got "${shown}"`;
   }

@@ -9,18 +9,18 @@ import { systemErrorText } from './read-file.ts';
 import { valueText } from './text.ts';
 import { ValueError } from './typed.ts';
 
-/** The text of an option that another one refers to. `secret`: it must not be shown. */
+/** The text of an option that another option refers to. `secret`: it must not be shown. */
 export interface Reference {
   readonly text: string;
   readonly secret: boolean;
 }
 
-/** The effective text of an option; `undefined` when there is no such option. May throw an `Error`. */
+/** The effective text of an option; `undefined` = no such option. May throw an `Error`. */
 export type Lookup = (section: string, option: string) => Reference | undefined;
 
 /**
- * The text with its references replaced. A `$` that no name follows stays as it is. Throws an `UnknownReferenceError` for an
- * option that is not set, as oslo.config does: a URL with a part missing would be of no use.
+ * The text with its references replaced. A `$` without a name stays. Throws an `UnknownReferenceError` for an
+ * option that is not set, as oslo.config does: a URL with a missing part would be useless.
  */
 export function interpolate(text: string, section: string, lookup: Lookup): Reference {
   let secret = false;
@@ -60,10 +60,10 @@ export class UnknownReferenceError extends Error {
   }
 }
 
-/** Without it a chain of references that doubles at each step (`a = $b$b`) would fill the memory. */
+/** Bounds chains of references that double at each step (`a = $b$b`) and would fill the memory. */
 const MAX_REFERENCES = 10_000;
 
-/** Looks up the value of `$name`. It may contain further references; a circular one is a mistake. */
+/** Looks up the value of `$name`. It may contain references; a circular one is a mistake. */
 export function textLookup(layers: readonly Layer[], options: readonly Option[]) {
   const visiting = new Set<string>();
   let count = 0;
@@ -91,7 +91,7 @@ export function textLookup(layers: readonly Layer[], options: readonly Option[])
         entry.origin.kind === 'code' ? { text, secret: false } : interpolate(text, section, lookup);
       return { text: reference.text, secret: reference.secret || option?.secret === true };
     } catch (thrown) {
-      // The name after its "$" may be part of a secret, and is reported with that option.
+      // The name after the "$" may be part of a secret, and is reported with that option.
       throw thrown instanceof UnknownReferenceError
         ? new ValueError(`$${name} has no value: it refers to an option that is not set`)
         : thrown;
@@ -102,12 +102,15 @@ export function textLookup(layers: readonly Layer[], options: readonly Option[])
   return lookup;
 }
 
-/** The entries of an option in all layers, the highest first. */
+/** The entries of an option in all layers, highest first. */
 export function entriesOf(layers: readonly Layer[], section: string, option: string): Entry[] {
   return layers.flatMap((layer) => layer.get(section)?.get(option) ?? []).reverse();
 }
 
-/** The value with the references in all its texts replaced. Values from code are literal: a "$" in a token is no reference. */
+/**
+ * The value with the references in its texts replaced. Values from code are literal: a "$" in a token is no
+ * reference.
+ */
 export function replaced(
   { value, origin }: Entry,
   section: string,

@@ -1,4 +1,4 @@
-/** Each source becomes a layer of names, values and origins. A layer does not know what the options mean. */
+/** Reads each source into a layer of names, values and origins, independent of what the options mean. */
 import { extname } from 'node:path';
 import type { Origin, Problem } from '../base/errors.ts';
 import type { YamlDocument as YamlDocumentType } from '../base/yaml/document.ts';
@@ -7,13 +7,13 @@ import type { Pair } from './dotlist.ts';
 import { readTextFile, systemErrorText } from './read-file.ts';
 import { parseIni } from './text.ts';
 
-/** A value as its source has it: a text that has no type yet, a list or mapping of such texts, or a value from code. */
+/** A value as in its source: an untyped text, a list or mapping of such texts, or a value from code. */
 export interface Entry {
   readonly value: unknown;
   readonly origin: Origin;
-  /** For a mapping: where each of its members was written. */
+  /** For a mapping: the origin of each member. */
   readonly members?: ReadonlyMap<string, Origin>;
-  /** The YAML of a flag. `-` and `[::]` are lists in YAML, but an option of type text takes them literally. */
+  /** The YAML text of a flag. `-` and `[::]` are lists in YAML, but an option of type text takes them literally. */
   readonly written?: string;
 }
 
@@ -24,18 +24,21 @@ type Sections = Map<string, Map<string, Entry>>;
 
 const YAML_FILE = /^\.(ya?ml|json)$/;
 
-/** Whether a file is YAML, by its name; JSON is YAML too. Any other file is INI. */
+/** Whether a file is YAML, by its name; JSON is YAML too. All other files are INI. */
 export function isYamlFile(file: string): boolean {
   return YAML_FILE.test(extname(file));
 }
 
-/** A name up to its first character that no name has, such as a space, "=", ":" or "/": the rest was meant as a value, and may be a secret. */
+/**
+ * A name up to the first character that is invalid in names, such as a space, "=", ":" or "/": the rest may
+ * be a secret value.
+ */
 export function shownName(name: string): string {
   const [shown = ''] = /^[\p{L}\p{N}_.$[\]-]*/u.exec(name.trim()) ?? [];
   return shown === name.trim() ? name : `${shown} …`;
 }
 
-/** A file that was read. */
+/** A file and its layer. */
 export interface FileLayer {
   readonly file: string;
   readonly layer: Layer;
@@ -43,7 +46,7 @@ export interface FileLayer {
   readonly isUnended: boolean;
 }
 
-/** The layer of a file. A file that cannot be read is a problem, which ends with `hint`, and an empty layer. */
+/** The layer of a file. If it cannot be read: an empty layer, and a problem that ends with `hint`. */
 export async function fileLayer(file: string, problems: Problem[], hint = ''): Promise<FileLayer> {
   try {
     const text = readTextFile(file);
@@ -72,9 +75,12 @@ function iniLayer(text: string, file: string, problems: Problem[]): Layer {
   return layer;
 }
 
-/** Sections and options are mappings. Scalars stay texts: the type of the option decides how they are read, as for INI. */
+/**
+ * Sections and options are mappings. Scalars stay texts: as for INI, the type of the option decides how they
+ * are read.
+ */
 async function yamlLayer(text: string, file: string, problems: Problem[]): Promise<Layer> {
-  // Loaded only for YAML: it takes as long as the rest of the start of a command.
+  // Loaded only for YAML: it takes as long as the rest of a command's start.
   const { YamlDocument } = await import('../base/yaml/document.ts');
   const { YamlError } = await import('../base/yaml/tree.ts');
   const report = (line: number, message: string) =>
@@ -142,7 +148,7 @@ export function environmentLayer(environment: Readonly<Record<string, string | u
   return layer;
 }
 
-/** Pairs of `--config`: `section.option=value`, or `section.option.name=value` for a member of a dictionary. */
+/** Pairs of `--config`: `section.option=value`, or `section.option.name=value` for one member of a dictionary. */
 export function pairsLayer(pairs: readonly Pair[], problems: Problem[]): Layer {
   const layer: Sections = new Map();
   for (const { path, value } of pairs) {

@@ -1,37 +1,37 @@
 /**
- * Merges two configurations: mappings are merged member by member, everything else replaces the value before, lists included.
- * A schema can say that certain lists are joined instead.
+ * Merges two configurations: mappings member by member; everything else, lists included, replaces the earlier
+ * value. A schema can select lists that are joined instead.
  *
  * The inputs are not changed. The result shares their unchanged parts.
  */
 import { formatPath, isMapping, type Mapping, member, type Path, setMember } from '../base/yaml/tree.ts';
 
-/** How a list of the overlay and a list of the base are combined. */
+/** How a list of the overlay is combined with a list of the base. */
 export type ListRule =
   /** The overlay replaces the base. */
   | { readonly kind: 'replace' }
   /** The items of the overlay follow those of the base. */
   | { readonly kind: 'append' }
   /**
-   * An item is merged into the one with the same value of `key`, else appended. `unnamed`: what to do with one whose key is
-   * missing or null.
+   * An item is merged into the item with the same value of `key`, else appended. `unnamed`: the rule for
+   * items whose key is missing or null.
    */
   | { readonly kind: 'match'; readonly key: string; readonly unnamed: 'append' | 'first' };
 
-/** The rules of one level of a configuration, which name the rules of the levels below it. */
+/** The rules of one level of a configuration, which refer to the rules of the levels below. */
 export interface MergeSchema {
   /** For a member that is a list on both sides. */
   readonly list: (name: string) => ListRule;
   /** For the content of a member. */
   readonly member: (name: string) => MergeSchema;
   /**
-   * Whether a member may be overridden only by a value of its kind (mapping, list, or neither) or by null, except by a list that is
-   * always replaced. Default: anything overrides anything.
+   * Whether only a value of the same kind (mapping, list, or neither) or null may override a member. Lists
+   * that are always replaced are exempt. Default: anything overrides anything.
    */
   readonly strictKinds?: boolean;
 }
 
-/** Called for each value that was taken from the overlay as a whole: its path in the result, and in the overlay. */
+/** Called for each value taken whole from the overlay: its path in the result, and in the overlay. */
 export type Placed = (path: Path, from: Path, value: unknown) => void;
 
 /** The value of the overlay at this path cannot be merged. */
@@ -49,11 +49,11 @@ export class MergeError extends Error {
 
 const REPLACE: ListRule = { kind: 'replace' };
 
-/** At every level mappings are merged and lists are replaced. */
+/** At every level, mappings are merged and lists replaced. */
 export const generalRules: MergeSchema = { list: () => REPLACE, member: () => generalRules };
 
 /**
- * Merges a mapping over another. `placed` is called for every value of the overlay that is in the result.
+ * Merges a mapping over another. Calls `placed` for every value of the overlay that is in the result.
  *
  * @throws MergeError for a value of the overlay that the schema does not allow.
  */
@@ -142,7 +142,7 @@ function mergeLists(
   return merged;
 }
 
-/** The position of the item to merge into; -1 or a position that does not exist when there is none. */
+/** The position of the item to merge into; -1 or a position that does not exist = none. */
 function targetOf(rule: ListRule, items: readonly unknown[], item: unknown): number {
   if (rule.kind === 'match' && isMapping(item)) {
     const value = member(item, rule.key);
@@ -159,20 +159,20 @@ export interface Leaf<Source> {
   readonly path: Path;
   readonly value: unknown;
   readonly source: Source;
-  /** The sources whose values it overrides, the last one first. */
+  /** The sources whose values it overrides, the last first. */
   readonly beats: readonly Source[];
 }
 
 interface Node<Source> {
   readonly children: Map<string | number, Node<Source>>;
-  /** Only of a leaf. */
+  /** Only for a leaf. */
   source?: Source;
   beats: readonly Source[];
 }
 
 /**
- * `merge` reports to it what each overlay sets. A list from one source is one leaf; in a list that was joined, each item is a leaf
- * of its own.
+ * Records what each overlay of a `merge` sets. A list from one source is one leaf; in a joined list, each
+ * item is a leaf.
  */
 export class Provenance<Source> {
   readonly #root: Node<Source> = { children: new Map(), beats: [] };
@@ -193,7 +193,7 @@ export class Provenance<Source> {
     fill(node, value, beaten, [], sourceOf);
   }
 
-  /** The leaves of a merged configuration, in its order. */
+  /** The leaves of a merged configuration, in order. */
   leaves(tree: Mapping): Leaf<Source>[] {
     const leaves: Leaf<Source>[] = [];
     const visit = (value: unknown, node: Node<Source> | undefined, path: Path): void => {

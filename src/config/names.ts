@@ -1,4 +1,4 @@
-/** Names in lists and dictionaries: ids and resource types. A limit for a name that does not exist would never apply. */
+/** Names in lists and dictionaries: ids and resource types. A limit for an unknown name would never apply. */
 
 import { isMapping } from '../base/yaml/tree.ts';
 import { shownName } from './layer.ts';
@@ -8,8 +8,8 @@ import { showText } from './secret.ts';
 import { MismatchError } from './typed.ts';
 
 /**
- * The types of Blazar's own plug-ins, and of the network and device plug-ins that sites use. `[enforcement] resource_types` adds
- * others. Source: Blazar, `RESOURCE_TYPE` of each plug-in.
+ * The types of Blazar's plug-ins, and of network and device plug-ins of sites. `[enforcement] resource_types`
+ * adds others. Source: Blazar, `RESOURCE_TYPE` of each plug-in.
  */
 export const RESOURCE_TYPES = [
   'physical:host',
@@ -20,12 +20,12 @@ export const RESOURCE_TYPES = [
   'device',
 ] as const;
 
-/** Blanks, invisible characters and wildcards: no id of Keystone or Blazar contains them. */
+/** Blanks, invisible characters and wildcards: ids of Keystone and Blazar never contain them. */
 const NO_ID = /[\s\p{C}*]/u;
 
 /**
- * Throws a `MismatchError` with all wrong names. `secret`: they are not shown. `isContinued`: one may be an option of its own on
- * an indented line, and is shown without the value.
+ * Throws a `MismatchError` with all wrong names. `secret`: they are not shown. `isContinued`: one may be an
+ * option on an indented line, and is shown without the value.
  */
 export function checkNames(
   value: unknown,
@@ -80,10 +80,10 @@ function whyNoId(id: string): string | undefined {
 
 /** Blanks other than the space, invisible characters and wildcards. */
 const NO_NAME = /[^\S ]|[\p{C}*]/u;
-/** Where a comma is missing, the rest of a pair or a name stands before a blank. */
+/** Matches a missing comma: the end of a pair or a name, then a blank. */
 const MISSING_COMMA = /(?::\s*[+-]?\d+|@\S*)\s/;
 
-/** An id, or `name@domain`. The last `@` separates them; a space may stand only within them. */
+/** An id, or `name@domain`. The last `@` separates them; spaces are allowed only within them. */
 function whyNoAccount(account: string): string | undefined {
   const at = account.lastIndexOf('@');
   if (at < 0) {
@@ -106,7 +106,7 @@ function whyNoAccount(account: string): string | undefined {
     : undefined;
 }
 
-/** Keystone accepts every text without commas and slashes. */
+/** Keystone accepts any text without commas and slashes. */
 function whyNoTag(tag: string): string | undefined {
   if (NO_NAME.test(tag)) {
     return tag.includes('*')
@@ -119,7 +119,7 @@ function whyNoTag(tag: string): string | undefined {
   return MISSING_COMMA.test(tag) ? 'is not a tag: is a comma missing before the blank?' : undefined;
 }
 
-/** A name or a tag in the value of an option, which only Keystone can tell apart from others; `undefined` = they are all ids. */
+/** A name or tag in the value of an option, which only Keystone can verify; `undefined` = all are ids. */
 export function firstKeystoneName(value: unknown, { names: kinds }: Option): string | undefined {
   const names = namesIn(value);
   if (kinds.includes('tag') || kinds.includes('tag/resource type')) {
@@ -132,12 +132,12 @@ function namesIn(value: unknown): string[] {
   return Array.isArray(value) ? value.map(String) : isMapping(value) ? Object.keys(value) : [];
 }
 
-/** Completes `"host" …`; `undefined` = it is one of them. */
+/** Completes `"host" …`; `undefined` = the type is known. */
 export function whyNoType(type: string, resourceTypes: readonly string[]): string | undefined {
   if (resourceTypes.includes(type)) {
     return undefined;
   }
-  // `host` means `physical:host`, although other names are nearer letter by letter.
+  // `host` means `physical:host`, although other names are closer by letters.
   const whole = resourceTypes.find((one) => one.split(':').includes(type.toLowerCase().replace(/s$/, '')));
   const nearest = whole === undefined ? nearestName(type, resourceTypes) : nearestName(whole, [whole]);
   return `is not a resource type${nearest}; types of other plug-ins belong in [enforcement] resource_types`;

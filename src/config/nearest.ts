@@ -1,19 +1,19 @@
-/** The right name that a wrong one is likely to mean: one rule for options, fields, keys, filters, policies and objects. */
+/** The right name for a likely mistake: one rule for options, fields, keys, filters, policies and objects. */
 import { distance } from 'fastest-levenshtein';
 
-/** Wrong names from real configurations → what they mean, although other names are nearer letter by letter. */
+/** Wrong names from real configurations → the right ones, although other names are closer by letters. */
 const MEANT: Readonly<Record<string, string>> = {
   MaxReservationLengthFilter: 'MaxLeaseDurationFilter',
   max_reservation_length: 'max_lease_duration',
 };
 
-/** Longer names are no typing errors, and comparing them is slow. In characters. */
+/** Longer names are not typing errors, and slow to compare. In characters. */
 const MAX_LENGTH = 64;
-/** Wrong letters in a name of any length. */
+/** Maximum number of wrong letters. */
 const MAX_LETTERS = 3;
-/** Of this many letters of a name, one may be wrong. */
+/** This many letters of a name allow one mistake. */
 const LETTERS_PER_MISTAKE = 3;
-/** Shorter beginnings are the beginning of too much. In letters. */
+/** Shorter prefixes match too many names. In letters. */
 const MIN_BEGINNING = 4;
 
 /** `; the nearest right name is "enabled_filters"`; empty if no name is near. */
@@ -23,8 +23,9 @@ export function nearestName(name: string, names: readonly string[]): string {
 }
 
 /**
- * The name that differs least: by at most a third of its letters, and at most `most` (1 to 3, default 3). Case, `-`, `_` and spaces do
- * not count, and two letters in the wrong order count as one. If there is none, the shortest name that begins with what was written.
+ * The closest name: at most a third of its letters may differ, and at most `most` (1 to 3, default 3). Case,
+ * `-`, `_` and spaces do not count; two swapped letters count as one. If there is none, the shortest name
+ * that begins with `written`.
  */
 export function nearest(written: string, names: readonly string[], most = MAX_LETTERS): string | undefined {
   if (written.length > MAX_LENGTH) {
@@ -46,12 +47,12 @@ export function nearest(written: string, names: readonly string[], most = MAX_LE
   return best?.name ?? longerName(bare, names);
 }
 
-/** What a wrong name means that was seen in real configurations; `undefined` for any other. */
+/** The right name for a wrong one from real configurations; `undefined` for any other. */
 export function meantBy(name: string): string | undefined {
   return Object.hasOwn(MEANT, name) ? MEANT[name] : undefined;
 }
 
-/** The shortest that goes on after what was written. */
+/** The shortest name that begins with the text. */
 function longerName(beginning: string, names: readonly string[]): string | undefined {
   return beginning.length < MIN_BEGINNING
     ? undefined

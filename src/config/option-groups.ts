@@ -1,4 +1,4 @@
-/** Checks options that belong together: against their schema, the files that they name, and a check of their own. */
+/** Checks options that belong together: against their schema, the files that they name, and the group's own check. */
 import { accessSync, constants } from 'node:fs';
 import type { z } from 'zod';
 import type { Problem } from '../base/errors.ts';
@@ -13,8 +13,8 @@ export interface SectionProblem {
 }
 
 /**
- * Checks the values of a group of options. For a mistake in a file that they name it returns a whole `Problem`, with its place. `settings`:
- * the whole configuration, for what depends on other sections.
+ * Checks the values of a group of options. A mistake in a file that they name is a whole `Problem`, with its
+ * place. `settings`: the whole configuration, for checks that depend on other sections.
  */
 export type OptionsCheck = (
   values: never,
@@ -25,24 +25,24 @@ export type OptionsCheck = (
 export interface FurtherSection {
   readonly section: string;
   readonly schema: z.ZodObject;
-  /** Checks what a schema cannot, such as the content of a file. Called when the values match the schema. */
+  /** Checks what a schema cannot, such as file contents. Called if the values match the schema. */
   readonly check?: OptionsCheck | undefined;
   /**
-   * Adds options that depend on its values, such as those of policies. Called with the values of a first pass, and the
-   * names that the sources set and the section does not declare.
+   * Adds options that depend on its values, such as policy options. Called with the values of a first pass,
+   * and the names that are set but not declared by the section.
    */
   readonly extend?: (values: never, undeclared: readonly string[]) => Promise<SectionExtension>;
 }
 
-/** Options of a section beside its own. */
+/** Additional options of a section. */
 export interface SectionExtension {
   readonly schemas: readonly z.ZodObject[];
-  /** Of some of the schemas. */
+  /** For some of the schemas. */
   readonly checks?: ReadonlyMap<z.ZodObject, OptionsCheck>;
   readonly problems: readonly ExtensionProblem[];
-  /** The prefixes of options whose class could not be loaded: each with an error in `problems`. */
+  /** Option prefixes of classes that could not be loaded, each with an error in `problems`. */
   readonly unloaded: readonly string[];
-  /** Options that are known and have no effect, such as those of policies that are not enabled, and why. */
+  /** Known options without effect, such as those of policies that are not enabled, and the reason. */
   readonly unused: readonly { readonly schema: z.ZodObject; readonly reason: string }[];
 }
 
@@ -51,18 +51,18 @@ export interface ExtensionProblem extends SectionProblem {
   readonly severity?: Problem['severity'];
 }
 
-/** Options of one schema: those of an enabled filter, or of a section. */
+/** Options of one schema: of an enabled filter, or of a section. */
 interface OptionGroup {
   readonly section: string;
   readonly schema: z.ZodObject;
   readonly check?: OptionsCheck | undefined;
-  /** The option at which to report a mistake that concerns no single option. */
+  /** The option under which to report a mistake that concerns no single option. */
   readonly named?: string | undefined;
 }
 
 /**
- * Checks the options of a group against its whole schema, and the files that they name. If an option is wrong by itself
- * (`wrong`), the options are not checked together.
+ * Checks the options of a group against its whole schema, and the files that they name. If one is wrong by
+ * itself (`wrong`), they are not checked together.
  */
 export async function checkTogether(
   { section, schema, named, check }: OptionGroup,
@@ -97,7 +97,7 @@ export async function checkTogether(
   return { options: parsed.data, problems };
 }
 
-/** oslo.config, too, warns where a deprecated option is set, and goes on reading it. */
+/** As oslo.config, warns about deprecated options that are set, and still reads them. */
 function deprecated({ option, origin }: Setting): Problem[] {
   const { section, name, deprecation } = option;
   return deprecation === undefined || origin.kind === 'default'
@@ -119,7 +119,7 @@ function unreadableFile({ option, value, origin, secret }: Setting): Problem[] {
   }
 }
 
-/** A file that everyone may write is an error; a secret that everyone may read is a warning. */
+/** A world-writable file is an error; a world-readable secret is a warning. */
 function openFile({ option, value, origin, secret }: Setting): Problem[] {
   const named = option.file || option.watched ? textsOf(value) : [];
   const problem = (severity: Problem['severity'], file: string, reason: string): Problem => {
@@ -137,7 +137,7 @@ function openFile({ option, value, origin, secret }: Setting): Problem[] {
   });
 }
 
-/** The texts of a value: a text, or those of a list or a dictionary. */
+/** The value if it is a text, or the texts in a list or dictionary. */
 export function textsOf(value: unknown): string[] {
   const all = typeof value === 'object' && value !== null ? Object.values(value) : [value];
   return all.filter((one) => typeof one === 'string');
@@ -148,8 +148,8 @@ export function optionId(section: string | undefined, option: string | undefined
 }
 
 /**
- * Adds the place where the option was set to a problem without an origin, and hides keys in the message about a URL. The message about a
- * secret is hidden too, unless it `isSafe`: it shows no value.
+ * Adds the place where the option was set to a problem without an origin, and hides keys in messages about
+ * URLs. Messages about secrets are hidden too, unless they show no value (`isSafe`).
  */
 export function atOrigin(
   problem: Problem,

@@ -1,43 +1,46 @@
 /**
- * Describes options by their zod schema, the one place for name, type, unit, range, default and help. The reader, `config sample`,
- * the docs and `--help` all use this description.
+ * Describes options by their zod schema, the single source of name, type, unit, range, default and help, for
+ * the reader, `config sample`, the docs and `--help`.
  */
 import type { z } from 'zod';
 import { showText } from './secret.ts';
 
 declare module 'zod' {
-  /** What `.meta({ … })` of a schema can hold beside `description`. */
+  /** What `.meta({ … })` of a schema can hold besides `description`. */
   interface GlobalMeta {
     /** The unit of a number: `seconds`, `bytes`. */
     unit?: string;
-    /** The value is a secret, and never shown. */
+    /** The value is a secret: never shown. */
     secret?: boolean;
-    /** The value may be a URL, whose path and query may hold a key. Not needed for `z.url()` without `.regex()`. */
+    /**
+     * The value may be a URL, whose path and query may contain a key. Not needed for `z.url()` without
+     * `.regex()`.
+     */
     url?: boolean;
-    /** The value is the path of a file, which must be readable when the filter is enabled. */
+    /** The value is a file path, which must be readable if the filter is enabled. */
     file?: boolean;
-    /** Completes "expected …" where type and range of the schema do not describe it well. */
+    /** Completes "expected …" if type and range of the schema do not describe it well. */
     expected?: string;
     /** The kinds of the items of a list, or of the names in a dictionary. */
     names?: readonly NameKind[];
-    /** The file that it names holds a secret: if everyone may read it, that is a warning. */
+    /** The named file contains a secret: a world-readable file is a warning. */
     secretFile?: boolean;
-    /** The option restricts access: an empty value is an error, because it would let everyone in. */
+    /** The option restricts access: an empty value is an error, because it would allow everyone. */
     guard?: boolean;
-    /** The files of users and projects may not set it. */
+    /** May not be set in files of users and projects. */
     serverOnly?: boolean;
-    /** A path, a list of paths, or a dictionary whose values are paths: `serve --watch` reloads when their content changes. */
+    /** A path, a list of paths, or a dictionary of paths: `serve --watch` reloads when their content changes. */
     watched?: boolean;
-    /** The form of the pairs of a dictionary, such as `project id:seconds`. */
+    /** The form of a dictionary's pairs, such as `project id:seconds`. */
     pairs?: string;
-    /** The option will go: what to write instead, as `use other_option`. Where it is set, that is a warning. */
+    /** The option is deprecated: the replacement, as `use other_option`. Setting it is a warning. */
     deprecation?: string;
   }
 }
 
 /**
- * The kind of an item of a list, or of a name in a dictionary. With several kinds, one must match; `*` is the literal `*`. With
- * `name@domain`, such a name may stand wherever an id may.
+ * The kind of a list item, or of a name in a dictionary. With several kinds, one must match; `*` is the
+ * literal `*`. `name@domain` allows such names wherever an id is allowed.
  */
 export type NameKind =
   | 'id'
@@ -66,10 +69,10 @@ export interface Option {
   readonly name: string;
   readonly schema: z.ZodType;
   readonly type: OptionType;
-  /** The type of the items of a list, or of the values of a dictionary. */
+  /** The type of list items, or of dictionary values. */
   readonly itemType: OptionType;
   readonly secret: boolean;
-  /** The value is a URL, or a list of them: a wrong one is not shown, since a key may be anywhere in it. */
+  /** The value is a URL, or a list of URLs: wrong ones are not shown, since a key may be anywhere in them. */
   readonly url: boolean;
   readonly file: boolean;
   /** Empty = any name. */
@@ -83,11 +86,11 @@ export interface Option {
   readonly unit: string | undefined;
   /** Completes "expected …". */
   readonly expected: string;
-  /** The value when no source sets the option; `undefined` = not set. */
+  /** The value if no source sets the option; `undefined` = not set. */
   readonly default: unknown;
 }
 
-/** Describes every option of an object schema. Throws an `Error` for an option without a default, or with a wrong one. */
+/** Describes every option of an object schema. Throws an `Error` for a missing or invalid default. */
 export function describeOptions(section: string, schema: z.ZodObject): readonly Option[] {
   const known = described.get(schema)?.get(section);
   if (known !== undefined) {
@@ -101,8 +104,8 @@ export function describeOptions(section: string, schema: z.ZodObject): readonly 
 }
 
 /**
- * By schema and section: every command and every reload would pay for it. No schema changes once it is made; those of a
- * filter that is loaded again are others.
+ * By schema and section, to save the cost at every command and reload. Schemas never change; a filter that is
+ * loaded again has new ones.
  */
 const described = new WeakMap<z.ZodObject, ReadonlyMap<string, readonly Option[]>>();
 
@@ -115,7 +118,8 @@ function describeOption(section: string, name: string, schema: z.ZodType): Optio
   }
   refuseDefault(name, schema, unset.data);
   let converted: JsonSchema | undefined;
-  // Most options are not set, and then only what their `.meta()` says is read: a conversion takes longer than all else here.
+  // Most options are not set, and only their `.meta()` is read: the conversion takes longer than all else
+  // here.
   const json = () => {
     converted ??= schema.toJSONSchema({ io: 'input', unrepresentable: 'any' }) as JsonSchema;
     return converted;
@@ -155,12 +159,12 @@ function describeOption(section: string, name: string, schema: z.ZodType): Optio
   };
 }
 
-/** Schemas that only wrap another one, whose `.meta()` counts where they say nothing themselves. */
+/** Schemas that wrap another one, whose `.meta()` counts unless they have their own. */
 const WRAPPERS: readonly string[] = ['default', 'optional', 'prefault', 'nonoptional', 'readonly', 'catch'];
-/** Schemas of which JSON Schema has the `.meta()` of a part, or of none. */
+/** Schemas whose JSON Schema has the `.meta()` of a part, or none. */
 const COMPOSED: readonly string[] = ['pipe', 'lazy', 'nullable', 'promise'];
 
-/** What the conversion to JSON Schema finds in `.meta()`; `undefined` = only the conversion tells. */
+/** What the conversion to JSON Schema would find in `.meta()`; `undefined` = needs the conversion. */
 function metaOf(schema: z.ZodType): z.GlobalMeta | undefined {
   const { type, innerType } = schema.def as { readonly type: string; readonly innerType?: z.ZodType };
   if (COMPOSED.includes(type) || typeof schema.meta !== 'function') {
@@ -170,7 +174,7 @@ function metaOf(schema: z.ZodType): z.GlobalMeta | undefined {
   return inner && { ...inner, ...schema.meta() };
 }
 
-/** zod does not check a default against its schema: it could be a value that cannot be written. */
+/** zod does not check a default against its schema: it could be a value that is not allowed. */
 function refuseDefault(name: string, schema: z.ZodType, value: unknown): void {
   if (value === undefined || transforms(schema)) {
     return;
@@ -182,7 +186,10 @@ function refuseDefault(name: string, schema: z.ZodType, value: unknown): void {
   }
 }
 
-/** Whether the output of a schema may differ from its input. Looks at its form, because a filter may have another copy of zod. */
+/**
+ * Whether the output of a schema may differ from its input. Checks the structure: a filter may have another
+ * copy of zod.
+ */
 function transforms(schema: unknown, depth = 0): boolean {
   if (typeof schema !== 'object' || schema === null || depth > 20) {
     return false;

@@ -12,10 +12,10 @@ import {
 import { stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 
-/** No configuration is longer; `/dev/zero` is. */
+/** No configuration is longer, but `/dev/zero` is. */
 const MAX_BYTES = 1024 * 1024;
 
-/** Enough for most files; the buffer grows for longer ones. */
+/** Enough for most files; the buffer grows if needed. */
 const FIRST_BYTES = 64 * 1024;
 
 /**
@@ -59,7 +59,7 @@ function readBounded(path: string, maxBytes: number): Buffer {
   }
 }
 
-/** Changes with the file, also where a symbolic link is swapped; `undefined` = it cannot be looked at. */
+/** Changes when the file does, or a symbolic link to it; `undefined` = it cannot be read. */
 export async function fileState(path: string): Promise<string | undefined> {
   try {
     const { dev, ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true });
@@ -69,7 +69,7 @@ export async function fileState(path: string): Promise<string | undefined> {
   }
 }
 
-/** Why a file could not be used, in words instead of `ENOENT: …, open '…'`. */
+/** Why a file could not be used, in words, without `ENOENT: …, open '…'`. */
 export function systemErrorText(thrown: unknown): string {
   const code = thrown instanceof Error && 'code' in thrown ? thrown.code : undefined;
   switch (code) {
@@ -95,8 +95,8 @@ const OTHERS_WRITE = 0o002;
 const STICKY = 0o1000;
 
 /**
- * Why a file or folder cannot be trusted: everyone may write to it, or to a folder above it and so replace it. `undefined` when
- * there is no reason, or no such file.
+ * Why a file or folder cannot be trusted: it, or a folder above it, is world-writable, so that anyone could
+ * change or replace it. `undefined` = trusted, or no such file.
  */
 export function whyWritable(path: string): string | undefined {
   const stats = look(path);
@@ -110,13 +110,13 @@ export function whyWritable(path: string): string | undefined {
   }
   const folder = [...foldersOn(path)].find((one) => {
     const above = look(one);
-    // In a sticky folder users can replace only their own files.
+    // In a sticky folder, users can replace only their own files.
     return above !== undefined && (above.mode & STICKY) === 0 && isWritable(one, above);
   });
   return folder && `everyone may write to the folder ${folder} and replace what is in it; chmod o-w`;
 }
 
-/** As `whyWritable`, for a path and, if it is a folder, for each file in it for whose name `isRead` is true. */
+/** As `whyWritable`, for a path and, if it is a folder, each file in it whose name `isRead` accepts. */
 export function whyAnyWritable(path: string, isRead: (name: string) => boolean): string | undefined {
   const own = whyWritable(path);
   if (own !== undefined || look(path)?.isDirectory() !== true) {
@@ -131,16 +131,16 @@ export function whyAnyWritable(path: string, isRead: (name: string) => boolean):
   return undefined;
 }
 
-/** Whether everyone may read a file. */
+/** Whether a file is world-readable. */
 export function isReadByEveryone(path: string): boolean {
   const stats = look(path);
   return stats?.isFile() === true && (stats.mode & OTHERS_READ) !== 0 && hasModes;
 }
 
-/** On Windows modes have no meaning. */
+/** Modes have no meaning on Windows. */
 const hasModes = process.platform !== 'win32';
 
-/** `undefined` when it fails: reading the file fails too, and reports the reason. */
+/** `undefined` on failure: reading the file fails too, and reports the reason. */
 function look(path: string): Stats | undefined {
   try {
     return statSync(path, { throwIfNoEntry: false });

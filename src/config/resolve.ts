@@ -1,6 +1,6 @@
 /**
- * Layers and options → one typed value per option, with its origin, and every problem. Nothing is thrown: the problems of all
- * sources are collected, so that an operator can fix them at once.
+ * Layers and options → one typed value per option, with its origin, and every problem. Throws nothing: the
+ * problems of all sources are collected, so that an operator can fix them at once.
  */
 import { distance } from 'fastest-levenshtein';
 import type { Origin, Problem } from '../base/errors.ts';
@@ -17,12 +17,12 @@ export interface Setting {
   readonly option: Option;
   /** The output of the option's schema; `undefined` = not set. */
   readonly value: unknown;
-  /** The input of the schema; `undefined` when it used its default. A schema may transform one into the other. */
+  /** The input of the schema; `undefined` = its default was used. A schema may transform one into the other. */
   readonly input: unknown;
   readonly origin: Origin;
-  /** The origins that this one overrides, the last one first. */
+  /** The overridden origins, the last first. */
   readonly beats: readonly Origin[];
-  /** For a dictionary from several sources: where each member comes from. */
+  /** For a dictionary from several sources: the origin of each member. */
   readonly members?: readonly Member[];
   /** The option is a secret, or its value refers to one. */
   readonly secret: boolean;
@@ -35,12 +35,15 @@ export interface Member {
 }
 
 export interface Resolution {
-  /** In the order of the options. One with a wrong value has its default here, and a problem in `problems`. */
+  /** In the order of the options. A wrong value is replaced by the default, and is a problem in `problems`. */
   readonly settings: readonly Setting[];
   readonly problems: readonly Problem[];
 }
 
-/** Resolves the options over the layers, lowest layer first. `resourceTypes`: the known ones. `unloaded`: options that may be right. */
+/**
+ * Resolves the options over the layers, lowest first. `resourceTypes`: known types. `unloaded`: undeclared
+ * options that may be right.
+ */
 export function resolve(
   layers: readonly Layer[],
   options: readonly Option[],
@@ -58,9 +61,9 @@ export function resolve(
     const { origin } = entry;
     const beats = entries.slice(1).map((beaten) => beaten.origin);
     let secret = option.secret;
-    // A URL with a mistake may hold a key anywhere.
+    // A wrong URL may contain a key anywhere.
     const isHidden = () => secret || option.url;
-    // An indented line may have been meant as an option of its own, and be a secret.
+    // An indented line may be meant as a separate option, and be a secret.
     const isContinued = entries.some(({ value }) => typeof value === 'string' && value.includes('\n'));
     let at: Entry | Merged = entry;
     try {
@@ -103,7 +106,7 @@ export function resolve(
   return { settings, problems: [...problems, ...unknownNames(layers, options, unloaded)] };
 }
 
-/** The input for a schema of several options, by name, without the options that are not set. */
+/** The input of a schema of several options, by name, without options that are not set. */
 export function schemaInput(
   settings: readonly Setting[],
   names: ReadonlySet<string>,
@@ -120,18 +123,18 @@ function unset(option: Option, origin: Origin): Setting {
 }
 
 /**
- * How many of the entries make up the value. A mapping is merged over the lower sources of a dictionary. A text replaces the whole
- * dictionary, as in oslo.config, and a value of any other type replaces the one before.
+ * How many of the entries make up the value. Mappings are merged over the lower sources of a dictionary. A
+ * text replaces the whole dictionary, as in oslo.config; a value of any other type replaces the earlier one.
  */
 function wholeEntries(entries: readonly Entry[], { type }: Option): number {
   const whole = type === 'dictionary' ? entries.findIndex(({ value }) => !isMapping(value)) : 0;
   return whole === -1 ? entries.length : whole + 1;
 }
 
-/** The place of a value that several sources have set. */
+/** Origin of a value that several sources set. */
 type Merged = Pick<Entry, 'origin' | 'members'>;
 
-/** Merges the entries of a dictionary, the highest first. */
+/** Merges the entries of a dictionary, highest first. */
 function mergedDictionary(typed: readonly { readonly entry: Entry; readonly value: unknown }[]): {
   value: Mapping;
   members: Member[];
@@ -148,7 +151,7 @@ function mergedDictionary(typed: readonly { readonly entry: Entry; readonly valu
   return { value, members };
 }
 
-/** A mistake at another line than that of the option. */
+/** A mistake on another line than the option. */
 class MisplacedError extends Error {
   readonly place: Pick<Problem, 'origin' | 'message'>;
 
@@ -158,7 +161,7 @@ class MisplacedError extends Error {
   }
 }
 
-/** For an option of type text: the value of a flag as it was written. */
+/** For an option of type text: the value of a flag as written. */
 function asText(entry: Entry, { type }: Option): Entry {
   const { value, written } = entry;
   return type === 'text' && typeof value !== 'string' && written !== undefined
@@ -167,8 +170,8 @@ function asText(entry: Entry, { type }: Option): Entry {
 }
 
 /**
- * An indented `name = value` continues the option above it, so that the option it was meant to set is not set: a limit that everyone
- * believes is enforced. No option has values of this form.
+ * An indented `name = value` continues the option above it. The option it was meant to set stays unset: a
+ * limit that is believed to be enforced. No option has values of this form.
  */
 function swallowedOption(
   { value, origin }: Entry,
@@ -185,7 +188,7 @@ function swallowedOption(
   const lines = typeof value === 'string' ? value.split('\n') : [];
   const index = lines.findIndex((line, position) => {
     const [, name = '', delimiter] = (position > 0 && /^([a-z]\w*)\s*([=:])/i.exec(line)) || [];
-    // A pair of a dictionary has a colon too.
+    // A dictionary pair has a colon too.
     return delimiter === '=' || options.some((option) => option.name === name);
   });
   return index === -1
@@ -197,7 +200,7 @@ function swallowedOption(
       };
 }
 
-/** YAML joins the lines of a value when it is read. Looks for names of secret options only, also misspelled ones. */
+/** YAML joins the lines of a value. Looks only for names of secret options, also misspelled ones. */
 function holdsSecret(value: unknown, options: readonly Option[]): boolean {
   if (typeof value !== 'string') {
     const parts = Array.isArray(value) || isMapping(value) ? Object.entries(value).flat() : [];
@@ -209,15 +212,15 @@ function holdsSecret(value: unknown, options: readonly Option[]): boolean {
   return names.some(isMeant);
 }
 
-// Unknown names: a misspelled option is a limit that everyone believes is enforced.
+// Unknown names: a misspelled option is a limit that is believed to be enforced.
 
-/** Options that were removed, by section and name → what to do instead. */
+/** Removed options, by section and name → the replacement. */
 const REMOVED: Readonly<Record<string, string>> = {
   'service.workers':
     'this option was removed: for several processes on one port, set reuse_port = true and start serve as often as you want, each with an admin_port of its own, for example as blazar-enforcement@1 and blazar-enforcement@2 with the unit in etc/systemd',
 };
 
-/** How options begin that nobody knows, because what declares them could not be loaded. That is reported elsewhere, as an error. */
+/** Prefixes of undeclared options whose class could not be loaded, which is reported elsewhere, as an error. */
 interface UnloadedOptions {
   readonly section: string;
   /** `lab_a100` for LabA100Policy. */
@@ -248,7 +251,7 @@ function unknownNames(
         }
         continue;
       }
-      // Fewer letters than in other names: sections of Blazar and others are right here.
+      // Fewer letters than for other names: sections of Blazar and others are valid here.
       const meant = sections.find((candidate) => distance(candidate, section.trim()) <= candidate.length / 5);
       const [entry] = entries.values();
       if (meant !== undefined) {
@@ -264,7 +267,7 @@ function unknownNames(
   return problems;
 }
 
-/** A name that is known to be wrong is wrong whoever declares it. */
+/** A known mistake is wrong whatever class would declare it. */
 function isUnloaded(section: string, name: string, unloaded: readonly UnloadedOptions[]): boolean {
   return (
     meantBy(name) === undefined &&

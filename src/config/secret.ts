@@ -1,6 +1,12 @@
-/** Secrets: the form of tokens, and values in messages: shortened, without the credentials and queries of URLs, and never a secret. */
+/**
+ * Secrets: the form of tokens; and values in messages: shortened, without secrets, and without credentials
+ * and queries of URLs.
+ */
 
-/** Of a token that a client must send: a shorter one can be guessed. Sixteen random letters and digits are more than 80 bits. */
+/**
+ * For tokens that clients send: shorter ones can be guessed. Sixteen random letters and digits are more than
+ * 80 bits.
+ */
 export const MIN_TOKEN_LENGTH = 16;
 export const TOKEN_FORM = new RegExp(`^[\\x21-\\x7e]{${MIN_TOKEN_LENGTH},}$`);
 
@@ -8,8 +14,8 @@ const HIDDEN = '****';
 const MAX_SHOWN = 120;
 
 /**
- * A value in an error message: as JSON, of limited length, without credentials. Only the first of several lines: an indented
- * `token = …` continues the option above it.
+ * A value for an error message: as JSON, shortened, without credentials. Of several lines only the first: an
+ * indented `token = …` continues the option above it.
  */
 export function showText(value: unknown): string {
   const [first = '', ...further] = typeof value === 'string' ? hideCredentials(value).split('\n') : [];
@@ -22,20 +28,21 @@ function json(value: unknown): string | undefined {
   try {
     return JSON.stringify(value);
   } catch {
-    // A circular reference or a BigInt, which only code can pass.
+    // A circular reference or a BigInt: possible only from code.
     return undefined;
   }
 }
 
 /**
- * `https://user:password@host/path?key=…` → `https://****@host/path?****`, anywhere in a text. Hides up to the last `@` of a word,
- * because a password that is not escaped may contain `/` and `#`, even if that hides part of a path with an `@`.
+ * `https://user:password@host/path?key=…` → `https://****@host/path?****`, anywhere in a text. Hides up to
+ * the last `@` of a word: an unescaped password may contain `/` and `#`. This may hide part of a path with an
+ * `@`.
  */
 export function hideCredentials(text: string): string {
   return text.replace(/\S+/g, (word) => hideQuery(hideUser(word)));
 }
 
-/** The same for a text whose queries are to be seen. */
+/** As `hideCredentials`, but shows queries. */
 export function hideUsers(text: string): string {
   return text.replace(/\S+/g, hideUser);
 }
@@ -50,10 +57,10 @@ function hideUser(word: string): string {
     : `${word.slice(0, start)}${HIDDEN}${word.slice(at)}`;
 }
 
-/** What may follow a URL in a sentence. */
+/** Punctuation that may follow a URL. */
 const CLOSING = '"\'`)]}>.,;:';
 
-/** Of a URL, also `https:/host`, which is read as one. In linear time: some texts are those of strangers. */
+/** For URLs, also `https:/host`, which is read as one. In linear time: some texts are untrusted. */
 function hideQuery(word: string): string {
   const scheme = word.search(/[a-z]:\//i);
   const mark = scheme === -1 ? -1 : word.slice(scheme).indexOf('?');
@@ -65,7 +72,7 @@ function hideQuery(word: string): string {
   return mark === -1 || end === start ? word : `${word.slice(0, start)}${HIDDEN}${word.slice(end)}`;
 }
 
-/** The value of a setting as it may be printed. An empty secret is shown. */
+/** The printable value of a setting. An empty secret is shown. */
 export function showValue(value: unknown, secret: boolean): unknown {
   if (secret) {
     return value === undefined || value === '' || (Array.isArray(value) && value.length === 0)

@@ -1,4 +1,7 @@
-/** The sources of the configuration and their order. To add a source or a file format, add a function that makes a layer. */
+/**
+ * The sources of the configuration, and their order. A new source or file format needs a function that makes
+ * a layer.
+ */
 import { existsSync, lstatSync, readdirSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -19,13 +22,14 @@ import { systemErrorText, whyWritable } from './read-file.ts';
 import type { Setting } from './resolve.ts';
 
 /**
- * The sources, lowest first: the server's files and folders in their order, the environment, `config`, `values`. Nothing is read
- * from the home or the working directory of the process.
+ * The sources, lowest first: the server's files and folders in their order, the environment, `config`,
+ * `values`. Nothing is read from the home or working directory of the process.
  */
 export interface ConfigSources {
   /**
-   * Paths of the server's configuration files; later ones override earlier ones. Default: the file that `BLAZAR_ENFORCEMENT_CONFIG`
-   * names, else `/etc/blazar/blazar.conf`. An empty list = no file. `.yaml`, `.yml` and `.json` are YAML, all others INI.
+   * Paths of the server's configuration files; later ones override earlier ones. Default: the file in
+   * `BLAZAR_ENFORCEMENT_CONFIG`, else `/etc/blazar/blazar.conf`. An empty list = no file. `.yaml`, `.yml` and
+   * `.json` are YAML, all others INI.
    */
   readonly configFiles?: readonly string[] | undefined;
   /** Folders whose `*.conf` and `*.yaml` files are read after the files, sorted by name. */
@@ -35,9 +39,15 @@ export interface ConfigSources {
    * `process.env`.
    */
   readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
-  /** Values of `--config`: `enforcement.max_lease_duration=60`, later ones override earlier ones; or one file. Options with a flag of their own. */
+  /**
+   * Values of `--config`: pairs `enforcement.max_lease_duration=60`, later ones override earlier ones, or one
+   * file; and options with their own flag.
+   */
   readonly config?: readonly (string | FlagSetting)[] | undefined;
-  /** Values from code: section → option → a value of the option's type, or a text as in a file, in which `$` is literal. They override all others. */
+  /**
+   * Values from code: section → option → a value of the option's type, or a text as in a file, with a literal
+   * `$`. They override all others.
+   */
   readonly values?: Readonly<Record<string, Readonly<Record<string, unknown>>>> | undefined;
 }
 
@@ -46,16 +56,17 @@ export interface ReadSources {
   readonly layers: readonly Layer[];
   /** The files that were read, lowest first, with their layers. */
   readonly files: readonly FileLayer[];
-  /** The layers of the user and of the project, which may not set every option. */
+  /** The layers of the user and of the project, which may not set all options. */
   readonly clientLayers: ReadonlySet<Layer>;
-  /** The files of those layers. */
+  /** The files of `clientLayers`. */
   readonly clientFiles: readonly string[];
   readonly problems: readonly Problem[];
 }
 
 /**
- * Reads all sources. Throws nothing: a source that cannot be read is a problem. With a `projectFolder` it also reads the files of the
- * user and of the project, between those of the server and the environment. A service never does.
+ * Reads all sources. Throws nothing: a source that cannot be read is a problem. With a `projectFolder` (never
+ * in a service) it also reads the files of the user and of the project, between the server's and the
+ * environment.
  */
 export async function readSources(sources: ConfigSources, projectFolder?: string): Promise<ReadSources> {
   const problems: Problem[] = [];
@@ -115,7 +126,7 @@ function defaultFiles(
   return mayBeMissing && !existsSync(DEFAULT_CONFIG_FILE) ? [] : [DEFAULT_CONFIG_FILE];
 }
 
-/** A file that `--config` names overrides all other files. */
+/** A file in `--config` overrides all other files. */
 async function commandLineLayers(
   config: readonly (string | FlagSetting)[],
   environment: Readonly<Record<string, string | undefined>>,
@@ -146,7 +157,7 @@ const USER_VARIABLE = 'BLAZAR_ENFORCEMENT_USER_CONFIG';
 const PROJECT_VARIABLE = 'BLAZAR_ENFORCEMENT_PROJECT_CONFIG';
 const PROJECT_FILES = ['.blazar-enforcement.conf', '.blazar-enforcement.yaml'];
 
-/** The file that a variable names; it must exist, unlike a file at its default place. `undefined` = it names none. */
+/** The file named by a variable; unlike a default file, it must exist. `undefined` = the variable is not set. */
 function namedBy(variable: string, environment: Environment, problems: Problem[]): string[] | undefined {
   const file = environment[variable];
   if (file === undefined || file === '') {
@@ -160,7 +171,7 @@ function namedBy(variable: string, environment: Environment, problems: Problem[]
   return [];
 }
 
-/** The files of the user in `~/.config/blazar-enforcement/`, sorted by name; none when the home folder is unknown. */
+/** The files of the user in `~/.config/blazar-enforcement/`, sorted by name; none if the home folder is unknown. */
 function userFiles(environment: Environment, problems: Problem[]): string[] {
   const named = namedBy(USER_VARIABLE, environment, problems);
   if (named !== undefined) {
@@ -186,7 +197,7 @@ function projectFiles(folder: string, environment: Environment, problems: Proble
   return found.filter(isTrusted(problems));
 }
 
-/** Whether a file in a folder is a configuration file, by its name. */
+/** Whether a file in a folder is a configuration file, by name. */
 export function isConfigFile(name: string): boolean {
   return /\.(conf|ya?ml)$/.test(name) && !name.startsWith('.');
 }
@@ -208,8 +219,8 @@ function configFilesIn(folder: string, problems: Problem[]): string[] {
 }
 
 /**
- * These files were found, not named, so that anyone who can create one there could change the limits. They must belong to the user
- * of this process or to root, and others may not write to them.
+ * These files were found, not named: anyone who can create one there could change the limits. The owner must
+ * be the process's user or root, and no one else may write to them.
  */
 function isTrusted(problems: Problem[]): (file: string) => boolean {
   return (file) => {
@@ -238,21 +249,21 @@ function whyNotTrusted(file: string): string | undefined {
   }
 }
 
-/** The folder for `~` in the paths of flags. */
+/** The home folder for `~` in paths of flags. */
 function homeOf({ HOME }: Environment): string {
   return HOME === undefined || HOME === '' ? homedir() : HOME;
 }
 
-/** Layers without the options that their source may not set. */
+/** Layers without options that their source may not set. */
 interface PermittedLayers {
   readonly layers: readonly Layer[];
-  /** One warning with all removed options; empty when there are none. */
+  /** One warning with all removed options; empty = none. */
   readonly problems: readonly Problem[];
 }
 
 /**
- * Removes the options for which `isServers` is true from the layers of users and projects. It must be true for every option of
- * another section too, because `$name` in an option of the server may refer to it.
+ * Removes the options for which `isServers` is true from the layers of users and projects. It must be true
+ * for every option of other sections too, because a server option may refer to it with `$name`.
  */
 export function permittedLayers(
   { layers, clientLayers }: Pick<ReadSources, 'layers' | 'clientLayers'>,
@@ -284,7 +295,7 @@ export function permittedLayers(
   };
 }
 
-/** One warning with the options that come from such files: a service does not read them. */
+/** One warning with the options from such files: a service does not read them. */
 export function notServed(
   { clientFiles }: Pick<ReadSources, 'clientFiles'>,
   settings: readonly Setting[],

@@ -1,10 +1,10 @@
-/** Typed values written back as a blazar.conf: `config show --format ini` and `config sample`. */
+/** Typed values as text for a blazar.conf: `config show --format ini` and `config sample`. */
 
 import { parse } from 'ini';
 import type { Problem } from '../base/errors.ts';
 import type { Option } from './option.ts';
 
-/** A value in the form that is read after `name = `. */
+/** A value in the form read after `name = `. */
 export function valueText(value: unknown): string {
   if (value === undefined || value === null) {
     return '';
@@ -20,12 +20,12 @@ export function valueText(value: unknown): string {
   return String(value);
 }
 
-/** `name = value`; an option that is not set is a comment. */
+/** `name = value`; a comment for an option that is not set. */
 export function assignmentText(name: string, value: unknown): string {
   return value === undefined ? `# ${name} =` : `${name} = ${formatIniValue(valueText(value))}`.trimEnd();
 }
 
-/** A blazar.conf with every option in comments: help, type with unit and range, default. */
+/** A blazar.conf with all options as comments: help, type with unit and range, default. */
 export function sampleText(options: readonly Option[]): string {
   const sections = [...new Set(options.map((option) => option.section))];
   return sections
@@ -50,7 +50,7 @@ function wrap(text: string): string[] {
   return (text.match(/\S.{0,95}(?=\s|$)/g) ?? []).map((line) => `# ${line}`);
 }
 
-/** The options as Markdown, with a table per section, for the operator's page. */
+/** The options as Markdown, one table per section, for the operators' page. */
 export function optionsTable(options: readonly Option[]): string {
   const sections = [...new Set(options.map((option) => option.section))];
   return sections
@@ -73,10 +73,10 @@ interface IniEntry {
   readonly line: number;
 }
 
-/** Section name (lower case) → option name (as written) → entry. Maps, so that `__proto__` is a name like any other. */
+/** Section name (lower case) → option name (as written) → entry. Maps, so that `__proto__` is an ordinary name. */
 type IniSections = ReadonlyMap<string, ReadonlyMap<string, IniEntry>>;
 
-/** The sections of a text, and every syntax error in it with file and line. */
+/** The sections of a text, and all its syntax errors, with file and line. */
 interface IniDocument {
   readonly sections: IniSections;
   readonly problems: readonly Problem[];
@@ -91,8 +91,9 @@ interface Assignment {
 }
 
 /**
- * Reads a text in the dialect of oslo.config. `file` is only used in problems. A line with a syntax error is reported and
- * skipped, so that all mistakes of a file are found at once. Problems never show the text of a line: it may be part of a secret.
+ * Reads a text in the dialect of oslo.config. `file` is only used in problems. Lines with syntax errors are
+ * reported and skipped, so that all mistakes of a file are found at once. Problems never show the text of a
+ * line: it may be part of a secret.
  *
  * Source of the rules: oslo.config, `iniparser.py`.
  */
@@ -166,7 +167,7 @@ export function parseIni(text: string, file: string): IniDocument {
   return { sections: decodeSections(parse(statements.join('\n'))), problems };
 }
 
-/** A value in the form that `parseIni` reads back unchanged, and in which interpolation replaces nothing. */
+/** A value in a form that `parseIni` reads back unchanged, and that interpolation does not change. */
 export function formatIniValue(value: string): string {
   const [first = '', ...continuation] = value
     .replace(/(\\?)\$/g, (_, backslash) => (backslash === '' ? '$$' : '\\\\$'))
@@ -183,7 +184,7 @@ function unquote(value: string): string {
     : value;
 }
 
-/** A name or value in letters without meaning to `ini`; the leading `x` prevents an empty text and `true`. */
+/** A name or value in letters without meaning for `ini`; the leading `x` prevents an empty text and `true`. */
 function encode(text: string): string {
   return `x${Buffer.from(text).toString('base64url')}`;
 }

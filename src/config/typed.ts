@@ -1,12 +1,12 @@
-/** Converts what a source says to the type of the option, and checks it against the option's schema. */
+/** Converts a source's value to the option's type, and checks it against the option's schema. */
 import { isMapping } from '../base/yaml/tree.ts';
 import type { Option, OptionType } from './option.ts';
 import { hideCredentials, showText } from './secret.ts';
 
-/** The value does not match its option. The message says what was expected, and never shows a secret or a URL. */
+/** The value does not match its option. The message has what was expected, never a secret or a URL. */
 export class MismatchError extends Error {
   override readonly name = 'MismatchError';
-  /** The member of a dictionary that is wrong. */
+  /** The wrong member of a dictionary. */
   readonly member: string | undefined;
 
   constructor(message: string, member: string | undefined) {
@@ -16,8 +16,8 @@ export class MismatchError extends Error {
 }
 
 /**
- * Reads texts, also in lists and mappings, by the option's type. Unless they come from `code`, a blazar.conf must be able to express
- * them too. Other values are returned unchanged, for the schema. Throws `MismatchError`.
+ * Reads texts, also in lists and mappings, by the option's type. Except from `code`, they must be expressible
+ * in a blazar.conf. Other values are returned unchanged, for the schema. Throws `MismatchError`.
  */
 export function typedValue(value: unknown, option: Option, secret: boolean, code = false): unknown {
   let at: string | undefined;
@@ -43,7 +43,7 @@ export function typedValue(value: unknown, option: Option, secret: boolean, code
       : value;
   } catch (thrown) {
     const detail = thrown instanceof ValueError ? thrown.message : '';
-    throw new MismatchError(expectation(value, option, secret, [detail, whereText(at, secret)]), at);
+    throw new MismatchError(expectation(value, option, secret, [detail, whereText(at, option, secret)]), at);
   }
 }
 
@@ -51,7 +51,7 @@ function readItem(text: string, { itemType }: Option): unknown {
   return readValue(text, { type: itemType, itemType: 'text' });
 }
 
-/** An item of a list, or the value of a pair. */
+/** A list item, or the value of a pair. */
 function itemText(text: string, { type }: Option): string {
   if (type === 'list' && text.trim() === '') {
     throw new ValueError('an item is empty');
@@ -63,14 +63,14 @@ function itemText(text: string, { type }: Option): string {
 }
 
 function nameText(name: string, { itemType }: Option, code: boolean): string {
-  // zod would drop this name from a record silently, and the limit with it.
+  // zod would silently drop this name from a record, and the limit with it.
   if (name === '__proto__') {
     throw new ValueError('__proto__ cannot be the name of a pair');
   }
   if (code) {
     return name;
   }
-  // In blazar.conf the name of a pair ends at the first colon if the value is a text, otherwise at the last.
+  // In blazar.conf, the name of a pair ends at the first colon if the value is a text, else at the last.
   if (name.trim() === '' || (itemType === 'text' ? /[:,]/ : /,/).test(name)) {
     throw new ValueError(
       `a name is empty, or contains ${itemType === 'text' ? 'a ":" or a comma' : 'a comma'}`,
@@ -80,7 +80,8 @@ function nameText(name: string, { itemType }: Option, code: boolean): string {
 }
 
 /**
- * Checks a value against the option's schema. `written` = the value in its source, for the message. Throws `MismatchError`.
+ * Checks a value against the option's schema. `written` = the source's value, for the message. Throws
+ * `MismatchError`.
  */
 export function checkedValue(
   input: unknown,
@@ -101,7 +102,7 @@ export function checkedValue(
   }
   const [issue] = parsed.error.issues;
   const at = issue === undefined || issue.path.length === 0 ? undefined : issue.path.join('.');
-  const detail = issue?.code === 'custom' ? issue.message : whereText(at, secret);
+  const detail = issue?.code === 'custom' ? issue.message : whereText(at, option, secret);
   throw new MismatchError(expectation(written, option, secret, [detail]), issue?.path[0]?.toString());
 }
 
@@ -113,8 +114,11 @@ function isEmpty(input: unknown): boolean {
   );
 }
 
-function whereText(member: string | undefined, secret: boolean): string {
-  return secret || member === undefined ? '' : `see "${member}"`;
+function whereText(member: string | undefined, { type }: Option, secret: boolean): string {
+  if (secret || member === undefined) {
+    return '';
+  }
+  return type === 'list' && /^\d+$/.test(member) ? `see item ${Number(member) + 1}` : `see "${member}"`;
 }
 
 function expectation(value: unknown, option: Option, secret: boolean, details: readonly string[]): string {
@@ -125,7 +129,7 @@ function expectation(value: unknown, option: Option, secret: boolean, details: r
   return `expected ${option.expected}, got ${got}${all === '' ? '' : ` (${all})`}`;
 }
 
-/** Must run before the text is shortened: a URL that is cut in its password would not be recognised. */
+/** Must run before the text is shortened: a URL that is cut in its password would not be recognized. */
 function withoutCredentials(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) {
     return value;
@@ -135,17 +139,17 @@ function withoutCredentials(value: unknown): unknown {
       JSON.stringify(value, (_, one: unknown) => (typeof one === 'string' ? hideCredentials(one) : one)),
     );
   } catch {
-    // A circular reference or a BigInt, which only code can pass, and which is not shown as JSON.
+    // A circular reference or a BigInt: possible only from code, and not shown as JSON.
     return value;
   }
 }
 
-/** The text does not have the form of the type. The message completes a sentence, and never shows the text. */
+/** The text does not have the form of the type. The message completes a sentence, and never contains the text. */
 export class ValueError extends Error {
   override readonly name = 'ValueError';
 }
 
-/** Reads a text by an option's type. The schema checks ranges and the like. Throws `ValueError`. */
+/** Reads a text by the option's type. The schema checks ranges and the like. Throws `ValueError`. */
 export function readValue(text: string, option: Pick<Option, 'type' | 'itemType'>): unknown {
   switch (option.type) {
     case 'list':
@@ -170,7 +174,10 @@ function readScalar(text: string, type: OptionType): unknown {
   }
 }
 
-/** As Python's `int()`: a sign, leading zeros and single underscores between digits are allowed; `0x10`, `1e3`, `1.5` are not. */
+/**
+ * As Python's `int()`: allows a sign, leading zeros and single underscores between digits, not `0x10`, `1e3`,
+ * `1.5`.
+ */
 function readInteger(text: string): number {
   const trimmed = text.trim();
   if (!/^[+-]?\d+(_\d+)*$/.test(trimmed)) {
@@ -212,7 +219,7 @@ function readBoolean(text: string): boolean {
   }
 }
 
-/** Ignores commas at the end, as oslo.config does. An empty item between two commas is refused. */
+/** Ignores trailing commas, as oslo.config does. Refuses an empty item between two commas. */
 function readList(text: string): string[] {
   const trimmed = text.trim().replace(/,+$/, '');
   if (trimmed === '') {
@@ -228,13 +235,13 @@ function readList(text: string): string[] {
 function readDictionary(text: string, itemType: OptionType): Record<string, unknown> {
   const dictionary: Record<string, unknown> = {};
   for (const pair of readList(text)) {
-    // A name may contain a colon, a number cannot: physical:host:10.
+    // A name may contain colons, a number cannot: physical:host:10.
     const colon = itemType === 'text' ? pair.indexOf(':') : pair.lastIndexOf(':');
     const key = pair.slice(0, colon).trim();
     if (colon <= 0 || key === '') {
       throw new ValueError('a pair has no name or no ":"');
     }
-    // zod would drop this name from a record silently, and the limit with it.
+    // zod would silently drop this name from a record, and the limit with it.
     if (key === '__proto__') {
       throw new ValueError('__proto__ cannot be the name of a pair');
     }

@@ -103,21 +103,34 @@ export class DecisionLog {
 
   /**
    * Returns a promise only if the buffer is full and `whenFull` is `block`. It resolves when there is room
-   * again, and rejects with an `OverloadedError` if the wait ends first. `request`: a member of JSON, from
-   * `requestMember`.
+   * again, and rejects with an `OverloadedError` if the wait ends first. Ask before a decision that records
+   * something elsewhere.
    */
-  write(record: DecisionRecord, wait: Wait, request?: string): Promise<void> | undefined {
-    if (this.#waiting < MAX_WAITING && !this.#givenUp.signal.aborted) {
+  room(wait: Wait): Promise<void> | undefined {
+    return this.#options.whenFull === 'drop' || this.#hasRoom
+      ? undefined
+      : this.#blocked.join(wait, 'The decision could not be logged in time. Please try again.');
+  }
+
+  /**
+   * Returns a promise as `room` does. `wait`: `undefined` = `room` was waited for; what was decided since then is kept beyond the bound.
+   * `request`: a member of JSON, from `requestMember`.
+   */
+  write(record: DecisionRecord, wait: Wait | undefined, request?: string): Promise<void> | undefined {
+    const room = wait && this.room(wait);
+    if (room !== undefined) {
+      return room.then(() => this.#append(record, request));
+    }
+    if (this.#hasRoom || (this.#options.whenFull === 'block' && !this.#givenUp.signal.aborted)) {
       this.#append(record, request);
-      return undefined;
-    }
-    if (this.#options.whenFull === 'drop') {
+    } else {
       this.#drop();
-      return undefined;
     }
-    return this.#blocked
-      .join(wait, 'The decision could not be logged in time. Please try again.')
-      .then(() => this.#append(record, request));
+    return undefined;
+  }
+
+  get #hasRoom(): boolean {
+    return this.#waiting < MAX_WAITING && !this.#givenUp.signal.aborted;
   }
 
   /** Reopens the file before the next line. For log rotation. */

@@ -14,9 +14,9 @@ import { requireConfiguration, sectionOf } from './configuration.ts';
 import { watchOf } from './notices.ts';
 import { notificationsSection } from './notifications/options.ts';
 
-/** The dependencies of a `BudgetLedger`. Each has a default. */
+/** Dependencies of a `BudgetLedger`. Each has a default. */
 export interface BudgetLedgerServices {
-  /** Gets the warnings about `[ledger]`. Default: JSON lines on standard error. */
+  /** For warnings about `[ledger]`. Default: JSON lines on standard error. */
   readonly logger?: Logger;
   /** Default: the system clock. */
   readonly clock?: Clock;
@@ -24,14 +24,15 @@ export interface BudgetLedgerServices {
 
 export interface BudgetChangeAuthor {
   readonly who: string;
-  /** Why. Default: no reason is recorded. */
+  /** Default: no reason is recorded. */
   readonly reason?: string | undefined;
 }
 
 /**
- * Sets and reads budgets, and upgrades the tables, without a chain of filters. Opens the database with the first call that needs
- * it; safe to share between concurrent calls. Every call may throw `ConfigurationError` (the tables are missing or of another
- * version: call `upgrade`) and `LedgerUnavailableError` (the database does not answer within `[ledger] timeout`).
+ * Sets and reads budgets, and upgrades the tables, without a chain of filters. Opens the database on first
+ * use; safe for concurrent calls. Every call may throw `ConfigurationError` (the tables are missing or of
+ * another version: call `upgrade`) and `LedgerUnavailableError` (the database does not answer within
+ * `[ledger] timeout`).
  */
 export class BudgetLedger {
   readonly #options: LedgerOptions;
@@ -46,7 +47,10 @@ export class BudgetLedger {
     this.#watch = watch;
   }
 
-  /** Reads the same sources as `UsageEnforcement.load`, for `[ledger]` and `[notifications]`. Throws `ConfigurationError` with every mistake. */
+  /**
+   * Reads the sources of `UsageEnforcement.load`, for `[ledger]` and `[notifications]`. Throws
+   * `ConfigurationError` with every mistake.
+   */
   static async load(
     sources: ConfigSources = {},
     { logger = createLogger(), clock = SYSTEM_CLOCK }: BudgetLedgerServices = {},
@@ -59,9 +63,9 @@ export class BudgetLedger {
   }
 
   /**
-   * Creates the tables, or brings them up to date. Returns the names of the migrations that it applied; empty = already up to date.
-   * Creates the file of a SQLite ledger; its folder must exist. Stop other processes on the ledger first, as for
-   * `ledger upgrade`.
+   * Creates the tables, or upgrades them. Returns the names of the applied migrations; empty = already up to
+   * date. Creates the file of a SQLite ledger; its folder must exist. Stop other processes on the ledger
+   * first, as for `ledger upgrade`.
    */
   async upgrade(): Promise<readonly string[]> {
     this.#refuseWhenClosed();
@@ -73,9 +77,9 @@ export class BudgetLedger {
   }
 
   /**
-   * Sets a budget. It replaces the budget of the same owner that starts at the same second; usage charged to that one counts for
-   * the new one. Throws `InvalidRequestError` (`field` is the property), and `BudgetConflictError` if it would overlap with another
-   * budget of the same owner.
+   * Sets a budget. It replaces the budget of the same owner with the same start second, and takes over its
+   * charged usage. Throws `InvalidRequestError` (`field` is the property), and `BudgetConflictError` if it
+   * would overlap with another budget of the same owner.
    */
   async setBudget(budget: NewBudget, { who, reason }: BudgetChangeAuthor): Promise<BudgetUsage> {
     const ledger = await this.#open();
@@ -87,7 +91,7 @@ export class BudgetLedger {
     return budgets.find((one) => one.id === id) ?? { ...wanted, id, taken: 0n, left: wanted.amount };
   }
 
-  /** Resolves to whether the budget existed. Usage that was charged to it stays charged. Throws `InvalidRequestError`. */
+  /** Resolves to whether the budget existed. Usage charged to it stays charged. Throws `InvalidRequestError`. */
   async removeBudget(budget: BudgetKey, { who, reason }: BudgetChangeAuthor): Promise<boolean> {
     const ledger = await this.#open();
     const { removeBudget } = await import('../ledger/budgets/budgets.ts');
@@ -97,8 +101,8 @@ export class BudgetLedger {
   }
 
   /**
-   * The budgets of a project, and what is left of each, sorted by user and time. Includes expired budgets. Default: all projects.
-   * Amounts are exact: `formatUnitHours` formats them for people.
+   * The budgets of a project, with the remaining amounts, sorted by user and time. Includes expired budgets.
+   * Default: all projects. Amounts are exact: `formatUnitHours` formats them for people.
    */
   async budgets(projectId?: string): Promise<readonly BudgetUsage[]> {
     const ledger = await this.#open();
@@ -117,7 +121,7 @@ export class BudgetLedger {
   #open(): Promise<Ledger> {
     this.#refuseWhenClosed();
     this.#opening ??= this.#openOnce().catch((thrown: unknown) => {
-      // The next call tries again.
+      // The next call retries.
       this.#opening = undefined;
       throw thrown;
     });

@@ -1,6 +1,6 @@
 /**
- * `[enforcement]`, from the sources to checked values: which filters run, in which order, with which options.
- * Everything that is wrong is found here, before any filter is constructed.
+ * `[enforcement]`, from the sources to checked values: the filters to run, their order and options. All
+ * mistakes are found here, before any filter is constructed.
  */
 
 import { z } from 'zod';
@@ -79,14 +79,14 @@ export const enforcementOptions = z.object({
     }),
 });
 
-/** A filter that is to run, with its options as its schema returned them. */
+/** A filter to run, with its options as returned by its schema. */
 export interface ConfiguredFilter {
   readonly installed: InstalledFilter;
   readonly options: unknown;
   readonly audit: boolean;
 }
 
-/** A configuration without mistakes, or with all of them in `problems`. */
+/** A configuration, with all its mistakes in `problems`. */
 export interface Configuration {
   readonly exemptProjects: readonly string[];
   /** In the order in which they run. */
@@ -94,9 +94,9 @@ export interface Configuration {
   readonly catalog: FilterCatalog;
   /** The files that were read, lowest first. */
   readonly files: readonly string[];
-  /** Files and folders that options name. They are read again when the configuration is reloaded. */
+  /** Files and folders named in options. They are read again when the configuration is reloaded. */
   readonly namedFiles: readonly string[];
-  /** The `files` that set no option. */
+  /** The `files` without options. */
   readonly emptyFiles: readonly string[];
   /** The `files` whose last line has no line break. */
   readonly unendedFiles: readonly string[];
@@ -108,9 +108,9 @@ export interface Configuration {
 }
 
 /**
- * Reads, types and checks the configuration. Constructs no filter, and reports mistakes in `problems` instead of throwing. With
- * `projectFolder`, it also reads the project file in that folder and the files of the user, for commands that only show or try
- * something.
+ * Reads, types and checks the configuration. Constructs no filter, and reports mistakes in `problems` instead
+ * of throwing. With `projectFolder`, it also reads the project file in that folder and the user's files, for
+ * commands that only show or try something.
  */
 export async function readConfiguration(
   sources: ConfigSources,
@@ -120,7 +120,7 @@ export async function readConfiguration(
   const read = await readSources(sources, projectFolder);
   const coreOptions = describeOptions(SECTION, enforcementOptions);
   const own = { section: SECTION, schema: enforcementOptions };
-  // Resolved once to find the filters, and again below when all options are known.
+  // Resolved twice: here to find the filters, and below when all options are known.
   const firstLayers = permittedLayers(read, isServerOnly(coreOptions)).layers;
   const first = sectionOf(resolve(firstLayers, coreOptions), own);
   const named = [...first.enabled_filters, ...first.audit_filters];
@@ -151,7 +151,7 @@ export async function readConfiguration(
   ];
   const { settings, problems } = resolve(layers, options, resourceTypes, unloaded);
   const core = sectionOf({ settings }, own);
-  // Folders of the first pass that turned out to be mistakes, which are reported already.
+  // Invalid folders of the first pass, which are reported already.
   const invalidFolders = first.filters_path.filter((folder) => !core.filters_path.includes(folder));
   const hasCoreMistakes = problems.some(({ option }) => coreOptions.some(({ name }) => name === option));
   const chain = chooseFilters(core, catalog, read.problems.length > 0 || hasCoreMistakes);
@@ -228,7 +228,7 @@ export async function readConfiguration(
   };
 }
 
-/** Parses a section before all of its options are known. Invalid values are replaced with their defaults here. */
+/** Parses a section before all its options are known. Replaces invalid values with their defaults. */
 async function extensionOf(
   { section, schema, extend }: FurtherSection,
   layers: readonly Layer[],
@@ -244,7 +244,7 @@ async function extensionOf(
   return extend(schema.parse(schemaInput(settings, own)) as never, undeclared);
 }
 
-/** Whether only the files of the server may set an option: every option, except filter options without `serverOnly`. */
+/** Whether only server files may set an option: every option, except filter options without `serverOnly`. */
 function isServerOnly(options: readonly Option[]): (section: string, option: string) => boolean {
   const names = new Set(
     options.filter(({ section, serverOnly }) => section === SECTION && serverOnly).map(({ name }) => name),
@@ -259,7 +259,7 @@ function isEmpty(layer: Layer): boolean {
 /** Sorted by file in reading order, then by line. Problems without a line come last. */
 function sortedByPlace(read: ReadSources, problems: readonly Problem[]): Problem[] {
   const files = read.files.map(({ file }) => file);
-  /** Files that only options name come after the files that were read. */
+  /** Files named only in options come after the files that were read. */
   const place = ({ origin }: Problem): [number, number] => {
     if (origin?.kind !== 'file') {
       return [files.length + 1, 0];
@@ -287,7 +287,10 @@ export function withoutMistakes(configuration: Configuration): Configuration {
   return configuration;
 }
 
-/** The values of one section, as its schema returns them. Invalid values, which are reported elsewhere, are replaced with their defaults. */
+/**
+ * The values of one section, as its schema returns them. Invalid values, reported elsewhere, are replaced
+ * with their defaults.
+ */
 export function sectionOf<Schema extends z.ZodObject>(
   configuration: Pick<Configuration, 'settings'>,
   { section, schema }: { readonly section: string; readonly schema: Schema },
@@ -299,7 +302,8 @@ export function sectionOf<Schema extends z.ZodObject>(
 const UNIT_OPTION = 'usage_budget_unit';
 
 /**
- * The unit of budgets: `usage_budget_unit` in `[enforcement]`, whether or not its filter is enabled; in `[skypilot]` if only a policy there uses budgets.
+ * The unit of budgets: `usage_budget_unit` in `[enforcement]`, even if its filter is not enabled; in
+ * `[skypilot]` if only a policy there uses budgets.
  */
 export function budgetUnit({ settings, filters }: Pick<Configuration, 'settings' | 'filters'>): string {
   const [own, ofLaunches] = ['enforcement', 'skypilot'].map((section) => {

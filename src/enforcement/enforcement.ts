@@ -1,4 +1,7 @@
-/** A request to the library: validated, judged by the chain, recorded, and answered. How the filters are asked is in `chain/chain.ts`. */
+/**
+ * A request to the library: validated, checked by the chain, recorded, and answered. The filters are called
+ * in `chain/chain.ts`.
+ */
 
 import { EnforcementClosedError, formatProblem } from '../base/errors.ts';
 import { createLogger } from '../base/logger.ts';
@@ -27,10 +30,13 @@ import type { Notifications } from './notifications/notifications.ts';
 import { notificationsSection } from './notifications/options.ts';
 import type { EnforcementServices, WatchedServices } from './services.ts';
 
+/** So many leases in a row are not built by a Blazar that has not committed one. */
+const MANY_UNCOMMITTED = 20;
+
 /**
- * The enabled filters, in order, ready to judge leases. Any number of calls may run at the same time.
+ * The enabled filters, in order, ready to check leases. Calls may run concurrently.
  *
- * After `close()` every call rejects with an `EnforcementClosedError`, whatever the filters are.
+ * After `close()` every call rejects with an `EnforcementClosedError`.
  */
 export class UsageEnforcement {
   /** `undefined` = `[keystone]` is not set. Closed by `close()`. */
@@ -41,10 +47,12 @@ export class UsageEnforcement {
   /** `undefined` = `[notifications]` is not set. Closed by `close()`. */
   readonly notifications: Notifications | undefined;
   readonly #parts: Parts;
-  /** From this position on, a commit asks nothing but what the checks of these filters would. */
+  /** From this position on, a commit checks all that these filters' checks would. */
   readonly #judgedByCommit: number;
-  /** Whether several filters ask the ledger: it is read once for all of them. */
+  /** Whether several filters use the ledger: it is read once for all of them. */
   readonly #sharesLedger: boolean;
+  /** How many leases were allowed before the first commit. */
+  #uncommitted = 0;
   /** Calls that are not answered yet: closing waits for them. */
   #calls = 0;
   #lastEnded: (() => void) | undefined;
@@ -65,38 +73,39 @@ export class UsageEnforcement {
     return this.#parts.chain.some(({ filter }) => isLedgerFilter(filter)) ? this.#parts.ledger : undefined;
   }
 
-  /** The ledger with messages that filters and `[notifications]` have to deliver. `undefined` = nobody has any. */
+  /** The ledger with messages of filters and `[notifications]` to deliver. `undefined` = no senders. */
   get outbox(): ChainLedger | undefined {
     return this.#parts.outbox.isUsed ? this.#parts.ledger : undefined;
   }
 
-  /** Whether messages of this sender in the outbox are delivered here. */
+  /** Whether this process delivers messages of this sender. */
   delivers(sender: string): boolean {
     return this.#parts.outbox.isSender(sender);
   }
 
-  /** Starts delivering what the outbox holds. `load` does so; a process that only looks at leases must not. */
+  /** Starts delivering the outbox. `load` calls it; a process that only reads leases must not. */
   deliver(): void {
     this.#parts.outbox.deliver();
   }
 
-  /** Leaves the rest of the outbox to a successor. Ends may still be reported. Never rejects. */
+  /** Leaves the rest of the outbox to a successor. `onEnd` may still be called. Never rejects. */
   stopDelivering(): Promise<void> {
     return this.#parts.outbox.stop();
   }
 
-  /** The filters whose limits leases share: for recording leases that were granted without them. */
+  /** The filters with shared limits: for recording leases that were granted without them. */
   get claimants(): readonly Claimant[] {
     return this.#parts.commits?.claimants ?? [];
   }
 
-  /** The ids of the projects in `exempt_projects`. Throws if Keystone does not tell that of a name. */
+  /** The ids of the projects in `exempt_projects`. Throws if Keystone does not resolve a name. */
   exemptProjectIds(): Promise<readonly string[]> {
     return projectIdsOf(this.#parts.exemptions.projects, this.names && this.keystone);
   }
 
   /**
-   * Reads the configuration and constructs its filters. Throws `ConfigurationError` with every mistake; logs warnings.
+   * Reads the configuration and constructs its filters. Throws `ConfigurationError` with every mistake; logs
+   * warnings.
    */
   static async load(
     sources: ConfigSources = {},
@@ -116,7 +125,7 @@ export class UsageEnforcement {
     return enforcement;
   }
 
-  /** Constructs the filters of a configuration that `requireConfiguration` has returned. */
+  /** Constructs the filters of a configuration from `requireConfiguration`. */
   static async fromConfiguration(
     configuration: Configuration,
     services: WatchedServices = {},
@@ -125,21 +134,21 @@ export class UsageEnforcement {
   }
 
   /**
-   * Judges a lease that is about to be created. Records it if every filter allows it (`[ledger] commit`). Resolves to a
-   * decision whatever a filter does. Throws `InvalidRequestError` if the request is malformed.
+   * Checks a lease that is about to be created, and records it if every filter allows it (`[ledger] commit`).
+   * Resolves to a decision whatever a filter does. Throws `InvalidRequestError` if the request is malformed.
    */
   checkCreate(request: CreateRequest, options: CheckOptions = {}): Promise<Decision> {
     return this.#judge('create', request, options);
   }
 
-  /** Like `checkCreate`, for a change of a lease. `currentLease` may also be called `current_lease`, as on the wire. */
+  /** Like `checkCreate`, for a change of a lease. `currentLease` may also be `current_lease`, as in HTTP requests. */
   checkUpdate(request: UpdateRequest, options: CheckOptions = {}): Promise<Decision> {
     return this.#judge('update', request, options);
   }
 
   /**
-   * Records a lease that a check has allowed, if checks do not record (`[ledger] commit = request`). Verifies the limits that
-   * leases share once more; does not ask other filters again. Changes nothing if the lease is recorded already.
+   * Records a lease that a check has allowed, if checks do not record (`[ledger] commit = request`). Verifies
+   * shared limits again; does not call other filters again. Changes nothing if the lease is already recorded.
    */
   commitCreate(request: CreateRequest, options: CheckOptions = {}): Promise<Decision> {
     return this.#judge('commit-create', request, options);
@@ -148,6 +157,21 @@ export class UsageEnforcement {
   /** Like `commitCreate`, for a change of a lease. */
   commitUpdate(request: UpdateRequest, options: CheckOptions = {}): Promise<Decision> {
     return this.#judge('commit-update', request, options);
+  }
+
+  /** Where checks record nothing, limits that leases share count only what is committed: stock Blazar commits nothing. */
+  #watchCommits(isCheck: boolean, { allowed, exempt }: Decision): void {
+    if (!isCheck) {
+      this.#uncommitted = Number.NEGATIVE_INFINITY;
+    } else if (allowed && !exempt && this.#parts.commits !== undefined) {
+      this.#uncommitted += 1;
+      if (this.#uncommitted === MANY_UNCOMMITTED) {
+        this.#parts.logger.error(
+          { leases: MANY_UNCOMMITTED },
+          'leases are allowed and none is committed: limits that leases share do not count them; for a Blazar that sends no commits, remove [ledger] commit = request',
+        );
+      }
+    }
   }
 
   /** One request, from its parts as they came to the decision. */
@@ -163,7 +187,7 @@ export class UsageEnforcement {
       if (isCheck && this.#sharesLedger) {
         this.#parts.ledger.remember(request.call);
       }
-      // What is recorded is judged once, with the project locked.
+      // Recorded leases are checked once, with the project locked.
       const { explain, acceptsChanges } = options;
       const askedUpTo = records && explain !== true ? this.#judgedByCommit : this.#parts.chain.length;
       const how = { explain, acceptsChanges, askedUpTo };
@@ -173,13 +197,16 @@ export class UsageEnforcement {
           ? await decide(this.#parts.chain, parsed.lease, request, how, this.#parts.logger)
           : accepted(operation, parsed.lease, false, []));
       const decision = records ? await this.#commit(judged, parsed, request) : judged;
+      if (!this.#parts.commitsChecks && options.dryRun !== true) {
+        this.#watchCommits(isCheck, decision);
+      }
       return names === undefined ? decision : { ...decision, names };
     } finally {
       this.#end();
     }
   }
 
-  /** Records the lease of a decision that allows it. Any other decision is returned as it is. */
+  /** Records the lease of a decision that allows it. Any other decision is returned unchanged. */
   async #commit(
     decision: Decision,
     lease: CreateRequest | UpdateRequest,
@@ -197,9 +224,9 @@ export class UsageEnforcement {
   }
 
   /**
-   * What a new lease, or a change of one, would cost, and whether it would be allowed; for one that would be refused, leases near it that
-   * would be allowed. Records nothing. Filters that call other services are asked at most three times. Throws `InvalidRequestError` if the
-   * request is malformed.
+   * What a new lease, or a change of one, would cost, and whether it would be allowed; if not, similar leases
+   * that would be. Records nothing. Filters that call other services are called at most three times. Throws
+   * `InvalidRequestError` if the request is malformed.
    */
   async estimate(request: CreateRequest | UpdateRequest, options: EstimateOptions = {}): Promise<Estimate> {
     this.#begin();
@@ -220,8 +247,8 @@ export class UsageEnforcement {
   }
 
   /**
-   * Tells every filter that a lease has ended, all at the same time: a filter that hangs or fails does not affect the others. With
-   * `dryRun`, filters that record leases or messages in the ledger are left out.
+   * Calls `onEnd` of every filter, concurrently: a filter that hangs or fails does not affect the others.
+   * With `dryRun`, skips filters that record leases or messages in the ledger.
    */
   async onEnd(
     request: EndRequest,
@@ -260,8 +287,9 @@ export class UsageEnforcement {
   }
 
   /**
-   * Waits until every running call has been answered, then closes the filters and the ledger. A filter that never answers blocks
-   * it, unless its call has a `deadline` or a `signal`. May be called more than once.
+   * Waits until all calls in progress have been answered, then closes the filters and the ledger. A filter
+   * that never answers blocks it, unless its call has a `deadline` or a `signal`. May be called more than
+   * once.
    */
   close(): Promise<void> {
     this.#closing ??= this.#close();

@@ -6,8 +6,8 @@ import { isKeystoneSet, keystoneSection } from '../openstack/options.ts';
 import { type Configuration, sectionOf } from './configuration.ts';
 
 /**
- * `undefined`, and nothing is loaded, where `[keystone]` is not set. `instead`: one to use where it is set. The configuration must be
- * without mistakes.
+ * `undefined`, with nothing loaded, if `[keystone]` is not set. `instead`: the client to use if it is set.
+ * The configuration must be valid.
  */
 export async function keystoneOf(
   configuration: Configuration,
@@ -25,7 +25,7 @@ export async function keystoneOf(
   return createKeystone(options, services);
 }
 
-/** `undefined`, and nothing is loaded, unless `[keystone] resolve_names` is true. */
+/** `undefined`, with nothing loaded, unless `[keystone] resolve_names` is true. */
 export async function namesOf(
   configuration: Configuration,
   keystone: Keystone | undefined,
@@ -44,16 +44,16 @@ export async function namesOf(
 const PREPARATION = 2;
 
 /**
- * Loads the client and takes a token, so that the names for the first request are there in time. A Keystone that is away delays the start
- * no longer than this: whoever asks for names hears of it.
+ * Loads the client and gets a token, so that the names for the first request are there in time. An
+ * unavailable Keystone delays the start no longer than this; later requests for names report it.
  */
 function prepared(keystone: Keystone): Promise<unknown> {
   return withinDeadline(PREPARATION, ({ signal }) => keystone.token({ signal })).catch(() => undefined);
 }
 
 /**
- * The ids of projects that are given by id or `name@domain`. Names that Keystone does not have are left out. Without `keystone` all of
- * them are ids. @throws KeystoneError, HttpCallError if Keystone does not tell
+ * The ids of projects given by id or `name@domain`, without names that Keystone does not have. Without
+ * `keystone` all of them are ids. @throws KeystoneError, HttpCallError if Keystone gives no answer
  */
 export async function projectIdsOf(
   projects: readonly string[],
@@ -69,7 +69,7 @@ export async function projectIdsOf(
   return ids.flatMap((id) => id ?? []);
 }
 
-/** Where `[keystone]` is not set: whoever needs a token fails. */
+/** For a configuration without `[keystone]`: getting a token fails. */
 export const NO_KEYSTONE: ServiceTokens = {
   token: async () => {
     throw new Error('[keystone] auth_url and cloud are not set: there is no token to send');

@@ -10,7 +10,7 @@ export async function noticesOf(configuration: Configuration) {
     : undefined;
 }
 
-/** What the ledger says about budgets; `undefined` = nothing is announced. */
+/** The ledger's watch for budget events; `undefined` = nothing is announced. */
 export async function watchOf(configuration: Configuration): Promise<BudgetWatch | undefined> {
   const notices = await noticesOf(configuration);
   return notices?.budgetWatch(notices.options);

@@ -1,9 +1,9 @@
 /** What the thread is executing, for a watchdog in another thread. */
 
-/** Marks the time in which one filter executes. */
+/** Marks when a filter executes. */
 export interface Execution {
-  begin(): void;
-  end(): void;
+  /** Until `work` returns or throws: for a promise, up to the first `await`. */
+  run<Result>(work: () => Result): Result;
 }
 
 const BEATS = 0;
@@ -13,13 +13,13 @@ const AT = 1;
 interface OccupationSeen {
   /** Increases as long as the event loop runs. */
   readonly beats: number;
-  /** The number of the filter that executes now, from 1. Negative: the last filter that executed. 0 = none yet. */
+  /** Number of the executing filter, from 1. Negative: the last filter that executed. 0 = none yet. */
   readonly at: number;
 }
 
 /**
- * Writes to shared memory which filter executes: if a filter blocks the event loop, only another thread can tell which one.
- * An execution costs two writes of a number.
+ * Writes the executing filter to shared memory: if it blocks the event loop, only another thread can report
+ * it. An execution costs two number writes.
  */
 export class Occupation {
   readonly memory = new SharedArrayBuffer(2 * Int32Array.BYTES_PER_ELEMENT);
@@ -27,12 +27,12 @@ export class Occupation {
   readonly #names: string[] = [];
   readonly #named: (names: readonly string[]) => void;
 
-  /** `named` is called with all names when there is a new one. The number of a name is its position, from 1. */
+  /** `named` gets all names whenever there is a new one. The number of a name is its position, from 1. */
   constructor(named: (names: readonly string[]) => void = () => {}) {
     this.#named = named;
   }
 
-  /** The marks for a name. The number of a name does not change when a configuration is reloaded. */
+  /** The marks for a name. Its number does not change when a configuration is reloaded. */
   executionOf(name: string): Execution {
     const cells = this.#cells;
     let number = this.#names.indexOf(name) + 1;
@@ -42,11 +42,13 @@ export class Occupation {
     }
     // Plain writes: Atomics cost ten times as much, and the other thread reads long after the last write.
     return {
-      begin() {
+      run(work) {
         cells[AT] = number;
-      },
-      end() {
-        cells[AT] = -number;
+        try {
+          return work();
+        } finally {
+          cells[AT] = -number;
+        }
       },
     };
   }

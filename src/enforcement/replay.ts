@@ -1,6 +1,6 @@
 /**
- * Judges requests of the past by the filters of a configuration, away from everything else: it opens no connection, reads no ledger and
- * records nothing. What a filter would have to know from there, nobody knows any more, and the answer says so.
+ * Checks past requests with the filters of a configuration, in isolation: opens no connection, reads no
+ * ledger and records nothing. What a filter would need from there is unknown, and the result reports it.
  */
 import { type Deadline, withinDeadline } from '../base/deadline.ts';
 import type { Logger } from '../base/logger.ts';
@@ -18,10 +18,10 @@ import { type Configuration, sectionOf } from './configuration.ts';
 import { closeChain, openChain } from './loading/parts.ts';
 import { Occupation } from './occupation.ts';
 
-/** What cannot be asked about the past. `commit`: what the filter says when a lease is recorded. */
+/** What is unknown about the past. `commit`: the filter's verdict when a lease is recorded. */
 type Unknown = 'ledger' | 'service' | 'keystone' | 'commit';
 
-/** A filter that would have to know it, and was taken to allow the lease. */
+/** A filter that needed it, and was assumed to allow the lease. */
 export interface UnknownAnswer {
   readonly filter: string;
   readonly needs: Unknown;
@@ -29,21 +29,21 @@ export interface UnknownAnswer {
 
 interface Replayed {
   readonly decision: Decision;
-  /** Enforced filters, each once. If the lease is refused all the same, it is refused whatever they say. */
+  /** Enforced filters, each once. A refusal is certain whatever their answers. */
   readonly unanswered: readonly UnknownAnswer[];
 }
 
 interface ReplayedRequest {
   readonly operation: 'create' | 'update';
   readonly body: unknown;
-  /** `undefined` = nobody asked Keystone. */
+  /** `undefined` = names were not resolved. */
   readonly names: RequestNames | undefined;
   /** In milliseconds since 1970. */
   readonly now: number;
 }
 
 const NOTHING: readonly UnknownAnswer[] = [];
-/** For one request, in seconds. Only a filter that waits for something else can need it. */
+/** Per request, in seconds. Only a filter that waits for something else can need it. */
 const TIMEOUT = 10;
 
 /** One request at a time. */
@@ -54,7 +54,7 @@ export class Replay {
   readonly #logger: Logger;
   readonly #committing: Readonly<Record<ReplayedRequest['operation'], readonly UnknownAnswer[]>>;
   readonly #past: Past;
-  /** Whether the filters are told names. */
+  /** Whether filters get names. */
   readonly usesNames: boolean;
 
   private constructor(
@@ -76,7 +76,7 @@ export class Replay {
     this.usesNames = sectionOf(configuration, keystoneSection).resolve_names;
   }
 
-  /** `configuration`: one that `requireConfiguration` has returned, with the sections of the service. @throws ConfigurationError */
+  /** `configuration`: from `requireConfiguration`, with the sections of the service. @throws ConfigurationError */
   static async open(
     configuration: Configuration,
     { logger, ruleObserver }: { readonly logger: Logger; readonly ruleObserver?: RuleObserver },
@@ -116,7 +116,7 @@ export class Replay {
     return { decision, unanswered: this.#withCommits(operation, decision, unanswered ?? NOTHING) };
   }
 
-  /** A filter that has a say when a lease is recorded was not asked then. */
+  /** A filter that can still refuse a lease when it is recorded was not asked then. */
   #withCommits(
     operation: ReplayedRequest['operation'],
     { allowed }: Decision,
@@ -135,7 +135,7 @@ export class Replay {
     return closeChain(this.#chain, this.#logger);
   }
 
-  /** Whatever a filter says that has looked for the unknown, it is taken to allow the lease: the others are to be asked, too. */
+  /** A filter that needed something unknown is assumed to allow the lease, so that the others are called too. */
   #invoke(request: HookRequest, filter: BaseFilter, lease: Lease, missed: (needs: Unknown) => void): unknown {
     const past = this.#past;
     past.sought = undefined;
@@ -164,7 +164,7 @@ export class Replay {
   }
 }
 
-/** The surroundings of filters: a clock that stands, and services that only note that they were sought. */
+/** What filters run with: a fixed clock, and services that only note that they were asked for. */
 class Past {
   now = 0;
   sought: Unknown | undefined;

@@ -15,23 +15,23 @@ export interface EnforcementServices {
   readonly logger?: Logger;
   /** Default: the system clock. */
   readonly clock?: Clock;
-  /** Receives every call that filters make to other services. Default: none. */
+  /** Receives every call of filters to other services. Default: none. */
   readonly httpObserver?: HttpObserver | undefined;
   /** Receives every transaction of the ledger. Default: none. */
   readonly ledgerObserver?: LedgerObserver | undefined;
-  /** Receives every name that Keystone does not tell. Default: none. */
+  /** Receives every name that Keystone does not resolve. Default: none. */
   readonly namesObserver?: NamesObserver | undefined;
 }
 
-/** The additional dependencies of a chain in the policy service, and where a chain is tried. */
+/** The additional dependencies of a chain in the policy service, and in trial runs. */
 export interface WatchedServices extends EnforcementServices {
   /** Records which filter is executing. Default: one that nothing reads. */
   readonly occupation?: Occupation | undefined;
   /** Instead of calls to other services. Default: real ones. */
   readonly http?: SharedServices['http'] | undefined;
-  /** Instead of the Keystone of `[keystone]`, if the section names one. Default: the real one. */
+  /** Replaces the Keystone of `[keystone]`, if that is set. Default: the real one. */
   readonly keystone?: Keystone | undefined;
-  /** Receives what rules say. Default: none. */
+  /** Receives the results of rules. Default: none. */
   readonly ruleObserver?: RuleObserver | undefined;
 }
 

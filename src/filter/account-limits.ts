@@ -1,6 +1,6 @@
 /**
- * Limits of single projects and users: by id, by the name that Keystone has for it, or by a tag of the project. Ids win over names,
- * names over tags. One mechanism for all filters.
+ * Limits of single projects and users: by id, by Keystone name, or by project tag. Ids win over names, names
+ * over tags. All filters use this.
  */
 
 import { onOneLine } from '../base/visible-text.ts';
@@ -8,27 +8,27 @@ import type { Context } from '../lease/lease.ts';
 import { shownBy } from '../lease/read-only.ts';
 import type { Named, RequestNames } from './call.ts';
 
-/** The project or the user of a request, as limits look it up. */
+/** The project or user of a request, for the lookup of limits. */
 export interface Account {
   readonly kind: 'project' | 'user';
   readonly id: string;
-  /** `undefined` = Keystone's name for it is not known, or `[keystone] resolve_names` is false. */
+  /** `undefined` = the Keystone name is unknown, or `[keystone] resolve_names` is false. */
   readonly named: Named | undefined;
-  /** Of a project; empty if not known. */
+  /** Of a project; empty if unknown. */
   readonly tags: readonly string[];
 }
 
-/** A limit of an account's own. */
+/** The specific limit of an account. */
 export interface AccountLimit {
   /** -1 = no limit. */
   readonly limit: number;
-  /** The tag of the project that it is for; `undefined` = it is for the account itself. */
+  /** The project tag that has the limit; `undefined` = the account itself. */
   readonly tag: string | undefined;
 }
 
 const NO_TAGS: readonly string[] = [];
 
-/** The project of a request. `names`: of the `Call`, or of the `Proposal`. */
+/** The project of a request. `names`: from the `Call` or the `Proposal`. */
 export function projectOf(context: Pick<Context, 'project_id'>, names?: RequestNames): Account {
   const named = names?.project;
   return { kind: 'project', id: shownBy(context).project_id, named, tags: named?.tags ?? NO_TAGS };
@@ -44,7 +44,7 @@ export function nameText({ name, domain }: Named): string {
   return domain === '' ? name : `${name}@${domain}`;
 }
 
-/** `project climate@Default (3d9b…)`, for messages; `project 3d9b…` if the name is not known. */
+/** `project climate@Default (3d9b…)`, for messages; `project 3d9b…` if the name is unknown. */
 export function accountText({ kind, id, named }: Account, limit?: AccountLimit): string {
   const shown = named === undefined ? id : `${onOneLine(nameText(named))} (${id})`;
   return `${kind} ${shown}${limit?.tag === undefined ? '' : ` with the tag ${onOneLine(limit.tag)}`}`;
@@ -53,23 +53,24 @@ export function accountText({ kind, id, named }: Account, limit?: AccountLimit):
 /** By id, `name@domain` or tag. */
 type Limits = ReadonlyMap<string, number>;
 
-/** The limits of an option, those of each resource type apart. */
+/** The limits of an option, with the limits per resource type. */
 interface LimitsByType {
   readonly whole: Limits;
   readonly ofType: ReadonlyMap<string, Limits>;
 }
 
 /**
- * The limits in the options of a filter. Names are compared exactly, in upper and lower case; the last `@` separates the domain.
- * A domain whose name contains `@` cannot be named, only its projects and users by id.
+ * The limits in a filter's options. Names are case-sensitive; the last `@` separates the domain. Accounts of
+ * a domain whose name contains `@` can be given only by id.
  */
 export class AccountLimits {
   readonly #own: LimitsByType;
   readonly #tags: LimitsByType;
 
   /**
-   * `own`: `id` or `name@domain` → limit, -1 = no limit. `tags`: `tag` → limit. `byType`: they may be for one resource type alone, as
-   * `climate/physical:host`: what follows the last slash is always a type, so an id with a slash has no limit for all types.
+   * `own`: `id` or `name@domain` → limit, -1 = no limit. `tags`: `tag` → limit. `byType`: limits may be for
+   * one resource type, as `climate/physical:host`: the part after the last slash is always a type, so an id
+   * with a slash has no limit for all types.
    */
   constructor(
     own: Readonly<Record<string, number>>,
@@ -81,8 +82,9 @@ export class AccountLimits {
   }
 
   /**
-   * The limit of an account, for all types or for `resourceType` alone; `undefined` = it has none of its own, and the general limit
-   * applies. Of several tags with a limit the strictest decides: the smallest number, and -1 only if there is no other.
+   * The limit of an account, for all types or only for `resourceType`; `undefined` = it has no own limit, and
+   * the general limit applies. Of several tags with a limit the strictest decides: the smallest number, and
+   * -1 only if there is no other.
    */
   find(account: Account, resourceType?: string): AccountLimit | undefined {
     const limits = ofType(this.#own, resourceType);
@@ -93,7 +95,7 @@ export class AccountLimits {
   }
 }
 
-/** A list of accounts in the options of a filter, such as those that are exempt: `id` or `name@domain`. */
+/** A list of accounts in a filter's options, such as exempt accounts: `id` or `name@domain`. */
 export class AccountList {
   readonly #limits: AccountLimits;
 
@@ -101,7 +103,7 @@ export class AccountList {
     this.#limits = new AccountLimits(Object.fromEntries(items.map((item) => [item, -1])));
   }
 
-  /** An account whose name is not known is in the list only with its id. */
+  /** An account with an unknown name matches only by id. */
   has(account: Account): boolean {
     return this.#limits.find(account) !== undefined;
   }
@@ -127,7 +129,7 @@ function ofType(limits: LimitsByType, resourceType: string | undefined): Limits 
   return resourceType === undefined ? limits.whole : limits.ofType.get(resourceType);
 }
 
-/** `a@b@c` is the project `a@b` of the domain `c`, and never the project `a` of a domain `b@c`. */
+/** `a@b@c` is the project `a@b` of the domain `c`, never the project `a` of a domain `b@c`. */
 function byName(limits: Limits | undefined, named: Named | undefined): number | undefined {
   return limits === undefined || named === undefined || named.domain === '' || named.domain.includes('@')
     ? undefined

@@ -1,4 +1,7 @@
-/** Charges usage to budgets: each pays for its part of the time, and times that none pays for are charged to an account without room. */
+/**
+ * Charges usage to budgets: each pays for its period; time without a budget is charged to an account with the
+ * limit 0.
+ */
 
 import { formatInstant, MICROSECONDS_PER_SECOND } from '../lease/dates.ts';
 import {
@@ -15,13 +18,13 @@ import {
   smaller,
 } from './claim.ts';
 
-/** Whole seconds: `from` is the first one, `until` the one in which it has ended. */
+/** Whole seconds: from `from` (inclusive) to `until` (exclusive). */
 interface Seconds {
   readonly from: bigint;
   readonly until: bigint;
 }
 
-/** Usage to charge, and who pays. */
+/** Usage to charge, and its budgets. */
 export interface BudgetedUsage {
   /** In microseconds of the epoch. */
   readonly start: bigint;
@@ -29,7 +32,7 @@ export interface BudgetedUsage {
   readonly perSecond: Amount;
   /** Of the project, and of the user in it. */
   readonly budgets: readonly Budget[];
-  /** Whether usage without a budget of the project is refused. */
+  /** Whether usage without a project budget is refused. */
   readonly isRequired: boolean;
   readonly userId: string;
   /** For messages: `the project climate`. */
@@ -38,11 +41,11 @@ export interface BudgetedUsage {
   readonly user: string;
   /** For messages: `node-hours`. */
   readonly unit: string;
-  /** What costs something, for messages: `lease` or `launch`. */
+  /** What is charged, for messages: `lease` or `launch`. */
   readonly what: string;
 }
 
-/** A project, or a user in a project, and the budgets that pay. */
+/** A project, or a user in a project, with the budgets that pay. */
 interface Payer {
   readonly whose: string;
   readonly budgets: readonly Budget[];
@@ -50,7 +53,7 @@ interface Payer {
   readonly uncovered: string;
 }
 
-/** The claims of the usage on the budgets of the project, and on those of the user in it, if there are any. */
+/** The claims of the usage on the budgets of the project and, if there are any, of the user in it. */
 export function budgetClaims(usage: BudgetedUsage): Claim[] {
   const { budgets, userId, project, user } = usage;
   const ofProject = budgets.filter((budget) => budget.userId === null);
@@ -71,7 +74,7 @@ export function budgetClaims(usage: BudgetedUsage): Claim[] {
   return payers.flatMap((payer) => charged(usage, payer));
 }
 
-/** Budgets of one payer never overlap: each pays for its part of the time. */
+/** Budgets of one payer never overlap: each pays for its period. */
 function charged(usage: BudgetedUsage, { whose, budgets, uncovered }: Payer): Claim[] {
   const { perSecond } = usage;
   const whole: Seconds = { from: floor(usage.start), until: ceil(usage.end) };
@@ -117,21 +120,24 @@ function exceededMessage(
   return `${subject} ${formatUnitHours(asked, 'up')} ${unit}${more}${when}; ${whose} has ${formatUnitHours(left, 'down')} ${unit} left, of a budget that is valid until ${shown(budget.validUntil)}.`;
 }
 
-/** What a budget lacks for a lease, as a refusal says it. */
+/** What a budget lacks for a lease, from the text of a refusal. */
 interface MissingBudget {
-  /** `undefined` = there is no budget at all, or none for all of its time. */
+  /** `undefined` = no budget at all, or none for the whole time. */
   readonly amount: Amount | undefined;
-  /** Whether it is the budget of a user. */
+  /** Whether it is a user's budget. */
   readonly isOfUser: boolean;
 }
 
 const EXCEEDED =
   / would cost ([\d.]+) .*; (user|project) .* has ([\d.]+) \S.* left, of a budget that is valid until \S+$/s;
-/** Ours are shorter; the pattern would take long for much more. */
+/** Our messages are shorter; the pattern is slow on long texts. */
 const LONGEST = 2000;
 const NOT_COVERED = /^(User|Project) .* has no budget(?:\.| for a )/s;
 
-/** Reads the messages above; `undefined` = it is another one. Ids are people's texts: take the result as a proposal only. */
+/**
+ * Parses the messages above; `undefined` = another message. Ids are user-chosen: use the result only as a
+ * suggestion.
+ */
 export function missingBudget(message: string): MissingBudget | undefined {
   if (message.length > LONGEST) {
     return undefined;

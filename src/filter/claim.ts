@@ -1,13 +1,14 @@
 /**
- * Claims: what a lease takes from limits that leases share; and the budgets that pay. Amounts of usage are whole numbers: 1 is a millionth of a
- * unit for one second, an hour of one unit, such as a node-hour, is 3.6 thousand million. Sums, differences and parts of a lease are exact.
+ * Claims: what a lease takes from limits that leases share; and the budgets that pay. Amounts of usage are
+ * whole numbers: 1 is a millionth of a unit for one second; an hour of one unit, such as a node-hour, is 3.6
+ * thousand million. Sums, differences and parts of a lease are exact.
  */
 import { type Instant, MICROSECONDS_PER_SECOND } from '../lease/dates.ts';
 import type { Context, Lease, Reservation } from '../lease/lease.ts';
 import type { RequestNames } from './call.ts';
 import type { Rejection, Verdict } from './verdict.ts';
 
-/** What leases of a project, or of one user in it, may use within a period. */
+/** What the leases of a project, or of one user in it, may use in a period. */
 export interface Budget {
   readonly id: bigint;
   readonly projectId: string;
@@ -20,26 +21,26 @@ export interface Budget {
   readonly amount: Amount;
 }
 
-/** What the names of accounts of budgets begin with. */
+/** Prefix of account names of budgets. */
 export const BUDGET_ACCOUNT = 'usage_budget/';
 
-/** The account to which leases that this budget pays for are charged. */
+/** The account charged for leases that this budget pays for. */
 export function budgetAccount({ id }: Pick<Budget, 'id'>): string {
   return `${BUDGET_ACCOUNT}${id}`;
 }
 
-/** The id of the budget whose account has this name; `undefined` = it is the account of something else. */
+/** The id of the budget with this account; `undefined` = not a budget's account. */
 export function budgetIdOf(account: string): bigint | undefined {
   const id = /^usage_budget\/(\d{1,18})$/.exec(account)?.[1];
   return id === undefined ? undefined : BigInt(id);
 }
 
-/** The second in which an instant lies. */
+/** The second that contains an instant. */
 export function floor(instant: Instant): bigint {
   return instant / MICROSECONDS_PER_SECOND;
 }
 
-/** The first second that does not begin before an instant. */
+/** The first second that starts at or after an instant. */
 export function ceil(instant: Instant): bigint {
   return (instant + MICROSECONDS_PER_SECOND - 1n) / MICROSECONDS_PER_SECOND;
 }
@@ -52,7 +53,7 @@ export function smaller(a: bigint, b: bigint): bigint {
   return a < b ? a : b;
 }
 
-/** Of usage: millionths of a unit, times seconds. Of held claims: the count itself. */
+/** For usage: millionths of a unit, times seconds. For held claims: the count. */
 export type Amount = bigint;
 
 const MICRO_DIGITS = 6;
@@ -65,7 +66,10 @@ export const MAX_AMOUNT: Amount = 2n ** 63n - 1n;
 
 const DECIMAL = /^(\d{1,15})(?:\.(\d{1,6})0*)?$/;
 
-/** `2.5` → 2500000: a decimal number, 0 or more, in millionths. `undefined` for anything else, and for more than six decimals. */
+/**
+ * `2.5` → 2500000: a decimal number, 0 or more, in millionths. `undefined` for all else, and more than six
+ * decimals.
+ */
 export function parseMillionths(text: string): bigint | undefined {
   const match = DECIMAL.exec(text.trim());
   if (match === null) {
@@ -75,14 +79,14 @@ export function parseMillionths(text: string): bigint | undefined {
   return BigInt(whole) * MICRO + BigInt(fraction.padEnd(MICRO_DIGITS, '0'));
 }
 
-/** Parses a budget as an operator writes it: `1000` unit-hours. `undefined` if it is no such number, or too large. */
+/** Parses a budget as written by an operator: `1000` unit-hours. `undefined` = invalid or too large. */
 export function parseUnitHours(text: string): Amount | undefined {
   const millionths = parseMillionths(text);
   const amount = millionths === undefined ? undefined : millionths * SECONDS_PER_HOUR;
   return amount === undefined || amount > MAX_AMOUNT ? undefined : amount;
 }
 
-/** In unit-hours, as the nearest number that JavaScript has. */
+/** In unit-hours, as the nearest JavaScript number. */
 export function unitHours(amount: Amount): number {
   return Number(amount) / Number(UNIT_HOUR);
 }
@@ -90,8 +94,8 @@ export function unitHours(amount: Amount): number {
 const SHOWN_DIGITS = 4;
 
 /**
- * In unit-hours, with up to four decimals. Round a cost up and what is left down: a message must not suggest that a lease fits
- * which does not.
+ * In unit-hours, with up to four decimals. Round costs up and remaining amounts down: a message must not
+ * suggest that a lease fits if it does not.
  */
 export function formatUnitHours(amount: Amount, rounding: 'up' | 'down' = 'up'): string {
   const scale = 10n ** BigInt(SHOWN_DIGITS);
@@ -106,68 +110,69 @@ export function formatUnitHours(amount: Amount, rounding: 'up' | 'down' = 'up'):
   return text === '0' ? text : `${sign}${text}`;
 }
 
-/** A lease as it would be if it were allowed. */
+/** A lease as it would be if allowed. */
 export interface Proposal {
   readonly context: Context;
   readonly start: Instant;
   readonly end: Instant;
-  /** All reservations, including those that an update leaves out. */
+  /** All reservations, including those that an update omits. */
   readonly reservations: readonly Reservation[];
   /**
-   * Whether a reservation that is the only one of its type gets exactly the allocations that it names. `false`: it may get others,
-   * because Blazar searches for hosts again.
+   * Whether a reservation that is the only one of its type gets exactly the allocations that it names.
+   * `false`: it may get others, because Blazar searches for hosts again.
    */
   readonly allocationsAreExact: boolean;
   /** As in the `Call`: missing unless `[keystone] resolve_names` is true, and when the ledger follows Blazar. */
   readonly names?: RequestNames | undefined;
   /**
-   * The leases of the request, where the proposal is what a request asks for. Missing for a lease that exists already: one that a change
-   * sets out from, or that a list of Blazar shows.
+   * The leases of the request. Missing for an existing lease: the current lease of an update, or one from a
+   * list of Blazar.
    */
   readonly request?: { readonly lease: Lease; readonly currentLease?: Lease | undefined } | undefined;
-  /** Whether each reservation names its own allocations, also where several have the same type. Default: no. */
+  /** Whether each reservation names its own allocations, even if several have the same type. Default: no. */
   readonly allocationsAreByReservation?: boolean;
 }
 
-/** The state of the project when the ledger asks for claims. */
+/** The state of the project when the claims are computed. */
 export interface ProjectState {
   readonly now: Instant;
-  /** Budgets of the project, and of the user in it, whenever they are valid. */
+  /** Budgets of the project, and of the user in it, for any period. */
   readonly budgets: readonly Budget[];
   /** Only for a `SharedLimit` that `readsProject`. */
   readonly others?: OtherLeases | undefined;
 }
 
-/** What the other leases of the project take, as the transaction sees it that records the lease. */
+/** What the project's other leases take, as seen by the transaction that records the lease. */
 export interface OtherLeases {
-  /** How many are pending or active. Clusters of SkyPilot are not counted. */
+  /** How many are pending or active. SkyPilot clusters are not counted. */
   readonly count: bigint;
-  /** What they take of a budget of the project. */
+  /** What they take of a project budget. */
   readonly takenOf: (budget: Budget) => Amount;
 }
 
 /** The figures behind a refusal. */
 export interface Shortage {
-  /** What the lease would take. For an update: the difference, what it would take in addition to what it has. */
+  /** What the lease would take. For an update: what it would take in addition. */
   readonly asked: Amount;
   /** What is available, 0 or more. */
   readonly left: Amount;
   /** What other leases have taken. */
   readonly taken: Amount;
-  /** Whether the lease exists already, and would become larger. */
+  /** Whether an existing lease would grow. */
   readonly isUpdate: boolean;
 }
 
 /**
- * How sure the amount of a claim is before the lease exists: Blazar has not chosen its hosts yet. `at-most`: it may become less. `about`: it
- * may become more or less, since it depends on attributes that nobody knows yet.
+ * How exact the amount of a claim is before the lease exists, when Blazar has not chosen its hosts.
+ * `at-most`: it may decrease. `about`: it may change either way, since it depends on attributes that are
+ * still unknown.
  */
 export type Precision = 'exact' | 'at-most' | 'about';
 
 interface AnyClaim {
   /** Unique within the project. Starts with the prefix of the filter: `max_leases/project`. */
   readonly account: string;
-  /** This lease may not raise the account above it. `undefined` = no limit: the claim is only counted. */
+  /** The lease may not raise the account above this. `undefined` = no limit: the claim is only counted. */
   readonly limit: Amount | undefined;
   /** For estimates. Default: exact. */
   readonly precision?: Precision;
@@ -176,16 +181,17 @@ interface AnyClaim {
 }
 
 /**
- * Counts from the moment the lease is recorded until it ends, also for a lease that starts next month. So the limit is an upper bound
- * over all pending and active leases of the account: two leases count together, even if one starts after the other has ended. A held
- * claim can express "at most ten pending or active leases". It cannot express "at most ten distinct hosts in use at once".
+ * Counts from the moment the lease is recorded until it ends, even if it starts next month. So the limit is
+ * an upper bound over all pending and active leases of the account: two leases count together, even if one
+ * starts after the other has ended. A held claim can express "at most ten pending or active leases", but not
+ * "at most ten distinct hosts in use at once".
  */
 export interface HeldClaim extends AnyClaim {
   readonly kind: 'held';
   readonly amount: Amount;
 }
 
-/** Used up over time, such as node-hours. What is unused when the lease ends is returned. */
+/** Used up over time, such as node-hours. Unused amounts are returned when the lease ends. */
 export interface UsageClaim extends AnyClaim {
   readonly kind: 'usage';
   readonly perSecond: Amount;
@@ -196,18 +202,18 @@ export interface UsageClaim extends AnyClaim {
 
 export type Claim = HeldClaim | UsageClaim;
 
-/** The claims of a lease, or `reject('why')` if the request does not say enough to compute them. */
+/** The claims of a lease, or `reject('why')` if the request lacks what is needed to compute them. */
 export type Claims = readonly Claim[] | Rejection;
 
 /** A limit that leases share: the part of a `LedgerFilter` that the ledger calls. */
 export interface SharedLimit {
-  /** The claims of a lease, or `reject('why')` if the request does not say enough to compute them. */
+  /** As in `LedgerFilter`. */
   claims(proposal: Proposal, state: ProjectState): Claims;
-  /** Whether it asks for the other leases of the project. Default: no, since they cost a query. */
+  /** Whether it needs the project's other leases. Default: no, since they cost a query. */
   readonly readsProject?: boolean;
   /**
-   * For requests of the past, when nobody knows what the ledger held: what the limit says whatever that was; `undefined` = it depends on it.
-   * Default: it always depends.
+   * For past requests, if the contents of the ledger are unknown: the verdict if it does not depend on them;
+   * `undefined` = it does. Default: it always does.
    */
   readonly regardless?: () => Verdict | undefined;
 }

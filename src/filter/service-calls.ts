@@ -1,4 +1,4 @@
-/** Calls of another service about leases: what is posted, with which key and token, and what the answer means. */
+/** Calls to another service about leases: the content, key and token of a request, and the meaning of the answer. */
 import { hash, randomUUID } from 'node:crypto';
 import { errorText } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
@@ -9,13 +9,13 @@ import type { Delivery } from './outbox.ts';
 import type { ServiceTokens } from './services.ts';
 import { allow, reject, type Verdict } from './verdict.ts';
 
-/** A call that the service can recognize when it is repeated. */
+/** A call whose repetition the service can recognize. */
 export interface KeyedCall extends Call {
   /** `undefined` for a call that may be repeated: it has no `Idempotency-Key`. */
   readonly key?: string;
 }
 
-/** The same key for all calls of one request. */
+/** Gives all calls of one request the same key. */
 export function keyed({ signal, requestKey = randomUUID() }: Call): KeyedCall {
   return { signal, key: requestKey };
 }
@@ -25,17 +25,17 @@ export class ServiceCalls {
   readonly #client: HttpClient;
   readonly #filter: string;
   readonly #logger: Logger;
-  /** Origins of services that send a body with a 204: one warning for each. */
+  /** Origins of services that send a body with a 204: one warning per origin. */
   readonly #warnedOf = new Set<string>();
 
-  /** `filter`: the name of its class, for the log. */
+  /** `filter`: the class name, for the log. */
   constructor(client: HttpClient, filter: string, logger: Logger) {
     this.#client = client;
     this.#filter = filter;
     this.#logger = logger;
   }
 
-  /** Resolves to the answer, whatever its status. `body`: text is sent as it is. @throws HttpCallError */
+  /** Resolves to the answer, whatever its status. `body`: a text is sent as is. @throws HttpCallError */
   async post(url: string, body: object | string, { signal, key }: KeyedCall): Promise<HttpAnswer> {
     const text = typeof body === 'string' ? body : JSON.stringify(body);
     const headers = key === undefined ? {} : { 'idempotency-key': keyOf(key, text) };
@@ -62,25 +62,25 @@ export class ServiceCalls {
 }
 
 /**
- * The same for all checks and commits of one lease in one request, and different for every other lease or request. A service that
- * records what it allows then counts the lease once, and counts requests that only look alike separately.
+ * The same for all checks and commits of one lease in one request, different for every other lease or
+ * request. A service that records what it allows then counts the lease once, and similar requests separately.
  */
 function keyOf(requestKey: string, body: string): string {
   return hash('sha256', JSON.stringify([requestKey, body]), 'base64url');
 }
 
-/** How much of the body of an unusable answer is logged. */
+/** How much of an unusable answer's body is logged. */
 const LOGGED_CHARACTERS = 500;
 const MAX_MESSAGE_LENGTH = 2000;
 const DENIED_MESSAGE = 'The external service denied the request.';
 
 export interface ServiceAnswersParts {
-  /** The name of the filter's class, for the log. */
+  /** The filter's class name, for the log. */
   readonly filter: string;
   readonly logger: Logger;
-  /** The fields of a 403 that may have the reason, in this order. */
+  /** The fields of a 403 that may have the reason, in order. */
   readonly messageFields: readonly string[];
-  /** Hidden in reasons and in the log, since a broken service may echo the request. Empty ones count for nothing. */
+  /** Hidden in reasons and logs: a broken service may echo the request. Empty ones are ignored. */
   readonly secrets: readonly string[];
 }
 
@@ -92,7 +92,7 @@ export class ServiceAnswers {
     this.#parts = parts;
   }
 
-  /** Throws if the answer says neither yes nor no. */
+  /** Throws if the answer neither allows nor denies. */
   verdict(answer: HttpAnswer): Verdict {
     if (answer.status === 204) {
       return allow();
@@ -103,19 +103,19 @@ export class ServiceAnswers {
     throw this.unusable(answer);
   }
 
-  /** The error for an answer that says nothing usable. The start of its body is logged. */
+  /** The error for an unusable answer. Logs the start of its body. */
   unusable(answer: HttpAnswer): Error {
     this.#logBody(answer, 'the external service gave an unexpected answer');
     return new Error(`expected 204 or 403 from the external service, got ${answer.status}`);
   }
 
-  /** The text of the first message field that has one. The rest of a 403 may leak something: it is only logged. */
+  /** The first message field with a text. The rest of a 403 may leak something: it is only logged. */
   #reason(answer: HttpAnswer): string | undefined {
     const fields = jsonObject(answer.body);
     for (const name of this.#parts.messageFields) {
       const text = fields !== undefined && Object.hasOwn(fields, name) ? fields[name] : undefined;
       if (typeof text === 'string' && text.trim() !== '') {
-        // Shortened last, because a token that is cut off would not be found.
+        // Shortened last: a truncated token would not be found.
         return this.#withoutSecrets(printable(text)).slice(0, MAX_MESSAGE_LENGTH);
       }
     }
@@ -150,12 +150,13 @@ function printable(text: string): string {
   return text.replace(/\p{Cc}+/gu, ' ').trim();
 }
 
-/** Ask for this header of the answer: `deliveryOf` reads it. */
+/** Request this header of the answer: `deliveryOf` reads it. */
 export const RETRY_AFTER = 'retry-after';
 
 /**
- * Posts a message. `mistakeIn`: what is wrong with an answer; `undefined` = the message is delivered. By default it is with `204`, and
- * nothing else: the sender of any other answer may not have understood it. Never throws.
+ * Posts a message. `mistakeIn`: what is wrong with an answer; `undefined` = the message is delivered. By
+ * default only `204` is accepted: the sender of any other answer may not have understood the message. Never
+ * throws.
  */
 export async function deliveryOf(
   post: () => Promise<HttpAnswer>,
@@ -203,9 +204,9 @@ function secondsOf(text: string | undefined): number | undefined {
 }
 
 /**
- * A client that sends a token of Keystone as `X-Auth-Token`. After a 401 it sends the call once more, with a new token if there is
- * one: a service that answers 401 has not processed the call. A token that the service echoes is hidden in the answer. Calls also
- * reject with what `token` throws.
+ * A client that sends a Keystone token as `X-Auth-Token`. After a 401 it repeats the call once, if there is a
+ * new token: a service that answers 401 has not processed the call. A token that the service echoes is hidden
+ * in the answer. Calls also reject with the errors of `token`.
  */
 export function withKeystoneToken(client: HttpClient, tokens: ServiceTokens): HttpClient {
   const ask = async (

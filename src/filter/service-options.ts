@@ -1,14 +1,14 @@
-/** Options that name another service, in the form that the sample configuration and mistakes show them. */
+/** Options for other services, in the form shown in the sample configuration and in error messages. */
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import type { HttpClientTls } from '../http/contract.ts';
 
-/** Needs a host, as in Blazar. No credentials: the URL is shown in logs and messages. */
+/** A host is required, as in Blazar. No credentials: the URL is shown in logs and messages. */
 const endpoint = z
   .url({ protocol: /^https?$/ })
   .regex(/^https?:\/\/[^/?#@\s]+(?:[/?#][^\s]*)?$/i)
   .optional();
-/** The same without a query and a fragment. */
+/** As `endpoint`, without a query and a fragment. */
 const bareEndpoint = endpoint
   .unwrap()
   .regex(/^[^?#]+$/)
@@ -26,7 +26,7 @@ export function endpointOption(description: string): typeof endpoint {
   return endpoint.meta({ serverOnly: true, url: true, description, expected });
 }
 
-/** The same for a URL that is shown nowhere, and without a query, where others would log a secret. Optional. */
+/** As `endpointOption`, for a URL that is never shown, without a query, where others would log a secret. Optional. */
 export function hiddenEndpointOption(description: string): typeof bareEndpoint {
   const expected = 'an http or https URL with a host, and without credentials, query and fragment';
   return bareEndpoint.meta({ serverOnly: true, description, secret: true, expected });
@@ -37,13 +37,13 @@ export function timeoutOption(description: string) {
   return z.int().min(1).max(3600).default(10).meta({ serverOnly: true, description, unit: 'seconds' });
 }
 
-/** How long a message of the outbox is tried, in seconds. Not for clients. Default: a week. */
+/** How long a message of the outbox is retried, in seconds. Not for clients. Default: a week. */
 export function maxAgeOption(description: string) {
   const most = 31_536_000;
   return z.int().min(60).max(most).default(604_800).meta({ serverOnly: true, description, unit: 'seconds' });
 }
 
-/** For `superRefine`: a client certificate and its key are set together. `prefix` begins their names. */
+/** For `superRefine`: a client certificate and its key are set together. `prefix`: of the option names. */
 export function requireCertificateWithKey(
   values: Readonly<Record<string, unknown>>,
   prefix: string,
@@ -57,7 +57,7 @@ export function requireCertificateWithKey(
   }
 }
 
-/** The certificates for an HTTP client, from the files that options name. */
+/** The certificates for an HTTP client, from the files named in options. */
 export function tlsFrom(
   ca: string | undefined,
   cert: string | undefined,
@@ -76,7 +76,7 @@ export function tokenOption(description: string): typeof token {
   return token.meta({ serverOnly: true, description, secret: true, expected });
 }
 
-/** The path of a file in PEM. `secretFile`: nobody else may read it. Not for clients. Optional. */
+/** The path of a PEM file. `secretFile`: it must not be world-readable. Not for clients. Optional. */
 export function pemFileOption(description: string, secretFile = false): typeof file {
   const expected = 'the path of a file';
   return file.meta({
@@ -88,7 +88,7 @@ export function pemFileOption(description: string, secretFile = false): typeof f
   });
 }
 
-/** Appends to the path of an endpoint, whether or not it ends in a slash. */
+/** Appends to the path of an endpoint, with or without a slash at its end. */
 export function endpointBelow(base: string | undefined, name: string): string | undefined {
   if (base === undefined) {
     return undefined;

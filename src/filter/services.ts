@@ -1,4 +1,7 @@
-/** What a filter is given in addition to its options and the request. Only interfaces: the chain and the ledger implement them. */
+/**
+ * What filters get besides their options and the request. Only interfaces: the chain and the ledger implement
+ * them.
+ */
 import type { Logger } from '../base/logger.ts';
 import type { HttpClient, HttpClientOptions } from '../http/contract.ts';
 import type { Context, Lease } from '../lease/lease.ts';
@@ -7,7 +10,7 @@ import type { SharedLimit } from './claim.ts';
 import type { OutboxService } from './outbox.ts';
 import type { Verdict } from './verdict.ts';
 
-/** The current time. Tests pass their own. */
+/** The current time. Tests pass their own clock. */
 export interface Clock {
   now(): Date;
 }
@@ -18,25 +21,25 @@ export interface SharedServices {
   readonly clock: Clock;
   /** Creates clients for calls to other services, bounded in time and size, with kept-alive connections. */
   readonly http: { createClient(options: HttpClientOptions): HttpClient };
-  /** Only where rules are tested. */
+  /** Only for tests of rules. */
   readonly ruleObserver?: RuleObserver | undefined;
 }
 
 /** For filters. */
 export interface FilterServices extends SharedServices {
-  /** For limits that leases share. `LedgerFilter` uses it. It is opened only if a filter opens it. */
+  /** For limits that leases share, used by `LedgerFilter`. Opened only if a filter opens it. */
   readonly ledger: LedgerService;
   /** Tokens of the account in `[keystone]`. */
   readonly keystone: ServiceTokens;
-  /** For messages to other services that must not be lost. It opens the ledger when a filter opens it. */
+  /** For messages to other services that must not be lost. Opens the ledger when a filter opens it. */
   readonly outbox: OutboxService;
 }
 
-/** Tokens of our own account at Keystone, which other services accept. */
+/** Tokens of our own Keystone account, which other services accept. */
 export interface ServiceTokens {
-  /** One that stays valid for a while. Throws if there is none. */
+  /** A token that stays valid for a while. Throws if there is none. */
   token(call?: Pick<Call, 'signal'>): Promise<string>;
-  /** Call it when a service answers 401: the next `token` is another one. */
+  /** Call it after a 401: the next `token` is a new one. */
   refused(token: string): void;
 }
 
@@ -44,7 +47,7 @@ export interface ServiceTokens {
 export interface LedgerService {
   /** Must be called first. Throws `ConfigurationError` if there is no usable ledger. */
   open(): Promise<void>;
-  /** Whether the limits of a filter have room for the lease. Records nothing. Throws if the ledger cannot be read. */
+  /** Whether the lease fits within the filter's limits. Records nothing. Throws if the ledger cannot be read. */
   check(filter: SharedLimit, request: LeaseRequest, call: Call): Promise<Verdict>;
   /** Ends a lease. Does nothing if it has ended already, or was never recorded. */
   end(request: LeaseRequest, call: Call): Promise<void>;
@@ -56,25 +59,25 @@ export interface LeaseRequest {
   /** Only for an update. */
   readonly currentLease?: Lease;
   readonly lease: Lease;
-  /** For a new lease, if the request may have been sent before. */
+  /** For a new lease, if the request may be a repetition. */
   readonly repetition?: Repetition | undefined;
-  /** Whether a new lease with an id may be one that was recorded by a check, before it had an id. */
+  /** Whether a new lease with an id may match one that a check recorded before it had an id. */
   readonly adopts?: boolean | undefined;
-  /** For `claims`: those of the call. */
+  /** For `claims`: the names in the call. */
   readonly names?: RequestNames | undefined;
 }
 
 /**
- * The clock of the machine: what everything goes by unless it is given another one. With it, a ledger on PostgreSQL goes by the clock of
- * the database, which is one for all replicas.
+ * The clock of the machine, the default. With it, a ledger on PostgreSQL uses the clock of the database,
+ * which all replicas share.
  */
 export const SYSTEM_CLOCK: Clock = { now: () => new Date() };
 
-/** Receives what rules say of requests, for tests of rules. It must not throw. */
+/** Receives the results of rules, for tests of rules. It must not throw. */
 export interface RuleObserver {
-  /** Once, before any request: every rule for leases that the configuration has, in order. */
+  /** Called once, before any request: every rule for leases in the configuration, in order. */
   rulesRead(rules: readonly ObservedRule[]): void;
-  /** `explain`: evaluates the rule once more. Call it before the request has been answered. */
+  /** `explain`: evaluates the rule once more. Call it before the request is answered. */
   ruleJudged(rule: ObservedRule, said: RuleAnswer, explain: () => readonly RuleExplanation[]): void;
 }
 
@@ -86,7 +89,7 @@ export interface ObservedRule {
 
 /**
  * - `allowed`, `refused`: it judged the request
- * - `skipped`: it does not apply: it has ended, somebody is exempt, or `match` is false
+ * - `skipped`: it does not apply: it has ended, there is an exemption, or `match` is false
  * - `failed`: it could not be evaluated
  */
 export type RuleAnswer = 'allowed' | 'refused' | 'skipped' | 'failed';
@@ -94,6 +97,6 @@ export type RuleAnswer = 'allowed' | 'refused' | 'skipped' | 'failed';
 /** One of the two expressions of a rule, for people. */
 export interface RuleExplanation {
   readonly of: 'match' | 'allow';
-  /** Each part that was evaluated, and its value; the whole expression last. Short texts without secrets. */
+  /** Each evaluated part and its value, the whole expression last. Short texts without secrets. */
   readonly parts: readonly { readonly text: string; readonly value: string }[];
 }

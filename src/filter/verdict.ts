@@ -7,7 +7,7 @@ export type Verdict =
   | { readonly allowed: true; readonly lease?: Lease; readonly onError?: true; readonly rules?: RuleOutcomes }
   | { readonly allowed: false; readonly message: string; readonly rules?: RuleOutcomes };
 
-/** What single rules of a filter said against the lease. Rules in audit mode refuse nothing. */
+/** Outcomes of a filter's rules against the lease. Rules in audit mode refuse nothing. */
 export type RuleOutcomes = readonly RuleOutcome[];
 
 export interface RuleOutcome {
@@ -25,44 +25,44 @@ const ALLOWED: Verdict = Object.freeze({ allowed: true });
 const ALLOWED_ON_ERROR: Verdict = Object.freeze({ allowed: true, onError: true });
 
 /**
- * Allows the lease. With an argument: allows it in this form. Pass a changed copy (`allow({ ...lease, end_date })`); do not
- * change the lease in place.
+ * Allows the lease, or with an argument the lease in this form. Pass a changed copy
+ * (`allow({ ...lease, end_date })`); do not change the lease in place.
  */
 export function allow(lease?: Lease): Verdict {
   return lease === undefined ? ALLOWED : { allowed: true, lease };
 }
 
 /**
- * Allows the lease although the filter could not decide, because its options say so. Counted separately from `allow()`, and a
- * warning in the decision: this is how a limit stops being enforced.
+ * Allows the lease although the filter could not decide, because its options require it. Counted separately
+ * from `allow()`, and a warning in the decision: this is how a limit stops being enforced.
  */
 export function allowOnError(): Verdict {
   return ALLOWED_ON_ERROR;
 }
 
-/** Refuses the lease. The user reads `message`: what is not allowed, and what would be. */
+/** Refuses the lease. `message` is for the user: what is not allowed, and what would be. */
 export function reject(message: string): Rejection {
   return { allowed: false, message };
 }
 
-/** What one filter answered, and how long it took. */
+/** One filter's answer, and how long it took. */
 export interface Outcome {
   readonly filter: string;
-  /** Of an audited filter: what it would have answered. */
+  /** For an audited filter: what it would have answered. */
   readonly allowed: boolean;
-  /** The reason of a rejection, the generic sentence of a failure, else `null`. */
+  /** The reason of a rejection, the generic message of a failure, else `null`. */
   readonly message: string | null;
   /** The filter threw, timed out or returned no verdict. The cause is in the log. */
   readonly failed: boolean;
-  /** The filter could not decide, and allowed the lease because its options say so. */
+  /** The filter could not decide, and its options allow the lease in this case. */
   readonly onError: boolean;
-  /** The filter is tried (`audit_filters`), not enforced. */
+  /** The filter is audited (`audit_filters`), not enforced. */
   readonly audit: boolean;
   /** The filter changed the lease. */
   readonly changed: boolean;
   /** Time spent in the filter, over all rounds. */
   readonly milliseconds: number;
-  /** Of a filter that judges by rules with names: those that said no. */
+  /** For a filter with named rules: those that did not allow the lease. */
   readonly rules?: RuleOutcomes | undefined;
 }
 
@@ -70,7 +70,7 @@ export interface Outcome {
 export interface Decision {
   readonly operation: 'create' | 'update' | 'commit-create' | 'commit-update';
   readonly allowed: boolean;
-  /** The lease as every filter accepted it; if it was refused, as it came. */
+  /** The lease as every filter accepted it; if refused, as received. */
   readonly lease: Lease;
   /** Whether filters changed the lease. */
   readonly changed: boolean;
@@ -78,25 +78,28 @@ export interface Decision {
   readonly message: string | null;
   /** The filter that rejected or failed first; `null` when allowed. */
   readonly filter: string | null;
-  /** The filter that refused first has failed, and given no verdict. */
+  /** The filter that refused first has failed, without a verdict. */
   readonly failed: boolean;
-  /** The project is in `exempt_projects`: no filter was asked. */
+  /** The project is in `exempt_projects`: no filter was called. */
   readonly exempt: boolean;
-  /** For the operator: what audited filters would have refused, which failures let the lease through, and that the project is exempt. */
+  /**
+   * For the operator: refusals by audited filters, failures that let the lease through, and the exemption of
+   * the project.
+   */
   readonly warnings: readonly string[];
-  /** One for each filter that was asked, in order. */
+  /** One per called filter, in order. */
   readonly outcomes: readonly Outcome[];
-  /** The names of project and user; missing unless `[keystone] resolve_names` is true. */
+  /** Names of project and user; missing unless `[keystone] resolve_names` is true. */
   readonly names?: RequestNames;
 }
 
 /** The result of `onEnd`. It refuses nothing. */
 export interface EndReport {
   readonly operation: 'end';
-  /** At least one filter could not be told. */
+  /** At least one filter's hook failed. */
   readonly failed: boolean;
   readonly warnings: readonly string[];
-  /** One for each filter. `allowed`: its hook succeeded. */
+  /** One per filter. `allowed`: its hook succeeded. */
   readonly outcomes: readonly Outcome[];
   /** As in a `Decision`. */
   readonly names?: RequestNames;
@@ -120,7 +123,7 @@ export function isVerdict(value: unknown): value is Verdict {
   );
 }
 
-/** Whether a value that plug-ins return says what rules said. */
+/** Whether a value from a plug-in is a list of rule outcomes. */
 export function areRules(value: unknown): value is RuleOutcomes {
   return Array.isArray(value) && value.every(isRule);
 }
@@ -136,12 +139,12 @@ function isRule(value: unknown): boolean {
 }
 
 /**
- * Rules broke, so that nobody can judge: the request is refused as after any other failure, and the decision names the rules. The message
- * is for the log.
+ * Rules failed, so that there is no verdict: the request is refused as after any other failure, and the
+ * decision names the rules. The message is for the log.
  */
 export class BrokenRulesError extends Error {
   override readonly name = 'BrokenRulesError';
-  /** What was said before the request was refused, the broken rules among them. */
+  /** All outcomes before the request was refused, including the broken rules. */
   readonly rules: RuleOutcomes;
 
   constructor(message: string, rules: RuleOutcomes) {
@@ -150,7 +153,7 @@ export class BrokenRulesError extends Error {
   }
 }
 
-/** What rules had said when something was thrown, in this thread or another; `undefined` = it was not thrown because of rules. */
+/** The rule outcomes in an error, of this or another thread; `undefined` = it was not thrown because of rules. */
 export function rulesOfFailure(thrown: unknown): RuleOutcomes | undefined {
   return thrown instanceof Error && 'rules' in thrown && areRules(thrown.rules) ? thrown.rules : undefined;
 }

@@ -23,15 +23,18 @@ import {
 } from './call-error.ts';
 import type { BreakerState, HttpAnswer, HttpClientOptions } from './contract.ts';
 
-/** One try of a call: shared by the transport and its caller. */
+/** One attempt of a call: shared by the transport and its caller. */
 export interface Attempt {
-  /** Whether any part of it may have reached the service. Set by the transport. */
+  /** Whether any part may have reached the service. Set by the transport. */
   sent: boolean;
-  /** Ends the try at once with `reason` and closes its connection. Set by the transport while the try runs. */
+  /**
+   * Ends the attempt at once with `reason` and closes its connection. Set by the transport while the attempt
+   * runs.
+   */
   cancel: ((reason: Error) => void) | undefined;
   /** Names of the response headers to return, in lower case. */
   readonly answerHeaders: readonly string[];
-  /** Names and values in turn, for this call only. */
+  /** Alternating names and values, for this call only. */
   readonly headers: readonly string[];
 }
 
@@ -40,18 +43,22 @@ const DEFAULT_MAX_ANSWER_BYTES = 65_536;
 
 /** The kept-alive connections to one origin. */
 export interface Transport {
-  /** One try: a POST, or without a body a GET. Rejects with the error of undici or Node, or with the reason of `attempt.cancel`. */
+  /**
+   * One attempt: a POST, or a GET if there is no body. Rejects with undici's or Node's error, or
+   * `attempt.cancel`'s reason.
+   */
   request(path: string, json: string | undefined, attempt: Attempt): Promise<HttpAnswer>;
   close(): Promise<void>;
 }
 
-/** Enough for a burst of leases, and far from the limit of open files. Further calls wait. */
+/** Enough for a burst of leases, far below the limit of open files. Further calls wait. */
 const MAX_CONNECTIONS = 128;
 
 /**
- * How long an idle connection is kept when the service does not say: less than the shortest common default (gunicorn's 2 s),
- * because a request on a connection that the service closes is lost, and may not be repeated. If a service announces its
- * timeout (`Keep-Alive: timeout=5`), connections are kept for one second less.
+ * How long an idle connection is kept by default: less than the shortest common default of services
+ * (gunicorn's 2 s), because a request on a connection that the service closes is lost, and may not be
+ * repeated. If a service announces its timeout (`Keep-Alive: timeout=5`), connections are kept for one second
+ * less.
  */
 const IDLE_MS = 1_000;
 const MAX_IDLE_MS = 60_000;
@@ -72,7 +79,7 @@ export function createTransport(
       // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED=0 has no effect.
       rejectUnauthorized: true,
       timeout: connectTimeout,
-      // Also ends attempts to connect, which the pool forgets and which would keep the process alive.
+      // Also ends connection attempts, which the pool forgets and which would keep the process alive.
       signal: closing.signal,
     },
     allowH2: false,
@@ -81,13 +88,13 @@ export function createTransport(
     keepAliveTimeout: IDLE_MS,
     keepAliveMaxTimeout: MAX_IDLE_MS,
     maxResponseSize: maxAnswerBytes ?? DEFAULT_MAX_ANSWER_BYTES,
-    // The whole call has a deadline; these would only cost timers.
+    // The call has a deadline; these would only cost timers.
     headersTimeout: 0,
     bodyTimeout: 0,
   });
   let reset = false;
   pool.on('disconnect', (_origin, _targets, error) => {
-    // Bytes that are not HTTP may belong to the answer before them. Such a service gets a new connection for each call.
+    // Bytes that are not HTTP may belong to an earlier answer. Such a service gets a new connection per call.
     reset ||= endedByStrayBytes(error);
   });
   // Not passed through axios, which would copy and check them on every call: a quarter of its cost.
@@ -121,13 +128,13 @@ export function createTransport(
   };
 }
 
-/** The parts of an answer that do not pass through axios, which would copy them into an object of its own. */
+/** Parts of an answer that bypass axios, which would copy them into its own object. */
 interface Aside {
   headers: Record<string, string>;
   bodyDropped: boolean;
 }
 
-/** Passes the request of axios to the pool and collects the answer. Follows no redirect and decodes nothing. */
+/** Passes the request of axios to the pool and collects the answer. Neither follows redirects nor decodes. */
 function poolAdapter(
   pool: Pool,
   request: Pick<Dispatcher.DispatchOptions, 'method' | 'headers' | 'reset'>,
@@ -152,7 +159,7 @@ function poolAdapter(
         reject(reason);
       };
       pool.dispatch(
-        // Not behind the spread, as in `PooledHttpClient`.
+        // Not after the spread, as in `PooledHttpClient`.
         { path: config.url ?? '/', body: config.data, ...request },
         {
           onRequestStart(controller) {
@@ -165,7 +172,7 @@ function poolAdapter(
           },
           onResponseStart(controller, statusCode, received) {
             status = statusCode;
-            // Reset, because an early hint may have come before.
+            // Reset, because an early hint may have come first.
             aside.headers = {};
             for (const name of attempt.answerHeaders) {
               const value = received[name];
@@ -197,10 +204,10 @@ function poolAdapter(
     });
 }
 
-/** Runs the tries of one call: retries after a failed connection, fails at once while the circuit breaker is open. */
+/** Runs the attempts of a call: retries failed connections, fails at once while the circuit breaker is open. */
 export type Guard = (called: Called, attempt: () => Promise<HttpAnswer>) => Promise<HttpAnswer>;
 
-/** A service that restarts is back after a moment. */
+/** Enough for a service to restart. */
 const RETRY_PAUSE_MS = 100;
 
 const STATES: Readonly<Record<CircuitState, BreakerState>> = {
@@ -210,7 +217,7 @@ const STATES: Readonly<Record<CircuitState, BreakerState>> = {
   [CircuitState.Isolated]: 'open',
 };
 
-/** A guard for one origin. Calls `breakerChanged` with its first state and with each following one. */
+/** A guard for one origin. Calls `breakerChanged` with its first state and every later one. */
 export function createGuard(
   options: HttpClientOptions,
   breakerChanged: (state: BreakerState) => void = () => {},
@@ -230,7 +237,7 @@ export function createGuard(
     handleWhen((error) => !isAborted(error)).orWhenResult((answer) => (answer as HttpAnswer).status >= 500),
     {
       breaker: new ConsecutiveBreaker(options.breakerFailures),
-      // A trial that was aborted says nothing about the service: the next call is a trial again.
+      // An aborted trial shows nothing about the service: the next call is a trial again.
       halfOpenAfter: cooldown(({ result }) =>
         'error' in result && result.error instanceof AbortedTrial ? 0 : options.breakerCooldown * 1000,
       ),
@@ -239,7 +246,7 @@ export function createGuard(
   breakerChanged('closed');
   breaker.onStateChange((state) => breakerChanged(STATES[state]));
   return async (called, attempt) => {
-    // cockatiel would make these wait for the trial, and nobody should wait for a dead service.
+    // cockatiel would make these calls wait for the trial; calls to a failed service must not wait.
     if (breaker.state === CircuitState.HalfOpen) {
       throw brokenError(called);
     }
@@ -258,8 +265,8 @@ export function createGuard(
 }
 
 /**
- * cockatiel compares a duration with the time of day. If that is set back by an hour, it would keep calls from a service that answers again
- * for an hour.
+ * cockatiel measures durations by the time of day. If the clock is set back by an hour, it would block calls
+ * to a recovered service for an hour.
  */
 function cooldown<Context>(milliseconds: (context: Context) => number): IBackoffFactory<Context> {
   const next = (context: Context): IBackoff<Context> => {
@@ -274,7 +281,7 @@ function cooldown<Context>(milliseconds: (context: Context) => number): IBackoff
   return { next };
 }
 
-/** For cockatiel a trial that ends with an error that it does not handle is a success. It handles this one. */
+/** cockatiel counts a trial that ends with an unhandled error as a success. It handles this error. */
 class AbortedTrial extends Error {}
 
 function markAborted(error: unknown): never {

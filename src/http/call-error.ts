@@ -2,13 +2,13 @@ import { errorText } from '../base/errors.ts';
 
 /**
  * Why there is no answer:
- * - `connect`: no connection, so that nothing was sent
+ * - `connect`: no connection, so nothing was sent
  * - `transport`: the connection broke, or the answer is not HTTP; the service may have processed the call
- * - `timeout` and `answer-too-large`: the same, by the limits of the client
- * - `breaker-open`: not sent, because the calls before it failed
+ * - `timeout` and `answer-too-large`: as `transport`, by the client's limits
+ * - `breaker-open`: not sent, because earlier calls failed
  * - `aborted`: the caller aborted it
  * - `closed`: the client was closed
- * - `invalid-url`: not an http or https URL, or one with credentials, which would end up in logs
+ * - `invalid-url`: not an http or https URL, or one with credentials, which would appear in logs
  */
 export type HttpCallErrorCode =
   | 'connect'
@@ -21,8 +21,9 @@ export type HttpCallErrorCode =
   | 'invalid-url';
 
 /**
- * A call without an answer. `message` has the origin and path of the address, and the reason. `cause` has name, message and code of
- * the underlying error, and is never that error itself: those of axios contain the request, those of undici the response.
+ * A call without an answer. `message` has the origin and path of the URL, and the reason. `cause` has name,
+ * message and code of the underlying error, never that error itself: axios errors contain the request,
+ * undici's the response.
  */
 export class HttpCallError extends Error {
   override readonly name = 'HttpCallError';
@@ -56,7 +57,7 @@ function bareError(thrown: unknown): Error {
   if (!(thrown instanceof Error)) {
     return new Error(typeof thrown === 'string' ? thrown : `a thrown ${typeof thrown}`);
   }
-  // Node reports an error for each address of a name, and no message for all of them.
+  // Node reports an error per address of a name, and no overall message.
   const parts: unknown[] =
     thrown instanceof AggregateError && thrown.message === '' ? thrown.errors : [thrown];
   const bare = new Error(parts.map(errorText).join('; '));
@@ -69,15 +70,15 @@ export function hasCode(error: unknown, code: HttpCallErrorCode): boolean {
 }
 
 /**
- * Whether a 204 announces a body, against RFC 9110, 15.3.5. The answer still ends after its headers: what follows on the connection
- * must never be read, or the body of this answer would be taken for the next answer.
+ * Whether a 204 announces a body, against RFC 9110, 15.3.5. The answer still ends after its headers: the
+ * bytes that follow must never be read, or they would be taken for the next answer.
  */
 export function announcesBody(headers: Readonly<Record<string, string | string[] | undefined>>): boolean {
   const { 'content-length': length = '0', 'transfer-encoding': encoding } = headers;
   return encoding !== undefined || Number(length) !== 0;
 }
 
-/** Whether a connection was closed because of bytes that were not an answer, or an answer without a request. */
+/** Whether a connection was closed because of bytes that are not an answer, or an answer without a request. */
 export function endedByStrayBytes({ name, message }: Error): boolean {
   return name === 'HTTPParserError' || message === 'bad response';
 }

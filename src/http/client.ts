@@ -4,20 +4,20 @@ import type { Attempt, Guard, Transport } from './adapter.ts';
 import { type Called, callError, HttpCallError, type HttpCallErrorCode } from './call-error.ts';
 import type { HttpAnswer, HttpCallOptions, HttpClient, HttpClientOptions, HttpObserver } from './contract.ts';
 
-/** Opens nothing and loads nothing before the first call. @throws RangeError for an option out of its range. */
+/** Opens and loads nothing before the first call. @throws RangeError for an option out of range */
 export function createHttpClient(options: HttpClientOptions, observer?: HttpObserver): HttpClient {
   checkOptions(options);
   return new PooledHttpClient(options, observer);
 }
 
-/** The maximum of a timer; a longer one would fire at once. */
+/** The maximum of a timer; longer ones would fire at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** One call from its first try to its last. */
+/** One call from its first attempt to its last. */
 interface Call extends Attempt, Called {
   /** `undefined` = GET. */
   readonly json: string | undefined;
-  /** Why it ended before there was an answer. Then it is not tried again. */
+  /** Why it ended without an answer. It is then not retried. */
   ended: HttpCallError | undefined;
 }
 
@@ -28,7 +28,7 @@ interface Origin {
 
 type Adapter = typeof import('./adapter.ts');
 
-// Loading it and its libraries takes longer than most commands run, and most commands call nothing.
+// Loading it and its libraries takes longer than most commands, which make no calls.
 let adapter: Promise<Adapter> | undefined;
 
 class PooledHttpClient implements HttpClient {
@@ -61,7 +61,7 @@ class PooledHttpClient implements HttpClient {
   ): Promise<HttpAnswer> {
     return tracedCall(
       { method, address, hidesPath: this.#options.hidesPath },
-      // Not a spread: the signal of a deadline, or of the call of a hook, is a getter of its class.
+      // Not a spread: the signal of a deadline, or of a hook's call, is a getter of its class.
       (more) => this.#call(address, json, { signal, answerHeaders, headers: { ...headers, ...more } }),
       ({ status }) => status,
     );
@@ -86,7 +86,8 @@ class PooledHttpClient implements HttpClient {
         own.push(name, value);
       }
       const call: Call = {
-        // Not behind the spread: where a literal begins with one, V8 makes a hidden class for each member that follows.
+        // Not after the spread: if a literal begins with one, V8 makes a hidden class for each member that
+        // follows.
         json,
         ...called,
         answerHeaders,
@@ -108,7 +109,7 @@ class PooledHttpClient implements HttpClient {
         if (call.cancel === undefined) {
           reject(error);
         } else {
-          // Rejects through `#perform`, so that the circuit breaker counts it.
+          // Rejects through `#perform`: the circuit breaker counts it.
           call.cancel(error);
         }
       };
@@ -118,7 +119,7 @@ class PooledHttpClient implements HttpClient {
       const timer = setTimeout(expire, this.#timeoutMs);
       this.#pending.add(end);
       if (signal !== undefined) {
-        // One signal may serve many calls; Node would warn of a leak at more than ten listeners.
+        // One signal may serve many calls; above ten listeners Node would warn of a leak.
         setMaxListeners(0, signal);
         signal.addEventListener('abort', abort);
       }
@@ -171,7 +172,7 @@ class PooledHttpClient implements HttpClient {
     if (known !== undefined) {
       return known;
     }
-    // Divides the time among the tries, accurate to about a second, as undici's timers are.
+    // Divides the time among the attempts, accurate to about a second, as undici's timers are.
     const connectTimeout = this.#timeoutMs / (this.#options.connectRetries + 1);
     const transport = loaded.createTransport(origin, this.#options, connectTimeout);
     const guard = loaded.createGuard(this.#options, (state) => this.#observer?.breakerChanged(origin, state));

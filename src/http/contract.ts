@@ -1,42 +1,42 @@
 /** The interface of the HTTP client: types only. `client.ts` implements it. */
 import type { HttpCallErrorCode } from './call-error.ts';
 
-/** Times are in seconds and may have fractions. */
+/** Times are in seconds and may be fractional. */
 export interface HttpClientOptions {
-  /** For a whole call: connecting, trying again, sending, waiting, reading the answer. More than 0. */
+  /** For the whole call: connecting, retries, sending, waiting, reading the answer. More than 0. */
   readonly timeout: number;
-  /** How often a call is retried when nothing of it was sent: refused, unreachable, unknown name. 0 or more. */
+  /** Number of retries if nothing was sent: refused, unreachable, unknown name. 0 or more. */
   readonly connectRetries: number;
   /** After this many failures in a row, further calls to the origin fail at once. 0 = never. */
   readonly breakerFailures: number;
-  /** How long they fail at once, until a single call is let through as a trial. 0 or more. */
+  /** How long calls fail at once, before a single trial call. 0 or more. */
   readonly breakerCooldown: number;
-  /** An answer with a longer body is a failure, and its connection is closed. Default: 65536. */
+  /** A longer body is a failure; its connection is closed. Default: 65536. */
   readonly maxAnswerBytes?: number | undefined;
-  /** Sent with every call. They never pass through axios, and no error contains them. */
+  /** Sent with every call. They bypass axios, and no error contains them. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly tls?: HttpClientTls | undefined;
-  /** The paths of its addresses are secrets: traces must not show them. Default: false. */
+  /** URL paths are secrets: traces must not show them. Default: false. */
   readonly hidesPath?: boolean | undefined;
 }
 
 /** PEM texts, for https. */
 export interface HttpClientTls {
-  /** The authorities to trust, instead of those that Node trusts. */
+  /** Trusted authorities, instead of Node's. */
   readonly ca?: string | Buffer | undefined;
   /** The client certificate. */
   readonly cert?: string | Buffer | undefined;
   readonly key?: string | Buffer | undefined;
 }
 
-/** The answer as it came: redirects are not followed, error statuses are not thrown, bodies are not decompressed. */
+/** The raw answer: redirects are not followed, error statuses not thrown, bodies not decompressed. */
 export interface HttpAnswer {
   readonly status: number;
-  /** Decoded as UTF-8; empty when there was none. */
+  /** Decoded as UTF-8; empty if there is none. */
   readonly body: string;
-  /** The requested headers that came exactly once, by their names in lower case. Missing when none were requested. */
+  /** The requested headers that came exactly once, by lower-case name. Missing if none were requested. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** A `204` announced a body, against HTTP. It was not read, and its connection was closed. */
+  /** A `204` announced a body, against HTTP. It was not read; its connection was closed. */
   readonly bodyDropped?: true;
 }
 
@@ -46,7 +46,7 @@ export interface HttpCallOptions {
   readonly signal?: AbortSignal | undefined;
   /** Names of the response headers to return, in lower case. */
   readonly answerHeaders?: readonly string[] | undefined;
-  /** Sent with this call, in addition to those of the client. */
+  /** Sent with this call, in addition to the client's headers. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 

@@ -1,6 +1,6 @@
 /**
- * blazar-enforcement/kubernetes: scheduling policies as a library, for judging pods or other requests for nodes.
- * Start at `SchedulingPolicies` for files, and at `followSchedulingPolicies` for a cluster.
+ * blazar-enforcement/kubernetes: scheduling policies as a library, for checking pods or other requests for
+ * nodes. Start at `SchedulingPolicies` for files, and at `followSchedulingPolicies` for a cluster.
  */
 
 export type { SourceHealth } from './cluster/live/contract.ts';

@@ -189,7 +189,7 @@ async function policyProblems(options: KubernetesOptions, settings?: readonly Se
   ];
 }
 
-/** Options that mean something only together. */
+/** Options that only work together. */
 function certificateProblems({
   source,
   certificate_secret,

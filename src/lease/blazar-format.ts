@@ -47,8 +47,9 @@ export function formatLease(
 }
 
 /**
- * `{ ...values, ...members }` in a sixth of the time: V8 makes a new hidden class for each object that gets a member after it was spread, which
- * also slows down all who read it. `Object.assign` would give a copy of `__proto__` another prototype.
+ * `{ ...values, ...members }` in a sixth of the time: V8 makes a new hidden class for each object that gets a
+ * member after a spread, which also slows down its readers. `Object.assign` would give a copy of `__proto__`
+ * another prototype.
  */
 function withMembers<Values extends object, Members extends object>(
   values: Values,

@@ -1,6 +1,6 @@
 /**
- * Dates of requests: ISO 8601, or Blazar's `YYYY-MM-DD HH:MM`. Without an offset they are UTC. They are compared to the
- * microsecond, the precision of Blazar's database, which neither `Date` nor luxon has.
+ * Dates of requests: ISO 8601, or Blazar's `YYYY-MM-DD HH:MM`. Without an offset they are UTC. They are
+ * compared by the microsecond, the precision of Blazar's database, which neither `Date` nor luxon has.
  */
 import { createRequire } from 'node:module';
 import type { DateTime } from 'luxon';
@@ -8,7 +8,7 @@ import type { DateTime } from 'luxon';
 /** Microseconds since 1970-01-01T00:00:00Z. */
 export type Instant = bigint;
 
-/** A date in a lease: a text from the wire, or an object from code that embeds the library. */
+/** A date in a lease: a text from a request, or an object from code that embeds the library. */
 export type DateValue = string | Date | DateTime;
 
 export const MICROSECONDS_PER_SECOND = 1_000_000n;
@@ -20,10 +20,13 @@ const MAX_LENGTH = 64;
 const CALENDAR_DATE =
   /^\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,](\d{1,18}))?)?)?(Z|[+-]\d\d(?::?\d\d)?)?$/i;
 
-/** The other forms of ISO 8601 that name a day: week dates, ordinal dates, the basic format. luxon would also read `12` as noon today. */
+/**
+ * Other ISO 8601 forms with a day: week dates, ordinal dates, the basic format. luxon would also read `12` as
+ * noon today.
+ */
 const OTHER_DATE = /^\d{4}(?:-?W\d\d-?\d|-?\d{3}|\d{4})(?:T|$)/i;
 
-/** A fraction of a second in these forms. It is cut out before luxon parses the text. */
+/** A fraction of a second in these forms, removed before luxon parses the text. */
 const FRACTION = /(T\d\d:?\d\d:?\d\d)[.,](\d{1,18})/i;
 
 /** The instant of a date; `undefined` for anything that is not a date. */
@@ -67,7 +70,7 @@ function parseText(text: string): Instant | undefined {
 
 const [DASH, COLON, T, SPACE] = [45, 58, 84, 32];
 
-/** Whether all but the digits is as in `2026-12-01T09:00:00` or `2026-12-01 09:00`, the forms that Blazar sends. */
+/** Whether all but the digits matches `2026-12-01T09:00:00` or `2026-12-01 09:00`, the forms that Blazar sends. */
 function hasUsualForm(text: string): boolean {
   const { length } = text;
   return (
@@ -80,7 +83,7 @@ function hasUsualForm(text: string): boolean {
   );
 }
 
-/** Its digits are named one by one, without calls that V8 would not inline: dates are a quarter of the cost of a check. */
+/** Reads digits one by one, without calls that V8 would not inline: dates are a quarter of the cost of a check. */
 function usualInstant(text: string): Instant | undefined {
   // 0 to 9 for a digit, and more for anything else.
   const digit = (at: number) => text.charCodeAt(at) ^ 48;
@@ -106,7 +109,7 @@ function usualInstant(text: string): Instant | undefined {
   return instantOf(year, mo1 * 10 + mo2, d1 * 10 + d2, h1 * 10 + h2, mi1 * 10 + mi2, s1 * 10 + s2, 0, 0);
 }
 
-/** As `CALENDAR_DATE` has matched it. */
+/** Takes the groups of `CALENDAR_DATE`. */
 function calendarInstant(text: string, fraction = '', offset = ''): Instant | undefined {
   const year = twoDigits(text, 0) * 100 + twoDigits(text, 2);
   const hasTime = text[13] === ':';
@@ -125,8 +128,8 @@ function twoDigits(text: string, at: number): number {
 }
 
 /**
- * `undefined` for a day or a time that does not exist, and for years before 100, which JavaScript takes for 19xx in many places. `shift`: the
- * offset in seconds.
+ * `undefined` for a day or time that does not exist, and for years before 100, which JavaScript often reads
+ * as 19xx. `shift`: the offset in seconds.
  */
 function instantOf(
   year: number,
@@ -150,11 +153,11 @@ function instantOf(
 }
 
 /**
- * Days from a fixed one, in the Gregorian calendar; the month 13 is the next January. `Date.UTC` takes three times as long.
- * Source: Howard Hinnant, `days_from_civil`.
+ * Days since a fixed day, in the Gregorian calendar; month 13 is the next January. `Date.UTC` takes three
+ * times as long. Source: Howard Hinnant, `days_from_civil`.
  */
 function daysBefore(year: number, month: number, day: number): number {
-  // Of a year that begins in March, so that a leap day is its last one.
+  // Years begin in March here, so that a leap day is the last day.
   const years = month > 2 ? year : year - 1;
   const months = month > 2 ? month - 3 : month + 9;
   const leapDays = Math.floor(years / 4) - Math.floor(years / 100) + Math.floor(years / 400);
@@ -187,7 +190,7 @@ function instant(seconds: number, micros: number): Instant {
 const WORDS = new DataView(new ArrayBuffer(8));
 const WORD = 2 ** 32;
 
-/** `BigInt(whole)` of a safe integer, in a quarter of the time. */
+/** `BigInt(whole)` for a safe integer, in a quarter of the time. */
 function bigintOf(whole: number): bigint {
   const high = Math.floor(whole / WORD);
   WORDS.setInt32(4, high, true);
@@ -199,7 +202,7 @@ function parseOtherDate(text: string): Instant | undefined {
   const fraction = FRACTION.exec(text)?.[2] ?? '';
   const whole = text.replace(FRACTION, '$1');
   if (/[.,]/.test(whole)) {
-    // luxon would keep only the milliseconds of another fraction.
+    // luxon would keep only the milliseconds of any other fraction.
     return undefined;
   }
   const date = luxon().DateTime.fromISO(whole, { zone: 'utc' });
@@ -228,7 +231,7 @@ export function formatInstant(instant: Instant): string {
   return `${seconds}${part === 0n ? '' : `.${String(part).padStart(6, '0').replace(/0+$/, '')}`}Z`;
 }
 
-/** `172800 seconds (2 days)`: a duration in microseconds, for people, with a fraction of a second only if it is not 0. */
+/** `172800 seconds (2 days)`: a duration in microseconds, for people; its fraction of a second only if not 0. */
 export function formatDuration(duration: Instant): string {
   const whole = duration / MICROSECONDS_PER_SECOND;
   const part = duration % MICROSECONDS_PER_SECOND;

@@ -1,17 +1,17 @@
-/** Leases, and the requests about them. The names are Blazar's; attributes that this package does not know pass through. */
+/** Leases, and requests about them. Names are Blazar's; unknown attributes pass through. */
 
 import { isDeepStrictEqual } from 'node:util';
 import { type DateValue, type Instant, toInstant } from './dates.ts';
 import { shownBy } from './read-only.ts';
 
-/** Of one lease. Real leases have a few. */
+/** Per lease. Real leases have a few. */
 export const MAX_RESERVATIONS = 500;
-/** Of all reservations of a lease together: enough for ten thousand hosts, reserved twice. */
+/** Per lease, over all its reservations: enough for ten thousand hosts, reserved twice. */
 export const MAX_ALLOCATIONS = 20_000;
-/** In characters, for ids of users and projects, which appear in logs and messages. Keystone's have at most 255. */
+/** In characters, for user and project ids, which appear in logs and messages. Keystone's have at most 255. */
 export const ID_LENGTH = 65_536;
 
-/** The user who sent the request, as Blazar describes them. */
+/** The user who sent the request, in Blazar's form. */
 export interface Context {
   readonly user_id: string;
   readonly project_id: string;
@@ -20,7 +20,7 @@ export interface Context {
   readonly [attribute: string]: unknown;
 }
 
-/** One host, address, … that a reservation was given. The resource plug-in defines its attributes. */
+/** A host, address, … assigned to a reservation. The resource plug-in defines its attributes. */
 export type Allocation = Readonly<Record<string, unknown>>;
 
 export interface Reservation {
@@ -31,7 +31,7 @@ export interface Reservation {
 }
 
 /**
- * A lease. Only dates and reservations have a known form. The new lease of an update may lack what the caller does not
+ * A lease. Only dates and reservations have a known form. The new lease of an update may omit what does not
  * change: look it up in the current lease.
  */
 export interface Lease {
@@ -62,15 +62,18 @@ export function leaseStart(lease: Lease): Instant | undefined {
   return toInstant(shownBy(lease).start_date);
 }
 
-/** The end of the lease. Blazar sends `end_date`; `end_time`, from Blazar's documentation, counts if there is no `end_date`. */
+/**
+ * The end of the lease. Blazar sends `end_date`; `end_time`, from Blazar's documentation, is used without
+ * `end_date`.
+ */
 export function leaseEnd(lease: Lease): Instant | undefined {
   const { end_date, end_time } = shownBy(lease);
   return toInstant(end_date ?? end_time);
 }
 
 /**
- * The reservations of a lease after an update. An update may leave out what it does not change: whole reservations, and
- * attributes of the reservations that it names by `id`.
+ * The reservations of a lease after an update. An update may omit unchanged reservations, and unchanged
+ * attributes of reservations that it names by `id`.
  */
 export function reservationsAfterUpdate(currentLease: Lease, newLease: Lease): Reservation[] {
   const current = currentLease.reservations ?? [];
@@ -84,8 +87,8 @@ export function reservationsAfterUpdate(currentLease: Lease, newLease: Lease): R
 }
 
 /**
- * An upper bound of the reservations that a failed update may leave behind: some are as before, some are updated, and some have
- * new hosts. Each has the larger count of the two, and the allocations of both.
+ * An upper bound of the reservations after a failed update: some unchanged, some updated, some with new
+ * hosts. Each has the larger of its two counts, and both sets of allocations.
  */
 export function reservationsHalfway(currentLease: Lease, updated: readonly Reservation[]): Reservation[] {
   const current = byId(currentLease.reservations ?? []);
@@ -104,8 +107,8 @@ export function reservationsHalfway(currentLease: Lease, updated: readonly Reser
 }
 
 /**
- * Whether an update keeps all reservations and their allocations. Blazar does so if the update changes no reservation and the new
- * dates are within the current ones; it then sends the same reservations in both leases.
+ * Whether an update keeps all reservations and their allocations. Blazar does so if no reservation changes
+ * and the new dates are within the current ones; it then sends the same reservations in both leases.
  */
 export function keepsReservations(currentLease: Lease, newLease: Lease): boolean {
   const [start, end] = [leaseStart(currentLease), leaseEnd(currentLease)];
@@ -123,7 +126,7 @@ export function keepsReservations(currentLease: Lease, newLease: Lease): boolean
   );
 }
 
-/** A map, not a search: both lists come from outside, and comparing two long ones would occupy the process. */
+/** A map, because comparing two long lists from a client by search would block the process. */
 function byId(reservations: readonly Reservation[]): Map<unknown, Reservation> {
   return new Map(reservations.flatMap((one) => (one.id === undefined ? [] : [[one.id, one] as const])));
 }
@@ -136,8 +139,8 @@ function larger(before: unknown, after: unknown): unknown {
 }
 
 /**
- * The most that a reservation may be given: `max` for hosts, `amount` for everything else, the larger if it has both, 1 for a
- * network. Blazar sends numbers, or texts if the user wrote texts. `undefined` if the reservation has no usable count.
+ * The most that a reservation may get: `max` for hosts, `amount` otherwise, the larger if it has both, 1 for
+ * a network. Blazar sends numbers, or texts if the user wrote texts. `undefined` if there is no usable count.
  */
 export function reservationSize({ resource_type, max, amount }: Reservation): number | undefined {
   if ((max ?? amount ?? undefined) === undefined) {
@@ -149,8 +152,9 @@ export function reservationSize({ resource_type, max, amount }: Reservation): nu
 }
 
 /**
- * Whether Blazar accepts the counts of a reservation: whole numbers (a text is accepted as the amount of floating IPs), and `min`
- * not above `max`. Blazar asks for a decision before it validates an update, so requests may hold counts that it then refuses.
+ * Whether Blazar accepts the counts of a reservation: whole numbers (the amount of floating IPs may be a
+ * text), and `min` not above `max`. Blazar requests a decision before it validates an update, so requests may
+ * hold counts that it then refuses.
  */
 export function hasSoundCounts({ resource_type, min, max, amount }: Reservation): boolean {
   const isText = typeof amount === 'string' && /^(?:0|[1-9]\d*)$/.test(amount);

@@ -1,24 +1,27 @@
 /**
- * Read-only views of requests, for filters. A filter that changed a lease in place would change the caller's object, and the
- * lease that earlier filters have accepted. The cost of copying or freezing grows with the lease; a view costs nothing until
- * it is read. Writing to a view throws, which refuses the lease.
+ * Read-only views of requests, for filters. A filter that changed a lease in place would change the caller's
+ * object, and the lease that earlier filters accepted. Copying or freezing costs more for larger leases; a
+ * view costs nothing until it is read. Writing to a view throws, which refuses the lease.
  */
 
 /**
- * The target of the proxy, instead of the value itself: for a frozen target, a proxy may not return views of its parts.
- * An array if the value is one, for `Array.isArray`.
+ * The proxy's target, instead of the value: a proxy of a frozen target may not return views of its parts. An
+ * array if the value is one, for `Array.isArray`.
  */
 interface StandIn {
   [ORIGINAL]: object;
   [PARTS]: Map<PropertyKey, object> | undefined;
 }
-/** The property of a view that returns its value. Only this module has the symbol. A WeakMap would cost more than a check. */
+/**
+ * The property of a view that returns its value. The symbol is private to this module. A WeakMap costs more
+ * than a check.
+ */
 const ORIGINAL = Symbol('original');
 const PARTS = Symbol('views of parts');
 
 /**
- * A view of a plain object or array. It can be read, spread and serialised like the value, but not written to, at any depth.
- * Other values (texts, `Date`, luxon `DateTime`) are returned unchanged.
+ * A view of a plain object or array. It can be read, spread and serialised like the value, but not written
+ * to, at any depth. Other values (texts, `Date`, luxon `DateTime`) are returned unchanged.
  */
 export function readOnly<Value>(value: Value): Value {
   if (!isPlain(value) || originalOf(value) !== undefined) {
@@ -30,13 +33,13 @@ export function readOnly<Value>(value: Value): Value {
   return made;
 }
 
-/** The last two views of whole values: a chain shows the same context and the same lease to all of its filters. */
+/** The last two views of whole values: all filters of a chain get the same context and lease. */
 let last: { readonly view: object; readonly original: object } = { view: {}, original: {} };
 let lastButOne = last;
 
 /**
- * The value behind a view; anything else unchanged. For code of this package that reads a whole request and changes nothing:
- * reading through views takes ten times as long.
+ * The value behind a view; anything else unchanged. For code of this package that only reads a whole request:
+ * views are ten times slower.
  */
 export function shownBy<Value extends object>(value: Value): Value {
   // Asking the proxy takes as long as parsing a date.
@@ -49,7 +52,7 @@ export function shownBy<Value extends object>(value: Value): Value {
   return (originalOf(value) as Value | undefined) ?? value;
 }
 
-/** The value with the views in it, at any depth, replaced by their values. Parts without views are kept, not copied. */
+/** The value with all its views, at any depth, replaced by their values. Parts without views are not copied. */
 export function withoutViews<Value>(value: Value): Value {
   return unwrap(value, new Map()) as Value;
 }
@@ -109,7 +112,7 @@ const READ_ONLY: ProxyHandler<StandIn> = {
     if (key === ORIGINAL) {
       return standIn[ORIGINAL];
     }
-    // JSON.stringify calls it first, and then reads the original at full speed.
+    // JSON.stringify reads it first, and then the original at full speed.
     if (key === 'toJSON' && !(key in standIn[ORIGINAL])) {
       return () => standIn[ORIGINAL];
     }
@@ -125,7 +128,8 @@ const READ_ONLY: ProxyHandler<StandIn> = {
         value: read(standIn, key),
         enumerable: descriptor.enumerable ?? false,
         writable: true,
-        // `length` of an array is the one property that the target has too, and a proxy must agree with its target.
+        // An array's `length` is the one property that the target has too, and a proxy must agree with its
+        // target.
         configurable: !(key === 'length' && Array.isArray(standIn)),
       }
     );

@@ -1,6 +1,6 @@
 /**
- * The schemas of requests: for validation, and for the OpenAPI document. A request is checked with them and passed on as it
- * came. zod's copy drops unknown attributes, which makes it cheaper.
+ * The schemas of requests, for validation and the OpenAPI document. A request is checked and passed on
+ * unchanged; zod's copy, which drops unknown attributes to save time, is not used.
  */
 import { z } from 'zod';
 import { type DateValue, toInstant } from './dates.ts';
@@ -22,8 +22,8 @@ const calendar = `${year}-${month}-${day}([Tt ]${hour}:${minute}(:${second})?)?$
 const other = `${year}(${month}${day}|-?${dayOfYear}|-?${week}-?[1-7])([Tt]${hour}(:?${minute}(:?${second})?)?${offset}?)?`;
 
 /**
- * The dates that `toInstant` accepts, as a regular expression for the OpenAPI document. It cannot tell whether the calendar
- * has a day (`2026-02-30`). It uses no lookaheads and no flags, which some languages lack.
+ * The dates that `toInstant` accepts, as a regular expression for the OpenAPI document. It also matches days
+ * that do not exist (`2026-02-30`). It uses no lookaheads and no flags, which some languages lack.
  */
 export const DATE_PATTERN = `^(${calendar}|${other})$`;
 
@@ -45,7 +45,7 @@ export const contextSchema = z
   .object({ user_id: idSchema, project_id: idSchema }, 'an object')
   .meta({ description: 'The user who sent the request. Blazar also sends `auth_url` and `region_name`.' });
 
-/** Allocations are not looked into: a check must not cost more for a lease with more hosts. */
+/** Allocations are not validated: the cost of a check must not grow with the number of hosts. */
 const reservationSchema = z
   .object(
     {
@@ -89,7 +89,7 @@ const leaseSchema = z
   )
   .meta({ description: 'What is leased, and from when to when.' });
 
-/** The part of `refuseUndated` that JSON Schema can express: one of these leases has a start, and one an end. */
+/** The part of `refuseUndated` that JSON Schema can express: one of these leases has a start, one an end. */
 function datesRequired(...leases: string[]): object {
   const allLack = (...dates: string[]) => ({
     properties: all(leases, { properties: all(dates, { type: 'null' }) }),
@@ -142,7 +142,7 @@ export const endSchema = z
   .object({ context: contextSchema, lease: leaseSchema }, 'an object')
   .meta({ description: 'A lease that has ended. Its dates may be missing.' });
 
-/** All of them, by their names in the OpenAPI document. */
+/** All schemas, by their names in the OpenAPI document. */
 export const requestSchemas = {
   CreateRequest: createSchema,
   UpdateRequest: updateSchema,
@@ -154,14 +154,14 @@ export const requestSchemas = {
 } as const;
 
 /**
- * The first mistake in a value; `undefined` if there is none. zod's own `safeParse` collects all of them: for a list with a million
- * mistakes that is a million objects, and a request must not cost that.
+ * The first mistake in a value; `undefined` = none. zod's own `safeParse` collects all mistakes: a list with
+ * a million of them would cost a million objects.
  */
 export function firstMistake(schema: z.ZodType, value: unknown): z.core.$ZodIssue | undefined {
   if (schema.validate(value)) {
     return undefined;
   }
-  // zod itself sets this flag in `validate`, which returns no issues.
+  // zod sets this flag itself in `validate`, which returns no issues.
   const context: z.core.ParseContextInternal<z.core.$ZodIssue> = { reportInput: true, abortEarly: true };
   const { error } = schema.safeParse(value, context);
   return error?.issues[0] ?? { code: 'custom', path: [], message: 'something else', input: value };

@@ -1,9 +1,10 @@
 /**
- * Validates requests: their form, dates, types of reservations, and bounds. Context and leases are returned as they came, not copied; other
- * parts of a request are dropped.
+ * Validates requests: form, dates, resource types, and bounds. Context and leases are returned as received,
+ * not copied; other parts of a request are dropped.
  */
 import type { z } from 'zod';
 import { InvalidRequestError } from '../base/errors.ts';
+import { MAX_DEPTH } from '../base/yaml/tree.ts';
 import { toInstant } from './dates.ts';
 import {
   type Context,
@@ -20,9 +21,9 @@ import {
 } from './lease.ts';
 import { createSchema, endSchema, firstMistake, updateSchema } from './request-schemas.ts';
 
-/** In characters, for names of leases. Blazar's have at most 80. */
+/** In characters, for lease names. Blazar's have at most 80. */
 const NAME_LENGTH = 65_536;
-/** In characters, for all reservations of a lease without their allocations: the part that identifies a lease. */
+/** In characters, for all reservations of a lease without allocations: the part that identifies a lease. */
 const MAX_RESERVED = 262_144;
 
 /** Throws `InvalidRequestError` naming the first wrong field. */
@@ -35,8 +36,8 @@ export function parseCreateRequest(input: unknown): CreateRequest {
 }
 
 /**
- * As `parseCreateRequest`. The current lease may be `current_lease`, its name on the wire, or `currentLease`; errors
- * call it what the request calls it. If the request has both, `current_lease` counts.
+ * As `parseCreateRequest`. The current lease may be `current_lease`, its name in HTTP requests, or
+ * `currentLease`; errors use the name in the request. If it has both, `current_lease` counts.
  */
 export function parseUpdateRequest(input: unknown): UpdateRequest {
   const inCode = isObject(input) && 'currentLease' in input && !('current_lease' in input);
@@ -60,8 +61,9 @@ export function parseEndRequest(input: unknown): EndRequest {
 }
 
 /**
- * A lease to be checked has a start and an end, in this order. In an update, either may come from the current lease. Not a refinement of the
- * schemas: zod would copy each request for it, and V8 keeps what the copies hold until the next full garbage collection.
+ * A lease to be checked has a start and an end, in this order; in an update, either may come from the current
+ * lease. Not a refinement of the schemas: zod would copy each request for it, and V8 keeps the contents of
+ * the copies until the next full garbage collection.
  */
 function refuseUndated(lease: Lease, currentLease: Lease = {}): void {
   const start = leaseStart(lease) ?? leaseStart(currentLease);
@@ -79,16 +81,16 @@ function refuseUndated(lease: Lease, currentLease: Lease = {}): void {
 }
 
 /*
- * The form. Only a schema tells what is wrong with a request, and it has the last word; these functions answer yes or no, which costs a quarter
- * of what zod takes.
+ * The form. These functions only accept a request or not, in a quarter of zod's time. If not, the schema
+ * decides and reports the mistake.
  */
 
-/** A request as it is on the wire: an update has a `current_lease`. */
+/** A request in its HTTP form: an update has a `current_lease`. */
 interface WireUpdate extends CreateRequest {
   readonly current_lease: Lease;
 }
 
-/** As `createSchema`, which is that of an end too. */
+/** As `createSchema` and `endSchema`. */
 export function isCreate(input: unknown): input is CreateRequest {
   return isObject(input) && isContext(input.context) && isLease(input.lease);
 }
@@ -120,7 +122,7 @@ function areReservationsOrMissing(value: unknown): boolean {
   if (value.length > MAX_RESERVATIONS) {
     return false;
   }
-  // Not `every`, which skips holes.
+  // Not `every`: it skips holes.
   for (const reservation of value) {
     if (!isReservation(reservation)) {
       return false;
@@ -153,7 +155,7 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The input, if the schema accepts it. `currentLease`: what the caller calls `current_lease`. */
+/** The input, if the schema accepts it. `currentLease`: the caller's name for `current_lease`. */
 export function validated(schema: z.ZodType, input: unknown, currentLease = 'current_lease'): unknown {
   const issue = firstMistake(schema, input);
   if (issue === undefined) {
@@ -167,7 +169,7 @@ export function validated(schema: z.ZodType, input: unknown, currentLease = 'cur
   );
 }
 
-/** What a message shows of a value: a short text in full, a long one cut, of an object or a list only its kind. */
+/** A value in a message: a short text in full, a long one cut; for an object or a list only its kind. */
 export function kindOf(input: unknown): string {
   if (input === undefined) {
     return 'nothing';
@@ -182,13 +184,14 @@ export function kindOf(input: unknown): string {
 }
 
 /*
- * Types. Every reservation needs a resource type: limits are per type, and would not see a reservation without one. Blazar sends
- * `resource_type` with each reservation, in both leases of an update.
+ * Types. Every reservation needs a resource type: limits are per type, and would ignore a reservation without
+ * one. Blazar sends `resource_type` with each reservation, in both leases of an update.
  */
 
 /**
- * Throws `InvalidRequestError` for the first reservation without a type. A reservation of an update may lack it if the current
- * lease has a reservation with the same id. `currentName`: what the request calls the current lease. The cost is linear.
+ * Throws `InvalidRequestError` for the first reservation without a type. A reservation of an update may omit
+ * it if the current lease has a reservation with the same id. `currentName`: name of the current lease in the
+ * request. Cost: linear.
  */
 export function refuseTypeless(
   lease: Pick<Lease, 'reservations'>,
@@ -197,7 +200,7 @@ export function refuseTypeless(
 ): void {
   const current = currentLease.reservations ?? [];
   const reservations = lease.reservations ?? [];
-  // Most requests end here, before anything is made for the others.
+  // Most requests end here, before any allocation.
   if (!reservations.some(isTypeless) && !current.some(isTypeless)) {
     return;
   }
@@ -224,15 +227,18 @@ function refuse(lease: string, index: number): void {
   }
 }
 
-/* Bounds, which keep any request cheap: whatever fits into a body occupies the process only for a moment. */
+/* Bounds that keep every request cheap: any accepted body occupies the process only briefly. */
 
-/** Throws `InvalidRequestError` for a lease that exceeds a bound other than `MAX_RESERVATIONS`. `lease`: its name in the request. */
+/**
+ * Throws `InvalidRequestError` if a lease exceeds a bound other than `MAX_RESERVATIONS`. `lease`: its name in
+ * the request.
+ */
 function refuseDear(lease: string, { name, reservations }: Lease): void {
   if (typeof name === 'string' && name.length > NAME_LENGTH) {
     const expected = `expected a text of at most ${NAME_LENGTH} characters, got ${name.length}`;
     throw new InvalidRequestError(`${lease}.name`, expected);
   }
-  // Every request comes here, so nothing is made that most do not need: iterators, texts, a set.
+  // On the path of every request: iterators, texts and the set are created only when needed.
   let ids: Set<unknown> | undefined;
   let allocated = 0;
   let reserved = 0;
@@ -241,6 +247,9 @@ function refuseDear(lease: string, { name, reservations }: Lease): void {
     const place = () => `${lease}.reservations.${index}`;
     const { id, allocations } = reservation;
     reserved += sizeWithoutAllocations(reservation, MAX_RESERVED - reserved);
+    if (reserved === Number.POSITIVE_INFINITY) {
+      throw new InvalidRequestError(place(), `expected at most ${MAX_DEPTH} levels of nesting, got more`);
+    }
     if (reserved > MAX_RESERVED) {
       const expected = `expected reservations of at most ${MAX_RESERVED} characters together, without their allocations, got more`;
       throw new InvalidRequestError(place(), expected);
@@ -254,7 +263,7 @@ function refuseDear(lease: string, { name, reservations }: Lease): void {
       continue;
     }
     if (ids?.has(id)) {
-      // An update merges each reservation with the current one of that id, allocations included.
+      // An update merges each reservation with the current one of the same id, including allocations.
       const expected = 'expected an id that no other reservation of the lease has, got one twice';
       throw new InvalidRequestError(`${place()}.id`, expected);
     }
@@ -275,20 +284,26 @@ function sizeWithoutAllocations(reservation: Reservation, most: number): number 
   return size;
 }
 
-/** The value is at least that long as JSON: what it costs to write, known before it is written. Stops counting above `most`. */
-export function leastJsonLength(value: unknown, most: number): number {
+/**
+ * The value is at least that long as JSON: what it costs to write, known before it is written. Stops counting above `most`. Infinity if it is
+ * nested deeper than can be written.
+ */
+export function leastJsonLength(value: unknown, most: number, levels = MAX_DEPTH): number {
   if (typeof value === 'string') {
     return value.length;
   }
   let size = 1;
   if (typeof value === 'object' && value !== null) {
+    if (levels === 0) {
+      return Number.POSITIVE_INFINITY;
+    }
     const hasNames = !Array.isArray(value);
     for (const name in value) {
       if (size > most) {
         break;
       }
       const member = (value as Readonly<Record<string, unknown>>)[name];
-      size += (hasNames ? name.length : 0) + leastJsonLength(member, most - size);
+      size += (hasNames ? name.length : 0) + leastJsonLength(member, most - size, levels - 1);
     }
   }
   return size;

@@ -24,9 +24,9 @@ export interface PropertyRequirement {
 }
 
 /**
- * Parses the requirements of a reservation; all of them must be met. A missing value, an empty text and an empty list require
- * nothing. Throws an `Error` that completes "resource_properties: …" for anything that Blazar refuses, and for anything that
- * it does not read as written: of a nested `and`, it uses only the first comparison.
+ * Parses the requirements of a reservation; all must be met. A missing value, an empty text and an empty list
+ * mean no requirements. Throws an `Error` that completes "resource_properties: …" for input that Blazar
+ * refuses, and for input that it misreads: of a nested `and`, it uses only the first comparison.
  */
 export function parseResourceProperties(written: unknown): PropertyRequirement[] {
   if (written === undefined || written === null || written === '') {

@@ -132,7 +132,8 @@ export class InDoubtCommits {
   }
 
   async #settle(): Promise<void> {
-    for (const doubt of [...this.#kept]) {
+    // Those that are added meanwhile too.
+    for (const doubt of this.#kept) {
       if (this.#isClosed) {
         return;
       }

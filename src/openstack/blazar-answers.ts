@@ -1,4 +1,4 @@
-/** The answers of Blazar's API, as far as a round needs them. Everything else in them is left out, since a list may be long. */
+/** The parts of Blazar's API answers that reconciliation needs. All else is dropped, since a list may be long. */
 import { z } from 'zod';
 import { timedYield } from '../base/yield-to-event-loop.ts';
 import { type Instant, toInstant } from '../lease/dates.ts';
@@ -21,14 +21,17 @@ const reservation = z.looseObject({
   resources_changed: z.boolean().nullish(),
 });
 
-/** Users may set the owner of a lease to anything: one lease without an owner must not keep the others from being compared. */
+/**
+ * Users can set the owner of a lease to anything: a lease without an owner must not stop the comparison of
+ * the others.
+ */
 const owner = z
   .string()
   .nullish()
   .transform((id) => id ?? '');
 
 const lease = z.object({
-  // Users choose ids; the empty one is valid.
+  // Users choose ids; an empty one is valid.
   id: z.string(),
   name: z.unknown(),
   start_date: instant,
@@ -65,7 +68,7 @@ function isReservation(one: unknown): one is { readonly id: string; readonly lea
 
 const host = z.looseObject({ id: z.union([z.string(), z.number()]).transform(String) });
 
-/** Calls `take` with each lease. @throws BlazarError where the answer is not a whole list of leases, each once */
+/** Calls `take` with each lease. @throws BlazarError if the answer is not a complete list of distinct leases */
 export async function readLeases(body: string, take: (lease: AnsweredLease) => void): Promise<void> {
   const seen = new Set<string>();
   await each(body, 'leases', lease, (one) => {
@@ -78,9 +81,9 @@ export async function readLeases(body: string, take: (lease: AnsweredLease) => v
 }
 
 export interface Allocations {
-  /** Reservation → the ids of its hosts; one that has several shares of a host has it several times. */
+  /** Reservation → ids of its hosts. A host appears once for each share that the reservation has of it. */
   readonly hosts: ReadonlyMap<string, readonly string[]>;
-  /** The leases that have any. */
+  /** The leases with allocations. */
   readonly leases: ReadonlySet<string>;
 }
 
@@ -138,19 +141,22 @@ async function each<Schema extends z.ZodType>(
     }
   } catch (thrown) {
     if (thrown instanceof SyntaxError) {
-      // Its own message may quote the answer.
+      // The parser's message may quote the answer.
       throw new BlazarError(`${name}: the answer is not a whole list in JSON`, { cause: thrown });
     }
     throw thrown;
   }
 }
 
-/** Whether an answer says that there is more. No version of Blazar does so; one that began to would show only a part. */
+/**
+ * Whether an answer announces further pages. No version of Blazar has pages; if one did, this would be only a
+ * part.
+ */
 export function isPage(answer: object): boolean {
   return Object.keys(answer).some((member) => /links|next|marker/.test(member));
 }
 
-/** Blazar does not answer, or not as Blazar does: a round that needed the answer changes nothing. */
+/** Blazar does not answer, or not in its format: a reconciliation that needed the answer changes nothing. */
 export class BlazarError extends Error {
   override readonly name = 'BlazarError';
 }
@@ -162,7 +168,7 @@ const CLOSE_LIST = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 const COMMA = 0x2c;
-/** How many characters are read between two looks at the clock. */
+/** Number of characters between two checks of the time. */
 const STRIDE = 65_536;
 
 /** `[start, end)` of the list that is this member of the object, and of its items. */
@@ -172,8 +178,8 @@ interface Places {
 }
 
 /**
- * The items of `{"name": [item, …], …}`. Throws a `SyntaxError` for anything else. The rest of the object is parsed, and passed to
- * `look`, before the first item is.
+ * The items of `{"name": [item, …], …}`. Throws a `SyntaxError` for anything else. The rest of the object is
+ * parsed and passed to `look` before the first item.
  */
 async function* itemsOf(
   text: string,
@@ -240,7 +246,7 @@ async function placesOf(text: string, name: string): Promise<Places> {
   );
 }
 
-/** The place of the quote at its end. */
+/** The position of the closing quote. */
 function endOfText(text: string, start: number): number {
   for (let from = start + 1; ; ) {
     const end = text.indexOf('"', from);

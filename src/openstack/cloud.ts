@@ -9,12 +9,12 @@ import { isReadByEveryone, readTextFile, whyWritable } from '../config/read-file
 import { KeystoneError } from './contract.ts';
 import type { KeystoneOptions } from './keystone-options.ts';
 
-/** openstacksdk's name for the cloud that the variables describe. */
+/** openstacksdk's name for the cloud defined by the variables. */
 const ENVIRONMENT = 'envvars';
 
 const AUTH_TYPES = ['password', 'v3password', 'v3applicationcredential'];
 
-/** What changes how a token is asked for, and is not supported: ignoring it would lead to another account, or to none. */
+/** Unsupported settings of token requests: ignoring them would lead to another account, or to none. */
 const UNSUPPORTED = [
   'profile',
   'cloud',
@@ -31,14 +31,14 @@ const UNSUPPORTED = [
 
 interface Cloud {
   readonly options: Partial<KeystoneOptions>;
-  /** For people: `the cloud "site" of /etc/openstack/clouds.yaml`. */
+  /** For messages: `the cloud "site" of /etc/openstack/clouds.yaml`. */
   readonly source: string;
   readonly warnings: readonly string[];
 }
 
 /**
- * `envvars` is what the variables say: the cloud of `clouds.yaml` that `OS_CLOUD` names, else the other `OS_*` variables. `region`: the one
- * to take, if the cloud has several. Default: the first. @throws KeystoneError
+ * `envvars` stands for the variables: the cloud of `clouds.yaml` in `OS_CLOUD`, else the other `OS_*`
+ * variables. `region`: for a cloud with several. Default: the first. @throws KeystoneError
  */
 export async function cloudNamed(
   name: string,
@@ -63,7 +63,7 @@ export async function cloudNamed(
 
 function ofEnvironment(environment: LookupContext['environment']): Mapping {
   const variables = Object.entries(environment).filter(
-    // Those with two underscores are options of our own sections.
+    // Variables with two underscores are options of our own sections.
     ([name, value]) => /^OS_(?!CLOUD$|TEST|STD|LOG)/.test(name) && !name.includes('__') && value !== '',
   );
   return Object.fromEntries(variables.map(([name, value]) => [name.slice(3).toLowerCase(), value]));
@@ -112,7 +112,7 @@ function optionsOf(whole: Mapping, region: string | undefined, source: string): 
   };
 }
 
-/** One domain may stand for both. */
+/** One domain may be set for both. */
 function domain(whose: 'user' | 'project', get: (...names: readonly string[]) => string | undefined) {
   const own = { id: get(`${whose}_domain_id`), name: get(`${whose}_domain_name`) };
   const isOwn = own.id !== undefined || own.name !== undefined;
@@ -121,7 +121,7 @@ function domain(whose: 'user' | 'project', get: (...names: readonly string[]) =>
   return { [`${whose}_domain_id`]: id, [`${whose}_domain_name`]: id === undefined ? name : undefined };
 }
 
-/** The cloud with the values of its region. */
+/** The cloud with its region's values. */
 function inRegion(cloud: Mapping, wanted: string | undefined, source: string) {
   const listed = member(cloud, 'regions') ?? member(cloud, 'region_name') ?? [];
   const list: unknown[] = Array.isArray(listed) ? listed : String(listed).split(',');
@@ -147,7 +147,7 @@ function interfaceOf(text: string | undefined, source: string): KeystoneOptions[
   throw wrong(`${source}: expected interface to be public, internal or admin`);
 }
 
-/** As openstacksdk, which takes numbers for texts. */
+/** Accepts numbers as texts, as openstacksdk does. */
 function textOf(value: unknown, name: string, source: string): string | undefined {
   if (value === undefined || value === null || value === '') {
     return undefined;
@@ -171,10 +171,10 @@ function wrong(message: string): KeystoneError {
   return new KeystoneError('configuration', `[keystone] cloud: ${message}`);
 }
 
-/** What `cloud` is looked up in. */
+/** Where `cloud` is looked up. */
 export interface LookupContext {
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** The working folder. */
+  /** The working directory. */
   readonly folder: string;
 }
 
@@ -187,10 +187,10 @@ interface CloudFiles {
 }
 
 const SUFFIXES = ['yaml', 'yml', 'json'];
-/** Such a file has some dozens of lines. More tokens than these cost time. */
+/** Such a file has some dozens of lines. More tokens than this cost time. */
 const MAX_TOKENS = 20_000;
 
-/** @throws KeystoneError for a file that cannot be trusted or is not YAML. The message contains nothing of its content. */
+/** @throws KeystoneError for a file that is not trusted or not YAML. The message contains nothing of its content. */
 async function readCloudFiles(lookup: LookupContext): Promise<CloudFiles> {
   const files = (['clouds', 'secure'] as const).flatMap((name) => firstFile(name, lookup) ?? []);
   const trees = await Promise.all(files.map((file) => read(file, lookup.folder)));
@@ -243,14 +243,14 @@ async function read(file: string, folder: string): Promise<Mapping> {
       return value;
     }
   } catch (thrown) {
-    // The first line only: the others may show the text around a mistake.
+    // Only the first line: the others may show the text around a mistake.
     const [why = ''] = errorText(thrown).split('\n');
     throw new KeystoneError('configuration', `${file} could not be read: ${why}`);
   }
   throw new KeystoneError('configuration', `${file}: expected a mapping with "clouds"`);
 }
 
-/** Somebody else's file in the folder where a command is started would choose the Keystone that is believed. */
+/** Another user's file in the working directory could choose the Keystone that is trusted. */
 function whyForeign(file: string, folder: string): string | undefined {
   const own = process.getuid?.();
   return own === undefined || dirname(file) !== folder || [0, own].includes(statSync(file).uid)
@@ -258,7 +258,7 @@ function whyForeign(file: string, folder: string): string | undefined {
     : 'it belongs to another user';
 }
 
-/** As openstacksdk merges `secure.yaml` over `clouds.yaml`: mappings by their keys, everything else whole. */
+/** As openstacksdk merges `secure.yaml` over `clouds.yaml`: mappings by key, everything else is replaced. */
 function merged(lower: Mapping, higher: Mapping): Mapping {
   const result: Record<string, unknown> = { ...lower };
   for (const [name, value] of Object.entries(higher)) {

@@ -1,4 +1,4 @@
-/** The options of `[keystone]` that count, and what is made of them: the address, the secrets, the request for a token. */
+/** The effective options of `[keystone]`, and their results: the URL, the secrets, the token request. */
 
 import { readFileSync } from 'node:fs';
 import { errorText } from '../base/errors.ts';
@@ -8,7 +8,7 @@ import type { LookupContext } from './cloud.ts';
 import { KeystoneError } from './contract.ts';
 import type { KeystoneOptions } from './keystone-options.ts';
 
-/** Options of which only one may be set. */
+/** Options of which at most one may be set. */
 export const ALTERNATIVES: readonly (readonly [keyof KeystoneOptions, keyof KeystoneOptions])[] = [
   ['password', 'password_file'],
   ['application_credential_secret', 'application_credential_secret_file'],
@@ -19,14 +19,15 @@ export const ALTERNATIVES: readonly (readonly [keyof KeystoneOptions, keyof Keys
 
 interface EffectiveOptions {
   readonly options: KeystoneOptions;
-  /** Where those come from that are not in `[keystone]`; `undefined` without `cloud`. */
+  /** Source of the options that are not in `[keystone]`; `undefined` without `cloud`. */
   readonly source?: string;
   readonly warnings: readonly string[];
 }
 
 /**
- * The options with those of `cloud` below them: what `[keystone]` says itself counts. Without `cloud` nothing is read, neither variables
- * nor files of the folder or home of the process. The service and the commands all use this. @throws KeystoneError
+ * The options, completed by those of `cloud`; `[keystone]` itself wins. Without `cloud` nothing is read:
+ * neither variables nor files in the working directory or home of the process. The service and the commands
+ * all use this. @throws KeystoneError
  */
 export async function effectiveOptions(
   options: KeystoneOptions,
@@ -55,7 +56,8 @@ export async function effectiveOptions(
 const MAX_SECRET_BYTES = 16_384;
 
 /**
- * The body of the request for a token. Reads secret files again, so that a changed password counts from the next token.
+ * The body of a token request. Reads secret files again, so that a changed password is used from the next
+ * token on.
  *
  * @throws KeystoneError
  */
@@ -101,7 +103,7 @@ export function secretOf(
     throw new KeystoneError('configuration', `[keystone] ${name}_file ${file}: ${errorText(thrown)}`);
   }
   if (text === '' || /[\r\n]/.test(text)) {
-    // An empty one is most likely being written at this moment.
+    // An empty file is probably being written.
     throw new KeystoneError(
       'configuration',
       `[keystone] ${name}_file ${file}: expected one line with the secret`,
@@ -110,12 +112,12 @@ export function secretOf(
   return text;
 }
 
-/** Tokens of Keystone are issued below this path of its version 3. */
+/** Keystone v3 issues tokens below this path. */
 export const TOKENS_PATH = '/auth/tokens';
 
 /**
- * The root of Keystone's version 3, without a slash at its end: `/v3` is appended unless `auth_url` ends in it. Throws an `Error`
- * that says what is wrong with the address.
+ * The root of Keystone's version 3, without a slash at its end: `/v3` is appended unless `auth_url` ends in
+ * it. Throws an `Error` with the mistake in the address.
  */
 export function identityUrl(authUrl: string): string {
   const url = URL.canParse(authUrl) ? new URL(authUrl) : undefined;
@@ -138,7 +140,7 @@ export function identityUrl(authUrl: string): string {
   return `${url.origin}${path}${path.endsWith('/v3') ? '' : '/v3'}`;
 }
 
-/** What every client of Keystone and of the services of its catalog has in common. */
+/** Common options of the clients for Keystone and the services in its catalog. */
 export function clientOptions({ cafile, timeout }: KeystoneOptions): HttpClientOptions {
   return {
     ...{ timeout, connectRetries: 1, breakerFailures: 5, breakerCooldown: 2 },

@@ -1,4 +1,4 @@
-/** Projects, users and domains, as Keystone describes them: by id, by `name@domain`, and as they were asked for last. */
+/** Keystone's projects, users and domains: by id, by `name@domain`, and from the cache. */
 
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
@@ -13,18 +13,18 @@ export type IdentityKind = (typeof IDENTITY_KINDS)[number];
 
 interface IdentityRecord {
   readonly name: string;
-  /** Of a project or a user; a domain has none. */
+  /** For a project or user; a domain has none. */
   readonly domainId: string | undefined;
-  /** Of a project. */
+  /** For a project. */
   readonly tags: readonly string[];
 }
 
 /**
  * Why there is no record:
- * - `implausible`: no id of Keystone looks like this; it was not asked
+ * - `implausible`: not the form of a Keystone id; Keystone was not called
  * - `unknown`: Keystone has nothing with this id
  * - `forbidden`: our account may not read it
- * - `unusable`: the answer is none of Keystone, or not about this id
+ * - `unusable`: the answer is not from Keystone, or not about this id
  * - `unavailable`: there was no answer, or not in time
  */
 export type MissingReason = 'implausible' | 'unknown' | 'forbidden' | 'unusable' | 'unavailable';
@@ -36,8 +36,8 @@ export interface Missing {
 }
 
 /**
- * Ids of Keystone have at most 64 characters. WSGI servers decode `%2F` before they look at the path, so that encoding alone does not
- * keep an id from being another path.
+ * Keystone ids have at most 64 characters. WSGI servers decode `%2F` before routing, so encoding alone does
+ * not stop an id from being another path.
  */
 const PLAUSIBLE_ID = /^(?!\.{1,2}$)[\w.@+-]{1,64}$/;
 
@@ -61,7 +61,7 @@ export function isPlausible(id: string): boolean {
   return PLAUSIBLE_ID.test(id);
 }
 
-/** Asks for one record, by a plausible id. Never throws. */
+/** Reads one record, by a plausible id. Never throws. */
 export async function readRecord(
   keystone: Pick<Keystone, 'getIdentity'>,
   kind: IdentityKind,
@@ -73,7 +73,7 @@ export async function readRecord(
       return recordOf(kind, id, jsonOf(body));
     }
     const error = `Keystone answers ${status} for GET /v3/${kind}s/ID`;
-    // A proxy has pages of its own for these.
+    // A proxy has its own pages for these.
     const isItsOwn = isKeystoneError({ status, body });
     if (isItsOwn && status === 404) {
       return { missing: 'unknown', error };
@@ -92,7 +92,7 @@ function recordOf(kind: IdentityKind, id: string, answer: unknown): IdentityReco
   const found = Object.values(parsed.data)[0] as z.infer<typeof ANSWERS.user>['user'] & {
     readonly tags?: readonly string[];
   };
-  // A database that ignores case finds an id in any spelling, and a project is charged by the one that came.
+  // A case-insensitive database finds any spelling of an id, but a project is charged by the request's spelling.
   if (found.id !== id) {
     return { missing: 'unusable', error: `the answer for GET /v3/${kind}s/ID is about another id` };
   }
@@ -104,8 +104,8 @@ const listed = z.array(
 );
 
 /**
- * The id of a project or a user: `text` itself if Keystone has such an id, else that of the `name@domain`. `undefined` = there is none.
- * @throws KeystoneError, HttpCallError if Keystone does not tell
+ * The id of a project or user: `text` itself if Keystone has such an id, else that of the `name@domain`.
+ * `undefined` = none. @throws KeystoneError, HttpCallError if Keystone gives no answer
  */
 export async function accountIdOf(
   keystone: Pick<Keystone, 'getIdentity'>,
@@ -127,7 +127,7 @@ export async function accountIdOf(
     : idIn(keystone, `/${kind}s?${query}`, `${kind}s`, name, domainId);
 }
 
-/** A database that ignores case lists more than what was asked for. */
+/** A case-insensitive database lists more than the requested name. */
 async function idIn(
   keystone: Pick<Keystone, 'getIdentity'>,
   path: string,
@@ -158,9 +158,9 @@ function entriesOf({ status, body }: HttpAnswer, key: string): z.infer<typeof li
 }
 
 interface CacheTimes {
-  /** In milliseconds. After it, a record is used only if Keystone cannot be asked. */
+  /** In milliseconds. Older records are used only if Keystone does not answer. */
   readonly cacheMs: number;
-  /** In milliseconds. After it, a record is not used. */
+  /** In milliseconds. Older records are not used. */
   readonly maxAgeMs: number;
 }
 
@@ -169,14 +169,17 @@ interface Kept {
   readonly askedAt: number;
 }
 
-/** At most so many, and so many characters: some 10 MB. */
+/** Limits of the records and their characters: some 10 MB. */
 const MAX_KEPT = 10_000;
 const MAX_CHARACTERS = 4_000_000;
-/** At the same time. More are not asked, and count as not available. */
+/** Concurrent requests. Further records count as unavailable. */
 const MAX_UNDER_WAY = 128;
-/** How long nobody waits for an answer after one that was late, and the same record is not asked for after a failure. */
+/**
+ * After a late answer, no request waits for this long; after a failure, the record is not requested again for
+ * this long.
+ */
 const PAUSE_MS = 5_000;
-/** A project may be used before Keystone's other replicas know it. */
+/** Keystone's other replicas may get a new project this much later. */
 const UNKNOWN_MS = 30_000;
 
 const IMPLAUSIBLE: Missing = { missing: 'implausible', error: 'it does not look like an id of Keystone' };
@@ -193,7 +196,7 @@ export class IdentityCache {
     sizeCalculation: ({ record: { name, tags } }, id) =>
       tags.reduce((size, tag) => size + 20 + tag.length, 100 + id.length + name.length),
   });
-  /** Apart from the records, so that random ids push none of them out. */
+  /** Separate from the records, so that random ids do not evict them. */
   readonly #missing = new LRUCache<string, Missing & { readonly until: number }>({ max: MAX_KEPT });
   readonly #underWay = new Map<string, Promise<void>>();
   #noWaitUntil = Number.NEGATIVE_INFINITY;
@@ -204,7 +207,7 @@ export class IdentityCache {
     this.#times = times;
   }
 
-  /** The record to use now, as old as it may be. Asks nobody. */
+  /** The current record, up to the maximum age. Sends no request. */
   get(id: string): IdentityRecord | Missing {
     const kept = this.#kept.get(id);
     if (kept !== undefined && this.#age(kept) < this.#times.maxAgeMs) {
@@ -214,13 +217,14 @@ export class IdentityCache {
   }
 
   /**
-   * Asks for a record, if it is not known or old. Returns a promise only if it is worth waiting for: it resolves when `get` says more.
-   * A record is asked for anew after half of its time, so that one in use never makes anybody wait.
+   * Requests a record if it is unknown or old. Returns a promise only if it is worth waiting for: it resolves
+   * when `get` has more. Records are renewed after half of their time, so that requests never wait for one in
+   * use.
    */
   refresh(id: string): Promise<void> | undefined {
     const kept = this.#kept.get(id);
     const age = kept === undefined ? Number.POSITIVE_INFINITY : this.#age(kept);
-    // A clock that was set back makes no record younger.
+    // If the clock was set back, the record counts as old.
     if (age >= 0 && age < this.#times.cacheMs / 2) {
       return undefined;
     }
@@ -236,7 +240,7 @@ export class IdentityCache {
     return (age >= 0 && age < this.#times.cacheMs) || this.#isLate(now) ? undefined : asked;
   }
 
-  /** When the record was asked for, in milliseconds of the epoch; `undefined` = there is none. */
+  /** When the record was requested, in milliseconds of the epoch; `undefined` = no record. */
   askedAt(id: string): number | undefined {
     return this.#kept.peek(id)?.askedAt;
   }
@@ -245,7 +249,7 @@ export class IdentityCache {
     return this.#underWay.has(id);
   }
 
-  /** An answer was late: for a while, nobody waits. */
+  /** An answer was late: for a while, no request waits. */
   late(): void {
     this.#noWaitUntil = this.#clock.now().getTime() + PAUSE_MS;
   }

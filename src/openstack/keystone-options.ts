@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 const text = z.string().min(1).optional();
 
-/** `[keystone]`: our own account at Keystone, with the option names of keystoneauth. */
+/** `[keystone]`: our own Keystone account, with the option names of keystoneauth. */
 export const keystoneOptions = z.object({
   cloud: text.meta({
     description:

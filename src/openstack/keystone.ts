@@ -1,4 +1,4 @@
-/** Keystone, asked with our own account, and the services of its catalog. */
+/** Keystone, with our own account, and the services in its catalog. */
 import { z } from 'zod';
 import { isMapping } from '../base/yaml/tree.ts';
 import { withKeystoneToken } from '../filter/service-calls.ts';
@@ -20,23 +20,23 @@ import {
 
 /** Catalogs of large clouds are close to 1 MiB. */
 const MAX_IDENTITY_BYTES = 2 * 1024 * 1024;
-/** Blazar's list of 10,000 leases is some 20 MiB, and most versions send it in one piece. */
+/** Blazar's list of 10,000 leases is some 20 MiB, and most versions send it in one answer. */
 const MAX_SERVICE_BYTES = 64 * 1024 * 1024;
 
-/** Of an answer about a token, without the catalog: some 1 KiB. A longer one would take too long to read. */
+/** Of an answer about a token, without the catalog: some 1 KiB. Reading a longer one would take too long. */
 const MAX_TOKEN_CHARACTERS = 256 * 1024;
 
-/** Of the clocks of two servers of one Keystone, one of which has issued a token that the other validates. */
+/** Maximum clock difference of two servers of one Keystone: one issued a token, the other validates it. */
 const MOST_APART_MS = 300_000;
 
 type Signal = Pick<HttpCallOptions, 'signal'>;
 
-/** Opens and asks nothing before it is used. The options must be without mistakes. */
+/** Opens and sends nothing before its first use. The options must be valid. */
 export function createKeystone(options: KeystoneOptions, services: SharedServices): Keystone {
   return new RealKeystone(options, services);
 }
 
-/** What stays the same until it is closed, even if `clouds.yaml` changes. */
+/** Unchanged until it is closed, even if `clouds.yaml` changes. */
 interface Opened {
   /** The root of version 3. */
   readonly url: string;
@@ -104,13 +104,13 @@ class RealKeystone implements Keystone {
     }
     const content = tokenContent(answer, called);
     if ((answer.headers?.['x-subject-token'] ?? token) !== token) {
-      // Of a cache that ignores the headers of a request.
+      // From a cache that ignores request headers.
       throw unusableAnswer(`${called}: the answer is about another token`);
     }
     const now = this.#shared.clock.now().getTime();
     const keystoneClock = Date.parse(answer.headers?.date ?? '');
     if (keystoneClock < content.issued_at - MOST_APART_MS) {
-      // By such a clock the token would be valid for as much longer.
+      // With such a clock, the token would be valid for that much longer.
       throw unusableAnswer(`${called}: the answer is older than the token, by its Date`);
     }
     const ahead = Number.isNaN(keystoneClock) ? 0 : keystoneClock - now;
@@ -166,7 +166,7 @@ function identityOf(content: TokenContent): Omit<ValidToken, 'expiresAt'> {
   return {
     user: named(user),
     project: project ? named(project) : undefined,
-    // Those of a domain or of the system say nothing about a project.
+    // Roles in a domain or the system do not apply to a project.
     roles: project ? roles : [],
     ...(!project && system?.all === true && { systemRoles: roles }),
     ...(project && content.is_admin_project === false && { isAdminElsewhere: true }),
@@ -192,8 +192,8 @@ interface EndpointChoice {
 }
 
 /**
- * The address of the services of a type, without a slash at its end; that of Keystone ends in `/v3` in any case. An address that
- * depends on a region that is not named is an error: a service of another region would be asked for our leases.
+ * The URL of a service type, without a slash at its end; Keystone's always ends in `/v3`. A URL that depends
+ * on a region is an error if none is set: the leases would be requested from another region.
  *
  * @throws KeystoneError
  */

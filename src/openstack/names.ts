@@ -1,4 +1,4 @@
-/** The names that Keystone has for the ids of requests. They are never a reason to refuse: what cannot be told is missing. */
+/** Keystone's names for the ids of requests. They never cause a refusal: unknown names are missing. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { inTime, withinDeadline } from '../base/deadline.ts';
@@ -17,7 +17,7 @@ import {
 } from './identity-records.ts';
 import type { KeystoneOptions } from './keystone-options.ts';
 
-/** Notified of names that are missing, for metrics. It must not throw. */
+/** Notified of missing names, for metrics. It must not throw. */
 export interface NamesObserver {
   nameMissing(kind: IdentityKind, reason: MissingReason): void;
 }
@@ -30,15 +30,15 @@ export interface NamesParts {
 
 type Ids = Pick<Context, 'project_id' | 'user_id'>;
 
-/** How long a request waits for names that are not known yet, in milliseconds. */
+/** How long a request waits for unknown names, in milliseconds. */
 const MAX_WAIT_MS = 2_000;
-/** A reason is logged at most so often. */
+/** Pause between two log lines of a reason. */
 const LOG_PAUSE_MS = 60_000;
 
 /** How long a search waits for Keystone, in seconds. */
 const SEARCH_WAIT = 1;
 
-/** How many names are asked for together, of a long list. */
+/** How many names of a long list are requested at once. */
 const TURN = 50;
 
 const CONSEQUENCE: Readonly<Record<IdentityKind, string>> = {
@@ -47,7 +47,7 @@ const CONSEQUENCE: Readonly<Record<IdentityKind, string>> = {
   domain: 'limits and exemptions by name do not apply to its projects and users, others do',
 };
 
-/** How many of each kind are kept put together. */
+/** How many composed names of each kind are kept. */
 const MAX_FRESH = 1_000;
 
 interface Accounts {
@@ -64,12 +64,12 @@ interface Fresh {
   readonly until: number;
 }
 
-/** `[keystone] resolve_names`. Any number of calls may run at the same time. */
+/** `[keystone] resolve_names`. Calls may run concurrently. */
 export class Names {
   readonly #caches: Readonly<Record<IdentityKind, IdentityCache>>;
   readonly #keystone: Pick<Keystone, 'getIdentity'>;
   readonly #parts: NamesParts;
-  /** Those that are in use, put together: nothing needs to be looked at again before `until`. */
+  /** Composed names in use: no lookup is needed before `until`. */
   readonly #fresh = {
     project: new LRUCache<string, Fresh>({ max: MAX_FRESH }),
     user: new LRUCache<string, Fresh>({ max: MAX_FRESH }),
@@ -93,8 +93,9 @@ export class Names {
   }
 
   /**
-   * The names for a request that must be answered in the time that is `left`. A promise only if they are not known yet: it resolves after two
-   * seconds, or half of that time, with what is known then. What is missing is logged and counted.
+   * The names for a request that must be answered within `left`. A promise only if they are unknown: it
+   * resolves after at most two seconds, or half of that time, with the names known then. Missing names are
+   * logged and counted.
    */
   of(ids: Ids, left?: { readonly milliseconds: number }): RequestNames | Promise<RequestNames> {
     const now = this.#parts.clock.now().getTime();
@@ -111,12 +112,12 @@ export class Names {
     return this.#within(waitMs, asked, ids).then(() => this.#named(ids, true));
   }
 
-  /** The names that are known already. Asks nobody. */
+  /** The names that are known already. Sends no request. */
   known(ids: Ids): RequestNames {
     return this.#named(ids, false);
   }
 
-  /** Why a project has no name, for the first of them that has none. */
+  /** The reason for the first project without a name. */
   why(projectIds: Iterable<string>): string | undefined {
     for (const id of projectIds) {
       const record = this.#caches.project.get(id);
@@ -127,7 +128,7 @@ export class Names {
     return undefined;
   }
 
-  /** Asks for the names of many ids, so that `known` has them: in turns, and no longer than `waitMs`. */
+  /** Requests the names of many ids in batches, so that `known` has them. Takes at most `waitMs`. */
   async learn(projectIds: Iterable<string>, userIds: Iterable<string>, waitMs = MAX_WAIT_MS): Promise<void> {
     const until = performance.now() + waitMs;
     const ids = [
@@ -141,8 +142,8 @@ export class Names {
   }
 
   /**
-   * To find all decisions of accounts, whatever they were called then: beside each `name@domain` the id of who is called so now. Where
-   * Keystone does not tell in time, it is what was asked for. Never fails.
+   * To find all decisions of accounts under any earlier name: adds to each `name@domain` the id of the
+   * account that now has this name. If Keystone does not answer in time, returns the input. Never fails.
    */
   async withIds<Asked extends Accounts>(asked: Asked): Promise<Asked> {
     const idsOf = async (kind: 'project' | 'user', texts: readonly string[] = []) => {
@@ -165,7 +166,7 @@ export class Names {
     };
   }
 
-  /** A promise if something is worth waiting for. */
+  /** A promise if there is something to wait for. */
   #refresh({ project_id, user_id }: Ids): Promise<unknown> | undefined {
     const project = this.#refreshAccount('project', project_id);
     const user = this.#refreshAccount('user', user_id);
@@ -237,10 +238,10 @@ export class Names {
       if (reports) {
         this.#report('domain', domainId, domain);
       }
-      // The tags of the project count, whatever its domain is called.
+      // Project tags apply even if the domain's name is unknown.
       return { name, domain: '', tags };
     }
-    // Frozen: all requests are given the same object.
+    // Frozen: all requests share the object.
     const named = Object.freeze({ name, domain: domain.name, tags });
     const askedAt = [this.#caches[kind].askedAt(id) ?? 0, this.#caches.domain.askedAt(domainId) ?? 0];
     const until = Math.min(...askedAt) + this.#freshMs;
@@ -248,7 +249,7 @@ export class Names {
     return named;
   }
 
-  /** What our account may not read is logged once, anything else now and then. */
+  /** Missing permissions are logged once, other reasons with pauses. */
   #report(kind: IdentityKind, id: string, { missing, error }: Missing): void {
     const { logger, clock, observer } = this.#parts;
     observer?.nameMissing(kind, missing);
@@ -266,7 +267,7 @@ export class Names {
   }
 }
 
-/** A clock that was set back makes nothing fresh. */
+/** If the clock was set back, nothing is fresh. */
 function isFresh(one: Fresh | undefined, now: number): one is Fresh {
   return one !== undefined && now >= one.from && now < one.until;
 }

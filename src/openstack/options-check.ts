@@ -1,4 +1,4 @@
-/** Checks of `[keystone]` that its schema cannot express: which options belong together, and the files that they name. */
+/** Checks of `[keystone]` that its schema cannot express: combinations of options, and the named files. */
 import { X509Certificate } from 'node:crypto';
 import { errorText, type Problem } from '../base/errors.ts';
 import { readTextFile } from '../config/read-file.ts';
@@ -14,7 +14,7 @@ const CREDENTIAL: readonly Name[] = [
   'application_credential_secret',
   'application_credential_secret_file',
 ];
-/** Each problem names an option that is set, so that it is reported with its line. */
+/** Each problem has an option that is set, so that its line is reported. */
 export async function keystoneProblems(options: KeystoneOptions): Promise<readonly Problem[]> {
   const firstOf = (names: readonly Name[]) => names.find((name) => options[name] !== undefined);
   const twice = ALTERNATIVES.filter((pair) => pair.every((name) => options[name] !== undefined));
@@ -108,7 +108,7 @@ function missing(what: string): string {
   return `expected ${what} as well, got none`;
 }
 
-/** OpenSSL skips certificates that it cannot read, such as the last one of a file that was cut off. */
+/** OpenSSL skips unreadable certificates, such as the last one of a truncated file. */
 function readAuthorities(file: string): void {
   const parts = readTextFile(file)
     .split(/^(?=-----BEGIN )/m)

@@ -4,7 +4,7 @@ import { type KeystoneOptions, keystoneOptions } from './keystone-options.ts';
 
 export { type KeystoneOptions, keystoneOptions };
 
-/** Whether `[keystone]` names a Keystone. */
+/** Whether `[keystone]` is configured. */
 export function isKeystoneSet({ auth_url, cloud }: Pick<KeystoneOptions, 'auth_url' | 'cloud'>): boolean {
   return auth_url !== undefined || cloud !== undefined;
 }
@@ -16,7 +16,7 @@ export const keystoneSection = {
     ...(options.resolve_names && !isKeystoneSet(options)
       ? [{ option: 'resolve_names', message: 'there is no Keystone to ask for names: set auth_url or cloud' }]
       : []),
-    // Without `[keystone]` nothing of it is loaded.
+    // Without `[keystone]`, nothing of it is loaded.
     ...(Object.values(options).some((value) => typeof value === 'string')
       ? await (await import('./options-check.ts')).keystoneProblems(options)
       : []),

@@ -1,4 +1,7 @@
-/** The token of our own account: asked for, kept, renewed before it expires, thrown away when somebody refuses it. */
+/**
+ * The token of our own account: requested, cached, renewed before it expires, discarded when a service
+ * refuses it.
+ */
 
 import { z } from 'zod';
 import { inTime, waitFor } from '../base/deadline.ts';
@@ -10,7 +13,7 @@ import { KeystoneError, unusableAnswer } from './contract.ts';
 import { TOKENS_PATH, tokenRequest } from './effective-options.ts';
 import type { KeystoneOptions } from './keystone-options.ts';
 
-/** The services as Keystone lists them. Each is read when it is looked for: those of large clouds have a thousand endpoints. */
+/** The services in Keystone's format. Entries are parsed on lookup: large clouds have a thousand endpoints. */
 export type Catalog = readonly unknown[];
 
 interface OwnToken {
@@ -21,14 +24,15 @@ interface OwnToken {
   readonly catalog: Catalog;
 }
 
-/** Enough for the longest call that is still under way with it. Short-lived tokens use a quarter of their time. */
+/** Enough for the longest call in progress. For short-lived tokens: a quarter of their lifetime. */
 const MARGIN_MS = 120_000;
-/** How long a renewal rests after one that has failed, while the old token is still valid. */
+/** Pause after a failed renewal, while the old token is still valid. */
 const RENEWAL_PAUSE_MS = 5_000;
 /**
- * A token is replaced at its first refusal, but a service that refuses every token must not make us ask for one at each call: if the
- * replacement is refused too, the pause until the next one doubles, from one second to this. It starts again after as long a time
- * without a refusal. Keystone itself refuses a token that it has issued in the second in which the password was changed.
+ * A token is replaced at its first refusal, but a service that refuses every token must not cause a token
+ * request per call: if the replacement is refused too, the pause until the next one doubles, from one second
+ * to this. It is reset after this time without a refusal. Keystone itself refuses tokens that it issued in
+ * the same second as a password change.
  */
 const MAX_REFUSAL_PAUSE_MS = 60_000;
 
@@ -37,7 +41,7 @@ export class OwnTokens {
   readonly #clock: Clock;
   readonly #logger: Logger;
   #kept: OwnToken | undefined;
-  /** One request for any number of callers. */
+  /** One request shared by all callers. */
   #underWay: Promise<OwnToken> | undefined;
   #renewalFailedAt: number | undefined;
   #replacedAt = Number.NEGATIVE_INFINITY;
@@ -49,7 +53,10 @@ export class OwnTokens {
     this.#logger = logger;
   }
 
-  /** Near its end a token is renewed while it is still given out. Rejects with the reason of the signal when that fires first. */
+  /**
+   * Shortly before a token expires, it is renewed and still returned. Rejects with the signal's reason if
+   * that fires first.
+   */
   async current(signal?: AbortSignal): Promise<OwnToken> {
     signal?.throwIfAborted();
     const now = this.#clock.now().getTime();
@@ -89,7 +96,7 @@ export class OwnTokens {
       .finally(() => {
         this.#underWay = undefined;
       });
-    // All who wait for it may have given up.
+    // All waiting callers may have given up.
     this.#underWay.catch(() => undefined);
     return this.#underWay;
   }
@@ -107,7 +114,7 @@ function renewalOf({ issuedAt, expiresAt }: OwnToken): number {
   return expiresAt - Math.min(MARGIN_MS, (expiresAt - issuedAt) / 4);
 }
 
-/** Keystone may lock an account that fails too often. The pause doubles with each failure, up to this. */
+/** Keystone may lock an account after too many failures. The pause doubles with each failure, up to this. */
 const MAX_PAUSE_MS = 60_000;
 
 export class TokenIssuer {
@@ -151,7 +158,7 @@ export class TokenIssuer {
     }
     const content = tokenContent(answer, called);
     const value = tokenIn(answer, called);
-    // By Keystone's own clock, because ours may differ.
+    // By Keystone's clock, because ours may differ.
     const lifetime = content.expires_at - content.issued_at;
     if (lifetime <= 0) {
       throw unusableAnswer(`${called}: the token has expired before it came`);
@@ -161,7 +168,7 @@ export class TokenIssuer {
   }
 }
 
-/** An answer with another status than expected, in words that name the option to correct. */
+/** An answer with an unexpected status, in words that name the option to correct. */
 export function unusable({ status }: HttpAnswer, called: string): KeystoneError {
   if (status >= 300 && status < 400) {
     const why = `the answer is a redirect (${status}), which is not followed: set [keystone] auth_url to the address behind it`;
@@ -202,7 +209,7 @@ const tokenAnswer = z.object({
     system: z.object({ all: z.boolean().nullish() }).nullish(),
     is_admin_project: z.boolean().nullish(),
     roles: z.array(z.object({ name })).max(1000).nullish(),
-    // Not looked at here: it may be long, and few of its entries are asked for.
+    // Not validated here: it may be long, and few entries are used.
     catalog: z.custom<readonly unknown[]>(Array.isArray).nullish(),
   }),
 });
@@ -210,7 +217,7 @@ const tokenAnswer = z.object({
 /** Times are in milliseconds of the epoch, by Keystone's clock. */
 export type TokenContent = z.infer<typeof tokenAnswer>['token'];
 
-/** @throws KeystoneError if it is something else, such as the page of a proxy */
+/** @throws KeystoneError for anything else, such as a page of a proxy */
 export function tokenContent(answer: HttpAnswer, address: string): TokenContent {
   const parsed = tokenAnswer.safeParse(jsonOf(answer.body));
   if (!parsed.success) {
@@ -232,12 +239,12 @@ export function tokenIn({ headers }: HttpAnswer, called: string): string {
   return token;
 }
 
-/** Tokens are ASCII without spaces; no form of them is longer. Nothing else is sent as a header. */
+/** Tokens are ASCII without spaces, and never longer. Nothing else is sent as a header. */
 export function isToken(text: string): boolean {
   return text.length <= 8192 && /^[\x21-\x7e]+$/.test(text);
 }
 
-/** Whether an error is Keystone's own, and not that of a proxy or another service. */
+/** Whether an error is from Keystone, not from a proxy or another service. */
 export function isKeystoneError({ status, body }: HttpAnswer): boolean {
   return z.object({ error: z.object({ code: z.literal(status) }) }).safeParse(jsonOf(body)).success;
 }

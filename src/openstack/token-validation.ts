@@ -1,4 +1,4 @@
-/** Whether the tokens of others are valid, by Keystone's word and by what it said before. */
+/** Validates clients' tokens with Keystone, or with its earlier answers. */
 
 import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
@@ -9,25 +9,25 @@ import type { Logger } from '../base/logger.ts';
 import type { Clock } from '../filter/services.ts';
 import type { Keystone, ValidToken } from './contract.ts';
 
-/** `from`: what the answer rests on. `outage` = on what Keystone said earlier, since it does not answer now. */
+/** `from`: source of the answer. `outage` = an earlier answer, since Keystone does not answer now. */
 export type TokenAnswer =
   | { readonly kind: 'valid'; readonly token: ValidToken; readonly from: 'cache' | 'keystone' | 'outage' }
   | { readonly kind: 'invalid'; readonly from: 'cache' | 'keystone' | 'form' }
-  /** Nobody knows: `reason` says why, and holds nothing of the token. */
+  /** Unknown: `reason` is the cause, without any part of the token. */
   | { readonly kind: 'unavailable'; readonly from: 'busy' | 'outage'; readonly reason: string };
 
 export interface ValidationSettings {
-  /** For how many seconds an answer counts without asking again. 0 = ask each time. */
+  /** How many seconds an answer is used without a new request. 0 = no caching. */
   readonly cacheSeconds: number;
   /** How long a request waits for Keystone, in seconds. */
   readonly deadline: number;
-  /** Whether a valid token may ask: the others are kept apart, and wait apart. It decides nothing else. */
+  /** Whether a valid token may send requests: others only have separate caches and queues. */
   readonly mayAsk: (token: ValidToken) => boolean;
 }
 
 /** For metrics. It must not throw. */
 export interface ValidationObserver {
-  /** Keystone was asked about a token. */
+  /** A token was validated with Keystone. */
   tokenValidated(outcome: 'valid' | 'invalid' | 'failed'): void;
 }
 
@@ -37,14 +37,14 @@ interface ValidationServices {
   readonly observer?: ValidationObserver | undefined;
 }
 
-/** A Fernet token has about 200 characters, with many groups of a federated user up to a few thousand. */
+/** A Fernet token has about 200 characters; with many groups of a federated user up to a few thousand. */
 const MAX_TOKEN_LENGTH = 4096;
-/** The characters of tokens: base64url, the dots of JWS, and those of base64. */
+/** The characters of tokens: base64url, base64, and the dots of JWS. */
 const TOKEN_FORM = /^[A-Za-z0-9_.~+/=-]+$/;
-/** Validations at the same time in each line; more wait. Strangers invent tokens: those that are known have lines of their own. */
+/** Concurrent validations per queue; more wait. Strangers invent tokens: known tokens have separate queues. */
 const MAX_UNDER_WAY = 32;
 const MAX_WAITING = 256;
-/** After a failure, known tokens go on without waiting for Keystone for so long; it is asked beside them. */
+/** After a failure, known tokens are accepted for this long while Keystone is called in parallel. */
 const OUTAGE_MS = 30_000;
 /** Between two warnings. */
 const WARN_EVERY_MS = 60_000;
@@ -64,9 +64,11 @@ const BUSY: TokenAnswer = {
 };
 
 /**
- * Asks Keystone once for any number of requests with the same token, and remembers the answer: for `cacheSeconds`, never beyond the
- * expiry of the token. While Keystone does not answer, or answers nonsense, a token that it has confirmed goes on until it expires, and
- * for any other the answer is `unavailable`. Nothing that breaks makes a token valid. */
+ * Validates a token with one request to Keystone, however many requests have it, and caches the answer: for
+ * `cacheSeconds`, never beyond the token's expiry. While Keystone does not answer, or not usefully, a
+ * confirmed token stays valid until it expires; for any other the answer is `unavailable`. No failure makes a
+ * token valid.
+ */
 export class TokenValidation {
   readonly #keystone: Pick<Keystone, 'validate' | 'close'>;
   readonly #services: ValidationServices;
@@ -75,7 +77,7 @@ export class TokenValidation {
   readonly #privileged = new ConcurrencyLimiter(MAX_UNDER_WAY, MAX_WAITING);
   readonly #known = new ConcurrencyLimiter(MAX_UNDER_WAY, MAX_WAITING);
   readonly #others = new ConcurrencyLimiter(MAX_UNDER_WAY, MAX_WAITING);
-  /** When Keystone failed, if it has not answered since. */
+  /** Time of Keystone's failure, if it has not answered since. */
   #failedAt: number | undefined;
   #saidOutage = false;
   #isClosed = false;
@@ -90,12 +92,12 @@ export class TokenValidation {
     return this.#cache.sizes;
   }
 
-  /** Tokens that Keystone is being asked about, those that wait for their turn included. */
+  /** Tokens being validated, including queued ones. */
   get underWay(): number {
     return this.#flights.size;
   }
 
-  /** Never rejects. Answers at once, without a promise, what is known. */
+  /** Never rejects. Known answers are returned without a promise. */
   ask(token: string, settings: ValidationSettings): TokenAnswer | Promise<TokenAnswer> {
     if (token.length > MAX_TOKEN_LENGTH || !TOKEN_FORM.test(token)) {
       return MALFORMED;
@@ -120,7 +122,7 @@ export class TokenValidation {
     return this.#waitForKnown(known, flight, settings);
   }
 
-  /** Closes the client, which ends what is under way: nobody may wait for it any more. */
+  /** Closes the client, which aborts what is in progress: no request may still wait for it. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#keystone.close();
@@ -130,7 +132,10 @@ export class TokenValidation {
     return (await inSeconds(settings.deadline, this.#validate(key, token, settings))) ?? OUTAGE;
   }
 
-  /** Half of the time, since the lease is still to be judged. Too many that wait are no outage: owners of tokens can cause it. */
+  /**
+   * Half of the time, since the lease is still to be checked. A full queue is no outage: token owners can
+   * cause it.
+   */
   async #waitForKnown(
     known: KnownToken,
     flight: Promise<TokenAnswer>,
@@ -162,7 +167,7 @@ export class TokenValidation {
         return BUSY;
       }
       try {
-        // Counted from before the call: an answer may be about a time before it arrives.
+        // Taken before the call: an answer may describe a time before it arrives.
         const askedAt = this.#now();
         const { signal } = deadline;
         const valid = await inTime(this.#keystone.validate(token, { signal }), deadline);
@@ -221,7 +226,7 @@ export class TokenValidation {
     return OUTAGE;
   }
 
-  /** Limited, since anybody can cause such lines. Returns whether it was logged. */
+  /** Rate-limited: any client can cause such lines. Returns whether it was logged. */
   #warn(fields: object, message: string): boolean {
     const now = this.#now();
     if (isWithin(this.#warnedAt, now, WARN_EVERY_MS)) {
@@ -237,49 +242,52 @@ export class TokenValidation {
   }
 }
 
-/** Not for an expiry that is no number. */
+/** False if the expiry is not a number. */
 function isAlive({ token }: KnownToken, now: number): boolean {
   return now < token.expiresAt;
 }
 
-/** Not when the clock was set back to before it. */
+/** False if the clock was set back to before `since`. */
 function isWithin(since: number, now: number, milliseconds: number): boolean {
   return now >= since && now < since + milliseconds;
 }
 
-/** `undefined` = not in time. */
+/** `undefined` = too late. */
 function inSeconds(seconds: number, answer: Promise<TokenAnswer>): Promise<TokenAnswer | undefined> {
   return withinDeadline(seconds, (deadline) => inTime(answer, deadline)).catch(() => undefined);
 }
 
 /** Entries of each store. */
 const MAX_TOKENS = 10_000;
-/** Of the valid tokens of a store, as estimated: names and roles are Keystone's texts. */
+/** Of a store's valid tokens, estimated: names and roles are texts from Keystone. */
 const MAX_BYTES = 16_777_216;
-/** How long a token that Keystone does not know is refused without asking again. Short: a token may reach one Keystone before the next. */
+/**
+ * How long an unknown token is refused without a new request. Short: a token may reach one Keystone before
+ * the next.
+ */
 const UNKNOWN_MS = 5000;
 
-/** A token that Keystone has confirmed, and when it was asked, in milliseconds of the epoch. */
+/** A token confirmed by Keystone, and when it was validated, in milliseconds of the epoch. */
 interface KnownToken {
   readonly token: ValidToken;
   readonly askedAt: number;
 }
 
-/** The SHA-256 of a token: what it is kept under. */
+/** The SHA-256 of a token: its cache key. */
 function tokenKey(token: string): string {
   return hash('sha256', token, 'base64');
 }
 
 /**
- * Three bounded stores, each of which forgets what was not used for longest: tokens that may ask, valid tokens that may not, and tokens
- * that Keystone does not know. So neither guesses nor the tokens of users push out those of the services.
+ * Three bounded least-recently-used stores: tokens that may send requests, valid tokens that may not, and
+ * unknown tokens. So neither guesses nor users' tokens evict those of the services.
  */
 class TokenCache {
   readonly #mayAsk = new LRUCache<string, KnownToken>(VALID_STORE);
   readonly #mayNotAsk = new LRUCache<string, KnownToken>(VALID_STORE);
   readonly #unknown = new LRUCache<string, number>({ max: MAX_TOKENS });
 
-  /** The number of tokens that are known as valid, and as unknown to Keystone. */
+  /** The number of valid tokens, and of tokens unknown to Keystone. */
   get sizes(): { valid: number; unknown: number } {
     return { valid: this.#mayAsk.size + this.#mayNotAsk.size, unknown: this.#unknown.size };
   }
@@ -288,14 +296,14 @@ class TokenCache {
     return this.#mayAsk.get(key) ?? this.#mayNotAsk.get(key);
   }
 
-  /** Whether it is in the store of those that may ask. */
+  /** Whether the token is known and may send requests. */
   isPrivileged(key: string): boolean {
     return this.#mayAsk.has(key);
   }
 
   isUnknown(key: string, now: number): boolean {
     const since = this.#unknown.get(key);
-    // A clock that was set back ends it too.
+    // Setting the clock back ends it too.
     return since !== undefined && now >= since && now < since + UNKNOWN_MS;
   }
 

@@ -1,4 +1,4 @@
-/** Keystone, asked by its users with their own passwords and tokens, never with our account. */
+/** Keystone calls with users' own passwords and tokens, never with our account. */
 import { z } from 'zod';
 import type { SharedServices } from '../filter/services.ts';
 import type { HttpAnswer, HttpCallOptions, HttpClient } from '../http/contract.ts';
@@ -15,13 +15,14 @@ export interface UserPassword {
 }
 
 /**
- * - `wrong`: user, password or domain; or the account is disabled or locked, which Keystone does not always tell apart
+ * - `wrong`: user, password or domain; or the account is disabled or locked, which Keystone does not always
+ *   distinguish
  * - `expired`: the password must be changed first
- * - `second-factor`: the password is right, and Keystone asks for more
+ * - `second-factor`: the password is right, and Keystone requires more
  */
 export type LoginRefusal = 'wrong' | 'expired' | 'second-factor';
 
-/** What a token may be scoped to. */
+/** The possible scopes of a token. */
 export type UserScope = { readonly projectId: string } | 'system';
 
 export interface ListedProject {
@@ -30,7 +31,7 @@ export interface ListedProject {
   readonly domainId: string;
 }
 
-/** Of a list of projects: some 3000. */
+/** For a list of projects: some 3000. */
 const MAX_ANSWER_BYTES = 1_048_576;
 
 type Signal = Pick<HttpCallOptions, 'signal'>;
@@ -40,19 +41,22 @@ interface Opened {
   readonly client: HttpClient;
 }
 
-/** Calls are bounded in time and size. They throw `KeystoneError`, `HttpCallError`, or the reason of a signal; none contains a secret. */
+/**
+ * Calls are bounded in time and size. They throw `KeystoneError`, `HttpCallError`, or a signal's reason,
+ * never with a secret.
+ */
 export class UserLogin {
   readonly #options: KeystoneOptions;
   readonly #services: Pick<SharedServices, 'http'>;
   #opened: Promise<Opened> | undefined;
 
-  /** Opens and asks nothing before it is used. */
+  /** Opens and sends nothing before its first use. */
   constructor(options: KeystoneOptions, services: Pick<SharedServices, 'http'>) {
     this.#options = options;
     this.#services = services;
   }
 
-  /** A token of the user without a scope, or why there is none. */
+  /** An unscoped token of the user, or the reason for the refusal. */
   async logIn(
     { name, domain, password }: UserPassword,
     call: Signal = {},
@@ -66,11 +70,14 @@ export class UserLogin {
       }
       return { refusal: /password is expired/i.test(messageOf(answer)) ? 'expired' : 'wrong' };
     }
-    // A name, a domain or a password in a form that Keystone refuses.
+    // A name, domain or password in a form that Keystone refuses.
     return answer.status === 400 ? { refusal: 'wrong' } : { token: await this.#tokenOf(answer) };
   }
 
-  /** The same user's token for a project or the system; `undefined` = the user has no role there, or the token is no longer valid. */
+  /**
+   * The same user's token for a project or the system; `undefined` = no role there, or the token is no longer
+   * valid.
+   */
   async scoped(token: string, scope: UserScope, call: Signal = {}): Promise<string | undefined> {
     const identity = { methods: ['token'], token: { id: token } };
     const scoped = scope === 'system' ? { system: { all: true } } : { project: { id: scope.projectId } };
@@ -78,7 +85,7 @@ export class UserLogin {
     return [400, 401, 403, 404].includes(answer.status) ? undefined : this.#tokenOf(answer);
   }
 
-  /** The enabled projects in which the owner of a token has any role; `undefined` = the token is no longer valid. */
+  /** The enabled projects in which the token's user has any role; `undefined` = the token is no longer valid. */
   async projects(token: string, { signal }: Signal = {}): Promise<readonly ListedProject[] | undefined> {
     const { url, client } = await this.#open();
     const address = `${url}/auth/projects`;

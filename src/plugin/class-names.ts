@@ -1,4 +1,4 @@
-/** What follows from a class: its file and the prefix of its options, by its name; and the options that it declares. */
+/** What a class defines: by its name, its file and the prefix of its options; and the options that it declares. */
 import type { z } from 'zod';
 import { describeOptions, type Option } from '../config/option.ts';
 
@@ -13,8 +13,8 @@ export function classFileName(className: string): string {
 }
 
 /**
- * The prefix of the options of a class that could not be loaded, from what names it: `my-package#MyPolicy`, `MyFilter`,
- * `./my-policy.js`, `pkg.MyPolicy`. Empty if it has none.
+ * The option prefix of a class that could not be loaded, from its specifier: `my-package#MyPolicy`,
+ * `MyFilter`, `./my-policy.js`, `pkg.MyPolicy`. Empty = none.
  */
 export function prefixOfNamed(specifier: string): string {
   const [place = '', name = ''] = specifier.split('#');
@@ -36,8 +36,8 @@ function words(name: string): string[] {
 }
 
 /**
- * Describes the static `options` of a class. Throws an `Error` if they are no zod object, or if the name of an option does not
- * start with the prefix of the class.
+ * Describes the static `options` of a class. Throws an `Error` if they are no zod object, or if an option's
+ * name does not start with the prefix of the class.
  */
 export function declaredOptions(
   section: string,
@@ -57,7 +57,7 @@ export function declaredOptions(
   return describeOptions(section, options);
 }
 
-/** By its attributes, not by `instanceof`: a class may have its own copy of zod. */
+/** By attributes, not by `instanceof`: a class may have its own copy of zod. */
 function isZodObject(value: unknown): value is z.ZodObject {
   return (
     typeof value === 'object' &&

@@ -1,6 +1,6 @@
 /**
- * What imports of plug-ins have thrown. If an imported module imports one with a syntax error, Node 20 reports the error twice:
- * to the caller, and as a rejection that nobody has caught.
+ * Errors of plug-in imports. If an imported module imports one with a syntax error, Node 20 reports the error
+ * twice: to the caller, and as an unhandled rejection.
  */
 const caught = new WeakSet<object>();
 
@@ -10,7 +10,7 @@ export function noteImportError(thrown: unknown): void {
   }
 }
 
-/** Whether the caller of an import has been told of it: it needs no further report. */
+/** Whether the caller of an import got the error: it needs no further report. */
 export function isImportError(thrown: unknown): boolean {
   return typeof thrown === 'object' && thrown !== null && caught.has(thrown);
 }

@@ -1,4 +1,4 @@
-/** Imports an operator's own code, by the path of a file or the name of a package. */
+/** Imports an operator's own code, by file path or package name. */
 
 import { execFile } from 'node:child_process';
 import { readFileSync, statSync } from 'node:fs';
@@ -14,18 +14,18 @@ import { FROM_WORKING_DIRECTORY, withVersion } from './packages-hook.ts';
 /** The exports of a module, by name. */
 type Exports = Readonly<Record<string, unknown>>;
 
-/** For one file and everything that it imports. */
+/** For one file and all its imports. */
 const LOAD_SECONDS = 10;
 
 /**
- * The exports of a file, as it is on disk now. Throws an `Error` whose message completes "… cannot be used: …".
- * `version`: the version of its folder, from `versionOf`, if what the file imports from there must be new too.
+ * The exports of a file, as it is on disk now. Throws an `Error` whose message completes "… cannot be used:
+ * …". `version`: the version of its folder, from `versionOf`, if its imports from there must be new too.
  */
 export async function importFile(
   file: string,
   version: string | null = versionOf(file, [file]),
 ): Promise<Exports> {
-  // A file that is missing is an error of its own here: import() would name this module too.
+  // A missing file is a separate error here: import() would name this module too.
   statSync(file);
   const reason = whyWritable(file);
   if (reason !== undefined) {
@@ -34,7 +34,7 @@ export async function importFile(
   return importModule(withVersion(pathToFileURL(file).href, version), file);
 }
 
-/** The exports of an installed package: beside this one, or in the working directory. Throws as `importFile`. */
+/** The exports of an installed package, beside this one or in the working directory. Throws as `importFile`. */
 export async function importPackage(name: string): Promise<Exports> {
   return importModule(name, name).catch((thrown: unknown) => {
     return importModule(`${FROM_WORKING_DIRECTORY}${name}`, name).catch(() => {
@@ -45,7 +45,7 @@ export async function importPackage(name: string): Promise<Exports> {
 
 async function importModule(url: string, name: string): Promise<Exports> {
   try {
-    // A file that awaits at its top level may never finish. Without a timer, Node would then end the process silently.
+    // A top-level await may never finish. Without a timer, Node would then end the process silently.
     const loading: Promise<unknown> = import(/* @vite-ignore */ url);
     return (await withinDeadline(LOAD_SECONDS, (deadline) => inTime(loading, deadline))) as Exports;
   } catch (thrown) {
@@ -77,7 +77,7 @@ const MAX_FILES = 20;
 /** In characters. */
 const MAX_TEXT = 1_000_000;
 
-/** The file, then the files that it imports, and those that these import. Files that cannot be read are left out. */
+/** The file, its imports, and their imports. Files that cannot be read are omitted. */
 export function importedFiles(file: string): string[] {
   const found = new Set([resolve(file)]);
   for (const one of found) {
@@ -107,7 +107,7 @@ function textOf(file: string): string | undefined {
 const TIMEOUT = 5000;
 const MAX_CHECKED = 20;
 
-/** `FILE:LINE` of a syntax error in one of these files; `undefined` if it cannot be told. */
+/** `FILE:LINE` of a syntax error in one of these files; `undefined` = unknown. */
 export async function syntaxErrorPlace(
   error: SyntaxError,
   files: readonly string[],
@@ -125,14 +125,14 @@ export async function syntaxErrorPlace(
   return undefined;
 }
 
-/** Some syntax errors name the place in front of their stack: an import of a name that is not exported. */
+/** Some syntax errors have the place before their stack: an import of a name that is not exported. */
 function placeInStack({ stack = '' }: SyntaxError): string | undefined {
   const [, url, path, line] = /^(?:(file:\/\/\S+)|(\/.+)):(\d+)\n/.exec(stack) ?? [];
   const file = url === undefined ? path : fileURLToPath(url);
   return file === undefined ? undefined : `${file}:${line}`;
 }
 
-/** Checks the file in another process, without running it. */
+/** Checks the file in another process, without executing it. */
 function lineOf({ message }: SyntaxError, file: string): Promise<string | undefined> {
   return new Promise((resolve) => {
     const check = execFile(

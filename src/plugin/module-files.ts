@@ -5,12 +5,12 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 
 const MODULE = /^[^.].*\.([cm]?[jt]s|json)$/;
-/** More files in one folder are not looked at: `filters_path = /` must not read the whole disk. */
+/** Further files in a folder are ignored: `filters_path = /` must not read the whole disk. */
 const MAX_FILES = 1000;
 
 /**
- * The files that code in a folder may import: in the folder, then in folders below it, sorted by name. Hidden folders,
- * `node_modules` and links to folders are left out. Empty if the folder cannot be read.
+ * The files that code in a folder may import: in the folder, then in its subfolders, sorted by name. Hidden
+ * folders, `node_modules` and links to folders are omitted. Empty if the folder cannot be read.
  */
 export function moduleFiles(folder: string): string[] {
   const files: string[] = [];
@@ -44,11 +44,11 @@ const versions = new Map<string, Versions>();
 const commonJs = createRequire(import.meta.url);
 
 /**
- * Says which version of some files is on disk: `null` = the one that this process loaded first, else a text that is
- * different for each version. `place`: the folder or file that they belong to.
+ * The version of some files on disk: `null` = the one that this process loaded first, else a text, different
+ * for each version. `place`: their folder or file.
  *
- * Node caches modules for good, by URL. A module of another version must be imported by another URL, with `withVersion`.
- * CommonJS modules are cached by path; those of an older version are dropped here.
+ * Node caches modules for good, by URL. Import another version of a module by another URL, with
+ * `withVersion`. CommonJS modules are cached by path; older versions are dropped here.
  */
 export function versionOf(place: string, files: readonly string[]): string | null {
   const version = hash('sha256', JSON.stringify(files.map(stampOf)), 'base64url').slice(0, 16);

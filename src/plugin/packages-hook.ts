@@ -12,13 +12,13 @@ type Next<Result> = (specifier: string, context?: Context) => Result;
 
 const OFFERED = /^(?:blazar-enforcement|zod)(?:\/|$)/;
 
-/** A prefix for the name of a package: resolves it from the working directory. */
+/** Prefix of a package name that is resolved from the working directory. */
 export const FROM_WORKING_DIRECTORY = 'blazar-working-directory:';
 
-/** The parameter of a URL that holds the version of a module. */
+/** The URL parameter for the version of a module. */
 const VERSION = 'changed';
 
-/** The URL by which Node imports this version of a module anew. `null` = the first version. */
+/** The URL under which Node imports this version of a module anew. `null` = the first version. */
 export function withVersion(url: string, version: string | null): string {
   if (version === null) {
     return url;
@@ -28,7 +28,7 @@ export function withVersion(url: string, version: string | null): string {
   return versioned.href;
 }
 
-/** Modules that a versioned module imports by a relative path have its version too: they may have changed with it. */
+/** Relative imports of a versioned module get its version too: they may have changed with it. */
 function inherited<Result extends Resolved>(
   specifier: string,
   { parentURL }: Context,
@@ -41,7 +41,7 @@ function inherited<Result extends Resolved>(
   return { ...resolved, url: withVersion(resolved.url, new URL(parentURL).searchParams.get(VERSION)) };
 }
 
-/** A specifier with the prefix, without it and from the working directory; any other unchanged. */
+/** A specifier with the prefix, without it and from the working directory; others unchanged. */
 function located(specifier: string, context: Context): [specifier: string, context: Context] {
   return specifier.startsWith(FROM_WORKING_DIRECTORY)
     ? [
@@ -51,7 +51,7 @@ function located(specifier: string, context: Context): [specifier: string, conte
     : [specifier, context];
 }
 
-/** The context for a second attempt, from this file. Throws again if this package does not offer the specifier. */
+/** The context for a second attempt, from this file. Rethrows if this package does not offer the specifier. */
 function offered(specifier: string, context: Context, thrown: unknown): Context {
   if (!OFFERED.test(specifier)) {
     throw thrown;
@@ -59,7 +59,7 @@ function offered(specifier: string, context: Context, thrown: unknown): Context 
   return { ...context, parentURL: import.meta.url };
 }
 
-/** For `registerHooks`, which is synchronous. */
+/** For `registerHooks`: synchronous. */
 export function fallbackResolve<Result extends Resolved>(
   specifier: string,
   context: Context,

@@ -1,12 +1,12 @@
 /**
- * Compares rules with those before a reload. A file that was cut off while it was written, by a full disk or in the middle of a copy, is
- * often still YAML: with fewer rules, or with a rule that lacks its last condition.
+ * Compares rules with those before a reload. A file that was cut off while it was written, by a full disk or
+ * during a copy, is often still YAML: with fewer rules, or with a rule that lacks its last condition.
  */
 import type { Problem } from '../base/errors.ts';
 import { readRules } from './read-rules.ts';
 import type { PlacedRule } from './rule-file.ts';
 
-/** The rules of all sections, as they are written. */
+/** The rules of all sections, as written. */
 export interface WrittenRules {
   /** Path that an option names → its rules. */
   readonly rules: ReadonlyMap<string, readonly PlacedRule[]>;
@@ -29,7 +29,7 @@ const SECTIONS = [
 
 const MAX_NAMED = 5;
 
-/** Mistakes in rules are left out: whoever judges by them reports those. */
+/** Ignores mistakes in rules: they are reported where the rules are used. */
 export function writtenRules(paths: readonly string[]): WrittenRules {
   const read = [...new Set(paths)].map((path) => [path, readRules(path, {})] as const);
   return {
@@ -45,7 +45,7 @@ export function isSameText(one: WrittenRules, other: WrittenRules): boolean {
   );
 }
 
-/** Changes that were most likely not meant: a restart accepts them. */
+/** Changes that were most likely unintended: a restart accepts them. */
 export function cutOffProblems(before: WrittenRules, next: WrittenRules): Problem[] {
   return [
     ...[...next.texts].flatMap(([file, text]) => cutOff(file, before, next, before.texts.get(file), text)),
@@ -86,7 +86,7 @@ function emptied(path: string, before: readonly PlacedRule[], next: readonly Pla
   }));
 }
 
-/** What is different, in all files together: a rule that has moved to another file is the same. */
+/** The changes in all files together: a rule that moved to another file is unchanged. */
 export function ruleChanges(before: WrittenRules, next: WrittenRules): RuleChanges {
   const [old, young] = [all(before), all(next)];
   const [lost, won] = [without(old, young), without(young, old)];
@@ -107,7 +107,7 @@ function rulesIn(written: WrittenRules, file: string): PlacedRule[] {
   return all(written).filter((one) => one.file === file);
 }
 
-/** Those that no other one equals. */
+/** The rules that equal none of `others`. */
 function without(rules: readonly PlacedRule[], others: readonly PlacedRule[]): PlacedRule[] {
   const meanings = new Set(others.map(({ meaning }) => meaning));
   return rules.filter(({ meaning }) => !meanings.has(meaning));

@@ -1,4 +1,4 @@
-/** Why a rule says what it says: every part of its expressions, with its value. */
+/** Explains the result of a rule: every part of its expressions, with its value. */
 
 import { onOneLine } from '../base/visible-text.ts';
 import type { RuleExplanation } from '../filter/services.ts';
@@ -7,7 +7,7 @@ import { Duration, isMap, itemsOf, Optional, Timestamp } from './cel/values.ts';
 import type { Activation, ExplainedPart, Expression } from './expression.ts';
 import type { Rule } from './rule.ts';
 
-/** Of each expression. */
+/** For each expression. */
 const MAX_PARTS = 40;
 
 /** Evaluates the expressions of a rule once more. */
@@ -31,7 +31,7 @@ function explained(
   return { of, parts: parts.slice(-MAX_PARTS) };
 }
 
-/** None for a request that is too large: the judgement says so. */
+/** Empty for a request that is too large, which the judgement reports. */
 function partsOf(expression: Expression, activation: Activation): readonly ExplainedPart[] {
   try {
     return expression.explain(activation);
@@ -45,12 +45,12 @@ const MAX_TEXT = 100;
 const MAX_ITEMS = 5;
 const MAX_DEPTH = 3;
 const HIDDEN = '****';
-/** As attributes are called that hold secrets. */
+/** Names of attributes that contain secrets. */
 const SECRET = /pass(?:word|phrase|wd)|secret|token|credential|api[_-]?key|private[_-]?key|authorization/i;
 
 /**
- * `undefined` for values that say nothing, such as the lease as a whole. `text`: the expression that it is of; if that names a secret, the
- * value is hidden.
+ * `undefined` = no information, such as for the whole lease. `text`: its expression; if that names a secret,
+ * the value is hidden.
  */
 function shownValue(value: unknown, text: string): string | undefined {
   if (typeof value !== 'boolean' && SECRET.test(text)) {

@@ -1,4 +1,4 @@
-/** Expressions in CEL: parsed and checked against the types of their environment before any request, then run on each. */
+/** Expressions in CEL: parsed and checked by their environment's types, then run for each request. */
 import { Compiler, type LedgerCall, type Probe } from './cel/compile.ts';
 import { Estimator } from './cel/cost.ts';
 import { type RuleEnvironment, shortType } from './cel/environment.ts';
@@ -16,11 +16,11 @@ const MAX_LENGTH = 10_000;
 export interface Expression {
   readonly text: string;
   readonly ast: Node;
-  /** An upper bound of what it costs, for requests of the usual sizes. */
+  /** An upper bound of its cost, for requests of the usual sizes. */
   readonly steps: number;
   readonly ledgerCalls: readonly LedgerCall[];
   readonly namedTypes: readonly NamedType[];
-  /** The first attribute that is known only with names of Keystone, such as `Project.name`; `undefined` = it reads none. */
+  /** The first attribute that needs names of Keystone, such as `Project.name`; `undefined` = none. */
   readonly readName: string | undefined;
   /**
    * Its value. `meter`: counts the steps of all rules for one request. Default: its own.
@@ -29,15 +29,15 @@ export interface Expression {
    * @throws TooManyStepsError if the request is so large that the rules would take too long
    */
   run(activation: Activation, meter?: Meter): unknown;
-  /** The same, in a frame that other expressions about the request are evaluated in: what they have in common is evaluated once. */
+  /** The same, in a frame with other expressions about the request: common parts are evaluated once. */
   runIn(frame: Frame): unknown;
-  /** What evaluates it, for code that evaluates many expressions at once and takes a `Failure` for an answer. */
+  /** For code that evaluates many expressions at once and accepts a `Failure` as a result. */
   link(): Linked;
-  /** The parts of the expression that were evaluated, each with its value or the reason why it has none; the whole one last. */
+  /** Its evaluated parts, each with a value or the reason why it has none; the whole expression last. */
   explain(activation: Activation): readonly ExplainedPart[];
 }
 
-/** A part of an expression, and what it was for a request. In a loop the last value. */
+/** A part of an expression, and its value for a request; in a loop, the last value. */
 export interface ExplainedPart {
   readonly text: string;
   /** The first and the last character, from 0; the last is exclusive. */
@@ -50,15 +50,15 @@ export interface ExplainedPart {
 
 export interface Linked {
   readonly run: Run;
-  /** To be spent before each run. */
+  /** Spend them before each run. */
   readonly steps: number;
-  /** The frame must share by it. */
+  /** Call `Frame.shareBy` with it before each run. */
   readonly shared: SharedParts;
 }
 
-/** Why a text is no expression of this environment. */
+/** Why a text is not an expression of this environment. */
 interface ExpressionMistakeAt {
-  /** What is wrong, without the text. */
+  /** The mistake, without the text. */
   readonly message: string;
   /** The first character that it concerns, from 0. */
   readonly offset: number;
@@ -67,8 +67,9 @@ interface ExpressionMistakeAt {
 export type Compiled = { readonly expression: Expression } | { readonly mistake: ExpressionMistakeAt };
 
 /**
- * Parses and checks an expression. `type`: the type that its value must have, `bool` or `string`. `shared`: what it has in common with
- * the other expressions of the same environment that are compiled with it. Default: its own parts alone.
+ * Parses and checks an expression. `type`: the required type of its value, `bool` or `string`. `shared`: the
+ * common parts of expressions of the same environment that are compiled together. Default: only its own
+ * parts.
  */
 export function compileExpression(
   environment: RuleEnvironment,
@@ -95,7 +96,7 @@ export function compileExpression(
     return compiled(environment, text, ast, shared);
   } catch (thrown) {
     if (thrown instanceof RangeError) {
-      // The parser descends into operators without counting them.
+      // The parser does not limit its recursion into operators.
       return { mistake: { message: 'the expression is nested too deeply', offset: 0 } };
     }
     const mistake = emptyLiteralMistake(thrown, ast) ?? mistakeOf(thrown, environment, text);
@@ -155,7 +156,7 @@ function compiled(environment: RuleEnvironment, text: string, ast: Node, shared:
 function explained(environment: RuleEnvironment, ast: Node, activation: Activation): ExplainedPart[] {
   const parts = new Map<Node, unknown>();
   const probe: Probe = (node, value) => {
-    // The order is that of the last evaluation.
+    // Keeps the order of the last evaluation.
     parts.delete(node);
     parts.set(node, value);
   };
@@ -194,11 +195,11 @@ function excerpt(text: string): string {
 
 interface NamedType {
   readonly text: string;
-  /** Of its first character, from 0. */
+  /** The offset of its first character, from 0. */
   readonly offset: number;
 }
 
-/** Constants in `size(lease, "…")`, and those that `resource_type` is compared with. */
+/** Constants in `size(lease, "…")`, and those compared with `resource_type`. */
 export function namedTypes(node: Node): NamedType[] {
   const loop = loopOf(node);
   const inner = [loop?.condition, loop?.result].flatMap((one) => one ?? []);

@@ -1,46 +1,46 @@
-/** Judges a request by rules: every rule is asked, so that the answer names all that are violated. */
+/** Judges a request by rules: every rule is evaluated, so that the result names all violations. */
 
 import { cut, onOneLine } from '../base/visible-text.ts';
 import { Failure, type Meter } from './cel/frame.ts';
 import { type Activation, Frame, type Linked } from './expression.ts';
 import type { Exemption, Rule } from './rule.ts';
 
-/** Whether a rule does not judge whoever asks. */
+/** Whether an exemption applies to the request. */
 export type IsExempt = (exemption: Exemption) => boolean;
 
 export interface Violation {
   readonly rule: Rule;
-  /** Short, and visible. If the message of the rule breaks, a sentence with its name. */
+  /** Short and printable. If the message of the rule fails, a sentence with the rule's name. */
   readonly message: string;
-  /** Why the message of the rule broke, for the log. */
+  /** Why the message of the rule failed, for the log. */
   readonly unsaid?: RuleFailure;
 }
 
-/** A rule that could not be evaluated: the request is refused, and the log says why. */
+/** A rule that could not be evaluated: the request is refused, and the cause is logged. */
 export interface RuleFailure {
   readonly rule: Rule;
   readonly part: 'match' | 'allow' | 'message';
   readonly cause: unknown;
 }
 
-/** In the order of the rules. Rules in audit mode are among them: their `rule.audit` is true. */
+/** In the order of the rules, including those in audit mode: their `rule.audit` is true. */
 export interface Judgement {
-  /** Broken or not, a message changes nothing in it: the rule refuses. */
+  /** A failed message changes nothing: the rule refuses. */
   readonly violations: readonly Violation[];
   readonly failures: readonly RuleFailure[];
 }
 
 /**
- * What most requests need of a rule, in one place of the memory: reading all the parts of fifty rules takes longer than evaluating
- * them. A class, because V8 gives each object that is made by spreading a shape of its own: with a thousand rules, it would look up
- * every property anew.
+ * The parts of a rule that most requests need, together in memory: reading all the parts of fifty rules takes
+ * longer than evaluating them. A class, because V8 gives each object that is created by spreading its own
+ * shape: with a thousand rules, it would look up every property anew.
  */
 class Entry implements Linked {
   readonly run: Linked['run'];
   readonly steps: number;
   readonly shared: Linked['shared'];
   readonly rule: Rule;
-  /** It does not judge everybody, always. */
+  /** It has an end, a condition or exemptions. */
   readonly isLimited: boolean;
 
   constructor(rule: Rule) {
@@ -63,7 +63,7 @@ export class RuleJudge {
     this.#entries = rules.map((rule) => new Entry(rule));
   }
 
-  /** `judged` is told what each rule says, for tests of rules. `meter` counts the steps of all rules for this request. */
+  /** `judged`: gets results of rules, for tests. `meter`: counts the steps of all rules for one request. */
   judge(
     activation: Activation,
     isExempt: IsExempt,
@@ -99,7 +99,7 @@ export class RuleJudge {
   }
 }
 
-/** Whether a rule judges a request; anything but true and false is why that cannot be said. */
+/** Whether a rule judges a request; any value except true and false is the reason why this is unknown. */
 function judges({ until, exempt, match }: Rule, isExempt: IsExempt, now: number, frame: Frame): unknown {
   return (until !== undefined && now >= until) || (!exempt.isEmpty && isExempt(exempt))
     ? false
@@ -114,7 +114,7 @@ class Thrown {
   }
 }
 
-/** The value of an expression, a `Failure`, or what it throws. A value, because a `try` around all of a rule costs more than most rules. */
+/** A value, a `Failure`, or a `Thrown`: a `try` around a whole rule costs more than most rules. */
 function evaluated({ run, steps, shared }: Linked, frame: Frame): unknown {
   try {
     frame.shareBy(shared);
@@ -148,10 +148,10 @@ function causeOf(value: unknown, expected: string): unknown {
       : new Error(`expected ${expected}`);
 }
 
-/** In characters, as of other reasons. */
+/** In characters, like other reasons. */
 const MAX_MESSAGE = 2000;
 
-/** What an expression says, which may quote the request. */
+/** The message of an expression, which may quote the request. */
 function shownMessage(text: string): string {
   return cut(onOneLine(cut(text, MAX_MESSAGE)), MAX_MESSAGE).trim();
 }

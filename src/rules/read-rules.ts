@@ -12,15 +12,15 @@ import { type Environments, type PlacedRule, Reading, readDocument } from './rul
 
 export interface ReadRules {
   readonly rules: RuleSet;
-  /** All rules whose form is right, in order; also those for operations without an environment. */
+  /** All well-formed rules, in order, including those for operations without an environment. */
   readonly named: readonly PlacedRule[];
   /** Mistakes and warnings, each with its place. */
   readonly problems: readonly Problem[];
-  /** File → what is written there. */
+  /** File → its text. */
   readonly texts: ReadonlyMap<string, string>;
 }
 
-/** What cannot be read is among the problems. `now`: of rules that have ended. */
+/** Unreadable files are among the problems. `now`: to find rules that have ended. */
 export function readRules(path: string, environments: Environments, now = new Date()): ReadRules {
   const reading = new Reading(environments, now);
   const { rules, named, problems } = reading;
@@ -46,11 +46,11 @@ export function readRules(path: string, environments: Environments, now = new Da
   return { rules, named, problems, texts };
 }
 
-/** What most mistakes of this kind are about. */
+/** The cause of most mistakes of this kind. */
 const QUOTING =
   '; in an expression, quotes, ": " and " #" mean something in YAML: write it below "allow: >-"';
 
-/** Decisions and metrics name rules. */
+/** Decisions and metrics identify rules by name. */
 function reportRepeatedNames(reading: Reading): void {
   const first = new Map<string, PlacedRule>();
   for (const one of reading.named) {
@@ -65,7 +65,7 @@ function reportRepeatedNames(reading: Reading): void {
   }
 }
 
-/** Every request is judged by all rules of its operation: together they must not take too long. */
+/** All rules of an operation judge every request: together they must not take too long. */
 function tooDear(rules: readonly Rule[], operation: Operation): Problem[] {
   const total = rules.reduce((sum, rule) => sum + stepsOf(rule), 0);
   const [dearest] = [...rules].sort((a, b) => stepsOf(b) - stepsOf(a));
@@ -88,8 +88,8 @@ function stepsOf({ match, allow, message }: Rule): number {
 }
 
 function readText(file: string, text: string, reading: Reading): void {
-  // Editors end files with a line break, and what was cut off within a line may still be a rule, such as `allow: hours(lease) <= 4`.
-  // JSON says itself where it ends.
+  // Editors end files with a line break, and text that was cut off within a line may still be a rule, such as
+  // `allow: hours(lease) <= 4`. JSON marks its own end.
   if (!/(?:^|[\n}\]])$/.test(text)) {
     const message = 'the file does not end with a line break: it may have been cut off';
     reading.problem({ file, line: text.split('\n').length }, message, 'warning');
@@ -108,12 +108,12 @@ function readText(file: string, text: string, reading: Reading): void {
 const MAX_FILE = 4 * 1024 * 1024;
 const MAX_FILES = 1000;
 
-/** A text, or why there is none. */
+/** The text of a file, or why it is missing. */
 type RuleFile =
   | { readonly file: string; readonly text: string }
   | { readonly file: string; readonly mistake: string };
 
-/** Throws for nothing: a path that cannot be read is a file with a mistake. */
+/** Never throws: an unreadable path is a file with a mistake. */
 function readRuleFiles(path: string): RuleFile[] {
   try {
     if (!statSync(path).isDirectory()) {
@@ -147,7 +147,7 @@ function fileOf(file: string): RuleFile {
 }
 
 function bytesOf(file: string): Buffer {
-  // To open a pipe would wait for its writer.
+  // Without `O_NONBLOCK`, opening a pipe would wait for its writer.
   const descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
     const before = fstatSync(descriptor);

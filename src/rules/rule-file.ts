@@ -11,23 +11,23 @@ import { formMistakes, unknownKey, type WrittenRule, writtenRule } from './rule-
 
 /** More rules than any site has. */
 const MAX_RULES = 1000;
-/** A time with a zone: without one, it would end at another time at another place. */
+/** A time with a zone: without one, its meaning would depend on the place. */
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d)$/;
 
-/** The environment of each operation that rules may be about. Rules for others are checked for their form alone. */
+/** The environment of each operation. Rules for other operations are checked only for their form. */
 export type Environments = { readonly [operation in Operation]?: RuleEnvironment };
 
-/** What has been read of all files: a rule with a mistake is missing, and files with mistakes must not be used. */
+/** The result of all files: rules with mistakes are missing, and files with mistakes must not be used. */
 export class Reading {
   readonly environments: Environments;
-  /** Rules that have ended by then are warnings. */
+  /** For warnings about rules that have ended. */
   readonly now: Date;
   readonly rules: Record<Operation, Rule[]> = { create: [], update: [], pod: [], task: [] };
-  /** All rules whose form is right, in order; also those for operations without an environment. */
+  /** All well-formed rules, in order, including those for operations without an environment. */
   readonly named: PlacedRule[] = [];
   /** Mistakes and warnings, each with its place. */
   readonly problems: Problem[] = [];
-  /** What rules for one operation have in common, in whichever file they are. */
+  /** Common parts of the rules for one operation, in all files. */
   readonly shared: Readonly<Record<Operation, SharedParts>> = {
     create: new SharedParts(),
     update: new SharedParts(),
@@ -52,7 +52,7 @@ export class Reading {
 export interface PlacedRule {
   readonly name: string;
   readonly on: readonly Operation[];
-  /** Equal for rules that say the same, however they are written. */
+  /** Equal for rules with the same content, however they are written. */
   readonly meaning: string;
   readonly file: string;
   readonly line: number;
@@ -114,7 +114,7 @@ class Reader {
       return [];
     }
     if (rules.length === 0) {
-      // A file that was cut off has no other mistake. Whoever wants no rules leaves out the file.
+      // A cut-off file may have no other mistake. To have no rules, leave out the file.
       this.#problem(['rules'], 'rules: expected at least one rule, got an empty list');
       return [];
     }
@@ -165,7 +165,7 @@ class Reader {
         typeof one.message === 'string'
           ? one.message
           : compiled(one.message.expression, 'string', ['message', 'expression']);
-      // A rule whose `match` is wrong must not judge everything.
+      // A rule with a wrong `match` must not judge everything.
       if (
         allow !== undefined &&
         message !== undefined &&
@@ -181,7 +181,7 @@ class Reader {
     }
   }
 
-  /** Of projects and users, in `exempt`; an id may look like one. */
+  /** Names of projects and users in `exempt`; an id may look like one. */
   #namesOf({ exempt: { projects = [], users = [] } }: WrittenRule, at: Path): Need[] {
     return Object.entries({ projects, users }).flatMap(([key, texts]) =>
       texts.flatMap((text, index): Need[] => {

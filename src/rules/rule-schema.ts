@@ -1,10 +1,10 @@
-/** The form of a rule in a file, and mistakes in it in words for operators. */
+/** The form of a rule in a file, and messages about its mistakes. */
 import { z } from 'zod';
 import { isMapping, type Path, shown } from '../base/yaml/tree.ts';
 import { nearestName } from '../config/nearest.ts';
 import { OPERATIONS } from './rule.ts';
 
-/** Longer lists of names are a table of another program. */
+/** Longer lists of names belong in a table of another program. */
 const MAX_EXEMPT = 10_000;
 
 const operation = z.enum(OPERATIONS);
@@ -27,7 +27,7 @@ export const writtenRule = z.strictObject({
 
 export type WrittenRule = z.infer<typeof writtenRule>;
 
-/** What is expected of each key. */
+/** The expected value of each key. */
 const EXPECTED: Readonly<Record<string, string>> = {
   name: 'expected a name such as no-gpus-at-weekends: at most 63 of a-z, 0-9 and -',
   on: 'expected create, update, pod or task, or a list of these; the end of a lease is never refused',
@@ -42,7 +42,7 @@ const EXPECTED: Readonly<Record<string, string>> = {
 const KEYS: readonly string[] = Object.keys(writtenRule.shape);
 const EXEMPT: readonly string[] = ['projects', 'users', 'tags'];
 
-/** Keys of other languages → what they are called here. */
+/** Keys of other languages → their names here. */
 const MEANT: Readonly<Record<string, string>> = {
   expression: 'allow',
   rule: 'allow',
@@ -80,7 +80,7 @@ export function formMistakes(issue: z.core.$ZodIssue, rule: unknown): FormMistak
   return [{ path: path.slice(0, 1), message: `${key}: ${EXPECTED[String(key)]}, got ${shown(value)}` }];
 }
 
-/** `; the nearest right name is "allow"`, after what is unknown. */
+/** The message about an unknown key, such as `…; the nearest right name is "allow"`. */
 export function unknownKey(name: string, known: readonly string[]): string {
   const meant = Object.hasOwn(MEANT, name) ? MEANT[name] : undefined;
   const hint =

@@ -1,8 +1,8 @@
-/** Rules as they are judged by. */
+/** Rules, ready to judge requests. */
 import type { AccountList } from '../filter/account-limits.ts';
 import type { Expression } from './expression.ts';
 
-/** What a rule can judge. The end of a lease is only told, never refused. */
+/** The operations that a rule can judge. The end of a lease is only reported, never refused. */
 export const OPERATIONS = ['create', 'update', 'pod', 'task'] as const;
 export type Operation = (typeof OPERATIONS)[number];
 
@@ -13,40 +13,43 @@ export interface Rule {
   /** The rule ends at this time, in milliseconds of the epoch. */
   readonly until: number | undefined;
   readonly exempt: Exemption;
-  /** Which requests it judges. `undefined` = all. */
+  /** The requests that it judges. `undefined` = all. */
   readonly match: Expression | undefined;
   /** Must be true. */
   readonly allow: Expression;
   readonly message: string | Expression;
   readonly place: Place;
   readonly needs: readonly Need[];
-  /** Where a character of a part of it is written. */
+  /** The position of a character of one of its parts. */
   placeOf(part: 'match' | 'allow' | 'message' | 'until', offset?: number): Need['place'];
 }
 
-/** What a rule needs from elsewhere, and where that is written: a function of the ledger, a name of Keystone such as `climate@Default`, or a resource type. */
+/**
+ * An external dependency of a rule, and its position: a function of the ledger, a name of Keystone such as
+ * `climate@Default`, or a resource type.
+ */
 export interface Need {
   readonly of: 'ledger' | 'keystone' | 'resource-type';
   readonly text: string;
   readonly place: Place & { readonly column: number };
 }
 
-/** Whom a rule does not judge. */
+/** The projects and users that a rule does not judge. */
 export interface Exemption {
-  /** It is nobody. */
+  /** Nothing is exempt. */
   readonly isEmpty: boolean;
-  /** Of leases, by id or `name@domain`. */
+  /** For leases, by id or `name@domain`. */
   readonly projects: AccountList;
   readonly users: AccountList;
-  /** The same, as they are written: pods and tasks have users that Keystone does not know. */
+  /** The same, as written: Keystone does not have the users of pods and tasks. */
   readonly userNames: ReadonlySet<string>;
-  /** Tags of projects at Keystone. */
+  /** Tags of projects in Keystone. */
   readonly tags: ReadonlySet<string>;
-  /** Projects are named by tags, which only Keystone knows. */
+  /** It has tags, which only Keystone provides. */
   readonly needsNames: boolean;
 }
 
-/** Whether a rule reads the ledger: then it is asked again in the transaction that records the lease. */
+/** Whether a rule reads the ledger: then it is evaluated again in the transaction that records the lease. */
 export function readsLedger({ match, allow, message }: Rule): boolean {
   return [match, allow, message].some((part) => typeof part === 'object' && part.ledgerCalls.length > 0);
 }
@@ -57,5 +60,5 @@ interface Place {
   readonly line: number;
 }
 
-/** The rules of a folder, by the operation that they judge, each in the order as written. */
+/** The rules of a folder by operation, each in the order as written. */
 export type RuleSet = { readonly [operation in Operation]: readonly Rule[] };

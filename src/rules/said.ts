@@ -1,16 +1,16 @@
-/** What rules said of a request: for its decision, and for the log. */
+/** Results of rules for a request: for its decision and for the log. */
 
 import { cut } from '../base/visible-text.ts';
 import type { RuleOutcome, RuleOutcomes } from '../filter/verdict.ts';
 import { EvaluationError } from './cel/frame.ts';
 import type { Judgement, RuleFailure, Violation } from './judge.ts';
 
-/** Of all messages, in characters. */
+/** Of all messages together, in characters. */
 const MAX_REASON = 10_000;
 
-/** Every rule that said no or broke: those that say no first. */
+/** All rules that rejected or failed; rejections first. */
 export function saidBy({ violations, failures }: Judgement): RuleOutcomes {
-  // Loops here and below: a refusal took longer in `flatMap` and spreads than in its rules.
+  // Loops here and below: with `flatMap` and spreads, a refusal took longer than its rules.
   const said: RuleOutcome[] = [];
   for (const { rule, message } of violations) {
     said.push({ rule: rule.name, outcome: 'rejected', audit: rule.audit, message });
@@ -21,7 +21,7 @@ export function saidBy({ violations, failures }: Judgement): RuleOutcomes {
   return said;
 }
 
-/** What the log is told of a request: rules that broke, and messages that did. */
+/** For the log: rules that failed, and messages that failed. */
 export function brokenIn({ violations, failures }: Judgement): readonly RuleFailure[] {
   const broken = [...failures];
   for (const { unsaid } of violations) {
@@ -32,7 +32,7 @@ export function brokenIn({ violations, failures }: Judgement): readonly RuleFail
   return broken;
 }
 
-/** Why a request is refused: the messages of enforced rules in order; `undefined` = they refuse nothing. */
+/** The reason for a refusal: the messages of enforced rules in order; `undefined` = none refuses. */
 export function reasonOf(violations: readonly Violation[]): string | undefined {
   let reason: string | undefined;
   for (const { rule, message } of violations) {
@@ -45,7 +45,10 @@ export function reasonOf(violations: readonly Violation[]): string | undefined {
 
 const MAX_PART = 60;
 
-/** Which rule failed, where, and why, for the log. It has no values of the request: an expression says what is missing, never what is there. */
+/**
+ * The failed rule, its position and the cause, for the log. Without values of the request: expressions report
+ * only what is missing.
+ */
 export function ruleFailureText({ rule, part, cause }: RuleFailure): string {
   const { file, line } = rule.place;
   const expression = rule[part];

@@ -1,4 +1,4 @@
-/** What is wrong with the rules of a section of the configuration: mistakes, rules that nobody judges, and names that nobody knows. */
+/** Problems of the rules of a section: mistakes, rules that are never used, and unknown names. */
 import { statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import type { Problem } from '../base/errors.ts';
@@ -13,7 +13,7 @@ import type { Operation, Rule } from './rule.ts';
 import type { PlacedRule } from './rule-file.ts';
 import { taskEnvironment } from './task/environment.ts';
 
-/** The option that gives each operation its rules. */
+/** The section that configures the rules of each operation. */
 const SECTIONS: Readonly<Record<Operation, string>> = {
   create: 'enforcement',
   update: 'enforcement',
@@ -23,8 +23,8 @@ const SECTIONS: Readonly<Record<Operation, string>> = {
 const OPTION = 'rules_path';
 
 /**
- * Reads the rules of one section. `operations`: those that it judges. `settings`: the whole configuration, to know of the other sections and of
- * Keystone; what is missing there is not known to this command.
+ * Reads the rules of one section. `operations`: those of the section. `settings`: the whole configuration, to
+ * check other sections and Keystone; missing settings are unknown to this command.
  */
 export function sectionProblems(
   path: string,
@@ -64,12 +64,12 @@ export function sectionProblems(
   ]);
 }
 
-/** A rule for two operations would say everything twice. */
+/** A rule for two operations would repeat each problem. */
 function withoutRepetitions(problems: readonly Problem[]): readonly Problem[] {
   return [...new Map(problems.map((one) => [JSON.stringify(one), one])).values()];
 }
 
-/** `undefined` = there is something to read. */
+/** `undefined` = the path exists. */
 function whyUnread(path: string): string | undefined {
   try {
     statSync(path);
@@ -93,14 +93,14 @@ function isJudged(section: string, file: string, settings: readonly Setting[]): 
   const setting = settingOf(settings, section, OPTION);
   const knowsSection = settings.some(({ option }) => option.section === section);
   if (setting === undefined) {
-    // An option of a filter or a policy that is not there is unknown as well.
+    // An option of a missing filter or policy is unknown, too.
     return !knowsSection;
   }
   const named = typeof setting.value === 'string' ? resolve(setting.value) : undefined;
   return named === resolve(file) || named === resolve(dirname(file));
 }
 
-/** A resource type that nobody has, such as `host`: the rule would look right, and judge nothing. */
+/** An unknown resource type, such as `host`: the rule would look right, but judge nothing. */
 function untyped({ name, needs }: Rule, settings: readonly Setting[]): Problem[] {
   const others = namesIn(settings, 'resource_types');
   return needs.flatMap(({ of, text, place }): Problem[] => {
@@ -145,13 +145,13 @@ function settingOf(settings: readonly Setting[], section: string, name: string):
   return settings.find(({ option }) => option.section === section && option.name === name);
 }
 
-/** A list of `[enforcement]`. */
+/** A list in `[enforcement]`. */
 function namesIn(settings: readonly Setting[], name: string): string[] {
   const { value } = settingOf(settings, 'enforcement', name) ?? {};
   return Array.isArray(value) ? value.map(String) : [];
 }
 
-/** What of a rule only Keystone can tell, such as `Project.name`; `undefined` = nothing. */
+/** The part of a rule that needs Keystone, such as `Project.name`; `undefined` = none. */
 function needsNames({ match, allow, message, exempt }: Rule): string | undefined {
   for (const part of [match, allow, message]) {
     if (typeof part === 'object' && part.readName !== undefined) {
@@ -162,7 +162,7 @@ function needsNames({ match, allow, message, exempt }: Rule): string | undefined
 }
 
 const CHARGING = 'UsageBudgetFilter';
-/** Filters of the package that charge none; others may. */
+/** Filters of the package that charge no budgets; others may. */
 export const NOT_CHARGING: ReadonlySet<string> = new Set([
   'ExternalServiceFilter',
   'LeaseDatesFilter',
@@ -174,7 +174,10 @@ export const NOT_CHARGING: ReadonlySet<string> = new Set([
 ]);
 const OF_BUDGETS: ReadonlySet<string> = new Set(['taken()', 'left()']);
 
-/** Rules that read budgets which nobody charges. `leases()` needs nothing more: leases are recorded for the rule. */
+/**
+ * Rules that read budgets although no filter charges them. `leases()` needs no filter: leases are recorded
+ * for the rule.
+ */
 function unchargedProblems(rules: readonly Rule[], settings: readonly Setting[]): Problem[] {
   const named = ['enabled_filters', 'audit_filters'].flatMap((name) => namesIn(settings, name));
   if (named.length === 0 || named.some((name) => !NOT_CHARGING.has(name))) {

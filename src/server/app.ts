@@ -39,17 +39,17 @@ export interface AppParts extends Omit<ConsoleParts, 'people' | 'showLogin' | 'l
   readonly authenticators: Authenticators;
   /** Default: all. */
   readonly pages?: readonly ConsolePage[];
-  /** Fires when the service begins to stop: streams without an end must end then. Default: never. */
+  /** Fires when the service begins to stop: endless streams must end then. Default: never. */
   readonly stopping?: AbortSignal;
   readonly refusedRequests: RefusedRequests;
-  /** Default: nothing is told to a cluster. */
+  /** Default: no reports to a cluster. */
   readonly reports?: KubernetesReports;
-  /** Whether `createAdminApp` has the metrics. Default: false. */
+  /** Whether metrics are served by `createAdminApp` instead. Default: false. */
   readonly hasAdminPort?: boolean;
   readonly logger: Logger;
 }
 
-/** The policy service without its socket: one file for each protocol, and one place that catches errors. */
+/** The policy service without its socket: one file per protocol, one place that catches errors. */
 export function createApp(parts: AppParts): RequestListener {
   const { generations, authenticators, recorder, metrics, isDraining, reports, logger } = parts;
   const { pages = CONSOLE_PAGES, hasAdminPort = false } = parts;
@@ -114,7 +114,7 @@ function clientOf({ generations }: AppParts): (request: IncomingMessage) => stri
   return (request) => generations.current.clientOf(request);
 }
 
-/** `paths`: those that are counted by name; `around`: what sees answers last. */
+/** `paths`: paths that metrics and logs name; `around`: middleware outside all others. */
 function koaApp(parts: AppParts, paths: ReadonlySet<string>, around: readonly Middleware[] = []): Koa {
   const app = new Koa();
   const unsent = new LimitedLines(parts.logger, {
@@ -138,7 +138,7 @@ function healthOf(
   return healthRoutes({ generations, isDraining, metrics, seesBudgets });
 }
 
-/** `paths`: those that are counted by name. */
+/** `paths`: paths that metrics and logs name. */
 export function aroundRequests(parts: RequestParts, paths: ReadonlySet<string>): Middleware {
   return async (ctx, next) => {
     const state = beginRequest(ctx.req, parts);
@@ -160,9 +160,9 @@ export function aroundRequests(parts: RequestParts, paths: ReadonlySet<string>):
     send(ctx, state.headers);
   };
 
-  /** The path for metrics and logs. Any other path is the client's text, and may hold a token. */
+  /** The path for metrics and logs. Other paths are omitted: clients choose them, and they may hold a token. */
   function namedPath(ctx: Context, { skypilot, kubernetes }: Generation): string {
-    // Not `ctx.path`, which throws where a target is no URL.
+    // Not `ctx.path`, which throws if the target is not a URL.
     const path = pathOf(ctx.req);
     const { route } = stateOf(ctx);
     if (route !== undefined) {
@@ -178,7 +178,7 @@ export function aroundRequests(parts: RequestParts, paths: ReadonlySet<string>):
   }
 }
 
-/** Koa sends most answers. That of a review is sent here, since setting headers one by one costs most. */
+/** Koa sends most responses. Reviews are sent here: setting headers one by one is the largest cost. */
 function send(ctx: Context, headers: readonly string[]): void {
   const { json } = stateOf(ctx);
   if (json !== undefined && ctx.writable && ctx.res.getHeaderNames().length === 0) {

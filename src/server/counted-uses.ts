@@ -1,4 +1,4 @@
-/** What configurations with the same settings share: it is made for the first of them, and closed with the last. */
+/** Values shared by configurations with the same settings: created for the first, closed with the last. */
 export class CountedUses<Value> {
   readonly #close: (value: Value) => Promise<void>;
   readonly #used = new Map<string, { readonly value: Value; users: number }>();
@@ -15,7 +15,7 @@ export class CountedUses<Value> {
     return this.#used.get(key)?.value;
   }
 
-  /** `release`: call it once, when no request can come any more. */
+  /** `release`: call it once, after the last request. */
   use(key: string, make: () => Value): { readonly value: Value; release(): Promise<void> } {
     const used = this.#used.get(key) ?? { value: make(), users: 0 };
     this.#used.set(key, used);

@@ -1,4 +1,7 @@
-/** Health and metrics, for load balancers, Kubernetes and Prometheus. They need no token, and without one they reveal nothing about leases. */
+/**
+ * Health and metrics, for load balancers, Kubernetes and Prometheus. They need no token, and reveal nothing
+ * about leases without one.
+ */
 import Router from '@koa/router';
 import type { Context } from 'koa';
 import { formatPlace, type Problem } from '../base/errors.ts';
@@ -12,15 +15,15 @@ interface HealthParts {
   /** `problems`: the mistakes of the configuration that was read last. */
   readonly generations: { readonly current: Generation; readonly problems: readonly Problem[] };
   readonly isDraining: () => boolean;
-  /** `undefined` = they are at another port. */
+  /** `undefined` = metrics are at another port. */
   readonly metrics: Metrics | undefined;
-  /** Whether a request may see single budgets in the metrics. Throws an HTTP error for a token that is not valid. */
+  /** Whether a request may see single budgets in the metrics. Throws an HTTP error for an invalid token. */
   readonly seesBudgets: (ctx: Context) => boolean;
 }
 
 function readinessOf({ generations, isDraining }: HealthParts): Readiness {
   const { current, problems } = generations;
-  // For everybody: a message may repeat a part of a value, or of what a filter has thrown.
+  // Public: the full message may contain part of a value, or of an error of a filter.
   const mistakes = problems.map((problem) => `${formatPlace(problem) || 'configuration: '}not valid`);
   const followed = current.kubernetes?.cluster?.source.health;
   const unknown = followed === undefined ? undefined : unknownPolicies(followed);
@@ -60,7 +63,7 @@ export function healthRoutes(parts: HealthParts): Router {
   return router;
 }
 
-/** Why every pod is refused; `undefined` = none is for this. Policies that are merely behind are still enforced. */
+/** Why every pod is refused; `undefined` = not for this. Policies that are merely behind are enforced. */
 function unknownPolicies({ state, problem, ageSeconds = 0 }: SourceHealth): string | undefined {
   const why = problem === undefined ? '' : `: ${problem}`;
   switch (state) {

@@ -10,16 +10,16 @@ export const BLAZAR_ENDPOINTS = [
 ] as const;
 export type BlazarEndpoint = (typeof BLAZAR_ENDPOINTS)[number];
 
-/** The first adds defaults to pods; the second reviews them as later webhooks have left them. */
+/** The first adds defaults to pods; the second checks them after the changes of other webhooks. */
 export const KUBERNETES_PATHS = {
   admission: '/kubernetes/admission',
   validation: '/kubernetes/validation',
 } as const;
 
-/** The pages of the console that have no parts that vary, and what their scripts listen to. */
+/** Console pages with a fixed path, and the event stream of their scripts. */
 const CONSOLE_PATHS = ['/', '/decisions', '/configuration', '/events'] as const;
 
-/** Below these paths are pages whose last part varies, and the scripts of the console. */
+/** Folders of pages with a variable path, and of the scripts of the console. */
 const OWN_FOLDERS: readonly string[] = [
   '/assets',
   '/budgets',
@@ -30,7 +30,7 @@ const OWN_FOLDERS: readonly string[] = [
   '/projects',
 ];
 
-/** Where people log in and out. */
+/** Login and logout. */
 export const LOGIN_PATHS = [
   '/login',
   '/login/keystone',
@@ -41,7 +41,7 @@ export const LOGIN_PATHS = [
   '/logout',
 ] as const;
 
-/** The paths of the service, whatever its configuration. Metrics count them by name, and no option may name one of them. */
+/** All paths of the service. Metrics count them by name, and no option may use one of them. */
 export const OWN_PATHS: readonly string[] = [
   ...CONSOLE_PATHS,
   ...LOGIN_PATHS,
@@ -53,7 +53,7 @@ export const OWN_PATHS: readonly string[] = [
   '/openapi.json',
 ];
 
-/** Whether a path is the service's own, so that no option may name it. */
+/** Whether a path is the service's own, so that no option may use it. */
 export function isOwnPath(path: string): boolean {
   const folders = [...OWN_FOLDERS, ...Object.values(KUBERNETES_PATHS)];
   return (
@@ -61,13 +61,16 @@ export function isOwnPath(path: string): boolean {
   );
 }
 
-/** One of `KUBERNETES_PATHS`, perhaps with a token behind it: an API server without a kubeconfig for webhooks cannot send one elsewhere. */
+/**
+ * One of `KUBERNETES_PATHS`, optionally followed by a token: an API server without a kubeconfig for webhooks
+ * can send it only there.
+ */
 interface KubernetesPath {
   readonly path: (typeof KUBERNETES_PATHS)[keyof typeof KUBERNETES_PATHS];
   readonly token: string | undefined;
 }
 
-/** `undefined` for every other path. */
+/** `undefined` for other paths. */
 export function kubernetesPathOf(path: string): KubernetesPath | undefined {
   for (const own of Object.values(KUBERNETES_PATHS)) {
     if (path === own) {
@@ -81,7 +84,7 @@ export function kubernetesPathOf(path: string): KubernetesPath | undefined {
   return undefined;
 }
 
-/** Paths are exact, with one exception: SkyPilot sends its URL as the user wrote it, and a slash at the end makes no difference. */
+/** Paths are exact, except for SkyPilot's: it sends the URL of the user, who may append a slash. */
 export function isSkypilotPath(configured: string, path: string): boolean {
   return path === configured || path === `${configured}/`;
 }
@@ -89,7 +92,7 @@ export function isSkypilotPath(configured: string, path: string): boolean {
 /** Origin form, or absolute form, which every server must accept. Source: RFC 9112, 3.2. */
 const TARGET = /^(?:https?:\/\/[^/?#]*)?([^?#]*)/i;
 
-/** The path of a request, as it was written. */
+/** The path of a request, unchanged. */
 export function pathOf({ url = '' }: Pick<IncomingMessage, 'url'>): string {
   return TARGET.exec(url)?.[1] ?? '';
 }
@@ -98,5 +101,5 @@ export function queryOf({ url = '' }: Pick<IncomingMessage, 'url'>): URLSearchPa
   return new URLSearchParams(/\?([^#]*)/.exec(url)?.[1]);
 }
 
-/** For routers: paths match letter by letter. Another spelling would be counted and guarded as another path. */
+/** For routers: exact matches. Another spelling would be counted and authorized as another path. */
 export const EXACT = { sensitive: true, strict: true } as const;

@@ -1,4 +1,4 @@
-/** Log lines for requests that were not judged: a wrong token, a body that is not a request. Limited, since anybody can cause them. */
+/** Logs requests refused without a decision: wrong tokens, invalid bodies. Limited: clients cause them. */
 import type { Logger } from '../base/logger.ts';
 
 export interface RefusedRequest {
@@ -8,7 +8,7 @@ export interface RefusedRequest {
   readonly path: string;
   readonly address: string | undefined;
   readonly request_id?: string;
-  /** Without what the client sent. */
+  /** Without text from the client. */
   readonly reason: string;
 }
 
@@ -26,7 +26,7 @@ export class RefusedRequests {
     this.#lines.log(() => ({ ...request, reason: request.reason.slice(0, MAX_REASON) }));
   }
 
-  /** Says how many requests were not logged. */
+  /** Logs how many requests were not logged. */
   close(): void {
     this.#lines.close();
   }
@@ -35,14 +35,14 @@ export class RefusedRequests {
 interface LineLimit {
   readonly level: 'warn' | 'error';
   readonly message: string;
-  /** At the end of the minute, with how many there were. */
+  /** Logged at the end of the minute, with the number of suppressed lines. */
   readonly more: string;
 }
 
 const MAX_LINES = 30;
 const WINDOW_MS = 60_000;
 
-/** Lines of one kind that anybody can cause: at most 30 in a minute, and at its end how many more there were. */
+/** Log lines that clients can cause: at most 30 per minute and kind, then the number of suppressed lines. */
 export class LimitedLines {
   readonly #logger: Logger;
   readonly #limit: LineLimit;
@@ -65,7 +65,7 @@ export class LimitedLines {
     }
   }
 
-  /** Says how many lines were not logged. */
+  /** Logs how many lines were suppressed. */
   close(): void {
     clearTimeout(this.#window);
     if (this.#suppressed > 0) {

@@ -1,4 +1,4 @@
-/** What every request begins and ends with: its id, its configuration, the answer to every error, the metrics and the log. */
+/** The start and the end of every request: id, configuration, error responses, metrics and log. */
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { HttpError } from 'http-errors';
@@ -13,19 +13,19 @@ import type { RefusedRequests } from './refused-requests.ts';
 import { identifyRequestSpan, nameRequestSpan } from './traced-requests.ts';
 
 export interface RequestState {
-  /** The configuration at the time when the request arrived; it answers the request. */
+  /** The configuration when the request arrived; it serves the request. */
   readonly generation: Generation;
-  /** The client's id, or ours. The answer and both logs have the same. */
+  /** The client's id, or ours. The response and both logs have the same. */
   readonly requestId: string;
-  /** The client's, for limits and logs. */
+  /** The client's address, for limits and logs. */
   readonly address: string | undefined;
-  /** Additional headers of the answer: names and values by turns. */
+  /** Additional response headers: alternating names and values. */
   readonly headers: string[];
   /** A JSON body to send with status 200 and no further headers. */
   json: string | undefined;
-  /** The path as the API or the console describes it, such as `/v1/projects/{project_id}`, for metrics and logs. */
+  /** The path pattern of API or console, such as `/v1/projects/{project_id}`, for metrics and logs. */
   route: string | undefined;
-  /** Why the request was not judged, for the log. */
+  /** Why the request was refused without a decision, for the log. */
   refusedFor: string | undefined;
 }
 
@@ -38,7 +38,7 @@ export interface RequestParts {
   readonly logger: Logger;
 }
 
-/** An answer, without the headers that every answer has. */
+/** A response, without the headers of all responses. */
 export interface Answer {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
@@ -46,12 +46,12 @@ export interface Answer {
   readonly body?: unknown;
 }
 
-/** The form of an id in OpenStack: `req-` and a UUID. Anything else would be the client's text in our log. */
+/** The format of ids in OpenStack: `req-` and a UUID. Other texts of clients must not get into the log. */
 const REQUEST_ID = /^req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 export const REQUEST_ID_HEADER = 'X-Openstack-Request-Id';
-/** In seconds. A decision takes microseconds, so there is room again soon. */
+/** In seconds. Decisions take microseconds, so there is room again soon. */
 const RETRY_AFTER = '1';
-/** For people: Blazar shows its users a text of its own. */
+/** For clients; Blazar shows its users its own text. */
 const FAULT = 'this is a fault of the service; its log has the cause under the request_id';
 
 export function stateOf(ctx: Context): RequestState {
@@ -63,17 +63,17 @@ export function bodyLimit(ctx: Context): number {
   return stateOf(ctx).generation.options.body_limit;
 }
 
-/** The generation must be left once for each. */
+/** Call `generation.leave` once for each call. */
 export function beginRequest(request: IncomingMessage, { generations }: RequestParts): RequestState {
   const generation = generations.current;
   const requestId = requestIdOf(request);
   if (isTraced()) {
     identifyRequestSpan(REQUEST_ID_HEADER, requestId);
   }
-  // Whatever is answered, no browser may run it as a script because of what it looks like.
+  // Browsers must not run any response as a script because of its content.
   const headers = [REQUEST_ID_HEADER, requestId, 'X-Content-Type-Options', 'nosniff'];
   const address = generation.clientOf(request);
-  // Last: what throws before has not entered.
+  // Last: if something above throws, the request has not entered.
   generation.enter();
   return {
     generation,
@@ -87,8 +87,8 @@ export function beginRequest(request: IncomingMessage, { generations }: RequestP
 }
 
 /**
- * The answer to an error. Clients are told what is wrong with their request. For a fault of the service they get an id, under which the log
- * has the cause. `path`: for the log.
+ * The response to an error. Clients see what is wrong with their request. For a fault of the service they get
+ * an id, under which the cause is logged. `path`: for the log.
  */
 export function errorAnswer(
   thrown: unknown,
@@ -119,7 +119,7 @@ export function errorAnswer(
   return { status: 500, body: { ...(route !== undefined && { message: FAULT }), request_id } };
 }
 
-/** Counts the answer, and logs it if the request was refused unjudged. `path`: for metrics and logs. The answer is sent after this. */
+/** Counts the response, and logs refusals without a decision. Call it before sending. `path`: for logs. */
 export function endRequest(
   state: RequestState,
   request: IncomingMessage,
@@ -127,7 +127,7 @@ export function endRequest(
   path: string,
   { stopping, metrics, refusedRequests }: RequestParts,
 ): void {
-  // The rest of a body that was not read must not become the next request on this connection.
+  // The rest of an unread body must not be parsed as the next request of this connection.
   if (!request.complete || stopping?.aborted === true) {
     state.headers.push('Connection', 'close');
   }
@@ -147,7 +147,7 @@ function requestIdOf({ headers }: IncomingMessage): string {
   return typeof sent === 'string' && REQUEST_ID.test(sent) ? sent : `req-${randomUUID()}`;
 }
 
-/** What was expected, without the text that the client sent instead. */
+/** What was expected, without the value that the client sent. */
 function reasonWithoutValue(thrown: unknown): string {
   return errorText(thrown).replace(/,? got ".*$/s, '');
 }

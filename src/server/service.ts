@@ -28,10 +28,14 @@ import { Service } from './service/running-service.ts';
 
 export type { Service, ServiceSettings };
 
-/** What is to be closed if a later step fails. */
+/** What to close if a later step fails. */
 type Opened = (() => Promise<void> | undefined)[];
 
-/** Checks the configuration, starts the service and listens. @throws ConfigurationError also if the address cannot be used; nothing is left open then */
+/**
+ * Checks the configuration, starts the service and listens.
+ *
+ * @throws ConfigurationError also if the address cannot be used; nothing is left open then
+ */
 export async function startService(sources: ConfigSources, settings: ServiceSettings = {}): Promise<Service> {
   const opened: Opened = [];
   try {

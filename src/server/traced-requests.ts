@@ -1,6 +1,7 @@
 /**
- * A span for each request, from its headers to the last byte of its answer. Source: OpenTelemetry's semantic conventions for HTTP server
- * spans. Paths are the service's own: any other is the client's text, and may hold a token.
+ * A span per request, from its headers to the last byte of the response. Source: OpenTelemetry's semantic
+ * conventions for HTTP server spans. Only paths of the service are shown: others are chosen by clients, and
+ * may hold a token.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Attributes } from '@opentelemetry/api';
@@ -17,7 +18,7 @@ import {
   withSpan,
 } from '../base/tracing.ts';
 
-/** Any other is `_OTHER`. */
+/** Others are `_OTHER`. */
 const KNOWN_METHODS: ReadonlySet<string> = new Set([
   ...['CONNECT', 'DELETE', 'GET', 'HEAD', 'OPTIONS'],
   ...['PATCH', 'POST', 'PUT', 'TRACE'],
@@ -26,7 +27,7 @@ const UNSHOWN_PATH = 'REDACTED';
 
 type ClientOf = (request: IncomingMessage) => string | undefined;
 
-/** The listener itself if no SDK is registered. `paths`: those that may be shown. */
+/** The listener itself if no SDK is registered. `paths`: paths that may be shown. */
 export function tracedRequests(
   listener: RequestListener,
   paths: ReadonlySet<string>,
@@ -46,7 +47,7 @@ export function tracedRequests(
   };
 }
 
-/** The context of a new span, which ends with the answer. Not a child of what is active: that may be the request before it on the connection. */
+/** The context of a new span until the response. No parent: the active span may be the previous request. */
 function startSpan(
   listening: Tracing,
   request: IncomingMessage,
@@ -72,7 +73,7 @@ function startSpan(
   }
 }
 
-/** The path as the metrics count it, once it is known; `other` = it is not shown. */
+/** Sets the path as in the metrics, once it is known; `other` = not shown. */
 export function nameRequestSpan(request: IncomingMessage, named: string): void {
   const route = named === 'other' ? undefined : named;
   withSpan(activeSpan(), (span) => {
@@ -81,7 +82,7 @@ export function nameRequestSpan(request: IncomingMessage, named: string): void {
   });
 }
 
-/** The id under which logs and answers have the request. */
+/** The id of the request in logs and responses. */
 export function identifyRequestSpan(header: string, requestId: string): void {
   const name = `http.response.header.${header.toLowerCase()}`;
   withSpan(activeSpan(), (span) => span.setAttribute(name, [requestId]));
@@ -122,7 +123,7 @@ function outcomeOf(response: ServerResponse): SpanOutcome {
   }
   const { statusCode } = response;
   const attributes = { 'http.response.status_code': statusCode };
-  // What was refused is no error of the service.
+  // Refusals are not errors of the service.
   const errorType =
     statusCode >= 500 ? String(statusCode) : response.writableFinished ? undefined : 'aborted';
   return { attributes, errorType };

@@ -1,4 +1,4 @@
-/** The thread of the watchdog. It must work where nothing else in the process does. */
+/** The thread of the watchdog. It must work when the rest of the process is blocked. */
 import { write } from 'node:fs';
 import { Session } from 'node:inspector';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -7,9 +7,9 @@ import type { LogFormat } from '../base/logger.ts';
 import { occupationSeen } from '../enforcement/occupation.ts';
 import type { WatchdogOrder, WatchdogStart } from './watchdog.ts';
 
-/** For the other thread to stop where it is. It can't where it waits for the system, for a child for one. */
+/** Maximum time to pause the main thread: impossible in a system call, such as waiting for a child. */
 const STOPPED_WITHIN_MS = 2000;
-/** For the line of the log, behind which nobody may read. */
+/** Maximum time to write the log line, whose reader may have stopped. */
 const LOGGED_WITHIN_MS = 1000;
 const SHOWN_FRAMES = 5;
 const ERROR = 50;
@@ -32,7 +32,7 @@ parentPort?.on('message', (order: WatchdogOrder) => {
   }
 });
 
-/** Looks are counted, not time: where the whole machine stood still, the other thread has had no turn either. */
+/** Counts missed heartbeats, not time: in a suspended machine, the main thread could not run either. */
 function look({ everyMs, looks }: { readonly everyMs: number; readonly looks: number }): void {
   clearInterval(looking);
   let seen = -1;
@@ -57,7 +57,7 @@ async function end(why: string): Promise<void> {
   clearInterval(looking);
   const { at } = occupationSeen(memory);
   const filter = names[Math.abs(at) - 1];
-  // Before it is stopped, which may take a while: what is known is logged whatever comes of it.
+  // `at` was read before the pause, which may fail: what is known is logged in any case.
   const session = new Session();
   const stopped = await Promise.race([stop(session), pause(STOPPED_WITHIN_MS)]);
   const frames = stopped?.slice(0, SHOWN_FRAMES);
@@ -70,7 +70,7 @@ async function end(why: string): Promise<void> {
     pause(LOGGED_WITHIN_MS, false),
   ]);
   if (stopped !== undefined && isLogged) {
-    // As the first process of a container it gets no signal that comes from inside. Node would say that it waits for us.
+    // As PID 1 of a container it ignores signals from inside. A normal exit would wait for this thread.
     const expression = `process.getBuiltinModule('node:fs').closeSync(2); process.reallyExit(${exitCode})`;
     session.post('Runtime.evaluate', { expression });
     await pause(STOPPED_WITHIN_MS);
@@ -78,7 +78,7 @@ async function end(why: string): Promise<void> {
   process.kill(process.pid, 'SIGKILL');
 }
 
-/** Stops the other thread wherever its code is, as a debugger would, and says where that is: the innermost function first. */
+/** Pauses the main thread like a debugger, and returns its stack: innermost function first. */
 function stop(session: Session): Promise<string[]> {
   return new Promise((stopped) => {
     const scripts = new Map<string, string>();
@@ -97,7 +97,7 @@ function stop(session: Session): Promise<string[]> {
   });
 }
 
-/** Not synchronously: the reader of the log may be what the process waits for. Resolves to whether it was written. */
+/** Not synchronously: the reader of the log may block the process. Resolves to whether it was written. */
 function log(line: Readonly<Record<string, unknown>>): Promise<boolean> {
   if (logFormat === undefined) {
     return Promise.resolve(true);

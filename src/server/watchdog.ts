@@ -1,7 +1,7 @@
 /**
- * Sees to it that a filter that holds the process does not hold it for ever: nothing in this thread could, not even a signal is heard.
- * A thread of its own looks whether this one still has turns to give. Where it has not had for too long, the thread says who holds it,
- * and ends the process, so that whatever has started it starts it again.
+ * Ends the process when a filter blocks the event loop too long: nothing in this thread could, since it does
+ * not even receive signals. Another thread checks heartbeats of this one. If too many are missed, it logs the
+ * filter that blocks and ends the process, so that its supervisor restarts it.
  */
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
@@ -9,12 +9,12 @@ import { errorText } from '../base/errors.ts';
 import type { LogFormat, LogLevel } from '../base/logger.ts';
 import { Occupation } from '../enforcement/occupation.ts';
 
-/** What the thread is told. */
+/** Messages to the thread. */
 export type WatchdogOrder =
   | { readonly names: readonly string[] }
-  /** It looks so often, and so many looks without a beat are too many. */
+  /** Polling interval, and the number of missed heartbeats that counts as blocked. */
   | { readonly everyMs: number; readonly looks: number; readonly logFormat: LogFormat | undefined }
-  /** The process ends in so many milliseconds, come what may. */
+  /** Hard limit before the process exits, in milliseconds. */
   | { readonly endInMs: number };
 
 export interface WatchdogStart {
@@ -22,20 +22,20 @@ export interface WatchdogStart {
   readonly exitCode: number;
 }
 
-/** What bounds it, in seconds, and how it is logged. */
+/** Its limits, in seconds, and how it logs. */
 interface WatchdogTimes {
-  /** 0 = it may be held for ever. */
+  /** 0 = no limit. */
   readonly hang_timeout: number;
   readonly shutdown_grace: number;
   readonly log_level: LogLevel;
   readonly log_format: LogFormat;
 }
 
-/** Looks in the time that it may be held: the last one falls within it. */
+/** Number of polls within the limit. */
 const LOOKS = 10;
-/** While it stops, the thread waits for so much longer: what has ended in time is not ended by force. */
+/** Additional time during a shutdown: a process that ends in time is not killed. */
 const SLACK_MS = 2000;
-/** A signal that came while it was held is heard afterwards. Shorter than this it is not held, it is busy. */
+/** Signals are handled after the block. Shorter delays count as busy, not blocked. */
 const HELD_MS = 1000;
 
 export class Watchdog {
@@ -45,12 +45,12 @@ export class Watchdog {
   #lastBeat = performance.now();
   #lastGap = 0;
 
-  /** Watches nobody until it is told for how long. `failed` is told when the thread has ended by itself, which it never should. */
+  /** Watches nothing before `watch`. `failed`: called if the thread ends by itself, which it never should. */
   constructor(exitCode: number, failed: (error: string) => void) {
     const start: WatchdogStart = { memory: this.occupation.memory, exitCode };
     this.#thread = new Worker(new URL(`./watchdog-thread${extname(import.meta.url)}`, import.meta.url), {
       workerData: start,
-      // Nobody else's: no loader of filters, no inspector, no coverage.
+      // Without the options of the process: no loader of filters, no inspector, no coverage.
       execArgv: [],
       name: 'watchdog',
     });
@@ -58,7 +58,7 @@ export class Watchdog {
     this.#thread.unref();
   }
 
-  /** A loop that is held keeps signals waiting: for longer than a stop may take, it may not be held. */
+  /** A blocked event loop delays signals: so the limit is at most the grace of a shutdown. */
   watch({ hang_timeout, shutdown_grace, log_level, log_format }: WatchdogTimes): void {
     clearInterval(this.#beating);
     const seconds = hang_timeout === 0 ? 0 : Math.min(hang_timeout, Math.max(1, shutdown_grace));
@@ -71,13 +71,13 @@ export class Watchdog {
     this.#tell({ everyMs, looks: LOOKS - 1, logFormat });
   }
 
-  /** For how long this thread has not had turns to give until now, in milliseconds; 0 when it was not held. */
+  /** For how long this thread has been blocked until now, in milliseconds; 0 = not blocked. */
   heldForMs(): number {
     const held = Math.max(performance.now() - this.#lastBeat, this.#lastGap);
     return this.#beating !== undefined && held > HELD_MS ? held : 0;
   }
 
-  /** The process is to end within this time. */
+  /** The process must end within this time. */
   endIn(milliseconds: number): void {
     this.#tell({ endInMs: Math.max(0, milliseconds) + SLACK_MS });
   }

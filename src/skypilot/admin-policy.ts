@@ -6,27 +6,27 @@ import type { RuleOutcomes } from '../filter/verdict.ts';
 import type { LaunchLedger } from './charging/contract.ts';
 import type { MutatedUserRequest, UserRequest } from './request/user-request.ts';
 
-/** Recognizes classes and errors of another copy of this package, which may be installed beside a policy. */
+/** Recognizes classes and errors of another copy of this package, which may be installed with a policy. */
 const POLICY_MARKER = Symbol.for('blazar-enforcement.admin-policy');
 const REJECTED_MARKER = Symbol.for('blazar-enforcement.policy-rejected');
 
-/** What an included policy may ask for beside the services of all. */
+/** Additional services that an included policy may need. */
 export type PolicyNeed = 'ledger' | 'thread';
 
-/** Services of a policy: those of filters, and what it names in `needs`. */
+/** Services of a policy: those of filters, and those in its `needs`. */
 export interface PolicyServices extends SharedServices {
   /** For an included policy with `needs = ['ledger']`. */
   readonly launches?: LaunchLedger | undefined;
 }
 
 /**
- * Rejects the request. SkyPilot shows `message` to the user after "User request is rejected by admin policy": say
- * what is not allowed and what would be.
+ * Rejects the request. SkyPilot shows `message` to the user after "User request is rejected by admin policy":
+ * name what is not allowed and what would be.
  */
 export class PolicyRejected extends Error {
   override readonly name = 'PolicyRejected';
   readonly [REJECTED_MARKER] = true;
-  /** Of a policy that judges by rules with names: those that said no, for the decision. */
+  /** For policies with named rules: the rules that rejected the request, for the decision. */
   readonly rules?: RuleOutcomes | undefined;
 
   constructor(message?: string, options?: ErrorOptions & { readonly rules?: RuleOutcomes }) {
@@ -44,31 +44,34 @@ export function isRejection(thrown: unknown): thrown is PolicyRejected {
  * A rule for the requests of SkyPilot users.
  *
  * The contract of all policies:
- * - `options` is a zod object. Its keys are option names in `[skypilot]`. They start with the policy's name in snake
- *   case without `Policy`: `SetMaxAutostopIdleMinutesPolicy` owns `set_max_autostop_idle_minutes` and
- *   `set_max_autostop_idle_minutes_*`.
+ * - `options` is a zod object. Its keys are option names in `[skypilot]`. They start with the policy's name
+ *   in snake case without `Policy`: `SetMaxAutostopIdleMinutesPolicy` owns `set_max_autostop_idle_minutes`
+ *   and `set_max_autostop_idle_minutes_*`.
  * - `validateAndMutate` returns the request to carry out, or throws `PolicyRejected`, or another `Error` with
- *   `expose = true`, whose message the user reads too. Any other error and a missed deadline are failures: the request is
- *   refused, and the user does not learn the cause.
- * - It is idempotent and cheap. SkyPilot calls it several times for one command, each time with the previous result.
- * - If a later policy changes the request, it is called again with that. Policies that undo each other's changes fail.
+ *   `expose = true`, whose message is also shown to the user. Any other error and a missed deadline are
+ *   failures: the request is refused, and the cause is hidden from the user.
+ * - It is idempotent and cheap. SkyPilot calls it several times for one command, each time with the previous
+ *   result.
+ * - If a later policy changes the request, it is called again with the result. Policies that undo each
+ *   other's changes fail.
  * - The request is a copy, which the policy may change in place.
  */
 export abstract class AdminPolicy<Options = unknown> {
   static readonly [POLICY_MARKER] = true;
   static readonly options: z.ZodObject = z.object({});
   /**
-   * What the policy needs beside the services of all; only included ones may name any. `ledger`: it always runs in the process.
-   * `thread`: a thread of its own, unless `isolation` is `none`, because it reads files so large that parsing them would hold the process.
+   * Additional services of the policy; only for included policies. `ledger`: it always runs in the process.
+   * `thread`: a thread of its own, unless `isolation` is `none`, because parsing its large files would block
+   * the process.
    */
   static readonly needs: readonly PolicyNeed[] = [];
   /**
-   * Whether the policy judges what the user asked for, and not what later policies make of it: it is not called again when one of them changes
+   * Whether the policy judges only the original request: it is not called again when a later policy changes
    * the request, which may undo its own changes. For policies that count, for example. Default: no.
    */
   static readonly askedOnce: boolean = false;
 
-  /** Checks what `options` cannot, such as the content of files that they name. Called before the policy is constructed. Optional. */
+  /** Checks what `options` cannot, such as content of named files. Called before construction. Optional. */
   static readonly check?: OptionsCheck | undefined;
 
   protected readonly options: Options;
@@ -85,8 +88,8 @@ export abstract class AdminPolicy<Options = unknown> {
   ): MutatedUserRequest | Promise<MutatedUserRequest>;
 
   /**
-   * Prepares the policy, such as by reading files that its options name. Called once, before any request. Throw to refuse the
-   * configuration. Optional.
+   * Prepares the policy, such as by reading files that its options name. Called once, before any request.
+   * Throw to refuse the configuration. Optional.
    */
   open(): void | Promise<void> {}
 
@@ -94,7 +97,7 @@ export abstract class AdminPolicy<Options = unknown> {
   close(): void | Promise<void> {}
 }
 
-/** For `superRefine` of the options of a policy: one of `names` must be set, and not be empty. */
+/** For `superRefine` of a policy's options: one of `names` must be set and not empty. */
 export function needsOneOf(
   policy: string,
   ...names: readonly string[]

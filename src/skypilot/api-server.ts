@@ -1,6 +1,7 @@
 /**
- * A client for the status of clusters in SkyPilot's API server. Its calls are asynchronous: `POST /status` returns a
- * request id, and `GET /api/get` returns the result when it is ready. Source: SkyPilot 0.8 to 0.13, its server.
+ * A client for the status of clusters in SkyPilot's API server. Its calls are asynchronous: `POST /status`
+ * returns a request id, and `GET /api/get` returns the result when it is ready. Source: SkyPilot 0.8 to 0.13,
+ * its server.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { z } from 'zod';
@@ -9,12 +10,12 @@ import type { Call } from '../filter/call.ts';
 import type { HttpClient } from '../http/contract.ts';
 import type { PolicyServices } from './admin-policy.ts';
 
-/** Maximum size of a response; a record has some kilobytes. */
+/** Maximum size of a response; a record has a few kilobytes. */
 const MAX_ANSWER_BYTES = 1_048_576;
 /** The server responds when the request is done. If it or a proxy responds earlier, the client polls. */
 const MAX_POLLS = 20;
 
-/** The second was the name before SkyPilot 0.10, and many proxies use it. */
+/** The second is the name before SkyPilot 0.10, and many proxies use it. */
 const ID_HEADERS = ['x-skypilot-request-id', 'x-request-id'];
 const REQUEST_ID = /^[A-Za-z0-9_-]{1,128}$/;
 const UNFINISHED = ['PENDING', 'WAITING', 'RUNNING'];
@@ -26,7 +27,7 @@ const recordsSchema = z.array(
 
 export interface SkypilotCluster {
   readonly name: string;
-  /** `UP`, `STOPPED`, `INIT` or another of a later SkyPilot. */
+  /** `UP`, `STOPPED`, `INIT`, or another one of a later SkyPilot. */
   readonly status: string;
   /** In minutes; negative = not set. */
   readonly autostop: number;
@@ -37,11 +38,11 @@ export interface SkypilotApiServerOptions {
   readonly url: string;
   /** Sent as `Authorization: Bearer`; empty = no such header. */
   readonly token: string;
-  /** For a whole operation, in seconds. */
+  /** Time limit of a whole operation, in seconds. */
   readonly timeout: number;
   /** Between two requests for the result, in seconds. Default: 0.25. */
   readonly pollPause?: number;
-  /** Of one response. Default: 1 MiB. */
+  /** Maximum size of a response. Default: 1 MiB. */
   readonly maxAnswerBytes?: number;
 }
 
@@ -69,7 +70,7 @@ export class SkypilotApiServer {
     });
   }
 
-  /** The cluster with this name, whoever owns it; `undefined` if there is none. @throws Error if it is not known */
+  /** The cluster with this name, of any user; `undefined` = there is none. @throws Error if it is unknown */
   async cluster(name: string, call: Call): Promise<SkypilotCluster | undefined> {
     const body = {
       cluster_names: [name],
@@ -83,7 +84,7 @@ export class SkypilotApiServer {
   }
 
   /**
-   * The result of a request, as the JSON text that the server returns. `body`: `null` = it is a GET. @throws Error that contains nothing of the
+   * The result of a request, as JSON text. `body`: `null` = a GET. @throws Error without any part of the
    * response, if there is no result
    */
   ask(path: string, body: Readonly<Record<string, unknown>> | null, call: Call): Promise<unknown> {
@@ -146,7 +147,7 @@ function recordsOf(text: unknown): SkypilotCluster[] {
   }));
 }
 
-/** The content of a response. @throws Error that contains nothing of it: it may hold credentials */
+/** The content of a response. @throws Error without any part of it: it may contain credentials */
 export function answerOf<Schema extends z.ZodType>(schema: Schema, text: unknown): z.infer<Schema> {
   try {
     return schema.parse(JSON.parse(String(text)));

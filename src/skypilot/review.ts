@@ -22,16 +22,16 @@ export interface PolicyOutcome {
   /** The policy is in `audit_policies`: its answer had no effect. */
   readonly audit: boolean;
   readonly milliseconds: number;
-  /** Of a policy that judges by rules with names: those that said no. */
+  /** For policies with named rules: the rules that rejected the request. */
   readonly rules?: RuleOutcomes | undefined;
-  /** What it changed, or would have; `undefined` = nothing, or it is not known. */
+  /** Its changes, also if audited; `undefined` = none, or unknown. */
   readonly changes?: Changes | undefined;
 }
 
 /** The result of all policies. */
 export interface Review {
   readonly allowed: boolean;
-  /** As the last policy returned it; if refused, the original. */
+  /** The result of the last policy; if refused, the original. */
   readonly task: Task;
   readonly skypilotConfig: Config;
   /** Whether task or configuration differ from the original. */
@@ -43,9 +43,9 @@ export interface Review {
   readonly failed: boolean;
   /** The user or the workspace is exempt: no policy was called. */
   readonly exempt: boolean;
-  /** What audited policies would have done, who is exempt, and what does not match SkyPilot's schema, in sentences. */
+  /** Sentences about results of audited policies, exemptions, and mismatches with SkyPilot's schema. */
   readonly warnings: readonly string[];
-  /** What did not match SkyPilot's schema: `config_validation` for the request, or the policy that answered. */
+  /** What does not match SkyPilot's schema: `config_validation` for the request, or the name of a policy. */
   readonly mismatches: readonly string[];
   /** The response to SkyPilot; `null` when refused. */
   readonly answer: string | null;
@@ -62,7 +62,7 @@ export interface Refusal {
   readonly failed: boolean;
 }
 
-/** `policy`: the one that rejected or failed; `null` = none of them did. */
+/** `policy`: the one that rejected or failed; `null` = none. */
 export type RefusedBy = Refusal & { readonly policy: string | null };
 
 export const FAILED: Refusal = {
@@ -74,7 +74,7 @@ export function originalOf(request: ReceivedRequest): State {
   return { task: request.task.value as Task, skypilotConfig: request.skypilotConfig.value as Mapping };
 }
 
-/** The result of all policies but for its mismatches. `answer`: the response to SkyPilot; without one, the request is refused as it came. */
+/** The result of all policies without mismatches. Without `answer`, the request is refused unchanged. */
 export function reviewOf(
   { task, skypilotConfig }: State,
   verdict: { readonly changed: boolean; readonly answer: string } | RefusedBy,
@@ -88,7 +88,7 @@ export function reviewOf(
     : { ...common, ...verdict, allowed: false, changed: false, answer: null };
 }
 
-/** The outcome of a policy whose answer does not count. */
+/** The outcome of a policy whose answer has no effect. */
 export function refusedOutcome(outcome: PolicyOutcome, { message, failed }: Refusal): PolicyOutcome {
   return { ...outcome, message, failed, allowed: false, changed: false };
 }
@@ -99,7 +99,7 @@ function warningsOf(outcomes: readonly PolicyOutcome[]): string[] {
   );
 }
 
-/** What an audited policy would have done, in a sentence; `undefined` if it allowed the request as it was. */
+/** What an audited policy would have done, in a sentence; `undefined` = it allowed the request unchanged. */
 export function auditWarning({
   policy,
   allowed,
@@ -117,7 +117,7 @@ export function auditWarning({
   return changed ? `${tried} would have changed the request.` : undefined;
 }
 
-// What SkyPilot does with answers: it asks again with them, and compares those of a pipeline.
+// How SkyPilot uses responses: it sends them again as requests, and compares those of a pipeline.
 
 /** The next request that SkyPilot would send. */
 export function answered(request: ReceivedRequest, { task, skypilotConfig }: Review): ReceivedRequest {
@@ -128,10 +128,7 @@ export function answered(request: ReceivedRequest, { task, skypilotConfig }: Rev
   };
 }
 
-/**
- * SkyPilot uses one configuration for a whole pipeline, and rejects a pipeline whose tasks end up with different
- * ones.
- */
+/** SkyPilot has one configuration for a pipeline, and rejects one whose tasks end up with different ones. */
 export function haveOneConfiguration(reviews: readonly Review[]): boolean {
   const [first, ...others] = reviews
     .filter(({ allowed }) => allowed)

@@ -1,7 +1,4 @@
-/**
- * Hides tokens, keys and passwords of tasks and configurations: by name, by form, and wherever the same value appears
- * again.
- */
+/** Hides tokens, keys and passwords of tasks and configurations: by name, by form, and their repetitions. */
 
 import { YamlDocument } from '../base/yaml/document.ts';
 import { isMapping, mapMembers, member, type Path, valueAt, YamlError } from '../base/yaml/tree.ts';
@@ -57,8 +54,8 @@ export class SecretValues {
   }
 
   /**
-   * A copy of the value at a path of a task or configuration, without what its place or its form tells to be secret. Collects that: hide it
-   * elsewhere, with `hideKnown`, after the last value.
+   * A copy of the value at a path of a task or configuration, without secrets that its place or form shows.
+   * Collects these: hide them elsewhere with `hideKnown`, after the last value.
    */
   shownAt(tree: unknown, path: Path): unknown {
     let value = tree;
@@ -171,13 +168,13 @@ export class SecretValues {
   }
 }
 
-/** What decides whether a value is secret. */
+/** Determines whether a value is secret. */
 interface Place {
   readonly name: string;
   readonly isSecret: (name: string) => boolean;
 }
 
-/** Of the member `key` of the mapping `within`, whose member `name` is `variable`. */
+/** For the member `key` of the mapping `within`, whose member `name` is `variable`. */
 function placeOf(key: string, within: string, variable: unknown): Place {
   // Environment variables of a container: `name: HF_TOKEN`, `value: …`.
   return key === 'value' && typeof variable === 'string'
@@ -195,8 +192,8 @@ function uriOf(value: string): string {
 }
 
 /**
- * A copy of a value without secrets. Hides members with secret names, the `secrets` of a task, and secrets in texts.
- * Keeps the names of Kubernetes Secrets: `imagePullSecrets`, `secretName`.
+ * A copy of a value without secrets. Hides members with secret names, the `secrets` of a task, and secrets in
+ * texts. Keeps the names of Kubernetes Secrets: `imagePullSecrets`, `secretName`.
  */
 export function withoutSecrets(value: unknown): unknown {
   return SecretValues.of(value).withoutSecrets(value);
@@ -230,10 +227,10 @@ const BEARER = new RegExp(
   'gi',
 );
 
-/** What each of the forms contains: most texts have none of it, and are not searched. */
+/** Each of these forms contains one of these: most texts contain none and are not searched. */
 const SUSPICIOUS = /[=:@?&]|--|bearer|[\w.-]{11}/i;
 
-/** Hides everything in a text that looks like a secret. Calls `found` with each. */
+/** Hides everything in a text that looks like a secret. Calls `found` with each secret. */
 function withoutSecretForms(text: string, found: (secret: string) => void): string {
   if (!SUSPICIOUS.test(text)) {
     return text;
@@ -262,7 +259,7 @@ function withoutSecretForms(text: string, found: (secret: string) => void): stri
     });
 }
 
-/** Recognizes secrets by name. Hiding too much is better than too little: the user can look up the value in its file. */
+/** Recognizes secrets by name. Rather hides too much than too little: users find values in the file. */
 const WORDS =
   'token|password|passwd|passphrase|pwd|pass|secret|credential|cred|pat|jwt|dsn|(?:api|access|private|signing|encryption|ssh|account)[_-]?key|connection[_-]?string';
 /** `HF_TOKEN`, `apiKey`, `db-password`, `PGPASSWORD`; `db` is a database URL. */
@@ -281,10 +278,7 @@ function words(name: string): string[] {
     .split(/[^a-z\d]+/);
 }
 
-/**
- * Whether a member of a task or configuration is secret, such as `service_account_token`. Names of Kubernetes Secrets
- * are not.
- */
+/** Whether a member such as `service_account_token` is secret. Names of Kubernetes Secrets are not. */
 export function isSecretMember(name: string): boolean {
   return MEMBER.test(name.slice(-100).replace(/([a-z\d])([A-Z])/g, '$1_$2'));
 }

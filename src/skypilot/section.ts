@@ -7,8 +7,9 @@ const NO_API_SERVER =
   "expected the URL of SkyPilot's API server, got nothing: policies that charge launches learn from it which clusters are up";
 
 /**
- * The options of the named policies. If one is set that they do not declare, or `all` is, also those of the other
- * included policies: only these tell a typing mistake from an option without effect. They are not loaded otherwise.
+ * The options of the named policies. If an undeclared option or `all` is set, also those of the other
+ * included policies, to distinguish typing mistakes from options without effect. Otherwise these are not
+ * loaded.
  */
 async function policyOptions(
   options: SkypilotOptions,

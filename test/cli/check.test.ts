@@ -233,6 +233,10 @@ const BAD_FILES: Record<string, [content: string | Uint8Array, complaint: string
   empty: ['', 'expected JSON'],
   'not-utf-8': [Buffer.from([0x7b, 0xff, 0xfe, 0x7d]), 'could not be read: it is not UTF-8 text'],
   huge: [requestText(DATES).padEnd(LIMIT + 1), `could not be read: it is longer than ${LIMIT} bytes`],
+  deep: [
+    requestText({ ...DATES, x: [0] }).replace('[0]', '['.repeat(100_000) + ']'.repeat(100_000)),
+    'lease.x[0]: it is nested deeper than 100 levels',
+  ],
   'date-wrong': [
     requestText({ ...DATES, end_date: 'tomorrow' }),
     'lease.end_date: expected an ISO 8601 date, got "tomorrow"',

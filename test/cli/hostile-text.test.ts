@@ -1,13 +1,15 @@
+import { dirname } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { YamlDocument } from '../../src/base/yaml/document.ts';
 import { runProgramInProcess } from '../support/command-in-process.ts';
 import { capturedFile, confFile, temporaryFile } from '../support/files.ts';
 import { filterFolder, filterSource } from '../support/filter-folder.ts';
 import { createLasting } from '../support/requests.ts';
 import { refused } from '../support/run-command.ts';
 
-/** Erases the screen, sets the window title, rings the bell, and ends the line in three ways; C0 and C1. */
-const HOSTILE = '\u001b[2J\u001b]0;owned\u0007\u009b31mred\r\nforged row  x\u2028y';
-const CONTROLS = /(?!\n)[\p{Cc}\u2028\u2029]/u;
+/** Erases the screen, sets the window title, rings the bell, ends the line in three ways, and turns what follows around; C0 and C1. */
+const HOSTILE = '\u001b[2J\u001b]0;owned\u0007\u009b31mred\r\nforged row  x\u2028y\u202ez\u{e0041}';
+const CONTROLS = /(?!\n)[\p{Cc}\p{Cf}\u2028\u2029]/u;
 
 /** The lines that are printed for people, and not JSON. */
 function forPeople(text: string): string {
@@ -68,6 +70,16 @@ max_lease_duration = \u001b[31m60
     const told = await runProgramInProcess(['config', 'validate', '--config-file', wrong]);
     expect(told).toEqual(refused(/^((error|warning): [^\n]+\n)+$/));
     expect(told.stderr).not.toMatch(CONTROLS);
+  });
+
+  it('of a SkyPilot configuration is escaped in its YAML', async () => {
+    const server = { workspaces: { [`a${HOSTILE}`]: { note: HOSTILE, lines: `a\u202e\nb` } } };
+    const file = temporaryFile('server.yaml', YamlDocument.from(server).toString());
+    const args = ['skypilot', 'config', '--server', file, '--validation', 'ignore'];
+    const { code, stdout } = await runProgramInProcess(args, { cwd: dirname(file) });
+    expect(code).toBe(0);
+    expect(stdout).not.toMatch(CONTROLS);
+    expect(YamlDocument.parse(stdout).value).toEqual(server);
   });
 
   it('reaches a program unchanged, in JSON on one line', async () => {

@@ -85,9 +85,9 @@ describe('a value in YAML', () => {
     ['on: maybe', 2, 'on: expected true or false, got "maybe"'],
     ['text: [a]', 2, 'text: expected text, got ["a"]'],
     ['names: {a: b}', 2, `${LIST} {"a":"b"}`],
-    ['names: [[a]]', 2, `${LIST} [["a"]] (see "0")`],
-    ['names: [a, ""]', 2, `${LIST} ["a",""] (an item is empty; see "1")`],
-    ['names: ["a, b"]', 2, `${LIST} ["a, b"] (an item contains a comma; see "0")`],
+    ['names: [[a]]', 2, `${LIST} [["a"]] (see item 1)`],
+    ['names: [a, ""]', 2, `${LIST} ["a",""] (an item is empty; see item 2)`],
+    ['names: ["a, b"]', 2, `${LIST} ["a, b"] (an item contains a comma; see item 1)`],
     ['limits:\n    a: 1\n    b: one day', 4, `${PAIRS} {"a":"1","b":"one day"} (see "b")`],
     ['limits:\n    a: 1\n    b: {c: 1}', 4, `${PAIRS} {"a":"1","b":{"c":"1"}} (see "b")`],
     [

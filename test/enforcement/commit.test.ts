@@ -218,6 +218,20 @@ describe('with `commit = request`', () => {
     expect(recorded(chain)).toEqual(['run open 1']);
   });
 
+  it('the log says when leases are allowed and none is ever committed', async () => {
+    const said = async (commits: number) => {
+      const chain = await load(['MaxLeasesFilter'], { ledger, options: { max_leases_per_project: 1 } });
+      for (let count = 0; count < commits; count += 1) {
+        await chain.enforcement.commitCreate(CREATE);
+      }
+      for (let count = 0; count < 50; count += 1) {
+        await chain.enforcement.checkUpdate(UPDATE);
+      }
+      return chain.logger.lines.filter(({ message }) => message.includes('none is committed')).length;
+    };
+    expect([await said(0), await said(1)]).toEqual([1, 0]);
+  });
+
   it('a commit does not call filters that record nothing', async () => {
     const chain = await load(['NeverFilter', 'MaxLeasesFilter'], {
       ledger,

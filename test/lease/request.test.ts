@@ -5,6 +5,10 @@ import { parseCreateRequest, parseEndRequest, parseUpdateRequest } from '../../s
 const context = { user_id: 'alice', project_id: 'climate' };
 const lease = { start_date: '2026-12-01', end_date: '2026-12-02' };
 
+/** In code, a lease may have no end. */
+const loop: Record<string, unknown> = { resource_type: 'physical:host' };
+loop.x = loop;
+
 describe('a request', () => {
   const leaseWith = (attributes: object) => ({ context, lease: { ...lease, ...attributes } });
   it.each<[what: unknown, error: string]>([
@@ -27,6 +31,10 @@ describe('a request', () => {
       'lease.end_date: expected a date that is not before start_date, got "2026-11-01"',
     ],
     [leaseWith({ reservations: {} }), 'lease.reservations: expected a list, got an object'],
+    [
+      leaseWith({ reservations: [loop] }),
+      'lease.reservations.0: expected at most 100 levels of nesting, got more',
+    ],
     [leaseWith({ reservations: ['x'] }), 'lease.reservations.0: expected an object, got "x"'],
     [
       leaseWith({ reservations: [{ allocations: 5 }] }),

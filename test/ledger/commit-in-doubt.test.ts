@@ -1,7 +1,7 @@
 /** A database that commits, and can't say so any more; or that goes away before a recording could be taken back. */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { LedgerUnavailableError } from '../../src/base/errors.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { listLeases } from '../../src/ledger/reports/reports.ts';
@@ -19,6 +19,8 @@ interface Fault {
   losesAnswer: boolean;
   isAway: boolean;
   attempts: number;
+  /** What the next transaction waits for. */
+  pause: Promise<void> | undefined;
 }
 
 function faulty(database: Database, fault: Fault): Database {
@@ -28,6 +30,9 @@ function faulty(database: Database, fault: Fault): Database {
     whenConnected: undefined,
     memory: undefined,
     async transact(work, wait) {
+      const { pause } = fault;
+      fault.pause = undefined;
+      await pause;
       if (fault.isAway) {
         fault.attempts += 1;
         throw new LedgerUnavailableError('it is away');
@@ -50,7 +55,7 @@ async function newGround() {
   const ledger = await openedLedger(await newLedger('sqlite'));
   const folder = join(temporaryFolder(), 'doubt');
   const process = () => {
-    const fault: Fault = { losesAnswer: false, isAway: false, attempts: 0 };
+    const fault: Fault = { losesAnswer: false, isAway: false, attempts: 0, pause: undefined };
     const logger = recordingLogger();
     const counts: number[] = [];
     const one = new Ledger(faulty(ledger.database, fault), {
@@ -68,9 +73,9 @@ async function newGround() {
   return { ledger, process, states, files, folder };
 }
 
-async function loseAnswer({ ledger, fault }: { ledger: Ledger; fault: Fault }): Promise<void> {
+async function loseAnswer({ ledger, fault }: { ledger: Ledger; fault: Fault }, leaseId = 'A'): Promise<void> {
   fault.losesAnswer = true;
-  await expect(recordLease(ledger, { name: 'run', leaseId: 'A' })).rejects.toThrow('the connection is gone');
+  await expect(recordLease(ledger, { name: 'run', leaseId })).rejects.toThrow('the connection is gone');
 }
 
 describe('a commit whose answer is lost', () => {
@@ -91,6 +96,25 @@ describe('a commit whose answer is lost', () => {
     expect(files()).toEqual([]);
     expect(one.logger.lines.at(-1)?.message).toBe('a refused lease was recorded, and has been taken back');
     expect((await verifyLedger(ledger, NO_WAIT)).differences).toEqual([]);
+  });
+
+  it('is taken back without a pause when it comes while another one is taken back', async () => {
+    const { process, states } = await newGround();
+    const one = process();
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    await loseAnswer(one, 'A');
+    let goOn = () => {};
+    one.fault.pause = new Promise((resolve) => {
+      goOn = resolve;
+    });
+    vi.advanceTimersByTime(1);
+    await expect.poll(() => one.fault.pause === undefined).toBe(true);
+    one.fault.isAway = false;
+    await loseAnswer(one, 'B');
+    one.fault.isAway = false;
+    goOn();
+    await expect.poll(states).toEqual(['ended', 'ended']);
   });
 
   it('is taken back by the next process when the first one has ended', async () => {
@@ -173,7 +197,7 @@ describe('a commit whose answer is lost', () => {
     const second = await newGround();
     const found = first.files();
     const stranger = new Ledger(
-      faulty(second.ledger.database, { losesAnswer: false, isAway: false, attempts: 0 }),
+      faulty(second.ledger.database, { losesAnswer: false, isAway: false, attempts: 0, pause: undefined }),
       {
         clock: { now: () => new Date('2026-11-21T09:00:30Z') },
         timeout: 10,

@@ -52,7 +52,7 @@ export const CLAIMANT: Claimant = {
 /** What a comparison with a list is told, where nothing else is said. */
 export const LIST_TERMS: ListTerms = {
   ...{ region: '', projectIds: undefined, olderThan: 0n, isDryRun: false },
-  ...{ claimants: [CLAIMANT], exemptProjects: [], who: 'operator', reason: null },
+  ...{ claimants: [CLAIMANT], exemptProjects: [], ids: undefined, who: 'operator', reason: null },
 };
 
 export function by(operation: Author['operation']): Author {

@@ -5,6 +5,7 @@
 import { X509Certificate } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { createApiClient } from '../../src/kubernetes/cluster/api/api-client.ts';
 import { holdCertificate, issueCertificate } from '../../src/kubernetes/cluster/certificates/certificate.ts';
@@ -266,6 +267,7 @@ describe.skipIf(cluster === undefined)('the chart in a real cluster', () => {
       ]);
       answers.add(good);
       expect(bad).toContain('nodeName: ');
+      await pause(200);
       after += served().every((one) => one !== before) ? 1 : 0;
     }
     expect([...answers]).toEqual(['']);

@@ -15,7 +15,7 @@ const isLong = process.env.KUBERNETES_NUMBERS === 'long';
 const CROWD = isLong
   ? { policies: 1000, accounts: 10_000, namespaces: 10 }
   : { policies: 500, accounts: 2000, namespaces: 10 };
-const MINUTES = isLong ? 10 : 1;
+const MINUTES = isLong ? 10 : 0.5;
 const CHANGES_A_SECOND = 20;
 const SAMPLE_SECONDS = isLong ? 10 : 5;
 /** In MiB, of the process with all that Node.js itself takes. Garbage that is not collected yet is in it: see the figures that are printed. */

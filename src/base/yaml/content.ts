@@ -1,4 +1,4 @@
-/** Reads the text of a document to nodes. */
+/** Parses the text of a document into nodes. */
 import {
   Composer,
   type Document,
@@ -17,35 +17,35 @@ import {
 } from 'yaml';
 import { dialect, layout, Special } from './dialect.ts';
 import { refuseAmbiguous, refuseUnreadable } from './differences.ts';
-import { MAX_DEPTH, type RepeatedKey, repeatedKeys, TOO_DEEP, view } from './nodes.ts';
-import { YamlError } from './tree.ts';
+import { type RepeatedKey, repeatedKeys, view } from './nodes.ts';
+import { MAX_DEPTH, TOO_DEEP, YamlError } from './tree.ts';
 
-/** A configuration or a task has some hundreds. A million lines would block the process for seconds. */
+/** Configurations and tasks have some hundreds. A million lines would block the process for seconds. */
 const MAX_TOKENS = 250_000;
-/** For the stack of the parser, which holds the document and the scalar too. */
+/** Limit of the parser's stack, which also holds the document and the scalar. */
 const MAX_STACK = MAX_DEPTH + 10;
 
 export interface Content {
-  /** The text that the ranges of nodes and the lines count in. */
+  /** The text that node ranges and line numbers refer to. */
   readonly source: string;
   readonly root: Node | null;
   readonly lines: LineCounter;
-  /** The text with another root. What it shares with this one is written as it was read. */
+  /** The text with another root. Parts shared with this root are written as they were read. */
   readonly written: (root: Node | null) => string;
-  /** The repeated keys of a document with aliases or merge keys: once these are resolved, the repetitions are gone. */
+  /** Repeated keys of a document with aliases or merge keys: resolving these removes the repetitions. */
   readonly repeated: readonly RepeatedKey[] | undefined;
 }
 
 /**
- * Removes a byte order mark, which the package would count as a column of the first line. A second one would be a letter to
- * PyYAML.
+ * Removes a byte order mark, which the package counts as a column of the first line. To PyYAML a second one
+ * is a letter.
  */
 export function withoutMark(text: string): string {
   refuseUnreadable(text);
   return text.startsWith('\ufeff') ? text.slice(1) : text;
 }
 
-/** The only document of a text. @throws YamlError */
+/** The text's only document. @throws YamlError */
 export function read(text: string, maxTokens = MAX_TOKENS): Content {
   const lines = new LineCounter();
   let content: Content | undefined;
@@ -61,7 +61,7 @@ export function read(text: string, maxTokens = MAX_TOKENS): Content {
   return content;
 }
 
-/** The wanted documents of a text, each with its own part of the text. */
+/** The requested documents of a text, each with its own part of the text. */
 export function streamOf(
   written: string,
   isWanted: (document: Document.Parsed) => boolean,
@@ -77,7 +77,7 @@ export function streamOf(
 function contentOf(document: Document.Parsed, text: string, lines: LineCounter): Content {
   const [error] = document.errors;
   if (error !== undefined) {
-    // Its message may contain a part of the text.
+    // The package's message may quote the text.
     const reason =
       error.code === 'TAG_RESOLVE_FAILED'
         ? 'a number without digits or with thousands of them, a date that does not exist, or a lone "="'
@@ -85,8 +85,9 @@ function contentOf(document: Document.Parsed, text: string, lines: LineCounter):
     throw new YamlError(reason, lines.linePos(error.pos[0]).line);
   }
   const { contents } = document;
+  const lineAt = (offset: number) => lines.linePos(offset).line;
   if (contents !== null) {
-    refuseAmbiguous(contents, (offset) => lines.linePos(offset).line);
+    refuseAmbiguous(contents, lineAt);
     refuseUnindented(contents, text, lines);
   }
   const own = text.slice(document.range[0], document.range[2]);
@@ -94,11 +95,14 @@ function contentOf(document: Document.Parsed, text: string, lines: LineCounter):
   const repeated = mayHaveAliases ? [...repeatedKeys(contents)] : undefined;
   const root = contents !== null && mayHaveAliases ? withoutAliases(contents) : contents;
   // Refuses what is too deep: everything else descends the same levels.
-  view(root, 'values');
+  view(root, 'values', lineAt);
   return { source: text, root, lines, written: (changed) => printed(document, changed), repeated };
 }
 
-/** For the package a block text that is a whole document need not be indented. For PyYAML it ends there, and `#` starts a comment. */
+/**
+ * The package accepts a top-level block text that is not indented. For PyYAML it ends there, and `#` starts a
+ * comment.
+ */
 function refuseUnindented(root: Node, text: string, lines: LineCounter): void {
   if (isBlock(root)) {
     const [start = 0, end = 0] = root.range ?? [];
@@ -113,10 +117,10 @@ function isBlock(node: Node | null): node is Scalar {
   return isScalar(node) && (node.type === Scalar.BLOCK_LITERAL || node.type === Scalar.BLOCK_FOLDED);
 }
 
-/** Replaces the contents and restores them: a copy of the document would cost more than writing it. */
+/** Replaces the contents and restores them: copying the document would cost more than writing it. */
 function printed(document: Document, root: Node | null): string {
   const { contents } = document;
-  // A block text that is a whole document would not be indented, as PyYAML requires.
+  // A top-level block text would not be indented, as PyYAML requires.
   const shown = isBlock(root) ? Object.assign(root.clone(), { type: Scalar.QUOTE_DOUBLE }) : root;
   try {
     document.contents = shown as ParsedNode;
@@ -126,12 +130,12 @@ function printed(document: Document, root: Node | null): string {
   }
 }
 
-/** Whether a document is empty, such as one between two `---`, or one of comments. */
+/** Whether a document is empty, such as between two `---`, or has only comments. */
 export function isNothing(contents: ParsedNode | null): boolean {
   return contents === null || (isScalar(contents) && contents.value === null && contents.source === '');
 }
 
-/** Reads token by token, and stops when there are too many or the caller needs no more. */
+/** Reads token by token; stops at too many tokens, or when the caller needs no more. */
 function* documentsOf(
   text: string,
   lineCounter: LineCounter,
@@ -155,9 +159,10 @@ function* documentsOf(
         yield document as Document.Parsed;
       }
     }
-    // Before the composer recurses: when V8 compiles a regular expression without stack left, the process crashes.
+    // Before the composer recurses: if V8 compiles a regular expression with no stack left, the process
+    // crashes.
     if (parser.stack.length > MAX_STACK) {
-      throw new YamlError(TOO_DEEP);
+      throw new YamlError(TOO_DEEP, lineCounter.linePos(parser.offset).line);
     }
   }
   for (const token of parser.end()) {

@@ -1,9 +1,10 @@
 /**
- * YAML as PyYAML reads it: version 1.1, in which `yes`, `012`, `1:30`, `2026-11-21` and `~` are not texts. SkyPilot and the tools
- * around OpenStack use it, so values must mean the same here. Texts that PyYAML would read as another type are written in quotes.
+ * YAML as PyYAML reads it: version 1.1, in which `yes`, `012`, `1:30`, `2026-11-21` and `~` are not texts.
+ * SkyPilot and OpenStack tools use it, so values must mean the same here. Texts that PyYAML would read as
+ * another type are quoted.
  *
- * The 1.1 of the `yaml` package differs from PyYAML's: it reads `y` as true and `1e3` as a number. Source: PyYAML 6,
- * `resolver.py` and `constructor.py`.
+ * The 1.1 of the `yaml` package differs from PyYAML's: it reads `y` as true and `1e3` as a number. Source:
+ * PyYAML 6, `resolver.py` and `constructor.py`.
  */
 import {
   type CollectionTag,
@@ -28,7 +29,7 @@ function inThreeCases(words: readonly string[]): RegExp {
   return new RegExp(`^(?:${forms.join('|')})$`);
 }
 
-/** A value that was read is written as it was, so that `0x1F`, `1.50` and twenty digits are preserved. */
+/** Writes values as they were read, so that `0x1F`, `1.50` and twenty digits are preserved. */
 function asWritten({ source, value }: Scalar): string {
   return source ?? plainText(value);
 }
@@ -69,7 +70,7 @@ const floatTag: ScalarTag = {
   stringify: asWritten,
 };
 
-/** A scalar that is neither a text nor a number, with the text that it is written as. */
+/** A scalar that is neither a text nor a number, with its source text. */
 export class Special {
   readonly kind: 'moment' | 'merge';
   readonly text: string;
@@ -80,7 +81,7 @@ export class Special {
   }
 }
 
-/** As Python's `datetime`, which has no year 0, no second 60, and zones of less than a day. */
+/** As Python's `datetime`: no year 0, no second 60, UTC offsets of less than a day. */
 function isMoment(text: string): boolean {
   const [, zoneHours = '0', zoneMinutes = '0'] = /[-+](\d{1,2})(?::(\d{2}))?$/.exec(text.slice(10)) ?? [];
   const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = text.split(/\D+/, 6).map(Number);
@@ -112,7 +113,7 @@ const mergeTag: ScalarTag = {
   stringify: ({ value }) => (value as Special).text,
 };
 
-/** PyYAML has a type for this character, but cannot construct a value of it. */
+/** PyYAML has a type for this character, but cannot construct its value. */
 const valueTag: ScalarTag = {
   tag: 'tag:yaml.org,2002:value',
   default: true,
@@ -140,13 +141,13 @@ export const dialect = {
     ...plainTags,
   ],
   resolveKnownTags: false,
-  // As in Python, the last of them wins.
+  // As in Python, the last one wins.
   uniqueKeys: false,
   prettyErrors: false,
   logLevel: 'silent',
 } as const satisfies ParseOptions & DocumentOptions & SchemaOptions;
 
-/** How a document is written: long lines are not wrapped. */
+/** Output options: long lines are not wrapped. */
 export const layout = { lineWidth: 0, minContentWidth: 0 } as const satisfies ToStringOptions;
 
 /** Python's limit too; the cost of reading a number is quadratic. */
@@ -186,7 +187,10 @@ function readFloat(text: string): number {
   return negative ? -magnitude : magnitude;
 }
 
-/** A number from code in a form that PyYAML reads as a number: its floats have a point, and a sign in the exponent. */
+/**
+ * A number from code, in a form that PyYAML reads as a number: its floats need a point, and a sign in the
+ * exponent.
+ */
 function plainText(value: unknown): string {
   if (typeof value !== 'number') {
     return String(value);
@@ -209,20 +213,20 @@ function plainText(value: unknown): string {
 }
 
 /**
- * Always escaped: invisible characters, and those that PyYAML refuses or reads as the end of a line, unlike YAML 1.2. Tabs and line
- * ends are allowed.
+ * Always escaped: invisible characters, which could change the order of reading, and those that PyYAML refuses or reads as the end of a line,
+ * unlike YAML 1.2. Tabs and line ends are allowed.
  */
-const ESCAPED = /(?![\t\n])[\p{Cc}\u2028\u2029\ufeff\ufffe\uffff\p{Surrogate}]/u;
+const ESCAPED = /(?![\t\n])[\p{Cc}\p{Cf}\u2028\u2029\ufffe\uffff\p{Surrogate}]/u;
 const EVERY_ESCAPED = new RegExp(ESCAPED, 'gu');
 
-/** Whether the text has several lines, does not begin with a blank, and does not end with a line of blanks. */
+/** Whether the text has several lines, does not start with a blank, and does not end with a blank line. */
 function mayKeepLines(text: string): boolean {
   return text.includes('\n') && /^\S/.test(text) && !/\n[\t ]+$/.test(text);
 }
 
 type Stringify = NonNullable<ScalarTag['stringify']>;
 
-/** `own` = the function of the package, which is used where its result is unambiguous. */
+/** `own` = the package's function, used where its result is unambiguous. */
 function textForm(own: Stringify): Stringify {
   return (item, context, onComment, onChompKeep) => {
     const text = String(item.value);
@@ -259,6 +263,9 @@ function quoted(text: string): string {
   return JSON.stringify(text).replace(EVERY_ESCAPED, escapeOf);
 }
 
-function escapeOf(unit: string): string {
-  return `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
+function escapeOf(character: string): string {
+  const code = character.codePointAt(0) ?? 0;
+  return code > 0xffff
+    ? `\\U${code.toString(16).padStart(8, '0')}`
+    : `\\u${code.toString(16).padStart(4, '0')}`;
 }

@@ -1,6 +1,6 @@
 /**
- * Refuses texts that PyYAML and the `yaml` package read differently without an error: what is checked here must be what SkyPilot
- * sees. The differences were found by reading random texts with both.
+ * Refuses texts that PyYAML and the `yaml` package read differently without an error: SkyPilot must see what
+ * is checked here. The differences were found by reading random texts with both.
  */
 import { isAlias, isMap, isScalar, isSeq, type Node, Scalar } from 'yaml';
 import { Special } from './dialect.ts';
@@ -8,16 +8,16 @@ import { asNode } from './nodes.ts';
 import { YamlError } from './tree.ts';
 
 /**
- * Characters that PyYAML refuses, or that end a line only in PyYAML: it would read what follows them in a comment. They can be
- * written as escapes in double quotes.
+ * Characters that PyYAML refuses, or that end a line only in PyYAML: it would parse the rest of a comment.
+ * They can be written as escapes in double quotes.
  */
 const UNREADABLE =
   /[^\t\n\r -~\u{a0}-\u{d7ff}\u{e000}-\u{fffd}\u{10000}-\u{10ffff}]|[\u2028\u2029]|\r(?!\n)|(?!^)\ufeff/u;
 
-/** PyYAML looks no further for the colon after a key. */
+/** PyYAML requires a key's colon within this length. */
 const MAX_KEY = 1024;
 
-/** @throws YamlError for a text with one of these characters. */
+/** @throws YamlError for a text with such a character. */
 export function refuseUnreadable(text: string): void {
   const found = UNREADABLE.exec(text);
   if (found !== null) {
@@ -26,7 +26,7 @@ export function refuseUnreadable(text: string): void {
   }
 }
 
-/** `lineAt` = the line of an offset. @throws YamlError for a document with a node that has two meanings. */
+/** `lineAt` = the line of an offset. @throws YamlError for a document with an ambiguous node. */
 export function refuseAmbiguous(root: Node, lineAt: (offset: number) => number): void {
   const check = (node: Node, isInFlow: boolean, isKey: boolean): void => {
     const reason = isScalar(node) && isInFlow ? ambiguityInFlow(node, isKey) : ambiguityOf(node);
@@ -35,7 +35,7 @@ export function refuseAmbiguous(root: Node, lineAt: (offset: number) => number):
     }
     if (isMap(node)) {
       const isFlow = node.flow === true;
-      // Only here: in the value, `~` and `null` have different names.
+      // Checked here: in the value, `~` and `null` have different names.
       if (node.items.filter(({ key }) => isNull(asNode(key))).length > 1) {
         throw new YamlError('a mapping with two names that are null', lineAt(node.range?.[0] ?? 0));
       }
@@ -79,7 +79,7 @@ function ambiguityOf(node: Node): string | undefined {
     : 'a tag does not match the value after it';
 }
 
-/** Whether a tag matches the type that the node was read as. */
+/** Whether a tag matches the type that was read. */
 function isOfTag(node: Node, tag: string): boolean {
   switch (tag.replace('tag:yaml.org,2002:', '!!')) {
     case '!!map':

@@ -1,6 +1,6 @@
 /**
- * A YAML text that is read, changed and written back. Unchanged nodes are written as they were read: `0o14`, dates, numbers of forty
- * digits, block texts and the order of keys are preserved.
+ * A YAML text that is read, changed and written back. Unchanged nodes are written as they were read: `0o14`,
+ * dates, numbers of forty digits, block texts and key order are preserved.
  */
 
 import { isDeepStrictEqual } from 'node:util';
@@ -14,25 +14,26 @@ export class YamlDocument {
   readonly #text: string;
   #content: Content | undefined;
 
-  /** A text that was written by this class is read again only when needed. */
+  /** Text written by this class is parsed again only when needed. */
   private constructor(text: string, content?: Content) {
     this.#text = text;
     this.#content = content;
   }
 
   /**
-   * Reads a text with one document, as PyYAML's `safe_load` does. Several are an error, because only the first would be seen.
+   * Reads a text with one document, as PyYAML's `safe_load` does. Several documents are an error: only the
+   * first would be used.
    *
-   * @throws YamlError for a text that is not YAML, several documents, too many tokens, or too deep nesting. Pass a lower
-   * `maxTokens` for texts from outside.
+   * @throws YamlError for invalid YAML, several documents, too many tokens, or too deep nesting. Pass a lower
+   * `maxTokens` for untrusted texts.
    */
   static parse(written: string, maxTokens?: number): YamlDocument {
     return new YamlDocument(written, read(withoutMark(written), maxTokens));
   }
 
   /**
-   * Reads all documents of a text, such as a Kubernetes manifest, without the empty ones. Line numbers count from the start of the
-   * text. `maxTokens` of `parse` applies to each document.
+   * Reads all documents of a text, such as a Kubernetes manifest, without the empty ones. Line numbers count
+   * from the start of the text. `maxTokens` of `parse` applies to each document.
    *
    * @throws YamlError as `parse` does.
    */
@@ -42,7 +43,7 @@ export class YamlDocument {
     );
   }
 
-  /** As `parseAll`, with the empty documents, as PyYAML's `safe_load_all` does. */
+  /** As `parseAll`, including empty documents, as PyYAML's `safe_load_all` does. */
   static parseStream(written: string): YamlDocument[] {
     return streamOf(written, () => true).map((part) => new YamlDocument(...part));
   }
@@ -52,24 +53,24 @@ export class YamlDocument {
   }
 
   /**
-   * The value as a fresh copy of plain data. A whole number that is not safe is a `bigint`, a date is the text that it is written
-   * as. Of repeated names the last one counts.
+   * The value as a fresh copy of plain data. An unsafe whole number is a `bigint`, a date its source text.
+   * The last of repeated names counts.
    */
   get value(): unknown {
     return view(this.#read().root, 'values');
   }
 
-  /** As `value`, but a date is a symbol whose description is its text: it is no string where a type is expected. */
+  /** As `value`, but a date is a symbol with its text as description: not a string where types are checked. */
   get typed(): unknown {
     return view(this.#read().root, 'typed');
   }
 
-  /** As `value`, but every scalar is the text that it is written as; an empty one is the empty text. */
+  /** As `value`, but every scalar is its source text; an empty scalar is `''`. */
   get texts(): unknown {
     return view(this.#read().root, 'texts');
   }
 
-  /** Names that repeat another one of their mapping: `value` has only the last one. */
+  /** Names repeated in their mapping: `value` has only the last one. */
   repetitions(): { readonly name: string; readonly line: number }[] {
     const { root, lines, repeated = repeatedKeys(root) } = this.#read();
     return [...repeated].map(({ name, key }) => ({
@@ -78,12 +79,12 @@ export class YamlDocument {
     }));
   }
 
-  /** The line of the node at a path, from 1; if there is none, of the nearest node above. */
+  /** The line of the node at a path, from 1; if there is no such node, of its nearest ancestor. */
   lineOf(path: Path): number {
     return this.#read().lines.linePos(this.#find(path).start).line;
   }
 
-  /** The place of a character of the text at a path, both from 1. `offset`: within the text as it is read, from 0. */
+  /** The place of a character of the text at a path, both from 1. `offset`: in the text as parsed, from 0. */
   placeOf(path: Path, offset: number): { readonly line: number; readonly column: number } {
     const { lines, source } = this.#read();
     const { node, start } = this.#find(path);
@@ -103,19 +104,19 @@ export class YamlDocument {
     return { node, start };
   }
 
-  /** The document with another value, in which equal parts stay as they are written. Expects plain data: see `plainCopy`. */
+  /** The document with another value; equal parts keep their source text. Expects plain data: see `plainCopy`. */
   with(value: unknown): YamlDocument {
     const { root, written } = this.#read();
     const changed = edited(root, this.value, value);
     return changed === root ? this : new YamlDocument(written(changed));
   }
 
-  /** The text, which PyYAML reads with the same meaning. */
+  /** The text; PyYAML reads it with the same meaning. */
   toString(): string {
     return this.#text;
   }
 
-  /** The text as `with` would write it, for comparison with a changed document. */
+  /** The text as `with` would write it, to compare with a changed document. */
   format(): string {
     const { root, written } = this.#read();
     return written(root);
@@ -131,12 +132,12 @@ function lastPair(map: YAMLMap, name: string): Pair | undefined {
   return map.items.findLast(({ key }) => nameOf(key) === name);
 }
 
-/** Longest first. The other escapes have one character. */
+/** Hex digits of these escapes; other escapes have none. */
 const ESCAPE_LENGTHS: Readonly<Record<string, number>> = { x: 2, u: 4, U: 8 };
 
 /**
- * The place of a character within `written`, where the node begins at `start`. Counts the characters that are not blank, since they are the
- * same in what is written and what is read, but for quotes and escapes.
+ * The place of a character in `written`, where the node begins at `start`. Counts non-blank characters:
+ * except for quotes and escapes, they are the same in the source and in the parsed text.
  */
 function writtenOffset(written: string, start: number, node: Node, offset: number): number {
   if (!isScalar(node) || typeof node.value !== 'string') {
@@ -179,7 +180,7 @@ function contentStart(written: string, start: number, end: number, node: Scalar)
   }
 }
 
-/** One character of the text as it is read, or a blank. */
+/** One character of the parsed text, or a blank. */
 function unitAt(written: string, place: number, node: Scalar): { length: number; isBlank: boolean } {
   const character = written.charAt(place);
   if (node.type === Scalar.QUOTE_SINGLE && character === "'") {
@@ -195,10 +196,10 @@ function unitAt(written: string, place: number, node: Scalar): { length: number;
   return { length: 1, isBlank: /\s/.test(character) };
 }
 
-/** Comparing lists costs the square of this. With more changes, items are compared by position. */
+/** Comparing lists costs the square of this. Above it, items are compared by position. */
 const MAX_EDITS = 200;
 
-/** A node for `after` that shares the nodes of the parts that are equal in `before`. No node is changed. */
+/** A node for `after` that shares nodes with `before` where they are equal. No node is changed. */
 function edited(node: Node | null, before: unknown, after: unknown): Node | null {
   if (isDeepStrictEqual(before, after)) {
     return node;
@@ -257,7 +258,7 @@ function editedSeq(seq: YAMLSeq, before: readonly unknown[], after: readonly unk
   return likeIt(seq, new YAMLSeq(), found);
 }
 
-/** Gives a new collection the form of another, which is not changed. */
+/** Gives a new collection the form of `original`, which is not changed. */
 function likeIt<Collection extends YAMLMap | YAMLSeq>(
   original: YAMLMap | YAMLSeq,
   collection: Collection,
@@ -271,7 +272,7 @@ function likeIt<Collection extends YAMLMap | YAMLSeq>(
     commentBefore,
     spaceBefore,
   } = original;
-  // An empty `{}` or `[]` says nothing about the form.
+  // An empty `{}` or `[]` does not define the form.
   const form = { flow: length > 0 && flow, tag, comment, commentBefore, spaceBefore, items };
   return Object.assign(collection, form);
 }
@@ -292,7 +293,7 @@ function nodeOf(value: unknown): Node {
   return typeof value === 'string' ? textNode(value) : new Scalar(value);
 }
 
-/** Plain only where it is certain to be read as a text: PyYAML's rules for plain texts differ between versions. */
+/** Plain only if certain to be read as a text: PyYAML's rules for plain texts differ between versions. */
 function textNode(text: string): Scalar {
   const node = new Scalar(text);
   if (/^[A-Za-z_/][\w./@%+-]*(?: [\w./@%+-]+)*$/.test(text)) {

@@ -1,13 +1,13 @@
-/** Reads the nodes of a document: as plain data, and the names that a mapping repeats. */
+/** Reads the nodes of a document: their plain data, and repeated names. */
 import { isAlias, isMap, isScalar, isSeq, type Node } from 'yaml';
 import { Special } from './dialect.ts';
-import { setMember, YamlError } from './tree.ts';
+import { MAX_DEPTH, setMember, TOO_DEEP, YamlError } from './tree.ts';
 
 export function asNode(value: unknown): Node | null {
   return isMap(value) || isSeq(value) || isScalar(value) || isAlias(value) ? value : null;
 }
 
-/** `8080:` and `'8080':` have the same name here, although they are two keys of the document. */
+/** `8080:` and `'8080':` have the same name here, although they are different keys of the document. */
 export function nameOf(key: unknown): string {
   if (!isScalar(key)) {
     throw new YamlError('a key of a mapping is not a scalar');
@@ -15,29 +15,26 @@ export function nameOf(key: unknown): string {
   return typeof key.value === 'string' ? key.value : (key.source ?? String(key.value));
 }
 
-export const MAX_DEPTH = 100;
-export const TOO_DEEP = `it is nested deeper than ${MAX_DEPTH} levels`;
-
 /**
- * Scalars as the values that PyYAML reads, or as the texts that they are written as. Of `values`, a date is a text; of `typed`, it is a
- * symbol with that text as its description, since it is of no type of JSON.
+ * Scalars as the values that PyYAML reads, or as their source texts. A date is a text in `values`; in `typed`
+ * it is a symbol with that text as its description, since it has no JSON type.
  */
 type View = 'values' | 'typed' | 'texts';
 
-/** A fresh copy. @throws YamlError for nodes that are nested too deep. */
-export function view(node: Node | null, as: View, depth = 0): unknown {
+/** A fresh copy. `lineAt` = the line of an offset. @throws YamlError for nodes that are nested too deep. */
+export function view(node: Node | null, as: View, lineAt?: (offset: number) => number, depth = 0): unknown {
   if (depth > MAX_DEPTH) {
-    throw new YamlError(TOO_DEEP);
+    throw new YamlError(TOO_DEEP, lineAt?.(node?.range?.[0] ?? 0));
   }
   if (isMap(node)) {
     const mapping: Record<string, unknown> = {};
     for (const { key, value } of node.items) {
-      setMember(mapping, nameOf(key), view(asNode(value), as, depth + 1));
+      setMember(mapping, nameOf(key), view(asNode(value), as, lineAt, depth + 1));
     }
     return mapping;
   }
   if (isSeq(node)) {
-    return node.items.map((item) => view(asNode(item), as, depth + 1));
+    return node.items.map((item) => view(asNode(item), as, lineAt, depth + 1));
   }
   if (!isScalar(node)) {
     return as === 'texts' ? '' : null;
@@ -55,7 +52,8 @@ export interface RepeatedKey {
 }
 
 /**
- * Names that a mapping repeats. Only the last value of each would count, so readers of limits refuse them. Keys may be aliases: `{&a cpu: 1, *a : 2}` repeats `cpu`.
+ * Names that a mapping repeats. Only the last value would count, so readers of limits refuse them. Keys may
+ * be aliases: `{&a cpu: 1, *a : 2}` repeats `cpu`.
  */
 export function* repeatedKeys(node: Node | null, anchors = new Map<string, Node>()): Generator<RepeatedKey> {
   if ((isScalar(node) || isMap(node) || isSeq(node)) && node.anchor !== undefined) {

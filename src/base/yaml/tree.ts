@@ -1,20 +1,21 @@
-/** Trees of plain data: a configuration after it was read, whatever its format. */
+/** Trees of plain data: a parsed configuration in any format. */
 
 /** A mapping by name. `__proto__` is a name like any other: see `setMember`. */
 export type Mapping = { readonly [name: string]: unknown };
 
-/** From the root to a value: names, and positions in lists. */
+/** From the root to a value: names, and list indexes. */
 export type Path = readonly (string | number)[];
 
-/** No configuration or task is deeper or larger; a circular reference is. */
-const MAX_DEPTH = 100;
+/** No configuration, task or request is deeper or larger; a circular reference is. */
+export const MAX_DEPTH = 100;
+export const TOO_DEEP = `it is nested deeper than ${MAX_DEPTH} levels`;
 const MAX_VALUES = 50_000;
 
 export function isMapping(value: unknown): value is Mapping {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The own member of that name, never an inherited one. */
+/** The own member with that name, never an inherited one. */
 export function member(mapping: Mapping, name: string): unknown {
   return Object.hasOwn(mapping, name) ? mapping[name] : undefined;
 }
@@ -40,7 +41,7 @@ export function mapMembers(
   return changed;
 }
 
-/** A mapping for each step of the path, with the value at its end. */
+/** A mapping per step of the path, with the value at the end. */
 export function nested(path: readonly string[], value: unknown): unknown {
   return path.reduceRight<unknown>((below, name) => {
     const mapping: Record<string, unknown> = {};
@@ -62,6 +63,31 @@ export function valueAt(tree: unknown, path: Path): unknown {
   return value;
 }
 
+/** The way to the first list or mapping that is too deep for code that recurses; `undefined` = there is none. */
+export function tooDeepAt(value: unknown, levels = MAX_DEPTH): Path | undefined {
+  if (typeof value !== 'object' || value === null) {
+    return undefined;
+  }
+  if (levels === 0) {
+    return [];
+  }
+  for (const name in value) {
+    const below = (value as Mapping)[name];
+    // Every request comes here, and most of its values are texts.
+    const path = typeof below === 'object' ? tooDeepAt(below, levels - 1) : undefined;
+    if (path !== undefined) {
+      return [Array.isArray(value) ? Number(name) : name, ...path];
+    }
+  }
+  return undefined;
+}
+
+/** `lease.extra[0]: it is nested deeper than 100 levels`; `undefined` = it is not. Names where it begins. */
+export function depthMistake(value: unknown): string | undefined {
+  const path = tooDeepAt(value);
+  return path && `${formatPath(path.slice(0, 3))}: ${TOO_DEEP}`;
+}
+
 /** `kubernetes.pod_config.spec`, `tolerations[2]` */
 export function formatPath(path: Path): string {
   return path
@@ -70,8 +96,8 @@ export function formatPath(path: Path): string {
 }
 
 /**
- * A deep copy of plain data: `null`, booleans, numbers, texts, and lists and mappings of these. Leaves out members that are
- * `undefined`. Throws a `TypeError` with the path of anything else.
+ * A deep copy of plain data: `null`, booleans, numbers, texts, and lists and mappings of these. Omits members
+ * that are `undefined`. Throws a `TypeError` with the path of anything else.
  */
 export function plainCopy<Value>(value: Value): Value {
   let count = 0;
@@ -133,7 +159,7 @@ function shownPath(path: Path): string {
 /** The text is not usable YAML. The message never contains a part of the text. */
 export class YamlError extends Error {
   override readonly name = 'YamlError';
-  /** The message without the line. */
+  /** The message without the line number. */
   readonly reason: string;
   /** From 1; `undefined` for the whole text. */
   readonly line: number | undefined;
@@ -145,7 +171,7 @@ export class YamlError extends Error {
   }
 }
 
-/** In words for an operator, and not too long. */
+/** For operators, shortened. */
 export function shown(value: unknown): string {
   if (typeof value === 'string') {
     return JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value);

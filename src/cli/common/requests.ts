@@ -1,5 +1,6 @@
 /** Requests from files, as Blazar sends them. */
 import { errorText, InvalidRequestError } from '../../base/errors.ts';
+import { depthMistake } from '../../base/yaml/tree.ts';
 import { readText, shownName, UsageError } from './output.ts';
 
 /** `body`: of `text`, a request of that operation. @throws UsageError */
@@ -12,12 +13,22 @@ export async function readRequest(
   const parse = { create: parseCreateRequest, update: parseUpdateRequest, end: parseEndRequest }[operation];
   const text = await readText(file, maxBytes);
   try {
-    const body = JSON.parse(text) as unknown;
+    const body = parsedDocument(text);
     parse(body);
     return { text, body };
   } catch (thrown) {
     throw new UsageError(`${shownName(file)}: ${whyNoRequest(thrown)}`);
   }
+}
+
+/** JSON of a file. @throws SyntaxError, InvalidRequestError if it is nested too deep */
+export function parsedDocument(text: string): unknown {
+  const value: unknown = JSON.parse(text);
+  const mistake = depthMistake(value);
+  if (mistake !== undefined) {
+    throw new InvalidRequestError('', mistake);
+  }
+  return value;
 }
 
 function whyNoRequest(thrown: unknown): string {

@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import type { FoldedLease, FoldHeader } from '../../ledger/folding/folded-lease.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import { ExitCode, printJson, UsageError, warn } from '../common/output.ts';
+import { ExitCode, onOneLine, printJson, UsageError, warn } from '../common/output.ts';
 import { Progress } from '../common/progress.ts';
 import { type FormatFlags, formatFlag, sourceCommand } from '../common/sources.ts';
 import { type LedgerAccess, NO_DEADLINE, withLedger } from './access.ts';
@@ -135,7 +135,8 @@ async function restore(flags: RestoreFlags): Promise<void> {
     }
     process.stdout.write(`Restored leases ${sum.restored}, there already ${sum.there}\n`);
     for (const { lease } of left) {
-      process.stdout.write(`Not restored: ${lease.lease_id ?? `#${lease.id}`} was recorded again since\n`);
+      const id = onOneLine(lease.lease_id ?? `#${lease.id}`);
+      process.stdout.write(`Not restored: ${id} was recorded again since\n`);
     }
     if (unknown > 0) {
       process.stdout.write(`Not restored: the ledger has not folded ${unknown} leases of the file\n`);

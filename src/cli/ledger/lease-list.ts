@@ -1,9 +1,11 @@
 /** Reads a list of leases: from `openstack reservation lease list -f json`, or a response of Blazar's API. */
 import { z } from 'zod';
+import { errorText } from '../../base/errors.ts';
 import { toInstant } from '../../lease/dates.ts';
 import type { ListedLease } from '../../ledger/reconciliation/leases.ts';
 import { isPage } from '../../openstack/blazar-answers.ts';
 import { readText, shownName, UsageError } from '../common/output.ts';
+import { parsedDocument } from '../common/requests.ts';
 
 /** About a hundred thousand complete leases. */
 const MAX_BYTES = 256 * 1024 * 1024;
@@ -45,8 +47,8 @@ const lease = z
 const list = z.array(lease, 'a list of leases');
 
 export interface LeaseList {
-  /** The number of all leases in the list, in any state. */
-  readonly length: number;
+  /** The ids of all leases in the list, in any state. */
+  readonly ids: ReadonlySet<string>;
   /** The existing leases: neither terminated nor past their end. */
   readonly leases: readonly ListedLease[];
 }
@@ -83,7 +85,7 @@ export async function readLeaseList(file: string, now: bigint): Promise<LeaseLis
     }),
   );
   return {
-    length: leases.length,
+    ids: new Set(leases.map(({ id }) => id)),
     leases: leases
       .filter(({ status, end }) => status?.toUpperCase() !== 'TERMINATED' && end > now)
       .map(({ status: _, ...one }) => one),
@@ -92,9 +94,10 @@ export async function readLeaseList(file: string, now: bigint): Promise<LeaseLis
 
 function parseJson(name: string, content: string): unknown {
   try {
-    return JSON.parse(content);
-  } catch {
-    throw new UsageError(`${name}: expected JSON, as openstack reservation lease list -f json prints it`);
+    return parsedDocument(content);
+  } catch (thrown) {
+    const expected = 'expected JSON, as openstack reservation lease list -f json prints it';
+    throw new UsageError(`${name}: ${thrown instanceof SyntaxError ? expected : errorText(thrown)}`);
   }
 }
 

@@ -9,7 +9,7 @@ import type { UsageEnforcement } from '../../enforcement/enforcement.ts';
 import { formatInstant } from '../../lease/dates.ts';
 import type { Reconciled } from '../../ledger/reconciliation/change-lease.ts';
 import type { Followed } from '../../server/followers/follow-blazar.ts';
-import { fail, printJson, printTable, UsageError, warn } from '../common/output.ts';
+import { fail, flagNamed, printJson, printTable, UsageError, warn } from '../common/output.ts';
 import { Progress } from '../common/progress.ts';
 import { type FormatFlags, formatFlag, parseDuration, repeatable, sourceCommand } from '../common/sources.ts';
 import { type LedgerAccess, NO_DEADLINE, systemUser, withLedger } from './access.ts';
@@ -22,6 +22,7 @@ interface ReconcileFlags extends FormatFlags {
   readonly blazar?: boolean;
   readonly dryRun?: boolean;
   readonly empty?: boolean;
+  readonly releaseAll?: boolean;
   readonly resume?: boolean;
   readonly reason?: string;
 }
@@ -53,6 +54,10 @@ export function reconcileCommand(): Command {
     )
     .option('--dry-run', 'Print what would change, and write nothing.')
     .option('--empty', 'Accept an empty list, and release every lease.')
+    .option(
+      '--release-all',
+      'Accept a list that has no lease in common with the ledger, and release every lease.',
+    )
     .option(
       '--resume',
       'If the ledger has gone back, grant leases again even though the list is incomplete, or other regions are not reconciled.',
@@ -122,9 +127,11 @@ function refuseContradictions(file: string | undefined, flags: ReconcileFlags): 
   if (flags.blazar === true && file !== undefined) {
     throw new UsageError('expected a file or --blazar, not both');
   }
-  const name = (['project', 'empty'] as const).find((one) => flags[one] !== undefined);
+  const name = (['project', 'empty', 'releaseAll'] as const).find((one) => flags[one] !== undefined);
   if (flags.blazar === true && name !== undefined) {
-    throw new UsageError(`--${name} is for a list in a file: with --blazar the list is of all projects`);
+    throw new UsageError(
+      `${flagNamed(name)} is for a list in a file: with --blazar the list is of all projects`,
+    );
   }
   if (flags.blazar !== true && file === undefined) {
     throw new UsageError('expected a file with a list of leases, or --blazar');
@@ -138,7 +145,7 @@ async function readList(
 ): Promise<LeaseList> {
   const { readLeaseList } = await import('./lease-list.ts');
   const list = await readLeaseList(file, ledger.now());
-  if (list.length === 0 && empty !== true) {
+  if (list.ids.size === 0 && empty !== true) {
     throw new UsageError('the list is empty: with --empty, every lease of the ledger is released');
   }
   return list;
@@ -146,7 +153,7 @@ async function readList(
 
 async function withList(comparison: Comparison, list: LeaseList): Promise<Compared> {
   const { ledger, enforcement, flags, done } = comparison;
-  const { reconcileList } = await import('../../ledger/reconciliation/reconcile.ts');
+  const { reconcileList, UnrelatedListError } = await import('../../ledger/reconciliation/reconcile.ts');
   const options = {
     region: await regionOf(comparison, list, flags),
     projectIds: flags.project === undefined ? undefined : new Set(flags.project),
@@ -154,6 +161,7 @@ async function withList(comparison: Comparison, list: LeaseList): Promise<Compar
     isDryRun: flags.dryRun ?? false,
     claimants: enforcement.claimants,
     exemptProjects: await enforcement.exemptProjectIds(),
+    ids: flags.releaseAll || flags.empty ? undefined : list.ids,
     who: systemUser(),
     reason: flags.reason ?? null,
   };
@@ -166,6 +174,13 @@ async function withList(comparison: Comparison, list: LeaseList): Promise<Compar
     for await (const one of reconcileList(ledger, list.leases, options, NO_DEADLINE, seen)) {
       done.push(one);
     }
+  } catch (thrown) {
+    if (thrown instanceof UnrelatedListError) {
+      throw new UsageError(
+        `${thrown.message}: it may be the list of another cloud or region. With --release-all, ${thrown.count} leases of the ledger are released`,
+      );
+    }
+    throw thrown;
   } finally {
     progress.end();
   }

@@ -6,6 +6,7 @@ import { formatInstant, type Instant, MICROSECONDS_PER_SECOND } from '../../leas
 import { type Context, type Lease, leaseEnd, leaseStart, type Reservation } from '../../lease/lease.ts';
 import { parseCreateRequest, parseUpdateRequest } from '../../lease/request.ts';
 import { CaseMistake, type ReadCase } from '../cases/case-files.ts';
+import { parsedDocument } from '../common/requests.ts';
 import { type LeaseCase, type ShortLease, type ShortReservation, timeOf } from './lease-case.ts';
 import type { TriedRequest } from './lease-trial.ts';
 
@@ -46,7 +47,7 @@ function capturedBody(read: ReadCase<LeaseCase>, request: string | object): obje
   const file = resolve(dirname(read.file), request);
   let body: unknown;
   try {
-    body = JSON.parse(readTextFile(file, MAX_BYTES));
+    body = parsedDocument(readTextFile(file, MAX_BYTES));
   } catch (thrown) {
     const why = thrown instanceof SyntaxError ? 'expected JSON' : systemErrorText(thrown);
     throw CaseMistake.at(read, ['request'], `request: ${file}: ${why}`);

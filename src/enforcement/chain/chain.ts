@@ -1,4 +1,4 @@
-/** Asks the filters of a chain about a lease. Whether a lease is allowed is decided in this file. */
+/** Calls the filters of a chain for a lease, and decides whether it is allowed. */
 import { isDeepStrictEqual } from 'node:util';
 import type { Wait } from '../../base/deadline.ts';
 import type { Logger } from '../../base/logger.ts';
@@ -25,17 +25,18 @@ interface DecideOptions {
   readonly explain?: CheckOptions['explain'] | undefined;
   readonly acceptsChanges?: CheckOptions['acceptsChanges'] | undefined;
   /**
-   * From this position on, filters are not asked about a lease that is allowed so far, because the caller has them judge it in the
-   * transaction that records it. Only `LedgerFilter`s can be left out, which change no lease and ask nobody else. Default: none are.
+   * From this position on, filters are not called for a lease that is allowed so far: the caller checks them
+   * in the transaction that records it. Only `LedgerFilter`s can be left out, which change no lease and use
+   * only the ledger. Default: all are called.
    */
   readonly askedUpTo?: number;
-  /** Calls hooks in another way, and returns what the filter has returned. */
+  /** Calls hooks in another way, and returns the filter's result. */
   readonly invoke?: typeof invokeHook | undefined;
 }
 
 /**
- * Asks the filters in order. If one changed the lease, asks all of them again about the result, until a round changes
- * nothing: every filter has then accepted exactly the lease that is returned.
+ * Calls the filters in order. If one changes the lease, calls all of them again with the result, until a
+ * round changes nothing: every filter has then accepted exactly the returned lease.
  */
 export async function decide(
   chain: readonly ChainedFilter[],
@@ -57,9 +58,9 @@ export async function decide(
       const { audit } = member;
       const isLeftOut =
         rejection !== undefined
-          ? // After a rejection only audited filters are asked, while there is time: the operator wants to see what they would refuse.
+          ? // After a rejection only audited filters are called, while there is time: to report what they would refuse.
             !explain && (!audit || isOver(wait))
-          : // A change that the caller cannot accept ends here: the answer must still say whether that lease would be allowed.
+          : // After a change that the caller cannot accept, no transaction follows: all are called.
             position >= askedUpTo && (acceptsChanges || lastChange === undefined);
       if (isLeftOut) {
         continue;
@@ -94,7 +95,7 @@ export async function decide(
     }
   }
   if (rejection !== undefined) {
-    // The array has holes for filters that were not asked: `Object.values` skips them.
+    // The array has holes for filters that were not called: `Object.values` skips them.
     return refused(operation, original, rejection, Object.values(outcomes));
   }
   if (lastChange !== undefined && !acceptsChanges) {
@@ -104,7 +105,7 @@ export async function decide(
   return accepted(operation, lease, lastChange !== undefined, outcomes);
 }
 
-/** Tells every filter that a lease has ended, all at the same time. Never throws. */
+/** Calls `onEnd` of every filter, concurrently. Never throws. */
 export function tellEnd(
   chain: readonly ChainedFilter[],
   request: EndHookRequest,
@@ -128,12 +129,12 @@ function isOver(wait: Wait): boolean {
   }
 }
 
-/** Whether a filter has left the lease unchanged. An equal copy counts as unchanged. */
+/** Whether a filter left the lease unchanged. An equal copy counts as unchanged. */
 function isSame(answered: Lease | undefined, lease: Lease): boolean {
   return answered === undefined || isDeepStrictEqual(answered, lease);
 }
 
-/** `changed`: whether the verdict holds a lease that differs from the one that the filter was given. */
+/** `changed`: whether the verdict has a lease that differs from the filter's input. */
 export function outcomeOf(
   { name, audit }: Pick<ChainedFilter, 'name' | 'audit'>,
   { verdict, failed }: HookResult,
@@ -153,7 +154,7 @@ export function outcomeOf(
   return verdict.rules === undefined ? outcome : { ...outcome, rules: verdict.rules };
 }
 
-/** After another round of checks the latest verdict counts. `changed` and `onError` of earlier rounds are kept. */
+/** The latest verdict counts; `changed` and `onError` of earlier rounds are kept. */
 function afterRound(before: Outcome | undefined, latest: Outcome): Outcome {
   return before === undefined
     ? latest
@@ -165,7 +166,7 @@ function afterRound(before: Outcome | undefined, latest: Outcome): Outcome {
       };
 }
 
-/** A commit may add a rejection or a failure to the outcome of the check. It removes nothing. */
+/** A commit may add a rejection or a failure to the outcome of the check, and removes nothing. */
 export function afterCommit(before: Outcome | undefined, commit: Outcome): Outcome {
   return before === undefined
     ? commit
@@ -217,12 +218,12 @@ function warningsOf(outcomes: readonly Outcome[]): readonly string[] {
     : NO_WARNINGS;
 }
 
-/** Whether the filter, or one of its rules that said no, is tried and not enforced. */
+/** Whether the filter, or one of its rules that rejected, is audited and not enforced. */
 export function isTried({ audit, rules }: Pick<Outcome, 'audit' | 'rules'>): boolean {
   return audit || rules?.some((rule) => rule.audit) === true;
 }
 
-/** The projects in `exempt_projects`: no filter is asked about their leases. */
+/** The projects in `exempt_projects`: no filter is called for their leases. */
 export class Exemptions {
   /** By id, or as `name@domain`. */
   readonly projects: readonly string[];
@@ -235,7 +236,7 @@ export class Exemptions {
     this.#logger = logger;
   }
 
-  /** The decision for a project that is exempt; `undefined` = it is not, and the filters decide. */
+  /** The decision for an exempt project; `undefined` = not exempt: the filters decide. */
   of(lease: Lease, { operation, context, call }: HookRequest): Decision | undefined {
     const project = projectOf(context, call.names);
     if (!this.#list.has(project)) {

@@ -1,6 +1,7 @@
 /**
- * Records a lease that every filter has allowed. First the ledger: it records the claims of all `LedgerFilter`s in one
- * transaction, which verifies their limits once more. Then the filters with commit hooks. If one refuses, everything is undone.
+ * Records a lease that every filter has allowed: first in the ledger, with the claims of all `LedgerFilter`s
+ * in one transaction, which verifies their limits again; then with the filters' commit hooks. If one refuses,
+ * everything is undone.
  */
 
 import { inTime, type Wait, withinDeadline } from '../../base/deadline.ts';
@@ -27,11 +28,11 @@ interface CommitParts {
   readonly logger: Logger;
 }
 
-/** In seconds. The ledger and the filters have shorter timeouts of their own. */
+/** In seconds. The ledger and the filters have their own, shorter timeouts. */
 const UNDO_TIMEOUT = 30;
 
 export class Commits {
-  /** The filters whose limits leases share, in the form that the ledger takes. */
+  /** The filters with shared limits, in the form that the ledger takes. */
   readonly claimants: readonly Claimant[];
   readonly #parts: CommitParts;
   readonly #undoing = new Set<Promise<void>>();
@@ -43,12 +44,12 @@ export class Commits {
     );
   }
 
-  /** Given a decision that allows: the same decision with everything recorded, or a refusal with nothing recorded. */
+  /** For a decision that allows: the same decision after recording, or a refusal with nothing recorded. */
   async commit(decision: Decision, lease: LeaseRequest, request: HookRequest): Promise<Decision> {
     const outcomes = new CommitOutcomes(decision.outcomes, this.#parts.logger, request);
     const recording = await this.#record(lease, request, outcomes);
     const committed: ChainedFilter[] = [];
-    // A lease that was recorded before this request stays granted: it must not be reported as ended.
+    // A lease recorded before this request stays granted: it must not be reported as ended.
     const isNew =
       lease.currentLease === undefined && (recording === undefined || recording.undo !== undefined);
     if (outcomes.rejection === undefined) {
@@ -67,12 +68,12 @@ export class Commits {
     const undone = this.#undo(recording, isNew ? committed : [], lease, request);
     this.#undoing.add(undone);
     void undone.then(() => this.#undoing.delete(undone));
-    // The answer does not wait beyond its deadline: the lease is refused in any case.
+    // The answer does not wait beyond its deadline: the lease is refused anyway.
     await inTime(undone, request.wait).catch(() => {});
     return refused(decision.operation, decision.lease, rejection, outcomes.list());
   }
 
-  /** Resolves when nothing is being undone any more. */
+  /** Resolves when nothing is being undone. */
   async settled(): Promise<void> {
     await Promise.all(this.#undoing);
   }
@@ -116,7 +117,7 @@ export class Commits {
       }
       return recording;
     } catch (thrown) {
-      // A failure of the ledger counts as audited only if all claimants are audited.
+      // A failure of the ledger counts as audited only if all claimants are.
       const blamed = claimants.find(({ audit }) => !audit) ?? first;
       const result = { verdict: reject(failureMessage(thrown)), failed: true };
       const withoutOutcome = claimants.filter(({ name, audit }) => audit && !outcomes.has(name));
@@ -128,7 +129,7 @@ export class Commits {
     }
   }
 
-  /** In order, until one refuses. Adds to `committed` the filters that may have recorded the lease. */
+  /** In order, until one refuses. Adds filters that may have recorded the lease to `committed`. */
   async #callCommitHooks(
     { currentLease, lease }: LeaseRequest,
     request: HookRequest,
@@ -155,7 +156,7 @@ export class Commits {
     }
   }
 
-  /** Removes the messages that would undo the lease. Where that fails, they are sent: the lease must be refused. */
+  /** Removes the messages that would undo the lease. On failure they are sent: the lease must be refused. */
   async #confirm(request: HookRequest, outcomes: CommitOutcomes): Promise<void> {
     const started = performance.now();
     try {
@@ -168,15 +169,15 @@ export class Commits {
         outcomes.add(member, result, performance.now() - started);
       }
       if (outcomes.rejection === undefined) {
-        // All of them are audited: the lease is granted all the same.
+        // All of them are audited: the lease is granted anyway.
         this.#parts.outbox.forget(request.call);
       }
     }
   }
 
   /**
-   * Reverts the recording, and calls `onEnd` of the filters that have committed a new lease: there is no other hook that undoes a
-   * commit. Continues after the deadline of the request.
+   * Reverts the recording, and calls `onEnd` of the filters that committed a new lease: no other hook undoes
+   * a commit. Continues after the deadline of the request.
    */
   async #undo(
     recording: Recording | undefined,
@@ -202,22 +203,17 @@ export class Commits {
   }
 }
 
-/** Marks the execution of the filter around `claims`, which the ledger calls within a transaction. */
+/** Marks the filter's execution around `claims`, which the ledger calls in a transaction. */
 function withExecution(claimant: Claimant, execution: Execution): Claimant {
   return {
     ...claimant,
-    claims(proposal, state) {
-      execution.begin();
-      const claims = claimant.claims(proposal, state);
-      execution.end();
-      return claims;
-    },
+    claims: (proposal, state) => execution.run(() => claimant.claims(proposal, state)),
   };
 }
 
 /**
- * Rejects if `claims` throws, and stores the error in `failures`. The other filters are still asked for their claims. Stores in `ruled` what
- * rules say that reject.
+ * Rejects if `claims` throws, and stores the error in `failures`. The claims of other filters are still
+ * computed. Stores the outcomes of rules that reject in `ruled`.
  */
 function rejectingOnFailure(
   claimant: Claimant,
@@ -242,7 +238,7 @@ function rejectingOnFailure(
   };
 }
 
-/** After a refusal, an enforced filter that no check has asked has said nothing: the first refusal is all that is known. */
+/** The claimants with an answer. After a refusal, later enforced filters that no check called have none. */
 function askedOf(
   claimants: readonly Claimant[],
   { refusal }: Recording,
@@ -287,7 +283,7 @@ class CommitOutcomes {
     this.#request = request;
   }
 
-  /** Logs what an audited filter would have done, unless the check has logged it already. */
+  /** Logs what an audited filter would have done, unless the check has logged it. */
   add(member: Pick<ChainedFilter, 'name' | 'audit'>, result: HookResult, milliseconds: number): void {
     const before = this.#outcomes.get(member.name);
     const outcome = afterCommit(before, outcomeOf(member, result, milliseconds));

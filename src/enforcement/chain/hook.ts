@@ -1,4 +1,7 @@
-/** A request as it goes through a chain, and the call of a hook of one filter. Any error is a failure, and the failure of a check refuses the lease. */
+/**
+ * A request in a chain, and the call of a filter's hook. Any error is a failure; a failed check refuses the
+ * lease.
+ */
 import { hash, randomUUID } from 'node:crypto';
 import { inTime, type Wait, waitFor } from '../../base/deadline.ts';
 import { errorText, InvalidRequestError } from '../../base/errors.ts';
@@ -18,7 +21,7 @@ export interface ChainedFilter {
   readonly name: string;
   readonly filter: BaseFilter;
   readonly audit: boolean;
-  /** Begins and ends with each call of the filter, up to its first `await`. */
+  /** Runs each call of the filter, up to its first `await`. */
   readonly execution: Execution;
 }
 
@@ -26,17 +29,17 @@ interface AnyHookRequest extends LoggedRequest {
   readonly wait: Wait;
   /** The same object for every filter. */
   readonly call: Call;
-  /** What filters see of `context`. */
+  /** The view of `context` for filters. */
   readonly seenContext: Context;
 }
 
-/** A request to a hook that answers with a verdict. The lease that a filter sees may be one that an earlier filter has changed. */
+/** A request to a hook that returns a verdict. The filter's lease may have been changed by an earlier filter. */
 export type HookRequest = AnyHookRequest & { readonly operation: Decision['operation'] } & (
     | { readonly hook: 'checkCreate' | 'commitCreate' }
     | {
         readonly hook: 'checkUpdate' | 'commitUpdate';
         readonly currentLease: Lease;
-        /** What filters see of `currentLease`. */
+        /** The view of `currentLease` for filters. */
         readonly seenCurrent: Lease;
       }
   );
@@ -44,11 +47,14 @@ export type HookRequest = AnyHookRequest & { readonly operation: Decision['opera
 /** A request to `onEnd`. */
 export interface EndHookRequest extends AnyHookRequest {
   readonly operation: 'end';
-  /** What every filter sees of the lease: one object, by which the ledger knows that it is told of the same end. */
+  /** The view of the lease for all filters: one object, by which the ledger recognizes the same end. */
   readonly seenLease: Lease;
 }
 
-/** The verdict of one filter. With `failed`, the chain made the verdict: the filter threw, was too late or returned no verdict. */
+/**
+ * The verdict of one filter. With `failed`, the chain made it: the filter threw, was too late or returned no
+ * verdict.
+ */
 export interface HookResult {
   readonly verdict: Verdict;
   readonly failed: boolean;
@@ -56,7 +62,7 @@ export interface HookResult {
 
 type Options = Pick<CheckOptions, 'signal' | 'deadline' | 'requestId' | 'idempotencyKey'>;
 
-/** A request to the check of every filter. @throws InvalidRequestError if the key of the options is none */
+/** A request to the check of every filter. @throws InvalidRequestError for an invalid idempotency key */
 export function checkRequest(
   operation: Decision['operation'],
   request: CreateRequest | UpdateRequest,
@@ -74,7 +80,7 @@ export function checkRequest(
   const { currentLease } = request;
   const seenCurrent = readOnly(currentLease);
   const call = new RequestCall(wait, idempotencyKey, [context, lease, currentLease], names);
-  // No spread: V8 would make a hidden class for each request, which costs as much as the rest of a check.
+  // Not a spread: V8 would make a hidden class per request, which costs as much as the rest of a check.
   return {
     operation,
     hook: 'checkUpdate',
@@ -89,7 +95,7 @@ export function checkRequest(
   };
 }
 
-/** The same request to the commit hooks. Use it only with filters that have the hook. */
+/** The same request for the commit hooks. Use it only with filters that have the hook. */
 export function commitRequest(request: HookRequest): HookRequest {
   return 'currentLease' in request && 'seenCurrent' in request
     ? { ...request, hook: 'commitUpdate' }
@@ -121,7 +127,7 @@ export class RequestCall implements Call {
   #requestKey: string | undefined;
   #repetition: Repetition | undefined;
 
-  /** `idempotencyKey`: as it came with the request. `request`: all parts of it. @throws InvalidRequestError */
+  /** `idempotencyKey`: as received. `request`: all its parts. @throws InvalidRequestError */
   constructor(
     wait: Wait,
     idempotencyKey: string | undefined,
@@ -154,10 +160,10 @@ export class RequestCall implements Call {
   }
 }
 
-/** Any such key fits into a header, and into an index of a database. */
+/** Fits into a header, and into a database index. */
 const KEY = /^[\x21-\x7e]{1,255}$/;
 
-/** Ids of leases are left out: a lease may have none when it is checked, and one when it is recorded. */
+/** Omits lease ids: a lease may have none when it is checked, and one when it is recorded. */
 function contentOf([{ user_id }, ...leases]: readonly [Context, ...Lease[]]): string {
   return hash(
     'sha256',
@@ -166,7 +172,7 @@ function contentOf([{ user_id }, ...leases]: readonly [Context, ...Lease[]]): st
   );
 }
 
-/** Calls the hook that the request is for. */
+/** Calls the hook for this request. */
 export function invokeHook(filter: BaseFilter, lease: Lease, request: HookRequest): unknown {
   const { seenContext, call } = request;
   switch (request.hook) {
@@ -182,8 +188,9 @@ export function invokeHook(filter: BaseFilter, lease: Lease, request: HookReques
 }
 
 /**
- * The verdict of one filter on a lease. Never throws. A promise only if the hook has returned one: to await all of them costs a tenth of a
- * check. `invoke`: calls the hook in another way, and returns what the filter has returned.
+ * The verdict of one filter on a lease. Never throws. A promise only if the hook returned one: always
+ * awaiting costs a tenth of a check. `invoke`: calls the hook in another way, and returns the filter's
+ * result.
  */
 export function callHook(
   member: ChainedFilter,
@@ -208,9 +215,7 @@ function hookResult(
   const { wait } = request;
   try {
     wait.throwIfOver();
-    execution.begin();
-    const returned = invoke(filter, lease, request);
-    execution.end();
+    const returned = execution.run(() => invoke(filter, lease, request));
     if (isThenable(returned)) {
       return awaitedResult(member, returned, request, logger);
     }
@@ -253,9 +258,9 @@ export function callOnEnd(
   const { name, filter, execution } = member;
   const tell = async (): Promise<HookResult> => {
     try {
-      execution.begin();
-      const returned: unknown = filter.onEnd(request.seenContext, request.seenLease, request.call);
-      execution.end();
+      const returned: unknown = execution.run(() =>
+        filter.onEnd(request.seenContext, request.seenLease, request.call),
+      );
       if (isThenable(returned)) {
         await inTime(returned, request.wait);
       }
@@ -272,7 +277,7 @@ export function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
 }
 
-/** The returned value as a verdict. Throws if it is not a verdict, or contains a lease that cannot be judged. */
+/** The returned value as a verdict. Throws if it is not a verdict, or contains an invalid lease. */
 function validResult(returned: unknown, request: HookRequest, verb: 'returned' | 'resolved to'): HookResult {
   const { hook } = request;
   if (!isVerdict(returned)) {
@@ -294,7 +299,7 @@ function validResult(returned: unknown, request: HookRequest, verb: 'returned' |
   return { verdict: { ...returned, lease }, failed: false };
 }
 
-/** Throws if a filter has changed the lease into one that cannot be judged. */
+/** Throws if a filter has made the lease invalid. */
 function refuseUnusable(lease: Lease, request: HookRequest): void {
   const { context } = request;
   switch (request.hook) {

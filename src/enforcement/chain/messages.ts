@@ -1,10 +1,10 @@
-/** What users, operators and the log read about the filters of a chain: failures, warnings, changes of a lease. */
+/** Texts about the filters of a chain, for users, operators and the log: failures, warnings, changes of a lease. */
 import { errorText, LedgerUnavailableError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { type Decision, type Outcome, type Rejection, reject, rulesOfFailure } from '../../filter/verdict.ts';
 import type { Context, Lease } from '../../lease/lease.ts';
 
-/* Failures: what a user reads if a filter, or the ledger, is broken. The cause is only in the log. */
+/* Failures: the message for the user if a filter, or the ledger, fails. The cause is only in the log. */
 
 export const FAILED_MESSAGE = 'The lease could not be checked. Please try again later, or ask the operator.';
 
@@ -15,7 +15,7 @@ export function failureMessage(thrown: unknown): string {
   return thrown instanceof LedgerUnavailableError ? UNAVAILABLE_MESSAGE : FAILED_MESSAGE;
 }
 
-/** The refusal after a failure; it names the rules that broke. */
+/** The refusal after a failure, with the names of rules that failed. */
 export function failureVerdict(thrown: unknown): Rejection {
   const rules = rulesOfFailure(thrown);
   return { ...reject(failureMessage(thrown)), ...(rules && { rules }) };
@@ -23,7 +23,7 @@ export function failureVerdict(thrown: unknown): Rejection {
 
 const MAX_SHOWN_TEXT = 40;
 
-/** A value that is not a verdict, for the log. Of an object only the names of its attributes, because it may contain anything. */
+/** A value that is not a verdict, for the log. For an object only its attribute names: the values may be anything. */
 export function shownAnswer(value: unknown): string {
   if (typeof value === 'string') {
     return JSON.stringify(value.length > MAX_SHOWN_TEXT ? `${value.slice(0, MAX_SHOWN_TEXT)}…` : value);
@@ -48,7 +48,7 @@ export interface LoggedRequest {
   readonly context: Context;
   readonly requestId: string | undefined;
   readonly lease: Lease;
-  /** Of an update: the lease before it. */
+  /** The lease before an update. */
   readonly currentLease?: Lease;
 }
 
@@ -59,14 +59,17 @@ export function logFailure(logger: Logger, filter: string, request: LoggedReques
   }
 }
 
-/** Logs what an audited filter, or a rule in audit mode, would have done. Logs nothing for what is enforced, and nothing if it allowed the lease. */
+/**
+ * Logs what an audited filter, or a rule in audit mode, would have done. Logs nothing for enforced ones, and
+ * for allowed leases.
+ */
 export function logAudit(logger: Logger, request: LoggedRequest, outcome: Outcome): void {
   for (const warning of [...auditWarning(outcome), ...ruleWarnings(outcome)]) {
     logger.warn(fieldsOf(outcome.filter, request), warning);
   }
 }
 
-/** In characters. Names in Blazar have at most 80. */
+/** In characters. Blazar's names have at most 80. */
 const MAX_LOGGED_NAME = 255;
 
 function fieldsOf(filter: string, { operation, context, requestId, lease, currentLease }: LoggedRequest) {
@@ -86,7 +89,7 @@ function textField(name: string, value: unknown): Readonly<Record<string, string
 
 /* Warnings of decisions. */
 
-/** What the operator should know of an outcome, a sentence each. */
+/** What the operator should know about an outcome, one sentence each. */
 export function outcomeWarnings(outcome: Outcome): string[] {
   if (outcome.onError && !outcome.audit) {
     return [`${outcome.filter} failed, and allowed the lease since its options say so.`];
@@ -94,7 +97,7 @@ export function outcomeWarnings(outcome: Outcome): string[] {
   return [...auditWarning(outcome), ...ruleWarnings(outcome)];
 }
 
-/** What rules in audit mode would have done, a sentence for each; nothing for an audited filter, which says it itself. */
+/** What rules in audit mode would have done, one sentence per rule; none for an audited filter, which has its own. */
 export function ruleWarnings({ audit, rules = [] }: Pick<Outcome, 'audit' | 'rules'>): string[] {
   return audit
     ? []
@@ -109,7 +112,7 @@ export function ruleWarnings({ audit, rules = [] }: Pick<Outcome, 'audit' | 'rul
       );
 }
 
-/** What an audited filter would have done, in a sentence; nothing for an enforced filter. */
+/** What an audited filter would have done, in one sentence; nothing for an enforced filter. */
 function auditWarning({ audit, filter, allowed, failed, onError, message, changed }: Outcome): string[] {
   if (!audit) {
     return [];
@@ -126,14 +129,14 @@ function auditWarning({ audit, filter, allowed, failed, onError, message, change
   return changed ? [`${filter} (tried, not enforced) would have changed the lease.`] : [];
 }
 
-/* The difference between two leases, as a text for the user. */
+/* The differences between two leases, as text for the user. */
 
-/** A message does not list more values than a user can reasonably set by hand. */
+/** No more values than a user can reasonably set by hand. */
 const MAX_NAMED_CHANGES = 20;
 /** In characters. Longer values are cut. */
 const MAX_VALUE = 10_000;
 
-/** `end_date = "2026-12-02T09:00:00", reservations/0/max = 1`: what to change in a request. */
+/** `end_date = "2026-12-02T09:00:00", reservations/0/max = 1`: the values to change in a request. */
 export function describeChanges(from: Lease, to: Lease): string {
   const named: string[] = [];
   let others = 0;
@@ -154,7 +157,7 @@ interface Difference {
   readonly value: unknown;
 }
 
-/** Skips parts that a filter has not copied: usually most of a long lease. */
+/** Skips parts that a filter has not copied, usually most of a long lease. */
 function* differences(path: readonly string[], from: unknown, to: unknown): Generator<Difference> {
   if (Object.is(from, to)) {
     return;

@@ -1,4 +1,4 @@
-/** What a lease or a change of one would cost, whether it would be allowed, and what would be: types, and the names of changes. */
+/** Types of an estimate: the cost of a lease or a change, whether it would be allowed, and suggested changes. */
 import type { Decision } from '../../filter/verdict.ts';
 import type { Lease } from '../../lease/lease.ts';
 import type { PreviewedCharge } from '../../ledger/transactions/previewed-charges.ts';
@@ -6,7 +6,7 @@ import type { PreviewedCharge } from '../../ledger/transactions/previewed-charge
 /** What a lease, or a change of one, would take from one account. */
 export type EstimatedCharge = PreviewedCharge;
 
-/** Two only where no single one is enough. */
+/** Pairs only if no single change is enough. */
 export const SUGGESTED_CHANGES = [
   'shorter',
   'smaller',
@@ -17,7 +17,7 @@ export const SUGGESTED_CHANGES = [
 ] as const;
 export type SuggestedChange = (typeof SUGGESTED_CHANGES)[number];
 
-/** A lease near the wanted one that every filter allows now. */
+/** A lease near the requested one that every filter allows now. */
 export interface Suggestion {
   readonly change: SuggestedChange;
   readonly lease: Lease;
@@ -27,11 +27,11 @@ export interface Suggestion {
 }
 
 export interface Estimate {
-  /** The answer of every filter (`explain`); nothing is recorded. */
+  /** The answers of all filters (`explain`); nothing is recorded. */
   readonly decision: Decision;
   readonly charges: readonly EstimatedCharge[];
-  /** For a refused lease, the nearest first. Empty = none was found, or the lease is allowed. */
+  /** For a refused lease, nearest first. Empty = none was found, or the lease is allowed. */
   readonly suggestions: readonly Suggestion[];
-  /** For a refused lease: what was looked for, and why there is no more. For people. */
+  /** For a refused lease: what was searched, and why there is no more. For people. */
   readonly searched: string | null;
 }

@@ -1,4 +1,7 @@
-/** What a lease or a change of one would cost and whether it would be allowed; for one that would be refused, what would be allowed instead. */
+/**
+ * What a lease or a change of one would cost and whether it would be allowed; if not, what would be allowed
+ * instead.
+ */
 
 import { LedgerUnavailableError } from '../../base/errors.ts';
 import { yieldToEventLoop } from '../../base/yield-to-event-loop.ts';
@@ -28,7 +31,7 @@ import {
 } from './trial.ts';
 import { LATEST, SHORTEST } from './ways.ts';
 
-/** `request`: one that was parsed. */
+/** `request`: already parsed. */
 export async function estimate(
   parts: EstimateParts,
   request: CreateRequest | UpdateRequest,
@@ -60,7 +63,10 @@ export async function estimate(
 
 const NOT_SEARCHED = { suggestions: [], searched: null };
 
-/** What every filter allows is refused all the same when it cannot be recorded: by the first enforced filter with a ledger, as a commit would be. */
+/**
+ * An allowed lease is refused if it cannot be recorded: by the first enforced filter with a ledger, as in a
+ * commit.
+ */
 function unrecorded(
   decision: Decision,
   claimants: readonly Claimant[],
@@ -77,7 +83,7 @@ function unrecorded(
   return { ...decision, allowed: false, failed: true, filter: name, message, outcomes };
 }
 
-/** A filter that throws has failed in the decision already. */
+/** A filter that throws has already failed in the decision. */
 function claimingNothingOnFailure(claimant: Claimant): Claimant {
   return {
     ...claimant,
@@ -93,7 +99,7 @@ function claimingNothingOnFailure(claimant: Claimant): Claimant {
 
 type Instead = Pick<Estimate, 'suggestions' | 'searched'>;
 
-/** With the dates that a change leaves out. */
+/** Adds the dates that a change omits. */
 function refusedLease(request: CreateRequest | UpdateRequest, lease: Lease, now: Instant): RefusedLease {
   if (!('currentLease' in request)) {
     return { lease, current: undefined, now };
@@ -112,7 +118,10 @@ const CHANGES = ['shorter', 'smaller', 'later'] as const;
 const FAILED = 'A filter could not decide, so nothing else was looked for.';
 const LOOKED = `Looked for the nearest lease that is shorter (at least ${SHORTEST} minutes, or less if less was asked for), smaller (not below min, and at least 1) or later (by up to ${LATEST} days).`;
 
-/** Every suggestion was allowed by every filter. `preview`: of the lease that is refused; `undefined` = there is no ledger. */
+/**
+ * All suggestions were allowed by every filter. `preview`: of the refused lease; `undefined` = there is no
+ * ledger.
+ */
 async function instead(
   trial: Trial,
   decision: Decision,
@@ -166,7 +175,10 @@ async function instead(
   return { suggestions, searched: said.join(' ') };
 }
 
-/** Adds those that every filter allows, wherever it asks. The ledger is read once more: the search may be a while ago. */
+/**
+ * Adds those that every filter allows, including those that call services. Rereads the ledger: the search may
+ * be old.
+ */
 async function confirm(
   trial: Trial,
   candidates: readonly Candidate[],

@@ -1,4 +1,4 @@
-/** Looks for leases near a refused one that the filters which answer in this process allow, with few questions. */
+/** Searches for leases near a refused one that the filters in this process allow, with few checks. */
 
 import { isDeepStrictEqual } from 'node:util';
 import { timedYield } from '../../base/yield-to-event-loop.ts';
@@ -16,21 +16,21 @@ import type { SuggestedChange } from './contract.ts';
 import { type Trial, TrialOverError } from './trial.ts';
 import { datesText, type Line, later, shorter, smaller, type Way } from './ways.ts';
 
-/** The lease that is refused. */
+/** The refused lease. */
 export interface RefusedLease {
   readonly lease: Lease;
-  /** The lease as it is; `undefined` = it is new. */
+  /** The current lease; `undefined` = the lease is new. */
   readonly current: Lease | undefined;
   readonly now: Instant;
 }
 
-/** A lease that may be suggested once every filter has allowed it. */
+/** A lease to be suggested if every filter allows it. */
 export interface Candidate {
   readonly change: SuggestedChange;
   readonly lease: Lease;
   readonly text: string;
   readonly loss: number;
-  /** What it would take, if it was tried already and there is a ledger. */
+  /** What it would take, if it was tried and there is a ledger. */
   readonly preview?: LeasePreview | undefined;
 }
 
@@ -40,20 +40,20 @@ interface Stepped extends Candidate {
 }
 
 interface Found {
-  /** The nearest first. */
+  /** Nearest first. */
   readonly candidates: readonly Candidate[];
-  /** Whether it ended before everything was looked at. */
+  /** Whether it ended before everything was tried. */
   readonly isCutShort: boolean;
 }
 
-/** How many leases are tried, at most: fewer of those that cost more to look at. */
+/** Maximum number of leases to try; fewer if they cost more. */
 const MOST_TRIALS = 240;
 const FEWEST_TRIALS = 40;
 const RESERVATIONS_TRIED = 8000;
 
 export const NO_TIMES: FittingTimes = { ends: [], starts: [] };
 
-/** `refusers`: the filters that have refused the lease itself: they are asked first. @throws TrialFailedError */
+/** `refusers`: filters that refused the lease itself, called first. @throws TrialFailedError */
 export async function search(
   trial: Trial,
   refused: RefusedLease,
@@ -91,8 +91,8 @@ export async function search(
     return step === undefined ? undefined : allowed.get(isEasier ? easier : step);
   };
   /**
-   * The first way as far as it goes, and half as far; from there the second, until it is allowed; and then the first back, as near as it may
-   * be. So each of two limits has its own change.
+   * The first way to its end, and half as far; from there the second until it is allowed; then the first
+   * back, as near as possible. So each of two limits gets its own change.
    */
   const pair = async ([first, second]: readonly [OneWay, OneWay]): Promise<Candidate | undefined> => {
     const way = first(refused, lease, NO_TIMES);
@@ -117,7 +117,7 @@ export async function search(
     candidates.push(await best(WAYS.shorter(refused, lease, times)));
     const alone: (Candidate | undefined)[] = [];
     for (const way of apart) {
-      // Where even the smallest is refused, none in between is looked at.
+      // If even the smallest is refused, none in between is tried.
       if ((await ask(way.leaseAt(way.line.far))).allowed) {
         alone.push(await best(way));
       }
@@ -144,7 +144,7 @@ const WAYS = {
     const { apart, together } = smaller(lease);
     return together ?? apart[0];
   },
-  /** A lease that has begun has its start. */
+  /** A lease that has started keeps its start. */
   later: ({ current, now }, lease, times) =>
     current !== undefined && (leaseStart(current) ?? now) <= now ? undefined : later(lease, times),
 } as const satisfies Record<string, OneWay>;
@@ -167,7 +167,7 @@ function together(first: Candidate, second: Candidate): Candidate {
   };
 }
 
-/** Of a change: without those that leave the lease as it is, or do not grow it where that was asked for. */
+/** For an update: drops candidates that leave the lease as it is, or do not grow it although the request does. */
 function changing({ lease: wished, current }: RefusedLease, candidates: readonly (Candidate | undefined)[]) {
   const all = sorted(candidates);
   if (current === undefined) {
@@ -193,7 +193,7 @@ function shapeOf(lease: Lease, current: Lease) {
   return { start, length: end - start, sizes };
 }
 
-/** For a lease that is refused elsewhere only: half as long, and half as large. Nobody here can tell what would be allowed. */
+/** For a lease refused only by other services, whose answers are unknown here: half as long, and half as large. */
 export function halves(refused: RefusedLease, times: FittingTimes): Candidate[] {
   const ways = [WAYS.shorter(refused, refused.lease, times), WAYS.smaller(refused, refused.lease)];
   return changing(
@@ -217,9 +217,9 @@ function sorted(candidates: readonly (Candidate | undefined)[]): Candidate[] {
 }
 
 /**
- * The nearest step that is allowed, as far as the answers tell: between a step that is refused and one that is allowed, all steps are
- * taken to be refused up to some step and allowed from there on. The result itself was allowed. `undefined` = all that were asked about
- * are refused. The lease that was asked for, step 0, is refused.
+ * The nearest allowed step, by bisection: between a refused and an allowed step, all steps are assumed to be
+ * refused up to some step and allowed from there on. The result itself was allowed. `undefined` = all tried
+ * steps are refused. Step 0, the requested lease, is refused.
  */
 export async function nearest(
   { far, guesses, landmarks }: Line,

@@ -1,4 +1,4 @@
-/** Asks the filters of a chain about leases that nobody wants yet: nothing is recorded, however often. */
+/** Calls the filters of a chain for hypothetical leases, any number of times: nothing is recorded. */
 import { LedgerUnavailableError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { type BaseFilter, isLedgerFilter, LedgerFilter } from '../../filter/base-filter.ts';
@@ -21,14 +21,14 @@ export interface EstimateParts {
   readonly ledger: ChainLedger;
   readonly claimants: readonly Claimant[];
   readonly logger: Logger;
-  /** By the clock of the filters. */
+  /** By the filters' clock. */
   readonly now: Instant;
 }
 
-/** How often a filter that asks elsewhere is asked in one estimate. */
+/** Maximum calls of a filter that calls other services, per estimate. */
 const MOST_CALLS = 3;
 
-/** The answer to a lease that was tried. */
+/** The result for a tried lease. */
 type Tried =
   | { readonly allowed: false }
   /** `undefined` = no filter has a ledger. */
@@ -41,7 +41,7 @@ export class TrialFailedError extends Error {
   override readonly name = 'TrialFailedError';
 }
 
-/** There is no time, or no patience, for more. */
+/** The time or the number of trials is used up. */
 export class TrialOverError extends Error {
   override readonly name = 'TrialOverError';
 }
@@ -62,14 +62,14 @@ export async function orUnavailable<Result>(
 
 export class Trial {
   readonly #parts: EstimateParts;
-  /** What leases are tried in place of. */
+  /** The request with the original lease. */
   readonly #asked: CreateRequest | UpdateRequest;
   readonly #options: EstimateOptions;
   readonly #names: RequestNames | undefined;
   readonly #hook: 'checkCreate' | 'checkUpdate';
-  /** Filters that did not answer at once: they may have asked another service. Each with the number of its calls. */
+  /** Filters that did not answer at once: they may have called another service. Each with its number of calls. */
   readonly #elsewhere = new Map<BaseFilter, number>();
-  /** The enforced filters; and those of them that do more than the ledger does for them. */
+  /** The enforced filters; and those of them that do more than use the ledger. */
   readonly #members: readonly ChainedFilter[];
   readonly #others: readonly ChainedFilter[];
   readonly #usesLedger: boolean;
@@ -92,12 +92,12 @@ export class Trial {
     this.#request = this.#newRequest(request.lease);
   }
 
-  /** From here on, the ledger is read anew. */
+  /** Rereads the ledger from here on. */
   refresh(lease: Lease): void {
     this.#request = this.#newRequest(lease);
   }
 
-  /** What a check would answer, with the answer of every filter. */
+  /** The decision of a check, with the answers of all filters. */
   explain(lease: Lease): Promise<Decision> {
     const { acceptsChanges = true } = this.#options;
     return this.#decide(this.#parts.chain, lease, { explain: true, acceptsChanges });
@@ -107,7 +107,10 @@ export class Trial {
     return this.#parts.exemptions.of(lease, this.#request);
   }
 
-  /** Asks the enforced filters that answer in this process. `first`: those to ask first. @throws TrialFailedError, TrialOverError */
+  /**
+   * Calls the enforced filters that answer in this process. `first`: those to call first.
+   * @throws TrialFailedError, TrialOverError
+   */
   askHere(lease: Lease, first: ReadonlySet<string>): Promise<Tried> {
     const isFirst = this.#members.some(({ name, filter }) => first.has(name) && this.#isOfTheLedger(filter));
     const others = this.#others.filter(({ filter }) => !this.#elsewhere.has(filter));
@@ -117,7 +120,7 @@ export class Trial {
   }
 
   /**
-   * Asks all enforced filters. `undefined` = those that ask elsewhere were asked too often already.
+   * Calls all enforced filters. `undefined` = those that call other services have used up their calls.
    * @throws TrialFailedError, TrialOverError, LedgerUnavailableError
    */
   async askAll(lease: Lease): Promise<Tried | undefined> {
@@ -125,14 +128,14 @@ export class Trial {
       return undefined;
     }
     const isElsewhere = ({ filter }: ChainedFilter) => this.#elsewhere.has(filter);
-    // Those that ask elsewhere come last: a call that is not needed is one less.
+    // Those that call other services come last, to save unnecessary calls.
     const last = this.#others.filter(isElsewhere);
     const here = this.#others.filter((one) => !isElsewhere(one));
-    // A service tells requests apart by their key.
+    // A service distinguishes requests by their key.
     return this.#ask(lease, [here, last], this.#newRequest(lease, this.#request));
   }
 
-  /** Whether a filter has asked elsewhere. Without a name: whether any enforced one has. */
+  /** Whether a filter has called another service. Without a name: any enforced one. */
   isElsewhere(name?: string): boolean {
     return this.#others.some(
       (one) => this.#elsewhere.has(one.filter) && (name === undefined || name === one.name),
@@ -147,7 +150,7 @@ export class Trial {
       : ledger.preview({ ...this.#asked, lease }, claimants, request.call);
   }
 
-  /** Why no lease can be recorded; `undefined` = it can, or no enforced filter has a ledger. */
+  /** Why leases cannot be recorded; `undefined` = they can, or no enforced filter has a ledger. */
   async whyNotRecorded(): Promise<LedgerUnavailableError | undefined> {
     const verified = this.#usesLedger
       ? await orUnavailable(() => this.#parts.ledger.verifyGrants(this.#request.call))
@@ -155,7 +158,7 @@ export class Trial {
     return verified ?? undefined;
   }
 
-  /** Some filters, then the ledger for all of its filters at once, then other filters. */
+  /** Some filters, then the ledger for all its filters at once, then other filters. */
   async #ask(
     lease: Lease,
     [before, after]: readonly [readonly ChainedFilter[], readonly ChainedFilter[]],
@@ -217,7 +220,7 @@ export class Trial {
     return returned;
   }
 
-  /** Whether the check of a filter is that of `LedgerFilter`, which asks nobody but the ledger. */
+  /** Whether a filter's check is that of `LedgerFilter`, which uses only the ledger. */
   #isOfTheLedger(filter: BaseFilter): boolean {
     return isLedgerFilter(filter) && filter[this.#hook] === LedgerFilter.prototype[this.#hook];
   }

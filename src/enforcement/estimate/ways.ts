@@ -1,4 +1,4 @@
-/** Ways in which a lease can be changed, step by step: other dates, in whole minutes as Blazar has them, and fewer resources. */
+/** Ways to change a lease step by step: other dates, in whole minutes as in Blazar, and fewer resources. */
 
 import { onOneLine } from '../../base/visible-text.ts';
 import { larger } from '../../filter/claim.ts';
@@ -7,26 +7,26 @@ import { type Lease, leaseEnd, leaseStart, type Reservation } from '../../lease/
 import type { FittingTimes } from '../../ledger/transactions/previewed-charges.ts';
 import type { SuggestedChange } from './contract.ts';
 
-/** Leases that differ from the lease that was asked for in one way, by 1, 2, 3, … steps. */
+/** Leases that differ from the requested lease in one way, by 1, 2, 3, … steps. */
 export interface Line {
   /** The last step. */
   readonly far: number;
-  /** Steps at which something changes, such as the first day of a budget. Asked about first. */
+  /** Steps at which something changes, such as the first day of a budget. Tried first. */
   readonly guesses: readonly number[];
-  /** Steps to ask about where no guess is right: what is allowed need not be allowed at every step beyond it. */
+  /** Steps to try if no guess is right: an allowed step does not mean that all later ones are allowed. */
   readonly landmarks: readonly number[];
 }
 
-/** A way in which a lease can be changed, step by step. */
+/** A way to change a lease, step by step. */
 export interface Way {
   readonly change: SuggestedChange;
   readonly line: Line;
   leaseAt(step: number): Lease;
-  /** How much of what was asked for is lost, from 0 to 1: to compare ways. */
+  /** The lost part of the request, from 0 to 1: to compare ways. */
   lossAt(step: number): number;
   /** For people. */
   textAt(step: number): string;
-  /** A step that stays allowed for longer than this one, if it is allowed. Default: none. */
+  /** A step that stays allowed for longer than this one, if allowed. Default: none. */
   easier?(step: number): number | undefined;
 }
 
@@ -34,7 +34,7 @@ const MINUTE = 60n * MICROSECONDS_PER_SECOND;
 const HOUR = 60;
 const DAY = 24 * HOUR;
 
-/** In minutes. A lease of less is suggested only if less was asked for. */
+/** In minutes. Shorter ones are suggested only if less was requested. */
 export const SHORTEST = HOUR;
 /** In days. */
 export const LATEST = 366;
@@ -61,7 +61,7 @@ export function shorter(lease: Lease, { ends }: FittingTimes, now: Instant): Way
   });
 }
 
-/** As long as it is, with a later start. */
+/** The same length, a later start. */
 export function later(lease: Lease, { starts }: FittingTimes): Way | undefined {
   const [start, end] = [leaseStart(lease), leaseEnd(lease)];
   if (start === undefined || end === undefined) {
@@ -84,14 +84,17 @@ export function later(lease: Lease, { starts }: FittingTimes): Way | undefined {
   });
 }
 
-/** A rule may repeat each week. */
+/** Includes weeks: rules may repeat. */
 const DAYS = [1, 2, 3, 4, 5, 6, 7, 14, 30, 60, 90, 180];
 
-/** In minutes: what may start at the earliest a time from now is refused a minute later, before anybody could ask for it. */
+/**
+ * In minutes: the earliest allowed start, relative to now, would be refused a minute later, before the user
+ * could request it.
+ */
 const MARGIN = 10n;
 const QUARTER = 15n * MINUTE;
 
-/** The step of the next quarter of an hour after a margin. A start of a day is a date of somebody's rule. */
+/** The next quarter of an hour after a margin. `undefined` for starts of days: these are dates of rules. */
 function withMargin(start: Instant, first: Instant): number | undefined {
   if (start % (BigInt(DAY) * MINUTE) === 0n) {
     return undefined;
@@ -132,7 +135,7 @@ function written(instant: Instant, before: unknown): string {
   return /[:\d]$/.test(form) && /^[\d-]{10}T[\d:.]*$/.test(form) ? text.slice(0, -1) : text;
 }
 
-/** The dates of a lease that begins later, and is shorter. */
+/** The dates of a lease that starts later and is shorter. */
 export function datesText(lease: Lease): string {
   const [start, end] = [leaseStart(lease) ?? 0n, leaseEnd(lease) ?? 0n];
   return `Start on ${shown(start)} and end on ${shown(end)}: later, and shorter.`;
@@ -149,7 +152,7 @@ function minutes(duration: bigint): number {
   return Number(duration / MINUTE);
 }
 
-/** Dates of leases are after 1970, or nobody asks for later ones. */
+/** The start of the minute, also before 1970. */
 function floor(instant: Instant): Instant {
   const rest = ((instant % MINUTE) + MINUTE) % MINUTE;
   return instant - rest;
@@ -167,13 +170,13 @@ interface Count {
   readonly least: number;
 }
 
-/** Reservations of more leases than these are made smaller together only. */
+/** With more reservations than this, they are only reduced together. */
 const MOST_APART = 4;
-/** In so many steps, all reservations of a lease become as small as they can be. */
+/** Number of steps in which all reservations together reach their minimum. */
 const TOGETHER = 64;
 const MAX_TYPE = 80;
 
-/** Each reservation by itself, and all of them together. */
+/** Each reservation alone, and all together. */
 export function smaller(lease: Lease): { readonly apart: Way[]; readonly together: Way | undefined } {
   const counts = (lease.reservations ?? []).flatMap((one, index) => countOf(one, index) ?? []);
   const total = counts.reduce((sum, { most }) => sum + most, 0);
@@ -184,7 +187,7 @@ export function smaller(lease: Lease): { readonly apart: Way[]; readonly togethe
 }
 
 function wayOf(lease: Lease, counts: readonly Count[], far: number, total: number): Way {
-  // Multiplied first: with one count, each step takes away exactly one.
+  // Multiplied first: with one count, each step subtracts exactly one.
   const at = (step: number) =>
     counts.map((one) => ({ ...one, left: one.most - Math.ceil(((one.most - one.least) * step) / far) }));
   return {
@@ -216,7 +219,7 @@ function withCounts(lease: Lease, counts: readonly (Count & { readonly left: num
   return { ...lease, reservations };
 }
 
-/** `undefined` = it says nothing that could be smaller. */
+/** `undefined` = the reservation has nothing to reduce. */
 function countOf(reservation: Reservation, index: number): Count | undefined {
   const { resource_type: type = '', min, max, amount } = reservation;
   const field = type === 'physical:host' || amount === undefined || amount === null ? 'max' : 'amount';
@@ -232,7 +235,7 @@ function whole(written: unknown): number | undefined {
   return typeof count === 'number' && Number.isSafeInteger(count) && count >= 0 ? count : undefined;
 }
 
-/** A line from near to far, looked at more closely at both ends. */
+/** Steps from near to far, denser at both ends. */
 function spread(far: number): number[] {
   return [16, 8, 4, 2].flatMap((part) => [Math.ceil(far / part), far - Math.floor(far / part)]).concat(far);
 }

@@ -1,4 +1,4 @@
-/** The filters that were found, those that the configuration names, in order, and why others cannot be used. */
+/** The filters that were found, the configured ones in order, and why others cannot be used. */
 import { distance } from 'fastest-levenshtein';
 import type { Problem } from '../../base/errors.ts';
 import { nearestName } from '../../config/nearest.ts';
@@ -7,10 +7,10 @@ import { showText } from '../../config/secret.ts';
 import type { FilterClass } from '../../filter/base-filter.ts';
 import { classFileName, optionPrefix } from '../../plugin/class-names.ts';
 
-/** A filter that `enabled_filters` may name. */
+/** A filter that `enabled_filters` may contain. */
 export interface InstalledFilter {
   readonly name: string;
-  /** Where it was found: a path, or `package#Name`. */
+  /** Its origin: a path, or `package#Name`. */
   readonly file: string;
   readonly filterClass: FilterClass;
   readonly options: readonly Option[];
@@ -18,11 +18,11 @@ export interface InstalledFilter {
 
 export interface FilterCatalog {
   readonly filters: ReadonlyMap<string, InstalledFilter>;
-  /** File (or package specifier) → why it holds no usable filter. */
+  /** File (or package specifier) → why it has no usable filter. */
   readonly broken: ReadonlyMap<string, string>;
-  /** Files of code in the folders of `filters_path` that are not named like filters. They were not imported. */
+  /** Code files in the folders of `filters_path` without a filter's name. They were not imported. */
   readonly others: readonly string[];
-  /** The folders of `filters_path`, and the files in them that filters may consist of. */
+  /** The folders of `filters_path`, and the files in them that may be part of filters. */
   readonly watched: readonly string[];
 }
 
@@ -33,10 +33,10 @@ export function brokenFilterReason(name: string, { broken }: FilterCatalog): str
   return found && `${found[0]}: ${found[1]}`;
 }
 
-/** In a name of this many letters, one may be wrong. */
+/** This many letters of a name allow one mistake. */
 const LETTERS_PER_MISTAKE = 8;
 
-/** What to do about a file whose name is nearly that of the filter's file, such as `my_filter.js` for `MyFilter`. */
+/** What to do about a file with nearly the name of the filter's file, such as `my_filter.js` for `MyFilter`. */
 function misnamedFile(name: string, { broken, others }: FilterCatalog): string | undefined {
   const expected = classFileName(filterClassName(name));
   const wanted = letters(expected);
@@ -63,7 +63,7 @@ export function fileStem(file: string): string {
   return file.replace(/^.*[/\\]/, '').replace(/\.[a-z]+$/, '');
 }
 
-/* Names in `enabled_filters`: `MyFilter`, or `my-package#MyFilter` for one of an installed package. */
+/* Names in `enabled_filters`: `MyFilter`, or `my-package#MyFilter` for an installed package. */
 
 const CLASS_NAME = /^[A-Z][A-Za-z0-9]*Filter$/;
 const PACKAGE_SPECIFIER =
@@ -77,7 +77,7 @@ export function isPackageFilter(name: string): boolean {
   return PACKAGE_SPECIFIER.exec(name)?.[1] !== undefined && !name.endsWith('#BaseFilter');
 }
 
-/** Whether a filter may have this name. Only such names are looked for on disk. */
+/** Whether a filter may have this name. Only such names are searched on disk. */
 function isFilterName(name: string): boolean {
   return isFilterClassName(name) || isPackageFilter(name);
 }
@@ -94,7 +94,7 @@ interface ChosenFilter {
   readonly audit: boolean;
 }
 
-/** The filters, and every mistake in the names. `incomplete`: something else is wrong, so the names may not be all of them. */
+/** The filters, and all mistakes in the names. `incomplete`: there are other mistakes, so names may be missing. */
 export function chooseFilters(
   names: { readonly enabled_filters: readonly string[]; readonly audit_filters: readonly string[] },
   catalog: FilterCatalog,
@@ -144,7 +144,7 @@ export function unloadedFilters(names: readonly string[], catalog: FilterCatalog
     .map((name) => optionPrefix(filterClassName(name)));
 }
 
-/** A broken file counts even if another file has a filter of this name: it may be the one that is meant. */
+/** A broken file counts even if another file has a filter with this name: it may be the intended one. */
 function findFilter(name: string, catalog: FilterCatalog): InstalledFilter | undefined {
   return isFilterName(name) && brokenFilterReason(name, catalog) === undefined
     ? catalog.filters.get(filterClassName(name))

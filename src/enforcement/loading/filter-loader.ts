@@ -1,4 +1,4 @@
-/** Finds and imports filters: by convention, in folders and packages. No file of this package imports one. */
+/** Finds and imports filters by convention, in folders and packages. No file of this package imports one. */
 import { readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -17,9 +17,9 @@ const OWN_FOLDER = fileURLToPath(new URL('../../../filters', import.meta.url));
 const HOOKS = ['checkCreate', 'checkUpdate', 'onEnd'] as const;
 
 /**
- * Loads the filters of this package, those in `folders` (files called `…-filter.js`, `.mjs`, `.ts` or `.mts`), and those of
- * packages in `specifiers`. Loads all of them, enabled or not: only the options that they declare tell a typing mistake from
- * an option of a filter that is not enabled.
+ * Loads the filters of this package, those in `folders` (files named `…-filter.js`, `.mjs`, `.ts` or `.mts`),
+ * and those of packages in `specifiers`. Loads all of them, enabled or not: only their declared options
+ * distinguish a typing mistake from an option of a disabled filter.
  *
  * Each option belongs to one filter. The names in `reserved` belong to the chain.
  */
@@ -63,7 +63,7 @@ class Loading implements FilterCatalog {
       this.broken.set(folder, reason);
       return;
     }
-    // The version first: a file that changes after it is loaded again by the next reload.
+    // The version first: a file that changes later is loaded again by the next reload.
     const modules = moduleFiles(folder);
     const version = versionOf(folder, modules);
     const { filters, others } = this.list(folder);
@@ -98,7 +98,7 @@ class Loading implements FilterCatalog {
     }
   }
 
-  /** The files in a folder that are named like filters, and other files of code. */
+  /** The files in a folder with a filter's name, and other code files. */
   list(folder: string): { readonly filters: string[]; readonly others: string[] } {
     try {
       const code = readdirSync(folder)
@@ -141,7 +141,7 @@ async function filterOfPackage(specifier: string): Promise<FilterClass> {
   return found;
 }
 
-/** The options of a class. Throws if the class lacks a hook, or declares options that are not its own. */
+/** The options of a class. Throws if the class lacks a hook, or declares options with a wrong prefix. */
 function checkFilterClass(filterClass: FilterClass): readonly Option[] {
   const { name } = filterClass;
   if (!isFilterClassName(name)) {

@@ -1,4 +1,7 @@
-/** What is wrong with options beside their values: checks of filters, settings without effect, files without use, secrets that everyone may read. */
+/**
+ * Mistakes in options besides their values: filters' checks, options without effect, unused files,
+ * world-readable secrets.
+ */
 import { resolve as resolvePath } from 'node:path';
 import { errorText, type Problem } from '../../base/errors.ts';
 import type { Layer } from '../../config/layer.ts';
@@ -14,7 +17,10 @@ import { brokenFilterReason, type FilterCatalog, type InstalledFilter } from './
 
 const SECTION = 'enforcement';
 
-/** Files without a usable filter: a warning, since the configuration does not name them. A folder that cannot be read is an error. */
+/**
+ * Files without a usable filter: a warning, since the configuration does not name them. Unreadable folders
+ * are errors.
+ */
 export function brokenFilters(
   catalog: FilterCatalog,
   named: readonly string[],
@@ -48,12 +54,12 @@ export function withoutEffect(
 }
 
 /**
- * Limits by name or tag that could never apply, because nobody asks Keystone. An id may contain `@` too, but no blank: it is an error
- * where the text cannot be an id. `options`: those that have an effect.
+ * Limits by name or tag that can never apply, because names are not resolved. Ids may contain `@` too, but no
+ * blanks: a text that cannot be an id is an error. `options`: those that have an effect.
  */
 export function namesWithoutKeystone(settings: readonly Setting[], options: readonly Option[]): Problem[] {
   const resolving = settings.find(({ option: { section, name } }) => `${section}.${name}` === RESOLVE_NAMES);
-  // A command that knows nothing of Keystone judges no lease.
+  // A command without Keystone options checks no lease.
   if (resolving === undefined || resolving.value === true) {
     return [];
   }
@@ -81,7 +87,7 @@ export function namesWithoutKeystone(settings: readonly Setting[], options: read
 
 const RESOLVE_NAMES = 'keystone.resolve_names';
 
-/** Secrets in world-readable files. Reports the first one of each file. */
+/** Secrets in world-readable files. Reports the first one per file. */
 export function worldReadableSecrets(
   { files }: Pick<ReadSources, 'files'>,
   options: readonly Option[],
@@ -126,11 +132,11 @@ export function misplacedOptions(layers: readonly Layer[], options: readonly Opt
   );
 }
 
-/* Checks of filters. One that throws is reported as one more mistake. */
+/* Filters' own checks. One that throws is reported as another mistake. */
 
 /**
- * `named`: the option that names the filter; mistakes that do not belong to one option are reported there. `incomplete`: some
- * options are wrong, so there is no warning that they limit nothing.
+ * `named`: the option that names the filter, where mistakes without an option are reported. `incomplete`:
+ * some options are wrong, so there is no warning that they limit nothing.
  */
 export function filterCheck(
   { name, filterClass }: InstalledFilter,
@@ -148,7 +154,7 @@ export function filterCheck(
   };
 }
 
-/** A filter that sends tokens of Keystone, without a `[keystone]` to take them from. `options`: those of the filter, if they are valid. */
+/** A filter that sends Keystone tokens, without a `[keystone]` for them. `options`: the filter's, if valid. */
 export function keystoneProblem(
   { filterClass }: InstalledFilter,
   options: unknown,

@@ -1,4 +1,4 @@
-/** A configuration → the filters, and what they work with. */
+/** Builds the filters of a configuration and what they need. */
 
 import { ConfigurationError, errorText } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
@@ -36,7 +36,7 @@ export interface Parts {
   readonly commitsChecks: boolean;
 }
 
-/** Constructs and opens everything. If something of it refuses, closes what was opened before. @throws ConfigurationError */
+/** Constructs and opens everything. On failure, closes what was opened. @throws ConfigurationError */
 export async function openParts(configuration: Configuration, services: WatchedServices): Promise<Parts> {
   const shared = createSharedServices(services);
   const { logger, clock } = shared;
@@ -85,7 +85,7 @@ function recordsLeases({ filter }: ChainedFilter): boolean {
   return isLedgerFilter(filter) || filter.commitCreate !== undefined || filter.commitUpdate !== undefined;
 }
 
-/** Throws `ConfigurationError` if a filter refuses its options. The filters before it are then closed. */
+/** Throws `ConfigurationError` if a filter refuses its options. Filters before it are then closed. */
 export async function openChain(
   { filters, settings }: Configuration,
   services: FilterServices,
@@ -96,12 +96,11 @@ export async function openChain(
     const { name, filterClass } = installed;
     const execution = occupation.executionOf(name);
     try {
-      execution.begin();
-      const filter = new filterClass(options as never, services);
-      chain.push({ name, audit, filter, execution });
-      const opened = filter.open();
-      execution.end();
-      await opened;
+      await execution.run(() => {
+        const filter = new filterClass(options as never, services);
+        chain.push({ name, audit, filter, execution });
+        return filter.open();
+      });
     } catch (thrown) {
       await closeChain(chain, services.logger);
       if (thrown instanceof ConfigurationError) {
@@ -123,10 +122,7 @@ export async function closeChain(chain: readonly ChainedFilter[], logger: Logger
   await Promise.all(
     chain.map(async ({ name, filter, execution }) => {
       try {
-        execution.begin();
-        const closed = filter.close();
-        execution.end();
-        await closed;
+        await execution.run(() => filter.close());
       } catch (thrown) {
         logger.error({ filter: name, error: errorText(thrown) }, 'filter could not be closed');
       }

@@ -1,4 +1,4 @@
-/** The events, as CloudEvents 1.0 in the structured mode of JSON. Source: CloudEvents 1.0.2, "Context Attributes". */
+/** The events, as CloudEvents 1.0 in structured JSON mode. Source: CloudEvents 1.0.2, "Context Attributes". */
 import { formatUnitHours } from '../../filter/claim.ts';
 import { formatInstant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import type { BudgetRequest, TakenStep } from '../../ledger/budgets/requests/rows.ts';
@@ -17,16 +17,16 @@ interface Facts {
   readonly kind: EventKind;
   readonly source: string;
   readonly id: string;
-  /** Parts of the subject: `projects`, an id. */
+  /** Segments of the subject: `projects`, an id. */
   readonly subject: readonly string[];
   /** ISO 8601. */
   readonly time: string;
   readonly data: object;
 }
 
-/** Of the types of events. */
+/** Prefix of event types. */
 export const PREFIX = 'io.blazar-enforcement.';
-/** Ids and names are shorter in OpenStack; reasons are cut by whoever gives them. */
+/** In characters. OpenStack's ids and names are shorter; reasons are already cut. */
 const LONGEST = 2000;
 
 function cloudEvent({ kind, source, id, subject, time, data }: Facts): string {
@@ -35,7 +35,7 @@ function cloudEvent({ kind, source, id, subject, time, data }: Facts): string {
     id,
     source,
     type: `${PREFIX}${kind}`,
-    // Attributes have no control characters, which ids of hostile clients may have.
+    // Attributes have no control characters, but a malicious client's ids may.
     subject: subject.map(encoded).join('/'),
     time,
     datacontenttype: 'application/json',
@@ -101,7 +101,7 @@ function takenStep({ at, who, reason }: TakenStep) {
   return { at: formatInstant(at), by: bounded(who), reason: reason === null ? null : bounded(reason) };
 }
 
-/** A refusal of a lease, as the decision log has it: texts are of bounded length. */
+/** A refusal of a lease, as in the decision log: texts are of bounded length. */
 export interface Refused {
   /** ISO 8601. */
   readonly time: string;
@@ -123,7 +123,7 @@ export interface Refused {
 /** One refusal, or several. */
 export interface Refusals {
   readonly last: Refused;
-  /** Whether they differ in project, user or filter: nothing but their number is told. */
+  /** Whether they differ in project, user or filter: the event then has only their number. */
   readonly isMixed: boolean;
   readonly count: number;
   /** ISO 8601. */
@@ -199,7 +199,7 @@ export interface FoundBypasses {
   readonly records: readonly FoundBypass[];
 }
 
-/** As the decision log has it. */
+/** As in the decision log. */
 interface FoundBypass {
   readonly request_id: string;
   readonly project_id: string | null;
@@ -209,7 +209,7 @@ interface FoundBypass {
   readonly filters: readonly { readonly filter: string }[];
 }
 
-/** Of more clusters only these are listed. */
+/** Maximum number of listed clusters. */
 const MOST_CLUSTERS = 50;
 
 /** `skypilot.bypassed` */
@@ -232,7 +232,7 @@ export function bypassedEvent(source: string, id: string, { at, records }: Found
   });
 }
 
-/** As the API shows projects and users. */
+/** Projects and users as in the API. */
 function named({ id, name = null, domain = null }: Named) {
   return { id: id === null ? null : bounded(id), name, domain };
 }
@@ -241,10 +241,10 @@ function bounded(text: string): string {
   return text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text;
 }
 
-/** Of more leases only these are listed. */
+/** Maximum number of listed leases. */
 const MOST_LISTED = 50;
 
-/** What a reconciliation has changed. A lease that has only got its id does not count. */
+/** The changes of a reconciliation. A lease that only got its id does not count. */
 export class Corrections {
   readonly counts = { released: 0, recorded: 0, corrected: 0 };
   /** The first of them. */

@@ -1,4 +1,4 @@
-/** Sends messages of the outbox as mails. */
+/** Sends messages of the outbox by mail. */
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import type { NodemailerError, SendMailOptions, SMTPTransportOptions } from 'nodemailer';
@@ -13,7 +13,7 @@ import { MAIL_NOTICES } from '../../ledger/outbox/messages.ts';
 import { PREFIX } from './events.ts';
 import { type NotificationsOptions, passwordOf } from './options.ts';
 
-/** How long the server may take to close a connection that is not needed any more, in milliseconds. */
+/** How long the server may take to close an unused connection, in milliseconds. */
 const CLOSE_WITHIN = 1000;
 const LONGEST_ERROR = 500;
 
@@ -23,14 +23,14 @@ export class Mail implements OutboxSender {
   readonly #logger: Logger;
   /** In seconds. */
   readonly #timeout: number;
-  readonly #envelope: Pick<SendMailOptions, 'from' | 'to'>;
+  readonly #envelope: { readonly from: string; readonly to: readonly string[] };
   /** Of `Message-ID`. */
   readonly #domain: string;
-  /** Forms of the password that a server could repeat. */
+  /** Forms of the password that a server could echo. */
   readonly #secrets: readonly string[];
   readonly #connection: SMTPTransportOptions;
 
-  /** For options without mistakes. */
+  /** The options must be valid. */
   constructor(url: string, options: NotificationsOptions, logger: Logger) {
     const { smtp_username: user, smtp_ca_file: ca, mail_from: from = '', mail_to: to } = options;
     const password = passwordOf(options);
@@ -45,7 +45,7 @@ export class Mail implements OutboxSender {
     this.#domain = from.slice(from.lastIndexOf('@') + 1);
     this.#secrets = password === '' ? [] : [password, base64(password), base64(`\0${user}\0${password}`)];
     this.#connection = {
-      // nodemailer would ask DNS for `localhost`.
+      // nodemailer would resolve `localhost` by DNS.
       host: host === 'localhost' ? '127.0.0.1' : host,
       ...(port === '' ? {} : { port: Number(port) }),
       secure,
@@ -54,7 +54,7 @@ export class Mail implements OutboxSender {
       tls: {
         ...(isIP(host) === 0 ? { servername: host } : {}),
         ...(ca === undefined ? {} : { ca: readFileSync(ca) }),
-        // Where nobody else can listen, an own certificate of the server is no worse than none.
+        // Only this machine can listen: a self-signed certificate is no worse than none.
         rejectUnauthorized: !mayBePlain || ca !== undefined,
       },
       ...(user === '' ? {} : { auth: { user, pass: password } }),
@@ -64,15 +64,19 @@ export class Mail implements OutboxSender {
   }
 
   async deliver({ body }: OutboxMessage, signal: AbortSignal): Promise<Delivery> {
-    const { id, time, subject, text } = mailOf(body);
+    const { id, time, subject, text, receivers } = mailOf(body);
+    const to = this.#envelope.to.filter((one) => receivers?.includes(one) ?? true);
+    if (to.length === 0) {
+      return { outcome: 'delivered' };
+    }
     const mail: SendMailOptions = {
-      ...this.#envelope,
+      ...{ ...this.#envelope, to },
       ...{ subject, text, date: new Date(time), messageId: `<${id}@${this.#domain}>` },
       headers: { 'Auto-Submitted': 'auto-generated' },
       disableFileAccess: true,
       disableUrlAccess: true,
     };
-    // Not `AbortSignal.any`, with which `signal` would remember every attempt for as long as the service runs.
+    // Not `AbortSignal.any`: `signal` would keep every attempt for as long as the service runs.
     const attempt = new AbortController();
     const stop = () => attempt.abort(signal.reason);
     const late = new NoAnswerError(`the mail server has not taken the mail within ${this.#timeout} s`);
@@ -80,18 +84,31 @@ export class Mail implements OutboxSender {
     signal.addEventListener('abort', stop, { once: true });
     try {
       signal.throwIfAborted();
-      // Only those who send mails wait for it to load.
+      // Only senders of mails wait for it to load.
       const { createTransport } = await import('nodemailer');
       const sent = createTransport(this.#connection).sendMail({ ...mail, signal: attempt.signal });
-      const { rejected, rejectedErrors = [] } = await sent;
-      if (rejected.length > 0) {
-        // Another attempt would send it again to those who have it.
+      const { rejectedErrors = [] } = await sent;
+      const isFinal = ({ responseCode = 0 }: NodemailerError) => responseCode >= 500;
+      const refused = rejectedErrors.filter(isFinal);
+      if (refused.length > 0) {
         this.#logger.warn(
-          { filter: this.name, receivers: rejected, error: this.#shown(errorText(rejectedErrors[0])) },
+          {
+            filter: this.name,
+            receivers: refused.map(receiverOf),
+            error: this.#shown(errorText(refused[0])),
+          },
           'a mail was not taken for some of its receivers, and is not sent to them again',
         );
       }
-      return { outcome: 'delivered' };
+      const later = rejectedErrors.filter((one) => !isFinal(one));
+      // Another attempt must not send it again to those who have it.
+      return later.length === 0
+        ? { outcome: 'delivered' }
+        : {
+            outcome: 'refused',
+            error: this.#shown(errorText(later[0])),
+            rest: JSON.stringify({ ...JSON.parse(body), receivers: later.map(receiverOf) }),
+          };
     } catch (thrown) {
       const error = this.#shown(reasonOf(attempt.signal.aborted ? attempt.signal.reason : thrown));
       return { outcome: signal.aborted ? 'not-sent' : outcomeOf(thrown), error };
@@ -101,38 +118,44 @@ export class Mail implements OutboxSender {
     }
   }
 
-  /** The error has what the server said, which may be what it was told. */
+  /** The error has the server's reply, which may echo what was sent. */
   #shown(error: string): string {
     const hidden = this.#secrets.reduce((rest, secret) => rest.replaceAll(secret, '****'), error);
     return cut(onOneLine(hidden), LONGEST_ERROR);
   }
 }
 
+function receiverOf({ recipient = '' }: NodemailerError): string {
+  return recipient;
+}
+
 function base64(text: string): string {
   return Buffer.from(text).toString('base64');
 }
 
-/** Node reports an error for each address of a name, and no message for all of them. */
+/** Node reports an error per address of a name, and no overall message. */
 function reasonOf(thrown: unknown): string {
   return thrown instanceof AggregateError ? thrown.errors.map(errorText).join('; ') : errorText(thrown);
 }
 
-/** `away`: there is no connection, or the server has answered 421, that it closes it. */
+/** `away`: there is no connection, or the server answered 421 and closes it. */
 function outcomeOf(thrown: unknown): 'away' | 'refused' {
   const { code, syscall, responseCode }: Partial<NodemailerError> = thrown instanceof Error ? thrown : {};
   const isUnconnected = code === 'EDNS' || syscall === 'connect' || thrown instanceof AggregateError;
   return isUnconnected || responseCode === 421 ? 'away' : 'refused';
 }
 
-/* What a mail says of an event about budgets, in plain text. */
+/* The plain text of a mail about a budget event. */
 
-/** Texts in an event are bounded, and come from users: whatever they hold, each stays on its line. */
+/** Texts in an event are bounded, and come from users: each stays on one line, whatever it contains. */
 const text = z.string().transform(onOneLine);
 const common = {
-  // A part of Message-ID.
+  // Part of the Message-ID.
   id: z.string().regex(/^[\w-]{1,100}$/),
   source: text,
   time: text,
+  /** Of a mail that others have taken. */
+  receivers: z.array(z.string()).optional(),
 };
 const owner = {
   project: z.object({ id: text }),
@@ -173,6 +196,8 @@ interface MailText {
   /** One line. */
   readonly subject: string;
   readonly text: string;
+  /** The only ones that it is still to be sent to; `undefined` = all. */
+  readonly receivers: readonly string[] | undefined;
 }
 
 const LONGEST_SUBJECT = 200;
@@ -184,16 +209,16 @@ const STATES: ReadonlyMap<string, string> = new Map([
 ]);
 const OPEN: ReadonlySet<string> = new Set(['requested', 'endorsed']);
 
-/** Of the body of a message in the outbox. @throws if it is no event about budgets */
+/** From the body of a message in the outbox. @throws if it is not a budget event */
 function mailOf(body: string): MailText {
   const event = eventIn(body);
   const [subject, lines] =
     event.type === `${PREFIX}budget.threshold` ? thresholdText(event.data) : requestText(event.data);
-  const { id, source, time } = event;
+  const { id, source, time, receivers } = event;
   const facts = lines.map(([name, ...said]) => `${`${name}:`.padEnd(10)}${said.join('')}`);
   const foot = ['-- ', `Sent by blazar-enforcement, ${source}: event ${id}, ${time}`];
   return {
-    ...{ id, time },
+    ...{ id, time, receivers },
     // A name that looks like an encoded word (RFC 2047) would be decoded.
     subject: cut(subject, LONGEST_SUBJECT).replaceAll('=?', '= ?'),
     text: `${[`${subject}.`, '', ...facts, '', ...foot].join('\n')}\n`,
@@ -208,7 +233,7 @@ function eventIn(body: string): MailedEvent {
   return parsed.data;
 }
 
-/** A name, and what is said in parts. */
+/** A name, and its text in parts. */
 type Line = readonly string[];
 
 function thresholdText(data: z.infer<typeof thresholdEvent>['data']): [string, Line[]] {

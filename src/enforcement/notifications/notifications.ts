@@ -1,4 +1,4 @@
-/** `[notifications]` at work: what happens becomes events in the outbox, which delivers them. */
+/** Runs `[notifications]`: turns what happens into events in the outbox, which delivers them. */
 import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import { type Wait, waitFor } from '../../base/deadline.ts';
@@ -27,9 +27,9 @@ import {
 import { type EventKind, hasReceiver, type NotificationsOptions } from './options.ts';
 import { Webhook } from './webhook.ts';
 
-/** While so many events are not delivered, refusals and corrections are dropped. Thresholds and requests never are. */
+/** Above this many undelivered events, refusals and corrections are dropped; thresholds and requests never are. */
 const MOST_UNDELIVERED = 1000;
-/** Notices that are being written. A database that is slow must not fill the memory. */
+/** Concurrent writes of notices. A slow database must not fill the memory. */
 const MOST_WRITING = 100;
 
 interface NotificationsParts {
@@ -40,7 +40,7 @@ interface NotificationsParts {
   readonly dropped: (event: EventKind) => void;
 }
 
-/** What the ledger says about budgets; `undefined` = nothing. */
+/** The ledger's watch for budget events; `undefined` = none. */
 export function budgetWatch(options: NotificationsOptions): BudgetWatch | undefined {
   const { webhook_url, smtp_url, events, budget_thresholds, source } = options;
   const thresholds = [...new Set(budget_thresholds)].sort((one, other) => one - other);
@@ -60,7 +60,7 @@ export function budgetWatch(options: NotificationsOptions): BudgetWatch | undefi
   };
 }
 
-/** `undefined` = it is not wanted, or nothing was changed. */
+/** `undefined` = not enabled, or nothing was changed. */
 function correctedNotice(
   { webhook_url, events, source }: NotificationsOptions,
   comparison: Comparison,
@@ -73,7 +73,10 @@ function correctedNotice(
   return { about: ['ledger'], projectId: '', key, body };
 }
 
-/** For processes that have only a ledger. Resolves to whether the event was written, if there is one. @throws LedgerUnavailableError */
+/**
+ * For processes with only a ledger. Resolves to whether an event, if any, was written.
+ * @throws LedgerUnavailableError
+ */
 export async function announceCorrections(
   ledger: Ledger,
   options: NotificationsOptions,
@@ -86,7 +89,7 @@ export async function announceCorrections(
 export class Notifications {
   readonly #parts: NotificationsParts;
   readonly #logger: Logger;
-  /** Refusals, corrections and bypasses are told to it alone. */
+  /** The only receiver of refusals, corrections and bypasses. */
   readonly #webhook: Webhook | undefined;
   readonly #refusals: MergedRefusals | undefined;
   readonly #writing = new Set<Promise<void>>();
@@ -102,7 +105,7 @@ export class Notifications {
         : undefined;
   }
 
-  /** For options with a receiver. @throws ConfigurationError if there is no usable ledger */
+  /** The options must have a receiver. @throws ConfigurationError if there is no usable ledger */
   static async open(parts: NotificationsParts): Promise<Notifications> {
     const { options, outbox, services } = parts;
     const { webhook_url, smtp_url } = options;
@@ -145,7 +148,7 @@ export class Notifications {
     }
   }
 
-  /** Writes the refusals that are not told yet. Call it before the outbox is closed. */
+  /** Writes pending refusals. Call it before the outbox is closed. */
   async settle(): Promise<void> {
     this.#refusals?.close();
     await Promise.all(this.#writing);
@@ -186,7 +189,7 @@ export class Notifications {
     }
   }
 
-  /** Logged once, until one is written again. */
+  /** Logged once, until the next successful write. */
   #drop(event: EventKind, error: string): void {
     this.#parts.dropped(event);
     if (!this.#isDropping) {
@@ -199,14 +202,14 @@ export class Notifications {
   }
 }
 
-/** In a form that every database stores. */
+/** In a form that every database can store. */
 function shown(id: string): string {
   return id.replaceAll('\0', '\ufffd').replace(/\p{Surrogate}/gu, '\ufffd');
 }
 
 /**
- * Writes notices, unless `most` of them wait or are dead: a receiver that is away must not fill the database. Resolves to whether they
- * were written. @throws LedgerUnavailableError
+ * Writes notices, unless `most` of them are queued or dead: an unavailable receiver must not fill the
+ * database. Resolves to whether they were written. @throws LedgerUnavailableError
  */
 function addNotices(ledger: Ledger, notices: readonly Notice[], most: number, wait: Wait): Promise<boolean> {
   const { queries } = ledger.database;
@@ -231,21 +234,21 @@ function addNotices(ledger: Ledger, notices: readonly Notice[], most: number, wa
 
 /** In milliseconds. */
 const WINDOW = 60_000;
-/** So many projects, users and filters are told apart in a minute; all others are one event. */
+/** Separate events per minute, by project, user and filter; all further refusals are one event. */
 const MOST = 100;
 const OTHERS = 'others';
 
 /**
- * Refusals of leases, merged: a client that is refused a thousand times a second is one event a minute. The first refusal is told at
- * once, those that follow within a minute when it is over.
+ * Merged refusals of leases: a thousand refusals of one client per second are one event per minute. The first
+ * refusal is reported at once, later ones within a minute at its end.
  */
 export class MergedRefusals {
   readonly #tell: (refusals: Refusals) => void;
-  /** `undefined` = told in this window, and not refused again since. */
+  /** `undefined` = reported in this window, and not refused since. */
   readonly #merged = new Map<string, Refusals | undefined>();
   #timer: NodeJS.Timeout | undefined;
 
-  /** `tell` is called at most once for each project, user, filter and minute. */
+  /** `tell` is called at most once per project, user, filter and minute. */
   constructor(tell: (refusals: Refusals) => void) {
     this.#tell = tell;
   }
@@ -264,7 +267,7 @@ export class MergedRefusals {
     this.#merged.set(key, { last: refused, isMixed, count: count + 1, firstAt });
   }
 
-  /** Tells the rest. */
+  /** Reports the rest. */
   close(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -280,7 +283,7 @@ export class MergedRefusals {
     this.#timer ??= setTimeout(() => outsideTraces(() => this.#over()), WINDOW).unref();
   }
 
-  /** Who was refused in this window is not told of before the end of the next one. */
+  /** Keys refused in this window are next reported at the end of the next one. */
   #over(): void {
     const rest = [...this.#merged];
     this.#timer = undefined;

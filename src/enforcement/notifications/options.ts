@@ -11,7 +11,7 @@ import {
   tokenOption,
 } from '../../filter/service-options.ts';
 
-/** The kinds of events, as `events` names them. Their types on the wire begin with `io.blazar-enforcement.`. */
+/** The kinds of events, as in `events`. In messages their types begin with `io.blazar-enforcement.`. */
 export const EVENTS = [
   'budget.threshold',
   'budget.request',
@@ -30,9 +30,9 @@ const secretFile = (description: string) =>
     expected: 'the path of a file',
   });
 
-/** Of SASL: no controls, of which NUL separates its parts. */
+/** For SASL: no controls; NUL separates its parts. */
 const credential = z.string().regex(/^\P{Cc}*$/u);
-/** ASCII only, and without a display name: nothing needs to be encoded or quoted. */
+/** ASCII only, without a display name: needs no encoding or quoting. */
 const address = z.email({ pattern: z.regexes.html5Email }).max(254);
 const EXPECTED_ADDRESS = 'an address such as blazar@example.org';
 
@@ -81,7 +81,7 @@ const mailOptions = {
   ),
 } as const;
 
-/** `[notifications]`: who hears of what before a limit is reached, and of what was refused and corrected. */
+/** `[notifications]`: receivers of events about budget limits, refusals and corrections. */
 export const notificationsOptions = z
   .object({
     webhook_url: hiddenEndpointOption(
@@ -155,7 +155,7 @@ export const notificationsSection = {
   ],
 } as const satisfies FurtherSection;
 
-/** Whether anybody is told of anything. */
+/** Whether there is any receiver. */
 export function hasReceiver({
   webhook_url,
   smtp_url,
@@ -180,7 +180,10 @@ function withoutEffect(options: NotificationsOptions): Problem[] {
   ];
 }
 
-/** Of values that are right each for itself. Messages about `smtp_password` stand elsewhere: at a secret they are hidden. */
+/**
+ * Mistakes in combinations of valid values. Messages about `smtp_password` are at another option: at a secret
+ * they are hidden.
+ */
 function mistakesInMail(options: NotificationsOptions): SectionProblem[] {
   const { smtp_url, smtp_username, smtp_password, smtp_password_file, mail_from, mail_to } = options;
   const isGiven = {
@@ -215,7 +218,7 @@ function mistakesInMail(options: NotificationsOptions): SectionProblem[] {
   return found;
 }
 
-/** A secret cannot be used. `message` never holds its content. */
+/** A secret cannot be used. `message` never contains it. */
 class SecretError extends Error {
   readonly option: keyof NotificationsOptions;
 
@@ -246,7 +249,7 @@ const EXPECTED_SECRET = `${PREFIX} and ${LEAST} to ${MOST} bytes in base64`;
 /** More would make each message dearer for no use. */
 const MOST_SECRETS = 4;
 
-/** Empty = there is none. @throws if the file cannot be used */
+/** Empty = none. @throws if the file cannot be used */
 export function tokenOf({
   webhook_token: token,
   webhook_token_file: file,
@@ -261,7 +264,7 @@ export function tokenOf({
   return first;
 }
 
-/** The keys of the signatures; empty = messages are not signed. @throws if one of them is none */
+/** The signature keys; empty = messages are not signed. @throws if one is invalid */
 export function secretsOf({
   webhook_secret: secret,
   webhook_secret_file: file,
@@ -279,7 +282,7 @@ export function secretsOf({
 
 const MAX_PASSWORD_BYTES = 4096;
 
-/** Empty = there is none. A line break at the end of a file does not count. @throws if the file cannot be used */
+/** Empty = none. A line break at the end of a file is ignored. @throws if the file cannot be used */
 export function passwordOf({
   smtp_password: password,
   smtp_password_file: file,

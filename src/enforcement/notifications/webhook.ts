@@ -20,7 +20,7 @@ export class Webhook implements OutboxSender {
   readonly #client: HttpClient;
   readonly #now: () => Date;
 
-  /** For options without mistakes. */
+  /** The options must be valid. */
   constructor(url: string, options: NotificationsOptions, { http, clock }: SharedServices) {
     this.#url = url;
     this.maxAge = options.webhook_max_age;
@@ -29,10 +29,10 @@ export class Webhook implements OutboxSender {
     this.#client = http.createClient({
       timeout: options.webhook_timeout,
       connectRetries: 0,
-      // The outbox leaves a receiver that fails alone.
+      // The outbox itself pauses a receiver that fails.
       breakerFailures: 0,
       breakerCooldown: 0,
-      // It may be known to nobody else.
+      // The path may be a secret.
       hidesPath: true,
       headers: { 'Content-Type': CONTENT_TYPE, ...tokenHeaders('', tokenOf(options)) },
       tls: tlsFrom(
@@ -54,14 +54,14 @@ export class Webhook implements OutboxSender {
     return this.#client.close();
   }
 
-  /** The path of a URL may be known to nobody else. */
+  /** Hides the path of a URL, which may be a secret. */
   #shown(error: string): string {
     const { origin, pathname } = new URL(this.#url);
     return error.replaceAll(`${origin}${pathname}`, 'webhook_url');
   }
 }
 
-/** Every answer with 2xx has accepted the event, except a page for people: the URL is then that of something else. */
+/** Any 2xx accepts the event, except an HTML page: the URL is then wrong. */
 function mistakeIn({ status, body }: HttpAnswer): string | undefined {
   if (status < 200 || status > 299) {
     const hint = status > 299 && status < 400 ? ', and redirects are not followed' : '';
@@ -73,8 +73,8 @@ function mistakeIn({ status, body }: HttpAnswer): string | undefined {
 }
 
 /**
- * The headers of one attempt: `webhook-id` and `webhook-timestamp`, and with secrets `webhook-signature`, which is over both and the
- * body. The time is that of the attempt, so that a receiver can refuse old messages.
+ * The headers of one attempt: `webhook-id` and `webhook-timestamp`, and with secrets `webhook-signature`,
+ * over both and the body. The time is that of the attempt, so that a receiver can refuse old messages.
  */
 export function webhookHeaders(
   { id, body }: { readonly id: string; readonly body: string },

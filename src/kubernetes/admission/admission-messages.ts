@@ -1,4 +1,4 @@
-/** What users are told about pods that scheduling policies do not allow. */
+/** Messages about pods that scheduling policies do not allow, for users. */
 import { cut, visibleText } from '../../base/visible-text.ts';
 import type { RuleOutcomes } from '../../filter/verdict.ts';
 import type { Account } from '../policies/access.ts';
@@ -11,7 +11,7 @@ const MAX_MESSAGE = 2000;
 /** Keeps messages within `MAX_MESSAGE`. */
 const MAX_REASONS = 50;
 
-/** For what is shown with a refusal. */
+/** For the message of a refusal. */
 export function message(text: string): string {
   return cut(visibleText(text), MAX_MESSAGE);
 }
@@ -22,7 +22,7 @@ export function refusal(fitsNot: string, { user }: Account, reasons: readonly Re
   return message(`${fitsNot} the scheduling policies of ${user}: ${shown}`);
 }
 
-/** One warning for each reason, after the same words. */
+/** One warning per reason, each after the same words. */
 export function warningsFor(words: string, reasons: readonly Reason[]): string[] {
   return reasons.slice(0, MAX_WARNINGS).map((reason) => warning(`${words}: ${formatReason(reason)}`));
 }
@@ -32,7 +32,7 @@ export function warning(text: string): string {
   return cut(visibleText(text), MAX_WARNING);
 }
 
-/** Of policies in audit mode. `what`: such as `this pod`. */
+/** For policies in audit mode. `what`: such as `this pod`. */
 export function auditWords(what: string): string {
   return `a scheduling policy in audit mode would reject ${what}`;
 }

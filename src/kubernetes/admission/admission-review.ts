@@ -104,7 +104,7 @@ export interface WorkloadRequest extends Request {
   readonly kind: 'workload';
   /** `Deployment`, … */
   readonly workload: string;
-  /** Empty if the API server does not say it. */
+  /** Empty if the API server does not send it. */
   readonly namespace: string;
   readonly pod: undefined;
   readonly object: unknown;
@@ -129,7 +129,8 @@ interface OtherRequest {
 const compiled = z.compile(admissionReviewSchema);
 
 /**
- * Parses the body of a webhook request for pods, pod templates, bindings or scheduling policies. For any other object, and for operations other than CREATE and UPDATE, it reads only `uid`.
+ * Parses the body of a webhook request for pods, pod templates, bindings or scheduling policies. For other
+ * objects, and for operations other than CREATE and UPDATE, it reads only `uid`.
  *
  * @throws InvalidRequestError naming the first invalid field
  */
@@ -176,8 +177,8 @@ export function parseAdmissionReview(
   }
   const parse = kind === 'pod' ? parsePod : parseTemplate;
   return {
-    // Not behind the spread: where a literal begins with one, V8 makes a hidden class for each member that follows, which costs as
-    // much as judging the pod.
+    // Not after the spread: if a literal begins with one, V8 makes a hidden class for each member that
+    // follows, which costs as much as checking the pod.
     kind,
     ...common,
     namespace,
@@ -206,7 +207,10 @@ function targetOf(object: unknown): string {
   return (object as z.infer<typeof binding>).target.name;
 }
 
-/** Until 1.21, the ephemeral containers of a pod came alone. Source: Kubernetes API, `EphemeralContainers` of core/v1. */
+/**
+ * Until 1.21, the ephemeral containers of a pod were sent alone. Source: Kubernetes API,
+ * `EphemeralContainers` of core/v1.
+ */
 function isWithoutPod(object: unknown): boolean {
   return isMapping(object) && object.kind === 'EphemeralContainers';
 }
@@ -230,7 +234,7 @@ export interface Admission {
   readonly message: string | null;
   readonly patch: readonly object[];
   readonly warnings: readonly string[];
-  /** It could not be judged: the status that says why. */
+  /** It could not be checked: the status with the reason. */
   readonly failed?: 500 | 503;
 }
 

@@ -22,7 +22,7 @@ import type { PodRules } from './pod-rules.ts';
 /** The controller sets the node of each pod of a DaemonSet. Others cannot impersonate it. */
 export const DAEMON_SET_CONTROLLER = 'system:serviceaccount:kube-system:daemon-set-controller';
 
-/** The kubelet reports a static pod with this annotation. The pod runs whatever a webhook says. */
+/** The kubelet reports a static pod with this annotation. The pod runs whatever a webhook answers. */
 export const MIRROR = 'kubernetes.io/config.mirror';
 const NODES = 'system:nodes';
 const NODE = 'system:node:';
@@ -53,11 +53,11 @@ export interface DecidedAdmission extends Admission {
   readonly tried: readonly Reason[];
   /** The pod as admitted; absent for a binding. */
   readonly pod?: Pod;
-  /** Rules that said no or broke, beside the policies. */
+  /** Rules that rejected or failed, besides the policies. */
   readonly rules?: RuleOutcomes | undefined;
 }
 
-/** No policy speaks of it. */
+/** No policy applies to it. */
 function untouched({ pod }: PodRequest | BindingRequest, account: Account): DecidedAdmission {
   return {
     account,
@@ -72,12 +72,12 @@ export interface PodAdmissionOptions {
   readonly audit?: readonly string[];
   /** Users that may assign any pod to any node. Default: the scheduler of Kubernetes. */
   readonly schedulers?: readonly string[];
-  /** Judge every pod after the policies. Default: none. */
+  /** Check every pod after the policies. Default: none. */
   readonly rules?: PodRules | undefined;
 }
 
 export interface AdmissionOptions {
-  /** Whether the response may patch the pod. Otherwise the pod is judged as it is. */
+  /** Whether the response may patch the pod. Otherwise the pod is checked as it is. */
   readonly addDefaults: boolean;
   /** The kind of object whose controller will create the pod. Default: it is created now. */
   readonly workload?: string | undefined;
@@ -100,17 +100,17 @@ export class PodAdmission {
     this.#audited = new Set(audit);
   }
 
-  /** Whether rules judge pods beside the policies, and may refuse them. `undefined` = there are no rules. */
+  /** Whether rules apply besides the policies, and may refuse pods. `undefined` = no rules. */
   get rulesEnforce(): boolean | undefined {
     return this.#rules?.enforces;
   }
 
-  /** All policies are in audit mode, and so are all rules. */
+  /** All policies and all rules are in audit mode. */
   get refusesNothing(): boolean {
     return this.#audited.has(AUDIT_ALL) && this.#rules?.enforces !== true;
   }
 
-  /** Asks the source which policies apply, and judges. Rejects with `SourceUnavailableError` if it cannot be known. */
+  /** Gets the policies from the source, and checks. Rejects with `SourceUnavailableError` if they are unknown. */
   async admit(
     request: PodRequest | BindingRequest,
     options: AdmissionOptions & { readonly wait?: Wait },
@@ -124,7 +124,7 @@ export class PodAdmission {
     return this.#ruled(request, this.#judged(request, account, chosen, options), options);
   }
 
-  /** What rules say beside the policies: reasons of both are in the answer. */
+  /** Adds the outcomes of the rules: the answer has the reasons of both. */
   #ruled(
     request: PodRequest | BindingRequest,
     admission: DecidedAdmission,
@@ -155,7 +155,7 @@ export class PodAdmission {
         };
   }
 
-  /** As `admit`, by policies that are known already: those of the account of the request. */
+  /** As `admit`, with the policies of the request's account, which are already known. */
   review(
     request: PodRequest | BindingRequest,
     policies: AccountPolicies,
@@ -168,7 +168,7 @@ export class PodAdmission {
     return this.#ruled(request, admission, options);
   }
 
-  /** Nothing changes that policies speak of, or Kubernetes itself has put the pod on its node. */
+  /** Nothing changes that policies cover, or Kubernetes itself has put the pod on its node. */
   #needsNoPolicy(request: PodRequest | BindingRequest): boolean {
     if (request.kind === 'binding') {
       return this.#schedulers.has(request.username ?? '');
@@ -210,12 +210,12 @@ export class PodAdmission {
       pod: judged,
       reasons: [],
     };
-    // Adds defaults even where the response cannot: enforced policies would have added them earlier.
+    // Adds defaults even if the response cannot: enforced policies would have added them earlier.
     const trial = review.allowed ? tried?.review(judged, { ...options, addDefaults: canAdd }) : undefined;
     const patch = review.allowed && review.pod !== judged ? jsonPatch.compare(judged, review.pod) : [];
     const what = isTemplate ? 'the pod template of the DaemonSet' : 'the pod';
     return {
-      // Not behind the spread: see `parseAdmissionReview`.
+      // Not after the spread: see `parseAdmissionReview`.
       pod: review.pod,
       ...this.#decided(account, what, review.reasons, trial?.reasons ?? []),
       patch: isTemplate ? patch.map((one) => ({ ...one, path: `/spec/template${one.path}` })) : patch,
@@ -260,14 +260,17 @@ export class PodAdmission {
   }
 }
 
-/** The account whose policies a request must fit: that of the pod, or the user who binds it. */
+/** The account whose policies a request must fit: the pod's, or that of the user who binds it. */
 export function accountOf(request: PodRequest | BindingRequest): Account {
   return request.kind === 'binding'
     ? { user: request.username ?? '', groups: request.groups, namespace: request.namespace }
     : serviceAccount(request.namespace, serviceAccountName(request.pod));
 }
 
-/** Whether the kubelet of the pod's own node creates it. Pods of other users are judged, whatever their annotations. */
+/**
+ * Whether the kubelet of the pod's own node creates it. Pods of other users are checked, whatever their
+ * annotations.
+ */
 function isMirror({ kind, pod, username, groups }: PodRequest): boolean {
   const { annotations } = pod.metadata ?? {};
   return (

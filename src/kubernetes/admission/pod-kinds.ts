@@ -1,4 +1,7 @@
-/** Which objects are reviewed, and as what: those that are pods or create pods, and where each has its pod or pod template. */
+/**
+ * The kinds of reviewed objects: pods and objects that create pods, with the place of the pod or pod template
+ * in each.
+ */
 import type { Path } from '../../base/yaml/tree.ts';
 import { DEFAULT_SCHEDULER } from '../policies/cluster-settings.ts';
 import type { Pod, Toleration } from '../policies/pod.ts';
@@ -30,7 +33,7 @@ export const POD_KINDS: Readonly<Record<string, PodKind>> = {
   CronJob: { path: ['spec', 'jobTemplate', 'spec', 'template'], resource: 'cronjobs', groups: BATCH },
 };
 
-/** These are judged as what they are: a pod, a template that creates none, and one whose pods do not show its affinity. */
+/** Reviewed as they are: a pod, a template that creates none, and a kind whose pods do not show its affinity. */
 const NO_WORKLOADS = ['Pod', 'PodTemplate', 'DaemonSet'];
 
 /** The kinds whose pods are like their templates. */
@@ -38,7 +41,7 @@ export const WORKLOAD_KINDS: readonly string[] = Object.keys(POD_KINDS).filter(
   (kind) => !NO_WORKLOADS.includes(kind),
 );
 
-/** The kind of workload that a resource is, such as `Deployment`; `undefined` if it is none. */
+/** The kind of workload of a resource, such as `Deployment`; `undefined` = not a workload. */
 export function workloadKindOf(group: string, resource: string): string | undefined {
   return WORKLOAD_KINDS.find((kind) => {
     const known = POD_KINDS[kind];
@@ -46,16 +49,16 @@ export function workloadKindOf(group: string, resource: string): string | undefi
   });
 }
 
-/** What every review says that it is. Source: Kubernetes API, admission.k8s.io/v1. */
+/** The API version of every review. Source: Kubernetes API, admission.k8s.io/v1. */
 export const API_VERSION = 'admission.k8s.io/v1';
 export const KIND = 'AdmissionReview';
 
 export type ReviewedKind = 'pod' | 'binding' | 'template' | 'workload' | 'policy';
 
-/** Subresources whose objects are pods with other containers or resources: no policy speaks of these, but rules do. */
+/** Subresources whose objects are pods with other containers or resources: rules cover these, policies do not. */
 const CONTAINER_CHANGES: readonly (string | null | undefined)[] = ['ephemeralcontainers', 'resize'];
 
-/** Whether only rules judge a request: nothing of it can move the pod. */
+/** Whether only rules apply to a request: it cannot move the pod. */
 export function isForRulesAlone(
   { group, resource }: { readonly group: string; readonly resource: string },
   subResource: string | null | undefined,
@@ -63,7 +66,7 @@ export function isForRulesAlone(
   return group === '' && resource === 'pods' && CONTAINER_CHANGES.includes(subResource);
 }
 
-/** As what an object is judged; `undefined` = it needs no review. */
+/** An object's kind for the review; `undefined` = it needs no review. */
 export function reviewedKind(
   { group, resource: name }: { readonly group: string; readonly resource: string },
   subResource: string | null | undefined,

@@ -1,4 +1,4 @@
-/** Judges pods by the rules of `[kubernetes] rules_path`. */
+/** Checks pods with the rules of `[kubernetes] rules_path`. */
 import { isDeepStrictEqual } from 'node:util';
 import { ConfigurationError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
@@ -17,7 +17,7 @@ import type { PodRequest } from './admission-review.ts';
 interface PodRulesOptions {
   readonly logger?: Pick<Logger, 'warn'> | undefined;
   readonly now?: () => Date;
-  /** Is told what every rule says. Default: nobody. */
+  /** Receives the result of every rule. Default: none. */
   readonly observer?: RuleObserver | undefined;
 }
 
@@ -51,8 +51,9 @@ export class PodRules {
   }
 
   /**
-   * Every rule that says no, or breaks in audit mode. `pod`: with what policies have added. `workload`: the kind of object whose controller will create the pod; a rule that must know more
-   * than there is of such a pod says nothing, since it judges the pod itself. @throws BrokenRulesError if a rule cannot be evaluated
+   * Every rule that rejects, or fails in audit mode. `pod`: with the policies' additions. `workload`: the
+   * kind of object whose controller will create the pod; a rule that needs unknown facts of such a pod is
+   * skipped, since it checks the pod itself. @throws BrokenRulesError if a rule cannot be evaluated
    */
   judge(request: PodRequest, pod: Pod, workload?: string): RuleOutcomes {
     if (!concerns(request, pod)) {
@@ -92,12 +93,12 @@ export class PodRules {
 
 const OPTION = { section: 'kubernetes', option: 'rules_path' } as const;
 
-/** A controller will create the pod, and may be among them. */
+/** A controller will create the pod, and may be exempt. */
 function mayExempt(names: Exemption['userNames']): boolean {
   return [...names].some((name) => name.startsWith(SYSTEM));
 }
 
-/** Without the rules that must know more. If only the message must, the rule is known to refuse. */
+/** Without the rules that need unknown facts. If only the message needs them, the rule refuses. */
 function known({ violations, failures }: Judgement): Judgement {
   const isUnknown = ({ cause }: RuleFailure) => isNotYetKnown(cause);
   return {
@@ -111,7 +112,7 @@ function known({ violations, failures }: Judgement): Judgement {
   };
 }
 
-/** What stays the same was judged before. */
+/** Unchanged parts were checked before. */
 function concerns({ kind, current }: PodRequest, pod: Pod): boolean {
   return (
     kind === 'template' || current === undefined || !isDeepStrictEqual(judgedPart(pod), judgedPart(current))
@@ -119,8 +120,9 @@ function concerns({ kind, current }: PodRequest, pod: Pod): boolean {
 }
 
 /**
- * Not the node, which the scheduler sets; and not the finalizers and the like, which controllers must be able to take from any pod. A pod
- * that is being deleted may run for as long as its grace period: it is no exception.
+ * Without the node, which the scheduler sets, and without finalizers and the like, which controllers must be
+ * able to remove from any pod. A pod that is being deleted may run for its whole grace period: it is no
+ * exception.
  */
 function judgedPart({ metadata, spec }: Pod) {
   const { nodeName, ...rest } = spec;

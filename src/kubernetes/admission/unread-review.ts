@@ -1,6 +1,7 @@
 /**
- * Reviews whose content cannot be judged: too large, or not as it should be. Users of a cluster can cause them with objects of their own,
- * so they need an answer: an HTTP error would let the object pass where `failurePolicy` is Ignore.
+ * Reviews whose content cannot be checked: too large, or malformed. Users of a cluster can cause them with
+ * their objects, so they need an answer: an HTTP error would let the object pass if `failurePolicy` is
+ * Ignore.
  */
 import { z } from 'zod';
 import {
@@ -15,7 +16,7 @@ export interface UnreadReview {
   readonly uid: string;
   /** `undefined` = needs no review. */
   readonly kind: ReviewedKind | undefined;
-  /** No policy would be asked. */
+  /** No policy would apply. */
   readonly isForRulesAlone: boolean;
   /** Of the object: `deployments`. */
   readonly resource: { readonly group: string; readonly resource: string };
@@ -37,7 +38,7 @@ const envelope = z.object({
   }),
 });
 
-/** Of a body that is JSON. `undefined` = it is no review that could be answered. */
+/** From a body that is JSON. `undefined` = not a review that can be answered. */
 export function unreadReview(body: unknown): UnreadReview | undefined {
   const { request } = envelope.safeParse(body).data ?? {};
   return request === undefined ? undefined : unread(request);
@@ -45,7 +46,7 @@ export function unreadReview(body: unknown): UnreadReview | undefined {
 
 const TEXT = '"((?:[^"\\\\]|\\\\.)*)"';
 const MEMBERS = '\\{[^{}]*\\}';
-/** As every API server writes it. The object comes after all of this. */
+/** As all API servers write it. The object comes after all of this. */
 const START = new RegExp(
   [
     `^\\{"kind":"${KIND}","apiVersion":"${VERSION.replace('.', '\\.')}","request":\\{"uid":"([^"\\\\]{1,253})","kind":${MEMBERS}`,
@@ -55,7 +56,7 @@ const START = new RegExp(
   ].join(''),
 );
 
-/** By the start of a body that is too large to be parsed. `undefined` = it is no review of an API server. */
+/** From the start of a body that is too large to be parsed. `undefined` = not a review of an API server. */
 export function unreadReviewAt(start: Uint8Array): UnreadReview | undefined {
   const [, uid, group = '', resource = '', subResource, , , , operation] =
     START.exec(Buffer.from(start.subarray(0, START_BYTES)).toString('latin1')) ?? [];
@@ -71,7 +72,7 @@ function unread({
   operation,
 }: z.infer<typeof envelope>['request']): UnreadReview {
   const isReviewed = operation === undefined || operation === 'CREATE' || operation === 'UPDATE';
-  // What cannot be told is a pod.
+  // Unknown kinds count as pods.
   const kind = resource.resource === '' ? 'pod' : reviewedKind(resource, subResource);
   return {
     ...{ uid, resource, kind: isReviewed ? kind : undefined },

@@ -1,6 +1,6 @@
 /**
- * Reviews Deployments, Jobs and the like for the pods that they would create: nobody should wait for pods that never come. What is
- * enforced is the review of the pods themselves.
+ * Reviews Deployments, Jobs and the like for the pods that they would create, so that users need not wait for
+ * pods that never come. Only the review of the pods themselves is enforced.
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { Wait } from '../../base/deadline.ts';
@@ -40,8 +40,8 @@ export class WorkloadReview {
   }
 
   /**
-   * Whether its pods are to be judged. Not if another object controls it: nobody would read the warning. Not if its template stays the
-   * same: its author was told before.
+   * Whether its pods are to be checked. Not if another object controls it: the warning would not be read. Not
+   * if its template is unchanged: its author was warned.
    */
   concerns({ workload, object, current }: WorkloadRequest): boolean {
     const path = POD_KINDS[workload]?.path ?? [];
@@ -53,8 +53,9 @@ export class WorkloadReview {
   }
 
   /**
-   * Judges the pods that it would create, as they would be admitted later. Unless `mode` is `refuse`, what would refuse them is a warning.
-   * Rejects with `SourceUnavailableError` as `PodAdmission.admit` does, and with `InvalidRequestError` if there is no pod template.
+   * Checks the pods that it would create, as they would be admitted later. Unless `mode` is `refuse`, reasons
+   * to refuse them are warnings. Rejects with `SourceUnavailableError` as `PodAdmission.admit` does, and with
+   * `InvalidRequestError` if there is no pod template.
    */
   async admit(request: WorkloadRequest, wait?: Wait): Promise<DecidedAdmission> {
     const admission = await this.#pods.admit(this.#laterPod(request), {
@@ -85,13 +86,13 @@ export class WorkloadReview {
     };
   }
 
-  /** The answer where it cannot be known whether its pods would be refused, and only a warning was asked for. */
+  /** The answer if it is unknown whether its pods would be refused, and only a warning was requested. */
   unchecked({ workload }: Pick<WorkloadRequest, 'workload'>): Admission {
     const text = `it could not be checked whether this ${workload}'s pods fit the scheduling policies`;
     return { allowed: true, message: null, patch: [], warnings: [warning(text)] };
   }
 
-  /** What the controller will create, as the webhook for pods will see it. */
+  /** The pod that the controller will create, as the webhook will get it. */
   #laterPod({ uid, dryRun, workload, namespace, name, object }: WorkloadRequest): PodRequest {
     if (namespace === '') {
       throw new InvalidRequestError('request.namespace', 'expected the namespace of the workload');
@@ -105,7 +106,8 @@ export class WorkloadReview {
       pod: asAdmitted(template, { defaultPriorityClass, isTemplate: false }),
       current: undefined,
       isUpdate: false,
-      // A controller: no policy speaks of it, and it is no kubelet and no DaemonSet controller, whose pods are special.
+      // A controller: policies do not cover it, and it is no kubelet and no DaemonSet controller, whose pods
+      // are special.
       username: undefined,
       groups: [],
     };

@@ -1,6 +1,7 @@
 /**
- * Scheduling policies as ValidatingAdmissionPolicies and their bindings. They judge as the webhook does that may add no defaults.
- * Source: Kubernetes docs, "Validating Admission Policy"; API admissionregistration.k8s.io/v1, Kubernetes 1.30.
+ * Scheduling policies as ValidatingAdmissionPolicies and their bindings. They decide as the webhook without
+ * defaults does. Source: Kubernetes docs, "Validating Admission Policy"; API admissionregistration.k8s.io/v1,
+ * Kubernetes 1.30.
  */
 import { byName, type MergeStrategy } from '../policies/merge.ts';
 import type { SchedulingPolicy } from '../policies/policy.ts';
@@ -55,9 +56,9 @@ export interface ExportOptions extends ClusterTolerations {
 }
 
 /**
- * A policy and a binding for each of pods, DaemonSets and bindings.
+ * A policy and a binding each for pods, DaemonSets and bindings.
  *
- * @throws NotExportableError if the API server would not accept or not evaluate one
+ * @throws NotExportableError if the API server would refuse one, or could not evaluate it
  */
 export function admissionPolicies(
   policies: readonly SchedulingPolicy[],
@@ -111,7 +112,7 @@ export function admissionPolicy(
   return { apiVersion: API_VERSION, kind: 'ValidatingAdmissionPolicy', metadata: { name }, spec };
 }
 
-/** Without those that nothing names: each one names only those before it. */
+/** Drops unused ones: each one uses only those before it. */
 export function needed(variables: readonly Variable[], validations: readonly Validation[]): Variable[] {
   const expressions = validations.flatMap(({ expression, messageExpression = '' }) => [
     expression,
@@ -153,7 +154,7 @@ function checkName(index: number): string {
   return `check${index + 1}`;
 }
 
-/** Whether the account may use a policy. Asks all authorizers of the cluster. */
+/** Whether the account may use a policy, by all authorizers of the cluster. */
 function rightVariables({ name, group }: SchedulingPolicy, index: number, subject: Subject): Variable[] {
   const account =
     subject === 'bindings'
@@ -191,7 +192,7 @@ function usableValidation(uses: readonly Cel[]): Validation {
   };
 }
 
-/** Binds a policy everywhere but in exempt namespaces. */
+/** Binds a policy everywhere except in exempt namespaces. */
 export function bindingOf(
   { metadata }: Pick<AdmissionPolicy, 'metadata'>,
   options: Pick<ExportOptions, 'exemptNamespaces' | 'isTrial'>,

@@ -108,7 +108,7 @@ export function requiredAffinityCondition(policies: UsablePolicies, place: Place
   );
 }
 
-/** Whether the pod has some affinity of a kind, where one is required at any time. */
+/** Whether the pod has some affinity of a kind that is required without a time. */
 export function requiredKindCondition(policies: UsablePolicies, kind: Kind): Cel {
   return or(
     not(isRequiredAtAnyTime(policies, kind)),
@@ -147,7 +147,7 @@ function allowsAll(policies: UsablePolicies): Cel {
   return policies.allows('affinities', (rules) => constant(Object.keys(rules).length === 0));
 }
 
-/** Whether anything says something about the place. Otherwise not even an empty term is allowed. */
+/** Whether any rule concerns the place. Otherwise not even an empty term is allowed. */
 function isMentioned(policies: UsablePolicies, place: Place): Cel {
   return or(
     policies.allows('affinities', (rules) => constant(allowedTerms(rules, place) !== undefined)),

@@ -1,4 +1,4 @@
-/** What an export as ValidatingAdmissionPolicies leaves out. */
+/** What an export to ValidatingAdmissionPolicies omits. */
 import { formatPath } from '../../base/yaml/tree.ts';
 import { DEFAULT_SCHEDULER } from '../policies/cluster-settings.ts';
 import { mergePolicies, partsOf } from '../policies/merge.ts';
@@ -17,7 +17,7 @@ export function defaultsLeftOut(policies: readonly SchedulingPolicy[]): string[]
   );
 }
 
-/** What becomes of a pod that would have got the default. */
+/** The effect on a pod that would have got the default. */
 function consequence(policy: SchedulingPolicy, [, field, name = '', time = '']: readonly string[]): string {
   const { required } = policy;
   switch (field) {

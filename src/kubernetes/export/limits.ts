@@ -8,22 +8,25 @@ interface Expressions {
   readonly validations: readonly { readonly expression: string }[];
 }
 
-/** Characters. The parser of CEL reads no longer expressions. */
+/** In characters. The CEL parser reads no longer expressions. */
 const MAX_EXPRESSION = 100_000;
-/** Bytes. etcd stores no larger objects: 1.5 MiB, of which managed fields need a part. */
+/** In bytes. etcd stores no larger objects: 1.5 MiB, including managed fields. */
 const MAX_OBJECT = 1_400_000;
 const MAX_COST = 1_000_000;
 const MAX_COST_OF_ALL = 10_000_000;
 const COST_OF_CHECK = 350_000;
-/** Tolerations, and expressions at each place, of a pod that every exported policy can judge. */
+/** Tolerations, and expressions at each place, of a pod that every exported policy can evaluate. */
 const ITEMS = 16;
 
-/** The export would not be accepted, or not be evaluated. */
+/** The export would be refused, or could not be evaluated. */
 export class NotExportableError extends Error {
   override readonly name = 'NotExportableError';
 }
 
-/** @throws NotExportableError if the API server would not accept the policy, or not evaluate it for pods of usual size */
+/**
+ * @throws NotExportableError if the API server would refuse the policy, or could not evaluate it for pods of
+ * usual size
+ */
 export function ensureWithinLimits(name: string, spec: Expressions): void {
   const expect = (what: string, most: number, got: number) => {
     if (got > most) {
@@ -49,7 +52,7 @@ const LITERAL = /'(?:[^'\\]|\\.)*'/g;
 const CONSTANT_LIST = / in \[[^\]]*\]/g;
 const TOKEN = /\w+|[=!<>&|?+]+/g;
 
-/** At most what an expression costs for a pod with `ITEMS` of what it goes through. */
+/** The maximum cost of an expression for a pod with `ITEMS` of all that it iterates over. */
 function costOf(expression: string): number {
   const plain = expression
     // Comparing texts costs a tenth of their length.

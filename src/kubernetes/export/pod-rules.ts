@@ -1,4 +1,4 @@
-/** Rules for pods as one ValidatingAdmissionPolicy: only what is certain to mean the same there. */
+/** Rules for pods as one ValidatingAdmissionPolicy: only parts with certainly the same meaning there. */
 import { ConfigurationError, type Problem } from '../../base/errors.ts';
 import { checkedTypeOf, loopOf, type Node, presenceOf } from '../../rules/cel/syntax.ts';
 import type { Expression } from '../../rules/expression.ts';
@@ -66,8 +66,8 @@ const EXPECTED = `expected ${[...ATTRIBUTES.keys()].join(', ')}, loops all() and
 /**
  * A policy and its binding.
  *
- * @throws ConfigurationError with the place of everything that Kubernetes may understand differently
- * @throws NotExportableError if the API server would not accept or not evaluate it
+ * @throws ConfigurationError with the places of all parts that Kubernetes may interpret differently
+ * @throws NotExportableError if the API server would refuse it, or could not evaluate it
  */
 export function rulesPolicy(
   rules: readonly Rule[],
@@ -123,7 +123,7 @@ function validationOf(one: Rule, problems: Problem[]): Validation {
   if (typeof message !== 'string' || /[\r\n]/.test(message)) {
     mistake('message', 0, 'expected a text on one line, no expression');
   }
-  // Not `!match || allow`: where a match has no value, the rule must fail.
+  // Not `!match || allow`: if a match has no value, the rule must fail.
   const allowed = condition('allow', allow);
   const judged = match === undefined ? allowed : `(${condition('match', match)} ? ${allowed} : true)`;
   const names = [...exempt.userNames];
@@ -139,7 +139,7 @@ function field(path: string, none: string): string {
   return `(has(${path}) ? ${path} : ${none})`;
 }
 
-/** As the webhook, which judges no pod again that stays the same. */
+/** As the webhook, which does not check unchanged pods again. */
 const CHANGES = {
   name: 'changes-the-pod',
   expression: [
@@ -232,7 +232,7 @@ function constantOf(node: Node, value: unknown): Typed {
         : refuse(node);
 }
 
-/** Labels and annotations are texts. Without the entry, there is no value here nor there. */
+/** Labels and annotations are texts. A missing entry has no value, here and in Kubernetes. */
 function entryOf(map: string, key: string): Typed {
   return { text: `${map}[${key}]`, type: 'string' };
 }
@@ -248,7 +248,7 @@ function attributeOf(node: Node, base: Node, name: string, scope: Scope): Typed 
   if (name === 'is_init') {
     return { text: String(container.isInit), type: 'bool' };
   }
-  // Kubernetes leaves out an empty one: neither there nor here is there a value.
+  // Kubernetes omits an empty one: it has no value in either.
   return name === 'name' || name === 'image'
     ? { text: `${container.name}.${name}`, type: 'string' }
     : refuse(node);

@@ -1,4 +1,4 @@
-/** What an exported policy judges, and where it finds the fields of a pod in it. */
+/** The objects of an exported policy, and the places of a pod's fields in them. */
 import {
   ACCOUNT_FIELDS,
   DAEMON_SET_CONTROLLER,
@@ -39,7 +39,7 @@ export function serviceAccountVariable(subject: WithPod): Variable {
   };
 }
 
-/** The parts of a pod that rules look at. Each one may only name those before it. */
+/** The parts of a pod that rules use. Each one may use only those before it. */
 export function podVariables(
   subject: WithPod,
   { systemTolerations, daemonSetTolerations }: ClusterTolerations,
@@ -69,7 +69,7 @@ export function podVariables(
   ];
 }
 
-/** What a scheduler has assigned was not requested. */
+/** A node assigned by a scheduler was not requested. */
 function newNodeName(spec: string): Variable {
   const isOld = `request.operation == 'UPDATE' && has(oldObject.spec.nodeName) && oldObject.spec.nodeName == ${spec}.nodeName`;
   return {
@@ -80,7 +80,7 @@ function newNodeName(spec: string): Variable {
 
 const IS_BY_CONTROLLER = relation(`request.userInfo.username == ${literal(DAEMON_SET_CONTROLLER)}`);
 
-/** The DaemonSet controller wrote the affinity, or it is still there. */
+/** The DaemonSet controller wrote the affinity, or it is unchanged since. */
 function isForOneNode(): Cel {
   const before = '(has(oldObject.spec.affinity) ? dyn(oldObject.spec.affinity) : dyn({}))';
   return or(
@@ -120,7 +120,7 @@ function termsVariable(place: Place): Variable {
     : { name, expression: `${there.join(' && ')} ? ${ofTime}.map(p, p.preference) : []` };
 }
 
-/** Whether the DaemonSet controller replaced the required affinity of the template by the name of the node. */
+/** Whether the DaemonSet controller replaced the template's required affinity by the node's name. */
 function isOfTemplate(): Cel {
   const terms = termsAt({ kind: 'nodeAffinity', time: REQUIRED });
   const isName = and(
@@ -137,7 +137,7 @@ export interface MatchCondition {
   readonly expression: string;
 }
 
-/** Which requests need no policy. */
+/** The requests that need no policy. */
 export function matchConditions(subject: Subject, schedulers: readonly string[]): MatchCondition[] {
   if (subject === 'bindings') {
     const isScheduler = relation(`request.userInfo.username in ${listOf(schedulers)}`);
@@ -151,7 +151,7 @@ export function matchConditions(subject: Subject, schedulers: readonly string[])
   return subject === 'pods' ? [canMove, NOT_A_MIRROR] : [canMove];
 }
 
-/** In one of two only, or different. */
+/** Only in one of the two, or different. */
 function changed(spec: string, field: string): Cel {
   const now = `${spec}.${field}`;
   const before = `${spec.replace('object', 'oldObject')}.${field}`;
@@ -161,7 +161,7 @@ function changed(spec: string, field: string): Cel {
   );
 }
 
-/** The kubelet reports a static pod, which runs whatever is answered. Others cannot create one for its node. */
+/** The kubelet reports a static pod, which runs whatever the answer. Others cannot create one for its node. */
 export const NOT_A_MIRROR: MatchCondition = {
   name: 'not-reported-by-the-kubelet',
   expression: not(

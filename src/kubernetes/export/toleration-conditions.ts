@@ -46,7 +46,7 @@ function anyRule(policies: UsablePolicies, isOfOne: (rules: readonly Rule[]) => 
   );
 }
 
-/** Whether one toleration is among those that are required. */
+/** Whether a toleration is one of the required ones. */
 export function requiredTolerationsCondition(policies: UsablePolicies): Cel {
   return policies.first<readonly Rule[]>(
     'required',
@@ -80,7 +80,7 @@ export function isExactly(written: readonly string[]): Cel {
   );
 }
 
-/** A number that no toleration can have is not written: it would not be CEL. */
+/** A number that no toleration can have is omitted: it would not be CEL. */
 function lasts(seconds: number): Cel {
   return Number.isSafeInteger(seconds)
     ? and(atom('has(t.tolerationSeconds)'), relation(`t.tolerationSeconds == ${seconds}`))

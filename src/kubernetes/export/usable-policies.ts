@@ -1,4 +1,4 @@
-/** Merges policies without knowing which of them an account may use: each one counts under a condition. */
+/** Merges policies when it is unknown which of them an account may use: each counts under a condition. */
 import { isMapping, valueAt } from '../../base/yaml/tree.ts';
 import type { MergeStrategy } from '../policies/merge.ts';
 import type { Allowed, SchedulingPolicy } from '../policies/policy.ts';
@@ -9,7 +9,7 @@ export interface ConditionalPolicy {
   readonly condition: Cel;
 }
 
-/** `deep` and `simple`; the others judge by one policy at a time, of which both say the same. */
+/** `deep` and `simple`; the others use one policy at a time, for which both are the same. */
 type Levels = 'all' | 'fields';
 
 /** Policies in the order of their names, merged part by part. */
@@ -25,8 +25,9 @@ export class UsablePolicies {
   }
 
   /**
-   * A condition on what the merged policy requires or adds at a path, such as `nodeSelectors`, `disk`: the first policy that has it
-   * decides. With the strategy `simple` this is the first one that has the whole field. `otherwise`: if no usable policy has it.
+   * A condition on what the merged policy requires or adds at a path, such as `nodeSelectors`, `disk`: the
+   * first policy with it decides. With the strategy `simple`, the first with the whole field. `otherwise`: if
+   * no usable policy has it.
    */
   first<Value>(
     section: 'required' | 'default',
@@ -48,7 +49,7 @@ export class UsablePolicies {
     return this.first(section, path, () => TRUE, FALSE);
   }
 
-  /** A condition on what is allowed: what one policy allows is enough; with `simple` that of the first one that has the field. */
+  /** A condition on what is allowed: by any policy; with `simple`, by the first one with the field. */
   allows<Field extends keyof Allowed>(field: Field, then: (value: NonNullable<Allowed[Field]>) => Cel): Cel {
     const granting = this.#conditional.flatMap(({ policy, condition }) => {
       const value = policy.allowed[field];
@@ -59,14 +60,17 @@ export class UsablePolicies {
       : granting.reduceRight((rest, one) => choose(one.condition, one.granted, rest), FALSE);
   }
 
-  /** Names that some policy gives to the members of a mapping, such as labels. */
+  /** Names that policies use for members of a mapping, such as labels. */
   names(section: 'required' | 'allowed' | 'default', field: string): string[] {
     const mappings = this.policies.map((policy) => valueAt(policy[section], [field]));
     return [...new Set(mappings.flatMap((one) => (isMapping(one) ? Object.keys(one) : [])))];
   }
 }
 
-/** A condition that holds for what the merged policies of an account accept. `of` gives it for policies that are merged in parts. */
+/**
+ * A condition for what an account's merged policies accept. `of` returns it for policies that are merged in
+ * parts.
+ */
 export function byStrategy(
   strategy: MergeStrategy,
   conditional: readonly ConditionalPolicy[],

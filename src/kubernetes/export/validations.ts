@@ -1,4 +1,4 @@
-/** One validation for each thing that a policy can say about a pod. */
+/** One validation for each part of a policy about pods. */
 import { onOneLine } from '../../base/visible-text.ts';
 import type { MergeStrategy } from '../policies/merge.ts';
 import { KIND_NAMES, PLACES } from '../policies/rules/expression-rules.ts';
@@ -40,7 +40,7 @@ import { byStrategy, type ConditionalPolicy, UsablePolicies } from './usable-pol
 export interface Validation {
   readonly expression: string;
   readonly message: string;
-  /** Must not need the authorizer, which Kubernetes does not give to it. */
+  /** Must not use the authorizer, which Kubernetes does not provide here. */
   readonly messageExpression?: string;
   readonly reason: 'Forbidden';
 }
@@ -51,7 +51,7 @@ interface ValidationOptions {
   readonly refusesTopologySpread: boolean;
 }
 
-/** What the pod in the variables must satisfy. Rules that always hold are left out. */
+/** The requirements on the pod in the variables. Omits rules that always hold. */
 export function podValidations(
   conditional: readonly ConditionalPolicy[],
   { strategy, defaultPriorityClass, refusesTopologySpread }: ValidationOptions,
@@ -147,7 +147,7 @@ export function podValidations(
   ];
 }
 
-/** What a binding must satisfy, whose node is in the variables. */
+/** The requirements on a binding, whose node is in the variables. */
 export function bindingValidations(
   conditional: readonly ConditionalPolicy[],
   strategy: MergeStrategy,
@@ -180,7 +180,7 @@ function topologySpreadCondition(policies: UsablePolicies): Cel {
   return every('variables.topologySpreadConstraints', 'c', choose(isPreferred, preferred, required));
 }
 
-/** No pod can meet requirements that have no value in common, so that nothing is bound either. */
+/** No pod can meet requirements without a common value, so nothing is bound either. */
 function noConflict(conditional: readonly ConditionalPolicy[]): Cel[] {
   const byField = new Map<string, { readonly values: readonly string[]; readonly condition: Cel }[]>();
   for (const { policy, condition } of conditional) {
@@ -221,7 +221,10 @@ function expectedName({ policies }: UsablePolicies, field: NameField): string {
   return `expected ${names.length === 0 ? 'nothing' : listed(names, 'or')}`;
 }
 
-/** The rules of `NameRules` as CEL. `name`: an expression that is empty if the pod names none. `free`: a name that counts as none, unless one is required. */
+/**
+ * The rules of `NameRules` as CEL. `name`: an expression, empty if the pod has none. `free`: a name that
+ * counts as none, unless one is required.
+ */
 function nameCondition(
   policies: UsablePolicies,
   field: NameField,
@@ -253,7 +256,7 @@ function allowsAllSchedulers(policies: UsablePolicies): Cel {
 /** An expression for a map from labels to values. */
 const SELECTOR = 'variables.nodeSelector';
 
-/** The labels that policies name. All others fall under `otherLabelsCondition`. */
+/** The labels in policies. All others are covered by `otherLabelsCondition`. */
 function labelsOf(policies: UsablePolicies): string[] {
   return [
     ...new Set([
@@ -287,7 +290,7 @@ function labelCondition(policies: UsablePolicies, label: string): Cel {
   );
 }
 
-/** Whether the pod has no label that no policy names, or may have any. */
+/** Whether the pod has only labels that policies name, or may have any. */
 function otherLabelsCondition(policies: UsablePolicies, labels: readonly string[]): Cel {
   const all = policies.allows('nodeSelectors', (allowed) => constant(Object.keys(allowed).length === 0));
   const named =

@@ -61,7 +61,7 @@ interface PolicyResource {
 /** Names of policies, or all policies. */
 export type Grant = 'all' | ReadonlySet<string>;
 
-/** By subject, as `subjectId` has it. Subjects of the same role share one grant. */
+/** By subject, as in `subjectId`. Subjects of the same role share one grant. */
 export type Grants = ReadonlyMap<string, ReadonlySet<Grant>>;
 
 /** The cost of a lookup does not depend on the number of other subjects. */
@@ -115,7 +115,7 @@ export function grantsOf(roles: ReadonlyMap<string, Grant>, given: Iterable<Give
   return grants;
 }
 
-/** All that some subjects may use together. */
+/** The combined grant of some subjects. */
 export function grantedTo(grants: Grants, subjects: Iterable<string>): Grant {
   const names = new Set<string>();
   for (const subject of subjects) {
@@ -136,7 +136,10 @@ export function grantsUse(role: Role, { name, group }: PolicyResource): boolean 
   return grant === 'all' || grant.has(name);
 }
 
-/** The policies of an API group that a role lets one use. A rule without resourceNames covers all of them. Names have no wildcards. */
+/**
+ * The policies of an API group that a role grants. A rule without resourceNames covers all of them. Names
+ * have no wildcards.
+ */
 export function grantOf({ rules }: Role, group: string): Grant {
   const names = rules
     .filter(
@@ -147,7 +150,7 @@ export function grantOf({ rules }: Role, group: string): Grant {
   return names.some(({ length }) => length === 0) ? 'all' : new Set(names.flat());
 }
 
-/** Whether a list of a rule names a value, or all. */
+/** Whether a rule's list has a value, or allows all. */
 export function includes(values: readonly string[] | null | undefined, value: string): boolean {
   return values?.some((one) => one === '*' || one === value) === true;
 }
@@ -201,13 +204,14 @@ export interface AccountPolicies {
 
 export interface PolicySource {
   /**
-   * A promise only where a cluster must be asked first: most answers are known, and waiting for one costs as much as a review.
-   * Rejects with `SourceUnavailableError` if it cannot be known which policies apply: then nothing may be admitted.
+   * A promise only if a cluster must be called first: most answers are known, and waiting for one costs as
+   * much as a review. Rejects with `SourceUnavailableError` if it is unknown which policies apply: then
+   * nothing may be admitted.
    */
   policiesOf(account: Account, wait?: Wait): AccountPolicies | Promise<AccountPolicies>;
 }
 
-/** It cannot be known which policies apply. The message is for the log: it may name the API server. */
+/** It is unknown which policies apply. The message is for the log: it may name the API server. */
 export class SourceUnavailableError extends Error {
   override readonly name = 'SourceUnavailableError';
 }

@@ -1,4 +1,4 @@
-/** What the cluster does to pods by itself, and cluster-wide settings of the operator. */
+/** What the cluster itself adds to pods, and cluster-wide settings of the operator. */
 import { isDeepStrictEqual } from 'node:util';
 import type { Pod, Toleration } from './pod.ts';
 
@@ -14,10 +14,10 @@ export interface ClusterOptions {
   readonly topologySpreadConstraints?: 'allow' | 'refuse';
 }
 
-/** The name that the API server fills in where a pod has no schedulerName. */
+/** The API server's name for a pod without a schedulerName. */
 export const DEFAULT_SCHEDULER = 'default-scheduler';
 
-/** How the pod came into being. */
+/** How the pod was created. */
 export interface PodOrigin {
   /** The DaemonSet controller created the pod. */
   readonly isForOneNode?: boolean;
@@ -27,7 +27,7 @@ export interface PodOrigin {
 
 export class Cluster {
   readonly refusesTopologySpread: boolean;
-  /** The name that the API server fills in where the pod has none. */
+  /** The names that the API server fills in if the pod has none. */
   readonly filledIn: Readonly<Record<'schedulerName' | 'priorityClassName', string | undefined>>;
   readonly #everybodys: SystemTolerations;
   readonly #daemonSets: SystemTolerations;
@@ -45,7 +45,7 @@ export class Cluster {
 
   /**
    * Whether Kubernetes itself added a toleration. The DaemonSet tolerations are exempt only if the DaemonSet
-   * controller adds them; a pod that already has them keeps them, whoever updates it.
+   * controller adds them; a pod that has them keeps them in any update.
    */
   hasAdded(toleration: Toleration, { isForOneNode, current }: PodOrigin): boolean {
     return (
@@ -58,8 +58,8 @@ export class Cluster {
 }
 
 /**
- * The two that the API server adds to every pod before any webhook sees it.
- * Source: Kubernetes docs, "Taints and Tolerations".
+ * The two that the API server adds to every pod before webhooks are called. Source: Kubernetes docs, "Taints
+ * and Tolerations".
  */
 export const SYSTEM_TOLERATIONS: readonly string[] = [
   'node.kubernetes.io/not-ready:NoExecute:300',

@@ -1,6 +1,6 @@
 /**
- * The policies of an account, merged and ready to judge requests. Everything that they do not allow is rejected.
- * Source: the proposal "Scheduling Policy" of Kubernetes.
+ * The policies of an account, merged and ready to check requests. Everything that they do not allow is
+ * rejected. Source: the proposal "Scheduling Policy" of Kubernetes.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { Cluster, type PodOrigin } from './cluster-settings.ts';
@@ -14,15 +14,15 @@ import { conflicts, nodeReasons, Rules, topologySpreadReasons } from './rules/ru
 
 /** Prefix of the `field` of a reason about a label. */
 const LABEL = 'nodeSelector ';
-/** `field` of a reason about a policy that nobody can read. */
+/** `field` of a reason about an invalid policy. */
 const UNREADABLE = 'metadata.name';
 
 export interface ReviewOptions extends PodOrigin {
-  /** Whether defaults may be added. Otherwise the pod is judged as it is. */
+  /** Whether defaults may be added. Otherwise the pod is checked as it is. */
   readonly addDefaults: boolean;
 }
 
-/** The result of judging a pod. */
+/** The result for a pod. */
 export interface PodReview {
   readonly allowed: boolean;
   /** With the defaults if allowed, otherwise unchanged. Unchanged parts are shared with the original. */
@@ -31,7 +31,7 @@ export interface PodReview {
   readonly reasons: readonly Reason[];
 }
 
-/** The result of judging node labels. */
+/** The result for node labels. */
 export interface NodeSelectorReview {
   /** Defaults for labels that were not requested. Empty when rejected. */
   readonly added: readonly { readonly label: string; readonly value: string }[];
@@ -42,11 +42,14 @@ export interface NodeSelectorReview {
 export class EffectivePolicy {
   /** Names of the policies, sorted. */
   readonly policies: readonly string[];
-  /** The merged policy; for `intersection` one for each policy, and all of them must allow the request. */
+  /** The merged policy; for `intersection`, each policy, all of which must allow the request. */
   readonly merged: readonly MergedPolicy[];
   readonly #rules: readonly Rules[];
   readonly #defaults: Rules;
-  /** What no request can meet: policies that nobody can read; for `intersection`, requirements that exclude each other. */
+  /**
+   * Requirements that no request can meet: invalid policies; for `intersection`, requirements that exclude
+   * each other.
+   */
   readonly conflicts: readonly Reason[];
   readonly #cluster: Cluster;
 
@@ -76,7 +79,7 @@ export class EffectivePolicy {
     ];
   }
 
-  /** Judges a pod and leaves the original unchanged. */
+  /** Checks a pod and leaves the original unchanged. */
   review(pod: Pod, options: ReviewOptions): PodReview {
     const refuse = (reasons: readonly Reason[]): PodReview => ({ allowed: false, pod, reasons });
     if (this.conflicts.length > 0) {
@@ -98,10 +101,7 @@ export class EffectivePolicy {
     return reasons.length > 0 ? refuse(reasons) : { allowed: true, pod: completed, reasons };
   }
 
-  /**
-   * Judges the node labels of something other than a pod. `part`: the name of the attribute that holds them, for
-   * messages.
-   */
+  /** Checks the node labels of something other than a pod. `part`: the attribute that contains them, for messages. */
   reviewNodeSelectors(
     selectors: readonly NodeSelector[],
     part: string,
@@ -130,7 +130,7 @@ export class EffectivePolicy {
     return apart.length > 0 ? { added: [], reasons: apart } : judge(this.#defaults, this.#rules);
   }
 
-  /** Judges the node that a pod names in its `nodeName` or that a Binding names. */
+  /** Checks the node in a pod's `nodeName` or in a Binding. */
   reviewNode(name: string): readonly Reason[] {
     return this.conflicts.length > 0
       ? this.conflicts
@@ -163,7 +163,7 @@ export class EffectivePolicy {
   }
 }
 
-/** What the DaemonSet controller wrote stays exempt when someone else updates the pod. */
+/** What the DaemonSet controller wrote stays exempt when another user updates the pod. */
 function isKept(affinity: object, current: Pod | undefined): boolean {
   return current !== undefined && isDeepStrictEqual(affinity, current.spec.affinity ?? {});
 }
@@ -238,8 +238,8 @@ function addedName(
 }
 
 /**
- * Removes the fields that the API server computed from another priority class: it rejects a pod whose fields do not
- * match its class. Source: its admission plugin Priority.
+ * Removes the fields that the API server computed from another priority class: it rejects a pod whose fields
+ * do not match its class. Source: its admission plugin Priority.
  */
 function priorityClass(spec: Spec, priorityClassName: string): Added {
   return {

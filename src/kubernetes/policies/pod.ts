@@ -1,7 +1,4 @@
-/**
- * The parts of a pod that scheduling policies look at. Everything else passes through. Source: Kubernetes API,
- * core/v1.
- */
+/** The parts of a pod that scheduling policies check. All else passes through. Source: Kubernetes API, core/v1. */
 import { z } from 'zod';
 import { InvalidRequestError } from '../../base/errors.ts';
 import { firstMistake } from '../../lease/request-schemas.ts';
@@ -103,7 +100,7 @@ export function parsePod(input: unknown, at = ''): Pod {
   throw invalidRequest(mistake, at);
 }
 
-/** The same wording as in the other protocols. */
+/** The wording of the other protocols. */
 const KINDS: Readonly<Record<string, string>> = {
   string: 'a string',
   number: 'a number',
@@ -120,7 +117,7 @@ export function invalidRequest(issue: z.core.$ZodIssue, at = ''): InvalidRequest
   return new InvalidRequestError(field, expected === undefined ? issue.message : `expected ${expected}`);
 }
 
-/** The service account of the pod; `default` if it names none. */
+/** The service account of the pod; `default` if it has none. */
 export function serviceAccountName({ spec }: Pod): string {
   return spec.serviceAccountName || spec.serviceAccount || 'default';
 }

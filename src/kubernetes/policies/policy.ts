@@ -1,4 +1,4 @@
-/** A scheduling policy in the form that its rules are built from, whichever spelling it was written in. */
+/** A scheduling policy in the form for its rules, whichever spelling it was written in. */
 import type { WrittenAffinity, WrittenExpression, WrittenToleration } from './documents/default-schema.ts';
 import type {
   AffinityRules,
@@ -38,7 +38,7 @@ export interface Default {
 
 /** The API group of the CustomResourceDefinition: such a group must contain a dot. */
 export const CLUSTER_GROUP = 'scheduling.blazar-enforcement';
-/** The group of the proposal, and that one. */
+/** The proposal's group, and `CLUSTER_GROUP`. */
 export const API_GROUPS = ['extensions', CLUSTER_GROUP] as const;
 
 type ApiGroup = (typeof API_GROUPS)[number];
@@ -52,10 +52,10 @@ export interface SchedulingPolicy {
   readonly default: Default;
 }
 
-/** A policy that nobody can read: it has never been valid. Whoever may use it is refused, since what it demands is unknown. */
+/** A policy that has never been valid. Accounts that may use it are refused, since its requirements are unknown. */
 export interface InvalidPolicy {
   readonly name: string;
-  /** What is wrong with it, for those whom it refuses. */
+  /** What is wrong with it, for the refused users. */
   readonly message: string;
 }
 

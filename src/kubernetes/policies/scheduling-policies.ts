@@ -1,4 +1,4 @@
-/** Policies and rights that were read from files: decides which policies apply to a pod or a lease, and merges them. */
+/** Policies and rights from files: selects the policies for a pod or a lease, and merges them. */
 import { LRUCache } from 'lru-cache';
 import { ConfigurationError, type Problem } from '../../base/errors.ts';
 import {
@@ -14,7 +14,7 @@ import { EffectivePolicy } from './effective-policy.ts';
 import { byName, type MergeStrategy } from './merge.ts';
 import type { InvalidPolicy, SchedulingPolicy } from './policy.ts';
 
-/** Size of the cache of accounts. Others cost one lookup of their rights. */
+/** Size of the cache of accounts. Others cost a lookup of their rights. */
 const ACCOUNTS = 10_000;
 
 export type SchedulingPoliciesOptions = PolicySetOptions;
@@ -77,7 +77,7 @@ export interface PolicySetOptions extends ClusterOptions {
   readonly strategy?: MergeStrategy;
 }
 
-/** Never changes: a change makes a new one. */
+/** Immutable: a change makes a new one. */
 export class PolicySet {
   /** Sorted by name. */
   readonly policies: readonly SchedulingPolicy[];
@@ -101,7 +101,7 @@ export class PolicySet {
     this.#cluster = new Cluster(options);
   }
 
-  /** What the named policies say together. Names of no policy have no effect. */
+  /** The named policies, merged. Unknown names have no effect. */
   effective(names: readonly string[]): EffectivePolicy {
     const key = names.join('\n');
     const known = this.#merged.get(key);
@@ -119,7 +119,7 @@ export class PolicySet {
     return effective;
   }
 
-  /** `names`: those of the policies that an account may use, sorted. */
+  /** `names`: of the policies that an account may use, sorted. */
   chosen(names: readonly string[]): AccountPolicies {
     const effective = (chosen: readonly string[]) => this.effective(chosen);
     return {

@@ -225,7 +225,7 @@ export class DeliveryQueue implements NewMessages {
     const own = hasItsOwnPause
       ? BigInt(Math.round(pauseAfter(Number(attempts) + 1, backoff) * 1000))
       : undefined;
-    this.#fail(message, error, own);
+    this.#fail(message, delivery, own);
     if (outcome === 'away' || this.#pauses.failures >= IN_A_ROW) {
       this.#pause(delivery.outcome === 'away' ? delivery.retryAfter : undefined, error);
     }
@@ -233,7 +233,7 @@ export class DeliveryQueue implements NewMessages {
 
   #fail(
     { id, lease_id, attempts, expires_from }: ClaimedMessage,
-    error: string,
+    { error, ...delivery }: Exclude<Delivery, { outcome: 'delivered' }>,
     pause: bigint | undefined,
   ): void {
     const { observer, now, sender, logger } = this.#parts;
@@ -241,7 +241,9 @@ export class DeliveryQueue implements NewMessages {
     const isDead = at - expires_from >= microseconds(sender.maxAge);
     observer?.attempted?.(isDead ? 'dead' : 'failed');
     const nextAt = pause === undefined ? 0n : at + pause;
-    this.#settled.push({ kind: isDead ? 'dead' : 'failed', id, at, nextAt, error });
+    const rest = delivery.outcome === 'refused' ? delivery.rest : undefined;
+    const kind = isDead ? 'dead' : 'failed';
+    this.#settled.push({ kind, id, at, nextAt, error, expiresFrom: expires_from, rest });
     if (isDead) {
       logger.error(
         { filter: sender.name, message: String(id), lease_id, attempts: Number(attempts) + 1, error },

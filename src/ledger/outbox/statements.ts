@@ -35,6 +35,10 @@ export type Settlement =
       readonly at: bigint;
       readonly nextAt: bigint;
       readonly error: string;
+      /** As it was when the message was claimed: if it is another one now, an operator has had it retried meanwhile. */
+      readonly expiresFrom: bigint;
+      /** The body from now on; `undefined` = as before. */
+      readonly rest: string | undefined;
     };
 
 /** A worker, with times in microseconds. */
@@ -216,15 +220,22 @@ export function* settle(queries: Queries, worker: string, settled: readonly Sett
   }
   for (const one of settled) {
     if (one.kind === 'failed' || one.kind === 'dead') {
-      const { kind, id, at, nextAt: next_at, error } = one;
+      const { kind, id, at, nextAt: next_at, error, expiresFrom, rest } = one;
       const state =
         kind === 'dead' ? ({ state: 'dead', settled_at: at } as const) : ({ state: 'waiting' } as const);
-      yield* rows(
+      const record = (change: Partial<Pick<OutboxTable, 'state' | 'settled_at' | 'next_at'>>) =>
         claimedBy(queries, worker, [id])
-          .set((row) => ({ ...UNCLAIMED, ...state, next_at, error, attempts: row('attempts', '+', 1n) }))
-          .where('state', '=', 'waiting')
+          .set((row) => ({
+            ...{ ...UNCLAIMED, ...change, error, attempts: row('attempts', '+', 1n) },
+            ...(rest !== undefined && { body: rest }),
+          }))
+          .where('state', '=', 'waiting');
+      yield* rows(
+        record({ ...state, next_at })
+          .where('expires_from', '=', expiresFrom)
           .compile(),
       );
+      yield* rows(record({ next_at: 0n }).compile());
     }
   }
 }

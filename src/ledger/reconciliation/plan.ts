@@ -45,6 +45,8 @@ export interface ListTerms extends Terms {
   readonly olderThan: bigint;
   /** Projects whose leases are not recorded. */
   readonly exemptProjects: readonly string[];
+  /** The ids of all leases of the list, in whatever state: one must be in the ledger. `undefined` = it may be the list of another cloud. */
+  readonly ids: ReadonlySet<string> | undefined;
 }
 
 /** For a list in a file. `rows`: open rows of the projects, and all rows of listed leases. */

@@ -60,10 +60,21 @@ export async function readOpenRows(
   return { readAt, region, rows: found, last, ages };
 }
 
+/** Every lease would be released, because the list has no lease of the ledger: it may be the list of another cloud or region. */
+export class UnrelatedListError extends Error {
+  /** How many leases would be released. */
+  readonly count: number;
+
+  constructor(count: number) {
+    super('none of the listed leases is in the ledger');
+    this.count = count;
+  }
+}
+
 /**
  * With a list in a file: the existing leases, each id once. Yields each lease as soon as it is done: if the
  * ledger fails halfway, completed changes stay. `seen` gets the number of completed steps and their total.
- * @throws LedgerUnavailableError
+ * @throws LedgerUnavailableError, UnrelatedListError
  */
 export async function* reconcileList(
   ledger: Ledger,
@@ -75,7 +86,14 @@ export async function* reconcileList(
   const before = await readOpenRows(ledger, terms.region, wait);
   const read = [...before.rows.values(), ...(await endedRows(ledger, before, listed, wait))];
   const own = read.filter(({ project_id }) => terms.projectIds?.has(project_id) ?? true);
-  yield* execute(ledger, await planForList(own, listed, terms, before.readAt), before, terms, wait, seen);
+  const plan = await planForList(own, listed, terms, before.readAt);
+  const { ids } = terms;
+  const released = plan.steps.filter(({ kind }) => kind === 'release').length;
+  const isRelated = plan.hasMatched || read.some(({ lease_id }) => lease_id !== null && ids?.has(lease_id));
+  if (ids !== undefined && released > 0 && !isRelated) {
+    throw new UnrelatedListError(released);
+  }
+  yield* execute(ledger, plan, before, terms, wait, seen);
 }
 
 /** The result of comparing an observation. */

@@ -20,7 +20,7 @@ export function variableRun(name: string, offset: number): Run {
   };
 }
 
-/** `a.b` and `a.?b`. `isNumeric`: the numbers of JSON as they are, because what reads them makes no difference between `int` and `double`. */
+/** `a.b`, `a.?b`. `isNumeric`: reads JSON numbers as they are, if `int` and `double` make no difference. */
 export function attributeRun(environment: RuleEnvironment, node: Dot, value: Run, isNumeric = false): Run {
   const [base, name] = node.args;
   const { pos } = node;
@@ -66,7 +66,7 @@ export function elementRun(environment: RuleEnvironment, node: Brackets, value: 
   };
 }
 
-/** `has(a.b)`: whether `a` has a `b`. The checker does not look at `b`. */
+/** `has(a.b)`: whether `a` has a `b`. The checker ignores `b`. */
 export function presenceRun(environment: RuleEnvironment, operand: Dot, type: string, value: Run): Run {
   const read = partReader(environment, type, operand.args[1]);
   return (frame) => {
@@ -83,7 +83,7 @@ export function presenceRun(environment: RuleEnvironment, operand: Dot, type: st
   };
 }
 
-/** The type of a part, of parts in `has()` too, which the checker leaves out. @throws ExpressionMistake for attributes that do not exist */
+/** The type of a part, also in `has()`, unlike the checker. @throws ExpressionMistake if it is missing */
 export function typeOfPart(environment: RuleEnvironment, node: Node): string {
   const checked = checkedTypeOf(node);
   if (checked !== undefined || node.op !== '.') {
@@ -96,7 +96,7 @@ export function typeOfPart(environment: RuleEnvironment, node: Node): string {
     : (attributeType(environment, type, name, node.pos) ?? 'dyn');
 }
 
-/** The type of an attribute; `undefined` for what has no known attributes. @throws ExpressionMistake if there is no such attribute */
+/** The type of an attribute; `undefined` = no known attributes. @throws ExpressionMistake if it is missing */
 export function attributeType(
   environment: RuleEnvironment,
   type: string,
@@ -116,10 +116,10 @@ function valueOr(value: unknown, missing: Failure): unknown {
   return value === undefined ? missing : value;
 }
 
-/** A part of a value. `undefined` = it is missing, a `Failure` = there can be no such part. */
+/** A part of a value. `undefined` = missing, a `Failure` = there can be no such part. */
 type Part = (value: unknown) => unknown;
 
-/** Reads an attribute of an object, or an entry of a map. `type`: that of the value, as the checker knows it. */
+/** Reads an attribute of an object, or an entry of a map. `type`: the checker's type of the value. */
 function partReader(environment: RuleEnvironment, type: string, name: string): Part {
   const known = environment.objectType(type);
   const attribute = known?.attributes.get(name);
@@ -131,7 +131,7 @@ function partReader(environment: RuleEnvironment, type: string, name: string): P
   };
 }
 
-/** An element of a list, an entry of a map, or an attribute by its name as a text. */
+/** An element of a list, an entry of a map, or an attribute by name. */
 function partAt(environment: RuleEnvironment, value: unknown, key: unknown): unknown {
   if (isMap(value)) {
     return entryOf(value, key);
@@ -151,14 +151,14 @@ function partAt(environment: RuleEnvironment, value: unknown, key: unknown): unk
     : new Failure(`the list has ${items.length} elements, and no element ${place}`);
 }
 
-/** The part of an optional value, or of a value: an optional value. */
+/** The part of an optional or plain value, as an optional value. */
 function optionalPart(value: unknown, read: Part): unknown {
   const inner = value instanceof Optional ? value.value : value;
   if (inner === undefined) {
     return value;
   }
   const part = read(inner);
-  // A place that is not in the list is missing, like a name that is not in the map.
+  // An index outside the list is missing, like a key outside the map.
   return part instanceof Failure && itemsOf(inner) === undefined
     ? part
     : new Optional(part instanceof Failure ? undefined : part);
@@ -180,7 +180,7 @@ function guarded(attribute: Attribute<unknown>, value: unknown): unknown {
   }
 }
 
-/** What code of this package throws about a request says what is wrong with it. */
+/** Errors that code of this package throws describe what is wrong with the request. */
 export function failureOf(thrown: unknown): Failure {
   return new Failure(thrown instanceof Error ? thrown.message : String(thrown), undefined, thrown);
 }

@@ -1,10 +1,10 @@
-/** Comparisons with constants, which most rules are. They say what `OPERATORS` says, and ask it for whatever is unusual. */
+/** Fast comparisons with constants, as in most rules. Same results as `OPERATORS`, their fallback. */
 import { Failure, type Frame, placed, type Run } from './frame.ts';
 import type { Operator } from './operators.ts';
 import { slotOfRun, valueIn } from './sharing.ts';
 import { Duration, Timestamp, textSteps } from './values.ts';
 
-/** What `constant < value` is as `value > constant`. */
+/** Operators with swapped sides: `constant < value` is `value > constant`. */
 const TURNED: Readonly<Record<string, string>> = {
   '<': '>',
   '<=': '>=',
@@ -24,12 +24,12 @@ interface ConstantComparison {
   readonly offset: number;
 }
 
-/** Whether a comparison with the constant takes numbers as JSON has them: an `int` and a `double` of the same value compare alike. */
+/** Whether plain JSON numbers suffice for the constant: an `int` and an equal `double` compare alike. */
 export function comparesNumbers(name: string, constant: unknown): boolean {
   return TURNED[name] !== undefined && limitOf(constant) !== undefined;
 }
 
-/** `undefined` = there is no shorter way than the operator. */
+/** `undefined` = no faster way than the operator. */
 export function comparisonRun(comparison: ConstantComparison): Run | undefined {
   const { name, operator, value, constant, isTurned, offset } = comparison;
   const turned = TURNED[name];
@@ -54,7 +54,7 @@ export function comparisonRun(comparison: ConstantComparison): Run | undefined {
 
 type Otherwise = (value: unknown, frame: Frame) => unknown;
 
-/** Beyond 53 bits a number may stand for several ints. Below, rounding an int moves it to neither side of the limit. */
+/** Beyond 53 bits a number may be several ints. Below, rounding an int does not move it across the limit. */
 function limitOf(constant: unknown): number | undefined {
   return typeof constant === 'number'
     ? constant
@@ -63,7 +63,7 @@ function limitOf(constant: unknown): number | undefined {
       : undefined;
 }
 
-/** Each operator has a function of its own: one function for all would look up the operator for each request. */
+/** A separate function for each operator: a common one would look up the operator for each request. */
 function numberRun(name: string, left: Run, limit: number, otherwise: Otherwise): Run {
   const slot = slotOfRun(left);
   switch (name) {
@@ -134,7 +134,7 @@ function textRun(isEqual: boolean, left: Run, text: string, otherwise: Otherwise
   };
 }
 
-/** Durations, or times. */
+/** Durations or times. */
 function momentRun(name: string, left: Run, limit: Duration | Timestamp, otherwise: Otherwise): Run {
   const slot = slotOfRun(left);
   const { nanos } = limit;

@@ -1,4 +1,4 @@
-/** Turns a checked expression into a function. Each value is looked at when it is used: nothing relies on the checker's types. */
+/** Compiles a checked expression to a function, which checks values on use, not by the checker's types. */
 import {
   attributeRun,
   attributeType,
@@ -41,11 +41,11 @@ import {
   presenceOf,
 } from './syntax.ts';
 
-/** Is told the value of each part, in the order in which they are done. */
+/** Receives the value of each part, in the order of evaluation. */
 export type Probe = (node: Node, value: unknown) => void;
 
 interface CompilerOptions {
-  /** Evaluates parts once for each request that other expressions have too. */
+  /** Evaluates parts that expressions have in common once for each request. */
   readonly shared?: SharedParts;
   readonly probe?: Probe;
 }
@@ -70,17 +70,17 @@ export class Compiler {
     this.#probe = probe;
   }
 
-  /** The first attribute that is known only with names of Keystone; `undefined` = none. Known once the expression is compiled. */
+  /** The first attribute that needs names of Keystone; `undefined` = none. Known after compilation. */
   get readName(): string | undefined {
     return this.#readName;
   }
 
-  /** Calls of functions that depend on the ledger. Known once the expression is compiled. */
+  /** Calls of functions that depend on the ledger. Known after compilation. */
   get ledgerCalls(): readonly LedgerCall[] {
     return this.#ledgerCalls;
   }
 
-  /** @throws ExpressionMistake for what the parser knows and this package does not run, and for constants that are wrong */
+  /** @throws ExpressionMistake for syntax that only the parser supports, and for invalid constants */
   compile(node: Node, scope?: Scope): Run {
     const run = this.#part(node, scope);
     const probe = this.#probe;

@@ -1,10 +1,10 @@
-/** Conversions between the types of CEL. Times as texts are those of RFC 3339, durations as Go writes them. */
+/** Conversions between the types of CEL. Times are written as in RFC 3339, durations as in Go. */
 import { Failure } from './frame.ts';
 import { type CelFunction, TEXT, textShape } from './function.ts';
 import { Duration, durationOf, intOf, NONE, Optional, Timestamp, timestampOf, typeName } from './values.ts';
 
 const NANOSECONDS = 1_000_000_000n;
-/** From here on a double may stand for another whole number than the one that was meant. */
+/** Doubles from here on do not fit into an int. */
 const INT_LIMIT = 2 ** 63;
 
 export const CONVERSIONS: readonly (readonly [key: string, CelFunction])[] = [
@@ -205,14 +205,14 @@ function parseDuration(text: string): Duration | Failure {
   return durationOf(sign === '-' ? -nanos : nanos);
 }
 
-/** `2027-01-31T08:00:00Z`, with a fraction if there is one. */
+/** `2027-01-31T08:00:00Z`, with a fraction if any. */
 export function writtenTimestamp({ nanos }: Timestamp): string {
   const rest = ((nanos % NANOSECONDS) + NANOSECONDS) % NANOSECONDS;
   const date = new Date(Number((nanos - rest) / 1_000_000n));
   return `${date.toISOString().slice(0, 19)}${fractionOf(rest)}Z`;
 }
 
-/** `5400s`, with a fraction if there is one. */
+/** `5400s`, with a fraction if any. */
 export function writtenDuration({ nanos }: Duration): string {
   const size = nanos < 0n ? -nanos : nanos;
   return `${nanos < 0n ? '-' : ''}${size / NANOSECONDS}${fractionOf(size % NANOSECONDS)}s`;

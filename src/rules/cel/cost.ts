@@ -1,6 +1,6 @@
 /**
- * What an expression may cost, known before it runs: an upper bound of the steps that its evaluation takes, for the largest request that
- * the sizes of its variables allow. A request that is larger is measured while the rules run.
+ * The cost of an expression before it runs: an upper bound of its steps, for the largest request that the
+ * sizes of its variables allow. Larger requests are measured while the rules run.
  */
 import type { RuleEnvironment } from './environment.ts';
 import { Failure, Frame, Meter, type Run } from './frame.ts';
@@ -29,7 +29,7 @@ import {
 interface Cost {
   readonly steps: number;
   readonly shape: Shape;
-  /** The loop that costs most, and its steps. */
+  /** The most expensive loop and its steps. */
   readonly dearest: { readonly node: Node; readonly steps: number } | undefined;
 }
 
@@ -37,7 +37,7 @@ interface Sight {
   readonly name: string;
   readonly shape: Shape;
   readonly outer: Sight | undefined;
-  /** A loop variable over objects that occur once each: lists that its objects share out count once for the whole loop. */
+  /** For a loop over objects that occur once each: lists divided among them count once for the whole loop. */
   readonly objects: number | undefined;
 }
 
@@ -58,7 +58,7 @@ export class Estimator {
     return { steps, shape, dearest: this.#dearest };
   }
 
-  /** `shared`: loop variables whose lists are gone through already, around this part. */
+  /** `shared`: enclosing loop variables whose lists are already counted. */
   #part(node: Node, sight: Sight | undefined, shared: ReadonlySet<Sight>): { steps: number; shape: Shape } {
     const operand = presenceOf(node);
     if (operand !== undefined) {
@@ -79,7 +79,7 @@ export class Estimator {
     return { steps: before + steps, shape };
   }
 
-  /** What a node costs beside its parts and the one step that each node takes. */
+  /** The cost of a node in addition to its parts and the one step of each node. */
   #own(node: Node, shapes: readonly Shape[], sight: Sight | undefined): { steps: number; shape: Shape } {
     const [first = SCALAR, second = SCALAR] = shapes;
     switch (node.op) {
@@ -181,7 +181,7 @@ export class Estimator {
     return { steps, shape };
   }
 
-  /** A loop over a list that the objects of an outer loop share out: its rounds on average. */
+  /** A loop over a list that is divided among the objects of an outer loop: its average number of rounds. */
   #sharing(
     over: Node,
     sight: Sight | undefined,
@@ -208,7 +208,7 @@ export class Estimator {
     return { steps: 2 + bound.steps + steps, shape };
   }
 
-  /** The keys of a map are texts. */
+  /** Keys of maps are texts. */
   #itemOf(over: Node, shape: Shape): Shape {
     const type = checkedTypeOf(over) ?? 'dyn';
     return type.startsWith('map') ? textShape(ANYTHING.text) : (shape.item ?? SCALAR);
@@ -232,7 +232,7 @@ export class Estimator {
   }
 }
 
-/** Whether the value is the same for every request. Calls are not looked into, except conversions of constants. */
+/** Whether the value is the same for every request. Ignores calls, except conversions of constants. */
 export function isConstant(node: Node): boolean {
   switch (node.op) {
     case 'value':
@@ -264,7 +264,7 @@ export function constantValue(node: Node, run: Run): unknown {
   return value;
 }
 
-/** What `prepare` makes of a constant argument. */
+/** The result of `prepare` for a constant argument. */
 export function prepare(called: CelFunction, name: string, node: Node, run: Run): unknown {
   if (!isConstant(node)) {
     throw new ExpressionMistake(

@@ -1,4 +1,4 @@
-/** What expressions may name: variables, the attributes of objects, and functions. */
+/** The names in expressions: variables, attributes of objects, and functions. */
 import { Environment } from '@marcbachmann/cel-js';
 import { CONVERSIONS, OPTIONAL_FUNCTIONS } from './conversions.ts';
 import {
@@ -20,19 +20,19 @@ const DURATION = 'google.protobuf.Duration';
 const SIGNATURE = /^(?:([\w.]+)\.)?(\w+)\((.*)\): *(.+)$/;
 
 export interface Attribute<T> {
-  /** As CEL writes it: `string`, `list<Reservation>`; `timestamp` and `duration` for short. */
+  /** In CEL's notation: `string`, `list<Reservation>`; `timestamp` and `duration` for short. */
   readonly type: string;
   /** For the documentation. */
   readonly description: string;
-  /** `undefined` = the object has none, which is a failure. What it throws is a failure too. */
+  /** `undefined` = the object has none, which is a failure. Thrown errors are failures, too. */
   read(object: T): unknown;
-  /** The most elements of a list. Default: 100. */
+  /** Maximum number of elements of a list. Default: 100. */
   readonly items?: number;
-  /** The most elements of this attribute of all objects in a list together. */
+  /** Maximum number of elements of this attribute in all objects of a list together. */
   readonly total?: number;
-  /** The elements are objects, each of which occurs once. */
+  /** The elements are objects that occur once each. */
   readonly isDistinct?: boolean;
-  /** It is known only with `[keystone] resolve_names`. */
+  /** Known only with `[keystone] resolve_names`. */
   readonly isName?: boolean;
 }
 
@@ -58,7 +58,7 @@ interface DocumentedFunction extends CelFunction {
   readonly description: string;
 }
 
-/** What expressions about one kind of request may name. */
+/** The names in expressions about one kind of request. */
 export class RuleEnvironment {
   readonly #types = new Environment({
     enableOptionalTypes: true,
@@ -86,12 +86,12 @@ export class RuleEnvironment {
     return this.#types;
   }
 
-  /** Types before those that refer to them. */
+  /** Declare types before those that refer to them. */
   object(...types: readonly ObjectType[]): this {
     for (const type of types) {
       this.#objects.set(type.name, type);
       this.#types.registerType(type.name, {
-        // The parser looks at types, never at values.
+        // The parser reads types, never values.
         ctor: { [type.name]: class {} }[type.name] ?? Object,
         fields: Object.fromEntries([...type.attributes].map(([name, one]) => [name, longType(one.type)])),
       });
@@ -110,7 +110,7 @@ export class RuleEnvironment {
     return this;
   }
 
-  /** Several signatures of a function with equally many parameters share one implementation. */
+  /** Signatures of a function with the same number of parameters share one implementation. */
   function(signatures: string | readonly string[], implementation: DocumentedFunction): this {
     for (const signature of [signatures].flat()) {
       const [, receiver, name = '', parameters = '', returned = ''] = SIGNATURE.exec(signature) ?? [];
@@ -126,7 +126,7 @@ export class RuleEnvironment {
     return this;
   }
 
-  /** What a call runs, and on which arguments. `called`: `undefined` for what the parser knows and this package does not run. */
+  /** The function and arguments of a call. `called`: `undefined` = only the parser supports it. */
   callOf(node: Node & { readonly op: 'call' | 'rcall' }): {
     readonly called: CelFunction | undefined;
     readonly nodes: readonly Node[];
@@ -172,7 +172,7 @@ export class RuleEnvironment {
     return [...new Set(keys.map((key) => key.replace(/^\.|\/.*$/g, '')))];
   }
 
-  /** Everything of this environment, without the functions of CEL itself. Generates the tables of the documentation. */
+  /** All names of this environment, without CEL's own functions. Source of the documentation's tables. */
   get documentation(): {
     readonly variables: readonly Documented[];
     readonly types: readonly (Documented & { readonly attributes: readonly Documented[] })[];
@@ -222,7 +222,10 @@ export class RuleEnvironment {
 
 type Declared<T> = Omit<Attribute<T>, 'read'> & Partial<Pick<Attribute<T>, 'read'>>;
 
-/** Declares a type of objects. `instances`: the class of its values. An attribute without `read` is the property of its name. */
+/**
+ * Declares a type of objects. `instances`: the class of its values. An attribute without `read` is the
+ * property of the same name.
+ */
 export function objectType<T, Name extends string>(
   name: string,
   description: string,
@@ -243,7 +246,7 @@ function longType(type: string): string {
   return type.replace(/\btimestamp\b/g, TIMESTAMP).replace(/\bduration\b/g, DURATION);
 }
 
-/** The name of a type as rules and messages write it. */
+/** The name of a type in rules and messages. */
 export function shortType(type: string): string {
   return type.replaceAll(TIMESTAMP, 'timestamp').replaceAll(DURATION, 'duration');
 }

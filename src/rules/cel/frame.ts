@@ -1,20 +1,20 @@
-/** The evaluation of expressions for one request: its frame, its steps, and why a part has no value. */
+/** The evaluation of expressions for one request: its frame, its steps, and its failures. */
 
 /** The variables of a request, by their names in the environment. */
 export type Activation = object;
 
-/** What numbers the parts that expressions have in common. */
+/** Numbers the parts that expressions have in common. */
 export interface Numbering {
   readonly count: number;
 }
 
-/** One request. All rules for it are evaluated in the same frame, so that what they have in common is evaluated once. */
+/** One request. All rules for it are evaluated in the same frame, so that common parts are evaluated once. */
 export class Frame {
   readonly activation: Activation;
   readonly meter: Meter;
   /** The values of loop variables, by the number of the variable. */
   readonly slots: unknown[] = [];
-  /** The values of parts that expressions have in common, by their number; `undefined` = not evaluated yet. */
+  /** The values of common parts, by number; `undefined` = not evaluated yet. */
   shared: unknown[] = [];
   #numbering: Numbering | undefined;
 
@@ -23,7 +23,7 @@ export class Frame {
     this.meter = meter;
   }
 
-  /** To be called before each expression: the numbers of another environment stand for other parts. */
+  /** Call it before each expression: numbers of another environment refer to other parts. */
   shareBy(numbering: Numbering): void {
     if (this.#numbering !== numbering) {
       this.#numbering = numbering;
@@ -36,12 +36,12 @@ export class Frame {
 export type Run = (frame: Frame) => unknown;
 
 /**
- * The steps that all rules together may take for one request. A step is the evaluation of one part of an expression, or as much work:
- * 15 to 60 nanoseconds on a machine of 2020.
+ * Maximum number of steps of all rules together for one request. A step is the evaluation of one part of an
+ * expression, or as much work: 15 to 60 nanoseconds on a machine of 2020.
  */
 export const MAX_STEPS = 2_000_000;
 
-/** The rules take more steps than a request may cost. Nothing in an expression can catch it. */
+/** The rules exceed the maximum number of steps for a request. Expressions cannot catch it. */
 export class TooManyStepsError extends Error {
   override readonly name = 'TooManyStepsError';
 
@@ -64,7 +64,7 @@ export class Meter {
     return this.#limit - this.#left;
   }
 
-  /** @throws TooManyStepsError if the request has no such steps left */
+  /** @throws TooManyStepsError if fewer steps are left */
   spend(steps: number): void {
     this.#left -= steps;
     if (this.#left < 0) {
@@ -74,8 +74,8 @@ export class Meter {
 }
 
 /**
- * The result of a part that has no value: a missing attribute, an overflow. A value and not an exception: `||`, `&&`, `exists` and `all`
- * may do without it, and a loop over thousands of allocations may produce as many.
+ * The result of a part without a value: a missing attribute, an overflow. Not an exception: `||`, `&&`,
+ * `exists` and `all` may ignore it, and a loop over thousands of allocations may produce as many.
  */
 export class Failure {
   readonly reason: string;
@@ -89,12 +89,12 @@ export class Failure {
     this.cause = cause;
   }
 
-  /** The failure of the part at an offset, unless a part of that part has failed. */
+  /** The failure with the offset of the part, unless a part of that part has failed. */
   at(offset: number): Failure {
     return this.offset === undefined ? new Failure(this.reason, offset, this.cause) : this;
   }
 
-  /** What the whole expression throws. */
+  /** The exception for the whole expression. */
   error(): EvaluationError {
     return new EvaluationError(this.reason, this.offset ?? 0, this.cause);
   }
@@ -105,7 +105,7 @@ export function placed(value: unknown, offset: number): unknown {
   return value instanceof Failure ? value.at(offset) : value;
 }
 
-/** The expression has no value for this request. Rules that throw it refuse. */
+/** The expression has no value for this request. Rules that throw it refuse the request. */
 export class EvaluationError extends Error {
   override readonly name: string = 'EvaluationError';
   /** The first character of the part that failed, from 0. */

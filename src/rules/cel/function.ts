@@ -1,27 +1,27 @@
-/** Functions that expressions may call, and how large values may become: the ground of estimates. */
+/** Functions for expressions, and maximum sizes of values, the basis of estimates. */
 import type { Frame } from './frame.ts';
 
 /** An upper bound of a value. */
 export interface Shape {
-  /** The longest text, in UTF-16 code units. */
+  /** Maximum length of a text, in UTF-16 code units. */
   readonly text: number;
-  /** The most elements of a list, or entries of a map. */
+  /** Maximum number of elements of a list, or entries of a map. */
   readonly items: number;
   /** An element of the list, or a value of the map. */
   readonly item?: Shape | undefined;
-  /** Of an object, by name. */
+  /** Attributes of an object, by name. */
   readonly attributes?: ReadonlyMap<string, Shape> | undefined;
-  /** The steps for comparing the value as a whole. */
+  /** Steps to compare the value as a whole. */
   readonly weight: number;
-  /** The elements are objects that occur once each, so that the `total` of their attributes holds for a loop over them. */
+  /** The elements are objects that occur once each: the `total` of attributes applies to a loop over them. */
   readonly isDistinct?: boolean;
-  /** The lists of this attribute of all objects in a list have so many elements together, and the list so many objects. */
+  /** `total`: elements in the lists of this attribute of all objects in a list; `objects`: their number. */
   readonly shared?: { readonly total: number; readonly objects: number } | undefined;
 }
 
-/** Of ids and names. Keystone's and Blazar's have at most 255 characters. */
+/** Length of ids and names. Keystone's and Blazar's have at most 255 characters. */
 export const USUAL_TEXT = 255;
-/** Of lists and maps without a limit of their own. */
+/** Size of lists and maps without their own limit. */
 export const USUAL_ITEMS = 100;
 
 export const SCALAR: Shape = { text: 0, items: 0, weight: 1 };
@@ -62,7 +62,7 @@ function anything(): Shape {
   return shape;
 }
 
-/** What a call may cost in addition to its arguments, and what it returns. */
+/** Maximum cost of a call in addition to its arguments, and its result. */
 export interface CallEstimate {
   readonly steps: number;
   readonly shape: Shape;
@@ -70,19 +70,19 @@ export interface CallEstimate {
 
 export interface CelFunction {
   /**
-   * Returns a value, or a `Failure`. What it throws is a failure too. Spends the steps that the sizes of its arguments cause; never more
-   * than `estimate` says. The receiver of a method is the first argument.
+   * Returns a value or a `Failure`. Thrown errors are failures, too. Spends the steps that the sizes of its
+   * arguments cause, never more than `estimate` returns. The receiver of a method is the first argument.
    */
   readonly run: (frame: Frame, ...args: unknown[]) => unknown;
-  /** Default: a step, and a value without a size. `prepared`: what `prepare` has made of a constant. */
+  /** Default: a step, and a value without a size. `prepared`: the result of `prepare` for a constant. */
   readonly estimate?: (sizes: readonly Shape[], prepared: unknown) => CallEstimate;
-  /** These arguments must be written as constants, because they are prepared when the rules are loaded. */
+  /** Arguments that must be constants, because they are prepared when the rules are loaded. */
   readonly constants?: readonly number[];
-  /** Throws for a constant that is not usable. Called when the rules are loaded. */
+  /** Throws for an unusable constant. Called when the rules are loaded. */
   readonly prepare?: (constant: unknown) => unknown;
-  /** Why it does not take these constants; `undefined` for each argument that is none. Called when the rules are loaded. */
+  /** Why these constants (`undefined` = not a constant) are invalid. Called when the rules are loaded. */
   readonly refuse?: (constants: readonly unknown[]) => string | undefined;
-  /** Its answer depends on the ledger: it is asked again in the transaction that records the lease. */
+  /** The result depends on the ledger: it is evaluated again in the transaction that records the lease. */
   readonly readsLedger?: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** What is wrong with an expression, in words for operators. */
+/** Describes mistakes in expressions, for operators. */
 import { ParseError, TypeError as TypingError } from '@marcbachmann/cel-js';
 import { nearestName } from '../../config/nearest.ts';
 import { type RuleEnvironment, shortType } from './environment.ts';
@@ -40,7 +40,7 @@ const TOKENS: Readonly<Record<string, string>> = {
   BYTES: 'bytes',
 };
 
-/** The mistake behind what the parser or the checker has thrown; `undefined` for anything else. */
+/** The mistake behind an error of the parser or the checker; `undefined` for other errors. */
 export function mistakeOf(
   thrown: unknown,
   environment: RuleEnvironment,
@@ -60,8 +60,9 @@ export function mistakeOf(
 }
 
 /**
- * The mistake behind what the checker has thrown about an element of `[]` or `{}`: it gives it no type, and then either finds several
- * operators that suit it, which is an error of no class of its own, or names its type `undefined`.
+ * The mistake behind an error of the checker about an element of `[]` or `{}`: it has no type, so the checker
+ * either finds several matching operators, which is an error without a class of its own, or reports the type
+ * `undefined`.
  */
 export function emptyLiteralMistake(thrown: unknown, ast: Node | undefined): ExpressionMistake | undefined {
   const empty = ast === undefined ? undefined : emptyLiteralIn(ast);
@@ -189,7 +190,7 @@ function lowered(text: string): string {
   return text.slice(0, 1).toLowerCase() + text.slice(1);
 }
 
-/** Words of other languages and of habit, and what to write instead. */
+/** Words from other languages and habits, with corrections. */
 const STRAIGHT = 'write straight quotes, "text", not curly ones';
 
 const FOREIGN: Readonly<Record<string, string>> = {
@@ -204,7 +205,7 @@ const FOREIGN: Readonly<Record<string, string>> = {
   ';': 'expected one expression, without ";" at its end',
 };
 
-/** What to write instead of the word at an offset of an expression. The parser may have read its first letters. */
+/** The correction for the word at an offset of an expression. The parser may have read its first letters. */
 function foreignWord(text: string, offset: number): string | undefined {
   const start = text.slice(0, offset).search(/\w*$/);
   const word = /^(?:\w+|[^\w\s])/.exec(text.slice(start, start + 40))?.[0]?.toLowerCase() ?? '';
@@ -216,7 +217,7 @@ function foreignWord(text: string, offset: number): string | undefined {
     : undefined;
 }
 
-/** Names that readers expect. */
+/** Names that users expect, with corrections. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
   current: 'only updates have it: write on: update',
   duration: 'write hours(lease) for the length of a lease',
@@ -234,7 +235,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   None: 'write null, or has(x.y) to ask whether there is one',
 };
 
-/** `; write …` behind what is unknown; else an empty text. */
+/** `; write …` after an unknown name; otherwise empty. */
 function elsewhere(name: string): string {
   return Object.hasOwn(ELSEWHERE, name) ? `; ${ELSEWHERE[name]}` : '';
 }

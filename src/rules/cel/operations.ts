@@ -1,4 +1,4 @@
-/** What the nodes of an expression do: operators, logic, lists and maps, calls, and loops. */
+/** Evaluates the nodes of an expression: operators, logic, lists and maps, calls, and loops. */
 
 import { failureOf } from './attributes.ts';
 import { Failure, placed, type Run, TooManyStepsError } from './frame.ts';
@@ -26,7 +26,7 @@ export function operationRun(left: Run, right: Run, offset: number, operator: Op
   };
 }
 
-/** `value in […]` of constant texts: they are looked up, not searched. `undefined` for any other list. */
+/** `value in […]` with constant texts, by lookup instead of search. `undefined` for any other list. */
 export function membershipRun(left: Run, list: Node): Run | undefined {
   const texts = list.op === 'list' ? list.args.map((one) => (one.op === 'value' ? one.args : undefined)) : [];
   if (list.op !== 'list' || texts.some((one) => typeof one !== 'string')) {
@@ -40,7 +40,7 @@ export function membershipRun(left: Run, list: Node): Run | undefined {
   };
 }
 
-/** `||` decides by true, `&&` by false, also if the other side has no value. */
+/** True decides `||`, false decides `&&`, even if the other side has no value. */
 export function logicRun(decides: boolean, left: Run, right: Run, offset: number): Run {
   return (frame) => {
     const a = left(frame);
@@ -69,7 +69,7 @@ export function choiceRun(condition: Run, then: Run, otherwise: Run, offset: num
   };
 }
 
-/** Why a value is neither true nor false. */
+/** The failure for a value that is neither true nor false. */
 function notBoolean(value: unknown): Failure {
   return value instanceof Failure ? value : new Failure(`expected true or false, got ${typeName(value)}`);
 }
@@ -110,11 +110,11 @@ export function mapRun(entries: readonly (readonly [Run, Run])[], offset: number
 
 export interface Argument {
   readonly run: Run;
-  /** What it is for every request. */
+  /** Set if the value is the same for every request. */
   readonly constant: { readonly value: unknown } | undefined;
 }
 
-/** Most calls have one argument, or constants behind the first one: these need no list of arguments, and no call for each. */
+/** Most calls have one argument, or constants after it: no list of arguments, and no call for each. */
 export function callRun({ run }: CelFunction, args: readonly Argument[], offset: number): Run {
   const nothing = new Failure('the function has no value', offset);
   const finished = (value: unknown) => (value === undefined ? nothing : placed(value, offset));
@@ -149,7 +149,7 @@ function failed(thrown: unknown, offset: number): Failure {
   return failureOf(thrown).at(offset);
 }
 
-/** `orValue`, or `or` if not `isPlain`. The alternative is not evaluated if there is a value. */
+/** `orValue`, or `or` if not `isPlain`. Evaluates the alternative only if there is no value. */
 export function alternativeRun(isPlain: boolean, value: Run, alternative: Run, offset: number): Run {
   return (frame) => {
     const one = value(frame);
@@ -174,7 +174,7 @@ interface CompiledLoop {
   readonly offset: number;
 }
 
-/** A loop over the elements that `over` has. */
+/** A loop over the elements of `over`. */
 export function loopRun(loop: CompiledLoop): Run {
   const { kind, condition } = loop;
   const holds = condition ?? (() => true);
@@ -226,7 +226,7 @@ function collectionRun({ over, slot, result, steps, offset }: CompiledLoop, hold
   };
 }
 
-/** `exists` and `all` are `||` and `&&` over the elements: they may do without elements that fail. */
+/** `exists` and `all` are `||` and `&&` over the elements: they may ignore elements that fail. */
 function quantifierRun({ kind, over, slot, steps, offset }: CompiledLoop, holds: Run): Run {
   const decides = kind === 'exists';
   const slotOfList = slotOfRun(over);

@@ -1,4 +1,4 @@
-/** The operators of CEL on values of any type: what the types do not allow is a failure. */
+/** The operators of CEL on values of any type: unsupported types are failures. */
 import { Failure, type Meter } from './frame.ts';
 import {
   areEqual,
@@ -77,7 +77,7 @@ function subtract(a: unknown, b: unknown): unknown {
   return a instanceof Duration && b instanceof Duration ? durationOf(a.nanos - b.nanos) : unsuited('-', a, b);
 }
 
-/** The specification has it fit into 64 bits: 292 years. */
+/** The specification limits it to 64 bits: 292 years. */
 function between(a: Timestamp, b: Timestamp): unknown {
   const nanos = a.nanos - b.nanos;
   return BigInt.asIntN(64, nanos) === nanos
@@ -116,7 +116,7 @@ export function negative(value: unknown): unknown {
       : new Failure(`expected a number behind -, got ${typeName(value)}`);
 }
 
-/** `!`, also of a comparison that failed. */
+/** `!`, also for a failed comparison. */
 export function negated(value: unknown): unknown {
   return typeof value === 'boolean'
     ? !value
@@ -125,7 +125,7 @@ export function negated(value: unknown): unknown {
       : new Failure(`expected true or false behind !, got ${typeName(value)}`);
 }
 
-/** Comparisons with `NaN` are false, whichever way round. An `int` beside a `double` is rounded to one, as CEL's conformance cases have it. */
+/** Comparisons with `NaN` are false. Mixed numbers compare as doubles, as in CEL's conformance cases. */
 function ordered(name: string, holds: (order: number) => boolean): Operator {
   return (a, b, meter) => {
     if (typeof a === 'bigint' || typeof a === 'number') {

@@ -1,21 +1,21 @@
 /**
- * Parts that expressions have in common, such as `hours(lease)`: for each request they are evaluated once. The attributes and functions
- * of an environment answer the same however often they are asked about one request.
+ * Parts that expressions have in common, such as `hours(lease)`, are evaluated once for each request.
+ * Attributes and functions of an environment always have the same result for one request.
  */
 import { Failure, type Frame, type Numbering, type Run } from './frame.ts';
 import type { Node } from './syntax.ts';
 
-/** Parts that are written alike, wherever they are. */
+/** Parts that are written alike, in any place. */
 interface Kind {
   readonly number: number;
-  /** All names in the part, those of its own loop variables too. */
+  /** All names in the part, including its own loop variables. */
   readonly names: ReadonlySet<string>;
   uses: number;
-  /** Where a frame keeps the value; `undefined` = nothing has asked for it yet. */
+  /** Index of the value in a frame; `undefined` = not used yet. */
   slot: number | undefined;
 }
 
-/** The parts of the expressions of one environment that are read together, such as all rules of a folder. */
+/** The parts of expressions of one environment that are loaded together, such as a folder's rules. */
 export class SharedParts implements Numbering {
   readonly #kinds = new Map<string, Kind>();
   readonly #kindOf = new WeakMap<Node, Kind>();
@@ -27,20 +27,20 @@ export class SharedParts implements Numbering {
     return this.#count;
   }
 
-  /** Counts the parts of an expression. `link`: compiles it, knowing what it has in common with the others. */
+  /** Counts the parts of an expression. `link`: compiles it with the parts that it shares with the others. */
   add(expression: Node, link: () => void): void {
     this.#kind(expression);
     this.#links.push(link);
   }
 
-  /** All expressions are added. Without this, each is linked when it first runs. */
+  /** Call it after adding all expressions. Otherwise, each is linked when it first runs. */
   complete(): void {
     for (const link of this.#links.splice(0)) {
       link();
     }
   }
 
-  /** `run`, or what evaluates it once for each request if the part is there more than once and depends on no loop around it. */
+  /** `run`, evaluated once for each request if it is repeated and uses no variable of an enclosing loop. */
   once(node: Node, run: Run, scope: Scope | undefined): Run {
     const kind = this.#kindOf.get(node);
     if (
@@ -70,7 +70,7 @@ export class SharedParts implements Numbering {
     return kind;
   }
 
-  /** A text that differs for arguments that differ. */
+  /** A text that differs for different arguments. */
   #written(args: unknown, names: Set<string>): string {
     if (isNode(args)) {
       const kind = this.#kind(args);
@@ -96,7 +96,7 @@ export class SharedParts implements Numbering {
   }
 }
 
-/** Where parts that are evaluated once keep their values: who knows the slot looks there before it calls. */
+/** The slots of parts that are evaluated once: with the slot, callers can read the value without a call. */
 const SLOTS = new WeakMap<Run, number>();
 const NO_SLOT = -1;
 
@@ -105,7 +105,7 @@ export function slotOfRun(run: Run): number {
   return SLOTS.get(run) ?? NO_SLOT;
 }
 
-/** A failure is not kept: it names its place in the expression, and the next expression has another one. */
+/** A failure is not stored: it has a position in this expression, which is wrong in the next one. */
 function remembering(part: Run, slot: number): Run {
   const run: Run = (frame) => {
     const known = frame.shared[slot];
@@ -132,10 +132,10 @@ function isNode(args: unknown): args is Node {
   return typeof args === 'object' && args !== null && 'op' in args && 'args' in args;
 }
 
-/** The loop variables in sight, the innermost first. */
+/** The loop variables in scope, innermost first. */
 export interface Scope {
   readonly name: string;
-  /** Where a frame keeps its value. */
+  /** Index of its value in a frame. */
   readonly slot: number;
   readonly outer: Scope | undefined;
 }

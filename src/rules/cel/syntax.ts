@@ -1,4 +1,4 @@
-/** Expressions as the parser reads them. */
+/** The syntax tree of expressions. */
 import type { ASTNode } from '@marcbachmann/cel-js';
 
 export type Node = ASTNode;
@@ -6,7 +6,7 @@ export type Node = ASTNode;
 /** A mistake in an expression, found before any request. */
 export class ExpressionMistake extends Error {
   override readonly name = 'ExpressionMistake';
-  /** The first character that it concerns, from 0. */
+  /** Its first character, from 0. */
   readonly offset: number;
 
   constructor(message: string, offset: number) {
@@ -15,9 +15,9 @@ export class ExpressionMistake extends Error {
   }
 }
 
-/** The type that the checker has found, such as `list<Reservation>`. `undefined` for parts that it does not look at. */
+/** The type from the checker, such as `list<Reservation>`. `undefined` for parts that it does not check. */
 export function checkedTypeOf(node: Node): string | undefined {
-  // The package keeps its result in the node, and does not declare it.
+  // The parser stores it in the node, but does not declare it.
   const { checkedType } = node as { checkedType?: { readonly name?: unknown } };
   return typeof checkedType?.name === 'string' ? checkedType.name : undefined;
 }
@@ -27,9 +27,9 @@ export interface Loop {
   readonly kind: 'all' | 'exists' | 'exists_one' | 'map' | 'filter';
   readonly over: Node;
   readonly variable: string;
-  /** Of `map` with three arguments, and of all others. */
+  /** For `map` with three arguments, and for all others. */
   readonly condition: Node | undefined;
-  /** What `map` makes of an element. */
+  /** The result of `map` for an element. */
   readonly result: Node | undefined;
 }
 
@@ -86,7 +86,7 @@ export function presenceOf(node: Node): Node | undefined {
   return node.op === 'call' && node.args[0] === 'has' ? node.args[1][0] : undefined;
 }
 
-/** The parts of a node that are evaluated with it, each at most once. The bodies of loops are not among them. */
+/** The parts of a node that are evaluated with it, each at most once, without the bodies of loops. */
 export function partsOf(node: Node): readonly Node[] {
   const loop = loopOf(node);
   if (loop !== undefined) {
@@ -126,18 +126,18 @@ export function stepsOf(node: Node): number {
   return steps;
 }
 
-/** The steps of one round of a loop, without those of loops in it. */
+/** The steps of one round of a loop, without those of nested loops. */
 export function bodySteps({ condition, result }: Loop): number {
   return (
     1 + (condition === undefined ? 0 : stepsOf(condition)) + (result === undefined ? 0 : stepsOf(result))
   );
 }
 
-/** Texts, in which brackets mean nothing, comments, and brackets. */
+/** Strings, in which brackets have no meaning, comments, and brackets. */
 const TEXT_OR_BRACKET =
   /[rR][bB]?(?:"[^"]*"|'[^']*')|"""[\s\S]*?"""|'''[\s\S]*?'''|"(?:[^"\\]|\\[\s\S])*"|'(?:[^'\\]|\\[\s\S])*'|\/\/.*|[()]/g;
 
-/** A node as it is written. Of `(a || b) && c` the parser begins with `a`: the brackets around its first and its last part are added. */
+/** A node as written, with its outer brackets: for `(a || b) && c`, the parser starts at `a`. */
 export function sourceOf({ input, start, end }: Node): string {
   const text = input.slice(start, end);
   let closing = 0;

@@ -1,16 +1,16 @@
-/** The values of CEL as this room holds them: texts, booleans and null as in JavaScript, `int` as bigint, `double` as number. */
+/** The values of CEL: texts, booleans and null as in JavaScript, `int` as bigint, `double` as number. */
 
 import { Failure, type Meter } from './frame.ts';
 
 const NANOSECONDS = 1_000_000_000n;
-/** Of the CEL specification: the years 1 to 9999. */
+/** From the CEL specification: the years 1 to 9999. */
 const MIN_TIMESTAMP = -62_135_596_800n * NANOSECONDS;
 const MAX_TIMESTAMP = 253_402_300_800n * NANOSECONDS - 1n;
-/** Of the CEL specification: about 10,000 years. */
+/** From the CEL specification: about 10,000 years. */
 const MAX_DURATION = 315_576_000_000n * NANOSECONDS;
 const MIN_INT = -(2n ** 63n);
 const MAX_INT = 2n ** 63n - 1n;
-/** JSON from outside may be nested deeper than the stack. */
+/** JSON from clients may be nested deeper than the stack. */
 const MAX_DEPTH = 100;
 
 /** A moment, in nanoseconds of the epoch. */
@@ -37,7 +37,7 @@ export class Duration {
 
 /** A value that may be missing: the result of `.?`. */
 export class Optional {
-  /** `undefined` = it is missing. */
+  /** `undefined` = missing. */
   readonly value: unknown;
 
   constructor(value: unknown) {
@@ -106,18 +106,18 @@ export function isMap(value: unknown): value is CelMap {
   return value instanceof JsonMap || value instanceof Map;
 }
 
-/** The value of a map's entry; `undefined` = there is none. Whole doubles are the same keys as ints. */
+/** The value of a map's entry; `undefined` = no entry. Whole doubles are the same keys as ints. */
 export function entryOf(map: CelMap, key: unknown): unknown {
   const whole = typeof key === 'number' && Number.isInteger(key) ? BigInt(key) : key;
   return map.get(whole);
 }
 
-/** The steps for looking at a text as a whole. */
+/** Steps to read a whole text. */
 export function textSteps(length: number): number {
   return length >> 4;
 }
 
-/** As the specification has it: numbers are equal across their types, values of other types never. */
+/** By the specification, numbers are equal across their types, values of other types never. */
 export function areEqual(a: unknown, b: unknown, meter: Meter, depth = 0): boolean | Failure {
   if (a === b) {
     if (typeof a === 'string') {
@@ -215,7 +215,7 @@ export class JsonMap {
     return typeof key === 'string' && Object.hasOwn(this.#raw, key) ? fromJson(this.#raw[key]) : undefined;
   }
 
-  /** The same, but numbers as JSON has them. */
+  /** The same, with numbers as in JSON. */
   plain(key: string): unknown {
     if (!Object.hasOwn(this.#raw, key)) {
       return undefined;
@@ -248,7 +248,7 @@ export class JsonList {
   }
 }
 
-/** Whole numbers become `int`, other numbers `double`. `undefined` for what JSON cannot express. */
+/** Whole numbers become `int`, other numbers `double`. `undefined` = JSON cannot express it. */
 export function fromJson(value: unknown): unknown {
   switch (typeof value) {
     case 'string':

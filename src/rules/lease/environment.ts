@@ -1,4 +1,4 @@
-/** What rules for leases may name: variables, their attributes, and functions. */
+/** The names in rules for leases: variables, their attributes, and functions. */
 
 import { toInstant } from '../../lease/dates.ts';
 import { MAX_ALLOCATIONS, MAX_RESERVATIONS } from '../../lease/lease.ts';
@@ -13,7 +13,7 @@ const DATE = /^\d{4}-\d\d-\d\d$/;
 
 type DocumentedFunction = CelFunction & { readonly description: string };
 
-/** Signatures, and what they do. */
+/** Signatures and implementations. */
 const LEASE_FUNCTIONS: readonly (readonly [string | readonly string[], DocumentedFunction])[] = [
   [
     'hours(Lease): double',
@@ -109,7 +109,7 @@ function reservationOf(value: unknown): ReservationView {
   throw new Error('expected a reservation');
 }
 
-/** Signatures, and what they do. */
+/** Signatures and implementations. */
 const LEDGER_FUNCTIONS: readonly (readonly [string | readonly string[], DocumentedFunction])[] = [
   reading(
     'leases',

@@ -1,18 +1,19 @@
-/** Leases as rules see them. Each attribute is computed when the first rule reads it; `undefined` = the request has none. */
+/** Leases as rules see them. Each attribute is computed on first use; `undefined` = the request has none. */
 import { type Lease, leaseEnd, leaseStart, type Reservation, reservationSize } from '../../lease/lease.ts';
 import { parseResourceProperties } from '../../lease/resource-properties.ts';
 import { JsonList, JsonMap, Timestamp } from '../cel/values.ts';
 
 /**
- * The requirements that Blazar reads, by resource type. It stores others as the user wrote them, and the JSON of a flavour as
- * `resource_properties` of `flavor:instance`. Source: Blazar, `host_plugin`, `instance_plugin`, `flavor_plugin`.
+ * The requirements that Blazar reads, by resource type. It stores others as written, and the JSON of a
+ * flavour as `resource_properties` of `flavor:instance`. Source: Blazar, `host_plugin`, `instance_plugin`,
+ * `flavor_plugin`.
  */
 const READ_PROPERTIES: ReadonlyMap<string, readonly string[]> = new Map([
   ['physical:host', ['resource_properties', 'hypervisor_properties']],
   ['flavor:instance', []],
   ['virtual:floatingip', []],
 ]);
-/** Of `virtual:instance`, and of types of other plug-ins. */
+/** For `virtual:instance`, and types of other plug-ins. */
 const READ_ELSEWHERE = ['resource_properties'];
 
 /** In nanoseconds. */
@@ -67,7 +68,7 @@ export class LeaseView {
     return this.#reservations;
   }
 
-  /** Everything that the request says of the lease, as it was sent. */
+  /** All data of the lease, as sent. */
   get attributes(): JsonMap {
     return new JsonMap(this.#lease);
   }
@@ -91,7 +92,7 @@ export class ReservationView {
     return textOf(this.#reservation.resource_type);
   }
 
-  /** The most that it may be given. */
+  /** The maximum that it may get. */
   get size(): bigint | undefined {
     if (this.#size === undefined) {
       const size = reservationSize(this.#reservation);
@@ -109,7 +110,7 @@ export class ReservationView {
     return new JsonMap(this.#reservation);
   }
 
-  /** What it requires of machines, by property: the values of its comparisons with `==`. Throws for what Blazar would refuse. */
+  /** Its required properties of machines: values compared with `==`. Throws if Blazar would refuse it. */
   get properties(): ReadonlyMap<string, string> {
     this.#properties ??= this.#required();
     return this.#properties;

@@ -1,4 +1,4 @@
-/** How leases are judged: whom rules exempt, and what they say when nobody knows what the ledger says. */
+/** Judges leases without the ledger, and finds exemptions. */
 
 import { type Account, projectOf, userOf } from '../../filter/account-limits.ts';
 import type { RequestNames } from '../../filter/call.ts';
@@ -9,13 +9,13 @@ import { type Rule, readsLedger } from '../rule.ts';
 import { LeaseActivation, type LeaseRequestParts } from './request-view.ts';
 
 interface KnownJudgement extends Judgement {
-  /** Enforced rules that would have to know. Whether they refuse, nobody knows. */
+  /** Enforced rules whose result depends on the ledger, and so is unknown. */
   readonly open: readonly Rule[];
 }
 
 /**
- * A rule may ask the ledger and not depend on it, such as `leases() < 4 || hours(lease) < 1.0` for a short lease. `judged`: as for `RuleJudge.judge`,
- * for the rules that are not open.
+ * A rule may read the ledger without depending on it, such as `leases() < 4 || hours(lease) < 1.0` for a
+ * short lease. `judged`: as for `RuleJudge.judge`, for the rules that are not open.
  */
 export function judgeRegardless(
   judge: RuleJudge,
@@ -26,7 +26,7 @@ export function judgeRegardless(
   const missing = new Set<Rule>();
   const activation = new LeaseActivation(parts);
   const { violations, failures } = judge.judge(activation, isExempt, parts.now.getTime(), (rule, said) => {
-    // It may have failed for another reason, and the ledger might have spared it that.
+    // It may have failed for another reason, which the ledger might have prevented.
     if (said === 'failed' && readsLedger(rule)) {
       missing.add(rule);
     } else {
@@ -42,12 +42,12 @@ export function judgeRegardless(
   };
 }
 
-/** The rule is violated, and only its words depend on the ledger. */
+/** The rule is violated; only its message depends on the ledger. */
 function unworded(rule: Rule): Violation {
   return { rule, message: `The rule ${rule.name} refuses the lease; what it says depends on the ledger.` };
 }
 
-/** Whom rules for leases do not judge: by id, `name@domain`, or a tag of the project. */
+/** Exemptions from rules for leases: by id, `name@domain`, or a tag of the project. */
 export function leaseExemption(context: Context, names: RequestNames | undefined): IsExempt {
   let accounts: { readonly project: Account; readonly user: Account } | undefined;
   return ({ projects, users, tags }) => {

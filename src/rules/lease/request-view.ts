@@ -1,4 +1,4 @@
-/** A request about a lease as the values that its rules may name. */
+/** A request about a lease as the variables of its rules. */
 
 import type { RequestNames } from '../../filter/call.ts';
 import { type ProjectState, type Proposal, unitHours } from '../../filter/claim.ts';
@@ -15,7 +15,7 @@ export interface LeaseRequestParts {
   readonly currentLease?: Lease | undefined;
   readonly names?: RequestNames | undefined;
   readonly now: Date;
-  /** What the ledger says of the project. Functions of the ledger fail without it. */
+  /** The state of the project in the ledger. Functions of the ledger fail without it. */
   readonly ledger?: LedgerView | undefined;
 }
 
@@ -87,7 +87,7 @@ export class ContextView {
   }
 }
 
-/** The variables of rules for leases. An update has `current`, the lease as it is; `lease` is what it would become. */
+/** The variables of rules for leases. An update has `current`, the existing lease; `lease` is the result. */
 export class LeaseActivation {
   readonly request: RequestInfo;
   readonly context: ContextView;
@@ -129,17 +129,17 @@ export class LeaseActivation {
   }
 }
 
-/** What the ledger says of the project, without the lease in question. */
+/** The state of the project in the ledger, without the lease in question. */
 export interface LedgerView {
-  /** Its pending and active leases. */
+  /** Number of its pending and active leases. */
   readonly leases: bigint;
-  /** Of its budgets that are valid at the start of the lease, in units of the budget and hours. */
+  /** Taken from its budgets that are valid at the start of the lease, in unit-hours. */
   readonly taken: number;
-  /** `undefined` = it has no budget then. */
+  /** `undefined` = no budget then. */
   readonly left: number | undefined;
 }
 
-/** What a transaction of the ledger knows of a request. `undefined` = the lease exists already: nothing is asked for. */
+/** The request of a ledger transaction. `undefined` = the lease exists already: nothing is requested. */
 export function requestIn(
   { context, names, request, start }: Proposal,
   { now, budgets, others }: ProjectState,

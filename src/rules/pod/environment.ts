@@ -1,4 +1,4 @@
-/** What rules for pods may name. */
+/** The names in rules for pods. */
 import { objectType, RuleEnvironment } from '../cel/environment.ts';
 import { Failure } from '../cel/frame.ts';
 import { ContainerView, PodRequestInfo, PodUserView, PodView } from './pod-view.ts';

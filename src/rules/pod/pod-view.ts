@@ -5,16 +5,16 @@ import { JsonMap, Timestamp } from '../cel/values.ts';
 
 export interface PodRequestParts {
   readonly operation: 'create' | 'update';
-  /** `Pod`, or what has such pods: `DaemonSet`, `Deployment`, … */
+  /** `Pod`, or a workload: `DaemonSet`, `Deployment`, … */
   readonly kind: string;
   /** As it would be stored, with defaults. */
   readonly pod: object;
   readonly namespace: string;
-  /** Missing if the API server does not say it. */
+  /** `undefined` = the API server does not send it. */
   readonly username: string | undefined;
   readonly groups: readonly string[];
   readonly now: Date;
-  /** The pod is one that a controller will create: who that is, and what it calls the pod, is not known. Default: no. */
+  /** The pod will be created by a controller: its user and its name are unknown. Default: no. */
   readonly isLater?: boolean;
 }
 
@@ -77,7 +77,7 @@ export class ContainerView {
   }
 }
 
-/** Of Nvidia, AMD and Intel, whole ones and parts: `nvidia.com/gpu`, `nvidia.com/mig-1g.5gb`, `gpu.intel.com/i915`. */
+/** Whole and partial GPUs: `nvidia.com/gpu`, `amd.com/gpu`, `nvidia.com/mig-1g.5gb`, `gpu.intel.com/i915`. */
 const GPU = /gpu|\/mig-/i;
 
 export class PodView {
@@ -165,19 +165,19 @@ function textOf(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
-/** Nobody knows it of pods that a controller will create. */
+/** Unknown for pods that a controller will create. */
 class NotYetKnownError extends Error {
   override readonly name = 'NotYetKnownError';
 }
 
-/** Whether a rule has no value for the pods of a workload because of what is known only of the pods themselves. */
+/** Whether a rule has no value for a workload because it needs facts that are known only of its pods. */
 export function isNotYetKnown(cause: unknown): boolean {
   return cause instanceof EvaluationError && cause.cause instanceof NotYetKnownError;
 }
 
 type Amounts = ReadonlyMap<string, number>;
 
-/** By resource: requests, or limits where there is no request, as the API server completes them. */
+/** By resource: requests, or limits without a request, as the API server completes them. */
 function amountsOf(resources: unknown): Amounts {
   const { requests, limits } = mappingOf(resources);
   return new Map(
@@ -189,8 +189,8 @@ function amountsOf(resources: unknown): Amounts {
 }
 
 /**
- * All containers together, or the largest of those that run before, with what runs beside them; and the overhead. What the pod as a whole
- * asks for takes the place of its containers' sum.
+ * The sum of all containers, or the largest init container with the sidecars beside it, plus the overhead. At
+ * least the requests of the pod as a whole.
  */
 function podRequests(spec: Mapping): Amounts {
   const beside = new Map<string, number>();
@@ -255,7 +255,7 @@ const QUANTITY =
 const DECIMAL = ['n', 'u', 'm', '', 'k', 'M', 'G', 'T', 'P', 'E'];
 const BINARY = ['Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei'];
 
-/** @throws Error if it is no quantity */
+/** @throws Error if it is not a quantity */
 function quantityOf(value: unknown): number {
   const text = typeof value === 'number' ? String(value) : value;
   const [, number, unit = '', exponent] = (typeof text === 'string' && QUANTITY.exec(text)) || [];

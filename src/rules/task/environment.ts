@@ -1,20 +1,20 @@
-/** What rules for tasks of SkyPilot may name. */
+/** The names in rules for tasks of SkyPilot. */
 import { objectType, RuleEnvironment } from '../cel/environment.ts';
 import { Failure } from '../cel/frame.ts';
 import { JsonMap, Timestamp } from '../cel/values.ts';
 
-/** One way in which a task may run. `undefined` = it may be any. */
+/** One way in which a task may run. `undefined` = any. */
 export interface TaskResources {
   /** Lower case, without aliases. */
   readonly cloud: string | undefined;
   readonly region: string | undefined;
   readonly zone: string | undefined;
   readonly instanceType: string | undefined;
-  /** At most one: others are ways of their own. Names in upper case, of TPUs in lower case. */
+  /** At most one: others are separate ways. Names in upper case, of TPUs in lower case. */
   readonly accelerators: ReadonlyMap<string, number>;
   /** Whether an accelerator may be the named one. */
   readonly mayBe: (name: string) => boolean;
-  /** `undefined` = not given, or in a form that says no number. */
+  /** `undefined` = not given, or in a form without a number. */
   readonly cpus: number | undefined;
   /** In gigabytes. */
   readonly memory: number | undefined;
@@ -37,14 +37,14 @@ export interface TaskRequestParts {
   readonly dryrun: boolean;
   readonly taskName: string | undefined;
   readonly numNodes: bigint;
-  /** The names of environment variables; not of secrets. */
+  /** The names of environment variables, without secrets. */
   readonly envs: readonly string[];
-  /** Every way in which it may run. */
+  /** All ways in which it may run. */
   readonly resources: readonly TaskResources[];
   readonly user: { readonly id: string; readonly name: string } | undefined;
   readonly workspace: string;
   readonly config: object;
-  /** The configurations that the task itself brings, in every way in which it may run. */
+  /** The configurations of the task itself, for all ways in which it may run. */
   readonly overrides: readonly object[];
   readonly now: Date;
 }
@@ -109,7 +109,7 @@ export class TaskActivation {
   }
 }
 
-/** Of a task with its lists of alternatives and of accelerators. */
+/** Maximum for a task with its lists of alternatives and of accelerators. */
 export const MAX_WAYS = 1000;
 
 const REQUEST = objectType('TaskRequest', 'What is asked of SkyPilot.', TaskRequestInfo, {

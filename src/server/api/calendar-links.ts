@@ -23,12 +23,11 @@ const PATH = '/v1/projects/{project_id}/calendar-links';
 
 const link = {
   link_id: z.string(),
-  owner: z.string().meta({ description: 'Whose it is, for people.' }),
+  owner: z.string().meta({ description: 'The owner, as a label.' }),
   is_own: z.boolean(),
   made_at: timeSchema,
   works_until: timeSchema.meta({
-    description:
-      '30 days after its owner was last seen with a right to see the project: a look at this list.',
+    description: '30 days after the owner last read this list with the right to see the project.',
   }),
 };
 
@@ -41,7 +40,7 @@ export const CALENDAR_LINK_ROUTES = [
     method: 'GET',
     summary: 'List links to the calendar of a project',
     description:
-      "The caller's own, which this renews; for managers of the project and operators all of them. Without their secrets, which nobody knows.",
+      "The caller's own links, which this request renews; for managers of the project and operators, all links. Secrets are not included: the service does not store them.",
     query: listQuery({}),
     answers: [pageAnswer(z.strictObject(link), 'CalendarLinks', 'A page of links.'), WITHOUT_LEDGER],
     async answer(request) {
@@ -56,22 +55,22 @@ export const CALENDAR_LINK_ROUTES = [
     method: 'POST',
     summary: 'Make a link to the calendar of a project',
     description:
-      'Whoever has the link can read the leases of the project, without a token. It belongs to the caller, who must be a person.',
+      'Anyone with the link can read the leases of the project without a token. It belongs to the caller, who must be a user.',
     answers: [
       {
         status: 201,
-        description: 'The link. Its path is told only now.',
+        description: 'The link. Its path is shown only once.',
         schema: z.strictObject({
           ...link,
           path: z.string().meta({
             description:
-              'At this service: GET answers `text/calendar` without a token, 404 once the link works no longer. It holds a secret.',
+              'A path of this service: GET returns `text/calendar` without a token, or 404 once the link is no longer valid. It contains a secret.',
           }),
         }),
         name: 'NewCalendarLink',
       },
       WITHOUT_LEDGER,
-      refusedAs(422, 'The caller has as many links as there may be, or a token that belongs to no person.'),
+      refusedAs(422, 'The caller has the maximum number of links, or its token belongs to no user.'),
     ],
     async answer(request) {
       const projectId = pathId(request.params, 'project_id');
@@ -85,10 +84,10 @@ export const CALENDAR_LINK_ROUTES = [
     method: 'DELETE',
     path: `${PATH}/{link_id}`,
     summary: 'Revoke a link to the calendar of a project',
-    description: "One's own; managers of the project and operators also those of others.",
+    description: "The caller's own link; managers of the project and operators may revoke any.",
     answers: [
-      { status: 204, description: 'It works no longer.' },
-      refusedAs(404, "There is no such link, or it is somebody else's; or nothing uses a ledger."),
+      { status: 204, description: 'The link is revoked.' },
+      refusedAs(404, 'No such link, or it belongs to another user, or no enabled filter uses a ledger.'),
     ],
     async answer(request) {
       const { params } = request;

@@ -27,27 +27,27 @@ import {
 const OUTCOMES = decisionRecordSchema.shape.outcome.options;
 
 const parameters = {
-  user_id: textParameter('Only of this user, by id or `name@domain`.'),
-  lease_id: textParameter('Only about this lease.'),
-  filter: textParameter('Only where this filter did more than allow.'),
+  user_id: textParameter('Only decisions about this user: the id, or `name@domain`.'),
+  lease_id: textParameter('Only decisions about this lease.'),
+  filter: textParameter('Only decisions in which this filter did more than allow.'),
   outcome: z
     .enum([...OUTCOMES, 'refused'], `expected one of ${OUTCOMES.join(', ')}, refused`)
     .optional()
-    .meta({ description: 'Only with this outcome. `refused` = rejected and failed.' }),
+    .meta({ description: 'Only decisions with this outcome. `refused` = rejected and failed.' }),
   operation: z
     .enum(OPERATIONS, `expected one of ${OPERATIONS.join(', ')}`)
     .optional()
-    .meta({ description: 'Only of this operation.' }),
+    .meta({ description: 'Only decisions about this operation.' }),
   side: z
     .enum(SIDES, `expected one of ${SIDES.join(', ')}`)
     .optional()
-    .meta({ description: 'Only requests of SkyPilot, from this side.' }),
-  from: timeParameter('Only from this time on.'),
-  until: timeParameter('Only before this time.'),
+    .meta({ description: 'Only requests of SkyPilot from this side.' }),
+  from: timeParameter('Only decisions from this time on.'),
+  until: timeParameter('Only decisions before this time.'),
 };
 const projectQuery = listQuery(parameters);
 const query = projectQuery.extend({
-  project_id: textParameter('Only of this project, by id or `name@domain`.'),
+  project_id: textParameter('Only decisions about this project: its id, or `name@domain`.'),
 });
 
 const FOR_ALL = 'null for members.';
@@ -55,7 +55,10 @@ export const decisionSchema = z.strictObject({
   time: timeSchema,
   request_id: z.string(),
   operation: z.enum(OPERATIONS),
-  side: z.enum(SIDES).nullable().meta({ description: 'Which side of SkyPilot asked; null = not SkyPilot.' }),
+  side: z
+    .enum(SIDES)
+    .nullable()
+    .meta({ description: 'The side of SkyPilot that sent the request; null = not SkyPilot.' }),
   launch: z.boolean().nullable().meta({
     description: 'Whether this decision counts as a launch of SkyPilot; null = not SkyPilot.',
   }),
@@ -69,15 +72,15 @@ export const decisionSchema = z.strictObject({
       end: timeSchema,
       reservations: z.array(z.record(z.string(), z.unknown())).nullable().meta({
         description:
-          'Without allocations and what Blazar adds. null = they were not kept: more than 20, or more than 4 KiB.',
+          'Without allocations and attributes that Blazar adds. null = not kept: more than 20, or more than 4 KiB.',
       }),
     })
     .nullable()
-    .meta({ description: 'What a refused lease asked for.' }),
+    .meta({ description: 'What a refused lease requested.' }),
   allowed: z.boolean(),
   outcome: z.enum(OUTCOMES),
   filter: z.string().nullable().meta({ description: 'The filter that caused the outcome.' }),
-  message: z.string().nullable().meta({ description: 'What the user was told; null = allowed.' }),
+  message: z.string().nullable().meta({ description: 'The message for the user; null = allowed.' }),
   warnings: z.array(z.string()).meta({ description: 'Empty for members.' }),
   filters: z.array(
     z.strictObject({
@@ -88,26 +91,26 @@ export const decisionSchema = z.strictObject({
       duration_ms: z.number().nullable().meta({ description: FOR_ALL }),
       changes: z.array(z.strictObject(changeRecordSchema.shape)).meta({
         description:
-          'What a policy of SkyPilot changed, or would have: cut, and without secrets. `before` and `after` are null where there is nothing.',
+          'What a policy of SkyPilot changed, or would have changed; truncated, and without secrets. `before` and `after` are null where there is no value.',
       }),
-      changes_left_out: z.int().meta({ description: 'How many more changes there were.' }),
+      changes_left_out: z.int().meta({ description: 'Number of further changes.' }),
     }),
   ),
   replica: z
     .string()
     .nullable()
-    .meta({ description: `The process that decided. ${FOR_ALL}` }),
+    .meta({ description: `The replica that decided. ${FOR_ALL}` }),
   generation: z
     .int()
     .nullable()
-    .meta({ description: `Its configuration. ${FOR_ALL}` }),
+    .meta({ description: `The number of its configuration. ${FOR_ALL}` }),
   duration_ms: z.number().nullable().meta({ description: FOR_ALL }),
 });
 
 const PAGE = pageAnswer(decisionSchema, 'Decisions', 'A page of decisions.');
 const NOT_STORED = refusedAs(404, 'No decisions are stored.');
 const LIST =
-  'The newest first, of all replicas. Which decisions are stored, and how long, is set by `[service] decision_store`. A page may have fewer items than `limit`, even none, where few of many decisions match: only `next` tells whether there are more. Members see decisions about leases of their projects, without filters that are only tried.';
+  'Newest first, from all replicas. `[service] decision_store` sets which decisions are stored, and for how long. A page may have fewer items than `limit`, even none, where few of many decisions match: only `next` shows whether there are more. Members see decisions about leases of their projects, without filters in audit mode.';
 
 export const decisionsRoute = route({
   id: 'listDecisions',
@@ -146,9 +149,9 @@ export const decisionRoute = route({
   action: 'see-decisions',
   summary: 'Show the decisions of a request',
   description:
-    'A request id may have several decisions, such as a check and its commit, and clients may send an id again. The newest first, with the answer of every filter.',
+    'A request id may have several decisions, such as a check and its commit, and clients may send an id again. Newest first, with the verdict of every filter.',
   query: listQuery({}),
-  answers: [PAGE, refusedAs(404, 'No decisions are stored, or none of this id that the caller may see.')],
+  answers: [PAGE, refusedAs(404, 'No decisions are stored, or none with this id that the caller may see.')],
   async answer(request) {
     const requestId = pathId(request.params, 'request_id');
     const found = await listed(request, { ...pageQueryOf(request.query), requestId });
@@ -179,7 +182,7 @@ function listOf<Value>(value: Value | undefined): Value[] | undefined {
   return value === undefined ? undefined : [value];
 }
 
-/** Decisions have milliseconds: the first one that is not before. */
+/** Decisions have milliseconds: rounds up. */
 function millisecond(instant: bigint | undefined): number | undefined {
   return instant === undefined ? undefined : Math.ceil(Number(instant) / 1000);
 }
@@ -204,7 +207,7 @@ async function listed(request: ApiRequest<unknown, unknown>, wanted: DecisionsQu
   return pageJson(page, (stored) => decisionJson(stored, accounts, visible !== undefined));
 }
 
-/** As it was called when it was decided; else as it is called now. */
+/** The name at the time of the decision; otherwise the current name. */
 function accountJson(
   of: Accounts['project'],
   id: string | null,

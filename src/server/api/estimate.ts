@@ -12,10 +12,12 @@ import { pathId, refusedAs } from './shown.ts';
 const bodySchema = wantedLeaseSchema
   .extend({
     user_id: z.string('expected a text').min(1, 'expected an id').max(255, 'expected an id').optional().meta({
-      description: 'For whom the lease would be: for operators and readers. Default: who asks.',
+      description: 'The user of the lease; only operators and readers may set it. Default: the caller.',
     }),
   })
-  .meta({ description: 'A lease as it is sent to Blazar (POST /v1/leases). Other attributes pass through.' });
+  .meta({
+    description: 'A lease as it is sent to Blazar (POST /v1/leases). Other attributes are passed on.',
+  });
 
 const account = z.object({ id: z.string(), name: z.string().nullable(), domain: z.string().nullable() });
 
@@ -32,11 +34,11 @@ const charge = z
   })
   .meta({
     description:
-      'What the lease takes from one account; of a change, beyond what the lease is charged already: below 0 = it gives back. usage: in unit-hours. held: a number, such as that of leases. left: after the lease; below 0 = too little. limit and left are null where there is no limit.',
+      'What the lease takes from one account; for a change, the difference to its current charges: below 0 = a refund. usage: in unit-hours. held: a number, such as a count of leases. left: after the lease; below 0 = not enough. limit and left are null where there is no limit.',
   });
 
 const { outcome, filters: decided } = decisionRecordSchema.shape;
-// Only policies of SkyPilot change something.
+// Only policies of SkyPilot change requests.
 const filters = z.array(decided.element.omit({ changes: true, changes_left_out: true }));
 
 const answerSchema = (sent: z.ZodType) =>
@@ -64,7 +66,7 @@ const answerSchema = (sent: z.ZodType) =>
     })
     .meta({
       description:
-        'What every filter answers, what the lease costs, and for a refused one leases near it that would be allowed, the nearest first. searched: for a refused lease, what was looked for.',
+        'The verdict of every filter, the cost of the lease and, if it is refused, similar leases that would be allowed, most similar first. searched: for a refused lease, what was searched for.',
     });
 
 const estimateRoute: ApiRoute = route({
@@ -72,9 +74,9 @@ const estimateRoute: ApiRoute = route({
   method: 'POST',
   path: '/v1/projects/{project_id}/estimate',
   action: 'estimate',
-  summary: 'What would this lease cost, and would it be allowed?',
+  summary: 'Estimate the cost of a lease, and whether it would be allowed',
   description:
-    'Asks every filter about a lease that is not created, and records nothing. Filters that call other services are asked at most three times.',
+    'Runs every filter on a lease that is not created, and records nothing. Filters that call other services run at most three times.',
   body: {
     name: 'WantedLease',
     schema: bodySchema,
@@ -111,9 +113,9 @@ const changeRoute: ApiRoute = route({
   method: 'POST',
   path: '/v1/projects/{project_id}/leases/{lease_id}/estimate',
   action: 'estimate',
-  summary: 'What would this change of a lease cost, and would it be allowed?',
+  summary: 'Estimate the cost of a change of a lease, and whether it would be allowed',
   description:
-    'As for a new lease, for a change of one that the ledger knows. Charges are the difference to what it is charged already. The lease of a suggestion is a change, in the form of this request.',
+    'Like estimateLease, for a change of a lease in the ledger. Charges are the difference to its current charges. The lease of a suggestion is a change, in the format of this request.',
   body: {
     name: 'LeaseChange',
     schema: leaseChangeSchema,
@@ -125,7 +127,7 @@ const changeRoute: ApiRoute = route({
       schema: answerSchema(leaseChangeSchema),
     },
     refusedAs(404, 'The project has no such lease, or no filter that needs a ledger is enabled.'),
-    refusedAs(409, 'The lease has ended, or the ledger does not know what it reserves.'),
+    refusedAs(409, 'The lease has ended, or the ledger does not have its reservations.'),
   ],
   async answer({ caller, params, body: change, generation, requestId, deadline }) {
     const [projectId, leaseId] = [pathId(params, 'project_id'), pathId(params, 'lease_id')];
@@ -150,7 +152,7 @@ async function usable<Answer>(answer: Promise<Answer>): Promise<Answer> {
   }
 }
 
-/** Members ask for themselves. */
+/** Members estimate only their own leases. */
 function forWhom({ kind, userId }: Caller, named: string | undefined): string {
   if (named !== undefined && named !== userId && kind === 'member') {
     throw new ApiError(403, 'expected no other user: members estimate their own leases', {

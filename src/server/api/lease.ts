@@ -1,4 +1,4 @@
-/** `GET /v1/projects/{project_id}/leases/{lease_id}`: a lease, what it is charged, and what has happened to it. */
+/** `GET /v1/projects/{project_id}/leases/{lease_id}`: a lease, its charges and its history. */
 import { z } from 'zod';
 import { inTime } from '../../base/deadline.ts';
 import type { StoredDecision } from '../../decisions/store/contract.ts';
@@ -27,10 +27,10 @@ import {
 const NONE = 'there is no such lease in this project, and no decision about it is stored';
 
 const charged = leaseSchema.extend({
-  changed_at: timeSchema.meta({ description: 'When it was last asked for.' }),
+  changed_at: timeSchema.meta({ description: 'The time of the last request for it.' }),
   confirmed: z.boolean().meta({
     description:
-      'false = it may be as before its last change, or not; the dearest is charged until Blazar shows it.',
+      'false = not known whether its last change was made; the most expensive possible state is charged until Blazar has been read.',
   }),
   charges: z.array(
     z.strictObject({
@@ -48,7 +48,7 @@ const step = z
     decision: decisionSchema.nullable(),
     entry: entrySchema.extend({ who: z.string().nullable() }).nullable(),
   })
-  .meta({ description: 'A decision, or an entry of the ledger: the other is null.' });
+  .meta({ description: 'A decision or an entry of the ledger: the other is null.' });
 
 export const projectLeaseRoute = route({
   id: 'getProjectLease',
@@ -57,14 +57,14 @@ export const projectLeaseRoute = route({
   action: 'see-project',
   summary: 'Show a lease with its charges and its history',
   description:
-    "`lease_id` is Blazar's id, or `#` and the number of the row. The items are what has happened to the lease, the newest first: decisions, if they are stored, and entries of the ledger. A page may have fewer items than `limit`, even none: only `next` tells whether there are more. Members see entries of budgets, without `who` and `reason`.",
+    "`lease_id` is Blazar's id, or `#` and the number of the row. The items are the history of the lease, newest first: decisions, if they are stored, and entries of the ledger. A page may have fewer items than `limit`, even none: only `next` shows whether there are more. Members see entries of budgets, without `who` and `reason`.",
   query: listQuery({}),
   answers: [
     pageAnswer(step, 'LeaseHistory', 'A page of its history.', {
-      lease: charged.nullable().meta({ description: 'null = the ledger does not have it.' }),
+      lease: charged.nullable().meta({ description: 'null = not in the ledger.' }),
     }),
-    refusedAs(404, 'There is no such lease, or there is neither a ledger nor stored decisions.'),
-    refusedAs(409, 'Several regions have a lease with this id: ask for a row.'),
+    refusedAs(404, 'No such lease, or there is neither a ledger nor stored decisions.'),
+    refusedAs(409, 'Several regions have a lease with this id: use the number of its row.'),
   ],
   async answer(request) {
     const { generation, caller, params, query, deadline } = request;

@@ -1,4 +1,4 @@
-/** `GET /v1/projects/{project_id}/leases`. */
+/** `GET /v1/projects/{project_id}/leases` and `GET /v1/ledger/entries`. */
 import { z } from 'zod';
 import { foldedOfLedger, foldedOfProject } from '../../ledger/folding/totals.ts';
 import { type EntryView, listEntries } from '../../ledger/reports/entries.ts';
@@ -33,21 +33,21 @@ import {
 
 export const leaseSchema = z.strictObject({
   row: z.string().meta({ description: 'The number of the lease in the ledger.' }),
-  lease_id: z.string().nullable().meta({ description: "Blazar's id; null = it has not told it yet." }),
-  region: z.string().meta({ description: 'Empty = the request named none.' }),
+  lease_id: z.string().nullable().meta({ description: "Blazar's id; null = not known yet." }),
+  region: z.string().meta({ description: 'Empty = the request named no region.' }),
   user: accountSchema,
   name: z.string(),
   start: timeSchema,
-  end: timeSchema.meta({ description: 'The real end, if it ended before its end date.' }),
+  end: timeSchema.meta({ description: 'The actual end, if it ended before its end date.' }),
   state: z.enum(['pending', 'active', 'ended']),
   recorded_at: timeSchema,
   cost: amountSchema.meta({
     description:
-      'Unit-hours that it takes from budgets; the most that it may be, until Blazar has confirmed it.',
+      'Unit-hours that it takes from budgets; the maximum possible until Blazar has confirmed the lease.',
   }),
   resources: z.record(z.string(), z.int()).meta({
     description:
-      'How many of each resource type were asked for. Empty = none, or it was recorded by a version that did not note it.',
+      'Requested number of each resource type. Empty = none, or recorded by a version that did not store it.',
   }),
 });
 
@@ -58,7 +58,7 @@ export const projectLeasesRoute = route({
   action: 'see-project',
   summary: 'List the leases of a project',
   description:
-    'The newest first, as they were recorded. A page may have fewer items than `limit`, even none, where few of many leases match: only `next` tells whether there are more.',
+    'In the order of recording, newest first. A page may have fewer items than `limit`, even none, where few of many leases match: only `next` shows whether there are more.',
   query: listQuery({
     state: z
       .enum(['pending', 'active', 'open', 'ended'], 'expected pending, active, open or ended')
@@ -104,10 +104,10 @@ export function leaseJson(lease: LeaseRowView, accounts: Accounts) {
 }
 
 export const entrySchema = z.strictObject({
-  entry: z.string().meta({ description: 'Its number: entries are only ever added.' }),
+  entry: z.string().meta({ description: 'Its number; increases, since entries are only added.' }),
   at: timeSchema,
   project: accountSchema,
-  user: accountSchema.meta({ description: 'Whose lease it is.' }),
+  user: accountSchema.meta({ description: 'The owner of the lease.' }),
   lease_id: z.string().nullable(),
   lease_row: z.string().meta({ description: 'The number of the lease in the ledger.' }),
   operation: z.string(),
@@ -129,17 +129,17 @@ export const ledgerEntriesRoute = route({
   action: 'see-ledger',
   summary: 'List the entries of the ledger',
   description:
-    'Every change of a balance, the newest first: who, when and why. A page may have fewer items than `limit`, even none, where few of many entries match: only `next` tells whether there are more.',
+    'Every change of a balance, newest first: who, when and why. A page may have fewer items than `limit`, even none, where few of many entries match: only `next` shows whether there are more.',
   query: listQuery({
     project_id: ofProject('entries '),
-    lease_id: textParameter("Only entries of the lease with this id, which is Blazar's."),
+    lease_id: textParameter('Only entries of the lease with this id of Blazar.'),
     account: textParameter('Only entries of this account, such as max_leases/project.'),
     operation: textParameter(
       'Only entries of this operation: create, update, end, end-date, undo, reconcile, reopen.',
     ),
     request_id: textParameter('Only entries of this request.'),
     from: timeParameter('Only entries from this time on.'),
-    since: timeParameter('Another name of `from`, as before version 1.1.').meta({ deprecated: true }),
+    since: timeParameter('The name of `from` before version 1.1.').meta({ deprecated: true }),
     until: timeParameter('Only entries before this time.'),
   }),
   answers: [

@@ -1,19 +1,20 @@
-/** Errors of the API, which are problem details of RFC 9457, whatever part of the service answers them. */
+/** Errors of the API: problem details (RFC 9457), whichever part of the service answers. */
 import { STATUS_CODES } from 'node:http';
 import type { Context } from 'koa';
 import { pathOf } from '../own-paths.ts';
 
 export const PROBLEM_TYPE = 'application/problem+json';
 
-/** The body of an error with the members that RFC 9457 gives all of them. */
+/** An error body with the members of RFC 9457 added. */
 export function problemOf(status: number, body: object): object {
   const title = STATUS_CODES[status] ?? '';
   return { ...body, type: 'about:blank', title, status, ...('message' in body && { detail: body.message }) };
 }
 
 /**
- * Makes an answer a problem if it is an error of the API. Blazar's protocol is answered elsewhere, and has errors of its own. The type of
- * the content is JSON as before, unless the client names the other: the command and other clients of 1.0 read only JSON.
+ * Turns an error of the API into a problem. Blazar's protocol is served elsewhere and has its own errors. The
+ * content type stays JSON unless the client accepts the other: the command and other clients of 1.0 read only
+ * JSON.
  */
 export function answerProblem(ctx: Context): void {
   const { status, body } = ctx;
@@ -26,7 +27,7 @@ export function answerProblem(ctx: Context): void {
   }
 }
 
-/** Neither a text nor a stream, which Koa would send as such. */
+/** Excludes texts and streams, which Koa would send as such. */
 function isRecord(body: unknown): body is object {
   return typeof body === 'object' && body !== null && Object.getPrototypeOf(body) === Object.prototype;
 }

@@ -1,4 +1,4 @@
-/** The limits that apply to a project: the options of the filters that run, as far as they are for it, and whence. */
+/** The limits that apply to a project: the relevant options of the enabled filters, with their origins. */
 
 import { formatOrigin } from '../../base/errors.ts';
 import { isMapping } from '../../base/yaml/tree.ts';
@@ -13,31 +13,31 @@ export interface LimitOption {
   readonly option: string;
   readonly description: string;
   readonly unit: string | null;
-  /** `null` = it is not set, or not shown. Of limits of single accounts, only those that may concern the project. */
+  /** `null` = not set, or hidden. Of limits of single accounts, only those that may concern the project. */
   readonly value: unknown;
-  /** Whether the value is not shown to this caller. */
+  /** Whether the value is hidden from this caller. */
   readonly isHidden: boolean;
-  /** Whether it is the default, because nothing sets it. */
+  /** Whether the default applies, because the option is not set. */
   readonly isDefault: boolean;
-  /** `etc/blazar.conf:7`; `null` = not shown to this caller. */
+  /** `etc/blazar.conf:7`; `null` = hidden from this caller. */
   readonly origin: string | null;
 }
 
 export interface FilterLimits {
   readonly filter: string;
-  /** It only warns. */
+  /** Whether the filter only warns. */
   readonly audit: boolean;
   readonly options: readonly LimitOption[];
 }
 
 interface Viewer {
-  /** A member sees values of filters that are enforced, but no places of files, and nothing that is of other projects or of the service itself. */
+  /** Members see values of enforced filters, but no file paths, and nothing of other projects or the service. */
   readonly isMember: boolean;
   /** Whether limits of this user are the member's own. */
   readonly userId: string | null;
 }
 
-/** Whether no filter is asked about leases of the project. */
+/** Whether leases of the project skip all filters. */
 export function isExempt(
   { exemptProjects }: Configuration,
   projectId: string,
@@ -54,7 +54,7 @@ export function projectLimits(
   viewer: Viewer,
 ): FilterLimits[] {
   const ofChain = settings.filter(({ option }) => option.section === 'enforcement');
-  // Nobody has announced to members what is only tried.
+  // Members must not see filters in audit mode: these are not announced yet.
   const shown = filters.filter(({ audit }) => !(audit && viewer.isMember));
   return shown.map(({ installed, audit }) => {
     const own = new Set(installed.options.map(({ name }) => name));
@@ -85,12 +85,12 @@ function limitOption(
   };
 }
 
-/** Flavours, not accounts: the only ids that do not stand for projects or users. */
+/** Options whose ids are flavors, not projects or users. */
 const IDS_OF_OTHERS: ReadonlySet<string> = new Set(['usage_budget_flavor_rates']);
 
 /**
- * The names in a list or dictionary that concern a project; `undefined` = all of them do. Limits of users concern their projects: who may
- * see everything sees all of them.
+ * The keys in a list or dictionary that concern a project; `undefined` = all. Limits of users concern their
+ * projects: callers that may see everything see all of them.
  */
 function keysOf(
   { option: { name, names: kinds } }: Setting,
@@ -125,7 +125,7 @@ function narrowedTo({ value, option }: Setting, keys: ReadonlySet<string> | unde
     : value;
 }
 
-/** Values that say something of leases. Paths and addresses of the service, and names of unknown kinds, are the operator's. */
+/** Limits of leases. Paths and addresses of the service, and names of unknown kinds, are only for operators. */
 function isForMembers({ option, value }: Setting): boolean {
   if (option.file || option.secretFile || option.watched) {
     return false;

@@ -21,23 +21,23 @@ import {
 } from './shown.ts';
 
 const DAY = 86_400n;
-/** In days, of a query without `from`. */
+/** Days covered by a query without `from`. */
 const USUAL = 30n;
-/** Of more users or types, the others are one. */
+/** Users or types beyond this number are summed up as one group. */
 const MAX_GROUPS = 1000;
 
 const query = z.strictObject({
   group_by: z
     .enum(['user', 'resource_type', 'day'], 'expected user, resource_type or day')
     .optional()
-    .meta({ description: 'Default: user. Days are those of UTC.' }),
+    .meta({ description: 'Default: user. Days are in UTC.' }),
   from: timeParameter(`To the second. Default: ${USUAL} days before \`until\`.`),
   until: timeParameter(`To the second, at most ${MAX_DAYS} days after \`from\`. Default: now.`),
 });
 
 const used = {
   amount: amountSchema.nullable().meta({
-    description: 'Unit-hours taken from budgets in that time, past and planned. null for resource types.',
+    description: 'Unit-hours taken from budgets in this time, past and planned. null for resource types.',
   }),
   resource_hours: z
     .string()
@@ -56,22 +56,22 @@ const group = z.strictObject({
 });
 
 export const usageSchema = z.strictObject({
-  from: timeSchema.meta({ description: 'Everything from then on is counted.' }),
+  from: timeSchema.meta({ description: 'Everything from this time on is counted.' }),
   until: timeSchema,
   is_partial: z.boolean().meta({
     description:
-      'Whether there are too many leases, or older ones are folded into totals: then `from` is later than asked, and the figures are exact from there on.',
+      'Whether there are too many leases, or older ones are folded into totals: then `from` is later than requested, and the figures are exact from there on.',
   }),
   folded: foldedSchema,
   group_by: z.enum(['user', 'resource_type', 'day']),
-  groups: z.array(group).meta({ description: 'Days by date, others the most first.' }),
+  groups: z.array(group).meta({ description: 'Days by date, other groups by amount, largest first.' }),
   others: z
     .strictObject(used)
     .nullable()
-    .meta({ description: `The sum of what is beyond ${MAX_GROUPS} groups; null = there are fewer.` }),
+    .meta({ description: `The sum of all groups beyond ${MAX_GROUPS}; null = no further groups.` }),
   leases_of_unknown_resources: z.int().meta({
     description:
-      'Leases in that time that were recorded by a version that did not note resources: they are not in `resource_hours`.',
+      'Leases in this time that were recorded by a version that did not store resources: not in `resource_hours`.',
   }),
 });
 
@@ -80,9 +80,9 @@ export const projectUsageRoute = route({
   method: 'GET',
   path: '/v1/projects/{project_id}/usage',
   action: 'see-project',
-  summary: 'Show what a project used',
+  summary: 'Show the usage of a project',
   description:
-    'What its leases took of its budgets, and which resources they had, within a time. Leases that Blazar has not confirmed count with the most that they may take.',
+    'What its leases took from its budgets, and which resources they had, in a time range. Leases that Blazar has not confirmed count with the maximum that they may take.',
   query,
   answers: [{ status: 200, description: 'The usage.', schema: usageSchema, name: 'Usage' }, WITHOUT_LEDGER],
   async answer(request) {
@@ -135,7 +135,7 @@ export function usageJson(report: UsageReport, { groupBy, until, accounts, most 
 function usedJson({ amount, resourceSeconds, leases }: UsageGroup) {
   return {
     amount: amount === null ? null : costText(amount),
-    // A resource for a second counts as a millionth of a unit does: the same arithmetic, rounded up.
+    // Resource seconds count as millionths of a unit: same arithmetic, rounded up.
     resource_hours: costText(resourceSeconds * 1_000_000n),
     leases,
   };

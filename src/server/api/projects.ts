@@ -1,4 +1,4 @@
-/** `GET /v1/projects`, and `/v1/projects/{project_id}`: what a member needs to know before asking for a lease. */
+/** `GET /v1/projects` and `/v1/projects/{project_id}`: what a member needs before requesting a lease. */
 import { z } from 'zod';
 import { budgetAccount } from '../../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
@@ -41,7 +41,7 @@ const listed = z.strictObject({
   budget: z
     .strictObject({ amount: amountSchema, taken: amountSchema, left: amountSchema, until: timeSchema })
     .nullable()
-    .meta({ description: "The project's own budget that is in force now; null = there is none." }),
+    .meta({ description: "The project's own budget that is in force now; null = none." }),
 });
 
 export const projectsRoute = route({
@@ -50,10 +50,9 @@ export const projectsRoute = route({
   path: '/v1/projects',
   action: 'list-projects',
   summary: 'List projects',
-  description:
-    'Projects with leases or budgets, sorted by id. Members see their own, and only those that have some.',
+  description: 'Projects with leases or budgets, sorted by id. Members see their own projects.',
   query: listQuery({
-    search: textParameter('Only projects whose id contains this text, whatever the case.'),
+    search: textParameter('Only projects whose id contains this text, ignoring case.'),
   }),
   answers: [pageAnswer(listed, 'Projects', 'A page of projects.'), WITHOUT_LEDGER],
   async answer(request) {
@@ -81,25 +80,25 @@ function listedJson({ projectId, openLeases, budget }: ProjectRow, accounts: Acc
   };
 }
 
-/** What is beyond these has lists of its own. */
+/** Limits of the parts of this response. The full lists have their own routes. */
 const MAX_BUDGETS = 100;
 const MAX_LEASES = 20;
 const MAX_GROUPS = 20;
 const DAY = 86_400n;
-/** Of a project without a budget in force. */
+/** Days of usage for a project without a budget in force. */
 const USUAL_DAYS = 30n;
 
 const budget = z.strictObject({
   ...budgetSchema.shape,
   planned: amountSchema.nullable().meta({
     description:
-      'The part of `taken` that pending and active leases are still to use. null = there are too many of them to tell.',
+      'The part of `taken` that pending and active leases will still use. null = too many leases to compute it.',
   }),
 });
 
 const limits = z.strictObject({
   filter: z.string(),
-  audit: z.boolean().meta({ description: 'true = it only warns.' }),
+  audit: z.boolean().meta({ description: 'true = the filter only warns.' }),
   options: z.array(
     z.strictObject({
       option: z.string(),
@@ -107,28 +106,31 @@ const limits = z.strictObject({
       unit: z.string().nullable(),
       value: z.unknown().meta({
         description:
-          'null = not set, or hidden. Of limits of single accounts, those that concern the project. Secrets are ****.',
+          'null = not set, or hidden. Of limits of single accounts, only those that concern the project. Secrets are ****.',
       }),
-      hidden: z.boolean().meta({ description: 'Whether a member may not see the value.' }),
-      default: z.boolean().meta({ description: 'Whether nothing sets it.' }),
+      hidden: z.boolean().meta({ description: 'Whether the value is hidden from members.' }),
+      default: z.boolean().meta({ description: 'Whether the default applies.' }),
       origin: z
         .string()
         .nullable()
-        .meta({ description: 'Where it is set; null for members.', examples: ['/etc/blazar/blazar.conf:7'] }),
+        .meta({
+          description: 'Where the option is set; null for members.',
+          examples: ['/etc/blazar/blazar.conf:7'],
+        }),
     }),
   ),
 });
 
 const project = z.strictObject({
   project: accountSchema,
-  exempt: z.boolean().meta({ description: 'Whether its leases are allowed without checks.' }),
-  unit: z.string().meta({ description: 'What budgets count.', examples: ['node-hours'] }),
+  exempt: z.boolean().meta({ description: 'Whether leases of the project are allowed without checks.' }),
+  unit: z.string().meta({ description: 'The unit of budgets.', examples: ['node-hours'] }),
   budgets: z.array(budget).meta({
-    description: `Those in force now, of the project first; at most ${MAX_BUDGETS}.`,
+    description: `Budgets in force now, those of the project first; at most ${MAX_BUDGETS}.`,
   }),
   has_more_budgets: z.boolean(),
   usage: z.strictObject({ by_user: usageSchema, by_resource_type: usageSchema }).meta({
-    description: `Over the validity of the project's budget in force, of which at most ${MAX_DAYS} days around now; without one, over the last ${USUAL_DAYS} days.`,
+    description: `Over the validity of the project's budget in force, but at most ${MAX_DAYS} days around now; without a budget, over the last ${USUAL_DAYS} days.`,
   }),
   open_leases: z
     .array(leaseSchema)
@@ -146,7 +148,7 @@ export const projectRoute = route({
   action: 'see-project',
   summary: 'Show a project',
   description:
-    'Its budgets, what it used, its open leases and the limits that apply to it. A project of which the ledger knows nothing has empty lists.',
+    'Its budgets, usage and open leases, and the limits that apply to it. For a project that is not in the ledger, the lists are empty.',
   answers: [{ status: 200, description: 'The project.', schema: project, name: 'Project' }, WITHOUT_LEDGER],
   async answer(request) {
     const { generation, params, caller } = request;
@@ -192,7 +194,7 @@ async function factsOf(
   return { budgets, leases, planned, usage, until };
 }
 
-/** Of a budget that is valid for longer than usage is told at once, the time around now. */
+/** For a budget that is valid for longer than usage can be reported at once: the time around now. */
 function spanOf(own: Pick<BudgetView, 'validFrom' | 'validUntil'> | undefined, now: bigint) {
   if (own === undefined) {
     return { from: now - USUAL_DAYS * DAY, until: now };

@@ -1,4 +1,4 @@
-/** Serves the routes of the API: one order of checks for all of them, and one form of errors. */
+/** Serves all routes of the API with the same order of checks and the same error format. */
 import { Readable } from 'node:stream';
 import Router from '@koa/router';
 import type { Context } from 'koa';
@@ -24,7 +24,7 @@ interface ApiParts {
 /** In seconds. */
 const RETRY_AFTER = '5';
 
-/** A path with `{name}` for each part that varies, in the form of the router. */
+/** The path in the syntax of the router: `{name}` becomes `:name`. */
 export function routerPath(path: string): string {
   return path.replaceAll(/\{(\w+)\}/g, ':$1');
 }
@@ -91,7 +91,7 @@ function clientError(thrown: unknown): unknown {
     : thrown;
 }
 
-/** A session counts for reading only: a request of another site carries the cookie, but no token. */
+/** Sessions authorize only reading: a cross-site request would carry the cookie, but no token. */
 async function callerOf(ctx: Context, { method }: ApiRoute, people: UserAuthenticator): Promise<Caller> {
   const byToken = await people.byToken(ctx);
   const caller = byToken ?? (method === 'GET' ? await people.bySession(ctx) : undefined) ?? people.anybody;
@@ -114,7 +114,7 @@ function parsedQuery(ctx: Context, schema: z.ZodType | undefined): unknown {
   return checked(schema, Object.fromEntries(query));
 }
 
-/** What checks the body that was received. A text goes to the route as it is: its schema describes JSON. */
+/** Reads the body, and returns its check. Text is passed on unchecked: the schema describes JSON. */
 async function bodyOf(ctx: Context, { body }: ApiRoute): Promise<() => unknown> {
   if (body === undefined) {
     return () => undefined;
@@ -131,7 +131,7 @@ async function bodyOf(ctx: Context, { body }: ApiRoute): Promise<() => unknown> 
   return () => checked(body.schema, json);
 }
 
-/** The first mistake, with where it is. */
+/** Throws the first mistake, with its field. */
 function checked(schema: z.ZodType, value: unknown): unknown {
   const result = schema.safeParse(value);
   if (result.success) {

@@ -14,7 +14,7 @@ import { projectRoute, projectsRoute } from './projects.ts';
 import type { ApiRoute } from './route.ts';
 import { usageReportRoute } from './usage-report.ts';
 
-/** By topic, each in a file of its own. Where two paths fit, the first counts. */
+/** By topic, one file each. If two paths match, the first one is used. */
 export const API_ROUTES: readonly ApiRoute[] = [
   projectsRoute,
   projectRoute,

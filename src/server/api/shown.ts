@@ -1,4 +1,4 @@
-/** How the API writes ids, amounts, times and lists: the parts that the answers of all routes share, with their schemas. */
+/** How the API formats ids, amounts, times and lists: parts that all routes share, with their schemas. */
 import { z } from 'zod';
 import type { Deadline } from '../../base/deadline.ts';
 import { budgetUnit } from '../../enforcement/configuration.ts';
@@ -13,7 +13,7 @@ import { ApiError, type ApiExample } from './route.ts';
 export const accountSchema = z
   .strictObject({
     id: z.string(),
-    name: z.string().nullable().meta({ description: 'As Keystone has it; null = it does not tell.' }),
+    name: z.string().nullable().meta({ description: 'The name in Keystone; null = not known.' }),
     domain: z.string().nullable().meta({ description: "The name of the account's domain." }),
   })
   .meta({ description: 'A project or a user.' });
@@ -27,10 +27,10 @@ export const amountSchema = z
   .regex(/^-?\d+(\.\d{1,4})?$/)
   .meta({ description: 'Unit-hours, such as node-hours: a decimal number.', examples: ['1234.5'] });
 
-/** The body of an answer that is an error. */
+/** The body of an error response. */
 const ERROR = { schema: bodySchemas.Problem, name: 'Problem' } as const;
 
-/** What a route may refuse, besides what every route may. */
+/** An error of a route, besides those of every route. */
 export const refusedAs = (
   status: number,
   description: string,
@@ -41,7 +41,7 @@ export const refusedAs = (
 export const WITHOUT_LEDGER = refusedAs(404, 'No filter that needs a ledger is enabled.');
 export const UNNAMED = refusedAs(422, 'Keystone has no account of this name.');
 
-/** An answer with one page of a list; `more`: its members besides the list. */
+/** A response with one page of a list; `more`: its members besides the list. */
 export function pageAnswer(
   item: z.ZodType,
   name: string,
@@ -56,7 +56,7 @@ function pageSchema<Item extends z.ZodType>(item: Item) {
     items: z.array(item),
     next: z.string().nullable().meta({
       description:
-        'Send it as `after` for the next page. null = this is the last one. Only this tells whether there are more.',
+        'Send it as `after` for the next page. null = this is the last one. Only this shows whether there are more.',
     }),
   });
 }
@@ -81,7 +81,7 @@ const pageParameters = {
   }),
 };
 
-/** The query of a list, with the parameters of its own. */
+/** The query of a list: page parameters and its own. */
 export function listQuery<Own extends z.ZodRawShape>(own: Own) {
   return z.strictObject({ ...pageParameters, ...own });
 }
@@ -110,7 +110,7 @@ export async function namedPage<Item extends Owner>(
   return pageJson(page, (item) => json(item, accounts));
 }
 
-/** The longest text that the ledger holds; no id of OpenStack is longer. */
+/** Maximum length of a text in the ledger; no id of OpenStack is longer. */
 const LONGEST = 255;
 const UNKEPT = /\0|\p{Surrogate}/u;
 
@@ -124,13 +124,14 @@ export function textParameter(description: string) {
   return textSchema.optional().meta({ description });
 }
 
-/** Of these things, those of one project. */
-export const ofProject = (what = '') => textParameter(`Only ${what}of this project: its id, or name@domain.`);
-/** Of these things, those of or for one user. */
-export const ofUser = (what = 'of') =>
-  textParameter(`Only ${what} this user: the id, or name@domain, except for members who give no budgets.`);
+/** Filter by project; `what`: the items of the list. */
+export const ofProject = (what = 'items ') =>
+  textParameter(`Only ${what}of this project: its id, or name@domain.`);
+/** Filter by user; `what`: the relation of the items to the user. */
+export const ofUser = (what = 'items of') =>
+  textParameter(`Only ${what} this user: the id, or name@domain, except for members who cannot set budgets.`);
 
-/** From year 1 to 9999: every other date is a mistake, and no database needs to look for it. */
+/** From year 1 to 9999: other dates are rejected without a query. */
 const FIRST = -62_135_596_800_000_000n;
 const LAST = 253_402_300_800_000_000n;
 
@@ -175,12 +176,12 @@ export function secondOf(instant: bigint): bigint {
   return instant / MICROSECONDS_PER_SECOND;
 }
 
-/** What something costs or has used: rounded up. */
+/** Costs and usage: rounded up. */
 export function costText(amount: Amount): string {
   return formatUnitHours(amount, 'up');
 }
 
-/** What is left: rounded down. */
+/** Remainders: rounded down. */
 export function leftText(amount: Amount): string {
   return formatUnitHours(amount, 'down');
 }
@@ -197,23 +198,23 @@ export function secondText(second: bigint): string {
 
 type AccountJson = z.infer<typeof accountSchema>;
 
-/** What an answer says besides what the ledger has. */
+/** Parts of a response that do not come from the ledger. */
 export interface Accounts {
   project(id: string): AccountJson;
   user(id: string): AccountJson;
-  /** Whose a budget is: of a project, or of a user in it. */
+  /** The owner of a budget: a project, or a user in it. */
   owner(of: { readonly projectId: string; readonly userId: string | null }): {
     readonly project: AccountJson;
     readonly user: AccountJson | null;
   };
-  /** What budgets count. */
+  /** The unit of budgets. */
   readonly unit: string;
 }
 
-/** How long an answer waits for names at most, in milliseconds; less if its deadline is near. */
+/** Maximum wait for names, in milliseconds; less if the deadline is near. */
 const NAMES_WAIT = 1000;
 
-/** Whose something is. */
+/** The owner of an item. */
 interface Owner {
   readonly projectId?: string | null;
   readonly userId?: string | null;
@@ -224,7 +225,7 @@ interface Asking {
   readonly deadline: Pick<Deadline, 'milliseconds'>;
 }
 
-/** The names of these projects and users, as far as Keystone tells them in time. Never fails. */
+/** The names of these projects and users, if Keystone returns them in time. Never fails. */
 export async function accountsOf(
   { generation, deadline }: Asking,
   owners: readonly Owner[],
@@ -247,16 +248,16 @@ export async function accountsOf(
   };
 }
 
-/** Of the project or the ledger that a list is of, whatever its filters. */
+/** For the project or the whole ledger, regardless of the filters of the list. */
 export const foldedSchema = z
   .strictObject({
-    leases: z.int().meta({ description: 'How many.' }),
-    before: timeSchema.meta({ description: 'All of them had ended before.' }),
+    leases: z.int().meta({ description: 'Number of leases.' }),
+    before: timeSchema.meta({ description: 'All of them had ended before this time.' }),
   })
   .nullable()
   .meta({
     description:
-      'Older leases that `ledger compact` has folded into totals. Balances and budgets count them; they and their entries are not listed, and what they used is not told. null = there are none.',
+      'Older leases that `ledger compact` has folded into totals. Balances and budgets include them; they, their entries and their usage are not listed. null = none.',
   });
 
 export function foldedJson(folded: FoldedTotals | undefined): z.infer<typeof foldedSchema> {

@@ -29,21 +29,20 @@ import {
 } from './shown.ts';
 
 const CSV = 'text/csv';
-/** One answer is not longer; the command prints any number. */
+/** Maximum rows of a response; the command has no limit. */
 const MOST_ROWS = 5000;
 
 const exact = z.strictObject({ amount: z.string(), user_amount: z.string() });
 const amounts = {
   amount: amountSchema.nullable().meta({
-    description: 'Unit-hours taken of budgets of projects, past and planned. null for resource types.',
+    description: 'Unit-hours taken from budgets of projects, past and planned. null for resource types.',
   }),
   user_amount: amountSchema.nullable().meta({
     description:
-      'The same of budgets of users. Where a project and its user have one, both pay for the same usage.',
+      'The same from budgets of users. Where a project and its user have budgets, both are charged for the same usage.',
   }),
   exact: exact.nullable().meta({
-    description:
-      'The same in millionths of a unit times seconds: whole numbers that add up to what is taken.',
+    description: 'The same in millionths of a unit times seconds: whole numbers whose sum is exact.',
   }),
 };
 const hours = (what: string) =>
@@ -55,29 +54,30 @@ const reportSchema = z.strictObject({
     z.strictObject({
       project: accountSchema.optional().meta({ description: 'With by=project and by=user.' }),
       user: accountSchema.nullable().optional().meta({
-        description: 'With by=user; null = of folded leases, and nobody knows whose.',
+        description: 'With by=user; null = folded leases whose users are unknown.',
       }),
       month: z
         .string()
         .optional()
-        .meta({ description: 'With by=month, of UTC.', examples: ['2026-12'] }),
+        .meta({ description: 'With by=month, in UTC.', examples: ['2026-12'] }),
       resource_type: z.string().optional().meta({ description: 'With by=resource_type.' }),
       ...amounts,
       resource_hours: hours('Hosts, instances and addresses times hours that leases had reserved'),
-      leases: z.int().meta({ description: 'In that time; of a type those that reserve it.' }),
+      leases: z.int().meta({ description: 'Leases in this time; for a type, those that reserve it.' }),
       ended_early: z.int().meta({ description: 'Leases that ended before their end date, or never began.' }),
-      unused_hours: hours('Hosts, instances and addresses times hours that these had reserved from then on'),
+      unused_hours: hours(
+        'Hosts, instances and addresses times hours that these had still reserved when they ended',
+      ),
     }),
   ),
   undated: z.strictObject({ ...amounts, exact }).meta({
-    description: 'What folded leases have taken in this time or outside, nobody knows: no row counts it.',
+    description: 'What folded leases have taken, inside or outside of this time: not included in any row.',
   }),
   folded: foldedSchema.meta({
-    description:
-      'Folded leases that may have been in this time: only amounts count them. null = there are none.',
+    description: 'Folded leases that may have been in this time: only amounts include them. null = none.',
   }),
   leases_of_unknown_resources: z.int().meta({
-    description: 'Leases that were recorded by a version that did not note resources: they have no hours.',
+    description: 'Leases that were recorded by a version that did not store resources: they have no hours.',
   }),
 });
 
@@ -86,15 +86,15 @@ export const usageReportRoute = route({
   method: 'GET',
   path: '/v1/reports/usage',
   action: 'list-projects',
-  summary: 'Report what was used in a time',
-  description: `Of all projects, or for members of theirs; at most ${MOST_ROWS} rows. The sums are exact, and as of one moment: "Reports of usage" in the documentation has the rules. In CSV, ids that a spreadsheet would run as a formula have an apostrophe in front. One report is made at a time.`,
+  summary: 'Report usage in a time range',
+  description: `For all projects, or for members their own; at most ${MOST_ROWS} rows. The sums are exact, and from one snapshot: see "Reports of usage" in the documentation for the rules. In CSV, ids that a spreadsheet would run as a formula are prefixed with an apostrophe. Only one report is computed at a time.`,
   query: z.strictObject({
     from: timeParameter('To the second. Default: the start of the month of `until`.'),
     until: timeParameter(`To the second, at most ${MAX_REPORT_DAYS} days after \`from\`. Default: now.`),
     by: z
       .enum(USAGE_KEYS, `expected ${USAGE_KEYS.join(', ')}`)
       .optional()
-      .meta({ description: 'Default: project. user = each in each project.' }),
+      .meta({ description: 'Default: project. user = each user in each project.' }),
     project_id: ofProject(),
     format: z
       .enum(['json', 'csv', 'focus'], 'expected json, csv or focus')
@@ -108,7 +108,7 @@ export const usageReportRoute = route({
       schema: reportSchema,
       name: 'UsageReport',
       otherTypes: { [CSV]: z.string() },
-      headers: { 'Content-Disposition': { description: 'The name of the file.' } },
+      headers: { 'Content-Disposition': { description: 'The file name.' } },
     },
     WITHOUT_LEDGER,
     refusedAs(422, 'Keystone has no project of this name, or there are too many rows.'),
@@ -139,7 +139,11 @@ export const usageReportRoute = route({
   },
 });
 
-/** A report of what a caller may see. `project`: only of this one. @throws ApiError, LedgerUnavailableError */
+/**
+ * A usage report of what the caller may see. `project`: only this one.
+ *
+ * @throws ApiError, LedgerUnavailableError
+ */
 export async function usageFor(
   requester: Requester,
   project: string | undefined,

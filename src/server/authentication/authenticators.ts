@@ -1,4 +1,4 @@
-/** Whether a request may be answered: its token and its certificate, for each protocol. */
+/** Authenticates requests by token and certificate, for each protocol. */
 import type { IncomingMessage } from 'node:http';
 import { TLSSocket } from 'node:tls';
 import createError from 'http-errors';
@@ -19,14 +19,14 @@ import {
   WAYS,
 } from './protocols.ts';
 
-/** Who may use one protocol. */
+/** Authentication for one protocol. */
 export class Authenticator {
   readonly tokens: AcceptedTokens;
   readonly #entry: Protocol;
   readonly #certificates: CertificateRules;
   readonly #wrong: WrongTokens;
   #keystone: KeystoneGate | undefined;
-  /** Whether a token is one of people, which does not pass, and which Keystone is not told. Default: none is. */
+  /** Whether a token belongs to a user: it is rejected, and not sent to Keystone. Default: never. */
   isOfUsers: (token: string) => boolean = () => false;
 
   constructor(
@@ -41,18 +41,18 @@ export class Authenticator {
     this.tokens = new AcceptedTokens(tokens);
   }
 
-  /** Who else may pass: owners of tokens of Keystone. `undefined` = nobody. */
+  /** Also accepts Keystone tokens. `undefined` = no Keystone tokens. */
   set keystone(gate: KeystoneGate | undefined) {
     this.#keystone = gate;
     this.tokens.requiredAnyway = gate !== undefined;
   }
 
-  /** Whether everyone passes who reaches the port. */
+  /** Whether every client that reaches the port is accepted. */
   get isOpen(): boolean {
     return this.asks.length === 0;
   }
 
-  /** What clients must show, all of it, in words. Never a token itself. */
+  /** Everything that clients must show, in words. Never a token itself. */
   get asks(): string[] {
     const { section, ways } = this.#entry;
     const kinds = [
@@ -68,9 +68,9 @@ export class Authenticator {
   }
 
   /**
-   * Throws an HTTP error unless the request carries everything that is asked for: with status 401, after many wrong tokens from the address
-   * 429, and for a token of Keystone also 403 or 503. Returns a promise, which may reject with such an error, only if Keystone must be asked. `address`: the
-   * client's.
+   * Throws an HTTP error unless the request carries everything that is required: 401, 429 after many wrong
+   * tokens from the address, and for Keystone tokens also 403 or 503. Returns a promise, which may reject
+   * with such an error, only if Keystone must be called. `address`: of the client.
    */
   requireProof(request: IncomingMessage, address: string | undefined): Promise<void> | undefined {
     if (this.#asksForCertificate && !showsCertificate(request.socket)) {
@@ -85,7 +85,7 @@ export class Authenticator {
     }
     const token = WAYS['X-Auth-Token'].read(request) ?? '';
     if (this.isOfUsers(token)) {
-      // No guess: it is right elsewhere.
+      // Not counted as a guess: the token is valid elsewhere.
       throw createError(401, this.#entry.expected);
     }
     const refuse: Refuse = (headers) => {
@@ -107,13 +107,13 @@ export class Authenticator {
 }
 
 export type Authenticators = Readonly<Record<ProtocolName, Authenticator>> & {
-  /** The tokens that stand for people. */
+  /** The tokens of users. */
   readonly people: FixedTokens;
-  /** For all protocols, and for people. */
+  /** Shared by all protocols and by users. */
   readonly wrong: WrongTokens;
 };
 
-/** `keystone` is for Blazar alone. */
+/** `keystone` is only for Blazar. */
 export function createAuthenticators(
   tokens: ProtocolTokens,
   certificates: CertificateRules,
@@ -147,7 +147,7 @@ export interface ServedProtocol {
   /** `Blazar` */
   readonly title: string;
   readonly urls: readonly string[];
-  /** What clients must show, all of it. Empty = nothing. */
+  /** Everything that clients must show. Empty = nothing. */
   readonly asks: readonly string[];
 }
 
@@ -170,8 +170,8 @@ export function servedProtocols(
 }
 
 /**
- * Whether the client has shown a certificate from one of our authorities. `authorized` alone is not enough: Node also sets it for a
- * resumed TLS 1.3 session that began without a certificate.
+ * Whether the client has shown a certificate from one of our authorities. `authorized` is not sufficient:
+ * Node also sets it for a resumed TLS 1.3 session that began without a certificate.
  */
 function showsCertificate(socket: unknown): boolean {
   return socket instanceof TLSSocket && socket.authorized && socket.getPeerX509Certificate() !== undefined;

@@ -1,4 +1,4 @@
-/** Token and certificate files, which are read again when they change. */
+/** Token and certificate files, reloaded when they change. */
 
 import { errorText } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
@@ -18,7 +18,7 @@ interface CredentialUsers {
   readonly metrics: Metrics;
 }
 
-/** Reads them again. A mistake in one file keeps what it said before, and does not stop the others. Returns whether there was none. */
+/** Reloads the files, except those with a mistake, whose old content stays. Returns whether all are valid. */
 export function rereadCredentials(
   configuration: Configuration,
   tlsOptions: TlsOptions,
@@ -54,7 +54,7 @@ function mistakeOf(read: () => void): string[] {
   }
 }
 
-/** The files to watch. A reload may move the tokens to other files; certificates stay where they were at the start. */
+/** The files to watch. A reload may set other token files; paths of certificates are fixed at the start. */
 export function credentialFiles(
   now: Configuration,
   { tls_cert_file, tls_key_file, client_ca_file }: TlsOptions,
@@ -73,7 +73,7 @@ export function credentialFiles(
   ].filter((file) => file !== undefined);
 }
 
-/** The authorities are those for every client, or those for API servers; `start-checks.ts` refuses both at once. */
+/** The authorities for all clients, or those for API servers; `start-checks.ts` rejects setting both. */
 export function tlsOptionsOf(configuration: Configuration, service: ServiceOptions): TlsOptions {
   const { client_ca_file: ofKubernetes } = sectionOf(configuration, kubernetesSection);
   return { ...service, client_ca_file: service.client_ca_file ?? ofKubernetes };

@@ -5,10 +5,10 @@ import { errorText } from '../../base/errors.ts';
 import { readTextFile, whyWritable } from '../../config/read-file.ts';
 import { MIN_TOKEN_LENGTH, TOKEN_FORM } from '../../config/secret.ts';
 
-/** Operators, readers, and those who read metrics. */
+/** Operators, readers, and clients that read metrics. */
 const USERS = ['operator', 'reader', 'metrics'] as const;
 type UserKind = (typeof USERS)[number];
-/** The options that hold tokens. Each has one beside it that names a file with more of them. */
+/** The options that hold tokens. Each has a companion option for a file with more tokens. */
 type TokenList = 'tokens' | `${UserKind}_tokens`;
 
 /** A token or certificate file that cannot be used. `message` never holds its content. */
@@ -28,7 +28,7 @@ export interface TokenOptions {
   readonly tokens_file?: string | undefined;
 }
 
-/** The tokens from `tokens` and `tokens_file`, or from other options of the same kind: `list`. @throws CredentialError */
+/** The tokens from `tokens` and `tokens_file`, or from the pair of options `list`. @throws CredentialError */
 export function readTokens({ tokens, tokens_file }: TokenOptions, list: TokenList = 'tokens'): string[] {
   if (tokens_file === undefined) {
     return [...tokens];
@@ -46,21 +46,21 @@ export function readTokens({ tokens, tokens_file }: TokenOptions, list: TokenLis
     );
   }
   if (further.length === 0) {
-    // Most likely the file was cut off while it was written. Without tokens everyone could ask.
+    // Most likely the file was truncated while it was written. Without tokens every client would be accepted.
     throw new CredentialError(option, `${tokens_file}: expected at least one token, got none`);
   }
   return [...tokens, ...further.map(({ token }) => token)];
 }
 
-/** `[service]`: the tokens of Blazar, those of people, and those for metrics. */
+/** `[service]`: the tokens for Blazar, for users and for metrics. */
 export type ServiceTokenOptions = TokenOptions &
   Readonly<Record<`${UserKind}_tokens`, readonly string[]>> &
   Readonly<Partial<Record<`${UserKind}_tokens_file`, string | undefined>>>;
 
-/** What operators, readers, and those who read metrics show. */
+/** The tokens of operators, readers, and clients that read metrics. */
 export type UserTokens = Readonly<Record<UserKind, readonly string[]>>;
 
-/** @throws CredentialError also for a token that is in two of the lists: nobody could tell what it permits */
+/** @throws CredentialError also for a token in two of the lists: its rights would be ambiguous */
 export function readUserTokens(options: ServiceTokenOptions): UserTokens {
   const read = (list: `${UserKind}_tokens`) =>
     readTokens({ tokens: options[list], tokens_file: options[`${list}_file`] }, list);
@@ -108,7 +108,7 @@ export function readTls(options: TlsOptions): SecureContextOptions | undefined {
   if (certFile === undefined || keyFile === undefined) {
     return undefined;
   }
-  // As bytes: Node takes an empty text for no certificate at all.
+  // As bytes: Node treats an empty text as no certificate.
   const cert = Buffer.from(readFile('tls_cert_file', certFile));
   const key = Buffer.from(readFile('tls_key_file', keyFile));
   try {
@@ -122,7 +122,7 @@ export function readTls(options: TlsOptions): SecureContextOptions | undefined {
   return caFile === undefined ? { cert, key } : { cert, key, ca: readAuthorities(caFile) };
 }
 
-/** Checks every certificate: OpenSSL silently skips those that it cannot read, such as the last one of a file that was cut off. */
+/** Checks every certificate: OpenSSL silently skips unreadable ones, such as the last of a truncated file. */
 export function readAuthorities(file: string): string {
   const ca = readFile('client_ca_file', file);
   const certificates = ca.split(/^(?=-----BEGIN )/m).filter((part) => part.startsWith('-----BEGIN '));
@@ -154,18 +154,18 @@ function readFile(option: CredentialError['option'], file: string): string {
   }
 }
 
-/** What is wrong with the files, for `config validate`. */
+/** Problems of the files, for `config validate`. */
 export function credentialProblems(options: ServiceTokenOptions & TlsOptions) {
   const ofBlazar = mistakesOf(() => readTokens(options));
   return [
     ...ofBlazar,
-    // They are compared with those of Blazar, whose mistake would be said twice.
+    // These are compared with the tokens for Blazar, whose mistake would be reported twice.
     ...(ofBlazar.length > 0 ? [] : mistakesOf(() => readUserTokens(options)).map(asProblem)),
     ...mistakesOf(() => readTls(options)),
   ];
 }
 
-/** In `[service]`, with its message: it holds no secret, although the option does. */
+/** A problem of `[service]`. Its message holds no secret, although the option does. */
 export function asProblem({ option, message }: CredentialError) {
   return { severity: 'error', section: 'service', option, message } as const;
 }

@@ -1,4 +1,4 @@
-/** The gates of all configurations that are in use, and the clients of Keystone behind them. */
+/** The Keystone gates of all configurations in use, and their clients of Keystone. */
 import { hash } from 'node:crypto';
 import createError from 'http-errors';
 import type { SharedServices } from '../../filter/services.ts';
@@ -20,9 +20,9 @@ export interface GateObserver extends ValidationObserver {
 
 export interface HeldGate {
   readonly gate: KeystoneGate;
-  /** For people who log in with their password. */
+  /** For users who log in with their password. */
   readonly login: UserLogin;
-  /** Call it once, when no request can come any more. The last one of a client closes it. */
+  /** Call it once, after the last request. The last release of a client closes it. */
   release(): Promise<void>;
 }
 
@@ -32,8 +32,8 @@ interface Shared {
 }
 
 /**
- * Configurations with the same `[keystone]` share a client and what is known about tokens: Keystone may be away when the configuration is
- * reloaded.
+ * Configurations with the same `[keystone]` share a client and its cache of tokens: Keystone may be
+ * unavailable when the configuration is reloaded.
  */
 export class KeystoneGates {
   readonly #services: SharedServices;
@@ -47,7 +47,7 @@ export class KeystoneGates {
     this.#observer = observer;
   }
 
-  /** The tokens that are known, and those that Keystone is being asked about. */
+  /** Number of cached tokens, and of validations under way. */
   get sizes(): { readonly valid: number; readonly unknown: number; readonly underWay: number } {
     const sum = { valid: 0, unknown: 0, underWay: 0 };
     for (const { validation } of this.#shared.values) {
@@ -58,7 +58,7 @@ export class KeystoneGates {
     return sum;
   }
 
-  /** `undefined` = `keystone_auth` is off. Asks Keystone nothing. @throws KeystoneError if `[keystone]` cannot be used */
+  /** `undefined` = `keystone_auth` is off. Sends no request. @throws KeystoneError if it cannot be used */
   async open(
     generation: number,
     service: ServiceOptions,
@@ -68,7 +68,7 @@ export class KeystoneGates {
     if (!keystone_auth) {
       return undefined;
     }
-    // Loading them takes time that only those need who use them.
+    // Imported on demand: loading takes time.
     const { createKeystone } = await import('../../openstack/keystone.ts');
     const { effectiveOptions } = await import('../../openstack/effective-options.ts');
     const { TokenValidation: Validation } = await import('../../openstack/token-validation.ts');
@@ -99,24 +99,24 @@ export type TokenOutcome = 'allowed' | 'forbidden' | 'invalid' | 'unavailable';
 
 interface GateOptions {
   readonly serviceRoles: readonly string[];
-  /** For clients that are to get a token there. */
+  /** Where clients get a token, for the challenge of a 401. */
   readonly authUrl: string;
   readonly cacheSeconds: number;
   readonly deadline: number;
-  /** The number of the configuration. */
+  /** The number of the generation. */
   readonly generation: number;
 }
 
 interface OwnerQuestion<Caller> {
-  /** Refuses a token that Keystone does not know. */
+  /** Rejects a token that Keystone does not know. */
   readonly refuse: Refuse;
   /** The message of a 403. */
   readonly expectedRoles: string;
-  /** `undefined` = nobody here. */
+  /** `undefined` = the user has no role here. */
   readonly callerOf: (token: ValidToken) => Caller | undefined;
 }
 
-/** Answers a token that Keystone does not know, by an HTTP error with these headers. */
+/** Rejects a token that Keystone does not know, by an HTTP error with these headers. */
 export type Refuse = (headers: Readonly<Record<string, string>>) => never;
 
 /** For metrics. It must not throw. */
@@ -125,7 +125,7 @@ type CountToken = (outcome: TokenOutcome, from: TokenAnswer['from']) => void;
 /** In seconds. An outage of Keystone lasts longer than a full queue. */
 const RETRY_AFTER = '5';
 
-/** The rules of one configuration. What is known about tokens is kept in `validation`, which outlives it. */
+/** The rules of one configuration. The cache of tokens is in `validation`, which outlives it. */
 export class KeystoneGate {
   readonly #validation: Pick<TokenValidation, 'ask'>;
   readonly #settings: ValidationSettings;
@@ -155,8 +155,9 @@ export class KeystoneGate {
   }
 
   /**
-   * Throws an HTTP error unless the token may ask: by `refuse` for one that Keystone does not know, 403 for one without the role, 503 if
-   * nobody can tell. Returns a promise, which may reject with such an error, only if Keystone must be asked.
+   * Throws an HTTP error unless the token is accepted: by `refuse` if Keystone does not know it, 403 without
+   * the role, 503 if it cannot be validated. Returns a promise, which may reject with such an error, only if
+   * Keystone must be called.
    */
   requireProof(token: string, refuse: Refuse): Promise<void> | undefined {
     const answer = this.#validation.ask(token, this.#settings);
@@ -168,8 +169,8 @@ export class KeystoneGate {
   }
 
   /**
-   * The caller behind a token. Throws an HTTP error: by `refuse` for one that Keystone does not know, 403 for one of somebody who is nobody here,
-   * 503 if nobody can tell.
+   * The caller of a token. Throws an HTTP error: by `refuse` if Keystone does not know the token, 403 for a
+   * user without any role here, 503 if it cannot be validated.
    */
   async ownerOf<Caller>(
     token: string,
@@ -187,7 +188,7 @@ export class KeystoneGate {
     return this.#refuse(answer, refuse);
   }
 
-  /** What Keystone says about the token of a session; `undefined` = it is not valid any more. Throws an HTTP error 503 if nobody can tell. */
+  /** The token of a session; `undefined` = no longer valid. Throws an HTTP error 503 if that is unknown. */
   async validated(token: string): Promise<ValidToken | undefined> {
     const answer = await this.#validation.ask(token, this.#settings);
     if (answer.kind === 'unavailable') {

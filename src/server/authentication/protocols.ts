@@ -1,6 +1,6 @@
 /**
- * The protocols of the service: for each, how clients prove who they are. The endpoints, the banner, /openapi.json and the check before the
- * start read the same table.
+ * The protocols of the service, each with the ways to authenticate. The endpoints, the banner, /openapi.json
+ * and the start checks read the same table.
  */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
@@ -8,11 +8,11 @@ import { kubernetesPathOf, pathOf, queryOf } from '../own-paths.ts';
 import type { UserTokens } from './credentials.ts';
 
 interface Way {
-  /** The token of a request; `undefined`, or a text that no token equals, if there is none. */
+  /** The token of a request; without one, `undefined` or a text that equals no token. */
   readonly read: (request: IncomingMessage) => string | undefined;
-  /** For people. */
+  /** In words, for messages. */
   readonly words: string;
-  /** For programs, in OpenAPI's form, which has no tokens in paths. */
+  /** In the format of OpenAPI, which has no tokens in paths. */
   readonly scheme?: Readonly<Record<string, string>>;
 }
 
@@ -47,7 +47,7 @@ export const WAYS = {
         'Any user name, and one of the tokens for SkyPilot as the password. Not needed if there are none.',
     },
   },
-  /** A parameter that is given twice is not a token. */
+  /** A repeated parameter is not a token. */
   token: {
     read: (request) => {
       const tokens = queryOf(request).getAll('token');
@@ -84,11 +84,11 @@ export interface Protocol {
   readonly section: string;
   /** The ways to send a token; one is enough. */
   readonly ways: readonly WayName[];
-  /** Whether its section has a `client_ca_file` of its own. */
+  /** Whether its section has its own `client_ca_file`. */
   readonly ownCertificates: boolean;
   /** The message of a 401. */
   readonly expected: string;
-  /** What everyone could do if it asked for nothing. */
+  /** What unauthenticated clients could do. */
   readonly openTo: string;
 }
 
@@ -122,12 +122,12 @@ export const PROTOCOLS = {
 export type ProtocolName = keyof typeof PROTOCOLS;
 export const PROTOCOL_NAMES = Object.keys(PROTOCOLS) as readonly ProtocolName[];
 
-/** The tokens that are accepted for each protocol, and those of people, which are accepted for none. */
+/** The tokens that each protocol accepts, and those of users, which no protocol accepts. */
 export type ProtocolTokens = Readonly<Record<ProtocolName, readonly string[]>> & {
   readonly people: UserTokens;
 };
 
-/** Which clients need a certificate: all of them, or API servers only. Read at the start, like everything about the socket. */
+/** Which clients need a certificate: all, or only API servers. Read at the start, like the socket. */
 export interface CertificateRules {
   readonly everybody: boolean;
   readonly kubernetes: boolean;
@@ -150,7 +150,7 @@ export function securitySchemesOf(name: ProtocolName): Readonly<Record<string, o
   return { ...Object.fromEntries(schemes), ...(ownCertificates && CERTIFICATE_SCHEME) };
 }
 
-/** The password of `Basic` authorization, whatever the user name. */
+/** The password of `Basic` authorization. The user name is ignored. */
 function passwordOf(authorization: string): string | undefined {
   const encoded = /^Basic +([A-Za-z0-9+/]+={0,2})$/i.exec(authorization)?.[1];
   const pair = encoded === undefined ? '' : Buffer.from(encoded, 'base64').toString('latin1');
@@ -159,12 +159,12 @@ function passwordOf(authorization: string): string | undefined {
 }
 
 /**
- * The tokens that are accepted now. Every comparison is over digests of equal length, and over all of them, so that its time reveals
- * nothing about a token.
+ * The tokens that are accepted now. Every comparison covers digests of equal length, and all of them, so that
+ * its time reveals nothing about a token.
  */
 export class AcceptedTokens {
   #digests: readonly Buffer[] = [];
-  /** Whether clients need a token even if none is accepted: there are other tokens elsewhere. */
+  /** Whether clients need a token even if this list is empty: tokens from elsewhere are accepted. */
   requiredAnyway = false;
 
   constructor(tokens: readonly string[]) {

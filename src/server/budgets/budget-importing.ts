@@ -1,4 +1,4 @@
-/** Importing many budgets for people: what the file says, what it would change, and every mistake with its line. */
+/** Imports many budgets: parses the file, reports what it changes, and every mistake with its line. */
 
 import { timedYield } from '../../base/yield-to-event-loop.ts';
 import { budgetUnit } from '../../enforcement/configuration.ts';
@@ -17,12 +17,12 @@ import { reasonOf } from './change-budgets.ts';
 import { accountId, ledgerFor, type Requester } from './named-accounts.ts';
 
 interface ImportOptions {
-  /** Only tell what would be set. */
+  /** Only report what would be set. */
   readonly isDryRun: boolean;
   readonly reason: string;
 }
 
-/** If there is any mistake, nothing is set. @throws ApiError 404, 422, 503, LedgerUnavailableError */
+/** Sets nothing if there is any mistake. @throws ApiError 404, 422, 503, LedgerUnavailableError */
 export async function importFor(
   requester: Requester,
   file: ReadFile,
@@ -43,10 +43,10 @@ export async function importFor(
   return { lines: plan.lines, mistakes: sorted };
 }
 
-/** Lines that are parsed before others have their turn. */
+/** Lines that are parsed before other work may run. */
 const PIECE = 200;
 
-/** As `wantedLines`: ten thousand lines take longer than leases should wait. */
+/** Like `wantedLines`, but yields: parsing 10,000 lines would delay leases for too long. */
 async function inTurns(lines: readonly FileLine[], unit: string): Promise<WantedLines> {
   const yieldIfDue = timedYield();
   const all: { wanted: WantedLine[]; mistakes: FileMistake[] } = { wanted: [], mistakes: [] };
@@ -59,11 +59,11 @@ async function inTurns(lines: readonly FileLine[], unit: string): Promise<Wanted
   return all;
 }
 
-/** More names would keep Keystone busy for longer than a request may take. */
+/** Maximum names in a file: looking up more takes longer than a request may take. */
 const MAX_NAMES = 1000;
 const AT_ONCE = 8;
 
-/** With the ids of names, if Keystone tells them; ids are taken as they are. */
+/** Replaces names by their ids if Keystone is configured. Ids are not checked. */
 async function namedLines(
   requester: Requester,
   lines: readonly FileLine[],

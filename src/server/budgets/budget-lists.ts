@@ -1,4 +1,4 @@
-/** Lists of budgets and of their changes, narrowed to what a caller may see. */
+/** Lists of budgets and their changes, limited to what a caller may see. */
 import type { Wait } from '../../base/deadline.ts';
 import { budgetUnit } from '../../enforcement/configuration.ts';
 import type { BudgetChange } from '../../ledger/budgets/budgets.ts';
@@ -34,7 +34,7 @@ export async function budgetChangesFor(
   return narrowed(requester, query, pageOfBudgetChanges);
 }
 
-/** A page of what the caller may see of a list. */
+/** A page of the part of a list that the caller may see. */
 export async function narrowed<Query extends Filters, Item>(
   requester: Requester,
   query: Query,
@@ -55,7 +55,9 @@ export async function narrowed<Query extends Filters, Item>(
 }
 
 /**
- * The projects of a list; `undefined` = all. Members see their own projects, and hear nothing about others: nobody is asked for them.
+ * The projects of a list; `undefined` = all. Members see only their own projects. Names in their requests are
+ * not looked up in Keystone, so that they learn nothing about other projects.
+ *
  * @throws ApiError 422 for a name that Keystone does not have
  */
 export async function projectsAsked(

@@ -1,4 +1,4 @@
-/** Setting, changing and removing budgets for people: who may, what they wrote, and what they are told. */
+/** Create, change and delete budgets: authorization, validation, messages. */
 
 import { InvalidRequestError } from '../../base/errors.ts';
 import { budgetUnit } from '../../enforcement/configuration.ts';
@@ -20,10 +20,10 @@ import { ApiError } from '../api/route.ts';
 import { type Action, type Caller, may, visibleProjects } from '../users/caller.ts';
 import { accountId, ledgerFor, notAllowed, ownProject, type Requester } from './named-accounts.ts';
 
-/** A budget as a caller writes it. Ids may be `name@domain`. */
+/** A budget in a request. Ids may be `name@domain`. */
 interface BudgetInput {
   readonly project_id: string;
-  /** Default: the budget is the whole project's. */
+  /** Default: the whole project. */
   readonly user_id?: string | null | undefined;
   /** ISO 8601, to the second. */
   readonly valid_from: string;
@@ -39,7 +39,7 @@ interface AmendmentInput {
   readonly reason: string;
 }
 
-/** @throws ApiError 403, 409 (another budget is there), 422, LedgerUnavailableError */
+/** @throws ApiError 403, 409 (overlaps another budget), 422, LedgerUnavailableError */
 export async function createBudgetFor(requester: Requester, input: BudgetInput): Promise<BudgetView> {
   const { caller } = requester;
   const ledger = await ledgerFor(requester);
@@ -51,7 +51,7 @@ export async function createBudgetFor(requester: Requester, input: BudgetInput):
     throw notAllowed();
   }
   const reason = reasonOf(input.reason);
-  // All mistakes that need no answer of Keystone come first.
+  // First all checks that need no request to Keystone.
   const parsed = inApi(() =>
     parseBudget({ projectId, userId, from, until, amount }, budgetUnit(requester.generation.configuration)),
   );
@@ -63,7 +63,7 @@ export async function createBudgetFor(requester: Requester, input: BudgetInput):
   return done(requester, await createBudget(ledger, wanted, editorOf(caller, reason), requester.deadline));
 }
 
-/** `etag`: of the budget as the caller has seen it (`If-Match`). @throws ApiError 403, 404, 409, 412, 422, 428, LedgerUnavailableError */
+/** `etag`: of `If-Match`. @throws ApiError 403, 404, 409, 412, 422, 428, LedgerUnavailableError */
 export async function amendBudgetFor(
   requester: Requester,
   id: string,
@@ -89,7 +89,7 @@ export async function amendBudgetFor(
   );
 }
 
-/** Resolves to the budget as it was. @throws ApiError 403, 404, 412, 422, 428, LedgerUnavailableError */
+/** Resolves to the removed budget. @throws ApiError 403, 404, 412, 422, 428, LedgerUnavailableError */
 export async function withdrawBudgetFor(
   requester: Requester,
   id: string,
@@ -113,12 +113,12 @@ export async function budgetFor(requester: Requester, id: string): Promise<Budge
   return budget;
 }
 
-/** Whether the caller may change the budget: the console shows the forms only then. */
+/** Whether the caller may change the budget: otherwise the console shows no forms. */
 export function mayChange(caller: Caller, { projectId, userId }: Pick<BudgetView, 'projectId' | 'userId'>) {
   return may(caller, userId === null ? 'set-project-budget' : 'set-user-budget', projectId);
 }
 
-/** Whose a budget is never changes: the right to change it can be told before. */
+/** The owner of a budget never changes, so the right can be checked before the transaction. */
 async function changeable(requester: Requester, id: string): Promise<BudgetView> {
   const budget = await budgetFor(requester, id);
   if (!mayChange(requester.caller, budget)) {
@@ -160,7 +160,7 @@ const FIELDS: Readonly<Record<string, string>> = {
   until: 'valid_until',
 };
 
-/** A mistake under the name that the field has for people. */
+/** Rethrows a mistake with the name that its field has in the API. @throws ApiError */
 export function inApi<Result>(parse: () => Result): Result {
   try {
     return parse();
@@ -174,9 +174,9 @@ export function inApi<Result>(parse: () => Result): Result {
 }
 
 /**
- * The version in the ETag. `*` is refused like a missing one: it would change what somebody else has just set.
+ * The version in the ETag. `*` is rejected like a missing one: it would overwrite concurrent changes.
  *
- * @throws ApiError 428 = it is missing; 400 = it is no ETag; 412 = it cannot be that of a budget
+ * @throws ApiError 428 = missing; 400 = not an ETag; 412 = cannot be the ETag of a budget
  */
 function seenVersion(header: string): string {
   const field = 'If-Match';
@@ -196,7 +196,7 @@ function seenVersion(header: string): string {
   return version;
 }
 
-/** Of a budget, strong: another one after each change. */
+/** The strong ETag of a budget: changes with each change. */
 export function budgetEtag({ version }: { readonly version: string }): string {
   return `"${version}"`;
 }

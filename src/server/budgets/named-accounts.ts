@@ -1,4 +1,4 @@
-/** The projects and users that people name: by id, or by `name@domain` where Keystone tells whose that is. Nothing is guessed. */
+/** Resolves projects and users by id, or by `name@domain` if Keystone is configured. No guesses. */
 import { inTime, type Wait } from '../../base/deadline.ts';
 import { ConfigurationError, errorText } from '../../base/errors.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
@@ -9,14 +9,14 @@ import { type Caller, may, visibleProjects } from '../users/caller.ts';
 
 type Kind = 'project' | 'user';
 
-/** How long Keystone may take, in seconds, to be asked again. */
+/** `Retry-After` if Keystone does not answer, in seconds. */
 const RETRY_AFTER = '5';
 
 /**
- * The id of a project or user. Without `[keystone]` every text is an id. With it, one that Keystone certainly does not have is a mistake: a
- * budget of nobody would limit nobody.
+ * The id of a project or user. Without `[keystone]` every text is an id. With it, an id that Keystone
+ * certainly does not have is rejected: a budget without an owner would limit nothing.
  *
- * @throws ApiError 422 = there is none; 503 = Keystone does not tell
+ * @throws ApiError 422 = no such account; 503 = Keystone does not answer
  */
 export async function accountId(
   requester: Requester,
@@ -30,12 +30,12 @@ export async function accountId(
   }
   const { isPlausible, readRecord } = await import('../../openstack/identity-records.ts');
   if (!text.includes('@')) {
-    // No id looks so, but names do.
+    // Names may look like this, ids may not.
     if (!isPlausible(text)) {
       throw unknown(kind, text, field);
     }
     const record = await inTime(readRecord(keystone, kind, text), requester.deadline);
-    // Whether it cannot be asked or does not answer: an id is an id.
+    // If Keystone cannot be called or does not answer, the id is accepted.
     if ('missing' in record && record.missing === 'unknown') {
       throw unknown(kind, text, field);
     }
@@ -56,7 +56,7 @@ export async function accountId(
       cause: thrown,
     });
   });
-  // Nobody waits for it once the deadline is over.
+  // After the deadline, nothing awaits it.
   lookup.catch(() => {});
   const id = await inTime(lookup, requester.deadline);
   if (id === undefined) {
@@ -65,19 +65,19 @@ export async function accountId(
   return id;
 }
 
-/** For a list, by id or `name@domain`: ids may be those of accounts that are gone from Keystone. @throws ApiError 422, 503 */
+/** For lists, by id or `name@domain`. Ids are not checked: some are deleted. @throws ApiError 422, 503 */
 export function listedId(requester: Requester, kind: Kind, text: string): Promise<string> | string {
   return text.includes('@') ? accountId(requester, kind, text, `${kind}_id`) : text;
 }
 
-/** For members who may give no budgets, every text is an id: they hear nothing about users of other projects. */
+/** For members who cannot set budgets, every text is an id: users of other projects stay unknown to them. */
 export function listedUser(requester: Requester, text: string): Promise<string> | string {
   const { caller } = requester;
   const mayName = visibleProjects(caller) === undefined || may(caller, 'set-user-budget');
   return mayName ? listedId(requester, 'user', text) : text;
 }
 
-/** The project of a member, by id or name; `undefined` = they belong to none of that name. Asks nobody. */
+/** The project of a member, by id or name; `undefined` = not one of theirs. Sends no request. */
 export function ownProject({ memberships }: Caller, text: string): string | undefined {
   return memberships.find(({ projectId, name, domain }) => projectId === text || `${name}@${domain}` === text)
     ?.projectId;
@@ -106,8 +106,9 @@ export function ledgerFor({
 }
 
 /**
- * The same, with tables that leases do not need. `what` they keep, for people.
- * @throws ApiError 404 if nothing uses the ledger; 503 if it lacks them; LedgerUnavailableError
+ * The same, with tables that leases do not need. `what`: their content, for messages.
+ *
+ * @throws ApiError 404 if nothing uses the ledger; 503 if it lacks the tables; LedgerUnavailableError
  */
 export async function ledgerWith(
   requester: Pick<Requester, 'generation' | 'deadline'>,

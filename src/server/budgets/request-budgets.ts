@@ -1,4 +1,4 @@
-/** Requests for more budget, for people: who may ask, endorse, grant and refuse, what they wrote, and what they are told. */
+/** Requests for more budget: authorization, validation, messages. */
 import { hash } from 'node:crypto';
 import { budgetUnit } from '../../enforcement/configuration.ts';
 import { type Amount, formatUnitHours, MAX_AMOUNT } from '../../filter/claim.ts';
@@ -20,12 +20,12 @@ import { narrowed } from './budget-lists.ts';
 import { inApi, mayChange, reasonOf, refusalError } from './change-budgets.ts';
 import { accountId, ledgerWith, notAllowed, ownProject, type Requester } from './named-accounts.ts';
 
-/** A request as a caller writes it. Ids may be `name@domain`. */
+/** A budget request as it is sent. Ids may be `name@domain`. */
 interface RequestInput {
   readonly project_id: string;
-  /** Default: for the whole project. */
+  /** Default: the whole project. */
   readonly user_id?: string | null | undefined;
-  /** In unit-hours: what the budget should grow by. */
+  /** In unit-hours: the increase of the budget. */
   readonly amount: string | number;
   /** ISO 8601, to the second. */
   readonly valid_until: string;
@@ -33,14 +33,18 @@ interface RequestInput {
 }
 
 export interface StepInput {
-  /** Of a grant. Default: what was asked for. */
+  /** Only to grant. Default: as requested. */
   readonly amount?: string | number | undefined;
   readonly valid_until?: string | undefined;
   /** Required to grant and to refuse. */
   readonly reason?: string | undefined;
 }
 
-/** Members ask for their project or for themselves, managers and operators for every user. @throws ApiError 403, 409, 422, 503, LedgerUnavailableError */
+/**
+ * Members may request for their project or for themselves, managers and operators for every user.
+ *
+ * @throws ApiError 403, 409, 422, 503, LedgerUnavailableError
+ */
 export async function askForBudgetFor(requester: Requester, input: RequestInput): Promise<BudgetRequest> {
   const { caller, deadline } = requester;
   const ledger = await requestsLedger(requester);
@@ -123,7 +127,7 @@ export async function requestsFor(
   return narrowed(requester, query, pageOfRequests);
 }
 
-/** Whether the caller has the right to take a step: the console shows the forms only then, and while it is open. */
+/** Whether the caller has the right to a step. The console shows its form only then, for open requests. */
 export function mayTake(caller: Caller, request: BudgetRequest, kind: RequestStep['kind']): boolean {
   switch (kind) {
     case 'endorse':
@@ -140,12 +144,12 @@ export function requestPath({ id }: Pick<BudgetRequest, 'id'>): string {
   return `/v1/budget-requests/${id}`;
 }
 
-/** The identity of a token is a digest of it, which a database must not hold. */
+/** A hash of the identity: for tokens it is a digest of the token, which a database must not hold. */
 export function askerOf({ identity }: Pick<Caller, 'identity'>): string {
   return hash('sha256', identity, 'base64url');
 }
 
-/** @throws ApiError 404 if nothing uses the ledger; 503 if it has no place for requests yet; LedgerUnavailableError */
+/** @throws ApiError 404 if nothing uses the ledger; 503 if it lacks the table; LedgerUnavailableError */
 function requestsLedger(requester: Requester): Promise<Ledger> {
   return ledgerWith(requester, REQUESTS, 'requests for budgets');
 }
@@ -192,7 +196,7 @@ const STATES: Readonly<Record<BudgetRequest['state'], string>> = {
   withdrawn: 'was withdrawn',
 };
 
-/** What is told about a step that was not done. */
+/** The error for a step that was not done. */
 export function requestError(refusal: RequestRefusal, unit: string): ApiError {
   switch (refusal.kind) {
     case 'gone':

@@ -1,4 +1,4 @@
-/** `GET /calendars/SECRET.ics`: the leases of a project, for a calendar program. Whoever has the link needs no token. */
+/** `GET /calendars/SECRET.ics`: a project's leases, for calendar programs. The secret replaces a token. */
 import Router from '@koa/router';
 import type { Context } from 'koa';
 import type { Deadline } from '../../base/deadline.ts';
@@ -21,14 +21,14 @@ interface FeedParts {
   readonly logger: Logger;
 }
 
-/** The same for one that was never there, was revoked or has expired. */
+/** The same for links that never existed, were revoked or have expired. */
 const UNKNOWN = 'there is no such calendar, or the link works no longer';
 const SECRET_FILE = /^([\w-]{43})\.ics$/;
 /** In seconds. */
 const RETRY_AFTER = '60';
-/** In microseconds: leases that have ended are shown for so long. */
+/** How long ended leases are shown, in microseconds. */
 const SHOWN_AFTER_END = 30n * 86_400_000_000n;
-/** Of more, the latest that were recorded. */
+/** If there are more, those that were recorded last. */
 const MAX_OPEN = 1000;
 const MAX_ENDED = 500;
 
@@ -50,7 +50,7 @@ export function calendarRoutes({ line, logger }: FeedParts): Router {
     if (secret === undefined) {
       ctx.throw(404, UNKNOWN);
     }
-    // Anybody may try any secret: all calendars together are as one person, so that others are answered meanwhile.
+    // Anyone may try secrets: all calendars share the limit of one user, so that others are still answered.
     const caller = tokenCaller('reader', 'calendar', 'calendar');
     try {
       ctx.body = await line.run(generation, caller, (deadline) => feed({ generation, deadline, secret }));
@@ -102,7 +102,7 @@ async function shownLeases(ledger: Ledger, projectId: string, deadline: Deadline
   const all = { projectId, after: undefined };
   const open = await listProjectLeases(ledger, { ...all, state: 'open', limit: MAX_OPEN }, deadline);
   const ended = await listProjectLeases(ledger, { ...all, state: 'ended', from, limit: MAX_ENDED }, deadline);
-  // One may have ended between the two.
+  // A lease may have ended between the two queries.
   return [...new Map([...open.items, ...ended.items].map((lease) => [lease.row, lease])).values()];
 }
 

@@ -1,8 +1,8 @@
-/** The text of a calendar, by RFC 5545. */
+/** Formats a calendar (RFC 5545). */
 import { formatInstant, type Instant } from '../../lease/dates.ts';
 
 export interface CalendarEvent {
-  /** The same as long as it is the same event, whatever else changes. */
+  /** Stays the same for the same event, whatever else changes. */
   readonly uid: string;
   readonly start: Instant;
   /** After `start`, to the second. */
@@ -17,12 +17,12 @@ interface Calendar {
   readonly events: readonly CalendarEvent[];
 }
 
-/** Events with a time that no calendar can hold are left out: before the year 0 or after 9999, or without a length. */
+/** Leaves out events that no calendar can hold: before the year 0, after 9999, or without a length. */
 export function calendarText({ name, now, events }: Calendar): string {
   const lines = [
     ...['BEGIN:VCALENDAR', 'VERSION:2.0', 'PRODID:-//blazar-enforcement//leases//EN', 'METHOD:PUBLISH'],
     ...[`NAME:${escaped(name)}`, `X-WR-CALNAME:${escaped(name)}`],
-    // Source: RFC 7986, and what Outlook reads instead.
+    // Source: RFC 7986, and the property that Outlook reads instead.
     ...['REFRESH-INTERVAL;VALUE=DURATION:PT1H', 'X-PUBLISHED-TTL:PT1H'],
   ];
   const stamp = timeOf(now);
@@ -32,7 +32,7 @@ export function calendarText({ name, now, events }: Calendar): string {
       lines.push(
         ...['BEGIN:VEVENT', `UID:${escaped(uid)}`, `DTSTAMP:${stamp}`, `DTSTART:${from}`, `DTEND:${until}`],
         ...[`SUMMARY:${escaped(summary)}`, `DESCRIPTION:${escaped(description)}`],
-        // A lease of the project makes nobody busy.
+        // A lease of the project does not make its members busy.
         ...['TRANSP:TRANSPARENT', 'END:VEVENT'],
       );
     }
@@ -47,7 +47,7 @@ function timeOf(instant: Instant): string {
   return formatInstant(instant).replace(/\.\d+/, '').replaceAll(/[-:]/g, '');
 }
 
-/** Line breaks of any kind become the one that a value may have. Other control characters and halves of surrogate pairs are no text. */
+/** Turns all line breaks into `\n`. Removes other control characters and halves of surrogate pairs. */
 function escaped(text: string): string {
   return text
     .replaceAll(/[\\;,]/g, '\\$&')
@@ -58,7 +58,7 @@ function escaped(text: string): string {
 /** In octets, without the line break. */
 const LONGEST = 75;
 
-/** A long line goes on in the next one, after a space. No character is cut. */
+/** Continues a long line in the next one, after a space. Characters are not split. */
 function folded(line: string): string {
   if (Buffer.byteLength(line) <= LONGEST) {
     return line;

@@ -1,4 +1,4 @@
-/** Links to the calendar of a project. Each belongs to a person. The database has only a hash of its secret. */
+/** Links to the calendar of a project. Each belongs to a user. The database has only a hash of its secret. */
 import { sql } from 'kysely';
 import type { Wait } from '../../base/deadline.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
@@ -11,18 +11,18 @@ import { type Caller, may } from '../users/caller.ts';
 import { digest, randomText } from '../users/sessions/sealed.ts';
 
 const DAY = 86_400_000_000n;
-/** How long a link works without its owner having been seen with a right to see the project. Here and below in microseconds. */
+/** How long a link works after its owner's last visit with the right to see the project, in microseconds. */
 const LIFETIME = 30n * DAY;
-/** A link that is looked at all the time is not written all the time. */
+/** Minimum time between renewals, so that reading does not always write. */
 const RENEWED_EVERY = DAY;
 const MAX_OF_OWNER = 20;
 const LINKS = { migration: '0013-calendar-links', needed: NEEDED_FOR_CALENDARS };
-/** One is made at a time, so that nobody has more than they may. */
+/** Advisory lock: links are made one at a time, so that no owner exceeds the maximum. */
 const MAKING = 7_042_615_338_120_947n;
 
 export interface CalendarLink {
   readonly id: bigint;
-  /** Whose it is, for people. */
+  /** The label of the owner. */
   readonly who: string;
   readonly isOwn: boolean;
   /** Microseconds of the epoch. */
@@ -30,12 +30,14 @@ export interface CalendarLink {
   readonly worksUntil: bigint;
 }
 
-/** Whose project it is. */
+/** A request with the project of the links. */
 type LinkRequest = Requester & { readonly projectId: string };
 
 /**
- * The caller's links to the calendar of a project that they may see, which renews them; for managers of it and operators all of them.
- * The first that was made comes first. @throws ApiError, LedgerUnavailableError, CursorError
+ * The caller's links to the calendar of a project, which are renewed; for managers of the project and
+ * operators, all its links. Oldest first.
+ *
+ * @throws ApiError, LedgerUnavailableError, CursorError
  */
 export async function calendarLinksFor(
   request: LinkRequest,
@@ -74,7 +76,7 @@ export async function calendarLinksFor(
   return { items, next: end && cursorOf([end.id]) };
 }
 
-/** Makes one. Its path holds the secret, which nobody learns again. @throws ApiError, LedgerUnavailableError */
+/** Makes a link. Its path has the secret, never shown again. @throws ApiError, LedgerUnavailableError */
 export async function makeCalendarLinkFor(
   request: LinkRequest,
 ): Promise<{ readonly link: CalendarLink; readonly path: string }> {
@@ -106,7 +108,7 @@ interface NewLink {
   readonly renewed_at: bigint;
 }
 
-/** `undefined` = the owner has as many as they may. */
+/** `undefined` = the owner has the maximum number of links. */
 function* made({ database: { dialect, queries } }: Ledger, row: NewLink): Work<bigint | undefined> {
   if (dialect === 'postgresql') {
     yield* rows(sql`select pg_advisory_xact_lock(${MAKING})`.compile(queries));
@@ -125,7 +127,7 @@ function* made({ database: { dialect, queries } }: Ledger, row: NewLink): Work<b
   return inserted?.id;
 }
 
-/** One's own; managers of the project and operators revoke those of others too. @throws ApiError, LedgerUnavailableError */
+/** Revokes the caller's link; for managers and operators, any. @throws ApiError, LedgerUnavailableError */
 export async function revokeCalendarLinkFor(request: LinkRequest & { readonly id: string }): Promise<void> {
   const { caller, projectId, deadline, id } = request;
   const ledger = await ledgerWithLinks(request);
@@ -140,7 +142,7 @@ export async function revokeCalendarLinkFor(request: LinkRequest & { readonly id
   }
 }
 
-/** The project that a link is to, and what identifies the ledger; `undefined` = there is no such link, or it works no longer. */
+/** The project of a link and the id of the ledger; `undefined` = no such link, or it is no longer valid. */
 export async function projectOfLink(
   ledger: Ledger,
   secret: string,

@@ -1,4 +1,4 @@
-/** Rules across reloads: a file that was cut off is refused, and what is no longer in force is said. */
+/** Rules across reloads: rejects truncated files, and logs rules that are no longer in force. */
 
 import { ConfigurationError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
@@ -6,11 +6,11 @@ import type { Configuration } from '../../enforcement/configuration.ts';
 import type { WrittenRules } from '../../rules/cut-off-rules.ts';
 
 const OPTION = 'rules_path';
-/** Names in a line of the log. */
+/** Maximum number of names in a log line. */
 const MAX_NAMES = 50;
 const NONE: WrittenRules = { rules: new Map(), texts: new Map() };
 
-/** Remembers the rules of the configuration that decides. */
+/** Keeps the rules of the current configuration. */
 export class KeptRules {
   readonly #logger: Logger;
   #kept = NONE;
@@ -19,7 +19,7 @@ export class KeptRules {
     this.#logger = logger;
   }
 
-  /** For a configuration that is about to be loaded. Reading YAML takes time that only those need who have rules. */
+  /** For a configuration that is about to be loaded. YAML is only imported for rules, since it takes time. */
   async read({ settings }: Configuration): Promise<WrittenRules> {
     const paths = settings.flatMap(({ option, value }) =>
       option.name === OPTION && typeof value === 'string' && value !== '' ? [value] : [],
@@ -27,7 +27,7 @@ export class KeptRules {
     return paths.length === 0 ? NONE : (await import('../../rules/cut-off-rules.ts')).writtenRules(paths);
   }
 
-  /** @throws ConfigurationError if files were most likely cut off */
+  /** @throws ConfigurationError if files are most likely truncated */
   async refuseCutOff(next: WrittenRules): Promise<void> {
     if (this.#kept !== NONE) {
       const problems = (await import('../../rules/cut-off-rules.ts')).cutOffProblems(this.#kept, next);
@@ -37,7 +37,7 @@ export class KeptRules {
     }
   }
 
-  /** @throws ConfigurationError if what was loaded meanwhile may be something else than `next` */
+  /** @throws ConfigurationError if the files changed while they were loaded: `next` may be outdated */
   async refuseUnread(next: WrittenRules, configuration: Configuration): Promise<void> {
     if (next !== NONE) {
       const { isSameText } = await import('../../rules/cut-off-rules.ts');
@@ -48,7 +48,7 @@ export class KeptRules {
     }
   }
 
-  /** `next` decides from now on. */
+  /** Makes `next` the current rules, and logs the changes. */
   async keep(next: WrittenRules, isStart = false): Promise<void> {
     const before = this.#kept;
     this.#kept = next;

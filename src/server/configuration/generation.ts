@@ -37,24 +37,24 @@ export interface KubernetesParts {
   readonly podAdmission: PodAdmission;
   readonly workloads: WorkloadReview;
   readonly reviewPolicy: typeof reviewPolicy;
-  /** `undefined` = policies and rights are those of files. */
+  /** `undefined` = policies and permissions come from files. */
   readonly cluster?: HeldSource | undefined;
 }
 
-/** A configuration that is loaded. Each request keeps the one that was current when it arrived. */
+/** A loaded configuration. Each request keeps the one that was current when it arrived. */
 export class Generation {
   readonly number: number;
   readonly configuration: Configuration;
   readonly options: ServiceOptions;
   readonly enforcement: UsageEnforcement;
   readonly limiter: ConcurrencyLimiter;
-  /** The tokens of each protocol, as of loading. */
+  /** The tokens of each protocol when the configuration was loaded. */
   readonly tokens: ProtocolTokens;
-  /** For tokens of Keystone. `undefined` = `keystone_auth` is off. */
+  /** For Keystone tokens. `undefined` = `keystone_auth` is off. */
   readonly keystone: HeldGate | undefined;
-  /** What all replicas have decided. `undefined` = decisions are not stored. */
+  /** The decisions of all replicas. `undefined` = decisions are not stored. */
   readonly decisions: HeldDecisions | undefined;
-  /** Where sessions of the console are. `undefined` = in this process alone. */
+  /** The store of console sessions. `undefined` = only in this process. */
   readonly sessions: LedgerSessions | undefined;
   readonly skypilot: SkypilotParts;
   /** `undefined` = no scheduling policies: Kubernetes is not served. */
@@ -129,12 +129,12 @@ export class Generation {
     }
   }
 
-  /** For views of the ledger. `undefined` = neither filters nor policies use it. */
+  /** The ledger, for reading. `undefined` = neither filters nor policies use one. */
   get ledger(): ChainLedger | undefined {
     return this.enforcement.ledger ?? this.skypilot.policies.launches?.views;
   }
 
-  /** The address of the client: that of the connection, unless that is a trusted proxy's. */
+  /** The address of the client: of the connection or, for trusted proxies, the one they send. */
   clientOf(request: Pick<IncomingMessage, 'socket' | 'headers'>): string | undefined {
     return this.#proxies === undefined ? request.socket.remoteAddress : this.#proxies.clientOf(request);
   }
@@ -150,7 +150,7 @@ export class Generation {
     }
   }
 
-  /** Runs `work` when it is its turn, within `seconds`, waiting included. @throws OverloadedError */
+  /** Runs `work` when there is room. `seconds`: deadline, including the queue. @throws OverloadedError */
   async inTurn<Result>(
     work: (deadline: Deadline) => Promise<Result>,
     seconds: number = this.options.deadline,
@@ -158,7 +158,7 @@ export class Generation {
     const deadline = new Deadline(seconds);
     try {
       const turn = this.limiter.enter(deadline);
-      // Awaiting `undefined` would cost as much as most of this.
+      // Awaiting `undefined` would double the cost.
       if (turn !== undefined) {
         await turn;
       }
@@ -174,7 +174,7 @@ export class Generation {
 
   /** Closes the filters when the last request has ended. No request may enter after this call. */
   async retire(): Promise<void> {
-    // The next one delivers with its own URLs and credentials.
+    // The next generation delivers with its own URLs and credentials.
     const stopped = this.enforcement.stopDelivering();
     if (this.#requests > 0) {
       await new Promise<void>((unused) => {

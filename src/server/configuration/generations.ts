@@ -1,4 +1,4 @@
-/** Reloads: a new configuration is built beside the current one, and takes over in one step. */
+/** Reloads: a new configuration is built beside the current one, and replaces it in one step. */
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ConfigurationError, errorText, formatProblem, type Problem } from '../../base/errors.ts';
@@ -35,16 +35,19 @@ interface GenerationServices extends WatchedServices {
   readonly clusters: KubernetesSources;
   /** Called after each reload. */
   readonly reloaded: (outcome: 'applied' | 'refused') => void;
-  /** Called in the step in which a new configuration takes over. */
+  /** Called synchronously when a new configuration takes over. */
   readonly swapped: (generation: Generation) => void;
-  /** Watches the files of a configuration. Whether one of them was not watched before it was read: it may have changed in between. */
+  /**
+   * Watches the files of a configuration. Resolves to whether one was unwatched before: it may have changed
+   * since it was read.
+   */
   readonly isReadTooEarly: (configuration: Configuration) => Promise<boolean>;
 }
 
 export class Generations {
   readonly #sources: ConfigSources;
   readonly #services: GenerationServices;
-  /** Answers requests from now on. Only a reload sets it. */
+  /** The generation that serves requests. Only a reload sets it. */
   current: Generation;
   #read: Configuration;
   #problems: readonly Problem[] = [];
@@ -72,7 +75,7 @@ export class Generations {
     this.#rules = rules;
   }
 
-  /** Loads the first one, from a valid configuration. @throws ConfigurationError */
+  /** Loads the first generation, from a valid configuration. @throws ConfigurationError */
   static async start(
     sources: ConfigSources,
     configuration: Configuration,
@@ -88,17 +91,17 @@ export class Generations {
     return new Generations(sources, services, first, started, rules);
   }
 
-  /** The configuration that was read last. It decides, unless it has mistakes. */
+  /** The configuration that was read last. It is in force unless it has mistakes. */
   get read(): Configuration {
     return this.#read;
   }
 
-  /** The mistakes for which the last reload was refused; empty if it was applied. */
+  /** The mistakes that caused the last reload to be rejected; empty if it was applied. */
   get problems(): readonly Problem[] {
     return this.#problems;
   }
 
-  /** Decisions that are being made, including those of earlier configurations. */
+  /** Decisions under way, including those of earlier configurations. */
   get underWay(): number {
     return this.#sum(({ limiter }) => limiter.underWay);
   }
@@ -108,15 +111,17 @@ export class Generations {
   }
 
   /**
-   * Reads the configuration again. One with mistakes is refused: they are logged, counted and shown. Resolves to whether the new
-   * configuration took over. All calls during a reload cause one more reload after it.
+   * Reads the configuration again. One with mistakes is rejected: they are logged, counted and shown.
+   * Resolves to whether the new configuration took over. All calls during a reload cause one more reload
+   * after it.
    */
   reload(): Promise<boolean> {
     if (this.#closing) {
       return Promise.resolve(false);
     }
     if (this.#reloading === undefined) {
-      // A reload may need no turn of the event loop: of many signals, each would cause one, and requests would wait for all of them.
+      // A reload may finish within one turn of the event loop: then every signal would cause one, blocking
+      // requests.
       this.#reloading = nextTurn()
         .then(() => this.#load())
         .finally(() => {
@@ -131,7 +136,7 @@ export class Generations {
     return this.#next;
   }
 
-  /** Waits until no request is under way, and closes all filters. Later reloads do nothing. */
+  /** Waits for all requests, and closes all filters. Later reloads do nothing. */
   async close(): Promise<void> {
     this.#closing = true;
     await this.#next;
@@ -223,8 +228,8 @@ export class Generations {
 }
 
 /**
- * What was cut off while it was written, for example by a full disk, may have no mistakes: an empty file enforces nothing, and one that ends
- * within a line has lost the filters and limits after it.
+ * A file that was truncated while it was written, for example on a full disk, may have no mistakes: an empty
+ * file enforces nothing, and one that ends within a line lacks the filters and limits after it.
  */
 function refuseCutOff(before: Configuration, next: Configuration): void {
   const became = (list: 'emptyFiles' | 'unendedFiles', message: string) =>
@@ -244,8 +249,8 @@ function refuseCutOff(before: Configuration, next: Configuration): void {
 }
 
 /**
- * A protocol that asks for a token keeps asking until a restart: the last token, or `keystone_auth`, may have been lost with the end of
- * a file, or with an unset variable.
+ * A protocol that requires a token keeps requiring one until a restart: the last token, or `keystone_auth`,
+ * may have been lost with the end of a file, or with an unset variable.
  */
 function refuseOpened(before: Generation, next: Configuration, { certificates }: Started): void {
   const tokens = readProtocolTokens(next);
@@ -283,7 +288,7 @@ function openedProblem(name: ProtocolName, { tokens }: Generation): Problem {
   };
 }
 
-/** With any way to prove who one is, everybody must. */
+/** If any way to authenticate is configured, all clients must authenticate. */
 function asksForCredentials({ blazar, people }: ProtocolTokens, configuration: Configuration): boolean {
   const tokens = [...blazar, ...people.operator, ...people.reader];
   const { keystone_auth } = sectionOf(configuration, serviceSection);

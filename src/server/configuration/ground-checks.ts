@@ -1,4 +1,4 @@
-/** Checks outside of the configuration that can keep `serve` from starting: the ledger and the folder of the decision log. */
+/** Start checks outside the configuration: the ledger, and the folder of the decision log. */
 import { accessSync, constants, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { ConfigurationError, errorText, LedgerUnavailableError, type Problem } from '../../base/errors.ts';
@@ -15,8 +15,8 @@ import { oidcSection } from '../users/oidc-options.ts';
 import { serviceSection } from './options.ts';
 
 /**
- * For a configuration without mistakes. Writes nothing. `ask`: whether to query the database for its tables, which may take as long as
- * `[ledger] timeout`; a service that starts does so anyway.
+ * For a valid configuration. Writes nothing. `ask`: whether to query the database for its tables, which may
+ * take as long as `[ledger] timeout`; a service that starts does so anyway.
  */
 export async function groundProblems(
   configuration: Configuration,
@@ -131,7 +131,7 @@ function problem(severity: Problem['severity'], section: string, option: string,
   return { severity, section, option, message };
 }
 
-/** Whether anything uses the ledger: its database is then there for sessions, too. */
+/** Whether anything uses the ledger: if so, its database is available for sessions, too. */
 export async function usesLedger(configuration: Configuration): Promise<boolean> {
   return (
     filtersUseLedger(configuration) ||
@@ -149,7 +149,7 @@ export function filtersUseLedger(configuration: Configuration): boolean {
   );
 }
 
-/** Whether a policy for SkyPilot needs it. */
+/** Whether a policy for SkyPilot needs the ledger. */
 async function policiesUseLedger(configuration: Configuration): Promise<boolean> {
   const { admin_policies: specifiers } = sectionOf(configuration, skypilotSection);
   if (specifiers.length === 0) {
@@ -160,7 +160,7 @@ async function policiesUseLedger(configuration: Configuration): Promise<boolean>
   return policies.some(({ policyClass }) => policyClass.needs?.includes('ledger') === true);
 }
 
-/** Which decisions are stored in it. */
+/** Which decisions are stored in the ledger. */
 export async function storedKind(configuration: Configuration): Promise<StoredKind> {
   const { decision_store: kind } = sectionOf(configuration, serviceSection);
   if (kind !== undefined) {

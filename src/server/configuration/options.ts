@@ -26,7 +26,7 @@ const tokensFile = (what: string) =>
     expected: expectedPath,
   });
 const network = z.string().refine(isNetwork, { error: ({ input }) => `${JSON.stringify(input)} is neither` });
-/** Keystone's limit for the name of a role is 255 characters. */
+/** Keystone limits role names to 255 characters. */
 const roles = (names: string[]) => z.array(z.string().min(1).max(255)).min(1).default(names);
 const EXPECTED_ROLES = 'a list of names of roles, with commas between them';
 
@@ -223,7 +223,7 @@ export const serviceOptions = z
 
 export type ServiceOptions = z.infer<typeof serviceOptions>;
 
-/** With `member` among them, everybody would be an operator, and no list of members would tell. */
+/** If `member` were an admin role, every user would be an operator, and no list of members would show it. */
 function sharedRoles({ admin_roles, manager_roles, reader_roles }: ServiceOptions): SectionProblem[] {
   return Object.entries({ manager_roles, reader_roles }).flatMap(([other, roles]) => {
     const both = admin_roles.find((role) => roles.includes(role));
@@ -238,7 +238,7 @@ function sharedRoles({ admin_roles, manager_roles, reader_roles }: ServiceOption
   });
 }
 
-/** Single budgets that are to be shown, and no token with which somebody sees them: an alert about them would never fire. */
+/** Budgets are to be shown, but no token gives access to them: an alert on them would never fire. */
 function unseenBudgets(options: ServiceOptions): Problem[] {
   const lists = ['tokens', 'operator_tokens', 'reader_tokens', 'metrics_tokens'] as const;
   const isSeen = lists.some((list) => options[list].length > 0 || options[`${list}_file`] !== undefined);
@@ -271,7 +271,7 @@ export const serviceSection = {
   ],
 } as const;
 
-/** Options that a reload cannot change: the socket and the logs are open. */
+/** Options that a reload cannot change: the socket and the logs are already open. */
 export const READ_AT_START = [
   'host',
   'port',

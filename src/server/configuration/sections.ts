@@ -20,7 +20,7 @@ import { isOwnPath } from '../own-paths.ts';
 import { oidcSection } from '../users/oidc-options.ts';
 import { serviceSection } from './options.ts';
 
-/** The sections of a configuration other than `[enforcement]`, for the service and for commands that check a configuration. */
+/** All sections except `[enforcement]`, for the service and for commands that check a configuration. */
 export const SECTIONS = [
   serviceSection,
   ledgerSection,
@@ -41,7 +41,7 @@ export const SECTIONS = [
   },
 ] as const;
 
-/** The token options of each authenticator. For a configuration without mistakes. */
+/** The token options of each authenticator, from a valid configuration. */
 export function tokenOptionsOf(
   configuration: Configuration,
 ): Readonly<Record<ProtocolName, TokenOptions>> & { readonly blazar: ServiceTokenOptions } {
@@ -58,7 +58,7 @@ export function readProtocolTokens(configuration: Configuration): ProtocolTokens
   const others = { skypilot: readTokens(skypilot), kubernetes: readTokens(kubernetes) };
   const people = readUserTokens(blazar);
   const further = { '[skypilot] tokens': others.skypilot, '[kubernetes] tokens': others.kubernetes };
-  // Many know these, and some are sent in the URL.
+  // Many clients have these tokens, and some are sent in the URL.
   refuseShared(blazar, people, further);
   return { blazar: readTokens(blazar), ...others, people };
 }

@@ -1,4 +1,4 @@
-/** Checks across sections that can keep `serve` from starting, and a reload from taking over. */
+/** Checks across sections that can prevent `serve` from starting, or a reload. */
 
 import type { Problem } from '../../base/errors.ts';
 import { isLoopback } from '../../base/loopback.ts';
@@ -18,7 +18,7 @@ import {
 import { serviceSection } from './options.ts';
 import { readProtocolTokens, tokenOptionsOf } from './sections.ts';
 
-/** What a reload cannot change. */
+/** Settings that a reload cannot change. */
 export interface Started {
   readonly host: string;
   readonly certificates: CertificateRules;
@@ -26,7 +26,7 @@ export interface Started {
   readonly kubernetesAuthorities: string | undefined;
 }
 
-/** For a configuration without mistakes. `started`: what a running service started with. Default: as in the configuration. */
+/** For a valid configuration. `started`: of the running service. Default: as in the configuration. */
 export function startProblems(configuration: Configuration, started?: Started): Problem[] {
   const { host, certificates } = started ?? startedWith(configuration);
   return [
@@ -47,7 +47,7 @@ export function startedWith(configuration: Configuration): Started {
   return { host, certificates, kubernetesAuthorities };
 }
 
-/** Authenticators that ask for nothing, at an address that others can reach. */
+/** Authenticators that require nothing, at an address that others can reach. */
 function openDoors(
   configuration: Configuration,
   host: string,
@@ -72,7 +72,7 @@ function openDoors(
     });
 }
 
-/** A token of people or metrics that is in the list of another protocol. The mistakes of one section are found with it. */
+/** Tokens of users or metrics that another protocol accepts too. Each section checks its own mistakes. */
 function sharedTokens(configuration: Configuration): Problem[] {
   return mistakesOf(() => readProtocolTokens(configuration))
     .filter(({ option }) => /^(operator|reader|metrics)_tokens/.test(option))
@@ -87,7 +87,7 @@ function keystoneProblems(configuration: Configuration): Omit<Problem, 'severity
     : [];
 }
 
-/** Certificates of API servers can be told from others only if no other client is asked for one. */
+/** Certificates of API servers are distinguishable only if no other client is asked for one. */
 function certificateProblems(configuration: Configuration): Omit<Problem, 'severity'>[] {
   const { tls_cert_file, client_ca_file } = sectionOf(configuration, serviceSection);
   const { client_ca_file: ofKubernetes } = sectionOf(configuration, kubernetesSection);

@@ -3,13 +3,14 @@ import { join } from 'node:path';
 import { errorText } from '../../base/errors.ts';
 
 const POLL_MS = 1000;
-/** The files that are read from a folder: configuration, scheduling policies and filters. */
+/** File names that are watched in folders: configuration, scheduling policies and filters. */
 const READ_IN_FOLDERS = /^[^.].*\.(conf|ya?ml|json|[cm]?[jt]s)$/i;
 
 /**
- * Calls back when a file changes, appears or disappears, or the target of a link does; in a folder, when a configuration, policy or filter file
- * does. Changes that come together cause one call, after a poll has found no further change: a file that is still being written must
- * not be read. It polls, since kernel events miss mounts and swapped links, as Kubernetes uses them. It does not keep the process alive.
+ * Calls back when a file, or the target of a link, changes, appears or disappears; in a folder, only for
+ * configuration, policy and filter files. Changes in a row cause one call, after a poll without a further
+ * change: a file that is still being written must not be read. Polls, since kernel events miss mounts and
+ * swapped links, as Kubernetes uses them. Does not keep the process alive.
  */
 export class WatchedFiles {
   readonly #changed: () => void;
@@ -25,8 +26,8 @@ export class WatchedFiles {
   }
 
   /**
-   * Replaces the watched paths. Changes after it has resolved are seen, so read the files then. Resolves to whether a path was not
-   * watched before.
+   * Replaces the watched paths. Changes after it has resolved are noticed, so read the files then. Resolves
+   * to whether a path was not watched before.
    */
   async watch(paths: readonly string[]): Promise<boolean> {
     for (const path of [...this.#looks.keys()].filter((old) => !paths.includes(old))) {
@@ -72,7 +73,7 @@ export class WatchedFiles {
   }
 }
 
-/** A text that changes whenever the file, or a file in the folder, changes. */
+/** A fingerprint of the file, or of the files in the folder, that differs after every change. */
 async function lookOf(path: string): Promise<string> {
   try {
     const stats = await stat(path, { bigint: true });

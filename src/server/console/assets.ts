@@ -1,6 +1,7 @@
 /**
- * Scripts, style and icon of the console, under `/assets/<hash>/<name>`. The hash is that of all of them, so that a browser may keep
- * them for good and scripts find each other by relative names. Names come from a list: no path of a client is ever opened.
+ * Scripts, style and icon of the console, under `/assets/<hash>/<name>`. The hash covers all of them, so that
+ * browsers may cache them for good and scripts find each other by relative names. Names come from a list:
+ * paths of clients are never opened.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -15,11 +16,11 @@ import { STYLE } from './style.ts';
 
 const require = createRequire(import.meta.url);
 
-/** A script that `npm run build` has compiled; also when the service runs from its source. */
+/** A script compiled by `npm run build`, even if the service runs from source. */
 const script = (name: string) => () =>
   readFileSync(require.resolve(`#browser/${name}`), 'utf8').replace(/^\/\/# sourceMappingURL=.*$/m, '');
 
-/** uPlot comes small only as a script that declares a global: the export makes a module of it. */
+/** uPlot's small build is a script that declares a global: the export turns it into a module. */
 const uplot = () =>
   `${readFileSync(require.resolve('uplot/dist/uPlot.iife.min.js'), 'utf8')}\nexport default uPlot;\n`;
 
@@ -48,7 +49,7 @@ interface Kept {
 
 let kept: Kept | undefined;
 
-/** Read once, at the first page: whoever wants decisions alone does not wait for it. */
+/** Read once, at the first page, so that a service without console users does not load them. */
 function assets(): Kept {
   if (kept === undefined) {
     const texts = new Map([...ASSETS].map(([name, { read }]) => [name, read()]));
@@ -72,7 +73,7 @@ const ENCODINGS = {
 } as const;
 type Encoding = keyof typeof ENCODINGS;
 
-/** Each is compressed once, in a thread of its own; by name and encoding. */
+/** Compressed files by name and encoding. Each is compressed once, off the main thread. */
 const compressed = new Map<string, Promise<Buffer>>();
 
 function bytesOf(name: string, encoding: Encoding): Promise<Buffer> {
@@ -82,7 +83,7 @@ function bytesOf(name: string, encoding: Encoding): Promise<Buffer> {
   return made;
 }
 
-/** They hold no secrets, so everybody may have them: the login page needs its style. */
+/** Public, since they hold no secrets: the login page needs its style. */
 export function assetRoutes(): Router {
   const router = new Router(EXACT);
   router.get(`${ASSETS_PATH}/:hash/:name`, async (ctx: Context) => {
@@ -94,7 +95,7 @@ export function assetRoutes(): Router {
     }
     const encoding = encodingFor(ctx);
     ctx.set({
-      // Another hash is that of another version, whose page this replica did not make: a reload must ask again.
+      // Another hash means another version, whose page came from another replica: browsers must revalidate.
       'Cache-Control': ctx.params.hash === assets().hash ? 'public, max-age=31536000, immutable' : 'no-cache',
       'X-Content-Type-Options': 'nosniff',
       Vary: 'Accept-Encoding',
@@ -111,6 +112,6 @@ function encodingFor(ctx: Context): Encoding {
   return best === 'br' || best === 'gzip' ? best : 'identity';
 }
 
-/** The icon of a tab: a bar that is taken in part. */
+/** The icon of the tab: a partly filled bar. */
 const ICON =
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><rect x="1" y="5" width="14" height="6" rx="1.5" fill="#fff" stroke="#1d5bbf"/><rect x="1" y="5" width="9" height="6" rx="1.5" fill="#1d5bbf"/></svg>';

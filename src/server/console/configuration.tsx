@@ -1,4 +1,4 @@
-/** Every option with its value and where it comes from, as `config show --origin` prints them. */
+/** Every option with its value and origin, as `config show --origin` prints them. */
 
 import { formatOrigin } from '../../base/errors.ts';
 import type { Setting } from '../../config/resolve.ts';
@@ -19,7 +19,7 @@ export const configurationPage: ConsolePage = {
   }),
 };
 
-/** What is set stands first; defaults are folded. */
+/** Options that are set come first; defaults are collapsed. */
 function Configuration({
   number,
   configuration: { settings },
@@ -89,7 +89,7 @@ export function Value(setting: Setting) {
   );
 }
 
-/** The value of an option as it may be shown: secrets are hidden. `undefined` = not set. */
+/** The value of an option for display: secrets are hidden. `undefined` = not set. */
 export function shownValue({ value, secret }: Setting): string | undefined {
   const visible = showValue(value, secret);
   return visible === undefined ? undefined : valueText(visible);

@@ -1,4 +1,4 @@
-/** What went wrong, in plain words, for whoever looks at the console. */
+/** Error messages of the console. */
 import { type Context, HttpError, type Next } from 'koa';
 import type { VNode } from 'preact';
 import { renderToString } from 'preact-render-to-string';
@@ -17,7 +17,7 @@ const problemSchema = z.object({ message: z.string().optional() });
 /** In seconds. */
 const RETRY_AFTER = { 'Retry-After': '5' };
 
-/** What the caller is told of it; `undefined` = a fault of the service, of which they get the request id alone. */
+/** The error for the client; `undefined` = a fault of the service: clients see only the request id. */
 export function clientError(thrown: unknown): ApiError | undefined {
   if (thrown instanceof CursorError) {
     return new ApiError(400, 'this page of the list does not exist: start at its first page');
@@ -54,14 +54,14 @@ export function titleOfError(status: number): string {
 }
 
 interface ErrorPageProps {
-  /** `undefined` = none that may be shown. */
+  /** `undefined` = no message that may be shown. */
   readonly message: string | undefined;
   readonly requestId: string;
   /** Whether a form was sent. */
   readonly isForm: boolean;
 }
 
-/** The whole page, where nobody knows who asks. */
+/** The whole page, if the user is unknown. */
 export function errorDocument(status: number, props: ErrorPageProps): VNode {
   const title = titleOfError(status);
   return (
@@ -76,7 +76,7 @@ export function errorDocument(status: number, props: ErrorPageProps): VNode {
   );
 }
 
-/** Browsers get the errors of all paths but those of the API as pages: a mistyped address, a callback that fails. */
+/** Sends errors to browsers as pages, except under the API: mistyped addresses, failed callbacks. */
 export async function errorPages(ctx: Context, next: Next): Promise<void> {
   await next();
   const { status, method } = ctx;
@@ -100,7 +100,7 @@ export function showPage(ctx: Context, status: number, page: VNode): void {
   ctx.status = status;
 }
 
-/** The content; the title is its heading. */
+/** The content below the heading, which is the title. */
 export function ErrorContent({ message, requestId, isForm }: ErrorPageProps) {
   return (
     <section aria-label="What happened">

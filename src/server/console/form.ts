@@ -3,8 +3,8 @@ import type { Context } from 'koa';
 import { BodyTooLargeError, readBody, UnknownEncodingError } from '../protocols/read-body.ts';
 
 /**
- * The fields of a form of at most `limit` bytes; `undefined` if it is longer or has too many. Throws an HTTP error that may be shown:
- * 403 for a form of another site, 415, or 400 for an incomplete one.
+ * The fields of a form of at most `limit` bytes; `undefined` if it is longer or has too many. Throws an HTTP
+ * error that may be shown: 403 for a cross-site form, 415, or 400 for an incomplete one.
  */
 export async function readForm(ctx: Context, limit: number): Promise<URLSearchParams | undefined> {
   if (isFromElsewhere(ctx)) {
@@ -14,7 +14,7 @@ export async function readForm(ctx: Context, limit: number): Promise<URLSearchPa
     ctx.throw(415, 'expected a form, of type application/x-www-form-urlencoded');
   }
   try {
-    // What browsers write by, and never an error.
+    // UTF-8, as browsers decode it: never throws.
     const bytes = await readBody(ctx.req, limit);
     return hasTooManyFields(bytes) ? undefined : new URLSearchParams(new TextDecoder().decode(bytes));
   } catch (thrown) {
@@ -32,7 +32,7 @@ export async function readForm(ctx: Context, limit: number): Promise<URLSearchPa
 const MAX_FIELDS = 100;
 const AMPERSAND = 0x26;
 
-/** Each field costs memory, and a form can have millions of them. */
+/** Each field costs memory, and a form could have millions. */
 function hasTooManyFields(bytes: Uint8Array): boolean {
   let at = -1;
   for (let fields = 1; fields <= MAX_FIELDS; fields += 1) {
@@ -45,8 +45,8 @@ function hasTooManyFields(bytes: Uint8Array): boolean {
 }
 
 /**
- * Whether the browser reports that the form belongs to another site. Browsers send no cookie with such a form, but without tokens
- * there is no cookie. Over http browsers send `Sec-Fetch-Site` to the machine itself only, and `Origin` to all.
+ * Whether the browser reports a cross-site form. Browsers send no cookie with it, but without tokens there is
+ * no cookie. Over http, browsers send `Sec-Fetch-Site` only to the same machine, but `Origin` to all.
  */
 function isFromElsewhere(ctx: Context): boolean {
   const site = ctx.get('Sec-Fetch-Site');

@@ -1,4 +1,4 @@
-/** The frame around a page for somebody who may see it: navigation, who they are, the heading. */
+/** The frame around a page for an authenticated user: navigation, user, heading. */
 import type { ComponentChildren } from 'preact';
 import { type Caller, may } from '../users/caller.ts';
 import { assetPath } from './assets.ts';
@@ -8,9 +8,9 @@ import { Text, visible } from './parts/parts.tsx';
 interface Frame {
   readonly caller: Caller;
   readonly csrf: string;
-  /** All pages; the navigation has those with a label that the caller may see. */
+  /** All pages; the navigation shows those with a label that the caller may see. */
   readonly pages: readonly ConsolePage[];
-  /** The path of the page, as its `path` has it. */
+  /** The `path` of the page. */
   readonly path: string;
 }
 
@@ -47,12 +47,12 @@ export function Layout({ title, caller, csrf, pages, path, children }: LayoutPro
           <h1>
             <Text>{title}</Text>
           </h1>
-          {/* Scripts show it where there is something that they keep up to date. */}
+          {/* Shown by a script if the page has live parts. */}
           <button type="button" class="plain" data-live-switch aria-pressed="true" hidden>
             Live updates
           </button>
         </div>
-        {/* Scripts show it while they cannot load the page. */}
+        {/* Shown by a script while it cannot load the page. */}
         <p class="notice" role="status" data-live-late hidden>
           This page may be out of date: the service cannot show it at the moment. It is tried again.
         </p>
@@ -82,7 +82,7 @@ function Account({ caller, csrf }: { readonly caller: Caller; readonly csrf: str
   );
 }
 
-/** What they are in the project of the session. */
+/** The role of the caller in the project of the session. */
 function roleOf({ kind, memberships }: Caller): string {
   return memberships.some(({ isManager }) => isManager) ? 'manager' : kind;
 }
@@ -106,7 +106,7 @@ interface DocumentProps {
   readonly children: ComponentChildren;
 }
 
-/** The frame of all pages, with or without somebody who is logged in. */
+/** The frame of all pages, also without a logged-in user. */
 export function Document({ title, hasScripts = true, children }: DocumentProps) {
   return (
     <html lang="en">
@@ -125,8 +125,8 @@ export function Document({ title, hasScripts = true, children }: DocumentProps) 
 }
 
 /**
- * Headers of every answer of the console: it loads scripts, styles and pictures only from the service itself, none that stand within a
- * page, cannot be framed and is not cached.
+ * Headers of every response of the console: it loads scripts, styles and images only from the service itself,
+ * allows none inline, cannot be framed and is not cached.
  */
 export const PAGE_HEADERS: Readonly<Record<string, string>> = {
   'Content-Security-Policy': [
@@ -140,7 +140,8 @@ export const PAGE_HEADERS: Readonly<Record<string, string>> = {
     "base-uri 'none'",
   ].join('; '),
   'X-Content-Type-Options': 'nosniff',
-  // No referrer for other sites. Not no-referrer, with which browsers send the page's own forms with "Origin: null".
+  // No referrer for other sites. Not no-referrer: browsers would send the page's own forms with "Origin:
+  // null".
   'Referrer-Policy': 'same-origin',
   'Cache-Control': 'no-store',
 };

@@ -1,4 +1,4 @@
-/** Logging in, by a token or by the password of a user of Keystone; another project; and out. */
+/** Login by token or by password of a Keystone user, switching the project, and logout. */
 import Router from '@koa/router';
 import type { Context } from 'koa';
 import type { Logger } from '../../base/logger.ts';
@@ -37,14 +37,14 @@ interface LoginParts {
   readonly logger: Logger;
 }
 
-/** Answers 401 with the login page, which leads back to the page of the request. `error`: what was wrong with the request, for people. */
+/** Responds with 401 and the login page, which leads back to the request. `error`: a message for the user. */
 export type ShowLogin = (ctx: Context, error?: string) => void;
 
-/** In bytes, encoded: a token of Keystone, or a password, with a path. */
+/** In bytes, encoded: a Keystone token, or a password, with a path. */
 const FORM_LIMIT = 16_384;
 /** Keystone's limit for names is 255 characters. */
 const MAX_FIELD = 255;
-/** For the system instead of a project. No id of a project has a colon. */
+/** The system scope, instead of a project. Project ids have no colon. */
 const SYSTEM = 'system:all';
 
 export function loginRoutes(parts: LoginParts): { router: Router; showLogin: ShowLogin } {
@@ -76,7 +76,7 @@ export function loginRoutes(parts: LoginParts): { router: Router; showLogin: Sho
       ? refused(NO_TOKEN, { isWrong: true })
       : attempts.inLine(ctx, () => loginByToken(ctx, token, logger));
   };
-  /** The session of the request, if it can be switched to another project. */
+  /** The session of the request, if it can switch to another project. */
   const switchable = async (ctx: Context) => {
     const caller = await sessions.callerOf(ctx);
     const proof = await sessions.proofOf(ctx);
@@ -186,11 +186,11 @@ export function loginRoutes(parts: LoginParts): { router: Router; showLogin: Sho
     ...{ sessions, attempts, logins, logger },
     refuse: (ctx, status, next, message) => show(ctx, status, next, { way: 'provider', message }),
   });
-  // After a wrong token, the address bar shows these: a browser may request them.
+  // After a wrong token these paths are in the address bar, so a browser may request them.
   for (const path of ['/login', '/login/keystone']) {
     router.get(path, (ctx) => seeOther(ctx, '/'));
   }
-  // Without the token of the session: all that another site could do is to end it, and its forms are refused anyway.
+  // Without the CSRF token: another site could only end the session, and its forms are rejected anyway.
   router.post('/logout', async (ctx) => {
     await readForm(ctx, FORM_LIMIT);
     const url = (await sessions.proofOf(ctx))?.kind === 'oidc' ? await logins.logoutUrl(ctx) : undefined;

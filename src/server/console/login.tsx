@@ -7,13 +7,13 @@ import { Text } from './parts/parts.tsx';
 export interface LoginWays {
   /** With a token of the configuration, or of Keystone. */
   readonly token: boolean;
-  /** With the name and the password of a user of Keystone. */
+  /** With name and password of a Keystone user. */
   readonly password: boolean;
-  /** With an identity provider, by what it is called. */
+  /** The title of the identity provider; `undefined` = no login by a provider. */
   readonly provider: string | undefined;
 }
 
-/** What somebody has sent that was not accepted, without what is secret. */
+/** A rejected login, without secrets. */
 export interface Refused {
   readonly way: 'token' | 'password' | 'provider';
   readonly message: string;
@@ -25,7 +25,7 @@ export interface Refused {
 interface LoginProps {
   readonly ways: LoginWays;
   readonly refused?: Refused | undefined;
-  /** The path that the login leads to. */
+  /** The path after the login. */
   readonly next: string;
 }
 
@@ -38,7 +38,7 @@ interface FramedProps {
   readonly children: ComponentChildren;
 }
 
-/** A page for somebody who has no session, or leaves it. */
+/** A page without a session, such as login and logout. */
 function Framed({ title, heading = title, hasScripts = false, children }: FramedProps) {
   return (
     <Document title={title} hasScripts={hasScripts}>
@@ -50,7 +50,7 @@ function Framed({ title, heading = title, hasScripts = false, children }: Framed
   );
 }
 
-/** The login: one form for each way. */
+/** The login page: one form for each way. */
 export function LoginPage({ ways, refused, next }: LoginProps) {
   const { token, password, provider } = ways;
   const ofWay = (way: Refused['way']) => (refused?.way === way ? refused : undefined);
@@ -64,7 +64,7 @@ export function LoginPage({ ways, refused, next }: LoginProps) {
         <section>
           <Problem id="provider-error" text={ofWay('provider')?.message} />
           <p>
-            {/* A link, since what follows is a page of another site: a form may lead only to this one. */}
+            {/* A link, since it leads to another site: forms may be sent only to this one. */}
             <a class="button" href={`/login/oidc?next=${encodeURIComponent(next)}`}>
               Log in with <Text>{provider}</Text>
             </a>
@@ -154,18 +154,18 @@ function TokenForm({ next, error, hasTokens }: TokenFormProps) {
   );
 }
 
-/** Longer lists need the name or the id of a project. */
+/** Maximum number of projects shown; in longer lists, users enter a name or an id. */
 const MAX_SHOWN = 200;
 
 interface SwitchProps {
   readonly projects: readonly ListedProject[];
-  /** Of the project that the caller is in. */
+  /** The current project of the caller. */
   readonly current: string | undefined;
   readonly csrf: string;
   readonly error?: string | undefined;
 }
 
-/** The projects of a caller, each a button that leads into it. */
+/** The projects of a caller, each with a button that switches to it. */
 export function SwitchPage({ projects, current, csrf, error }: SwitchProps) {
   const shown = projects.toSorted((one, other) => (one.name < other.name ? -1 : 1)).slice(0, MAX_SHOWN);
   return (
@@ -210,7 +210,7 @@ export function LoggedInPage({ next }: { readonly next: string }) {
   );
 }
 
-/** After the logout: the session at the issuer goes on until somebody ends it there. */
+/** After the logout: the session at the issuer stays until the user ends it there. */
 export function LoggedOutPage({ title, url }: { readonly title: string; readonly url: string }) {
   return (
     <Framed title="Logged out" heading="Policy service" hasScripts>

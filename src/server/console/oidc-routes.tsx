@@ -1,4 +1,4 @@
-/** Logging in with OpenID Connect. */
+/** Login with OpenID Connect. */
 import type Router from '@koa/router';
 import { type Context, HttpError, type Middleware } from 'koa';
 import { ConcurrencyLimiter, OverloadedError } from '../../base/concurrency-limiter.ts';
@@ -25,11 +25,11 @@ interface OidcParts {
   readonly refuse: (ctx: Context, status: number, next: string, message: string) => void;
 }
 
-/** The database is away. */
+/** The database is unavailable. */
 const NOT_NOW = 'not now' as const;
 /** In bytes, encoded. */
 const LOGOUT_LIMIT = 16_384;
-/** Logouts that are checked at the same time, and that wait: strangers who send some must not hold logins up. */
+/** Concurrent and queued logouts of the issuer: logouts from strangers must not delay logins. */
 const MAX_LOGOUTS = 4;
 const MAX_LOGOUTS_WAITING = 64;
 const EXPECTED_LOGOUT = 'expected a logout token of the issuer for this client, that is new';
@@ -62,7 +62,8 @@ export function addOidcRoutes(
       refuse(ctx, 401, '/', 'The login took too long, or was begun elsewhere. Please log in again.');
       return;
     }
-    // Not counted as a guess: there is nothing to guess behind a state of ours, and behind a proxy all share one address.
+    // Not counted as a guess: a state of ours leaves nothing to guess, and behind a proxy all share one
+    // address.
     const outcome = await attempts.inLine(ctx, () => logins.finish(ctx, begun));
     if ('message' in outcome) {
       stateOf(ctx).refusedFor = 'expected a user whom the identity provider confirms';
@@ -75,11 +76,11 @@ export function addOidcRoutes(
       return;
     }
     const next = returnPath(begun.next);
-    // Not a redirect: browsers would take it for one of the other site, and not send the cookie of the session.
+    // Not a redirect: browsers would treat it as cross-site, and not send the session cookie.
     ctx.set('Refresh', `0; url=${next}`);
     showPage(ctx, 200, <LoggedInPage next={next} />);
   });
-  // The issuer asks, not a browser: what it has signed is all that counts.
+  // Called by the issuer, not by a browser: only the signed content counts.
   router.post(BACKCHANNEL_LOGOUT_PATH, async (ctx) => {
     const form = await readForm(ctx, LOGOUT_LIMIT);
     const tokens = form?.getAll('logout_token') ?? [];
@@ -107,7 +108,7 @@ export function addOidcRoutes(
   });
 }
 
-/** Without what a stranger wrote: the messages of errors about signatures may repeat parts of the token. */
+/** Omits texts from strangers: messages of signature errors may repeat parts of the token. */
 function whyRefused(thrown: unknown): string {
   return thrown instanceof Error && 'code' in thrown ? String(thrown.code) : causesOf(thrown);
 }

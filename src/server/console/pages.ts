@@ -24,7 +24,7 @@ export const CONSOLE_PAGES: readonly ConsolePage[] = [
   ...CALENDAR_PAGES,
   ...TRY_PAGES,
   ...CHANGE_PAGES,
-  // Those with a path of their own come before those of one budget.
+  // Fixed paths come before those with a budget id.
   budgetsPage,
   budgetHistoryPage,
   ...NEW_BUDGET_PAGES,

@@ -1,4 +1,4 @@
-/** Serves the pages of the console: one order of checks for all of them, and one form of errors. */
+/** Serves all pages of the console with the same order of checks and the same error pages. */
 import Router from '@koa/router';
 import { type Context, HttpError } from 'koa';
 import type { VNode } from 'preact';
@@ -49,7 +49,7 @@ export function consoleRoutes(pages: readonly ConsolePage[], parts: ConsoleParts
   return router;
 }
 
-/** A page that was asked for, with all others for the navigation. */
+/** The requested page, with all others for the navigation. */
 interface Wanted {
   readonly page: ConsolePage;
   readonly pages: readonly ConsolePage[];
@@ -73,7 +73,7 @@ async function serve(ctx: Context, wanted: Wanted): Promise<void> {
     }
     const answer = homeOf(wanted, asker.caller) ?? (await answerOf(ctx, page, asker, parts));
     if ('redirect' in answer) {
-      // A page may build the path from what somebody has written.
+      // The path may contain user input.
       seeOther(ctx, returnPath(answer.redirect));
       return;
     }
@@ -110,12 +110,12 @@ async function answerOf(
   const { people, line, generations, recorder, isDraining } = parts;
   const params: Readonly<Record<string, string>> = ctx.params ?? {};
   if (!may(caller, page.action, params.project_id)) {
-    // The same for projects that do not exist: who may not see one learns nothing about it.
+    // The same for projects that do not exist, so that callers cannot probe for them.
     throw new ApiError(403, 'your roles do not allow it; ask a manager of the project, or an operator');
   }
   const query = new URLSearchParams(ctx.querystring);
   if ([...query.values()].some((text) => text.includes('\0'))) {
-    // PostgreSQL takes none.
+    // PostgreSQL accepts no NUL.
     throw new ApiError(400, 'expected an address without NUL');
   }
   const form =
@@ -136,7 +136,7 @@ async function answerOf(
   );
 }
 
-/** A member has no overview of the service: their first page is the first that they may see. */
+/** Members have no overview of the service: their first page is the first one that they may see. */
 function homeOf({ page, pages }: Wanted, caller: Caller): PageAnswer | undefined {
   if (page.path !== '/' || page.method !== 'GET' || may(caller, page.action)) {
     return undefined;
@@ -145,7 +145,7 @@ function homeOf({ page, pages }: Wanted, caller: Caller): PageAnswer | undefined
   return first === undefined ? undefined : { redirect: first.path };
 }
 
-/** @throws HttpError 403 for a form of another site, 413, 415, or 400 for an incomplete one */
+/** @throws HttpError 403 for a cross-site form, 413, 415, or 400 for an incomplete one */
 async function checkedForm(
   ctx: Context,
   { formLimit = FORM_LIMIT }: ConsolePage,
@@ -162,7 +162,7 @@ async function checkedForm(
   return form;
 }
 
-/** `caller`: `undefined` = nobody knows who asks. */
+/** `caller`: `undefined` = unknown. */
 function showError(ctx: Context, thrown: unknown, wanted: Wanted, caller: Caller | undefined): void {
   const { page, parts } = wanted;
   const { metrics, logger } = parts;

@@ -1,4 +1,4 @@
-/** The look of the console. Scripts read the colours of pictures from its variables. */
+/** The style of the console. Scripts read the colours of charts from its variables. */
 export const STYLE = `
 :root {
   color-scheme: light dark;

@@ -1,4 +1,4 @@
-/** What was used in a time: as a table, by month also as a picture, and as files. */
+/** Usage in a time range: as a table, by month also as a chart, and as files. */
 import { budgetUnit } from '../../enforcement/configuration.ts';
 import { formatUnitHours } from '../../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND, toInstant } from '../../lease/dates.ts';
@@ -30,9 +30,9 @@ import {
 import { Chart } from './parts/pictures.tsx';
 
 const PATH = '/usage';
-/** More are of little help on a page: the files have them all. */
+/** Maximum rows on the page; the files have all. */
 const MAX_ROWS = 200;
-/** Months that are shown if nothing is asked: the last year, and what is planned for the current month. */
+/** Default number of months: the last year, and what is planned for the current month. */
 const MONTHS = 12;
 
 const KEY_TEXTS: Readonly<Record<UsageKey, string>> = {
@@ -102,7 +102,7 @@ export const usagePage: ConsolePage = {
 interface FormProps {
   readonly asked: Asked;
   readonly mistakes: ReadonlyMap<string, string>;
-  /** Those of the caller; `undefined` = all. */
+  /** The caller's projects; `undefined` = all. */
   readonly projects: readonly string[] | undefined;
 }
 
@@ -213,7 +213,7 @@ const COLUMNS: readonly Column<UsageRow>[] = [
 const SECONDS_PER_HOUR = 3600;
 const UNIT_HOUR = 3_600_000_000;
 
-/** Months without usage have no row, and no bar. Hours of resources where nothing is taken of budgets. */
+/** Months without usage have no row and no bar. Shows resource hours if nothing is taken from budgets. */
 function MonthsChart({ rows, unit }: { readonly rows: readonly UsageRow[]; readonly unit: string }) {
   const isPaid = rows.some(({ amount }) => amount !== 0n);
   const what = isPaid ? `Budgets of projects (${unit})` : 'Resource hours';

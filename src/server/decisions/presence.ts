@@ -1,4 +1,4 @@
-/** Says to the other replicas that this one is there, and with which version and configuration. */
+/** Announces this replica to the others, with its version and configuration. */
 import { hash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { withinDeadline } from '../../base/deadline.ts';
@@ -11,19 +11,20 @@ import { valueText } from '../../config/text.ts';
 import type { Configuration } from '../../enforcement/configuration.ts';
 import type { Generation } from '../configuration/generation.ts';
 
-/** In milliseconds: three times before others take it for gone. */
+/** Heartbeat interval, in milliseconds: a third of the time after which others consider it gone. */
 const EVERY = 10_000;
-/** In seconds. */
+/** Timeout, in seconds. */
 const PATIENCE = 5;
 
-/** What each process has for itself. */
+/** Options that differ between processes. */
 const OWN = new Set(
   ['host', 'port', 'admin_host', 'admin_port', 'decision_log'].map((name) => optionId('service', name)),
 );
 
 /**
- * Equal where the configuration is: the values of options, as the page of the configuration shows them, and the content of files that they name.
- * Secrets are left out, in values and in files, so that nobody can try which one fits; so is what each process has for itself.
+ * Equal for equal configurations: covers option values as the configuration page shows them, and the content
+ * of files that they name. Leaves out secrets, in values and files, so that the digest cannot be used to
+ * guess them, and options that differ between processes.
  */
 export async function configurationDigest({
   settings,
@@ -40,7 +41,7 @@ export async function configurationDigest({
   return hash('sha256', JSON.stringify([values, contents])).slice(0, 16);
 }
 
-/** Of a folder, nothing. */
+/** Empty for a folder. */
 async function contentOf(file: string): Promise<string> {
   return readFile(file).then(
     (content) => hash('sha256', content),
@@ -60,7 +61,7 @@ export class Presence {
     this.#logger = logger;
   }
 
-  /** Says it now, and again and again. Call it too when there is another configuration. */
+  /** Announces now and periodically. Call it again after a reload. */
   start(): void {
     clearInterval(this.#timer);
     this.#timer = setInterval(() => void this.#tell(), EVERY).unref();
@@ -87,7 +88,7 @@ export class Presence {
       await withinDeadline(PATIENCE, (wait) => replicas.present(facts, wait));
       this.#isFailing = false;
     } catch (thrown) {
-      // A reload, and a stop, may close the store meanwhile.
+      // A reload or a stop may have closed the store.
       if (this.#timer !== undefined && generation === this.#current() && !this.#isFailing) {
         this.#isFailing = true;
         this.#logger.warn({ error: errorText(thrown) }, 'this replica cannot be listed for the others');

@@ -1,4 +1,4 @@
-/** What happens to every decision, whatever its protocol: it is written to the decision log and to the store, counted, and shown in the console. */
+/** Records every decision, of all protocols: in the decision log, the store, the metrics and the console. */
 
 import { type Deadline, withinDeadline } from '../../base/deadline.ts';
 import { ConfigurationError, errorText } from '../../base/errors.ts';
@@ -16,15 +16,15 @@ import type { Generation } from '../configuration/generation.ts';
 import type { ServiceOptions } from '../configuration/options.ts';
 import type { DecisionMetrics } from '../metrics/request-metrics.ts';
 
-/** How many decisions the console shows without a store. */
+/** Number of decisions that the console shows without a store. */
 const RECENT = 50;
-/** How long a record that nobody waits for may wait for room in the log. */
+/** How long an event without a waiting caller may wait for room in the log, in seconds. */
 const FOUND_SECONDS = 5;
 
-/** The member of a record in the log that holds its request. */
+/** Returns the member of a log record that holds the request. */
 type RequestMember = (request: DecidedRequest, names: RequestNames | undefined) => string;
 
-/** The store of decisions, and who is told of refusals: those of the current configuration. */
+/** The store of decisions and the notifications of the current configuration. */
 interface Hearing {
   readonly current: Pick<Generation, 'decisions' | 'enforcement'>;
 }
@@ -37,7 +37,7 @@ export class DecisionRecorder {
   readonly recent = new RecentDecisions();
 
   /**
-   * `log`: `undefined` = decisions are not logged. `hearing`: `undefined` = they are not stored, and nobody is told.
+   * `log`: `undefined` = decisions are not logged. `hearing`: `undefined` = no store and no notifications.
    * `requestMember`: `undefined` = requests are not logged.
    */
   constructor(
@@ -52,10 +52,18 @@ export class DecisionRecorder {
     this.#requestMember = log && requestMember;
   }
 
-  /** Returns a promise only if the decision has to wait for room in the log (`decision_log_when_full = block`). */
+  /**
+   * Returns a promise only if it must wait for room in the log (`decision_log_when_full = block`). Call it
+   * before a decision that may record a lease, which would stay charged if its request were then refused.
+   */
+  room(deadline: Deadline): Promise<void> | undefined {
+    return this.#log?.room(deadline);
+  }
+
+  /** Returns a promise as `room` does. `deadline`: `undefined` = after `room`. */
   record(
     decided: DecisionRecord,
-    deadline: Deadline,
+    deadline: Deadline | undefined,
     asked?: Asked,
     judged?: { readonly request: DecidedRequest; readonly names: RequestNames | undefined },
   ): Promise<void> | undefined {
@@ -70,8 +78,8 @@ export class DecisionRecorder {
   }
 
   /**
-   * What was found, and nobody decided: it is no request, and counts as none. Waits for room in the log for a while, if decisions do; resolves to
-   * whether it is there.
+   * Records an event that was found later, not a request: it is not counted. If decisions wait for room in
+   * the log, so does it, for a while. Resolves to whether it was logged.
    */
   async found(record: DecisionRecord): Promise<boolean> {
     const isLogged = await withinDeadline(FOUND_SECONDS, async (deadline) => {
@@ -91,7 +99,7 @@ export class DecisionRecorder {
     this.recent.add(record, asked);
     const now = this.#hearing?.current;
     now?.decisions?.queue.add(record, asked);
-    // Those of Blazar: other operations have a protocol before a dot.
+    // Only Blazar's operations: those of other protocols have a dot.
     if (!record.allowed && !record.operation.includes('.')) {
       now?.enforcement.notifications?.refused(record);
     }
@@ -118,13 +126,13 @@ export class RecentDecisions {
     }
   }
 
-  /** Calls `listener`, which must be quick, with each decision. Returns what ends it. */
+  /** Calls `listener`, which must be quick, with each decision. Returns a function that removes it. */
   hear(listener: (record: DecisionRecord) => void): () => void {
     this.#heardBy.add(listener);
     return () => void this.#heardBy.delete(listener);
   }
 
-  /** The newest first. */
+  /** Newest first. */
   list(): RecentDecision[] {
     return [...this.#kept.slice(this.#next), ...this.#kept.slice(0, this.#next)].reverse();
   }
@@ -135,7 +143,11 @@ function withTrace(record: DecisionRecord): DecisionRecord {
   return trace_id === undefined ? record : { ...record, trace_id };
 }
 
-/** The log that the configuration names; `undefined` = none. @throws ConfigurationError if the file cannot be opened */
+/**
+ * The log of the configuration; `undefined` = none.
+ *
+ * @throws ConfigurationError if the file cannot be opened
+ */
 export function openDecisionLog(
   configuration: Configuration,
   { decision_log: destination, decision_log_when_full: whenFull }: ServiceOptions,
@@ -156,7 +168,7 @@ export function openDecisionLog(
   }
 }
 
-/** `undefined` = `decision_log_requests` is none. Loaded only if needed: it knows all forms of secrets. */
+/** `undefined` = `decision_log_requests` is none. Imported only if needed: it detects all secrets. */
 export async function requestMemberOf({
   decision_log: destination,
   decision_log_requests: which,

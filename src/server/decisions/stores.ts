@@ -1,4 +1,4 @@
-/** The stores of decisions of all configurations that are in use. */
+/** The stores of decisions of all configurations in use. */
 import { hash } from 'node:crypto';
 import { ConfigurationError, errorText, LedgerUnavailableError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
@@ -16,18 +16,18 @@ import { filtersUseLedger, storedKind } from '../configuration/ground-checks.ts'
 import { serviceSection } from '../configuration/options.ts';
 import { CountedUses } from '../counted-uses.ts';
 
-/** How long a store that a reload has replaced may take to write the rest, in milliseconds. */
+/** Time for a replaced store to write its queue after a reload, in milliseconds. */
 const LAST_WRITES = 10_000;
 
 export interface HeldDecisions {
-  /** What all replicas have stored. */
+  /** The stored decisions of all replicas. */
   readonly source: DecisionSource;
   readonly queue: DecisionQueue;
-  /** Who they are. */
+  /** The list of replicas. */
   readonly replicas: ReplicaList;
   /** Call it when the configuration takes over. */
   apply(): void;
-  /** Call it once, when no decision can come any more. The last one of a database closes it. */
+  /** Call it once, after the last decision. The last release of a database closes it. */
   release(): Promise<void>;
 }
 
@@ -36,12 +36,12 @@ interface Shared {
   readonly target: DecisionSource & ReplicaList;
 }
 
-/** Configurations with the same database share a queue: a reload loses nothing. */
+/** Configurations with the same database share a queue, so that a reload loses nothing. */
 export class DecisionStores {
   readonly #logger: Logger;
   readonly #observer: DecisionQueueObserver;
   readonly #shared = new CountedUses<Shared>(({ queue }) => this.#close(queue));
-  /** Those that are in use, or write the rest. */
+  /** Queues that are in use, or still being written. */
   readonly #queues = new Set<DecisionQueue>();
   #isStopping = false;
 
@@ -50,7 +50,7 @@ export class DecisionStores {
     this.#observer = observer;
   }
 
-  /** How many decisions are not written yet. */
+  /** Number of decisions that are not written yet. */
   get waiting(): number {
     return [...this.#queues].reduce((sum, { waiting }) => sum + waiting, 0);
   }
@@ -87,12 +87,12 @@ export class DecisionStores {
     };
   }
 
-  /** The service stops: from now on `close` closes them, and nobody else. */
+  /** For the stop of the service: from now on only `close` closes the queues. */
   stop(): void {
     this.#isStopping = true;
   }
 
-  /** Writes what waits in all of them. What cannot be written within `withinMs` is dropped. */
+  /** Writes all queues. Decisions that cannot be written within `withinMs` are dropped. */
   async close(withinMs: number): Promise<void> {
     await Promise.all([...this.#queues].map((queue) => queue.close(withinMs)));
   }
@@ -102,7 +102,7 @@ export class DecisionStores {
     options: DecisionQueueOptions,
     isWanted: boolean,
   ): Promise<Shared | undefined> {
-    // Loading them takes time that only those need who use them.
+    // Imported on demand: loading takes time.
     const { connection } = sectionOf(configuration, ledgerSection);
     const { openTarget } = await import('../../decisions/store/open.ts');
     const { DecisionQueue: Queue } = await import('../../decisions/store/queue.ts');
@@ -111,7 +111,7 @@ export class DecisionStores {
         throw mistake(configuration, errorText(thrown));
       },
     );
-    // The filters have verified the tables of a file.
+    // For a file, the filters have already verified the tables.
     const isKnown =
       !isWanted && filtersUseLedger(configuration) && parseConnection(connection)?.dialect === 'sqlite';
     const wrong = await (isKnown ? Promise.resolve(undefined) : verify()).catch(async (thrown: unknown) => {

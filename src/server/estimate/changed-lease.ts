@@ -1,6 +1,6 @@
 /**
- * A change of a lease that the ledger knows, as users send it to Blazar (`PUT /v1/leases/{id}`), and as Blazar shows it to the filters. Source:
- * Blazar, `update_lease` and `_check_for_invalid_date_inputs` of its manager.
+ * A change of a lease in the ledger, as users send it to Blazar (`PUT /v1/leases/{id}`), and as Blazar passes
+ * it to the filters. Source: Blazar, `update_lease` and `_check_for_invalid_date_inputs` of its manager.
  */
 import { z } from 'zod';
 import type { Wait } from '../../base/deadline.ts';
@@ -32,9 +32,9 @@ const MOST_TYPES = 20;
 export const leaseChangeSchema = z.strictObject({
   start_date: dateSchema.optional().meta({
     description:
-      'In UTC, to the minute; `now` = the current minute. Only of a lease that has not begun. Default: as it is.',
+      'In UTC, to the minute; `now` = the current minute. Only for a lease that has not begun. Default: unchanged.',
   }),
-  end_date: dateSchema.optional().meta({ description: 'In UTC, to the minute. Default: as it is.' }),
+  end_date: dateSchema.optional().meta({ description: 'In UTC, to the minute. Default: unchanged.' }),
   reservations: z
     .array(
       z.strictObject({
@@ -44,15 +44,15 @@ export const leaseChangeSchema = z.strictObject({
           .meta({ description: 'A type that the lease has reserved.', examples: ['physical:host'] }),
         min: countSchema()
           .optional()
-          .meta({ description: 'The least number of hosts. Default: as it is, or max.' }),
-        max: countSchema().optional().meta({ description: 'The largest number of hosts.' }),
+          .meta({ description: 'The minimum number of hosts. Default: unchanged, or max.' }),
+        max: countSchema().optional().meta({ description: 'The maximum number of hosts.' }),
         amount: countSchema().optional().meta({ description: 'The number of anything else.' }),
       }),
       'expected a list',
     )
     .max(MOST_TYPES, `expected at most ${MOST_TYPES} reservations`)
     .default([])
-    .meta({ description: 'New numbers. A type that is missing stays as it is.' }),
+    .meta({ description: 'New numbers. Missing types stay unchanged.' }),
 });
 
 export type LeaseChange = z.infer<typeof leaseChangeSchema>;
@@ -64,8 +64,9 @@ interface Looking {
 }
 
 /**
- * A lease that the caller may ask about, by Blazar's id. `projectId`: only there, where the caller may. @throws ApiError 404, the same for one of another project
- * and for one that does not exist; 409 = it cannot be changed
+ * A lease that the caller may estimate, by Blazar's id. `projectId`: only in this project.
+ *
+ * @throws ApiError 404, the same for a lease of another project and a missing one; 409 = it cannot be changed
  */
 export async function changeableLease(
   { caller, generation, deadline }: Looking,
@@ -91,12 +92,12 @@ export async function changeableLease(
   return lease;
 }
 
-/** Whether Blazar takes no other start. One that begins in the current minute may still be moved. */
+/** Whether Blazar rejects another start. Leases that begin in the current minute may still be moved. */
 export function hasBegun({ start }: RecordedLease, now: Instant): boolean {
   return start < now - (now % MINUTE);
 }
 
-/** What Blazar would ask the filters at `now`. @throws UnusableLeaseError for what Blazar would refuse without asking any */
+/** Blazar's request to the filters at `now`. @throws UnusableLeaseError if Blazar would reject it first */
 export function changeRequest(
   lease: RecordedLease,
   { start_date, end_date, reservations }: LeaseChange,
@@ -174,7 +175,7 @@ function resized(current: Current, wanted: LeaseChange['reservations']): Reserva
   });
 }
 
-/** The change that makes this of the lease: what stays as it is is left out. */
+/** The change that leads to this lease: unchanged attributes are omitted. */
 export function changeTo({ currentLease }: UpdateRequest, lease: Lease): Partial<LeaseChange> {
   const [start, end] = [leaseStart(lease), leaseEnd(lease)];
   const isOther = (at: Instant | undefined, before: Instant | undefined): at is Instant =>

@@ -1,4 +1,4 @@
-/** Estimates a lease for a caller: what a member sees of it, and the form of the API. */
+/** Estimates a lease for a caller, in the format of the API, limited to what a member may see. */
 
 import type { Deadline } from '../../base/deadline.ts';
 import { yieldToEventLoop } from '../../base/yield-to-event-loop.ts';
@@ -20,7 +20,7 @@ interface Asking {
   readonly generation: Generation;
   readonly requestId: string;
   readonly deadline: Deadline;
-  /** Whether a member asks, who does not see filters that are only tried. Default true. */
+  /** Whether the caller is a member, who does not see filters in audit mode. Default true. */
   readonly forMember?: boolean;
 }
 
@@ -28,8 +28,9 @@ export type ShownEstimate = Awaited<ReturnType<typeof estimateLease>>;
 export type ShownCharge = ShownEstimate['charges'][number];
 
 /**
- * In the form of the API: asks all filters about a lease, without the effects of a decision; nothing is recorded. It waits as other requests
- * of users do, and takes no place of a decision. `userId`: for whom the lease would be. Throws `UnusableLeaseError` and `InvalidRequestError`.
+ * Runs all filters on a lease, without the effects of a decision; nothing is recorded. Queued like other
+ * requests of users, not in the queue of decisions. `userId`: the user of the lease. Throws
+ * `UnusableLeaseError` and `InvalidRequestError`.
  */
 export async function estimateLease(
   asking: Asking & { readonly projectId: string; readonly userId: string; readonly wanted: WantedLease },
@@ -40,7 +41,7 @@ export async function estimateLease(
   return shownEstimate(asking, request, (lease) => asSentToBlazar(wanted, request, lease));
 }
 
-/** The same for a change of a lease that the ledger knows. */
+/** The same for a change of a lease in the ledger. */
 export async function estimateChange(
   asking: Asking & { readonly lease: RecordedLease; readonly change: LeaseChange },
 ) {
@@ -49,18 +50,18 @@ export async function estimateChange(
   return shownEstimate(asking, request, (suggested) => changeTo(request, suggested));
 }
 
-/** By the clock that filters see. */
+/** The time of the clock that filters use. */
 export function filterNow({ enforcement }: Generation): Instant {
   return toInstant(enforcement.clock.now()) ?? 0n;
 }
 
-/** What Blazar would say of itself in the context of a request. */
+/** Blazar's addresses in the context of a request. */
 export function cloudOf({ configuration }: Generation) {
   const { auth_url = null, region_name = null } = sectionOf(configuration, keystoneSection);
   return { auth_url, region_name };
 }
 
-/** `sentAs`: what to send to Blazar for a lease that is suggested. */
+/** `sentAs`: the body to send to Blazar for a suggested lease. */
 async function shownEstimate<Sent>(
   { generation, requestId, deadline, forMember = true }: Asking,
   request: CreateRequest | UpdateRequest,
@@ -68,7 +69,7 @@ async function shownEstimate<Sent>(
 ) {
   const { enforcement, number } = generation;
   const started = performance.now();
-  // As for Blazar, which cannot take a changed lease.
+  // As for Blazar, which cannot accept a changed lease.
   const how = { deadline, requestId, acceptsChanges: false };
   const estimate = await enforcement.estimate(request, how);
   const milliseconds = performance.now() - started;
@@ -85,12 +86,12 @@ async function shownEstimate<Sent>(
     charges: charges.map(shown),
     suggestions: suggestions.map(({ change, text, lease, charges: its }) => ({
       ...{ change, text },
-      /** As Blazar takes it. */
+      /** In Blazar's format. */
       lease: sentAs(lease),
       charges: its.map(shown),
     })),
     searched,
-    /** What an estimate cannot know. */
+    /** What the estimate cannot check. */
     notes: 'currentLease' in request ? notesOnChange(charges) : notesOn(charges),
   };
 }
@@ -109,7 +110,7 @@ function shown({ filter, account: name, kind, amount, precision, limit, taken, l
   };
 }
 
-/** Usage in unit-hours; what is held, such as leases, as a number. */
+/** Usage in unit-hours; what is held, such as a count of leases, as a number. */
 export function chargeText(kind: EstimatedCharge['kind'], value: Amount, rounding: 'up' | 'down' = 'up') {
   return kind === 'usage' ? formatUnitHours(value, rounding) : String(value);
 }

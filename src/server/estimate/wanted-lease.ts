@@ -1,6 +1,6 @@
 /**
- * A lease as users send it to Blazar (`POST /v1/leases`), and as Blazar shows it to the filters. Source: Blazar, `create_lease` and
- * `_parse_lease_dates` of its manager, `_check_params` of its plugins.
+ * A lease as users send it to Blazar (`POST /v1/leases`), and as Blazar passes it to the filters. Source:
+ * Blazar, `create_lease` and `_parse_lease_dates` of its manager, `_check_params` of its plugins.
  */
 import { z } from 'zod';
 import { formatInstant, type Instant, MICROSECONDS_PER_SECOND, toInstant } from '../../lease/dates.ts';
@@ -32,7 +32,7 @@ export const countSchema = (most = 1_000_000) =>
 
 const id = z.string('expected a text').min(1, 'expected a text that is not empty').max(255);
 
-/** Attributes that only plug-ins know pass through. */
+/** Other attributes are passed on: plug-ins may use them. */
 const reservation = z
   .looseObject(
     {
@@ -40,8 +40,8 @@ const reservation = z
         description:
           'physical:host, virtual:instance, flavor:instance, virtual:floatingip, or another that Blazar has a plug-in for.',
       }),
-      min: countSchema().optional().meta({ description: 'The least number of hosts.' }),
-      max: countSchema().optional().meta({ description: 'The largest number of hosts.' }),
+      min: countSchema().optional().meta({ description: 'The minimum number of hosts.' }),
+      max: countSchema().optional().meta({ description: 'The maximum number of hosts.' }),
       amount: z
         .union(
           [countSchema(), z.string().regex(/^[1-9]\d{0,5}$/, 'expected a whole number from 1 on')],
@@ -80,7 +80,7 @@ export const wantedLeaseSchema = z
 
 export type WantedLease = z.infer<typeof wantedLeaseSchema>;
 
-/** Blazar would refuse it without asking any filter. `field`: where. */
+/** A lease that Blazar would reject before calling filters. `field`: the wrong field. */
 export class UnusableLeaseError extends Error {
   readonly field: string;
 
@@ -90,7 +90,11 @@ export class UnusableLeaseError extends Error {
   }
 }
 
-/** What Blazar would ask the filters at `now`, except that nobody knows the hosts yet. @throws UnusableLeaseError */
+/**
+ * Blazar's request to the filters at `now`, but without hosts, which are not known yet.
+ *
+ * @throws UnusableLeaseError
+ */
 export function requestFor(wanted: WantedLease, context: Context, now: Instant): CreateRequest {
   const minute = now - (now % MINUTE);
   const at = (text: string) => (text === 'now' ? minute : (toInstant(text) ?? minute));
@@ -113,7 +117,7 @@ export function requestFor(wanted: WantedLease, context: Context, now: Instant):
   return { context, lease };
 }
 
-/** The lease to send to Blazar for one that the filters were asked about: `wanted`, with what is different in `lease`. */
+/** The body for Blazar: `wanted` with the differences between `lease` and the lease of `request`. */
 export function asSentToBlazar(wanted: WantedLease, request: CreateRequest, lease: Lease): WantedLease {
   const date = (written: string, before: Instant | undefined, after: Instant | undefined) =>
     before === after || after === undefined ? written : dateText(after);

@@ -1,4 +1,4 @@
-/** Compares the ledger with Blazar, in rounds. */
+/** Reconciles the ledger with Blazar, in rounds. */
 
 import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
 import type { UsageEnforcement } from '../../enforcement/enforcement.ts';
@@ -27,9 +27,9 @@ export class Follower extends Reconciler<Followable, FollowerMetrics> {
     failed: 'the ledger could not be compared with Blazar',
   };
   readonly #known = new RowAges();
-  /** The leases of the round that could not be compared, and the first reason. */
+  /** The leases of the round that could not be compared, and the first error. */
   #failures = { count: 0, error: '' };
-  /** The first reason when it was last logged. */
+  /** The error that was last logged. */
   #complained = '';
 
   protected intervalOf({ configuration, enforcement }: Followable): number | undefined {
@@ -71,7 +71,7 @@ export class Follower extends Reconciler<Followable, FollowerMetrics> {
       }
       return followed;
     } finally {
-      // Also when the round failed half way: what was done before stays done.
+      // Also if the round failed halfway: earlier corrections stay.
       await enforcement.notifications?.corrected({ who, reason: null, at: new Date(), corrections });
     }
   }
@@ -92,7 +92,7 @@ export class Follower extends Reconciler<Followable, FollowerMetrics> {
     );
   }
 
-  /** Once for each reason: such a lease stays as it was, and is tried in every round. */
+  /** Logs each error once: such leases stay as they are, and are retried in every round. */
   #complain(): void {
     const { count, error } = this.#failures;
     if (count > 0 && error !== this.#complained) {

@@ -1,4 +1,4 @@
-/** All that Blazar has, read once: leases first, then what they were given. */
+/** Reads all leases of Blazar once, then their allocations. */
 import { errorText } from '../../base/errors.ts';
 import type { HttpAnswer } from '../../http/contract.ts';
 import { type Instant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
@@ -17,13 +17,13 @@ import {
 import type { Keystone } from '../../openstack/contract.ts';
 
 interface Observation {
-  /** The address of the API, with its version. */
+  /** The URL of the API, with its version. */
   readonly endpoint: string;
-  /** The leases that exist: neither terminated nor past their end. */
+  /** Existing leases: neither terminated nor past their end. */
   readonly leases: readonly ShownLease[];
-  /** How many were listed, in whatever state. */
+  /** Number of leases in the response, in any state. */
   readonly listed: number;
-  /** Why leases may be missing. */
+  /** Reasons why leases may be missing. */
   readonly doubts: readonly string[];
 }
 
@@ -32,19 +32,24 @@ interface Observing {
   /** `[blazar] endpoint` */
   readonly endpoint: string | undefined;
   now(): Instant;
-  /** When the ledger's open leases were read: a lease that was open then is told, wherever the clock was set since. `undefined` = they were not. */
+  /**
+   * When the open leases of the ledger were read. A lease that was open then is reported, even if the clock
+   * was set since. `undefined` = they were not read.
+   */
   readonly openAt: Instant | undefined;
   readonly signal: AbortSignal | undefined;
 }
 
-/** Blazar's clock may differ by so much, in microseconds: its header has whole seconds. */
+/** Tolerated difference of Blazar's clock, in microseconds: its header has whole seconds. */
 const CLOCKS_DIFFER = 5n * MICROSECONDS_PER_SECOND;
-/** Statuses of a lease that exists, with which nothing happens. Source: blazar/status.py. */
+/** Statuses of existing leases that are not changing. Source: blazar/status.py. */
 const STABLE = new Set(['PENDING', 'ACTIVE', 'ERROR']);
 
 /**
- * Leases come first, and allocations after them: Blazar marks a lease as changing before it asks us, so one that is stable in the list
- * has what it was given by then, unless we are asked since. @throws BlazarError, and what `Keystone` throws
+ * Reads leases first, then allocations: Blazar marks a lease as changing before it calls us, so a lease that
+ * is stable in the list has its allocations by then, unless we are called since.
+ *
+ * @throws BlazarError, and what `Keystone` throws
  */
 export async function observe(observing: Observing): Promise<Observation> {
   const { keystone, now, signal } = observing;
@@ -83,7 +88,7 @@ export async function observe(observing: Observing): Promise<Observation> {
   };
 }
 
-/** Users may write the status of a lease, which Blazar then corrects, but not that of a reservation. */
+/** Users may set the status of a lease, which Blazar corrects later, but not the status of a reservation. */
 function isTerminated({ status, reservations }: AnsweredLease): boolean {
   return status === 'TERMINATED' && reservations.every((one) => (one.status ?? 'deleted') === 'deleted');
 }
@@ -112,14 +117,14 @@ function shownAs(
       isEmpty ||
       degraded === true ||
       reservations.some((one) => one.missing_resources === true || one.resources_changed === true),
-    // Where no lease has hosts, the answer about hosts may not be what it seems.
+    // If no lease has hosts, the response about hosts may be incomplete.
     isChanging:
       (typeof status === 'string' && !STABLE.has(status)) || (isEmpty && allocations.leases.size === 0),
     isEmpty,
   };
 }
 
-/** An endpoint may be given with its version or without. */
+/** The endpoint may be configured with or without its version. */
 async function leasesAt(
   base: string,
   observing: Observing,
@@ -143,7 +148,7 @@ async function allocationsAt(endpoint: string, observing: Observing): Promise<Al
   const url = `${endpoint}/os-hosts/allocations`;
   const answer = await get(url, observing);
   if (answer.status === 404) {
-    // A Blazar without the plugin for hosts.
+    // A Blazar without the host plugin.
     return { hosts: new Map(), leases: new Set() };
   }
   if (answer.status !== 200) {
@@ -177,14 +182,14 @@ function unexpected(call: string, status: number): BlazarError {
   return new BlazarError(`${call}: Blazar answered ${status}${why}`);
 }
 
-/** By how much Blazar's clock was ahead of ours, at least; `undefined` = it does not say. */
+/** How far Blazar's clock is ahead of ours, at least; `undefined` = no date in the response. */
 function clockOf({ headers }: HttpAnswer, began: Instant, answered: Instant): bigint | undefined {
   const milliseconds = Date.parse(headers?.date ?? '');
   if (Number.isNaN(milliseconds)) {
     return undefined;
   }
   const theirs = BigInt(milliseconds) * 1000n;
-  // Whole seconds: it may have been up to a second later.
+  // The header has whole seconds: it may have been up to a second later.
   return theirs > answered
     ? theirs - answered
     : theirs + MICROSECONDS_PER_SECOND < began
@@ -206,16 +211,16 @@ function trimmed(endpoint: string): string {
 }
 
 interface Given {
-  /** The reservation with the counts and the allocations that it has. */
+  /** The reservation with its actual counts and allocations. */
   readonly reservation: Reservation;
-  /** `false`: Blazar has allocated nothing to it that it should have. */
+  /** `false`: an allocation is missing. */
   readonly isComplete: boolean;
 }
 
 /** Each instance has one allocation. Source: blazar/plugins/instances/instance_plugin.py. */
 const INSTANCES = new Set(['virtual:instance', 'flavor:instance']);
 
-/** Of other types, such as floating IPs, the API shows no allocations: they count as listed. */
+/** The API shows no allocations of other types, such as floating IPs: they count as listed. */
 function givenBy(
   reservation: ListedReservation,
   { hosts: allocated }: Allocations,

@@ -1,4 +1,4 @@
-/** One round: Blazar is observed, and the ledger becomes what was observed. The service and `ledger reconcile --blazar` share it. */
+/** One round: reads Blazar, corrects the ledger. Shared by the service and `ledger reconcile --blazar`. */
 import { type Wait, waitFor } from '../../base/deadline.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { Claimant } from '../../ledger/ledger-request.ts';
@@ -21,29 +21,29 @@ import { observe } from './blazar-observation.ts';
 export interface Following {
   readonly ledger: Ledger;
   readonly keystone: Keystone;
-  /** `[blazar] endpoint`; `undefined` = the catalog's. */
+  /** `[blazar] endpoint`; `undefined` = from the catalog. */
   readonly endpoint: string | undefined;
-  /** `[keystone] region_name`; `undefined` = the only one of the ledger. */
+  /** `[keystone] region_name`; `undefined` = the only region of the ledger. */
   readonly region: string | undefined;
   readonly claimants: readonly Claimant[];
   readonly exemptProjects: readonly string[];
   /** `[blazar] reconcile_grace`, in seconds. */
   readonly grace: number;
   readonly isDryRun: boolean;
-  /** A process, unlike any other. */
+  /** A unique id of the process. */
   readonly holder: string;
-  /** Do nothing if a round has ended less than so many seconds ago. */
+  /** Skip if a round has ended less than this many seconds ago. */
   readonly every: number;
   /**
-   * What the rounds of this process have seen. `undefined` = it makes only one: how long ago a lease was asked for is told by the ledger's
-   * clock.
+   * Ages of leases in earlier rounds of this process. `undefined` = it runs only one round: ages are by the
+   * ledger's clock.
    */
   readonly known?: RowAges | undefined;
-  /** For the entries. */
+  /** The author of the entries. */
   readonly who: string;
   readonly reason: string | null;
   readonly signal: AbortSignal | undefined;
-  /** Called with each change, as soon as it is made, and with each lease that is left as it is. */
+  /** Called with each change as soon as it is made, and with each lease that is left unchanged. */
   readonly report: (one: Reconciled) => void;
 }
 
@@ -51,13 +51,13 @@ export type Followed =
   | {
       readonly kind: 'done';
       readonly listed: number;
-      /** Why nothing, or not everything, was released; empty = the round was complete. */
+      /** Why not everything was released; empty = the round was complete. */
       readonly doubts: readonly string[];
       readonly endpoint: string;
     }
   | ReconciledElsewhere;
 
-/** How many of the latest leases tell the regions of the ledger. */
+/** Number of latest leases from which the regions of the ledger are read. */
 const LATEST = 1000;
 
 /** @throws BlazarError, LedgerUnavailableError, and what `Keystone` throws */
@@ -116,7 +116,7 @@ async function run(following: Following, leader: LeaderLease, wait: Wait) {
       doubts,
       isKnownEndpoint: leader.matched === matched,
       doubted: leader.doubted,
-      // A lease may have come and gone while nobody looked. The clock of the database may have been set back.
+      // A lease may have come and gone between rounds. The clock of the database may have been set back.
       looksOften: leader.age >= 0 && leader.age <= Math.max(grace, Number(OFTEN)),
     },
     wait,
@@ -143,7 +143,7 @@ async function run(following: Following, leader: LeaderLease, wait: Wait) {
   };
 }
 
-/** A list is of one region. The ledger's rows have that of Blazar's `os_region_name`. */
+/** The region of Blazar's list. In the ledger it is Blazar's `os_region_name`. */
 async function regionOf(
   { ledger, region, isDryRun }: Following,
   wait: Wait,
@@ -161,7 +161,7 @@ async function regionOf(
   const names = known.map((name) => JSON.stringify(name)).join(', ');
   const [first, second] = known;
   if (known.length === 1 && first === '') {
-    // Blazar has no os_region_name.
+    // `os_region_name` is not set in Blazar.
     return { region: '', doubts: [] };
   }
   if (first === '' && second !== undefined && second === region && known.length === 2) {
@@ -185,6 +185,6 @@ async function regionOf(
     return { region: undefined, doubts: [doubt] };
   }
   const only = region ?? first;
-  // An empty ledger: the first lease that is asked for tells the region.
+  // The ledger is empty: its first lease will set the region.
   return { region: only, doubts: [] };
 }

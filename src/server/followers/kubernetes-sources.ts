@@ -1,4 +1,4 @@
-/** The clusters of all configurations that are in use, as sources of scheduling policies. */
+/** The clusters of all configurations in use, as sources of scheduling policies. */
 import { ConfigurationError, errorText } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { BindingRequest, PodRequest } from '../../kubernetes/admission/admission-review.ts';
@@ -16,7 +16,7 @@ export interface HeldSource {
   readonly cluster: FollowedCluster;
   /** For the metrics. */
   readonly followed: FollowedSource;
-  /** Call it once, when no request can come any more. The last one of a cluster ends its watches. */
+  /** Call it once, after the last request. The last release of a cluster ends its watches. */
   release(): Promise<void>;
 }
 
@@ -28,13 +28,13 @@ interface Shared {
 interface KubernetesSourcesOptions {
   readonly logger: Logger;
   readonly metrics: KubernetesMetrics;
-  /** How long a reload waits for a cluster that was not followed before, in milliseconds. Default: 10000. */
+  /** Maximum time a reload waits for a new cluster, in milliseconds. Default: 10000. */
   readonly patienceMs?: number;
 }
 
 const PATIENCE_MS = 10_000;
 
-/** Configurations that follow the same cluster in the same way share what is known of it: nothing is listed again for a reload. */
+/** Configurations with the same cluster options share its watches, so that a reload lists nothing again. */
 export class KubernetesSources {
   readonly #options: KubernetesSourcesOptions;
   readonly #shared = new CountedUses<Shared>(({ cluster }) => cluster.close());
@@ -44,12 +44,14 @@ export class KubernetesSources {
   }
 
   /**
-   * At the start it waits for nothing. A reload that names another cluster takes over only when the policies of that one are known: until
-   * then, those of the cluster before stay in force. @throws ConfigurationError
+   * Does not wait at the start. A reload with another cluster takes over only when its policies are loaded;
+   * until then the old ones stay in force.
+   *
+   * @throws ConfigurationError
    */
   async open(options: KubernetesOptions, isStart: boolean): Promise<HeldSource> {
     const { logger, patienceMs = PATIENCE_MS } = this.#options;
-    // Loading it takes time that only those need who use it.
+    // Imported on demand: loading takes time.
     const { followCluster } = await import('../../kubernetes/cluster/live/follow-cluster.ts');
     const { ClusterSource } = await import('../../kubernetes/cluster/live/live-source.ts');
     const { kubeconfig, rights, cluster_stale_after: staleAfter, audit } = options;
@@ -102,7 +104,7 @@ interface KubernetesReportsOptions {
   readonly observer: StatusObserver;
 }
 
-/** Follows the configuration that decides. Nothing here is waited for by an admission. */
+/** Reports to the cluster of the current configuration. Admission requests never wait for it. */
 export class KubernetesReports {
   readonly #options: KubernetesReportsOptions;
   #cluster: FollowedCluster | undefined;
@@ -115,12 +117,12 @@ export class KubernetesReports {
     this.#options = options;
   }
 
-  /** Whether this replica writes the status; `undefined` = none does with this configuration. */
+  /** Whether this replica writes the status; `undefined` = the configuration disables it. */
   get isLeader(): boolean | undefined {
     return this.#cluster === undefined ? undefined : (this.#reporting?.isLeader ?? false);
   }
 
-  /** The step in which a configuration begins to decide. `cluster`: `undefined` = policies come from files. */
+  /** Switches to the cluster of a new configuration. `cluster`: `undefined` = policies come from files. */
   takeOver(
     cluster: FollowedCluster | undefined,
     { audit, write_status, status_lease }: KubernetesOptions,
@@ -130,12 +132,12 @@ export class KubernetesReports {
     this.#reporting?.auditChanged(audit);
   }
 
-  /** Returns at once. */
+  /** Does not block. */
   refused(request: PodRequest | BindingRequest, refusal: Refusal): void {
     this.#reporting?.refused(request, refusal);
   }
 
-  /** Another replica may write the status. Events that wait are dropped. */
+  /** Lets another replica write the status. Drops queued events. */
   close(): Promise<void> {
     this.#follow(undefined, '');
     return this.#changing;
@@ -168,9 +170,9 @@ export class KubernetesReports {
     if (cluster === undefined) {
       return;
     }
-    // Loading it takes time that only those need who use it.
+    // Imported on demand: loading takes time.
     const { StatusWriter: Writer } = await import('../../kubernetes/cluster/status/status-writer.ts');
-    // Meanwhile another configuration may have taken over.
+    // Another configuration may have taken over during the import.
     if (cluster === this.#cluster && lease === this.#lease) {
       const { client, policies } = cluster;
       const election = { name: lease };

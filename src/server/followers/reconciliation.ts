@@ -1,4 +1,4 @@
-/** Compares the ledger with another system again and again, one round after the other, as the current configuration says. */
+/** Reconciles the ledger with another system, one round at a time, with the current configuration. */
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { errorText } from '../../base/errors.ts';
@@ -14,9 +14,9 @@ export interface Held {
 
 export interface ReconciliationTerms<Generation extends Held> {
   readonly generation: Generation;
-  /** A process, unlike any other. */
+  /** A unique id of the process. */
   readonly holder: string;
-  /** Do nothing if another process has done it less than so many seconds ago. */
+  /** Skip if another process has reconciled less than this many seconds ago. */
   readonly every: number;
   /** Fires when the service stops. */
   readonly signal: AbortSignal;
@@ -26,33 +26,33 @@ export type ReconciliationResult =
   | {
       readonly kind: 'done';
       readonly listed: number;
-      /** Why nothing, or not everything, was released; empty = the round was complete. */
+      /** Why not everything was released; empty = the round was complete. */
       readonly doubts: readonly string[];
     }
   | ReconciledElsewhere;
 
 interface ReconciliationLines {
   readonly done: string;
-  /** With `doubts`; once, until they change. */
+  /** Logged with `doubts`; once, until they change. */
   readonly doubtful: string;
-  /** With `error`; once, until it changes. */
+  /** Logged with `error`; once, until it changes. */
   readonly failed: string;
 }
 
 export interface ReconcilerParts<Generation extends Held, Metrics extends ReconciliationMetrics<string>> {
-  /** The configuration that decides now. */
+  /** The current configuration. */
   readonly current: () => Generation;
   readonly metrics: Metrics;
   readonly logger: Logger;
 }
 
-/** Replicas that start together must not ask together. */
+/** Relative jitter: replicas that start together must not send requests together. */
 const JITTER = 0.1;
-/** The longest that the first round waits, in seconds. */
+/** Maximum delay of the first round, in seconds. */
 const FIRST = 5;
-/** The longest that the next round waits after one that failed, in seconds. */
+/** Maximum delay after a failed round, in seconds. */
 const RETRY = 60;
-/** Ledger and process have different clocks, and a timer may be early. */
+/** Tolerates differences between the clocks of ledger and process, and early timers. */
 const EARLY = 0.9;
 
 export abstract class Reconciler<
@@ -67,11 +67,11 @@ export abstract class Reconciler<
   readonly #stopping = new AbortController();
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<void> | undefined;
-  /** How long until the next one is due, in seconds, if that is less than the interval. */
+  /** Seconds until the next round, if it is due before the interval ends. */
   #due: number | undefined;
-  /** Whether the configuration has changed since the round that runs began. */
+  /** Whether the configuration was reloaded during the current round. */
   #isReloaded = false;
-  /** What was logged last, which is not logged again until it changes. */
+  /** The last logged doubts and error, which are not logged again until they change. */
   #doubts = '';
   #failure = '';
 
@@ -81,13 +81,13 @@ export abstract class Reconciler<
     this.logger = logger;
   }
 
-  /** In seconds; `undefined` = this configuration has no rounds. */
+  /** In seconds; `undefined` = no rounds with this configuration. */
   protected abstract intervalOf(generation: Generation): number | undefined;
 
-  /** Resolves to `undefined` if there is nothing to do. What it throws is logged. */
+  /** Resolves to `undefined` if there is nothing to do. Errors are logged. */
   protected abstract round(terms: ReconciliationTerms<Generation>): Promise<ReconciliationResult | undefined>;
 
-  /** Also after a reload: a round that runs goes on with what it has begun with. */
+  /** Call it also after a reload: a running round keeps its configuration. */
   start(): void {
     clearTimeout(this.#timer);
     const interval = this.#interval();
@@ -98,7 +98,7 @@ export abstract class Reconciler<
     }
   }
 
-  /** Ends the round that runs, if one does: what it has changed stays. */
+  /** Stops the running round: its changes stay. */
   async close(): Promise<void> {
     this.#stopping.abort(new Error('the service stops'));
     clearTimeout(this.#timer);
@@ -116,14 +116,14 @@ export abstract class Reconciler<
         this.#running = undefined;
         const interval = this.#interval();
         if (interval !== undefined) {
-          // Shorter where a reload has made it so meanwhile.
+          // Shorter if a reload has changed it.
           const due = Math.min(this.#due ?? interval, interval, this.#isReloaded ? FIRST : interval);
           this.#isReloaded = false;
           this.#schedule(due * (1 + JITTER * (2 * Math.random() - 1)));
         }
       });
     }, seconds * 1000);
-    // Other things keep the service alive.
+    // The timer alone must not keep the process alive.
     this.#timer.unref();
   }
 
@@ -178,7 +178,7 @@ export abstract class Reconciler<
     logger.debug({ seconds, listed, doubts }, lines.done);
   }
 
-  /** The ledger stays as it was. */
+  /** The ledger is unchanged. */
   #failed(thrown: unknown, seconds: number): void {
     const { metrics, logger, lines } = this;
     metrics.round('failed', seconds);

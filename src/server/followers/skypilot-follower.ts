@@ -1,4 +1,4 @@
-/** Compares the ledger with SkyPilot, in rounds. */
+/** Reconciles the ledger with SkyPilot, in rounds. */
 import { readFile, stat } from 'node:fs/promises';
 import type { DecisionRecord } from '../../decisions/record.ts';
 import { type Bypass, type BypassKind, bypassRecord } from '../../decisions/review-record.ts';
@@ -28,11 +28,11 @@ interface FollowableSkypilot extends Held {
 
 interface SkypilotFollowerParts extends ReconcilerParts<FollowableSkypilot, SkypilotMetrics> {
   readonly httpObserver: HttpObserver | undefined;
-  /** Called with each event that got past policies. Must not throw. */
+  /** Called with each event that bypassed policies. Must not throw. */
   readonly record: (record: DecisionRecord) => Promise<void>;
 }
 
-/** Lists of clusters can be long, in bytes. */
+/** In bytes: lists of clusters can be long. */
 const MAX_ANSWER = 64 * 1024 * 1024;
 const MAX_TOKEN_FILE = 65_536;
 
@@ -43,9 +43,9 @@ export class SkypilotFollower extends Reconciler<FollowableSkypilot, SkypilotMet
     failed: 'the ledger could not be compared with SkyPilot',
   };
   readonly #parts: SkypilotFollowerParts;
-  /** The reason that was logged last, which is not logged again. */
+  /** The last logged error, which is not logged again. */
   #complaint = '';
-  /** Events of the last round that are told, if it was cut off. */
+  /** Events reported by the last round, if it was interrupted. */
   #told: ReadonlySet<string> = new Set();
 
   constructor(parts: SkypilotFollowerParts) {
@@ -89,7 +89,7 @@ export class SkypilotFollower extends Reconciler<FollowableSkypilot, SkypilotMet
       return round;
     } finally {
       await server.close();
-      // Also when the round failed half way: what was charged before stays, and is not found again.
+      // Also if the round failed halfway: earlier charges stay, and are not found again.
       this.#told = isWhole ? new Set() : bypasses.keys;
       await this.#tell(bypasses.all, generation);
     }
@@ -141,11 +141,11 @@ export class SkypilotFollower extends Reconciler<FollowableSkypilot, SkypilotMet
   }
 }
 
-/** The first line that is no comment. The error names the file, and nothing of it. */
+/** The first line that is not a comment. Errors name the file, never its content. */
 async function tokenOf(file: string): Promise<string> {
   const found = await stat(file);
   if (!found.isFile()) {
-    // Reading a pipe might never end.
+    // Reading a pipe might block forever.
     throw new Error(`${file}: expected a file with a token`);
   }
   if (found.size > MAX_TOKEN_FILE) {
@@ -161,14 +161,14 @@ async function tokenOf(file: string): Promise<string> {
 
 export class Bypasses {
   readonly #found = new Map<string, Bypass>();
-  /** Events that an earlier round told of, which was cut off before it had compared all policies. */
+  /** Events reported by an earlier round that was interrupted before it had compared all policies. */
   readonly #told: ReadonlySet<string>;
 
   constructor(told: ReadonlySet<string> = new Set()) {
     this.#told = told;
   }
 
-  /** Each is reported for each policy that charges launches. */
+  /** Reports an event for each policy that charges launches. */
   add({ limit, workspace, cluster, startedAt, settlement }: ClusterChange): void {
     if (settlement === undefined) {
       return;
@@ -188,12 +188,12 @@ export class Bypasses {
     }
   }
 
-  /** Those that are new. */
+  /** The new events. */
   get all(): readonly Bypass[] {
     return [...this.#found].filter(([key]) => !this.#told.has(key)).map(([, bypass]) => bypass);
   }
 
-  /** For the next round, if this one was cut off. */
+  /** For the next round, if this one was interrupted. */
   get keys(): ReadonlySet<string> {
     return new Set([...this.#told, ...this.#found.keys()]);
   }

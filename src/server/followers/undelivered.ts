@@ -1,14 +1,14 @@
-/** Messages in the outbox that nothing delivers any more: a reload has removed their filter, its durable delivery, or `[notifications]`. */
+/** Messages without delivery: a reload removed their filter, its durable delivery or `[notifications]`. */
 import { inTime, withinDeadline } from '../../base/deadline.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { UsageEnforcement } from '../../enforcement/enforcement.ts';
 
-/** A start or a reload must not wait longer for the ledger, in seconds. */
+/** Maximum delay of a start or a reload by the ledger, in seconds. */
 const PATIENCE = 2;
 
 type Deliverer = Pick<UsageEnforcement, 'ledger' | 'outbox' | 'delivers'>;
 
-/** Warns of each sender whose messages wait. `before`: the configuration until now, which may have a ledger that the new one has not. */
+/** Warns of each sender with queued messages. `before`: the old configuration, whose ledger may differ. */
 export async function warnOfUndelivered(
   current: Deliverer,
   before: Deliverer | undefined,
@@ -19,7 +19,7 @@ export async function warnOfUndelivered(
     return;
   }
   const { waitingBySender } = await import('../../ledger/outbox/reports.ts');
-  // A ledger that does not answer has said so elsewhere.
+  // An unavailable ledger is reported elsewhere.
   const waiting = await withinDeadline(PATIENCE, (deadline) =>
     inTime(
       ledger.read((opened) => waitingBySender(opened, deadline)),

@@ -1,4 +1,4 @@
-/** What has happened to a lease: decisions about it and entries of the ledger in one list, the newest first, in pages. */
+/** The history of a lease: its decisions and ledger entries in one list, newest first, in pages. */
 import { inTime, type Wait } from '../../base/deadline.ts';
 import type { Asked } from '../../decisions/asked.ts';
 import type { DecisionRecord } from '../../decisions/record.ts';
@@ -12,13 +12,15 @@ import { type Caller, may } from '../users/caller.ts';
 
 interface FoundLease {
   readonly lease: LeaseRowView;
-  /** The request that has created it; `null` = unknown. */
+  /** The request that created it; `null` = unknown. */
   readonly createdBy: string | null;
 }
 
 /**
- * The lease that the ledger has for a key: an id of Blazar, or its row, `#17`, as `ledger show` takes it. `several`: the id is that of more leases
- * than one, in several regions or projects. `projects`: only of these; `undefined` = of all. @throws LedgerUnavailableError
+ * The lease in the ledger by Blazar's id or by its row, `#17`, as `ledger show` accepts it. `several`: leases
+ * with the same id, in several regions or projects. `projects`: only these; `undefined` = all.
+ *
+ * @throws LedgerUnavailableError
  */
 export async function foundLease(
   ledger: Ledger,
@@ -43,13 +45,13 @@ export async function foundLease(
 }
 
 interface HistoryDecision {
-  /** Missing for one of this process alone. */
+  /** Missing for decisions of this process. */
   readonly id?: bigint;
   readonly record: DecisionRecord;
   readonly asked: Asked | undefined;
 }
 
-/** Searches what the caller may see, as they may see it, the newest first: by the id of the lease, or by the request that created it. */
+/** Searches decisions that the caller may see, newest first: by lease, or by the request that created it. */
 type SearchDecisions<Decision> = (
   wanted: { readonly leaseId: string } | { readonly requestId: string },
   page: PageQuery,
@@ -66,32 +68,34 @@ export interface Step<Decision> {
 interface Wanted<Decision> extends PageQuery {
   readonly caller: Caller;
   readonly leaseId: string | null;
-  /** `undefined` = the ledger does not have it. */
+  /** `undefined` = not in the ledger. */
   readonly found: FoundLease | undefined;
   readonly ledger: Ledger | undefined;
   /** `undefined` = decisions are not stored. */
   readonly search: SearchDecisions<Decision> | undefined;
 }
 
-/** Up to where the pages before have come: the last decision and the last entry. */
+/** The end of the earlier pages: their last decision and last entry. */
 interface Position {
   readonly at: bigint;
   readonly id: bigint;
   readonly entry: bigint;
 }
 
-/** Of one source, in its order. `edge`: what is behind it was not read. */
+/** What was read from one source, in its order. `edge`: the end of the part that was read. */
 interface Read<Decision> {
   readonly steps: readonly { readonly step: Step<Decision>; readonly reached: Partial<Position> }[];
   readonly edge: { readonly at: bigint; readonly reached: Partial<Position> } | undefined;
 }
 
-/** Behind nothing: the largest number of 64 bits. */
+/** The start of the list: the largest number of 64 bits. */
 const START = 2n ** 63n - 1n;
 
 /**
- * A page may have fewer steps than its limit, even none: only `next` tells whether there are more. Members see of entries those of budgets, without
- * who wrote them and why, as they see no entries elsewhere. @throws LedgerUnavailableError, CursorError
+ * A page may have fewer steps than its limit, even none: only `next` shows whether there are more. Members
+ * see only entries of budgets, without author and reason, and no entries elsewhere.
+ *
+ * @throws LedgerUnavailableError, CursorError
  */
 export async function leaseHistory<Decision extends HistoryDecision>(
   wanted: Wanted<Decision>,
@@ -117,7 +121,7 @@ export async function leaseHistory<Decision extends HistoryDecision>(
     position = { ...position, ...next.reached };
   }
   for (const { steps, edge } of left) {
-    // What was looked at in vain is not looked at again.
+    // Parts without a match are not read again.
     position = steps.length === 0 && edge !== undefined ? { ...position, ...edge.reached } : position;
   }
   const isLast = left.every(({ steps, edge }) => steps.length === 0 && edge === undefined);
@@ -170,7 +174,7 @@ async function readDecisions<Decision extends HistoryDecision>(
   return { steps, edge: edge && { at: edge.at, reached: edge } };
 }
 
-/** Blazar tells no id when it creates a lease, and clients may send the id of a request again. */
+/** The decision of the creation, which has no lease id yet. Clients may reuse a request id. */
 function ofCreation<Decision extends HistoryDecision>(page: PageOf<Decision>, { lease }: FoundLease) {
   const isOfIt = ({ record: { operation, lease_id, project_id, user_id } }: HistoryDecision) =>
     operation.endsWith('create') &&

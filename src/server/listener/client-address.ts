@@ -1,11 +1,11 @@
-/** Whose request it is: the address of the connection or, if that is a trusted proxy's, the address that the proxy names. */
+/** The client of a request: the address of the connection or, for trusted proxies, the one they send. */
 import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP, isIPv4, isIPv6, SocketAddress } from 'node:net';
 
-/** More proxies than are ever in a row. Beyond it, whoever wrote the header is not asked any more. */
+/** More than any chain of proxies has. Further addresses are ignored. */
 const MAX_HOPS = 32;
 
-/** Whether a text is an address, or a network in CIDR notation; not the whole of IPv4 or IPv6, where everybody would be a proxy. */
+/** Whether a text is an address or a network in CIDR notation; not `/0`, which would trust every client. */
 export function isNetwork(text: string): boolean {
   const [, address = '', bits = '1'] = /^([^/%]+)(?:\/([1-9]\d{0,2}))?$/.exec(text) ?? [];
   const family = isIP(address);
@@ -30,8 +30,8 @@ export class TrustedProxies {
   }
 
   /**
-   * The rightmost address that is not a trusted proxy's: a client can write only to the left of it. If a proxy names nobody, or what it
-   * sent is not in the form, its own address.
+   * The rightmost address that is not a trusted proxy: clients can only write to the left of it. If a proxy
+   * sends no address, or an invalid one, the address of the proxy.
    */
   clientOf({ socket, headers }: Pick<IncomingMessage, 'socket' | 'headers'>): string | undefined {
     const { remoteAddress } = socket;
@@ -47,12 +47,12 @@ export class TrustedProxies {
       ...(list === undefined ? [] : [this.#walk(peer, listed(String(list)))]),
       ...(forwarded === undefined ? [] : [this.#walk(peer, forwardedFor(forwarded))]),
     ];
-    // Most proxies set one of the headers and pass on the other as the client has sent it.
+    // Most proxies set one of the headers and pass the other one on unchanged.
     const [first = peer, other = first] = found;
     return first === other ? first : peer;
   }
 
-  /** `hops`: addresses, the last proxy's first; `undefined` = one that is not known. */
+  /** `hops`: addresses, last proxy first; `undefined` = unknown. */
   #walk(peer: string, hops: readonly (string | undefined)[]): string {
     let nearest = peer;
     for (const hop of hops.slice(0, MAX_HOPS)) {
@@ -83,7 +83,7 @@ function listed(header: string): (string | undefined)[] {
 
 const PAIR = /[ \t]*([!#$%&'*+\-.^_`|~\w]+)=(?:([!#$%&'*+\-.^_`|~\w]+)|"((?:[^"\\]|\\.)*)")[ \t]*([;,]|$)/y;
 
-/** The addresses of a `Forwarded` (RFC 7239), from right to left. None if it is not in its form. */
+/** The addresses of a `Forwarded` header (RFC 7239), from right to left. Empty if it is malformed. */
 function forwardedFor(header: string): (string | undefined)[] {
   const hops: (string | undefined)[] = [];
   let pairs = new Map<string, string>();
@@ -113,7 +113,7 @@ function addressIn(text: string): string | undefined {
   return isRight && !address.includes('%') ? canonical(address) : undefined;
 }
 
-/** One spelling for one address: compressed, in lower case, and IPv4 as such even if it came as `::ffff:192.0.2.1`. */
+/** The canonical form: compressed, in lower case, IPv4 as such even if written as `::ffff:192.0.2.1`. */
 function canonical(address: string): string {
   const { address: written } = new SocketAddress({ address, family: familyOf(address) });
   return written.replace(/^::ffff:(?=\d+\.)/, '');

@@ -1,13 +1,11 @@
-/**
- * What guards the socket: which connections may go on, which requests are clear, how many wait on a connection, and how bodies are collected.
- */
+/** Protects the socket: open connections, ambiguous requests, pipelining, late timeouts, bodies. */
 import { IncomingMessage, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { GrowingBuffer } from '../../base/growing-buffer.ts';
 
 /**
- * The open connections of a server, including those in the TLS handshake, which http does not know yet. Keyed by their addresses,
- * since a TLS request has another socket than the one that was accepted.
+ * The open connections of a server, including those in the TLS handshake, which http does not know yet. Keyed
+ * by their addresses, since a TLS request has another socket than the accepted one.
  */
 export class Connections {
   readonly #open = new Map<string, Socket>();
@@ -22,7 +20,7 @@ export class Connections {
     });
   }
 
-  /** Marks the open connections: what clients have proved on them no longer counts. */
+  /** Marks the open connections: their clients must authenticate again. */
   outdate(): void {
     for (const name of this.#open.keys()) {
       this.#outdated.add(name);
@@ -45,8 +43,8 @@ function nameOf({ localAddress, localPort, remoteAddress, remotePort }: Socket):
 }
 
 /**
- * Whether a proxy may have read the same bytes as another request: two `Host` headers, or a `Transfer-Encoding` other than `chunked`.
- * Node accepts both; RFC 9112 does not (3.2, 6.1).
+ * Whether a proxy may have parsed the same bytes differently: two `Host` headers, or a `Transfer-Encoding`
+ * other than `chunked`. Node accepts both; RFC 9112 does not (3.2, 6.1).
  */
 export function isAmbiguous({
   rawHeaders,
@@ -72,8 +70,8 @@ export function isAmbiguous({
 }
 
 /**
- * Whether the target of a request is a path, `*`, or a whole URL without a user. Node hands on any text, and readers of URLs throw for some.
- * Source: RFC 9112, 3.2.
+ * Whether the target of a request is a path, `*`, or an absolute URL without a user. Node accepts any text,
+ * for which URL parsers may throw. Source: RFC 9112, 3.2.
  */
 export function isTarget(url: string): boolean {
   return (
@@ -81,12 +79,12 @@ export function isTarget(url: string): boolean {
   );
 }
 
-/** How many requests may wait on a connection. Nearly every client waits for each answer, and has none. */
+/** Maximum queued requests of a connection. Nearly all clients wait for each response, and have none. */
 const MAX_WAITING = 16;
 
 /**
- * Answers the requests of a connection one after the other: the next one begins when the system has taken the last byte of the answer
- * before. For a client that sends requests but reads no answers, at most one answer is kept in memory.
+ * Answers the requests of a connection one by one: the next one starts when the system has taken the last
+ * byte of the previous response. So at most one response is in memory for a client that does not read.
  */
 interface Queue {
   isBusy: boolean;
@@ -96,10 +94,10 @@ interface Queue {
 export class Pipelines {
   readonly #queues = new WeakMap<Socket, Queue>();
 
-  /** Calls `answer` when it is its turn. A connection with too many waiting requests is cut off. */
+  /** Calls `answer` after the earlier requests. Destroys a connection with too many queued requests. */
   enter(socket: Socket, response: ServerResponse, answer: () => void): void {
     if (!socket.writable) {
-      // The answer before closes the connection.
+      // The previous response closes the connection.
       return;
     }
     let queue = this.#queues.get(socket);
@@ -120,7 +118,7 @@ export class Pipelines {
 
 function begin(socket: Socket, queue: Queue, response: ServerResponse, answer: () => void): void {
   queue.isBusy = true;
-  // Comes once.
+  // Emitted once.
   response.on('close', () => {
     queue.isBusy = false;
     if (socket.writable) {
@@ -130,13 +128,13 @@ function begin(socket: Socket, queue: Queue, response: ServerResponse, answer: (
   answer();
 }
 
-/** How much longer a timeout may take. */
+/** Maximum delay of a timeout, in milliseconds. */
 const LATE_MS = 250;
 
 /**
- * Sets timeouts of connections a moment later. node:http sets one for the request when it begins, and another one for the connection when it
- * has ended. Each is a new timer, and the two of them cost as much as the decision about a lease. Nearly always the request has ended before
- * the first one is set: then there is nothing to do.
+ * Sets timeouts of connections with a delay. node:http sets one when a request begins, and another one when
+ * it has ended. Each is a new timer, and both together cost as much as a decision. Nearly always the request
+ * has ended before the first one is set: then nothing is to be done.
  */
 export class LateTimeouts {
   readonly #wanted = new Map<Socket, () => void>();
@@ -172,15 +170,15 @@ export class LateTimeouts {
   }
 }
 
-/** Who waits for the body. */
+/** The promise for the body. */
 interface Collector {
   readonly resolve: (bytes: Buffer) => void;
   readonly reject: (reason: Error) => void;
 }
 
 /**
- * A request whose body can be collected as the parser reads it, without a stream, whose events cost as much as the decision about a lease.
- * Until `collect` is called it is a stream like any other.
+ * A request whose body can be collected as the parser reads it, without a stream, whose events cost as much
+ * as a decision. Until `collect` is called, it is a normal stream.
  */
 export class CollectedRequest extends IncomingMessage {
   #collector: Collector | undefined;
@@ -188,8 +186,9 @@ export class CollectedRequest extends IncomingMessage {
   #body: GrowingBuffer | undefined;
 
   /**
-   * The bytes of the body, which the caller has bounded by `Content-Length`. Rejects if the client goes away before the end. `undefined` = some
-   * of it is in the stream already, or the client has gone. The stream never ends then: only `complete` tells that everything has come.
+   * The bytes of the body; the caller has checked `Content-Length`. Rejects if the client disconnects before
+   * the end. `undefined` = part of it is already in the stream, or the client has disconnected. The stream
+   * then never ends: only `complete` shows that the body is complete.
    */
   collect(): Promise<Buffer> | undefined {
     if (this.#isBegun || this.destroyed) {
@@ -224,7 +223,7 @@ export class CollectedRequest extends IncomingMessage {
 
   #end({ resolve }: Collector): void {
     const body = this.#body?.bytes ?? Buffer.alloc(0);
-    // The parser keeps a request until the next one of its connection, and nothing large may live so long.
+    // The parser keeps a request until the next one of its connection: do not keep a large body that long.
     this.#isBegun = true;
     this.#collector = undefined;
     this.#body = undefined;
@@ -232,7 +231,7 @@ export class CollectedRequest extends IncomingMessage {
   }
 }
 
-/** The client has gone before the end of its body. */
+/** The client disconnected before the end of its body. */
 export function goneError(): Error {
   return new Error('the connection was closed');
 }

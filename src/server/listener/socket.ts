@@ -18,13 +18,13 @@ import {
 const MAX_HEADER_BYTES = 16_384;
 /** For the TLS handshake, and for the headers of a request. A silent connection is closed after it. */
 const HEADERS_MS = 10_000;
-/** A connection on which nothing moves for this many deadlines is closed: its client does not read the answer. */
+/** A connection without traffic for this many deadlines is closed: its client does not read the response. */
 const STALLED_AFTER = 2;
 /** Longer than the usual idle time of load balancers (60 s), which should close first. */
 const KEEP_ALIVE_MS = 65_000;
 /**
- * How often to look for requests that take too long to arrive. Well under the shortest deadline, a second: a connection that stalls for
- * `STALLED_AFTER` deadlines is cut off, and its client must have got its 408 before.
+ * How often to check for requests that arrive too slowly. Well below the shortest deadline, 1 s: a connection
+ * that stalls for `STALLED_AFTER` deadlines is cut off, and its client must have got its 408 before.
  */
 const CHECK_MS = 250;
 /** While closing: the time for the rest of a request to arrive. */
@@ -39,12 +39,12 @@ interface ListenerOptions {
   readonly reusePort?: boolean;
   /** Certificate and key; `undefined` = http. */
   readonly tls: SecureContextOptions | undefined;
-  /** With `ca` in `tls`: whether to refuse connections without a certificate. If false, they are asked for one. */
+  /** With `ca` in `tls`: whether clients must show a certificate. If false, they are only asked for one. */
   readonly everybodyShows: boolean;
   /** Seconds for a request to arrive. */
   readonly deadline: number;
   readonly clientOf: (request: IncomingMessage) => string | undefined;
-  /** Is told of requests that are answered here with 400. */
+  /** Called for requests that are answered here with 400. */
   readonly refused: (request: RefusedRequest) => void;
 }
 
@@ -81,7 +81,7 @@ export class Listener {
     const answerInTurn: RequestListener = (request, response) => {
       const isUnclear = isAmbiguous(request);
       if (isUnclear || !isTarget(request.url ?? '')) {
-        // As Node answers bytes that are not HTTP.
+        // Like Node's response to bytes that are not HTTP.
         response.writeHead(400, { Connection: 'close' }).end();
         refused({
           status: 400,
@@ -110,7 +110,7 @@ export class Listener {
         ? createServer(settings, listener)
         : createTlsServer({ ...settings, ...tls, ...clientCertificates(tls, everybodyShows) }, listener);
     Object.assign(server, timesOf(deadline));
-    // Beyond its default Node drops headers, such as a second Host or what a proxy has added. Their size is bounded.
+    // Beyond its default limit Node drops headers, such as a second Host or a proxy's. Their size is limited.
     server.maxHeadersCount = 0;
     server.on('connection', (socket) => connections.add(socket));
     // After http, which sets the first timeout of a connection.
@@ -120,8 +120,8 @@ export class Listener {
   }
 
   /**
-   * Applies to new connections. If the authorities change, open connections end after the current answer: their clients must show a
-   * certificate again.
+   * Applies to new connections. If the authorities change, open connections end after the current response:
+   * their clients must show a certificate again.
    */
   replaceTls(tls: SecureContextOptions): void {
     if (!('setSecureContext' in this.#server)) {
@@ -141,14 +141,15 @@ export class Listener {
     }
   }
 
-  /** Stops accepting connections. Requests under way may take `graceMs` to finish, and are cut off then. */
+  /** Stops accepting connections. Requests under way may take `graceMs` to finish, then they are cut off. */
   async close(graceMs: number): Promise<void> {
     this.#closing = true;
     Object.assign(this.#server, arrivalTimes(Math.min(CLOSING_ARRIVAL_MS, this.#server.requestTimeout)));
-    // In `setImmediate`, after pending events: a connection on which a request has just arrived is not idle.
+    // With `setImmediate`, after pending events: a connection on which a request has just arrived is not
+    // idle.
     const idle = setInterval(() => setImmediate(() => this.#server.closeIdleConnections()), CLOSING_CHECK_MS);
     const late = setTimeout(() => this.#connections.destroyAll(), graceMs);
-    // Not http's own `close`, which stops looking for requests that take too long to arrive.
+    // Not http's own `close`, which stops the check for requests that arrive too slowly.
     await new Promise<void>((closed) => SocketServer.prototype.close.call(this.#server, () => closed()));
     this.#server.close();
     clearInterval(idle);
@@ -174,7 +175,8 @@ function listen(
   { host, port, reusePort = false }: Pick<ListenerOptions, 'host' | 'port' | 'reusePort'>,
 ): Promise<void> {
   return new Promise((listening, failed) => {
-    // This listener stays: a later error means that one connection could not be accepted, and must not end the process.
+    // Stays attached: later errors mean that one connection could not be accepted, and must not end the
+    // process.
     server.on('error', (thrown: NodeJS.ErrnoException) => {
       const message = `cannot listen on ${host}, port ${port}: ${reason(thrown, reusePort)}`;
       failed(new ConfigurationError([{ severity: 'error', section: 'service', message }]));

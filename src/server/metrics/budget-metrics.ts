@@ -1,4 +1,7 @@
-/** What is shown about budgets: to everybody how many are nearly taken, and to those with a token what is left of each, up to a number. */
+/**
+ * Metrics of budgets: publicly, the number of nearly exhausted ones; for clients with a token, the remainder
+ * of single budgets, up to a limit.
+ */
 import type { Gauge } from 'prom-client';
 import { timedYield } from '../../base/yield-to-event-loop.ts';
 import { type Amount, parseUnitHours } from '../../filter/claim.ts';
@@ -10,7 +13,7 @@ import type { Instruments } from './instruments.ts';
 const UNIT_HOUR = Number(parseUnitHours('1'));
 const hours = (amount: Amount) => Number(amount) / UNIT_HOUR;
 
-/** Of each budget. */
+/** Metrics per budget. */
 const OF_EACH = [
   {
     name: 'budget_amount_hours',
@@ -49,7 +52,7 @@ export class BudgetMetrics {
   #shown: BudgetUse | undefined;
   #ofEach: Promise<Buffer> | undefined;
 
-  /** `make`: for what everybody may see. */
+  /** `make`: for public metrics. */
   constructor(make: Instruments) {
     this.#prefix = make.prefix;
     this.#classes = make.gauge(
@@ -72,14 +75,14 @@ export class BudgetMetrics {
     }
   }
 
-  /** The text of single budgets for Prometheus, as of the last `set`. It names projects and users. */
+  /** The Prometheus text of single budgets as of the last `set`. It contains ids of projects and users. */
   ofEach(): Promise<Buffer> {
     this.#ofEach ??= written(this.#prefix, this.#shown);
     return this.#ofEach;
   }
 }
 
-/** Not by prom-client, which holds the process while it writes: ten thousand budgets have fifty thousand lines. */
+/** Not by prom-client, which blocks the process while it writes: 10,000 budgets have 50,000 lines. */
 async function written(prefix: string, use: BudgetUse | undefined): Promise<Buffer> {
   const yieldIfDue = timedYield();
   const families = OF_EACH.map(({ name, help, of }) => ({ name, of, text: head(prefix + name, help) }));
@@ -100,7 +103,7 @@ function head(name: string, help: string): string {
   return `# HELP ${name} ${help}\n# TYPE ${name} gauge\n`;
 }
 
-/** The value of a label, in the text format of Prometheus. */
+/** A label value in the text format of Prometheus. */
 function escaped(value: string): string {
   return value.replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('"', '\\"');
 }
@@ -110,13 +113,13 @@ const KEPT = 60_000;
 
 export interface BudgetUse {
   readonly classes: ReadonlyMap<BudgetClass, number>;
-  /** Those of which the largest share is taken. */
+  /** The budgets with the largest share taken. */
   readonly fullest: readonly UsedBudget[];
-  /** How many more are in force. */
+  /** Number of further budgets in force. */
   readonly omitted: number;
 }
 
-/** Keeps a reading of a ledger for a minute. `most`: how many budgets are shown one by one. */
+/** Caches a reading of a ledger for a minute. `most`: maximum number of single budgets. */
 export function createBudgetGauge(now?: () => number) {
   const read = (ledger: ChainLedger | undefined, most: number): Promise<BudgetUse | undefined> =>
     readLedger(ledger, async (opened, deadline) => {

@@ -1,16 +1,16 @@
-/** What is expensive to make, and what anybody who reads the metrics may ask for. */
+/** A cache for metrics that are expensive to compute, since any reader can request them. */
 import { type Deadline, inTime, withinDeadline } from '../../base/deadline.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { ChainLedger } from '../../ledger/service.ts';
 
-/** A value that is made again after a while, or for another question. */
+/** A value that is computed again after a while, or for another question. */
 export class Cached<Question extends readonly unknown[], Value> {
   readonly #keptMs: number;
   readonly #make: (...question: Question) => Promise<Value>;
   readonly #now: () => number;
   #last: { readonly question: Question; readonly value: Promise<Value>; until: number } | undefined;
 
-  /** `keptMs`: for how long a value is given after it was made. `now`: monotonic, in milliseconds. */
+  /** `keptMs`: how long a value is cached after it was computed. `now`: monotonic, in milliseconds. */
   constructor(
     keptMs: number,
     make: (...question: Question) => Promise<Value>,
@@ -21,7 +21,7 @@ export class Cached<Question extends readonly unknown[], Value> {
     this.#now = now;
   }
 
-  /** Concurrent calls share the making of it, however long it takes. A failure is not kept. */
+  /** Concurrent calls share one computation, however long it takes. Failures are not cached. */
   read(...question: Question): Promise<Value> {
     const last = this.#last;
     if (
@@ -45,7 +45,7 @@ export class Cached<Question extends readonly unknown[], Value> {
   }
 }
 
-/** Reading the metrics must not wait longer for the ledger, in seconds. */
+/** Maximum delay of the metrics by the ledger, in seconds. */
 const PATIENCE = 2;
 
 /** Resolves to `undefined` if there is no ledger, or it does not answer. */

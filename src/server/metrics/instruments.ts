@@ -1,12 +1,12 @@
-/** Makes the metrics of a registry. */
+/** Creates the metrics of a registry. */
 import { Counter, Gauge, Histogram, type LabelValues, type Registry } from 'prom-client';
 
-/** Names of labels; or, for those whose values are shown from the start, each with its values. */
+/** Label names; or label names with their values, for metrics that are shown from the start. */
 type Labels<Label extends string> = readonly Label[] | Readonly<Record<Label, readonly string[]>>;
 
 export class Instruments {
   readonly registry: Registry;
-  /** The begin of all names. */
+  /** The prefix of all names. */
   readonly prefix: string;
 
   constructor(registry: Registry, prefix = 'blazar_enforcement_') {
@@ -14,7 +14,7 @@ export class Instruments {
     this.prefix = prefix;
   }
 
-  /** For metrics whose names have this after the prefix. */
+  /** Instruments whose names have this after the prefix. */
   of(part: string): Instruments {
     return new Instruments(this.registry, this.prefix + part);
   }
@@ -53,7 +53,7 @@ export class Instruments {
     return gauge;
   }
 
-  /** A gauge that is read when the metrics are; absent while `read` gives `undefined`. */
+  /** A gauge that is read with the metrics; absent while `read` returns `undefined`. */
   reading(name: string, help: string, read: () => number | undefined): Gauge {
     return this.gauge(name, help, [], (gauge) => setOrRemove(gauge, read()));
   }
@@ -74,7 +74,7 @@ export class Instruments {
   }
 }
 
-/** `undefined` = it is absent. */
+/** `undefined` = absent. */
 export function setOrRemove(gauge: Gauge, value: number | undefined): void {
   gauge.remove();
   if (value !== undefined) {

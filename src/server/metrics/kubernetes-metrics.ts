@@ -1,4 +1,4 @@
-/** What is counted of scheduling policies, and of the cluster that they come from. */
+/** Metrics of scheduling policies, and of the cluster that they come from. */
 import type { Counter, Histogram } from 'prom-client';
 import type { DecidedAdmission } from '../../kubernetes/admission/pod-admission.ts';
 import { RESTART_REASONS } from '../../kubernetes/cluster/api/contract.ts';
@@ -13,21 +13,21 @@ import type {
 import type { Reason } from '../../kubernetes/policies/rules/reason.ts';
 import type { Instruments } from './instruments.ts';
 
-/** What is read when the metrics are. */
+/** Values that are read with the metrics. */
 export interface FollowedSource {
   readonly health: SourceHealth;
-  /** Since it is followed, in seconds. */
+  /** How long it has been followed, in seconds. */
   readonly followedFor: number;
   readonly policies: Iterable<Pick<LivePolicy, 'mistake' | 'enforcedGeneration'>>;
 }
 
 /** In seconds. */
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
-/** Of policies that have a label of their own, the first to refuse something. */
+/** Maximum number of policies with their own label: the first ones that refuse something. */
 const MAX_POLICIES = 200;
-/** No policy can have this name. */
+/** Not a valid name of a policy. */
 const OTHERS = '(others)';
-/** Of one review: a pod may have thousands of tolerations. */
+/** Per review: a pod may have thousands of tolerations. */
 const MAX_REASONS = 200;
 const STATES = ['enforced', 'outdated', 'invalid'] as const;
 const ANSWERS = ['cached', 'asked', 'failed'] as const;
@@ -38,10 +38,10 @@ export class KubernetesMetrics implements ReviewObserver {
   readonly #restarts: Counter;
   readonly #lists: Histogram;
   readonly #reviews: Histogram;
-  /** Nearly every pod is one: counted when the metrics are read. */
+  /** Nearly every pod counts here: added to the counter when the metrics are read. */
   readonly #uncounted = { cached: 0, asked: 0, failed: 0 };
   readonly #named = new Set<string>();
-  /** `zero` forgets what was counted. */
+  /** Whether `#reviews` is initialized: `zero` resets its counts. */
   #isFollowing = false;
 
   /** `source`: `undefined` = policies come from files, or there are none. */
@@ -106,7 +106,7 @@ export class KubernetesMetrics implements ReviewObserver {
 
   /** For the list and watch of one kind of object. */
   watching(resource: string): WatchObserver {
-    // From zero on, so that the first one is seen as an increase.
+    // Starts at zero, so that the first restart is visible as an increase.
     for (const reason of RESTART_REASONS) {
       this.#restarts.inc({ resource, reason }, 0);
     }
@@ -130,7 +130,7 @@ export class KubernetesMetrics implements ReviewObserver {
     this.#uncounted[how] += 1;
   }
 
-  /** Counts who refuses a pod, each policy and part once. */
+  /** Counts the policies that refuse a pod, each policy and part once. */
   judged({ reasons, tried }: Pick<DecidedAdmission, 'reasons' | 'tried'>): void {
     this.#refused(reasons, 'enforce');
     this.#refused(tried, 'audit');
@@ -171,7 +171,7 @@ const RULES = new Set([
   ...['topologySpreadConstraints', 'metadata'],
 ]);
 
-/** `tolerations[2]`, `nodeSelector disk`: what follows may be of the user. */
+/** `tolerations[2]`, `nodeSelector disk`: only the first word, since users may choose the rest. */
 function ruleOf(field: string): string {
   const part = /^[A-Za-z]*/.exec(field)?.[0] ?? '';
   return part === 'metadata' ? 'invalid' : RULES.has(part) ? part : 'other';

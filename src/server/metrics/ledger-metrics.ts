@@ -1,4 +1,4 @@
-/** What is counted about the ledger's own work, about messages to other services, and about stored decisions. */
+/** Metrics of the ledger, of messages to other services, and of stored decisions. */
 import type { Counter, Gauge, Histogram } from 'prom-client';
 import type { DecisionQueueObserver } from '../../decisions/store/queue.ts';
 import { EVENTS } from '../../enforcement/notifications/options.ts';
@@ -97,7 +97,7 @@ export class LedgerMetrics implements LedgerObserver {
     this.#dropped.inc({ event });
   }
 
-  /** `undefined` = nobody has messages to deliver, or the ledger does not answer. */
+  /** `undefined` = no messages are to be delivered, or the ledger does not answer. */
   showOutbox(counts: OutboxCounts | undefined): void {
     setOrRemove(this.#waiting, counts?.waiting);
     setOrRemove(this.#oldest, counts?.oldestSeconds);
@@ -110,7 +110,7 @@ export class LedgerMetrics implements LedgerObserver {
   }
 }
 
-/** `waiting` is read when the metrics are. */
+/** `waiting` is read with the metrics. */
 export function decisionStoreMetrics(
   all: Instruments,
   waiting: (() => number) | undefined,

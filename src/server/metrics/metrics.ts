@@ -1,4 +1,4 @@
-/** What the service counts, as Prometheus reads it. docs/reference/metrics.md says what each is good for. */
+/** The metrics of the service, for Prometheus. docs/reference/metrics.md explains the use of each. */
 
 import { STATUS_CODES } from 'node:http';
 import { collectDefaultMetrics, type Gauge, type Histogram, Registry } from 'prom-client';
@@ -19,25 +19,25 @@ import { FollowerMetrics, SkypilotMetrics } from './reconciliation-metrics.ts';
 import { DecisionMetrics, RequestMetrics } from './request-metrics.ts';
 import { TokenMetrics, type TokenSizes } from './token-metrics.ts';
 
-/** In seconds, up to more than the longest deadline that can be set, 3600. */
+/** In seconds, up to more than the maximum deadline, 3600. */
 const BUCKETS = [
   0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 600, 3600, 7200,
 ];
-/** How long a text is given to all readers, in milliseconds. Prometheus asks less often. */
+/** How long a text is cached for all readers, in milliseconds. Prometheus reads less often. */
 const KEPT_MS = 1000;
 
 const UNCAUGHT_KINDS = ['rejection', 'exception'] as const;
 export type UncaughtKind = (typeof UNCAUGHT_KINDS)[number];
 
-/** Values that are read when the metrics are. */
+/** Values that are read with the metrics. */
 export interface Gauges {
   underWay(): number;
   queued(): number;
   generation(): number;
   configurationIsValid(): boolean;
-  /** What is taken of budgets; `undefined` = there is no ledger, or it does not answer. */
+  /** The use of budgets; `undefined` = there is no ledger, or it does not answer. */
   budgets?(): Promise<BudgetUse | undefined>;
-  /** Of the tokens of Keystone. */
+  /** Sizes of the cache of Keystone tokens. */
   tokens?: TokenSizes;
   /** Decisions that are not stored yet. */
   decisionsWaiting?(): number;
@@ -130,8 +130,8 @@ export class Metrics {
   }
 
   /**
-   * The text for Prometheus, up to a second old, and its content type. Single budgets are in it only with `budgets`: they name projects
-   * and users.
+   * The text for Prometheus, up to a second old, and its content type. Single budgets are only included with
+   * `budgets`: they contain ids of projects and users.
    */
   async exposition({
     budgets,
@@ -197,7 +197,7 @@ class CallMetrics implements HttpObserver {
     );
   }
 
-  /** An unknown status is `other`: a text of the called service must not become a label. */
+  /** An unknown status is `other`: the called service must not choose labels. */
   called(origin: string, outcome: number | string, seconds: number): void {
     const known = typeof outcome === 'string' || outcome in STATUS_CODES ? outcome : 'other';
     this.#seconds.observe({ origin, outcome: known }, seconds);
@@ -207,7 +207,7 @@ class CallMetrics implements HttpObserver {
     this.#breakers.set({ origin }, BREAKER_STATES[state]);
   }
 
-  /** The new filters have breakers of their own, and nothing would ever reset the old ones. */
+  /** New filters have their own breakers, and nothing would ever reset the old ones. */
   reloaded(): void {
     this.#breakers.reset();
   }

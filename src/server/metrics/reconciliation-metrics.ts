@@ -1,21 +1,21 @@
-/** What rounds that compare the ledger with another system count. */
+/** Metrics of reconciliation rounds. */
 import type { Counter, Gauge, Histogram } from 'prom-client';
 import type { Reconciled } from '../../ledger/reconciliation/change-lease.ts';
 import type { Settlement } from '../../ledger/reconciliation/settle-cluster.ts';
 import type { Instruments } from './instruments.ts';
 
 /**
- * `complete`: the other system and the ledger agree now. `doubtful`: nothing, or not everything, was released. `failed`: nothing was compared.
- * `elsewhere`: another process has done it.
+ * `complete`: ledger and other system agree now. `doubtful`: not everything was released. `failed`: nothing
+ * was compared. `elsewhere`: another process has done it.
  */
 type ReconciliationOutcome = 'complete' | 'doubtful' | 'failed' | 'elsewhere';
 
 interface ReconciliationMetricsOptions<Kind extends string> {
   readonly peer: 'Blazar' | 'SkyPilot';
   readonly kinds: readonly Kind[];
-  /** What the other system lists: the end of a metric's name, and its help. */
+  /** What the other system lists: the end of the metric's name, and its help. */
   readonly listed: { readonly name: string; readonly help: string };
-  /** When there are no rounds: completes "Absent if …". */
+  /** The condition without rounds: completes "Absent if …". */
   readonly absent: string;
 }
 
@@ -28,7 +28,7 @@ export class ReconciliationMetrics<Kind extends string> {
   readonly #seconds: Histogram;
   readonly #changes: Counter;
   readonly #listed: Gauge;
-  /** When the last complete round ended, by `performance.now()`; `undefined` = there are no rounds. */
+  /** The end of the last complete round, by `performance.now()`; `undefined` = no rounds. */
   #since: number | undefined;
 
   constructor(all: Instruments, { peer, kinds, listed, absent }: ReconciliationMetricsOptions<Kind>) {
@@ -58,7 +58,7 @@ export class ReconciliationMetrics<Kind extends string> {
     );
   }
 
-  /** There are rounds from now on, or none any more. */
+  /** Rounds start or stop. */
   following(isActive: boolean): void {
     this.#since = isActive ? (this.#since ?? performance.now()) : undefined;
     if (!isActive) {
@@ -73,7 +73,7 @@ export class ReconciliationMetrics<Kind extends string> {
     }
   }
 
-  /** `age`: for how long it is over, in seconds. A round that ends after its configuration has no age to tell. */
+  /** `age`: seconds since it ended. Ignored after rounds have stopped. */
   completed(age: number): void {
     if (this.#since !== undefined) {
       this.#since = Math.max(this.#since, performance.now() - age * 1000);
@@ -108,8 +108,8 @@ export class FollowerMetrics extends ReconciliationMetrics<ChangeKind> {
 }
 
 /**
- * `undecided`: a cluster that no policy was asked about. `autostop-off`: autostop was switched off after the launch. `exceeded`: a cluster is up beyond a
- * limit. `unreadable`: a cluster could not be compared.
+ * `undecided`: no policy decided about the cluster. `autostop-off`: autostop was switched off after the
+ * launch. `exceeded`: the cluster is up beyond a limit. `unreadable`: the cluster could not be compared.
  */
 type SkypilotAlert = 'undecided' | 'autostop-off' | 'exceeded' | 'unreadable';
 

@@ -1,21 +1,21 @@
-/** How many requests and decisions there are, who decides, and how long it takes. */
+/** Metrics of requests and decisions: number, deciding filter, duration. */
 import type { Counter, Metric, Registry } from 'prom-client';
 import type { DecisionRecord, FilterRecord } from '../../decisions/record.ts';
 import type { Instruments } from './instruments.ts';
 
 type Outcome = DecisionRecord['outcome'];
 
-/** The labels of an operation are found without making a text of them: every request counts several. */
+/** Labels of an operation are looked up without building a key: every request counts several. */
 interface OperationCounts {
   readonly durations: Durations;
-  /** By the filter that decided, and outcome. */
+  /** By deciding filter and outcome. */
   readonly decisions: Map<string, Map<Outcome, { count: number }>>;
-  /** How long each filter took, by outcome. */
+  /** Durations of filters, by filter and outcome. */
   readonly filters: Map<string, Map<FilterRecord['outcome'], Durations>>;
 }
 
 export class RequestMetrics {
-  /** By path and status, since the metrics were read. */
+  /** By path and status, since the metrics were last read. */
   readonly #answers = new Map<string, Map<number, number>>();
   readonly #requests: Counter<'path' | 'status'>;
 
@@ -28,7 +28,7 @@ export class RequestMetrics {
     );
   }
 
-  /** `path` is one of the service's own, or `other`: a client's text must not become a label. */
+  /** `path`: a path of the service, or `other`: clients must not choose labels. */
   answered(path: string, status: number): void {
     const counts = valueAt(this.#answers, path, () => new Map<number, number>());
     counts.set(status, (counts.get(status) ?? 0) + 1);
@@ -126,7 +126,7 @@ export class DecisionMetrics {
     }
   }
 
-  /** Gives prom-client what was decided since the last time. */
+  /** Adds decisions since the last read to the counters of prom-client. */
   #sumUp(): void {
     for (const [operation, { decisions }] of this.#operations) {
       for (const [filter, byOutcome] of decisions) {
@@ -139,7 +139,7 @@ export class DecisionMetrics {
   }
 }
 
-/** The value of a key, which is made for the first one who asks. */
+/** The value of a key, created on first use. */
 function valueAt<Key, Value>(map: Map<Key, Value>, key: Key, make: () => Value): Value {
   let value = map.get(key);
   if (value === undefined) {
@@ -150,20 +150,20 @@ function valueAt<Key, Value>(map: Map<Key, Value>, key: Key, make: () => Value):
 }
 
 interface Durations {
-  /** Counts one, in seconds. */
+  /** Counts one duration, in seconds. */
   observe(seconds: number): void;
 }
 
 interface Counted {
   readonly labels: Readonly<Record<string, string>>;
-  /** By bucket; the last is for what is longer than all of them. */
+  /** By bucket; the last one has everything longer. */
   readonly counts: number[];
   sum: number;
 }
 
 /**
- * A histogram for what happens with every request: its labels are looked up once. That of prom-client checks, sorts and joins them for each
- * value, which costs as much as writing the decision to the log.
+ * A histogram for what every request counts: its labels are looked up once. prom-client's checks, sorts and
+ * joins them for each value, which costs as much as writing the decision to the log.
  */
 export class QuickHistogram<Label extends string> {
   readonly name: string;
@@ -176,11 +176,11 @@ export class QuickHistogram<Label extends string> {
     this.name = name;
     this.#help = help;
     this.#buckets = buckets;
-    // prom-client asks a metric for its name and `get` alone, and names the types of its own.
+    // prom-client uses only the name and `get` of a metric, but its types require its own classes.
     registry.registerMetric(this as unknown as Metric);
   }
 
-  /** Call it once for the same labels. */
+  /** Call it once per set of labels. */
   labelled(labels: Readonly<Record<Label, string>>): Durations {
     const buckets = this.#buckets;
     const counted: Counted = { labels, counts: new Array<number>(buckets.length + 1).fill(0), sum: 0 };
@@ -198,7 +198,7 @@ export class QuickHistogram<Label extends string> {
     };
   }
 
-  /** For the registry: a metric as prom-client describes it. */
+  /** For the registry, in the format of prom-client. */
   async get(): Promise<object> {
     return {
       name: this.name,

@@ -1,4 +1,4 @@
-/** What is counted about tokens of Keystone. */
+/** Metrics of Keystone tokens. */
 import type { Counter } from 'prom-client';
 import type { TokenAnswer } from '../../openstack/token-validation.ts';
 import type { GateObserver, TokenOutcome } from '../authentication/keystone-gates.ts';
@@ -6,7 +6,7 @@ import type { Instruments } from './instruments.ts';
 
 type Validated = Parameters<GateObserver['tokenValidated']>[0];
 
-/** Read when the metrics are. */
+/** Read with the metrics. */
 export type TokenSizes = () => {
   readonly valid: number;
   readonly unknown: number;
@@ -24,7 +24,7 @@ const ANSWERS = [
 
 export class TokenMetrics implements GateObserver {
   readonly #validations: Counter<'outcome'>;
-  /** Added up here and told when the metrics are read: `inc` would cost every request as much as finding its token. */
+  /** Added up here until the metrics are read: `inc` would cost as much per request as finding its token. */
   readonly #answers = new Map<string, number>();
 
   constructor(make: Instruments, sizes: TokenSizes | undefined) {

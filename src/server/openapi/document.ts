@@ -1,6 +1,7 @@
 /**
- * `/openapi.json`: the HTTP interface in OpenAPI 3.1. `operations.ts` lists the paths, `bodies.ts` the schemas and `responses.ts` the
- * answers. Requests are described by the schemas that check them. zod writes the JSON schemas.
+ * `/openapi.json`: the HTTP interface in OpenAPI 3.1. `operations.ts` lists the paths, `bodies.ts` the
+ * schemas and `responses.ts` the responses. Requests are described by the schemas that validate them; zod
+ * writes the JSON schemas.
  */
 import { isDeepStrictEqual } from 'node:util';
 import Router from '@koa/router';
@@ -26,10 +27,10 @@ import {
 } from './operations.ts';
 import { headerSchemas, REQUEST_ID, RESPONSES, type ResponseEntry, type ResponseName } from './responses.ts';
 
-/** Needs no token: the document shows the program, and of the configuration only which protocols are served. */
+/** Needs no token: of the configuration, the document reveals only which protocols are served. */
 export function openApiRoutes(): Router {
   const router = new Router(EXACT);
-  // The bytes are shared by all answers.
+  // All responses share the bytes.
   let made: { readonly served: Served; readonly text: Buffer } | undefined;
   router.get(OPENAPI_PATH, (ctx) => {
     const { skypilot, kubernetes } = stateOf(ctx).generation;
@@ -46,7 +47,7 @@ export function openApiRoutes(): Router {
   return router;
 }
 
-/** What is served apart from Blazar's protocol. Default: nothing. */
+/** Protocols besides Blazar's. Default: none. */
 export interface Served {
   /** The path for SkyPilot; `undefined` = not served. */
   readonly skypilotPath?: string | undefined;
@@ -64,7 +65,7 @@ export function openApiDocument(served: Served = {}) {
       title: 'blazar-enforcement policy service',
       summary: 'Usage enforcement for reservable clouds: who may lease what, for how long, how much.',
       description:
-        'The external-service protocol of OpenStack Blazar. `204` means allowed; every other status means refused, and the `message` of a `403` is for the user. Unknown attributes are accepted. Other paths are answered with `404`, and requests that are not HTTP with an error without a body.',
+        'The external-service protocol of OpenStack Blazar. `204` means allowed; every other status means refused, and the `message` of a `403` is for the user. Unknown attributes are accepted. Unknown paths are answered with `404`, and requests that are not HTTP with an error without a body.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       version: packageVersion(),
     },
@@ -104,7 +105,7 @@ function operationsWith({ skypilotPath, kubernetes = false }: Served): Operation
   ];
 }
 
-/** A path may have several methods. */
+/** Paths may have several methods. */
 function paths(operations: readonly Operation[]): Record<string, object> {
   const items: Record<string, Record<string, object>> = {};
   const all = [
@@ -138,7 +139,7 @@ function operation({ id, tag, summary, description, parameters = [], body, ...re
   };
 }
 
-/** One of the schemes is enough; none is needed where none is configured. */
+/** One of the schemes is sufficient; none is needed if none is configured. */
 function security(authenticator: ProtocolName | undefined): object[] {
   return authenticator === undefined
     ? []
@@ -154,13 +155,13 @@ function responsesNamed(
   );
 }
 
-/** Of errors that Blazar's protocol has too, with a body of their own. */
+/** Errors that Blazar's protocol has too, with another body, get another name. */
 function problemName(name: ResponseName): string {
   const { body } = entryOf(name);
   return body === undefined || body === 'Problem' ? name : `Api${name}`;
 }
 
-/** What the socket answers has none. */
+/** Responses of the socket have no body. */
 const hasBody = (name: ResponseName) => entryOf(name).body !== undefined;
 const entryOf = (name: ResponseName): ResponseEntry => RESPONSES[name];
 
@@ -194,7 +195,7 @@ function response({
   };
 }
 
-/** Where a client names the type of problems, it is that. */
+/** The content if a client requests the type of problems. */
 const asked = (schema: object) => ({ [PROBLEM_TYPE]: { schema } });
 
 function header(schema: z.ZodType): object {
@@ -202,7 +203,7 @@ function header(schema: z.ZodType): object {
   return { description, required, schema: rest };
 }
 
-/** A schema that may be left out if `undefined` fits it. */
+/** A schema is optional if it accepts `undefined`. */
 function described(schema: z.ZodType) {
   const { description, ...rest } = jsonSchema(schema);
   return { required: !schema.safeParse(undefined).success, description, schema: rest };
@@ -221,7 +222,7 @@ function requestIdParameter(): object {
 const schemaPath = (name: string) => `#/components/schemas/${name}`;
 const schemaNamed = (name: string) => ({ $ref: schemaPath(name) });
 
-/** The schemas of requests and answers, with references to each other. */
+/** The schemas of requests and responses, with references to each other. */
 function schemas({ skypilotPath, kubernetes = false }: Served): Record<string, object> {
   const registry = z.registry<{ id: string }>();
   const all = {
@@ -241,7 +242,7 @@ function jsonSchema(schema: z.ZodType) {
   return withoutAddress(z.toJSONSchema(schema, CONVERSION));
 }
 
-/** Objects may have further attributes. Dates are code to zod: their `meta` describes them. */
+/** Objects may have further attributes. zod sees dates as code: their `meta` describes them. */
 const CONVERSION = {
   io: 'input',
   unrepresentable: 'any',
@@ -252,7 +253,7 @@ const CONVERSION = {
   },
 } as const satisfies z.core.ToJSONSchemaParams;
 
-/** Within the document, a schema has no address of its own. */
+/** Schemas within the document have no URL of their own. */
 function withoutAddress({ $schema, $id, ...schema }: z.core.JSONSchema.BaseSchema) {
   return schema;
 }
@@ -261,7 +262,7 @@ function mapped<Value>(values: Readonly<Record<string, Value>>, map: (value: Val
   return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, map(value, name)]));
 }
 
-/** What every route may answer besides its own. */
+/** Responses of every route besides its own. */
 const API_ALWAYS: readonly ResponseName[] = [
   'NotAsked',
   'NoPerson',
@@ -272,7 +273,7 @@ const API_ALWAYS: readonly ResponseName[] = [
 ];
 const WITH_A_BODY: readonly ResponseName[] = ['TooLarge', 'WrongType'];
 
-/** The shared answers of a route: none whose status it describes itself. */
+/** The shared responses of a route, except for statuses that it describes itself. */
 function sharedAnswersOf({ body, answers }: ApiRoute): ResponseName[] {
   return [...API_ALWAYS, ...(body === undefined ? [] : WITH_A_BODY), ...ALWAYS].filter(
     (name) => !answers.some(({ status }) => status === RESPONSES[name].status),

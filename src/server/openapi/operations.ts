@@ -1,4 +1,4 @@
-/** The paths of the service, with their requests and answers, for /openapi.json. */
+/** The paths of the service with their requests and responses, for /openapi.json. */
 
 import type { ProtocolName } from '../authentication/protocols.ts';
 import { type BlazarEndpoint, KUBERNETES_PATHS } from '../own-paths.ts';
@@ -70,10 +70,10 @@ export const updateExample = {
   },
 };
 
-/** The lease in the form that Blazar sends when it has ended. */
+/** The lease as Blazar sends it after its end. */
 export const endExample = { context: updateExample.context, lease: updateExample.current_lease };
 
-/** As SkyPilot 0.13 sends it for `sky launch`: a JSON text that holds JSON. */
+/** The body of SkyPilot 0.13 for `sky launch`: a JSON text that contains JSON. */
 const skypilotExample = JSON.stringify({
   task: 'name: train\nresources:\n  accelerators:\n    L4: 1\nrun: python train.py\n',
   skypilot_config: '{}\n',
@@ -85,7 +85,7 @@ const skypilotExample = JSON.stringify({
   client_version: '0.13.0',
 });
 
-/** As an API server sends it for a pod. */
+/** The body of an API server for a pod. */
 const admissionExample = {
   apiVersion: 'admission.k8s.io/v1',
   kind: 'AdmissionReview',
@@ -120,16 +120,16 @@ export interface Operation {
   readonly tag: 'leases' | 'skypilot' | 'kubernetes' | 'service';
   readonly summary: string;
   readonly description: string;
-  /** Query parameters other than tokens. Default: none. */
+  /** Query parameters besides tokens. Default: none. */
   readonly parameters?: readonly object[];
   /** Default: none. */
   readonly body?: { readonly schema: RequestSchemaName; readonly example: object | string };
   readonly responses: readonly ResponseName[];
-  /** The authenticator that may ask clients for proof. Default: none. */
+  /** The authenticator that clients may have to pass. Default: none. */
   readonly authenticator?: ProtocolName;
 }
 
-/** Every path has these, independent of the protocol. */
+/** Responses of every path, independent of the protocol. */
 export const ALWAYS: readonly ResponseName[] = ['WrongMethod', 'ArrivedTooSlowly', 'HeadersTooLarge'];
 
 type LeaseOperation = Required<Pick<Operation, 'id' | 'summary' | 'description' | 'body'>> & {
@@ -157,37 +157,37 @@ function leaseOperations(name: BlazarEndpoint, { answers, ...operation }: LeaseO
 export const LEASE_OPERATIONS: readonly Operation[] = [
   ...leaseOperations('check-create', {
     id: 'checkCreate',
-    summary: 'May this lease be created?',
-    description: 'Sent before a lease is created.',
+    summary: 'Check whether a lease may be created',
+    description: 'Blazar calls it before it creates a lease.',
     body: { schema: 'CreateRequest', example: createExample },
     answers: ['Allowed', 'Rejected'],
   }),
   ...leaseOperations('check-update', {
     id: 'checkUpdate',
-    summary: 'May this lease be changed?',
-    description: 'Sent before a lease is changed.',
+    summary: 'Check whether a lease may be changed',
+    description: 'Blazar calls it before it changes a lease.',
     body: { schema: 'UpdateRequest', example: updateExample },
     answers: ['Allowed', 'Rejected'],
   }),
   ...leaseOperations('commit-create', {
     id: 'commitCreate',
-    summary: 'This lease is about to be created: record it.',
+    summary: 'Record a lease that is about to be created',
     description:
-      'For a Blazar that checks first and commits later. Shared limits are verified again and the lease is recorded; other filters are not asked again. A request that is sent twice is recorded once. With `[ledger] commit = check` the check has recorded the lease already.',
+      'For a Blazar that checks first and commits later. Verifies shared limits again and records the lease; other filters do not run again. A repeated request is recorded once. With `[ledger] commit = check`, the check has already recorded the lease.',
     body: { schema: 'CreateRequest', example: createExample },
     answers: ['Committed', 'NotCommitted'],
   }),
   ...leaseOperations('commit-update', {
     id: 'commitUpdate',
-    summary: 'This lease is about to be changed: record it.',
+    summary: 'Record a change of a lease that is about to be made',
     description: 'Like `/commit-create`, for a change of a lease.',
     body: { schema: 'UpdateRequest', example: updateExample },
     answers: ['Committed', 'NotCommitted'],
   }),
   ...leaseOperations('on-end', {
     id: 'onEnd',
-    summary: 'This lease has ended.',
-    description: 'Sent after a lease has ended or was deleted. It may come late, twice or never.',
+    summary: 'Report that a lease has ended',
+    description: 'Blazar calls it after a lease has ended or was deleted, perhaps late, twice or never.',
     body: { schema: 'EndRequest', example: endExample },
     answers: ['Heard', 'Forbidden'],
   }),
@@ -200,7 +200,7 @@ export const SERVICE_OPERATIONS: readonly Operation[] = [
     ...FOR_OPERATORS,
     path: '/healthz',
     id: 'getHealth',
-    summary: 'Does the process answer?',
+    summary: 'Check whether the process responds',
     description: 'A liveness probe.',
     responses: ['Healthy'],
   },
@@ -208,7 +208,7 @@ export const SERVICE_OPERATIONS: readonly Operation[] = [
     ...FOR_OPERATORS,
     path: '/readyz',
     id: 'getReadiness',
-    summary: 'Is the service ready?',
+    summary: 'Check whether the service is ready',
     description:
       'A readiness probe, for load balancers: the configuration is valid, the scheduling policies of the cluster are known, and the service is not about to stop.',
     responses: ['Ready', 'NotReady'],
@@ -217,9 +217,9 @@ export const SERVICE_OPERATIONS: readonly Operation[] = [
     ...FOR_OPERATORS,
     path: '/metrics',
     id: 'getMetrics',
-    summary: 'The metrics, for Prometheus.',
+    summary: 'Read the metrics, for Prometheus',
     description:
-      'Decisions, durations, the queue, reloads, and figures of the process. With a token of `[service]` that makes its owner a reader or operator, or one of `metrics_tokens`, also single budgets, if `metrics_budgets` is above 0.',
+      'Decisions, durations, the queue, reloads, and figures of the process. With a token of a reader or operator, or one of `metrics_tokens`, single budgets are included if `metrics_budgets` is above 0.',
     responses: ['Measured', 'NoMetricsToken', 'TooManyTokens'],
     authenticator: 'blazar',
   },
@@ -227,7 +227,7 @@ export const SERVICE_OPERATIONS: readonly Operation[] = [
     ...FOR_OPERATORS,
     path: OPENAPI_PATH,
     id: 'getApiDescription',
-    summary: 'This document.',
+    summary: 'Read this document',
     description: 'It changes when a reload changes the paths.',
     responses: ['Described'],
   },
@@ -235,8 +235,8 @@ export const SERVICE_OPERATIONS: readonly Operation[] = [
     ...FOR_OPERATORS,
     path: '/',
     id: 'getPage',
-    summary: 'The console.',
-    description: 'The configuration, the latest decisions, and a form to try requests.',
+    summary: 'Show the console',
+    description: 'The overview of the console: what is enforced, and recent refusals.',
     responses: ['Page', 'Login'],
     authenticator: 'blazar',
   },
@@ -247,9 +247,9 @@ export const SKYPILOT_OPERATION: Omit<Operation, 'path'> = {
   method: 'post',
   id: 'reviewSkypilotRequest',
   tag: 'skypilot',
-  summary: 'May this SkyPilot request be carried out, and how?',
+  summary: 'Check and change a request of SkyPilot',
   description:
-    "SkyPilot's RESTful admin policy: returns the task and the configuration as the policies leave them. SkyPilot refuses the request unless the answer is `200`.",
+    "SkyPilot's RESTful admin policy: returns the task and the configuration as changed by the policies. SkyPilot refuses the request unless the status is `200`.",
   body: { schema: 'SkypilotRequest', example: skypilotExample },
   responses: [
     'Reviewed',
@@ -276,7 +276,7 @@ const POD_REVIEW = {
       name: 'timeout',
       in: 'query',
       description:
-        'How long the API server waits, as Go writes a duration. Default: the deadline of the service.',
+        'The timeout of the API server, in the duration format of Go. Default: the deadline of the service.',
       schema: { type: 'string', examples: ['10s'] },
     },
   ],
@@ -298,14 +298,14 @@ export const KUBERNETES_OPERATIONS: readonly Operation[] = [
     ...POD_REVIEW,
     path: KUBERNETES_PATHS.admission,
     id: 'admitPod',
-    summary: 'May this pod be created, and with which defaults?',
-    description: `A mutating admission webhook for new pods and for DaemonSets. Other objects are judged as at ${KUBERNETES_PATHS.validation}. ${TOKEN_IN_PATH}`,
+    summary: 'Check a new pod, and set defaults',
+    description: `A mutating admission webhook for new pods and for DaemonSets. Other objects are checked as at ${KUBERNETES_PATHS.validation}. ${TOKEN_IN_PATH}`,
   },
   {
     ...POD_REVIEW,
     path: KUBERNETES_PATHS.validation,
     id: 'validatePod',
-    summary: 'May this pod be created as it stands?',
-    description: `A validating admission webhook: it sees the pod as later webhooks have left it. It also judges templates of DaemonSets, bindings and scheduling policies. For Deployments, StatefulSets, ReplicaSets, ReplicationControllers, Jobs and CronJobs whose pods would be refused, the answer has warnings, or is a refusal with \`workloads = refuse\`. Other objects, and operations other than CREATE and UPDATE, pass unchanged. ${TOKEN_IN_PATH}`,
+    summary: 'Check a new pod',
+    description: `A validating admission webhook: it sees the pod after the changes of other webhooks. It also checks templates of DaemonSets, bindings and scheduling policies. For Deployments, StatefulSets, ReplicaSets, ReplicationControllers, Jobs and CronJobs whose pods would be refused, the response has warnings, or is a refusal with \`workloads = refuse\`. Other objects, and operations other than CREATE and UPDATE, pass unchanged. ${TOKEN_IN_PATH}`,
   },
 ];

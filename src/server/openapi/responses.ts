@@ -1,4 +1,4 @@
-/** The answers of the policy service: status, headers and body, by their names in /openapi.json. */
+/** The responses of the policy service: status, headers and body, by their names in /openapi.json. */
 import { z } from 'zod';
 import { EXPECTED_CERTIFICATE, PROTOCOLS } from '../authentication/protocols.ts';
 import { REQUEST_ID_HEADER } from '../request-state.ts';
@@ -11,19 +11,20 @@ const requestId = z.string().regex(/^[Rr][Ee][Qq]-[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}
 /** The id that a client may send with a request. Any other text is ignored. */
 export const REQUEST_ID = { name: REQUEST_ID_HEADER, schema: requestId } as const;
 
-/** The headers of answers that clients may read. */
+/** Response headers for clients. */
 export const headerSchemas = {
-  [REQUEST_ID_HEADER]: requestId.meta({ description: "The id that the client sent, or else the service's." }),
+  [REQUEST_ID_HEADER]: requestId.meta({
+    description: 'The id that the client sent, otherwise one of the service.',
+  }),
   'X-Enforcement-Generation': z.int().min(1).meta({
-    description:
-      'The number of the configuration that decided: 1 since the start, one more with each reload.',
+    description: 'The number of the configuration that decided: 1 at the start, one more with each reload.',
   }),
   'Retry-After': z.int().min(0).meta({ description: 'Seconds.' }),
   'WWW-Authenticate': z
     .string()
     .optional()
     .meta({
-      description: 'With `keystone_auth`: where to get a token.',
+      description: 'With `keystone_auth`: the URL of Keystone.',
       examples: ['Keystone uri="https://keystone.example.org:5000/v3"'],
     }),
   Allow: z.string().meta({ description: 'The allowed methods.', examples: ['POST'] }),
@@ -43,7 +44,7 @@ export interface ResponseEntry {
 
 type Headers = ResponseEntry['headers'];
 
-/** Every request that reaches the service gets these headers. */
+/** The headers of all responses, except those of the socket. */
 const ANSWERED: Headers = [REQUEST_ID_HEADER];
 const DECIDED: Headers = [REQUEST_ID_HEADER, 'X-Enforcement-Generation'];
 const LATER: Headers = [REQUEST_ID_HEADER, 'Retry-After'];
@@ -58,7 +59,7 @@ function answer(
   return { status, description, headers: ANSWERED, body, ...more };
 }
 
-/** `messages`: of the examples, by name. */
+/** `messages`: example messages, by name. */
 function refusal(
   status: number,
   description: string,
@@ -69,7 +70,7 @@ function refusal(
   return answer(status, description, 'Refusal', { headers, examples: Object.fromEntries(examples) });
 }
 
-/** An error of the API alone. `example`: its body without what all problems have. */
+/** An error that only the API has. `example`: its body without the members of all problems. */
 function problem(
   status: number,
   description: string,
@@ -87,7 +88,7 @@ export const RESPONSES = {
   Allowed: { status: 204, description: 'The lease is allowed.', headers: DECIDED },
   Committed: { status: 204, description: 'The lease is recorded.', headers: DECIDED },
   Heard: { status: 204, description: 'The filters were notified.', headers: DECIDED },
-  Healthy: answer(200, 'The process answers.', 'Health', { examples: { healthy: { status: 'ok' } } }),
+  Healthy: answer(200, 'The process responds.', 'Health', { examples: { healthy: { status: 'ok' } } }),
   Ready: answer(
     200,
     'The configuration is valid, the scheduling policies of the cluster are known, and the service is not about to stop.',
@@ -97,7 +98,7 @@ export const RESPONSES = {
   Measured: answer(200, 'The metrics.', 'Metrics', { type: 'text/plain' }),
   NoMetricsToken: refusal(
     401,
-    'The token shows no single budgets. Without any token, everything else is shown.',
+    'The token does not give access to single budgets. Without a token, everything else is shown.',
     { noMetricsToken: EXPECTED_TOKEN },
   ),
   TooManyTokens: refusal(
@@ -109,7 +110,7 @@ export const RESPONSES = {
   Page: answer(200, 'The page.', 'Page', { type: 'text/html' }),
   Login: answer(
     401,
-    'The service has tokens, and neither `X-Auth-Token` nor a session holds one of them: a login form.',
+    'Tokens are configured, and neither `X-Auth-Token` nor a session has a valid one: a login form.',
     'Page',
     { type: 'text/html' },
   ),
@@ -125,7 +126,7 @@ export const RESPONSES = {
   }),
   NoToken: refusal(
     401,
-    'The service has tokens, and `X-Auth-Token` is not one of them; nor, with `keystone_auth`, a token that Keystone knows.',
+    'Tokens are configured, and `X-Auth-Token` is not one of them; nor, with `keystone_auth`, a valid token of Keystone.',
     { noToken: PROTOCOLS.blazar.expected },
     CHALLENGED,
   ),
@@ -150,7 +151,7 @@ export const RESPONSES = {
   ),
   NotCommitted: refusal(
     403,
-    'A shared limit has been used up since the check, or the lease could not be recorded; or the token of Keystone has none of `service_roles`.',
+    'A shared limit was used up since the check, or the lease could not be recorded; or the token of Keystone has none of `service_roles`.',
     {
       refused: 'Project climate has 20 pending or active leases; the most allowed is 20.',
       failed:
@@ -160,7 +161,7 @@ export const RESPONSES = {
   ),
   WrongMethod: refusal(
     405,
-    'The answer to other methods at this path.',
+    'The path does not support this method.',
     { wrongMethod: 'PUT is not possible here' },
     [REQUEST_ID_HEADER, 'Allow'],
   ),
@@ -191,32 +192,35 @@ export const RESPONSES = {
   }),
   NotAnswered: problem(
     500,
-    'A fault of the service. Whether something was changed is not known: read it again.',
+    'A fault of the service. Whether something was changed is unknown: read it again.',
     'notAnswered',
     {
       message: 'this is a fault of the service; its log has the cause under the request_id',
       request_id: FAULT_ID,
     },
   ),
-  NotAsked: problem(
-    400,
-    'A parameter, the body or a header is not as described. `field` says which.',
-    'notAsked',
-    { message: 'expected the cursor of the page before', field: 'after' },
-  ),
+  NotAsked: problem(400, 'A parameter, the body or a header is not as described; see `field`.', 'notAsked', {
+    message: 'expected the cursor of the page before',
+    field: 'after',
+  }),
   NoPerson: problem(
     401,
-    'Something must be shown: a token, or the cookie of the console, and it is missing or not valid.',
+    'The token, or the cookie of the console, is missing or not valid.',
     'noPerson',
     { message: 'expected a valid token in the header X-Auth-Token' },
     CHALLENGED,
   ),
-  NotAllowed: problem(403, 'The caller may not do this, or belongs to no such project.', 'notAllowed', {
-    message: 'expected a caller with more rights: see "Who may do what" in the documentation',
-  }),
+  NotAllowed: problem(
+    403,
+    'The caller has no right to do this, or is not a member of the project.',
+    'notAllowed',
+    {
+      message: 'expected a caller with more rights: see "Who may do what" in the documentation',
+    },
+  ),
   NotNow: problem(
     503,
-    'The ledger or Keystone does not answer, or too much is under way.',
+    'The ledger or Keystone does not answer, or too many requests are under way.',
     'notNow',
     { message: 'the ledger does not answer; please try again' },
     LATER,
@@ -238,20 +242,20 @@ export const RESPONSES = {
   ),
   Overloaded: refusal(
     503,
-    'Too many decisions are under way and waiting, or the request waited too long.',
+    'Too many decisions are under way and queued, or the request was queued too long.',
     { overloaded: OVERLOADED },
     LATER,
   ),
   OverloadedOrUnproven: refusal(
     503,
-    'Too many decisions are under way and waiting, or the request waited too long; or Keystone does not answer, and the token is not known.',
+    'Too many decisions are under way and queued, or the request was queued too long; or Keystone does not answer, and the token is not cached.',
     {
       overloaded: OVERLOADED,
       unproven: 'the token cannot be validated now, because Keystone does not answer; please try again',
     },
     LATER,
   ),
-  Reviewed: answer(200, 'The request to carry out, as the policies leave it.', 'ReviewedRequest', {
+  Reviewed: answer(200, 'The request to carry out, as changed by the policies.', 'ReviewedRequest', {
     headers: DECIDED,
     examples: {
       reviewed: JSON.stringify({ task: 'name: train\nrun: python train.py\n', skypilot_config: '{}\n' }),
@@ -290,7 +294,7 @@ export const RESPONSES = {
   ),
   NoWebhookProof: refusal(
     401,
-    'API servers must show a token, or a client certificate, and the request has none that is accepted.',
+    'API servers must show a token or a client certificate, and the request has no valid one.',
     { noToken: PROTOCOLS.kubernetes.expected, noCertificate: EXPECTED_CERTIFICATE },
   ),
   RequestRejected: answer(400, 'A policy rejected the request.', 'Rejection', {
@@ -299,7 +303,7 @@ export const RESPONSES = {
   }),
   NoSkypilotToken: refusal(
     401,
-    'There are tokens for SkyPilot, and neither the password nor `token` in the query, given once, is one of them.',
+    'Tokens for SkyPilot are configured, and neither the password nor a single `token` in the query is one of them.',
     { noToken: PROTOCOLS.skypilot.expected },
   ),
   NoSkypilotRequest: refusal(
@@ -307,7 +311,7 @@ export const RESPONSES = {
     'The body is not JSON, not a request, or has a member that is not YAML. The message names the member.',
     { noRequest: 'task: expected a string', noJson: 'expected a body in JSON' },
   ),
-  ReviewFailed: answer(500, 'A policy failed, or was too slow. The request is refused.', 'ReviewFailure', {
+  ReviewFailed: answer(500, 'A policy failed or timed out. The request is refused.', 'ReviewFailure', {
     examples: {
       failed: {
         message: 'The request could not be checked. Please try again later, or ask the operator.',

@@ -1,6 +1,7 @@
 /**
- * Blazar's external-service protocol, from the request to its answer: the filters decide; the answer is 204, or 403 with the reason.
- * Source: Blazar docs, "Usage Enforcement", ExternalServiceFilter. The commits are those of StackHPC's fork.
+ * Blazar's external-service protocol: the filters decide; the response is 204, or 403 with the reason.
+ * Source: Blazar docs, "Usage Enforcement", ExternalServiceFilter. The commit endpoints are those of
+ * StackHPC's fork.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { askedOf } from '../../decisions/asked.ts';
@@ -32,7 +33,7 @@ const ENDPOINTS: ReadonlyMap<string, BlazarEndpoint> = new Map(
   BLAZAR_ENDPOINTS.flatMap((name) => [[`/${name}`, name] as const, [`/v1/${name}`, name] as const]),
 );
 
-/** Answers at Blazar's endpoints; `rest` answers everything else. */
+/** Serves Blazar's endpoints; `rest` serves everything else. */
 export function answerBlazar(parts: BlazarParts, rest: RequestListener): RequestListener {
   return (request, response) => {
     const path = pathOf(request);
@@ -55,7 +56,7 @@ async function answer(
   const state = beginRequest(request, parts);
   let answer: Answer;
   try {
-    // Awaited in either case: by then the parser knows whether a request without a body is complete.
+    // Awaited for every method: afterwards the parser knows whether a request without a body is complete.
     answer = await (request.method === 'POST'
       ? judge(request, endpoint, state, parts)
       : answerOtherMethod(request));
@@ -90,9 +91,11 @@ async function secondsOf(proof: Promise<void>): Promise<number> {
 }
 
 /**
- * Waits until there is room, asks the filters of the configuration that the request arrived under, and records the decision.
+ * Waits for room, runs the filters of the configuration under which the request arrived, and records the
+ * decision.
+ *
  * @throws OverloadedError if there is no room within `seconds`
- * @throws InvalidRequestError if the body is not a request: nothing is recorded then
+ * @throws InvalidRequestError if the body is not a request: then nothing is recorded
  */
 function decide(
   request: IncomingMessage,
@@ -105,12 +108,18 @@ function decide(
   const { enforcement, number } = generation;
   const started = performance.now();
   return generation.inTurn(async (deadline) => {
-    // The protocol cannot return a changed lease: if a filter changes it, the refusal says what to ask for.
+    // The end of a lease is processed even if the log is full.
+    const mayWaitFirst = endpoint !== 'on-end';
+    const first = mayWaitFirst ? recorder.room(deadline) : undefined;
+    if (first !== undefined) {
+      await first;
+    }
+    // The protocol cannot return a changed lease: if a filter changes it, the rejection says what to request.
     const idempotencyKey = isCreate(endpoint) ? idempotencyKeyOf(request) : undefined;
     const options = { deadline, requestId, idempotencyKey, acceptsChanges: false };
     const decision = await ask(enforcement, endpoint, body, options);
     const milliseconds = performance.now() - started;
-    // The enforcement has checked that the body is a request.
+    // The enforcement has validated the body.
     const decided = body as DecidedRequest;
     const record = decisionRecord(decision, {
       requestId,
@@ -119,7 +128,8 @@ function decide(
       request: decided,
     });
     const asked = record.allowed ? undefined : askedOf(decided);
-    const room = recorder.record(record, deadline, asked, { request: decided, names: decision.names });
+    const wait = mayWaitFirst ? undefined : deadline;
+    const room = recorder.record(record, wait, asked, { request: decided, names: decision.names });
     if (room !== undefined) {
       await room;
     }
@@ -148,17 +158,17 @@ function ask(
   }
 }
 
-/** Creating has no other identity; an update or an end names its lease. */
+/** A new lease has no other identity; an update or an end names its lease. */
 function isCreate(endpoint: BlazarEndpoint): boolean {
   return endpoint === 'check-create' || endpoint === 'commit-create';
 }
 
-/** The end of a lease cannot be refused. */
+/** The end of a lease cannot be rejected. */
 function refuses(decision: Decision | EndReport): decision is Decision {
   return decision.operation !== 'end' && !decision.allowed;
 }
 
-/** With the quotes of the IETF draft or, as most clients send it, without. Two headers are joined to a text that is not a key. */
+/** With the quotes of the IETF draft or, as usual, without. Two headers are joined to an invalid key. */
 function idempotencyKeyOf({ headers }: IncomingMessage): string | undefined {
   const sent = headers['idempotency-key'];
   const text = Array.isArray(sent) ? sent.join(', ') : sent;
@@ -179,7 +189,7 @@ function send(
   { status, headers, body }: Answer,
 ): void {
   if (response.socket?.writable === false) {
-    // The client has gone.
+    // The client has disconnected.
     return;
   }
   const all = headers === undefined ? [...common] : [...common, ...Object.entries(headers).flat()];

@@ -1,4 +1,4 @@
-/** Pods that could not be judged. They are refused, in an answer: an HTTP error would let them pass where `failurePolicy` is Ignore. */
+/** Rejects pods that cannot be checked: an HTTP error would admit them with `failurePolicy: Ignore`. */
 
 import { OverloadedError } from '../../base/concurrency-limiter.ts';
 import { errorText } from '../../base/errors.ts';
@@ -46,7 +46,7 @@ export class FailedReviews {
     });
   }
 
-  /** What is answered instead. If all policies are only tried, nothing is refused: then the failure is a warning. */
+  /** The response instead. If all policies are in audit mode, the failure becomes a warning. */
   admission(
     thrown: unknown,
     request: PodRequest | BindingRequest,
@@ -71,7 +71,7 @@ export class FailedReviews {
       : { ...facts, failed, allowed: false, message, warnings: [], isAudited: false };
   }
 
-  /** For the user. The cause is in the log. `whose`: an account, or what has pods. */
+  /** A message for the user. The cause is logged. `whose`: an account, or a workload. */
   failure(
     thrown: unknown,
     whose: string,
@@ -97,18 +97,18 @@ export class FailedReviews {
     };
   }
 
-  /** A workload of which nothing is refused. */
+  /** Logs that a workload was not checked, and is not refused. */
   unchecked(thrown: unknown, request_id: string): void {
     this.#unchecked.log(() => ({ request_id, error: causeOf(thrown) }));
   }
 
-  /** For the user. `what`: such as `the pod`. */
+  /** A message for the user. `what`: such as `the pod`. */
   unread(why: string, what: string, request_id: string): string {
     this.#unread.log(() => ({ request_id, error: why }));
     return shown(`${what} cannot be judged: ${why}`);
   }
 
-  /** Says how many were not logged. */
+  /** Logs how many lines were suppressed. */
   close(): void {
     this.#unknown.close();
     this.#faults.close();

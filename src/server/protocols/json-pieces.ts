@@ -1,6 +1,7 @@
 /**
- * JSON that is too long to parse at once: for 8 MiB of brackets, `JSON.parse` takes a second and 50 times their size. The text is cut at
- * commas, `JSON.parse` parses each piece, and other requests get their turn between pieces.
+ * Parses JSON that is too long to parse at once: for 8 MiB of brackets, `JSON.parse` takes a second and 50
+ * times their size. The text is cut at commas, `JSON.parse` parses each piece, and other requests run between
+ * pieces.
  */
 
 import { randomInt } from 'node:crypto';
@@ -22,7 +23,7 @@ export interface JsonBounds {
 
 /** Any text of this length is parsed within a few milliseconds; longer ones are parsed in pieces. */
 export const PIECE_BYTES = 65_536;
-/** The longest time without a turn for other requests. */
+/** Maximum time before other requests may run. */
 const TURN_MS = 10;
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
@@ -36,8 +37,8 @@ const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 
 /**
- * The same value as `JSON.parse`. Rejects with a `SyntaxError` or a `TypeError` where that throws, and with a `TooMuchJsonError`.
- * `pieceBytes`: for tests.
+ * The same value as `JSON.parse`. Rejects with its `SyntaxError` or `TypeError`, or with a
+ * `TooMuchJsonError`. `pieceBytes`: for tests.
  */
 export async function parseInPieces(
   bytes: Uint8Array,
@@ -45,7 +46,7 @@ export async function parseInPieces(
   pieceBytes = PIECE_BYTES,
 ): Promise<unknown> {
   const reader = new Reader(bytes, bounds, pieceBytes);
-  // What comes before and after has turns of its own.
+  // Yield before and after, too.
   await nextTurn();
   let began = performance.now();
   while (!reader.read()) {
@@ -62,12 +63,12 @@ class Reader {
   readonly #bytes: Uint8Array;
   readonly #bounds: JsonBounds;
   readonly #pieceBytes: number;
-  /** The innermost is last. The first one stands for the whole text, like a list with one item. */
+  /** Innermost last. The first one is the whole text, as if it were a list with one item. */
   readonly #open: Container[];
   #at: number;
   /** Everything before this position has been parsed, except for names of members. */
   #parsedTo: number;
-  /** The whole text has been scanned. A single string may be as long as the body: it is parsed in the next turn. */
+  /** Whether the whole text is scanned. A string may be as long as the body: it is parsed after a yield. */
   #isAtEnd = false;
   #values = 0;
   /** Whether the next string in an object is the name of a member. */
@@ -265,7 +266,7 @@ interface Container {
   readonly isList: boolean;
   /** The position of its opening bracket. */
   readonly start: number;
-  /** The part that has been parsed. `undefined` = nothing yet; if it closes before, it is parsed with the piece around it. */
+  /** The parsed part. `undefined` = nothing; if it closes first, it is parsed with the piece around it. */
   parsed: unknown[] | Record<string, unknown> | undefined;
   /** The text from this position on has not been parsed. */
   from: number;
@@ -273,7 +274,7 @@ interface Container {
   member: number;
   /** The name of that member if its value is parsed separately; empty for an item of a list. */
   name: string;
-  /** That value has been added: nothing else may come before the next comma. */
+  /** Whether this value was added: only a comma or the end may follow. */
   isAdded: boolean;
 }
 
@@ -282,7 +283,7 @@ function container(isList: boolean, start: number): Container {
   return { isList, start, parsed: undefined, from, member: from, name: '', isAdded: false };
 }
 
-/** `text`: what is between the last comma and the value of a member. */
+/** `text`: the text between the last comma and the value of a member. */
 function memberName({ isList }: Container, text: string): string {
   if (isList) {
     expectBlank(text);
@@ -311,10 +312,10 @@ function expectBlank(text: string): void {
 
 /** Many more marks than names are allowed, so that few names share a mark. */
 const MARKS = 2 ** 17;
-/** Random in each process, so that nobody can construct names that share a mark. */
+/** Random per process, so that clients cannot construct names that share a mark. */
 const SEED = randomInt(2 ** 32) | 1;
 
-/** Counts different names in a text without keeping them. A few are mistaken for others. */
+/** Counts different names without storing them. A few are mistaken for others. */
 class NameCount {
   readonly #marks = new Uint8Array(MARKS);
   #count = 0;

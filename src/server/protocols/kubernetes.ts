@@ -1,6 +1,7 @@
 /**
- * Admission webhooks of Kubernetes: the answer says whether a pod is admitted, and what is added to it. A pod that cannot be judged is
- * refused by an answer too. Any other status, such as that for a wrong token, refuses it by `failurePolicy` in etc/kubernetes.
+ * Admission webhooks of Kubernetes: the response says whether a pod is admitted, and with which additions. A
+ * pod that cannot be checked is refused by a response, too. Any other status, such as for a wrong token, is
+ * subject to `failurePolicy` in etc/kubernetes.
  */
 import type { Context, Middleware } from 'koa';
 import { OverloadedError } from '../../base/concurrency-limiter.ts';
@@ -30,23 +31,23 @@ import { stateOf } from '../request-state.ts';
 import type { FailedReviews } from './failed-reviews.ts';
 import { readReview, type UnreadBody } from './review-body.ts';
 
-/** Where reviews go. */
+/** Receivers of reviews. */
 interface ReviewSinks {
   readonly recorder: DecisionRecorder;
   readonly failures: FailedReviews;
-  /** Default: nothing is told to the cluster. */
+  /** Default: no reports to the cluster. */
   readonly reports?: KubernetesReports | undefined;
   readonly metrics: KubernetesMetrics;
 }
 
-/** Answers if there are scheduling policies, which a reload may change; other requests go on to the next middleware. */
+/** Serves reviews if there are scheduling policies, which a reload may change; passes other requests on. */
 export function kubernetesEndpoints(authenticator: Authenticator, sinks: ReviewSinks): Middleware {
   return async (ctx, next) => {
     // `ctx.path` parses the URL at each access.
     const at = ctx.req.url?.startsWith(PREFIX) === true ? kubernetesPathOf(ctx.path) : undefined;
     const state = stateOf(ctx);
     const { number, kubernetes } = state.generation;
-    // If no token is needed, there is nothing after these paths either.
+    // Without tokens, none can be appended to these paths.
     if (
       kubernetes === undefined ||
       at === undefined ||
@@ -62,7 +63,7 @@ export function kubernetesEndpoints(authenticator: Authenticator, sinks: ReviewS
     }
     const began = performance.now();
     const proof = authenticator.requireProof(ctx.req, ctx.ip);
-    // Awaiting nothing would be too late to collect the body: it would come as a stream, which costs more than the review.
+    // Awaiting `undefined` would be too late to collect the body: a stream would cost more than the review.
     if (proof !== undefined) {
       await proof;
     }
@@ -81,10 +82,10 @@ export function kubernetesEndpoints(authenticator: Authenticator, sinks: ReviewS
 
 const PREFIX = '/kubernetes/';
 const UNTOUCHED = { allowed: true, message: null, patch: [], warnings: [] } as const;
-/** The part of the time that is left for the answer to arrive, in seconds at most. */
+/** The part of the time that is reserved for the response, in seconds at most. */
 const RESERVE = 0.2;
 const MAX_RESERVE_SECONDS = 1;
-/** How long the record of a pod that could not be judged may wait for room in the log: the answer must still be in time. */
+/** How long the record of an unchecked pod may wait for room in the log: the response must be in time. */
 const RECORD_SECONDS = 0.2;
 
 interface ReviewOptions extends ReviewSinks {
@@ -112,7 +113,7 @@ function answerTo(
   }
 }
 
-/** Refuses what cannot be read, by the same rules as what cannot be judged. */
+/** Rejects an unreadable body by the same rules as a pod that cannot be checked. */
 function answerToUnread(
   { unread: { uid, kind, resource, isForRulesAlone }, why }: UnreadBody,
   { podAdmission, workloads }: KubernetesParts,
@@ -145,7 +146,7 @@ const WHAT: Readonly<Partial<Record<ReviewedKind, string>>> = {
   policy: 'the scheduling policy',
 };
 
-/** A pod that cannot be judged is refused, and recorded as such. */
+/** Rejects, and records, a pod that cannot be checked. */
 async function reviewPod(
   ctx: Context,
   request: PodRequest | BindingRequest,
@@ -164,7 +165,7 @@ async function reviewPod(
     );
   } catch (thrown) {
     const admission = failures.admission(thrown, request, stateOf(ctx).requestId, podAdmission);
-    // What there was no room for is only counted: a record would need room too.
+    // Overload is only counted: a record would need room, too.
     if (!(thrown instanceof OverloadedError)) {
       await withinDeadline(RECORD_SECONDS, async (deadline) => record(admission, deadline)).catch(() => {});
     }
@@ -172,7 +173,7 @@ async function reviewPod(
   }
 }
 
-/** Where only a warning was asked for, nothing that breaks refuses the workload: its pods are judged again. */
+/** If only warnings are requested, failures do not refuse the workload: its pods are checked again. */
 async function reviewWorkload(
   ctx: Context,
   request: WorkloadRequest,
@@ -243,15 +244,15 @@ function review(
   }, seconds);
 }
 
-/** As Go writes a duration: `10s`, `1m30s`, `500ms`. */
+/** Go's duration format: `10s`, `1m30s`, `500ms`. */
 const DURATION =
   /^(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,6}(?:\.\d{1,9})?)s)?(?:(\d{1,9}(?:\.\d{1,9})?)ms)?$/;
-/** The whole query string of an API server. */
+/** The complete query string of an API server. */
 const PLAIN = /^timeout=(\d{1,6})s$/;
 
 /**
- * How long a review may take: less than the API server waits, which lets an object pass where `failurePolicy` is Ignore if the refusal
- * comes late; and at most the deadline of a decision.
+ * The time limit of a review: less than the API server waits, which would admit an object with
+ * `failurePolicy: Ignore` if the refusal came late; and at most the deadline of a decision.
  */
 function requestedSeconds(ctx: Context): number {
   const { deadline } = stateOf(ctx).generation.options;
@@ -275,7 +276,7 @@ function writtenSeconds(ctx: Context): number | undefined {
   return Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds) + Number(milliseconds) / 1000;
 }
 
-/** `admit`: judges the request, with the sources of its policies. */
+/** `admit`: checks the request, and returns the sources of its policies. */
 function tracedAdmission(
   request: PodRequest | BindingRequest | WorkloadRequest,
   admit: () => Promise<DecidedAdmission>,

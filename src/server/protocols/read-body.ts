@@ -1,28 +1,30 @@
-/** Bodies of requests, bounded in size and in what they cost to parse. */
+/** Request bodies, limited in size and in parsing cost. */
 import { isAscii } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { MIMEType, promisify } from 'node:util';
 import { brotliDecompress, unzip } from 'node:zlib';
 import createError from 'http-errors';
 import { GrowingBuffer } from '../../base/growing-buffer.ts';
+import { MAX_DEPTH, tooDeepAt } from '../../base/yaml/tree.ts';
 import { CollectedRequest, goneError } from '../listener/connections.ts';
 import { type JsonBounds, PIECE_BYTES, parseInPieces, TooMuchJsonError } from './json-pieces.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /** A lease of ten thousand hosts has 200,000 values and five levels. */
-const BOUNDS: JsonBounds = { maxValues: 300_000, maxNames: 10_000, maxDepth: 100 };
+const BOUNDS: JsonBounds = { maxValues: 300_000, maxNames: 10_000, maxDepth: MAX_DEPTH };
 
 /**
- * The JSON body of a request, decompressed, of at most `limit` bytes. Rejects with an HTTP error that may be shown to the client: 413, 415, or
- * 400 for a body that is not JSON or exceeds `BOUNDS`. `received`: is called with the bytes of a body that is not longer.
+ * The JSON body of a request, decompressed, of at most `limit` bytes. Rejects with an HTTP error that may be
+ * shown to the client: 413, 415, or 400 for a body that is not JSON or exceeds `BOUNDS`. `received`: called
+ * with the bytes of a body within the limit.
  */
 export function readJson(
   request: IncomingMessage,
   limit: number,
   received?: (bytes: Uint8Array) => void,
 ): Promise<unknown> {
-  // Nearly every client sends exactly this type, and parsing it would cost more than everything else about headers.
+  // Nearly every client sends exactly this type; parsing it would cost more than all other headers.
   const types = request.headers['content-type'] === 'application/json' ? undefined : ['application/json'];
   return read(request, { limit, types, expected: 'a body in JSON' }, (bytes) => {
     received?.(bytes);
@@ -30,16 +32,16 @@ export function readJson(
   });
 }
 
-/** The body of a request as a text, in the same bounds. `types`: those that it may have. A byte order mark is left out. */
+/** The body as text, with the same limits. `types`: accepted content types. Drops a byte order mark. */
 export function readText(request: IncomingMessage, limit: number, types: readonly string[]): Promise<string> {
   return read(request, { limit, types, expected: 'a body in UTF-8' }, (bytes) => utf8.decode(bytes));
 }
 
 interface ReadOptions {
   readonly limit: number;
-  /** The content types that are accepted; `undefined` = it was checked. */
+  /** Accepted content types; `undefined` = already checked. */
   readonly types: readonly string[] | undefined;
-  /** What the body should be, for the message of a 400. */
+  /** The expected body, for the message of a 400. */
   readonly expected: string;
 }
 
@@ -74,7 +76,7 @@ function checkContentType({ headers }: IncomingMessage, types: readonly string[]
   }
 }
 
-/** `undefined` if the request has no body, or its type cannot be read. */
+/** `undefined` if the request has no body, or its type cannot be parsed. */
 function mediaType(headers: IncomingMessage['headers']): MIMEType | undefined {
   const hasBody = headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;
   try {
@@ -84,12 +86,19 @@ function mediaType(headers: IncomingMessage['headers']): MIMEType | undefined {
   }
 }
 
-/** Parses JSON from outside: at once, or in pieces if it is long, so that other requests are answered meanwhile. */
+/** Parses untrusted JSON: at once, or in pieces if it is long, so that other requests can run. */
 export function parsedJson(bytes: Uint8Array): unknown {
-  return bytes.length > PIECE_BYTES ? parseInPieces(bytes, BOUNDS) : JSON.parse(textOf(bytes));
+  if (bytes.length > PIECE_BYTES) {
+    return parseInPieces(bytes, BOUNDS);
+  }
+  const value: unknown = JSON.parse(textOf(bytes));
+  if (tooDeepAt(value) !== undefined) {
+    throw new TooMuchJsonError(`a body that is nested no deeper than ${MAX_DEPTH} levels`);
+  }
+  return value;
 }
 
-/** Nearly every body is ASCII, which is found and copied in a tenth of the time that decoding takes. */
+/** Nearly every body is ASCII, which is detected and copied in a tenth of the time of decoding. */
 function textOf(bytes: Uint8Array): string {
   return Buffer.isBuffer(bytes) && isAscii(bytes) ? bytes.toString('latin1') : utf8.decode(bytes);
 }
@@ -110,8 +119,9 @@ const UNPACK = new Map([
 ]);
 
 /**
- * The body of a request, decompressed. Both forms have at most `limit` bytes: what is packed can hold any number of blocks of nothing.
- * Rejects with a `BodyTooLargeError`, an `UnknownEncodingError`, or the error of the connection or the compression.
+ * The body of a request, decompressed. The limit applies before and after: compressed data can hold any
+ * number of empty blocks. Rejects with a `BodyTooLargeError`, an `UnknownEncodingError`, or the error of the
+ * connection or the decompression.
  */
 export function readBody(request: IncomingMessage, limit: number): Promise<Uint8Array> {
   const encoding = request.headers['content-encoding'] ?? 'identity';
@@ -131,7 +141,7 @@ async function unpackedBytes(request: IncomingMessage, limit: number, encoding: 
   }
 }
 
-/** The bytes as they were sent. Rejects with a `BodyTooLargeError` as soon as there are more than `limit`. */
+/** The bytes as sent. Rejects with a `BodyTooLargeError` as soon as there are more than `limit`. */
 function receivedBytes(request: IncomingMessage, limit: number): Promise<Buffer> {
   const length = Number(request.headers['content-length']);
   if (length > limit) {
@@ -144,7 +154,8 @@ function receivedBytes(request: IncomingMessage, limit: number): Promise<Buffer>
 function streamedBytes(request: IncomingMessage, limit: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     if (request.destroyed && !request.readableEnded) {
-      // The client has gone before anything was read: no event will come any more, not even of a body that has arrived.
+      // The client disconnected before the first read: no further events, not even for a body that has
+      // arrived.
       reject(goneError());
       return;
     }
@@ -158,7 +169,7 @@ function streamedBytes(request: IncomingMessage, limit: number): Promise<Buffer>
       }
     });
     request.on('end', () => resolve(body.bytes));
-    // Comes after errors too: a listener for each event of each request is not free.
+    // Also emitted after errors: a listener for each event of each request has a cost.
     request.on('close', () => {
       // Every request closes in the end, and creating an unused error costs as much as parsing the body.
       if (!request.complete) {

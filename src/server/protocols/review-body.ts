@@ -1,4 +1,4 @@
-/** Reads the review in a request of an API server, or as much of it as an answer needs. */
+/** Reads the review in a request of an API server, or as much of it as a response needs. */
 
 import type { IncomingMessage } from 'node:http';
 import { type Context, HttpError } from 'koa';
@@ -21,11 +21,11 @@ interface ReadBody {
 
 export interface UnreadBody {
   readonly unread: UnreadReview;
-  /** For the user. */
+  /** A message for the user. */
   readonly why: string;
 }
 
-/** Throws what `readJson` and `parseAdmissionReview` throw where there is nothing that could be answered. */
+/** Throws the error of `readJson` or `parseAdmissionReview` if no response is possible. */
 export async function readReview(ctx: Context): Promise<ReadBody | UnreadBody> {
   let start: Uint8Array | undefined;
   let body: unknown;
@@ -54,13 +54,13 @@ export async function readReview(ctx: Context): Promise<ReadBody | UnreadBody> {
   }
 }
 
-/** An API server sends no more than this: the largest object that it accepts, twice, with every character escaped. */
+/** The largest body of an API server: the largest object it accepts, twice, with every character escaped. */
 const MAX_DRAINED_BYTES = 64 * 1024 * 1024;
 const DRAIN_MS = 1000;
 
 /**
- * Of a body that was not read because its header says how long it is. Reads the rest and drops it, for a while: a client that still
- * sends may not see an answer.
+ * The start of a body that was not read because its `Content-Length` is too large. Drains the rest, for a
+ * while: a client that is still sending may not see a response.
  */
 function startOf(request: IncomingMessage): Promise<Uint8Array> {
   return new Promise((resolve) => {
@@ -84,7 +84,7 @@ function startOf(request: IncomingMessage): Promise<Uint8Array> {
     const timer = setTimeout(done, DRAIN_MS);
     const isCollected = request.complete && request.readableLength === 0;
     if (isCollected || request.readableEnded || request.destroyed || request.readableFlowing !== null) {
-      // Somebody has read it.
+      // Already read.
       done();
       return;
     }

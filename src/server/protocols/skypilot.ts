@@ -1,6 +1,6 @@
 /**
- * SkyPilot's RESTful admin policy: 200 carries the request as the policies leave it, 400 the reason of a rejection as plain text. Any
- * other status refuses the request too: SkyPilot takes it for a fault.
+ * SkyPilot's RESTful admin policy: 200 returns the request as changed by the policies, 400 the reason of a
+ * rejection as plain text. Any other status refuses the request too: SkyPilot treats it as a fault.
  */
 import { type Context, HttpError, type Middleware } from 'koa';
 import { reviewRecord } from '../../decisions/review-record.ts';
@@ -14,7 +14,7 @@ import { bodyLimit, stateOf } from '../request-state.ts';
 import { TooMuchJsonError } from './json-pieces.ts';
 import { parsedJson, readJson } from './read-body.ts';
 
-/** Answers at the configured path, which a reload may change; other requests go on to the next middleware. */
+/** Serves the configured path, which a reload may change; passes other requests on. */
 export function skypilotEndpoint(
   authenticator: Authenticator,
   recorder: DecisionRecorder,
@@ -35,7 +35,7 @@ export function skypilotEndpoint(
   };
 }
 
-/** Whether this is the path for SkyPilot, and there is a policy. */
+/** Whether this is SkyPilot's path, and there is a policy. */
 export function servesSkypilot({ options, policies }: SkypilotParts, path: string): boolean {
   return isSkypilotPath(options.path, path) && !policies.isEmpty;
 }
@@ -53,7 +53,7 @@ async function receivedRequest(ctx: Context): Promise<ReceivedRequest> {
   }
 }
 
-/** SkyPilot sends a JSON text that holds JSON. */
+/** SkyPilot sends a JSON text that contains JSON. */
 async function innerJson(text: string): Promise<unknown> {
   try {
     return await parsedJson(Buffer.from(text));
@@ -74,13 +74,14 @@ async function review(
   const { number } = generation;
   const started = performance.now();
   await generation.inTurn(async (deadline) => {
+    await recorder.room(deadline);
     const reviewed = await policies.review(request, { deadline, requestId });
     const milliseconds = performance.now() - started;
     for (const policy of reviewed.mismatches) {
       metrics.skypilotMismatches.inc({ filter: policy });
     }
     const facts = { requestId, generation: number, milliseconds, request };
-    await recorder.record(reviewRecord(reviewed, facts), deadline);
+    recorder.record(reviewRecord(reviewed, facts), undefined);
     if (reviewed.failed) {
       ctx.status = 500;
       ctx.body = { message: reviewed.message, request_id: requestId };

@@ -1,4 +1,4 @@
-/** A configuration that the service can start with, and the files that it was read from. */
+/** A configuration with which the service can start, and its files. */
 
 import { ConfigurationError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
@@ -25,7 +25,11 @@ export interface CheckedConfiguration {
   readonly started: Started;
 }
 
-/** Watches each file before it is read for the last time, so that no change in between is missed. @throws ConfigurationError */
+/**
+ * Watches each file before its last read, so that no change in between is missed.
+ *
+ * @throws ConfigurationError
+ */
 export async function checkedConfiguration(
   sources: ConfigSources,
   watched: Watched,
@@ -60,14 +64,14 @@ export function filesRead(
 }
 
 export interface ServiceSettings {
-  /** Default: standard error, as `log_level` and `log_format` say. */
+  /** Default: standard error, with `log_level` and `log_format`. */
   readonly logger?: Logger;
   /** Whether to reload when a configuration file changes. Default false. */
   readonly watch?: boolean;
-  /** How often to look for changed files, in milliseconds. Default 1000. */
+  /** How often to check for changed files, in milliseconds. Default 1000. */
   readonly pollMs?: number;
-  /** The clock by which the text of metrics is a second old: monotonic, in milliseconds. Default: that of the process. */
+  /** The clock for the cache of metrics: monotonic, in milliseconds. Default: the clock of the process. */
   readonly metricsClock?: () => number;
-  /** Watches for filters that hold the process. Default: none. */
+  /** Detects filters that block the process. Default: none. */
   readonly watchdog?: Pick<Watchdog, 'occupation' | 'watch' | 'heldForMs' | 'endIn'>;
 }

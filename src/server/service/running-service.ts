@@ -1,4 +1,4 @@
-/** A policy service that answers: its reloads, its credentials and its end. */
+/** A running policy service: reloads, credentials and shutdown. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { errorText, type Problem } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
@@ -31,7 +31,7 @@ import {
   type Watched,
 } from './checked-configuration.ts';
 
-/** The part of `shutdown_grace` that is kept for the filters and the decision log, when requests take longer. */
+/** The part of `shutdown_grace` that is reserved for the filters and the decision log. */
 const LAST_PART = 0.1;
 
 interface ServiceParts extends CheckedConfiguration {
@@ -51,7 +51,7 @@ interface ServiceParts extends CheckedConfiguration {
   readonly certificates: ConfiguredKeeper | undefined;
   readonly authenticators: Authenticators;
   readonly listener: Listener;
-  /** `undefined` = `listener` has health and metrics. */
+  /** `undefined` = `listener` serves health and metrics. */
   readonly admin: Listener | undefined;
   readonly stopping: AbortController;
 }
@@ -61,18 +61,18 @@ export class Service {
   #closing: Promise<void> | undefined;
   /** `http://127.0.0.1:8642` */
   readonly url: string;
-  /** Where health and metrics are, if they have a port of their own. */
+  /** The URL of health and metrics, if they have their own port. */
   readonly adminUrl: string | undefined;
   /** Warnings about the configuration, for the operator. */
   readonly warnings: readonly Problem[];
-  /** The protocols that are served, and what they ask for, as of the start. */
+  /** The served protocols and their required credentials, as of the start. */
   readonly authenticators: readonly ServedProtocol[];
   /** Whether requests about leases need a token, as of the start. */
   readonly tokenForLeases: boolean;
-  /** Whether the decision log is standard output, to which nothing else may be written then. */
+  /** Whether the decision log is standard output: then nothing else may be written there. */
   readonly writesToStandardOutput: boolean;
 
-  /** Of parts that are open and answer. For `openService`. */
+  /** For parts that are open and answer. For `openService`. */
   constructor(parts: ServiceParts) {
     this.#parts = parts;
     const { configuration, options, authenticators, generations, listener } = parts;
@@ -84,7 +84,10 @@ export class Service {
     this.writesToStandardOutput = options.decision_log === '-';
   }
 
-  /** Starts what it does besides answering: it follows others and tells them that it is there, reports to the cluster, renews certificates. For `openService`. */
+  /**
+   * Starts background work: reconciliation, announcing this replica, cluster reports, certificate renewal.
+   * For `openService`.
+   */
   begin(): void {
     this.#report(this.#parts.generations.current);
     this.#followAll();
@@ -97,7 +100,7 @@ export class Service {
     this.#parts.presence.start();
   }
 
-  /** Reads the configuration and all files again. Resolves to whether the new configuration has taken over. */
+  /** Reads the configuration and all files again. Resolves to whether the new configuration is in force. */
   async reload(): Promise<boolean> {
     const { sources, watched, log, generations, tlsOptions, stopping } = this.#parts;
     if (stopping.signal.aborted) {
@@ -119,7 +122,7 @@ export class Service {
     return applied;
   }
 
-  /** Reads token and certificate files again; and the configuration too, if its mistakes may have been in these files. */
+  /** Reads token and certificate files again; and the configuration, if its mistakes may be in these. */
   async credentialsChanged(): Promise<void> {
     if (this.#readCredentials() && this.#parts.generations.problems.length > 0) {
       await this.reload();
@@ -139,7 +142,7 @@ export class Service {
     });
   }
 
-  /** The step in which a new configuration begins to decide. */
+  /** Switches to a new configuration. */
   takeOver(next: Generation): void {
     const { authenticators, watchdog } = this.#parts;
     next.decisions?.apply();
@@ -153,13 +156,13 @@ export class Service {
     this.#report(next);
   }
 
-  /** Policies and refusals are told to the cluster of a configuration. */
+  /** Reports policies and refusals to the cluster of the configuration. */
   #report({ configuration, kubernetes }: Generation): void {
     const options = sectionOf(configuration, kubernetesSection);
     this.#parts.reports.takeOver(kubernetes?.cluster?.cluster, options);
   }
 
-  /** Logs and counts an error that nothing has caught. */
+  /** Logs and counts an uncaught error. */
   reportUncaught(kind: UncaughtKind, thrown: unknown): void {
     const { metrics, logger } = this.#parts;
     metrics.uncaughtErrors.inc({ kind });
@@ -167,7 +170,7 @@ export class Service {
     logger.error({ kind, error: errorText(thrown), stack }, 'uncaught error, most likely of a filter');
   }
 
-  /** Stops accepting, finishes what is under way, closes the filters and the logs, all within `shutdown_grace`. */
+  /** Stops accepting, finishes requests under way, closes filters and logs, all within `shutdown_grace`. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -182,7 +185,7 @@ export class Service {
     stores.stop();
     watched.credentials.close();
     watched.configuration.close();
-    // A signal that comes while a filter holds the process is heard late: the time since then counts.
+    // A signal is handled late if a filter blocks the process: the time since then counts.
     const lateMs = watchdog?.heldForMs() ?? 0;
     const graceMs = Math.max(0, generations.current.options.shutdown_grace * 1000 - lateMs);
     watchdog?.endIn(graceMs);

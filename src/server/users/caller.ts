@@ -1,9 +1,9 @@
-/** Somebody who uses the API or the console, and what they may do. */
+/** A user of the API or the console, and their rights. */
 import { onOneLine } from '../../base/visible-text.ts';
 
 export interface Membership {
   readonly projectId: string;
-  /** What Keystone or the identity provider calls it; `undefined` = it does not tell. */
+  /** The name in Keystone or at the identity provider; `undefined` = unknown. */
   readonly name?: string | undefined;
   readonly domain?: string | undefined;
   /** Whether the caller may set budgets of users within the project's. */
@@ -14,35 +14,35 @@ export interface Caller {
   /**
    * - `operator`: may do everything, in all projects
    * - `reader`: sees all projects and the configuration, changes nothing
-   * - `member`: sees the projects of `memberships`, and changes what a manager may where they are one
+   * - `member`: sees the projects of `memberships`, and has a manager's rights where they are manager
    */
   readonly kind: 'operator' | 'reader' | 'member';
-  /** How they proved who they are. `nobody` = the authenticator is open, and nothing was asked. */
+  /** How the caller was authenticated. `nobody` = no authentication is required. */
   readonly provenBy: 'keystone' | 'oidc' | 'token' | 'nobody';
-  /** Whose sessions, streams and requests are counted together: a user, or a token of the configuration, which many may share. */
+  /** The owner of sessions, streams and requests: a user, or a configured token, which many may share. */
   readonly identity: string;
-  /** For the columns `who` of the ledger and for logs: `alice@Default (0a1b…)`, `operator token`. At most 255 characters. */
+  /** For `who` in ledger and logs: `alice@Default (0a1b…)`, `operator token`. At most 255 characters. */
   readonly who: string;
-  /** For people. */
+  /** For display. */
   readonly name: string;
-  /** Keystone's id, or the claim that stands for it; `null` = a fixed token, or nobody. */
+  /** Keystone's id, or the configured claim; `null` = a fixed token, or no authentication. */
   readonly userId: string | null;
   /** Empty for operators and readers, who see all projects. */
   readonly memberships: readonly Membership[];
 }
 
-/** Who shows a token of the configuration. `key`: identifies the token. */
+/** The caller with a token of the configuration. `key`: identifies the token. */
 export function tokenCaller(kind: 'operator' | 'reader', who: string, key = who): Caller {
   return { kind, provenBy: 'token', identity: `token ${key}`, who, name: who, userId: null, memberships: [] };
 }
 
-/** Everybody, where nothing is asked for. */
+/** Every caller, if no authentication is required. */
 export const ANYBODY: Caller = { ...tokenCaller('reader', 'anybody'), provenBy: 'nobody' };
 
 const MAX_WHO = 255;
 const MAX_ID = 100;
 
-/** For `who`: `alice@Default (0a1b…)`. The id is always in it, since a user may be called anything. */
+/** For `who`: `alice@Default (0a1b…)`. Always contains the id, since names are chosen freely. */
 export function whoOf({ name, domain, id }: { name: string; domain?: string; id: string }): string {
   const end = ` (${cut(onOneLine(id), MAX_ID)})`;
   const full = domain === undefined || domain === '' ? name : `${name}@${domain}`;
@@ -54,8 +54,8 @@ function cut(text: string, length: number): string {
 }
 
 /**
- * For each action, the kinds of persons who may do it. `member` and `manager` = in projects that they belong to; a manager is a member who
- * may also give budgets to users.
+ * The roles that may do each action. `member` and `manager`: in their own projects; managers are members who
+ * may also set budgets of users.
  */
 export const ACTIONS = {
   'see-service': ['operator', 'reader'],
@@ -77,8 +77,8 @@ export type Role = 'operator' | 'reader' | 'manager' | 'member';
 export type Action = keyof typeof ACTIONS;
 
 /**
- * Whether a caller may do something in a project. `projectId`: `undefined` = in no particular one: a list is then narrowed to what the
- * caller may see (`visibleProjects`).
+ * Whether a caller may do something in a project. `projectId`: `undefined` = no specific one: lists are then
+ * limited to `visibleProjects`.
  */
 export function may(caller: Caller, action: Action, projectId?: string): boolean {
   const allowed: readonly Role[] = ACTIONS[action];

@@ -1,9 +1,9 @@
-/** Those who show a token of the configuration: operators, readers, Blazar itself, which may read, and Prometheus, which reads metrics. */
+/** Callers with a configured token: operators, readers, Blazar (may read), and Prometheus (reads metrics). */
 import type { UserTokens } from '../authentication/credentials.ts';
 import { AcceptedTokens } from '../authentication/protocols.ts';
 import { type Caller, tokenCaller } from './caller.ts';
 
-/** A caller, and what identifies the token: a session ends with it. */
+/** A caller, and the key of the token, with which its sessions end. */
 interface TokenCaller {
   readonly caller: Caller;
   readonly key: string;
@@ -18,7 +18,7 @@ export class FixedTokens {
   readonly #operator = new AcceptedTokens([]);
   readonly #reader = new AcceptedTokens([]);
   readonly #metrics = new AcceptedTokens([]);
-  /** Those of Blazar's authenticator, which replaces them. */
+  /** The tokens of Blazar's authenticator, which updates them. */
   readonly #service: AcceptedTokens;
 
   constructor(service: AcceptedTokens, tokens: UserTokens) {
@@ -32,17 +32,17 @@ export class FixedTokens {
     this.#metrics.replace(metrics);
   }
 
-  /** Whether people must show something because of these tokens. */
+  /** Whether users must authenticate because of these tokens. */
   get required(): boolean {
     return this.#service.required || !this.#operator.isEmpty || !this.#reader.isEmpty;
   }
 
-  /** Whether there is a token with which somebody can log in. */
+  /** Whether no token allows a login. */
   get isEmpty(): boolean {
     return this.#service.isEmpty && this.#operator.isEmpty && this.#reader.isEmpty;
   }
 
-  /** The owner of a token; `undefined` = it is none of these. Compared with all of them, in constant time. */
+  /** The owner of a token; `undefined` = unknown token. Compared with all tokens, in constant time. */
   ownerOf(token: string): TokenCaller | undefined {
     const owners = this.#lists.map(([kind, tokens]) => ({ kind, key: tokens.sessionKeyOf(token) }));
     const [owner] = owners.flatMap(({ kind, key }) =>
@@ -51,19 +51,19 @@ export class FixedTokens {
     return owner;
   }
 
-  /** The owner of a token that is still in the configuration, by its key. */
+  /** The owner of a configured token, by its key; `undefined` = it was removed. */
   byKey(key: string): Caller | undefined {
     const kind = this.#lists.find(([, tokens]) => tokens.sessionKeys().includes(key))?.[0];
     return kind && tokenCaller(...kind, key);
   }
 
-  /** Whether its owner sees single budgets in the metrics. Compared with all of them, in constant time. */
+  /** Whether the token gives access to budgets in the metrics. Compared with all tokens, in constant time. */
   seesBudgets(token: string): boolean {
     const [forMetrics, owner] = [this.#metrics.sessionKeyOf(token), this.ownerOf(token)];
     return forMetrics !== undefined || owner !== undefined;
   }
 
-  /** Whether it is a token of operators, readers or metrics, and none of Blazar's: Keystone must not hear of it. */
+  /** Whether it is a token of operators, readers or metrics, not Blazar's: never sent to Keystone. */
   isOfUsers(token: string): boolean {
     const keys = [this.#operator, this.#reader, this.#metrics].map((tokens) => tokens.sessionKeyOf(token));
     return keys.some((key) => key !== undefined);

@@ -1,4 +1,4 @@
-/** Logging in with Keystone: whose password it is, for which project, and what that permits here. */
+/** Login with Keystone: user, project, and the rights here. */
 import { type Context, HttpError } from 'koa';
 import { withinDeadline } from '../../base/deadline.ts';
 import { errorText } from '../../base/errors.ts';
@@ -9,12 +9,12 @@ import { stateOf } from '../request-state.ts';
 import { keystoneCaller, rolesText } from './proofs.ts';
 import type { StoredKeystone, StoredProof } from './sessions/stored-session.ts';
 
-/** A session that may be opened, or a sentence for the caller. `isWrong`: it counts as a guess. */
+/** The proof for a new session, or a message for the caller. `isWrong`: counts as a guess. */
 export type LoginOutcome =
   | { readonly proof: StoredProof; readonly isWrong?: never }
   | { readonly status: 401 | 403 | 503; readonly message: string; readonly isWrong: boolean };
 
-/** How many projects are tried for one with a role that counts here, if the caller names none. */
+/** Maximum number of projects tried for one with a role that counts here, if the caller names none. */
 const MAX_TRIED = 20;
 
 const REFUSALS: Readonly<Record<LoginRefusal, string>> = {
@@ -61,7 +61,7 @@ export async function loginByPassword(
   });
 }
 
-/** With a token that somebody has got from Keystone themselves. */
+/** With a token that the user got from Keystone. */
 export async function loginByToken(ctx: Context, token: string, logger: Logger): Promise<LoginOutcome> {
   return withKeystone(ctx, logger, async ({ gate }) => {
     const valid = await gate.validated(token);
@@ -74,7 +74,7 @@ export async function loginByToken(ctx: Context, token: string, logger: Logger):
   });
 }
 
-/** The same caller in another project, or in the system. */
+/** The same caller in another project, or in the system scope. */
 export async function switchScope(
   ctx: Context,
   { unscoped }: StoredKeystone,
@@ -87,7 +87,7 @@ export async function switchScope(
   });
 }
 
-/** What the caller may switch to; empty if the session cannot be switched. */
+/** The projects that the caller may switch to; empty if the session cannot be switched. */
 export async function projectsOf(
   ctx: Context,
   { unscoped }: StoredKeystone,
@@ -110,14 +110,14 @@ async function proofIn(
 ): Promise<StoredKeystone | undefined> {
   const { keystone, options } = stateOf(ctx).generation;
   const scoped = await keystone?.login.scoped(unscoped, scope, { signal });
-  // By the same question as every later request, so that the login opens no session that the next request ends.
+  // With the same check as later requests, so that the next request does not end the session.
   const valid = scoped === undefined ? undefined : await keystone?.gate.validated(scoped);
   return scoped === undefined || valid === undefined || keystoneCaller(valid, options) === undefined
     ? undefined
     : { kind: 'keystone', userId: valid.user.id, scoped, unscoped };
 }
 
-/** Within the deadline of the service. Whatever breaks is a sentence, with its cause in the log. */
+/** Within the deadline of the service. Failures become a message; their cause is logged. */
 async function withKeystone<Result>(
   ctx: Context,
   logger: Logger,
@@ -141,7 +141,7 @@ async function withKeystone<Result>(
   }
 }
 
-/** A login that opens no session, with the sentence for the caller. */
+/** A rejected login, with the message for the caller. */
 export function refused(
   message: string,
   { status = 401, isWrong = false }: { status?: 401 | 403 | 503; isWrong?: boolean } = {},

@@ -1,6 +1,6 @@
 /**
- * An issuer of OpenID Connect: authorization code with PKCE. `openid-client` checks state, nonce, issuer, audience, times and signatures; here
- * are the bounds of what an issuer may cost.
+ * An issuer of OpenID Connect: authorization code with PKCE. `openid-client` checks state, nonce, issuer,
+ * audience, times and signatures; this file limits what an issuer may cost.
  */
 
 import { readFileSync } from 'node:fs';
@@ -16,15 +16,15 @@ import type { Claims, Confirmed, IssuerLogout, Renewal } from './oidc-proof.ts';
 
 /** In bytes. The keys of issuers have a few kilobytes. */
 const MAX_ANSWER = 1_048_576;
-/** In seconds: how far clocks may differ. */
+/** In seconds: maximum difference of clocks. */
 const CLOCK_TOLERANCE = 60;
-/** What an issuer says about itself is asked again after so long, and after a failure. */
+/** How long the metadata of the issuer is cached, and a failure to read it. */
 const KEPT_MS = 3_600_000;
 const FAILURE_MS = 5000;
-/** Signatures that nobody can make who only checks them. */
+/** Asymmetric algorithms: a verifier cannot forge signatures. */
 const ASYMMETRIC = /^((RS|PS|ES)\d{3}|EdDSA|Ed25519)$/;
 
-/** What a browser was sent to the issuer with. */
+/** The parameters of an authorization request. */
 interface BegunLogin {
   readonly state: string;
   readonly nonce: string;
@@ -38,7 +38,7 @@ export class OidcClient {
   #dispatcher: Dispatcher | undefined;
   readonly #logoutTokens = new LogoutTokens();
 
-  /** Asks nothing before it is used. `issuer` and `client_id` must be set. */
+  /** Sends no request before it is used. `issuer` and `client_id` must be set. */
   constructor(options: OidcOptions) {
     this.#options = options;
   }
@@ -54,7 +54,7 @@ export class OidcClient {
     }).href;
   }
 
-  /** The claims of who comes back, by everything that the issuer has signed. Throws for anything that does not fit. */
+  /** The claims of the user, from content that the issuer has signed. Throws if anything does not match. */
   async claims(
     query: string,
     { state, nonce, verifier }: BegunLogin,
@@ -74,7 +74,7 @@ export class OidcClient {
     return this.#confirmed(tokens, claims);
   }
 
-  /** The claims now. Throws if the issuer cannot be asked. */
+  /** The current claims. Throws if the issuer cannot be called. */
   async renewed(refreshToken: string): Promise<Renewal> {
     const { oidc, config } = await this.#issuer();
     try {
@@ -89,7 +89,7 @@ export class OidcClient {
     }
   }
 
-  /** Whose sessions a logout token of the issuer ends. Throws for anything else. */
+  /** The sessions that a logout token of the issuer ends. Throws for an invalid token. */
   async issuerLogout(token: string): Promise<IssuerLogout> {
     const { config, jose, keys } = await this.#issuer();
     const { issuer, id_token_signing_alg_values_supported: algorithms = ['RS256'] } = config.serverMetadata();
@@ -111,12 +111,12 @@ export class OidcClient {
     return { claims: { ...more, ...claims }, refreshToken: tokens.refresh_token };
   }
 
-  /** Where somebody logs out at the issuer; `undefined` = it offers no such page. */
+  /** The URL of the logout at the issuer; `undefined` = it has none. */
   async logoutUrl(returnUrl: string): Promise<string | undefined> {
     const { oidc, config } = await this.#issuer();
     return config.serverMetadata().end_session_endpoint === undefined
       ? undefined
-      : // Without the ID token, which would stand in the history of the browser: the issuer asks for a confirmation instead.
+      : // Without the ID token, which the browser's history would keep: the issuer asks for confirmation.
         oidc.buildEndSessionUrl(config, { post_logout_redirect_uri: returnUrl }).href;
   }
 
@@ -135,7 +135,7 @@ export class OidcClient {
     const discovered = { at: now, issuer: asked };
     this.#discovered = discovered;
     asked.catch(() => {
-      // Whoever comes soon after a failure gets the same one.
+      // Callers soon after a failure get the same one.
       setTimeout(() => {
         if (this.#discovered === discovered) {
           this.#discovered = undefined;
@@ -158,7 +158,7 @@ export class OidcClient {
         timeout,
         [oidc.customFetch]: customFetch,
         execute: [
-          // The signature is checked too, and not only that the token has come from the issuer.
+          // Checks the signature, too, not only the connection to the issuer.
           oidc.enableNonRepudiationChecks,
           ...(isTrusted(issuer) && issuer.startsWith('http:') ? [oidc.allowInsecureRequests] : []),
         ],
@@ -176,7 +176,7 @@ export class OidcClient {
     return { oidc, config, jose, keys };
   }
 
-  /** Follows no redirects, and reads no endless answers. */
+  /** Follows no redirects, and limits the size of responses. */
   async #fetch(): Promise<Oidc.CustomFetch> {
     const { Agent, fetch } = await import('undici');
     const { cafile } = this.#options;
@@ -240,9 +240,9 @@ function authentication(oidc: typeof Oidc, options: OidcOptions): Oidc.ClientAut
   };
 }
 
-/** In seconds: how old one may be. */
+/** In seconds: maximum age of a logout token. */
 const MAX_TOKEN_AGE = 300;
-/** Of those that have come: none counts twice. No issuer ends more sessions before they are too old. */
+/** Maximum number of remembered logout tokens: each counts once. No issuer sends more before they expire. */
 const MAX_SEEN = 10_000;
 const EVENT = 'http://schemas.openid.net/event/backchannel-logout';
 
@@ -254,18 +254,21 @@ const logoutClaims = z
     sid: text.optional(),
     sub: text.optional(),
     events: z.object({ [EVENT]: z.record(z.string(), z.unknown()) }),
-    // An ID token has it: one must not do for the other.
+    // ID tokens have it: they must not be accepted as logout tokens.
     nonce: z.undefined('expected none').optional(),
   })
   .refine(({ sid, sub }) => sid !== undefined || sub !== undefined, 'expected sid or sub');
 
-/** Issuers that are older than the standard write `JWT`, or nothing. */
+/** Issuers that predate the standard send `JWT`, or nothing. */
 const TYPES: readonly unknown[] = [undefined, 'jwt', 'logout+jwt', 'application/logout+jwt'];
 
 class LogoutTokens {
   readonly #seen = new LRUCache<string, true>({ max: MAX_SEEN });
 
-  /** Whose sessions one ends, once. `payload`: signed by the issuer, for us, and not too old. Throws an `Error` that may be logged. */
+  /**
+   * The sessions that a logout token ends, once. `payload`: signed by the issuer, for us, and not too old.
+   * Throws an `Error` that may be logged.
+   */
   take(payload: unknown, type: string | undefined): IssuerLogout {
     if (!TYPES.includes(type?.toLowerCase())) {
       throw new Error('expected typ to be logout+jwt');

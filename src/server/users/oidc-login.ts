@@ -1,4 +1,4 @@
-/** Logging in with OpenID Connect: out to the issuer, and back with its word; later on, its word again. */
+/** Login with OpenID Connect: redirect to the issuer, callback, and later renewals. */
 
 import type { Context } from 'koa';
 import { z } from 'zod';
@@ -21,12 +21,12 @@ import { randomText, seal, sealingKey, unseal } from './sessions/sealed.ts';
 import { isSecure, readCookie, type Sessions, writeCookie } from './sessions/sessions.ts';
 import type { StoredProof } from './sessions/stored-session.ts';
 
-/** A refusal is a sentence for the caller. */
+/** The proof for a new session, or a message for the caller. */
 type OidcOutcome = { readonly proof: StoredProof } | { readonly status: 401 | 403; readonly message: string };
 
 export class OidcLogins {
   readonly #logger: Logger;
-  /** By refresh token, which may count only once: when a clock is set forward, two requests ask with the same one. */
+  /** By refresh token, which may be single-use: after a clock is set forward, two requests use one. */
   readonly #asked = new Map<string, Promise<Renewal>>();
   #client: { readonly key: string; readonly client: Promise<OidcClient> } | undefined;
 
@@ -34,14 +34,14 @@ export class OidcLogins {
     this.#logger = logger;
   }
 
-  /** Where the browser goes; a sentence if the issuer does not answer. */
+  /** The URL to redirect to; a message if the issuer does not answer. */
   begin(ctx: Context, begun: PreSession): Promise<{ readonly url: string } | { readonly message: string }> {
     return this.#within(ctx, async (client, redirectUrl) => ({
       url: await client.authorizationUrl(begun, redirectUrl),
     }));
   }
 
-  /** Whom the issuer has sent back. Whatever does not fit lets nobody in. */
+  /** The user of the callback. Anything that does not match is rejected. */
   finish(ctx: Context, begun: PreSession): Promise<OidcOutcome> {
     const options = oidcOptionsOf(ctx);
     return this.#within(ctx, async (client, redirectUrl): Promise<OidcOutcome> => {
@@ -53,7 +53,7 @@ export class OidcLogins {
     });
   }
 
-  /** Where somebody logs out at the issuer, too; `undefined` = nowhere. */
+  /** The URL of the logout at the issuer; `undefined` = none. */
   async logoutUrl(ctx: Context): Promise<string | undefined> {
     const answer = await this.#within(ctx, async (client, redirectUrl) => ({
       url: await client.logoutUrl(new URL('/', redirectUrl).href),
@@ -61,7 +61,7 @@ export class OidcLogins {
     return 'url' in answer ? answer.url : undefined;
   }
 
-  /** What a logout token of the issuer says. Rejects if it is not one, or if nobody can tell now. */
+  /** The content of a logout token. Rejects if it is invalid, or if it cannot be verified now. */
   issuerLogout(ctx: Context, token: string): Promise<IssuerLogout> {
     return this.#ask(ctx, (client) => client.issuerLogout(token));
   }
@@ -92,7 +92,7 @@ export class OidcLogins {
     try {
       return await this.#ask(ctx, work);
     } catch (thrown) {
-      // The text of an error may hold what the issuer has written, but no code, token or secret.
+      // The error may contain text of the issuer, but no code, token or secret.
       this.#logger.warn(
         { request_id: stateOf(ctx).requestId, error: causesOf(thrown) },
         'a login with OpenID Connect failed',
@@ -127,7 +127,7 @@ export class OidcLogins {
   }
 }
 
-/** The issuer leads back only to addresses that are registered there, so a forged Host leads nowhere. */
+/** The issuer redirects only to registered URLs, so a forged Host has no effect. */
 function redirectUrlOf(ctx: Context, { redirect_url }: OidcOptions): string {
   return redirect_url ?? `${isSecure(ctx) ? 'https' : 'http'}://${ctx.host}${CALLBACK_PATH}`;
 }
@@ -137,7 +137,7 @@ const MAX_CAUSES = 3;
 export function causesOf(thrown: unknown): string {
   const texts: string[] = [];
   texts.push(errorText(thrown).slice(0, 300));
-  // A cause that is no error is the query of the callback, with its code.
+  // A cause that is not an error is the query of the callback, with its code.
   for (let one = thrown; one instanceof Error && one.cause instanceof Error && texts.length < MAX_CAUSES; ) {
     one = one.cause;
     texts.push(errorText(one).slice(0, 300));
@@ -147,7 +147,7 @@ export function causesOf(thrown: unknown): string {
 
 const COOKIE = 'blazar-enforcement-login';
 const LIFETIME_MS = 600_000;
-/** How far the clocks of two replicas may differ. */
+/** Maximum difference of the clocks of two replicas. */
 const CLOCK_TOLERANCE_MS = 60_000;
 
 const preSession = z.object({
@@ -155,7 +155,7 @@ const preSession = z.object({
   nonce: z.string(),
   /** Of PKCE. */
   verifier: z.string(),
-  /** The path that the login leads to. */
+  /** The path after the login. */
   next: z.string(),
   /** In milliseconds of the epoch. */
   since: z.number(),
@@ -163,7 +163,7 @@ const preSession = z.object({
 
 type PreSession = z.infer<typeof preSession>;
 
-/** Begins a login. It is kept by the browser alone, so that strangers who begin many leave nothing behind. */
+/** Begins a login. Only the browser stores it, so that strangers cannot fill a store. */
 export function beginLogin(ctx: Context, next: string): PreSession {
   const [state, nonce, verifier] = [randomText(), randomText(), randomText()] as const;
   const begun = { state, nonce, verifier, next, since: Date.now() };
@@ -172,8 +172,8 @@ export function beginLogin(ctx: Context, next: string): PreSession {
 }
 
 /**
- * The login of a browser that comes back, once, to whichever replica; `undefined` = there is none, or it is too old. Throws an HTTP error 503 if
- * nobody can tell whether it has come back before.
+ * The login of a browser after its callback, once, at any replica; `undefined` = none, or too old. Throws an
+ * HTTP error 503 if the store cannot be reached.
  */
 export async function takeLogin(ctx: Context, sessions: Sessions): Promise<PreSession | undefined> {
   const { data: begun } = preSession.safeParse(unseal(readCookie(ctx, COOKIE) ?? '', loginKey(ctx)));
@@ -190,10 +190,10 @@ export async function takeLogin(ctx: Context, sessions: Sessions): Promise<PreSe
   return begun;
 }
 
-/** The same at every replica: they have the same configuration, of which the client secret is a part. */
+/** The same at every replica: derived from the configuration, which includes the client secret. */
 function loginKey(ctx: Context): Buffer {
   return sealingKey(keyOf(oidcOptionsOf(ctx)), 'login');
 }
 
-/** It must come with the browser back from another site. */
+/** `lax`: must be sent when the browser returns from another site. */
 const SETTINGS = { maxAge: LIFETIME_MS, sameSite: 'lax' } as const;

@@ -8,7 +8,7 @@ const text = z.string().min(1).max(255);
 const texts = (values: string[]) => z.array(text).default(values);
 const EXPECTED_VALUES = 'a list of texts, with commas between them';
 
-/** `[oidc]`: logging in to the console with an identity provider that speaks OpenID Connect. */
+/** `[oidc]`: login to the console with an identity provider of OpenID Connect. */
 export const oidcOptions = z.object({
   issuer: z
     .url({ protocol: /^https?$/ })
@@ -97,7 +97,7 @@ export const oidcOptions = z.object({
 export type OidcOptions = z.infer<typeof oidcOptions>;
 
 export const CALLBACK_PATH = '/login/oidc/callback';
-/** Where the issuer tells of logouts: OpenID Connect Back-Channel Logout. */
+/** Receives logouts of the issuer: OpenID Connect Back-Channel Logout. */
 export const BACKCHANNEL_LOGOUT_PATH = '/login/oidc/backchannel-logout';
 
 export const oidcSection = {
@@ -165,7 +165,7 @@ function problemsOf(options: OidcOptions): SectionProblem[] {
   return problems;
 }
 
-/** Http is for what is on this machine alone. */
+/** Http is only allowed for loopback addresses. */
 export function isTrusted(address: string): boolean {
   const { protocol, hostname } = new URL(address);
   return protocol === 'https:' || isLoopback(hostname.replace(/^\[|\]$/g, ''));

@@ -1,4 +1,4 @@
-/** What keeps a session of OpenID Connect open: what the issuer has said, and says again from time to time. */
+/** Keeps a session of OpenID Connect valid: claims of the issuer, renewed periodically. */
 import { hash } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import createError from 'http-errors';
@@ -12,38 +12,38 @@ import { type OidcOptions, oidcSection } from './oidc-options.ts';
 import type { HeldSession } from './sessions/sessions.ts';
 import type { StoredOidc } from './sessions/stored-session.ts';
 
-/** In milliseconds: no right is used that the issuer has not confirmed for so long. */
+/** In milliseconds: a session is not used for longer without confirmation by the issuer. */
 const LONGEST = 900_000;
-/** From then on it is asked, beside the requests: it may be away for a third of the time without a session ending. */
+/** Age for a renewal in the background: the issuer may be away for a third of `LONGEST`. */
 const ASK_AFTER = 600_000;
-/** Between two questions. */
+/** Minimum time between two renewals. */
 const ASK_EVERY = 30_000;
-/** While another request asks. */
+/** Polling interval while another request renews. */
 const LOOK_EVERY = 100;
-/** For what the issuer has answered, if the database does not take it. */
+/** Attempts to store a renewal if the database does not answer. */
 const KEEPING_ATTEMPTS = 5;
 const KEEPING_PAUSE = 1000;
 
-/** What the issuer has confirmed. */
+/** Claims that the issuer has confirmed. */
 export interface Confirmed {
   readonly claims: Claims;
-  /** With which it is asked again; `undefined` = it gives none. */
+  /** For the next renewal; `undefined` = the issuer provides none. */
   readonly refreshToken: string | undefined;
 }
 
-/** `refused` = it takes the login back; `unknown` = it says nothing of the caller; `away` = it could not be asked. */
+/** `refused` = the issuer has revoked it; `unknown` = it sent no claims; `away` = it could not be called. */
 export type Renewal = Confirmed | 'refused' | 'unknown' | 'away';
 
-/** Asks the issuer again, by a refresh token. Never rejects. */
+/** Renews at the issuer with a refresh token. Never rejects. */
 export type Renew = (ctx: Context, refreshToken: string) => Promise<Renewal>;
 
-/** A logout that the issuer tells of: of a session there, or of all those of a user. */
+/** A logout at the issuer: of one session there, or of all sessions of a user. */
 export interface IssuerLogout {
   readonly sid: string | undefined;
   readonly sub: string | undefined;
 }
 
-/** What is kept of a session of a caller whom the issuer has just confirmed. */
+/** The stored proof of a user whom the issuer has just confirmed. */
 export function oidcSession(
   caller: Caller,
   { claims: { sub, sid }, refreshToken }: Confirmed,
@@ -60,7 +60,7 @@ export function oidcSession(
   };
 }
 
-/** `undefined` also when `[oidc]` has changed, or when nothing was confirmed for too long. */
+/** `undefined` also if `[oidc]` has changed, or the last confirmation is too old. */
 export async function oidcOwner(
   ctx: Context,
   kept: StoredOidc,
@@ -76,17 +76,17 @@ export async function oidcOwner(
   }
   const wasAskedNow = isWithin(ASK_EVERY, kept.askedAt, held.now);
   if (!isConfirmedFor(ASK_AFTER, kept, held) && !wasAskedNow && !isAsking(ctx, kept, held)) {
-    // The request does not wait for it, and its configuration stays open meanwhile.
+    // In the background; the generation stays open meanwhile.
     generation.enter();
     void ask(ctx, kept, held, renew)
-      // The log has it: the database is away.
+      // Already logged: the database is unavailable.
       .catch(() => undefined)
       .finally(() => generation.leave());
   }
   return kept.caller;
 }
 
-/** Waits for the issuer, or for another request that is asking it. */
+/** Waits for the issuer, or for another request that is renewing. */
 async function confirmed(ctx: Context, first: HeldSession, renew: Renew): Promise<Caller | undefined> {
   const until = performance.now() + 1000 * stateOf(ctx).generation.options.deadline;
   for (let held: HeldSession | undefined = first; held?.kept.kind === 'oidc'; held = await held.again()) {
@@ -112,8 +112,8 @@ async function confirmed(ctx: Context, first: HeldSession, renew: Renew): Promis
 }
 
 /**
- * One question at a time, whichever replica asks it: a refresh token may count only once. `overtaken` = another request was first, or the
- * session has ended; `undefined` = the issuer has ended it.
+ * One renewal at a time across all replicas: a refresh token may be single-use. `overtaken` = another request
+ * was first, or the session has ended; `undefined` = the issuer has ended it.
  */
 async function ask(
   ctx: Context,
@@ -138,7 +138,7 @@ async function ask(
     try {
       return await asking.keep(renewed);
     } catch (thrown) {
-      // The issuer may have replaced the refresh token: it must not be lost because the database is away for a moment.
+      // The issuer may have replaced the refresh token: a short outage of the database must not lose it.
       if (attempt === KEEPING_ATTEMPTS) {
         throw thrown;
       }
@@ -182,24 +182,24 @@ function isConfirmedFor(
   return isWithin(milliseconds, confirmedAt ?? since, now);
 }
 
-/** A clock that was set back makes nothing last longer. */
+/** If a clock was set back, nothing lasts longer. */
 function isWithin(milliseconds: number, since: number, now: number): boolean {
   return now >= since && now < since + milliseconds;
 }
 
-/** Whoever asks may have been killed. */
+/** The renewing process may have been killed. */
 function isAsking(ctx: Context, { askingUntil }: StoredOidc, { now }: HeldSession): boolean {
   return now < askingUntil && askingUntil <= now + patienceOf(ctx);
 }
 
-/** A question takes no longer than the deadline of the service; in milliseconds. */
+/** In milliseconds: a renewal takes no longer than the deadline of the service. */
 function patienceOf(ctx: Context): number {
   return (
     Math.max(ASK_EVERY, 1000 * stateOf(ctx).generation.options.deadline) + KEEPING_ATTEMPTS * KEEPING_PAUSE
   );
 }
 
-/** Of the current configuration; without `issuer` there is no such login. */
+/** From the current configuration; without `issuer`, this login is off. */
 export function oidcOptionsOf(ctx: Context): OidcOptions {
   return sectionOf(stateOf(ctx).generation.configuration, oidcSection);
 }
@@ -209,17 +209,17 @@ export function keyOf(options: OidcOptions): string {
   return hash('sha256', JSON.stringify(options));
 }
 
-/** Of the ID token, and perhaps of the userinfo endpoint. */
+/** From the ID token, and optionally from the userinfo endpoint. */
 export type Claims = Readonly<Record<string, unknown>>;
 
-/** More are left out: nobody has so many. */
+/** Maximum number of values; further ones are ignored. */
 const MAX_VALUES = 10_000;
 const MAX_LENGTH = 255;
 
 const list = z.array(z.unknown());
 const object = z.record(z.string(), z.unknown());
 
-/** `undefined` = nobody here: the claims name no user, or give neither a role nor a project. */
+/** `undefined` = no rights here: the claims have no user, or neither a role nor a project. */
 export function oidcCaller(claims: Claims, options: OidcOptions): Caller | undefined {
   const id = textAt(claims, options.user_claim);
   if (id === undefined) {
@@ -251,7 +251,7 @@ function membershipsOf(values: readonly string[], options: OidcOptions): readonl
       !project_pattern.includes('{role}') || (role !== undefined && member_values.includes(role));
     const isNamed = project !== undefined && Object.hasOwn(project_ids, project);
     const projectId = (isNamed ? project_ids[project] : undefined) ?? project;
-    // No database would take the others.
+    // Databases would reject the others.
     if (projectId !== undefined && textMistake(projectId) === undefined && (isManager || isMember)) {
       const known = byId.get(projectId);
       byId.set(projectId, {
@@ -264,7 +264,7 @@ function membershipsOf(values: readonly string[], options: OidcOptions): readonl
   return [...byId.values()];
 }
 
-/** `/projects/{project}/{role}`, with anything but a slash for the names. */
+/** `/projects/{project}/{role}`: names match anything but slashes. */
 function patternOf(pattern: string): RegExp {
   const parts = pattern.split(/(\{project\}|\{role\})/);
   const seen = new Set<string>();
@@ -282,7 +282,7 @@ function patternOf(pattern: string): RegExp {
   return new RegExp(`^${source.join('')}$`, 'u');
 }
 
-/** One text that can be recorded. An id that is a number counts as one, unless it is so large that others are read as the same. */
+/** One text that can be recorded. Numeric ids are accepted up to the largest safe integer. */
 function textAt(claims: Claims, path: string): string | undefined {
   const found = valueAt(claims, path);
   const text = typeof found === 'number' && Number.isSafeInteger(found) ? String(found) : found;
@@ -300,7 +300,7 @@ function textsAt(claims: Claims, path: string): readonly string[] {
     .filter((value): value is string => typeof value === 'string' && value.length <= MAX_LENGTH);
 }
 
-/** A claim of this very name, or along the dots of it. */
+/** The claim of exactly this name, or else a nested one along its dots. */
 function valueAt(claims: Claims, path: string): unknown {
   if (Object.hasOwn(claims, path)) {
     return claims[path];

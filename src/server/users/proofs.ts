@@ -1,4 +1,4 @@
-/** Whom tokens of Keystone and sessions prove. */
+/** Resolves Keystone tokens and sessions to callers. */
 import type { Context } from 'koa';
 import type { ValidToken } from '../../openstack/contract.ts';
 import { stateOf } from '../request-state.ts';
@@ -7,7 +7,7 @@ import type { FixedTokens } from './fixed-tokens.ts';
 import { oidcOwner, type Renew } from './oidc-proof.ts';
 import type { HeldSession } from './sessions/sessions.ts';
 
-/** Whom the session of a request proves now; `undefined` = nobody any more. Throws an HTTP error 503 if Keystone cannot be asked. */
+/** The user of the session; `undefined` = no longer valid. Throws an HTTP error 503 if Keystone is away. */
 export function sessionOwners(
   tokens: FixedTokens,
   renew: Renew,
@@ -19,7 +19,7 @@ export function sessionOwners(
         return tokens.byKey(kept.key);
       case 'keystone': {
         const { options, keystone } = stateOf(ctx).generation;
-        // Through the cache of the tokens of requests.
+        // Shares the cache of request tokens.
         const valid = await keystone?.gate.validated(kept.scoped);
         return valid && keystoneCaller(valid, options);
       }
@@ -29,7 +29,7 @@ export function sessionOwners(
   };
 }
 
-/** The options of `[service]` that give roles of Keystone a meaning here. */
+/** The options of `[service]` that map roles of Keystone. */
 interface CallerRoles {
   readonly admin_roles: readonly string[];
   readonly manager_roles: readonly string[];
@@ -37,8 +37,9 @@ interface CallerRoles {
 }
 
 /**
- * `undefined` = nobody here: the token has none of the roles, or only roles in a domain, which say nothing about its projects. Roles in the
- * system count for all projects. An administrator of a project is none of the cloud where Keystone names another project for these.
+ * `undefined` = no rights here: the token has none of the roles, or only roles in a domain, which do not
+ * apply to its projects. System roles apply to all projects. A project's administrator is not a cloud
+ * administrator if Keystone has another project for these.
  */
 export function keystoneCaller(token: ValidToken, roles: CallerRoles): Caller | undefined {
   const { user, project, systemRoles = [] } = token;
@@ -72,7 +73,7 @@ export function keystoneCaller(token: ValidToken, roles: CallerRoles): Caller | 
   return { ...base, kind: 'member', memberships: [{ projectId, name, domain: project.domain, isManager }] };
 }
 
-/** All of them, for a message. */
+/** All roles, for a message. */
 export function rolesText({ admin_roles, manager_roles, reader_roles }: CallerRoles): string {
   return [...new Set([...admin_roles, ...manager_roles, ...reader_roles])].join(', ');
 }

@@ -1,24 +1,25 @@
-/** A bounded number of things that people have: nobody takes the room of others. */
+/** A limited number of items with owners: no owner can take the share of others. */
 
-/** Things by the identity that has them, each list oldest first. */
+/** Items by owner, each list oldest first. */
 export class Shares<Item> {
   readonly #max: number;
   readonly #of = new Map<string, Set<Item>>();
   #size = 0;
 
-  /** `max`: of all identities together. */
+  /** `max`: of all owners together. */
   constructor(max: number) {
     this.#max = max;
   }
 
-  /** Of one identity, oldest first. */
+  /** The items of one owner, oldest first. */
   of(identity: string): readonly Item[] {
     return [...(this.#of.get(identity) ?? [])];
   }
 
   /**
-   * Who must give way before the identity gets one more: itself, somebody who has more, or `undefined` if there is room. Whoever has
-   * more than others has more than a fair share: as long as the others ask for room, it goes to them.
+   * The owner that must give up an item before the identity gets one more: itself, one that has more, or
+   * `undefined` if there is room. So an owner with more than a fair share loses items while others request
+   * some.
    */
   givesWay(identity: string): string | undefined {
     if (this.#size < this.#max) {

@@ -1,4 +1,4 @@
-/** Who asks: by a token of the configuration, a token of Keystone, or the session of a browser. */
+/** Authenticates users: by a configured token, a Keystone token, or the session of a browser. */
 import type { Context } from 'koa';
 import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
 import { stateOf } from '../request-state.ts';
@@ -58,7 +58,7 @@ export function createUserAuthenticator({
   };
 }
 
-/** The token of a request; `undefined` = there is none. Throws an HTTP error 401 for two that differ: they are as good as a wrong one. */
+/** The token of a request; `undefined` = none. Throws an HTTP error 401 for two different ones. */
 function shownToken(ctx: Context): string | undefined {
   const header = ctx.get('X-Auth-Token');
   const bearer = /^Bearer +(\S+)$/i.exec(ctx.get('Authorization'))?.[1];
@@ -70,25 +70,27 @@ function shownToken(ctx: Context): string | undefined {
 
 export interface UserAuthenticator {
   /**
-   * The caller behind a request by a token: `X-Auth-Token`, or `Authorization: Bearer`. `undefined` = it carries none. Throws an HTTP error that may
-   * be shown: 401 for one that is not valid, 429 after many of these from the address, 403 for one without any role here, 503 if Keystone does not answer.
+   * The caller of a token in `X-Auth-Token` or `Authorization: Bearer`. `undefined` = no token or, if no
+   * authentication is required, an unknown one. Throws an HTTP error that may be shown: 401 for an invalid
+   * token, 429 after many of these from the address, 403 without any role here, 503 if Keystone does not
+   * answer.
    */
   byToken(ctx: Context): Promise<Caller | undefined>;
-  /** The caller of the session of a browser; `undefined` = there is none, or it has ended. Sends cookies only to rotate. */
+  /** The caller of a browser's session; `undefined` = no session, or it has ended. */
   bySession(ctx: Context): Promise<Caller | undefined>;
-  /** Who asks when the authenticators are open and nothing was shown; `undefined` = something must be shown. */
+  /** The caller without credentials, if no authentication is required; otherwise `undefined`. */
   readonly anybody: Caller | undefined;
-  /** What forms of a session must send back as `csrf`; empty without a session. */
+  /** The value that forms of a session must send as `csrf`; empty without a session. */
   csrfOf(ctx: Context): string;
 }
 
-/** Somebody, and whether they have shown a token or a session: browsers add the cookie to requests of other sites too. */
+/** A caller, and how they authenticated: browsers send the cookie with cross-site requests, too. */
 export interface Asker {
   readonly caller: Caller;
   readonly by: 'token' | 'session' | 'nothing';
 }
 
-/** `undefined` = nobody. Throws as `byToken` and `bySession` do. */
+/** `undefined` = not authenticated. Throws like `byToken` and `bySession`. */
 export async function askerOf(ctx: Context, people: UserAuthenticator): Promise<Asker | undefined> {
   const byToken = await people.byToken(ctx);
   if (byToken !== undefined) {
@@ -106,8 +108,9 @@ export const EXPECTED_TOKEN =
   'expected one of [service] metrics_tokens, or a token of a reader or operator; or none';
 
 /**
- * Tells of a request whether it shows a token for them; without any token it may see everything else. Throws an HTTP error that may be
- * shown: 401 for another token, 429 after too many of these from one address. Keystone is not asked.
+ * Whether a request shows a token for single budgets; without a token, everything else is visible. Throws an
+ * HTTP error that may be shown: 401 for another token, 429 after too many of these from one address. Keystone
+ * is not called.
  */
 export function budgetReaders(tokens: FixedTokens, wrong: WrongTokens): (ctx: Context) => boolean {
   return (ctx) => {

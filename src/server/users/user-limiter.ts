@@ -4,35 +4,37 @@ import { ApiError } from '../api/route.ts';
 import type { Generation } from '../configuration/generation.ts';
 import type { Caller } from './caller.ts';
 
-/** How many people are answered at the same time, and how many wait: whoever asks for a lease waits for none of them. */
+/** Concurrent and queued requests of users. Lease requests do not wait for them. */
 const MAX_UNDER_WAY = 32;
 const MAX_WAITING = 256;
-/** Of one identity, whatever its sessions are; waiting in the line of all is included. Nobody keeps all others from being answered. */
+/** Maximum per identity, across sessions, including queued ones: one user cannot starve the others. */
 const MAX_OF_ONE = 16;
-/** Further requests of one operator or reader wait for their others, since many may share a token. Those of a member are refused. */
+/** Queue of an operator or reader, since many may share a token. A member's further requests are refused. */
 const MAX_WAITING_OF_ONE = 256;
-/** Estimates that are made for everybody at the same time: they must leave room for everything else. */
+/** Maximum concurrent estimates: they must leave room for other requests. */
 const MAX_ESTIMATES = 8;
-/** Estimates that are made for a member at the same time: one takes as long as a thousand decisions. */
+/** Maximum concurrent estimates of a member: one takes as long as a thousand decisions. */
 const MAX_ESTIMATES_OF_MEMBER = 2;
 /** In seconds. */
 const RETRY_AFTER = '5';
 
-/** What one identity asks for now. */
+/** The limiters of one identity. */
 interface Own {
   readonly requests: ConcurrencyLimiter;
   readonly estimates: ConcurrencyLimiter;
 }
 
-/** The line of all who use the API or the console. */
+/** The concurrency limit of all users of the API and the console. */
 export class UserLimiter {
   readonly #limiter = new ConcurrencyLimiter(MAX_UNDER_WAY, MAX_WAITING);
   readonly #estimates = new ConcurrencyLimiter(MAX_ESTIMATES, MAX_WAITING);
   readonly #ofOne = new Map<string, Own>();
 
   /**
-   * Runs `work` when it is its turn, within the deadline of the service, waiting included. Rejects with an `ApiError` of status 429 for a
-   * member who has asked for too much that was not answered yet. @throws OverloadedError
+   * Runs `work` when there is room, within the deadline of the service, including the time in the queue.
+   * Rejects with an `ApiError` of status 429 for a member with too many open requests.
+   *
+   * @throws OverloadedError
    */
   run<Result>(
     { options }: Pick<Generation, 'options'>,
@@ -43,7 +45,7 @@ export class UserLimiter {
     return withinDeadline(options.deadline, async (deadline) => {
       const answer = () => work(deadline).catch(triedAgain);
       if (caller.provenBy === 'nobody') {
-        // It may be everybody.
+        // May be any number of users.
         return withLimiters([...(isEstimate ? [this.#estimates] : []), this.#limiter], deadline, answer);
       }
       const { identity, kind } = caller;
@@ -78,7 +80,7 @@ export class UserLimiter {
   }
 }
 
-/** Runs `work` when all limiters have let it in, one after the other. @throws OverloadedError */
+/** Runs `work` after entering all limiters, one by one. @throws OverloadedError */
 export async function withLimiters<Result>(
   [line, ...others]: readonly ConcurrencyLimiter[],
   wait: Wait,

@@ -1,4 +1,7 @@
-/** The answers to wrong tokens and passwords; logins that take time are few at once. A right one never comes here, so it passes whoever guesses from its address. */
+/**
+ * Limits wrong tokens and passwords, and concurrent logins. Valid tokens are not limited here: they pass even
+ * if others guess from the same address.
+ */
 import { createHash } from 'node:crypto';
 import { isIPv6 } from 'node:net';
 import createError, { type HttpError } from 'http-errors';
@@ -16,26 +19,26 @@ export const TOO_MANY =
   'there were ten wrong tokens from this address within a minute; please try again later';
 
 const WINDOW_MS = 60_000;
-/** Maximum number of addresses or accounts that are remembered; beyond it the oldest is forgotten. */
+/** Maximum number of addresses or accounts that are remembered; beyond it the oldest is dropped. */
 const MAX_REMEMBERED = 10_000;
 /** For tokens from one address, and for passwords of one account. */
 const MAX_WRONG = 10;
-/** For passwords from one address, whatever the account. Many people may share the address. */
+/** For passwords from one address, across accounts. Many users may share the address. */
 const MAX_WRONG_FROM_ADDRESS = 30;
 
-/** Counts what is wrong, by any name. */
+/** Counts failures by name. */
 class Wrong {
   /** Time of the first failure and number of failures; oldest first. */
   readonly #wrong = new Map<string, { readonly since: number; count: number }>();
 
-  /** Seconds until the next is counted anew, if there were `max`; otherwise 0. */
+  /** Seconds until the count restarts, if there were `max` failures; otherwise 0. */
   wait(name: string, max = MAX_WRONG): number {
     const wrong = this.#wrong.get(name);
     if (wrong === undefined) {
       return 0;
     }
     const left = wrong.since + WINDOW_MS - Date.now();
-    // A clock that was set back must not lock anybody out for long.
+    // If a clock was set back, nobody must be locked out for long.
     if (left <= 0 || left > WINDOW_MS) {
       this.#wrong.delete(name);
       return 0;
@@ -64,11 +67,11 @@ class Wrong {
   }
 }
 
-/** Wrong tokens, by address. A right one is not asked for here. */
+/** Wrong tokens, by address. Not used for valid tokens. */
 export class WrongTokens {
   readonly #wrong = new Wrong();
 
-  /** Counts one. Seconds to wait, if there were too many from the address of the client before; otherwise 0. */
+  /** Counts one. Returns seconds to wait if there were too many from the address before; otherwise 0. */
   count(address: string | undefined): number {
     const name = blockOf(address ?? '');
     const seconds = this.#wrong.wait(name);
@@ -91,7 +94,7 @@ export class WrongTokens {
   }
 }
 
-/** Keystone may compare names as its database does: MySQL without case, accents and spaces at the end. */
+/** Keystone may compare names like its database: MySQL ignores case, accents and trailing spaces. */
 function digest(...texts: string[]): string {
   const compared = JSON.stringify(texts)
     .normalize('NFKD')
@@ -100,7 +103,7 @@ function digest(...texts: string[]): string {
   return createHash('sha256').update(compared).digest('base64');
 }
 
-/** The addresses that one caller usually has: one IPv4 address, or a /64 of IPv6. */
+/** The addresses that one client usually has: one IPv4 address, or a /64 of IPv6. */
 function blockOf(address: string): string {
   const [plain = ''] = address.replace(/^::ffff:(?=\d+\.)/i, '').split('%');
   if (!isIPv6(plain)) {
@@ -114,19 +117,19 @@ function blockOf(address: string): string {
   return all.slice(0, 4).join(':');
 }
 
-/** Logins that Keystone is being asked about, and those that wait: each costs it the time of a password hash. */
+/** Concurrent and queued logins at Keystone: each costs it the time of a password hash. */
 const MAX_UNDER_WAY = 8;
 const MAX_WAITING = 64;
 
-/** Too many were wrong: seconds to wait. */
+/** Too many failures: seconds to wait. */
 interface Delayed {
   readonly seconds: number;
 }
 
 /**
- * Logins with a password; wrong ones are counted for all replicas together where they share a ledger. Where an account has logged in
- * before, it has a count of its own, so that strangers who name it elsewhere, and those who name others there, do not keep its owner out.
- * Elsewhere they are counted by account, and by address.
+ * Logins with a password; failures are counted across replicas that share a ledger. Where an account has
+ * logged in before, it has its own count, so that strangers who use its name elsewhere, or other names there,
+ * cannot lock it out. Elsewhere failures are counted by account and by address.
  */
 export class LoginAttempts {
   readonly #wrong = { account: new Wrong(), address: new Wrong(), 'at-known': new Wrong() };
@@ -140,8 +143,10 @@ export class LoginAttempts {
   }
 
   /**
-   * A login with a password. It is counted before it begins, so that no more guesses than these go on at once, and forgiven if it turns out
-   * not to be wrong. @throws OverloadedError
+   * A login with a password. It is counted before it begins, which limits concurrent guesses, and reverted if
+   * it was not wrong.
+   *
+   * @throws OverloadedError
    */
   async byPassword<Outcome extends { readonly isWrong?: boolean }>(
     ctx: Context,
@@ -150,7 +155,7 @@ export class LoginAttempts {
   ): Promise<Outcome | Delayed> {
     const guess = guessOf(account, ctx.ip);
     const counts = this.#known.has(guess.both) ? guess.atKnown : guess.elsewhere;
-    // Whoever guesses from one address costs no database anything.
+    // Guesses from one address are refused without a query.
     const atAddress = this.#wait(counts.filter(({ kind }) => kind === 'address'));
     if (atAddress > 0) {
       return { seconds: atAddress };
@@ -185,7 +190,7 @@ export class LoginAttempts {
     }
   }
 
-  /** Within the deadline of the service, waiting included. @throws OverloadedError */
+  /** Within the deadline of the service, including the time in the queue. @throws OverloadedError */
   inLine<Result>(ctx: Context, work: () => Promise<Result>): Promise<Result> {
     return withinDeadline(stateOf(ctx).generation.options.deadline, (deadline) =>
       withLimiters([this.#line], deadline, work),

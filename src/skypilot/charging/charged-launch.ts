@@ -1,4 +1,7 @@
-/** What a request of SkyPilot means for limits that launches share. Source: SkyPilot 0.13, where it calls its admin policy. */
+/**
+ * The clusters that a SkyPilot request launches, for shared limits. Source: SkyPilot 0.13, calls of its admin
+ * policy.
+ */
 
 import { isMapping } from '../../base/yaml/tree.ts';
 import type { Call } from '../../filter/call.ts';
@@ -11,13 +14,13 @@ import type { Hardware, Launch, LaunchLedger, LaunchLimit } from './contract.ts'
 import { hardwareOf, refuseHiddenDevices } from './hardware.ts';
 
 /**
- * `hold`: a cluster is about to be launched. `check`: one may be launched by a later request, which is asked about again. `managed`: a controller
- * will launch clusters, and does not ask.
+ * `hold`: a cluster is about to be launched. `check`: a later request may launch one, and is reviewed itself.
+ * `managed`: a controller will launch clusters without a review.
  */
 export interface ChargedLaunch {
   readonly kind: 'hold' | 'check' | 'managed';
   readonly launch: Launch;
-  /** The longest time that the cluster can be up, in seconds; `undefined` = it has no end. */
+  /** The longest possible time that the cluster is up, in seconds; `undefined` = unlimited. */
   readonly seconds: number | undefined;
 }
 
@@ -29,15 +32,16 @@ const LAUNCHES = new Set([
   'serve.launch_replica',
   'serve.launch_controller',
 ]);
-/** Requests after which a controller launches clusters. */
+/** Requests that make a controller launch clusters. */
 const MANAGED = new Set(['jobs.launch', 'jobs.pool_apply', 'serve.up', 'serve.update']);
-/** Requests that launch nothing, and may precede one that does. */
+/** Requests that launch nothing, but may precede one that does. */
 const FORERUNNERS = new Set(['validate', 'optimize']);
 
 /**
- * `undefined` = the request launches nothing: an `exec`, and all requests on the client side, after which the server asks again.
+ * `undefined` = the request launches nothing: an `exec`, and all requests on the client side, which the
+ * server reviews again.
  *
- * @throws PolicyRejected if it cannot be told what is launched, or by whom
+ * @throws PolicyRejected if the launch or its user cannot be determined
  */
 export function chargedLaunch(request: UserRequest): ChargedLaunch | undefined {
   const { requestName, requestOptions, atClientSide, task, skypilotConfig, user } = request;
@@ -85,14 +89,14 @@ export function chargedLaunch(request: UserRequest): ChargedLaunch | undefined {
 /** Clouds of `allowed_clouds` that have no machines. */
 const STORES = new Set(['cloudflare', 'coreweave', 'vastdata', 'huggingface']);
 
-/** SkyPilot takes this list from its server alone. `null` = it chooses from all clouds. */
+/** SkyPilot reads this list only from its server. `null` = it chooses from all clouds. */
 function cloudsOf(allowed: unknown): readonly string[] | null {
   return Array.isArray(allowed) && allowed.length > 0 && allowed.every((one) => typeof one === 'string')
     ? [...new Set(allowed.map((one) => canonicalCloud(one)).filter((one) => one !== '' && !STORES.has(one)))]
     : null;
 }
 
-/** How many clusters a service or a pool begins with. @throws PolicyRejected */
+/** The largest number of clusters of a service or a pool. @throws PolicyRejected */
 function replicasOf(requestName: string, task: Task): number {
   if (requestName === 'jobs.launch') {
     return 1;
@@ -118,9 +122,9 @@ function policyOf(policy: unknown): unknown[] {
   return isMapping(policy) ? [policy.min_replicas, policy.max_replicas] : [];
 }
 
-// For how long a request guarantees at most that its cluster is up: by an autostop that waits for nothing.
+// The maximum time that a cluster is up as the request guarantees it: by an autostop that waits for nothing.
 
-/** In seconds, of the alternative that takes the longest. `undefined` = there is no such end. Provisioning comes before. */
+/** In seconds, the longest of all alternatives, without provisioning. `undefined` = unlimited. */
 function autostopLimitOf(task: Task): number | undefined {
   let longest = 0;
   for (const { autostop } of resourcesOf(task)) {
@@ -135,17 +139,20 @@ function autostopLimitOf(task: Task): number | undefined {
 }
 
 export interface LaunchTerms {
-  /** What happens to requests after which a controller launches without asking, if `takes` is true for an alternative. */
+  /** Treatment of requests whose controller launches without a review, if `takes` an alternative. */
   readonly managed: 'refuse' | 'check';
-  /** Whether hardware takes something of the limit. */
+  /** Whether the hardware uses any of the limit. */
   readonly takes: (hardware: Hardware) => boolean;
-  /** For the user whose request is refused by `managed`. */
+  /** For users whose request is refused by `managed`. */
   readonly refusal: string;
-  /** For how long a launch is held, in seconds; `longest`: for how long its cluster can be up, `undefined` = without end. Default: the hold of the limit. */
+  /**
+   * How long a launch is held, in seconds; `longest`: how long its cluster can be up, `undefined` =
+   * unlimited. Default: the hold of the limit.
+   */
   readonly secondsOf?: (longest: number | undefined) => number;
 }
 
-/** Holds the launch of a request, which stays as it is. @throws PolicyRejected @throws LedgerUnavailableError */
+/** Holds a request's launch; returns the request. @throws PolicyRejected @throws LedgerUnavailableError */
 export async function reviewLaunch(
   limit: LaunchLimit,
   launches: LaunchLedger,
@@ -170,7 +177,7 @@ export async function reviewLaunch(
   return new MutatedUserRequest(request.task, request.skypilotConfig);
 }
 
-/** The ledger of a policy that names it in `needs`. @throws Error if there is none */
+/** The ledger, for a policy with `needs = ['ledger']`. @throws Error if there is none */
 export function requireLaunches({ launches }: PolicyServices): LaunchLedger {
   if (launches === undefined) {
     throw new Error('expected the ledger, which the policy names in needs');

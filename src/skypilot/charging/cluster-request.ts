@@ -1,4 +1,4 @@
-/** Turns a launch, or a cluster, into what the ledger needs. */
+/** Turns launches and clusters into requests to the ledger. */
 import { hash } from 'node:crypto';
 import type { Claim, Claims, ProjectState, Proposal } from '../../filter/claim.ts';
 import { type Rejection, reject } from '../../filter/verdict.ts';
@@ -9,7 +9,7 @@ import type { Claimant, LedgerRequest } from '../../ledger/ledger-request.ts';
 import { CLUSTER_REGION } from '../../ledger/reconciliation/cluster-mark.ts';
 import type { Hardware, Launch, LaunchLimit, LaunchOwner, Payer } from './contract.ts';
 
-/** `skypilot:ml/train`. SkyPilot has each name of a cluster once. */
+/** `skypilot:ml/train`. Names of clusters are unique in SkyPilot. */
 export function clusterId({ scheme }: LaunchLimit, { workspace }: LaunchOwner, cluster: string): string {
   return `${scheme}:${workspace}/${cluster}`;
 }
@@ -30,7 +30,10 @@ export function identityOf(
   return { leaseId, region: CLUSTER_REGION, projectId, userId };
 }
 
-/** The request for a launch that begins now. `now`: microseconds; `seconds`: for how long it is charged ahead; `audit`: whether or not it fits. */
+/**
+ * The request for a launch that begins now. `now`: microseconds; `seconds`: how long it is charged ahead;
+ * `audit`: record it even if it does not fit.
+ */
 export function launchRequest(
   limit: LaunchLimit,
   { owner, cluster, alternatives }: Launch,
@@ -63,7 +66,7 @@ export function launchRequest(
   };
 }
 
-/** Claims the most that any of the alternatives takes of each account. */
+/** Claims the maximum of all alternatives for each account. */
 export function claimantOf(
   limit: LaunchLimit,
   owner: LaunchOwner,
@@ -101,7 +104,7 @@ function dearest(
   return [...most.values()];
 }
 
-/** For people, who see hours of accelerators and of nodes. */
+/** For display: hours of accelerators and of nodes. */
 export function reservationsOf({
   nodes,
   cloud,
@@ -115,7 +118,7 @@ export function reservationsOf({
   return [{ resource_type: `skypilot:${place}${what}${isSpot ? ' (spot)' : ''}`.slice(0, 200), amount }];
 }
 
-/** A digest that differs when the hardware does. */
+/** A digest of the hardware; differs when it differs. */
 export function demandOfHardware({
   nodes,
   cloud,

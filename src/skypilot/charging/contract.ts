@@ -1,18 +1,18 @@
-/** Charging launches of SkyPilot against the ledger of leases: what policies see of it. */
+/** Charging launches of SkyPilot against the ledger of leases: the interface for policies. */
 import type { Call } from '../../filter/call.ts';
 import type { Claims, ProjectState, Proposal } from '../../filter/claim.ts';
 import type { Rejection, Verdict } from '../../filter/verdict.ts';
 
-/** Who launches, and where. */
+/** The user and workspace of a launch. */
 export interface LaunchOwner {
   readonly workspace: string;
   /** SkyPilot's id, a hash. */
   readonly userId: string;
-  /** Empty if it is not known. */
+  /** Empty = unknown. */
   readonly userName: string;
 }
 
-/** One way in which a cluster may be built. Names are in lower case, unless they are shown to people. */
+/** A possible form of a cluster. Names are in lower case, unless they are displayed. */
 export interface Hardware {
   readonly nodes: number;
   /** Such as `aws` or `kubernetes`; `null` = any. */
@@ -20,26 +20,26 @@ export interface Hardware {
   /** `null` = any. */
   readonly region: string | null;
   readonly instanceType: string | null;
-  /** Of each node, as written. `null` = only the instance type tells. */
+  /** Of each node, as written. `null` = determined by the instance type alone. */
   readonly accelerators: { readonly name: string; readonly count: number } | null;
   readonly isSpot: boolean;
-  /** What a task says that only prices depend on. `undefined` = nothing. */
+  /** Wishes of a task that affect only prices. `undefined` = none. */
   readonly wishes?: HardwareRequest;
-  /** The instance type that SkyPilot shows of a cluster; `null` = it shows none. `undefined` = it is no cluster yet. */
+  /** The instance type that SkyPilot shows for a cluster; `null` = none. `undefined` = not a cluster yet. */
   readonly shownType?: string | null;
 }
 
-/** What a task says about the machines from which SkyPilot chooses. */
+/** Wishes of a task about the machines from which SkyPilot chooses. */
 export interface HardwareRequest {
   /** As written: `8`, `8+`. */
   readonly cpus: string | null;
   /** As written: `32`, `32GB+`, `4x`. */
   readonly memory: string | null;
-  /** The most that a node may cost for each hour, in US dollars. */
+  /** Maximum price of a node for each hour, in US dollars. */
   readonly maxPrice: number | null;
   /** Whether spot instances may be replaced with others. */
   readonly mayFallBack: boolean;
-  /** Whether a TPU is to have a machine beside it. */
+  /** Whether a TPU is to have a separate host machine. */
   readonly hasTpuHost: boolean;
   /** The clouds that SkyPilot may choose from; `null` = all. */
   readonly clouds: readonly string[] | null;
@@ -48,30 +48,31 @@ export interface HardwareRequest {
 export interface Launch {
   readonly owner: LaunchOwner;
   readonly cluster: string;
-  /** At least one. Which of them it will be is not known: the dearest counts. */
+  /** At least one. The choice is unknown: the dearest counts. */
   readonly alternatives: readonly [Hardware, ...Hardware[]];
 }
 
-/** Whose account of the ledger a cluster is charged to. */
+/** The account of the ledger to which a cluster is charged. */
 export interface Payer {
   readonly projectId: string;
   readonly userId: string;
 }
 
-/** A limit that launches share, as the ledger and the comparison with SkyPilot call it. */
+/** A limit that launches share, for the ledger and the comparison with SkyPilot. */
 export interface LaunchLimit {
   readonly name: string;
-  /** The beginning of the ids of its leases: `skypilot`. Different for each limit. */
+  /** Prefix of the ids of its leases: `skypilot`. Different for each limit. */
   readonly scheme: string;
-  /** For how long a launch is charged ahead, in seconds. */
+  /** How long a launch is charged ahead, in seconds. */
   readonly hold: number;
-  /** How far ahead a cluster that is up is charged, in seconds. Default: an hour, or `hold` if that is less. */
+  /** How far ahead a running cluster is charged, in seconds. Default: an hour, or `hold` if that is less. */
   readonly ahead?: number;
-  /** For how long a launch may take until SkyPilot shows its cluster, in seconds. */
+  /** How long a launch may take until SkyPilot shows its cluster, in seconds. */
   readonly grace: number;
   /**
-   * For how long after a complete round the clusters that it has counted are taken for all that are up, in seconds. Before the first one, and
-   * later, launches that take something limited are refused. `undefined` = the limit does not depend on what else is up.
+   * How long after a complete round the clusters that it counted are assumed to be all that are up, in
+   * seconds. Before the first round and after this time, launches that use a limit are refused. `undefined` =
+   * the limit does not depend on other clusters.
    */
   readonly believed?: number;
   payerOf(owner: LaunchOwner): Payer | Rejection;
@@ -80,13 +81,14 @@ export interface LaunchLimit {
 
 /** The ledger, for policies that charge launches. */
 export interface LaunchLedger {
-  /** Makes the limit known to the comparison with SkyPilot. Call it in the constructor. */
+  /** Registers the limit for the comparison with SkyPilot. Call it in the constructor. */
   attach(limit: LaunchLimit): void;
   /** Whether the launch fits. Records nothing. @throws LedgerUnavailableError */
   check(limit: LaunchLimit, launch: Launch, call: Call): Promise<Verdict>;
   /**
-   * Whether the launch fits, and if it does, charges it as soon as all policies have accepted the request. A cluster that is charged already takes
-   * nothing more, unless it grows. Records nothing for a policy that is only tried. @throws LedgerUnavailableError
+   * Whether the launch fits. If it does, it is charged as soon as all policies have accepted the request. A
+   * charged cluster takes nothing more, unless it grows. Records nothing if the process only tries policies.
+   * @throws LedgerUnavailableError
    */
   hold(limit: LaunchLimit, launch: Launch, call: Call, seconds?: number): Promise<Verdict>;
 }

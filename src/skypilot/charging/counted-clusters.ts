@@ -1,6 +1,7 @@
 /**
- * Since when the ledger knows which clusters are up, for each limit: the times of complete rounds, in the row of the leader lease. Without such a round,
- * clusters that no policy was asked about do not count, and a limit on what is up at once would let more start.
+ * When all running clusters were last counted, for each limit: the times of complete rounds, in the row of
+ * the leader lease. Without such a round, clusters that no policy reviewed would not count, and a limit on
+ * running clusters would let too many start.
  */
 import { z } from 'zod';
 import type { Proposal } from '../../filter/claim.ts';
@@ -13,15 +14,15 @@ import type { Launch, LaunchLimit } from './contract.ts';
 export const NOT_COUNTED =
   'The clusters that are up have not been counted yet, so that nothing that is limited may start: try again in a minute, or ask the operator.';
 
-/** When the last round began that compared a limit with all clusters, by the scheme of the limit. In microseconds. */
+/** Scheme of a limit → start of the last round that compared it with all clusters, in microseconds. */
 type CountedAt = ReadonlyMap<string, Instant>;
 
-/** By how many intervals the rounds of one limit may be behind those of another one, which other replicas have. */
+/** Maximum lag of a limit's rounds behind those of another, which other replicas may have, in intervals. */
 export const BEHIND = 3;
 
 const writtenSchema = z.record(z.string(), z.string().regex(/^\d{1,19}$/));
 
-/** What cannot be read is no mark. */
+/** Unreadable times = none. */
 export function countedAt(written: string | null): CountedAt {
   let parsed: unknown;
   try {
@@ -33,7 +34,7 @@ export function countedAt(written: string | null): CountedAt {
   return new Map(Object.entries(data).map(([scheme, at]) => [scheme, BigInt(at)]));
 }
 
-/** The marks after a round. One that was not complete has counted what it has seen: it renews marks, and sets none. */
+/** The times after a round. An incomplete round has counted what it saw: it updates times, but adds none. */
 export function writtenAfter(
   before: CountedAt,
   limits: readonly LaunchLimit[],
@@ -56,8 +57,8 @@ export function* readCountedAt({ database }: Ledger): Work<CountedAt> {
 }
 
 /**
- * Whether what the ledger has of a limit is what is up. Not if rounds go on without the limit, because it was disabled in between. `behind`: how
- * many seconds it may be behind other limits.
+ * Whether the leases of a limit match the running clusters. `false` if rounds go on without the limit,
+ * because it was disabled in between. `behind`: its maximum lag behind other limits, in seconds.
  */
 export function isCounted(
   { scheme, believed }: LaunchLimit,
@@ -74,13 +75,13 @@ export function isCounted(
   return (
     at !== undefined &&
     within(at, now, believed) &&
-    // A mark of the future, after a clock was set back, would be believed for ever.
+    // A future time, after a clock was set back, would be valid for ever.
     within(now, at, believed) &&
     [...marks.values()].every((other) => within(at, other, behind))
   );
 }
 
-/** Whether a launch takes something that is limited. */
+/** Whether a launch uses any limit. */
 export function takesLimited(limit: LaunchLimit, launch: Launch, proposal: Proposal, now: Instant): boolean {
   return launch.alternatives.some((hardware) => {
     const claims = limit.claims(launch.owner, hardware, proposal, { now, budgets: [] });

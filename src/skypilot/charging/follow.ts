@@ -1,4 +1,4 @@
-/** One round: SkyPilot is asked which clusters are up, and their leases become what it shows. */
+/** One round: reads the running clusters from SkyPilot and adjusts their leases. */
 
 import { type Wait, waitFor } from '../../base/deadline.ts';
 import { errorText, LedgerUnavailableError } from '../../base/errors.ts';
@@ -33,31 +33,31 @@ interface FollowedSkypilot {
   readonly ledger: Ledger;
   readonly limits: readonly LaunchLimit[];
   readonly server: SkypilotApiServer;
-  /** A process, unlike any other. */
+  /** A unique id of the process. */
   readonly holder: string;
-  /** Do nothing if a round has ended less than so many seconds ago. */
+  /** Do nothing if a round ended less than this many seconds ago. */
   readonly every: number;
   readonly signal: AbortSignal | undefined;
-  /** Called with each change, as soon as it is made. */
+  /** Called immediately after each change. */
   readonly report: (change: ClusterChange) => void;
 }
 
-/** A change of a lease, or why there is none. */
+/** A change of a lease, or the reason why it failed. */
 export interface ClusterChange {
   readonly limit: string;
   readonly workspace: string;
   readonly cluster: string;
-  /** When it was started last; `undefined` = SkyPilot does not tell. */
+  /** Its last start; `undefined` = unknown to SkyPilot. */
   readonly startedAt: bigint | undefined;
   readonly settlement: Settlement | undefined;
-  /** Why the cluster stays as it is; `undefined` = it does not. */
+  /** Why the lease is unchanged; `undefined` = it was changed. */
   readonly error: string | undefined;
 }
 
 export type SkypilotReconciliation =
   | {
       readonly kind: 'done';
-      /** How many clusters SkyPilot listed, with those that are gone since a day. */
+      /** The number of clusters that SkyPilot listed, including those that ended within a day. */
       readonly listed: number;
       /** Why nothing, or not everything, was released; empty = the round was complete. */
       readonly doubts: readonly string[];
@@ -65,17 +65,17 @@ export type SkypilotReconciliation =
   | ReconciledElsewhere;
 
 const BATCH = 100;
-/** For so long SkyPilot is asked about a lease that ended by its date, in microseconds. */
+/** How long after its end date a lease is still compared with SkyPilot, in microseconds. */
 const ASKED_FOR = 30n * 86_400n * MICROSECONDS_PER_SECOND;
 const NO_CLAIMS = formatClaims([]);
-/** How far ahead a running cluster is charged, in seconds, unless its limit says otherwise. */
+/** How far ahead a running cluster is charged, in seconds, unless its limit sets `ahead`. */
 const AHEAD = 3600;
 
-/** @throws Error if SkyPilot, or the ledger, does not answer: what was done before stays */
+/** @throws Error if SkyPilot or the ledger does not respond: changes until then stay */
 export async function followSkypilot(following: FollowedSkypilot): Promise<SkypilotReconciliation> {
   const { ledger, limits, holder, signal } = following;
   const marks = await ledger.read('read', () => readCountedAt(ledger), waitFor(signal));
-  // A limit that was enabled a moment ago does not wait: launches are refused until then.
+  // A limit that was just enabled does not wait: its launches are refused until a round.
   const isDue = !limits.every((limit) => isCounted(limit, marks, ledger.now(), following.every * BEHIND));
   const terms = { id: SKYPILOT_LEADER, holder, every: isDue ? 0 : following.every, signal };
   return whileLeader<SkypilotReconciliation & { kind: 'done' }>(ledger, terms, async (leader, either) => {
@@ -92,7 +92,7 @@ async function run(
   wait: Wait,
 ): Promise<SkypilotReconciliation & { kind: 'done' }> {
   const { ledger, limits, server, signal, report } = following;
-  // Before SkyPilot is asked: a row that a launch touches since then stays as it is.
+  // Before SkyPilot is read: rows that a launch touches afterwards stay unchanged.
   const readAt = ledger.now();
   const open = await unsettledRows(ledger, wait);
   const seen = await observe(server, { signal });
@@ -182,7 +182,7 @@ function unknownHardware({ name }: LaunchLimit): Claimant {
   return { name, audit: false, claims };
 }
 
-/** Looks for clusters that are charged and not listed, which may be gone for longer, or hidden from our account. */
+/** Looks for charged clusters that are not listed: they may have ended earlier, or be hidden from us. */
 async function complete(
   { server, signal, limits }: FollowedSkypilot,
   open: readonly LeaseRow[],
@@ -234,7 +234,7 @@ async function complete(
   return { all, doubts, absent: never.filter(isVisible) };
 }
 
-/** Those that are open, and those that ended by their date while SkyPilot was not asked. @throws LedgerUnavailableError */
+/** Open leases, and those that ended by date while SkyPilot was not read. @throws LedgerUnavailableError */
 async function unsettledRows(ledger: Ledger, wait: Wait): Promise<LeaseRow[]> {
   const query = ledger.database.queries
     .selectFrom('leases')
@@ -283,7 +283,7 @@ async function rowsOf(
   return found;
 }
 
-/** Of `skypilot:ml/train`. Names of clusters have no slash. */
+/** From `skypilot:ml/train`. Names of clusters contain no slash. */
 function placeOf({ lease_id: id }: LeaseRow): { readonly workspace: string; readonly cluster: string } {
   const place = (id ?? '').slice((id ?? '').indexOf(':') + 1);
   const slash = place.lastIndexOf('/');

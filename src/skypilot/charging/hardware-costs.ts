@@ -1,4 +1,4 @@
-/** What hardware costs: by rates that the operator lists, and by the prices of catalogs. */
+/** Costs of hardware: by the operator's rates, and by the prices of catalogs. */
 
 import { parseMillionths } from '../../filter/claim.ts';
 import { acceleratorsIn, readingsOfAccelerator } from '../task/accelerators.ts';
@@ -9,8 +9,9 @@ import type { Hardware } from './contract.ts';
 type Counted = NonNullable<Hardware['accelerators']>;
 
 /**
- * Rates and catalogs together. A rate of an instance type or an accelerator counts before the price of a catalog, and a price before the rates of everything
- * else (`aws/*`, `*`). What has neither cannot be told. Without catalogs, rates count alone.
+ * Rates and catalogs together. A rate of an instance type or accelerator takes precedence over a catalog
+ * price, which takes precedence over default rates (`aws/*`, `*`). Otherwise the cost is unknown. Without
+ * catalogs, only rates count.
  */
 export class HardwareCosts {
   readonly #rates: HardwareRates;
@@ -22,7 +23,7 @@ export class HardwareCosts {
     this.#catalogs = catalogs;
   }
 
-  /** As `HardwareRates.costOf`: millionths of a unit for each hour, of all nodes, of the dearest that it may become. */
+  /** As `HardwareRates.costOf`: millionths of a unit for each hour, of all nodes, of the dearest choice. */
   costOf(hardware: Hardware): bigint | CostMistake {
     if (this.#catalogs.size === 0) {
       return this.#rates.costOf(hardware);
@@ -39,7 +40,7 @@ export class HardwareCosts {
       if (typeof cost === 'bigint') {
         most = dearer(most, cost);
       } else if (cloud !== null || one === null || !this.#catalogs.has(one)) {
-        // In the catalogs of other clouds SkyPilot cannot choose what they do not have.
+        // In other clouds with a catalog, SkyPilot cannot choose what the catalog lacks.
         return cost;
       }
     }
@@ -48,7 +49,7 @@ export class HardwareCosts {
       : most * BigInt(hardware.nodes);
   }
 
-  /** Of one node. `cloud`: `null` = one that has no catalog. */
+  /** Of one node. `cloud`: `null` = a cloud without a catalog. */
   #inCloud(cloud: string | null, hardware: Hardware, asked: Asked): bigint | CostMistake {
     const { accelerators, instanceType, isSpot, shownType } = hardware;
     const counted = accelerators ?? acceleratorsIn(instanceType);
@@ -97,7 +98,7 @@ export class HardwareCosts {
     return prices.reduce(dearer, undefined);
   }
 
-  /** What SkyPilot may take the name of an accelerator for. */
+  /** The accelerators that a name may mean to SkyPilot. */
   #readings(named: Counted | null, catalog: Catalog | undefined): (Counted | null)[] {
     return named === null
       ? [null]
@@ -109,7 +110,7 @@ export class HardwareCosts {
   }
 }
 
-/** A cluster is up, and costs something: where its place or type has no price, that of the next one known. */
+/** A running cluster has a cost: without a price for its region, spot or type, a wider match is used. */
 function anywhere(
   catalog: Catalog,
   asked: Asked,
@@ -169,16 +170,16 @@ function shown({ accelerators, instanceType, shownType, region, isSpot }: Hardwa
 
 const MILLION = 1_000_000n;
 
-/** Why a cost cannot be told: a sentence without its end. */
+/** Why a cost is unknown: a sentence without its end. */
 export interface CostMistake {
   readonly mistake: string;
 }
 
-/** Rates of accelerators and of instance types, by cloud. Names count in any case. */
+/** Rates of accelerators and of instance types, by cloud. Names are case-insensitive. */
 export class HardwareRates {
   /** Name in lower case → millionths of a unit for each accelerator and hour. */
   readonly #rates: ReadonlyMap<string, bigint>;
-  /** The clouds that have a rate of their own; `null` = the others. */
+  /** The clouds with their own rates; `null` = the others. */
   readonly #clouds: readonly (string | null)[];
   readonly #names: readonly string[];
   readonly #spotFactor: bigint;
@@ -195,8 +196,8 @@ export class HardwareRates {
   }
 
   /**
-   * In millionths of a unit for each hour, of all nodes; rounded up. Where the cloud is not known yet, the dearest counts. An instance type
-   * that may have accelerators which nobody can count is a mistake.
+   * In millionths of a unit for each hour, of all nodes; rounded up. If the cloud is unknown, the dearest
+   * counts. An instance type with an unknown number of accelerators is a mistake.
    */
   costOf({ nodes, cloud, accelerators, instanceType, isSpot }: Hardware): bigint | CostMistake {
     const clouds = cloud === null ? this.#clouds : [cloud];
@@ -219,18 +220,18 @@ export class HardwareRates {
     return this.#multiplied(rates.reduce(dearer, undefined) ?? 0n, counted.count, isSpot, nodes);
   }
 
-  /** The accelerators, or instance types, that have a rate. */
+  /** The accelerators and instance types that have a rate. */
   get names(): readonly string[] {
     return this.#names;
   }
 
-  /** What `count` of a name cost in a cloud by a rate of this name, as `costOf`. `undefined` = there is none. */
+  /** Cost of `count` of a name in a cloud by the rate of this name, as `costOf`. `undefined` = no rate. */
   costByName(cloud: string | null, name: string, count: number, isSpot: boolean): bigint | undefined {
     const rate = name === '*' ? undefined : this.#ownRateOf(cloud, name);
     return rate === undefined ? undefined : this.#multiplied(rate, count, isSpot);
   }
 
-  /** The same by the rate of everything else: `aws/*`, `*`. */
+  /** The cost by the default rate: `aws/*`, `*`. */
   costByDefault(cloud: string | null, count: number, isSpot: boolean): bigint | undefined {
     const rate = this.#defaultRateOf(cloud);
     return rate === undefined ? undefined : this.#multiplied(rate, count, isSpot);

@@ -1,6 +1,6 @@
 /**
- * On what hardware a task may run: every alternative. What cannot be read, and accelerators that are asked for behind SkyPilot's back, are refused.
- * Source: SkyPilot 0.13, resources of its tasks.
+ * The hardware on which a task may run: every alternative. Refuses what it cannot read, and accelerators that
+ * are requested without SkyPilot's knowledge. Source: SkyPilot 0.13, resources of its tasks.
  */
 import { isMapping, YamlError } from '../../base/yaml/tree.ts';
 import { PolicyRejected } from '../admin-policy.ts';
@@ -10,11 +10,11 @@ import { infraOf } from '../task/infra.ts';
 import { type Resources, resourcesOf } from '../task/resources.ts';
 import type { Hardware, HardwareRequest } from './contract.ts';
 
-/** A task with more alternatives is refused. */
+/** Maximum number of alternatives of a task; more are refused. */
 const MAX_ALTERNATIVES = 500;
 const MAX_NODES = 100_000;
 
-/** `clouds`: those that SkyPilot may choose from. Default: all. @throws PolicyRejected */
+/** `clouds`: the clouds that SkyPilot may choose from. Default: all. @throws PolicyRejected */
 export function hardwareOf(
   task: Task,
   clouds: readonly string[] | null = null,
@@ -69,12 +69,12 @@ function wishesOf(
   };
 }
 
-/** As written: only those who compare it need to understand it. */
+/** As written: parsed only where sizes are compared. */
 function sizeOf(value: unknown): string | null {
   return value === undefined || value === null ? null : String(value).slice(0, 100);
 }
 
-/** Whether a service starts other instances in place of spot instances. */
+/** Whether a service replaces spot instances with others. */
 function replacesSpot(service: unknown): boolean {
   const policy = isMapping(service) ? service.replica_policy : undefined;
   return (
@@ -123,18 +123,18 @@ function readable<Result>(read: () => Result): Result {
   }
 }
 
-/** Of a container, beside which every resource is a device. */
+/** Resources of a container that are not devices; all others are. */
 const NO_DEVICES = /^(cpu|memory|ephemeral-storage|storage|hugepages-.*)$/i;
-/** Options of sbatch that ask for devices, or for several times as many. */
+/** Options of sbatch that request devices, or multiply them. */
 const SLURM_DEVICES = ['gres', 'gpus', 'tres', 'exclusive', 'array'];
 const OPTION_NAME = /^[A-Za-z][A-Za-z0-9-]*$/;
-/** What a container claims beside its limits. */
+/** Claims of a container in addition to its limits. */
 const CLAIMS = new Set(['resourceClaims', 'claims']);
 const MAX_DEPTH = 40;
 
 /**
- * Refuses accelerators that only the configuration asks for: in a `pod_config`, or in options of Slurm. SkyPilot does not know of them, and nobody could
- * count them. @throws PolicyRejected
+ * Refuses accelerators that only the configuration requests: in a `pod_config`, or in options of Slurm.
+ * SkyPilot does not see them, so they cannot be counted. @throws PolicyRejected
  */
 export function refuseHiddenDevices(...trees: readonly unknown[]): void {
   for (const tree of trees) {
@@ -170,7 +170,7 @@ function search(value: unknown, depth: number): void {
   }
 }
 
-/** SkyPilot writes names and values as they are; sbatch takes the beginning of a long option, and further options behind a blank. */
+/** SkyPilot passes both unchanged; sbatch takes prefixes of long options, and more options after a space. */
 function asksForDevices(given: string, value: unknown): boolean {
   const name = given.replaceAll('_', '-');
   return (

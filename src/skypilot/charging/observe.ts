@@ -1,6 +1,6 @@
 /**
- * What SkyPilot's API server says about clusters: when they were up, on what hardware, and whose they are. Source: SkyPilot 0.13 and 1.0.0-dev, its server's
- * `/cost_report`, which also lists what is gone, and `/status`.
+ * Reads clusters from SkyPilot's API server: their uptimes, hardware and owners. Source: SkyPilot 0.13 and
+ * 1.0.0-dev, its server's `/cost_report`, which also lists ended clusters, and `/status`.
  */
 import { z } from 'zod';
 import type { Call } from '../../filter/call.ts';
@@ -10,26 +10,26 @@ import type { Hardware, LaunchOwner } from './contract.ts';
 /** A time in which a cluster was up, in microseconds of the epoch. */
 interface ObservedRun {
   readonly from: bigint;
-  /** `undefined` = it is up. */
+  /** `undefined` = it is still up. */
   readonly until: bigint | undefined;
-  /** `undefined` = SkyPilot does not tell. */
+  /** `undefined` = unknown to SkyPilot. */
   readonly hardware: Hardware | undefined;
 }
 
-/** A cluster as SkyPilot shows it, with all clusters of this name that were there before. */
+/** A cluster as SkyPilot shows it, with all earlier clusters of this name. */
 export interface ObservedCluster {
   readonly name: string;
   readonly owner: LaunchOwner;
-  /** In their order. */
+  /** In chronological order. */
   readonly runs: readonly ObservedRun[];
-  /** In minutes; negative = it is off; `undefined` = SkyPilot does not tell. */
+  /** In minutes; negative = off; `undefined` = unknown to SkyPilot. */
   readonly autostop: number | undefined;
 }
 
 export interface Observation {
   /** By `workspace/name`. */
   readonly clusters: ReadonlyMap<string, ObservedCluster>;
-  /** How many records cannot be read. Then nothing counts as gone. */
+  /** The number of unreadable records. If there are any, no cluster counts as ended. */
   readonly unreadable: number;
 }
 
@@ -57,7 +57,7 @@ const listSchema = z.array(z.unknown()).max(1_000_000);
 
 type Report = z.infer<typeof reportSchema>;
 
-/** Everything that is there, and what was there within a day. @throws Error if it is not known */
+/** All existing clusters, and those of the last day. @throws Error if they are unknown */
 export async function observe(server: SkypilotApiServer, call: Call): Promise<Observation> {
   const reports = answerOf(listSchema, await server.ask('/cost_report', { days: 1 }, call));
   const body = { refresh: 'NONE', all_users: true, include_credentials: false, include_handle: false };
@@ -65,7 +65,7 @@ export async function observe(server: SkypilotApiServer, call: Call): Promise<Ob
   return observed(reports, states);
 }
 
-/** Clusters of these names, whenever they were there. @throws Error if it is not known */
+/** Clusters of these names, of any time. @throws Error if they are unknown */
 export async function observeNamed(
   server: SkypilotApiServer,
   names: readonly string[],
@@ -77,7 +77,7 @@ export async function observeNamed(
   );
 }
 
-/** The workspaces whose clusters our account sees. @throws Error if it is not known */
+/** The workspaces whose clusters our account sees. @throws Error if they are unknown */
 export async function visibleWorkspaces(server: SkypilotApiServer, call: Call): Promise<ReadonlySet<string>> {
   const answer = await server.ask('/workspaces', null, call);
   return new Set(Object.keys(answerOf(z.record(z.string(), z.unknown()), answer)));
@@ -137,7 +137,8 @@ function runsOf(report: Report): ObservedRun[] {
   const { usage_intervals, status } = report;
   const hardware = hardwareShown(report);
   return (usage_intervals ?? []).flatMap(([from, closed]) => {
-    // SkyPilot closes the last interval when the cluster stops. One that was left open by a cluster that is gone tells no end.
+    // SkyPilot closes the last interval when the cluster stops. If an ended cluster left it open, its end is
+    // unknown.
     const end = closed ?? (status === null || status === undefined ? from : undefined);
     const until = end === undefined ? undefined : instant(Math.max(end, from));
     return [{ from: instant(from), until, hardware }];
@@ -149,14 +150,15 @@ function instant(second: number): bigint {
 }
 
 /**
- * From SkyPilot's report about a cluster: `accelerators` is what Python writes for a dictionary, `{'A100': 8}` or `None`; `resources_str_full` is for
- * people, and the only place that tells of spot instances. Source: SkyPilot 0.13 and 1.0.0-dev, `_update_record_with_resources`.
+ * From SkyPilot's report about a cluster: `accelerators` is a Python dictionary as text, `{'A100': 8}`, or
+ * `None`; `resources_str_full` is for display, and the only field that shows spot instances. Source: SkyPilot
+ * 0.13 and 1.0.0-dev, `_update_record_with_resources`.
  */
 type ShownHardware = Partial<
   Pick<Report, 'num_nodes' | 'cloud' | 'region' | 'accelerators' | 'resources_str_full'>
 >;
 
-/** `undefined` = it cannot be read. */
+/** `undefined` = unreadable. */
 export function hardwareShown(shown: ShownHardware): Hardware | undefined {
   const { num_nodes: nodes, cloud, region, accelerators: written, resources_str_full: full } = shown;
   const accelerators = acceleratorsShown(written);
@@ -174,7 +176,10 @@ export function hardwareShown(shown: ShownHardware): Hardware | undefined {
   };
 }
 
-/** Of `2x[spot](gpus=A100:8, cpus=96, mem=1152, p4d.24xlarge, disk=256)`: what has no name. Images and disks come after it. */
+/**
+ * The part without a name in `2x[spot](gpus=A100:8, cpus=96, mem=1152, p4d.24xlarge, disk=256)`. Images and
+ * disks follow it.
+ */
 function typeShown(text: string): string | null {
   const [first = ''] = text
     .slice(text.indexOf('(') + 1)

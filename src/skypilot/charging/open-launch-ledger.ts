@@ -1,4 +1,4 @@
-/** The ledger of the policies that charge launches. */
+/** The ledger for policies that charge launches. */
 import { waitFor } from '../../base/deadline.ts';
 import type { Logger } from '../../base/logger.ts';
 import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
@@ -26,21 +26,21 @@ interface LaunchServices extends EnforcementServices {
   readonly recordsLaunches?: boolean;
 }
 
-/** Who would have charged a request. */
+/** The policy that would have charged a request. */
 interface ChargingPolicy {
-  /** One that is enforced, if there is one. `null` = no policy charges anything. */
+  /** An enforced one, if any. `null` = no policy charges anything. */
   readonly policy: string | null;
-  /** Whether a request that cannot be charged must be refused: not if only policies that are not enforced hold something. */
+  /** Whether an uncharged request must be refused: not if only audited policies hold launches. */
   readonly binds: boolean;
 }
 
-/** A launch that took what another one was told was left. */
+/** Why a launch no longer fits: another one took what was left. */
 interface Overtaken {
   readonly policy: string;
   readonly message: string;
 }
 
-/** A launch that fits, and is charged when all policies have accepted it. */
+/** A launch that fits, to be charged when all policies have accepted it. */
 interface HeldLaunch {
   readonly limit: LaunchLimit;
   readonly audit: boolean;
@@ -67,16 +67,16 @@ export async function openLaunchLedger(
   return new OpenLaunchLedger(chain, services.recordsLaunches ?? false, interval * BEHIND);
 }
 
-/** The ledger of a chain of policies. It is closed with the chain. */
+/** The ledger of a chain of policies. Closed with the chain. */
 export class OpenLaunchLedger implements LaunchLedger {
   readonly #chain: ChainLedger;
   readonly #records: boolean;
-  /** How many seconds the rounds of a limit may be behind those of others. */
+  /** Maximum lag of a limit's rounds behind those of others, in seconds. */
   readonly #behind: number;
   readonly #limits: LaunchLimit[] = [];
   /** The first limit that is enforced. */
   #enforced: LaunchLimit | undefined;
-  /** Of requests that are not accepted yet. */
+  /** Launches of requests that are not accepted yet. */
   readonly #held = new WeakMap<Call, readonly HeldLaunch[]>();
 
   constructor(chain: ChainLedger, records: boolean, behind: number) {
@@ -85,7 +85,7 @@ export class OpenLaunchLedger implements LaunchLedger {
     this.#records = records;
   }
 
-  /** Also those of policies that are not enforced. */
+  /** Including limits of policies that are not enforced. */
   get limits(): readonly LaunchLimit[] {
     return this.#limits;
   }
@@ -95,7 +95,7 @@ export class OpenLaunchLedger implements LaunchLedger {
     return this.#chain;
   }
 
-  /** For a policy that is not enforced: what it holds is charged whether or not it fits, as leases are for a filter that is only tried. */
+  /** For an audited policy: charges its launches even if they do not fit, as for audited filters. */
   get tried(): LaunchLedger {
     return {
       attach: (limit) => {
@@ -107,12 +107,12 @@ export class OpenLaunchLedger implements LaunchLedger {
     };
   }
 
-  /** What a policy has held with a call of its own is charged with `call`. */
+  /** Launches held with a policy's own call are charged with `call`. */
   adopt(own: Call, call: Call): void {
     this.#held.set(call, [...(this.#held.get(call) ?? []), ...(this.#held.get(own) ?? [])]);
   }
 
-  /** Whom it concerns that a request cannot be charged. Ask before `charge`. */
+  /** The policy to report if a request cannot be charged. Call it before `charge`. */
   stakeOf(call: Call): ChargingPolicy {
     const held = this.#held.get(call) ?? [];
     const { limit } = held.find(({ audit }) => !audit) ?? {};
@@ -139,8 +139,8 @@ export class OpenLaunchLedger implements LaunchLedger {
   }
 
   /**
-   * Charges what policies have held with this call: all of it, or nothing. Resolves to why it does not fit any more; `undefined` = it is
-   * charged. @throws LedgerUnavailableError
+   * Charges everything that policies have held with this call, or nothing. Resolves to the reason why it no
+   * longer fits; `undefined` = it is charged. @throws LedgerUnavailableError
    */
   async charge(call: Call): Promise<Overtaken | undefined> {
     const held = this.#held.get(call) ?? [];

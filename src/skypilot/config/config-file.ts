@@ -9,10 +9,11 @@ import { type PipelineTask, pipelineProblems, tasksOf } from '../task/pipeline.t
 import type { Level, Source } from './config-schema.ts';
 
 /**
- * One file as the source of a level. An empty file is an empty configuration. `name`: shown in place of the level.
+ * One file as the source of a level. An empty file is an empty configuration. `name`: shown in place of the
+ * level.
  *
- * @throws ConfigurationError if it cannot be read, is not YAML, or is not a mapping. SkyPilot ignores a file that is
- * not YAML, and with it the policy that it names.
+ * @throws ConfigurationError if it cannot be read, is not YAML, or is not a mapping. SkyPilot ignores a file
+ * that is not YAML, and with it the policy that it names.
  */
 export function readConfigFile(level: Level, file: string, name?: string): Source {
   const document = readingYaml(file, (text) => YamlDocument.parse(text));
@@ -33,11 +34,11 @@ export interface TaskSource {
   readonly source: Source;
   /** The file and line of the value at a path in the task. */
   readonly originOf: Source['originOf'];
-  /** Those of the file are with the first task. */
+  /** The first task also has the problems of the file. */
   readonly problems: readonly Problem[];
 }
 
-/** Each task of a file with its configuration. @throws ConfigurationError if it cannot be read or is not YAML */
+/** Each task of a file with its configuration. @throws ConfigurationError if it is unreadable or not YAML */
 export function readTaskFile(file: string): TaskSource[] {
   return readingYaml(file, (text) => {
     const ofFile = pipelineProblems(text).map(
@@ -52,7 +53,7 @@ export function readTaskFile(file: string): TaskSource[] {
   });
 }
 
-/** Whether two paths name the same file. Devices and pipes, such as `/dev/null`, are never the same, nor is what cannot be read. */
+/** Whether two paths name one file. `false` for devices such as `/dev/null`, pipes and unreadable files. */
 export function isSameFile(first: string, second: string): boolean {
   try {
     const [one, other] = [statSync(first), statSync(second)];
@@ -87,7 +88,7 @@ function mistake(file: string, line: number, message: string): ConfigurationErro
   return new ConfigurationError([{ severity: 'error', origin: { kind: 'file', file, line }, message }]);
 }
 
-// Reads the configuration in a SkyPilot task: `config`, its old name, and what SkyPilot turns them into.
+// Reads the configuration in a SkyPilot task: `config`, its old name, and SkyPilot's own form of it.
 
 interface TaskConfig {
   readonly tree: Mapping;
@@ -98,13 +99,13 @@ interface TaskConfig {
 
 interface Written {
   readonly path: Path;
-  /** `undefined` if missing or null. */
+  /** `undefined` = missing or null. */
   readonly tree: unknown;
 }
 
 /**
- * Reads `config`, its old name `experimental.config_overrides`, or what SkyPilot turned them into within `resources`. The
- * lifecycle hooks in `config` are no configuration.
+ * Reads `config`, its old name `experimental.config_overrides`, or the form that SkyPilot gives them within
+ * `resources`. Lifecycle hooks in `config` are not configuration.
  */
 export function taskConfig(task: Mapping, originOf: Source['originOf']): TaskConfig {
   const problems: Problem[] = [];
@@ -146,7 +147,7 @@ export function taskConfig(task: Mapping, originOf: Source['originOf']): TaskCon
 
 const MADE = ['resources', '_cluster_config_overrides'] as const;
 
-/** Of each alternative, which may have its own in place of that of all. */
+/** One for each alternative: its own, or that of the whole task. */
 function madeBySkyPilot(task: Mapping): Written[] {
   const ofAll = written(task, MADE);
   const alternatives = ['any_of', 'ordered'].flatMap((name) => {
@@ -173,13 +174,13 @@ function withoutHooks({ path, tree }: Written): Written {
 }
 
 /**
- * The configuration file of SkyPilot's server, for policies that compare requests with it. Read as SkyPilot reads it
- * (YAML 1.1), and again whenever it changes.
+ * The configuration file of SkyPilot's server, for policies that compare requests with it. Read as SkyPilot
+ * reads it (YAML 1.1), and again whenever it changes.
  */
 export class ServerConfigFile {
   readonly #path: string;
   #tree: Mapping;
-  /** Of the file when it was last read; `undefined` until the first request. */
+  /** State of the file when it was last read; `undefined` = not read by a request. */
   #state: string | undefined;
 
   /**

@@ -31,7 +31,7 @@ function podList(name: string): ListRule {
       return { kind: 'match', key: 'name', unnamed: 'first' };
     case 'args':
     case 'command':
-    // Credentials: joining them would keep those that the overlay means to drop.
+    // Credentials: joining them would keep those that the overlay is to drop.
     case 'imagePullSecrets':
       return { kind: 'replace' };
     default: {
@@ -62,7 +62,7 @@ export const skypilotRules: MergeSchema = {
 
 const keys = (names: readonly string[]): readonly Key[] => names.map((name) => name.split('.'));
 
-/** Keys that only the server's configuration may set. Otherwise a client's policy could replace the server's. */
+/** Keys that only the server may set. Otherwise a client's policy could replace the server's. */
 export const SERVER_KEYS = keys([
   ...['admin_policy', 'api_server', 'allowed_clouds', 'workspaces', 'rbac', 'db', 'daemons', 'metrics'],
   ...['jobs.controller.consolidation_mode', 'serve.controller.consolidation_mode'],
@@ -70,7 +70,7 @@ export const SERVER_KEYS = keys([
   ...['slurm.cluster_configs', 'slurm.submit_as_user', 'slurm.username_map'],
 ]);
 
-/** Keys of clients, within one of the server. SkyPilot's client uses them itself, and does not send them. */
+/** Keys of clients, within one of the server. SkyPilot's client uses them itself and does not send them. */
 export const CLIENT_KEYS = keys(['api_server.endpoint', 'api_server.service_account_token']);
 
 /** Keys that the `config` of a task may set. */
@@ -95,7 +95,7 @@ export interface Source {
   /** Shown in place of the level. */
   readonly name?: string;
   readonly tree: Mapping;
-  /** The same with dates as SkyPilot reads them: `YamlDocument.typed`. Default: `tree`. */
+  /** The same, with dates as SkyPilot reads them: `YamlDocument.typed`. Default: `tree`. */
   readonly typed?: Mapping;
   /** The file and line of the value at a path. */
   readonly originOf: (path: Path) => Origin;

@@ -1,4 +1,4 @@
-/** Reads the sources of a SkyPilot configuration: files, and what the command line sets. */
+/** Reads the sources of a SkyPilot configuration: files and command line. */
 
 import { existsSync } from 'node:fs';
 import { ConfigurationError, type Origin, type Problem } from '../../base/errors.ts';
@@ -8,7 +8,7 @@ import { isSameFile, readConfigFile, readTaskFile, type TaskSource } from './con
 import { CLIENT_KEYS, type Level, type Source } from './config-schema.ts';
 import { formatKeys } from './permitted-keys.ts';
 
-/** Warnings about keys in the configuration of a server that only clients use: they do not reach the clients. */
+/** Warnings about keys in a server's configuration that only clients use: clients do not receive them. */
 function clientKeyProblems({ level, tree, originOf }: Source): Problem[] {
   return level !== 'server'
     ? []
@@ -19,7 +19,7 @@ function clientKeyProblems({ level, tree, originOf }: Source): Problem[] {
       }));
 }
 
-/** What the caller names. Paths may start with `~`. */
+/** Sources that the caller names. Paths may start with `~`. */
 export interface NamedSources extends NamedFiles {
   readonly task?: string | undefined;
   /** `key=value`, or one file. */
@@ -28,7 +28,7 @@ export interface NamedSources extends NamedFiles {
 
 /** The sources, as `mergeSources` takes them. */
 export interface FoundSources {
-  /** Without those of tasks. */
+  /** Without the sources of tasks. */
   readonly sources: readonly Source[];
   /** Empty without a task file. */
   readonly tasks: readonly TaskSource[];
@@ -37,7 +37,7 @@ export interface FoundSources {
   readonly problems: readonly Problem[];
 }
 
-/** @throws ConfigurationError for a file or a flag that cannot be used, and for a database beside other keys */
+/** @throws ConfigurationError for an unusable file or flag, and for a database together with other keys */
 export function findSources(named: NamedSources, environment: Environment = process.env): FoundSources {
   const plan = planFiles(named, environment);
   const { sources, again } = readFiles(plan.files);
@@ -47,7 +47,7 @@ export function findSources(named: NamedSources, environment: Environment = proc
       .filter(({ name }) => name === WHOLE)
       .map(({ file }) => warning(`${WHOLE}: ${file} is the whole configuration`)),
     ...unread.map(({ file, message }) => warning(`${file}: ${message}`)),
-    // SkyPilot does not check the file that it names itself.
+    // SkyPilot does not check the file that `SKYPILOT_CONFIG` names.
     ...sources
       .filter(({ name }) => name !== WHOLE)
       .flatMap((source) => [...databaseProblems(source, environment), ...clientKeyProblems(source)]),
@@ -62,7 +62,7 @@ export function findSources(named: NamedSources, environment: Environment = proc
 
 const warning = (message: string): Problem => ({ severity: 'warning', message });
 
-/** Each file once: merging it twice would duplicate list items. */
+/** Reads each file once: merging it twice would duplicate list items. */
 function readFiles(files: readonly PlannedFile[]) {
   const read: PlannedFile[] = [];
   const again: UnreadFile[] = [];
@@ -100,12 +100,12 @@ function commandLineSources(texts: readonly string[]): Source[] {
   });
 }
 
-/** A SkyPilot server may keep its configuration in a database. Its address holds a password and is never shown. */
+/** A server may keep its configuration in a database. The address contains a password and is never shown. */
 const VARIABLE = 'SKYPILOT_DB_CONNECTION_URI';
 
 /**
- * The rule of SkyPilot: with a database, named by `db` or by the environment, its server refuses a file with more than one
- * other key. One other key is accepted, below what the database has.
+ * SkyPilot's rule: with a database, named by `db` or the environment, its server refuses a file with more
+ * than one other key. The database has precedence over that one.
  */
 function databaseProblems({ level, tree, originOf }: Source, environment: Environment): Problem[] {
   const inFile = isSet(tree.db);
@@ -124,7 +124,7 @@ function databaseProblems({ level, tree, originOf }: Source, environment: Enviro
   return [{ severity: 'error', origin, message }];
 }
 
-/** As Python sees it. */
+/** Whether Python treats the value as true. */
 function isSet(value: unknown): boolean {
   return typeof value === 'object' && value !== null ? Object.keys(value).length > 0 : Boolean(value);
 }
@@ -152,13 +152,13 @@ export interface UnreadFile {
 
 type Environment = Readonly<NodeJS.ProcessEnv>;
 
-/** Names one file that is the whole configuration. SkyPilot sets it for the processes that it starts itself. */
+/** One file that is the whole configuration. SkyPilot sets it for the processes that it starts itself. */
 const WHOLE = 'SKYPILOT_CONFIG';
 
-/** Its presence counts, whatever its value. */
+/** Counts if set, whatever its value. */
 const SERVER_MODE = 'IS_SKYPILOT_SERVER';
 
-/** As in SkyPilot. A server and a user have the same ones. */
+/** As in SkyPilot. A server and a user have the same default. */
 const OWN = { variable: 'SKYPILOT_GLOBAL_CONFIG', path: '~/.sky/config.yaml' };
 const DEFAULTS = {
   server: OWN,
@@ -167,9 +167,10 @@ const DEFAULTS = {
 } as const;
 
 /**
- * - The default files are those of a user and a project. On a server (`IS_SKYPILOT_SERVER`), it is that of the server.
- * - `SKYPILOT_CONFIG` names one file that is the whole configuration of this process. A client sends it to its server: a
- *   `server` that the caller names stays below it.
+ * - The defaults are the files of the user and the project; on a server (`IS_SKYPILOT_SERVER`), the server's
+ *   file.
+ * - `SKYPILOT_CONFIG` names one file that is the whole configuration of this process. A client sends it to
+ *   its server: a `server` that the caller names has lower precedence.
  *
  * @throws ConfigurationError if a variable names a file that does not exist
  */
@@ -189,7 +190,7 @@ function planFiles(named: NamedFiles, environment: Environment) {
       } else if (hasDefault(level) && set !== '') {
         files.push({ level, file: existing(variable, set) });
       } else if (hasDefault(level) && existsSync(expandHome(path))) {
-        // A default file may be missing, one that a variable names may not.
+        // A default file may be missing, a file that a variable names may not.
         files.push({ level, file: expandHome(path) });
       } else if (level === 'project' && isServer && set !== '') {
         const message = `not read: a server (${SERVER_MODE} is set) has no project`;

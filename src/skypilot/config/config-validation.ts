@@ -1,4 +1,4 @@
-/** `config_validation`: whether tasks and configurations match SkyPilot's schema, before the policies and after each. */
+/** `config_validation`: compares tasks and configurations with SkyPilot's schema, also after each policy. */
 import { formatProblem, type Problem } from '../../base/errors.ts';
 import type { Mapping } from '../../base/yaml/tree.ts';
 import type { SkypilotOptions } from '../options.ts';
@@ -6,22 +6,22 @@ import type { ReceivedRequest } from '../request/wire.ts';
 import type { State } from '../review.ts';
 import type { OriginOf } from '../schema/validate.ts';
 
-/** Stands for the validation where policies are named: it rejects like one. */
+/** Name of the validation in place of a policy: it rejects like one. */
 export const VALIDATION = 'config_validation';
 
-/** Further problems are counted. */
+/** Further problems are only counted. */
 const MAX_SHOWN = 5;
 
-/** Sentences that are remembered as logged; then they are forgotten, and logged again. */
+/** Maximum number of sentences remembered as logged; then all are forgotten and logged again. */
 const MAX_LOGGED = 1000;
 
 type Mode = SkypilotOptions['config_validation'];
 type Validate = (tree: Mapping, originOf: OriginOf) => readonly Problem[];
 
-/** Where a request was written, if it comes from files. */
+/** Where a request was written, if it was read from files. */
 export interface Places {
   readonly task: OriginOf;
-  /** The task as it was written, before SkyPilot makes its own form of it: `YamlDocument.typed`. */
+  /** The task as written, before SkyPilot's own form: `YamlDocument.typed`. */
   readonly writtenTask: Mapping;
   readonly skypilotConfig: OriginOf;
 }
@@ -32,19 +32,19 @@ interface Schema {
   readonly version: string;
 }
 
-/** What does not match, in a sentence without secrets. */
+/** A mismatch, in a sentence without secrets. */
 export interface Mismatch {
   readonly message: string;
   /** `false` with `warning`: it is only reported. */
   readonly isEnforced: boolean;
-  /** Whether the same sentence was not logged before. */
+  /** Whether the sentence was not logged before. */
   readonly isNew: boolean;
 }
 
 export class ConfigValidation {
   readonly #mode: Mode;
   readonly #schema: Schema | undefined;
-  /** By the tree: each policy gets the tree that the previous one returned. */
+  /** By tree: each policy gets the tree that the previous one returned. */
   readonly #known = new WeakMap<object, readonly Problem[]>();
   readonly #logged = new Set<string>();
 
@@ -66,12 +66,12 @@ export class ConfigValidation {
     return new ConfigValidation(mode, { validateConfig, validateTask, version });
   }
 
-  /** What is wrong with a request; `undefined` = nothing. */
+  /** The mismatch of a request; `undefined` = none. */
   ofRequest(request: ReceivedRequest, state: State, places?: Places): Mismatch | undefined {
     return this.#mismatch('the request', this.#problemsOf(state, places, request));
   }
 
-  /** What a policy made wrong. Mistakes that the request had before are not the policy's. */
+  /** The mismatch that a policy caused, without earlier mistakes of the request. */
   ofAnswer(policy: string, before: State, after: State): Mismatch | undefined {
     const known = new Set(this.#problemsOf(before).map(({ message }) => message));
     const problems = this.#problemsOf(after).filter((problem) => !known.has(problem.message));
@@ -96,7 +96,7 @@ export class ConfigValidation {
     return { message, isEnforced: this.#mode === 'error', isNew };
   }
 
-  /** `request`: where the state was read from, if it is as it was read. */
+  /** `request`: the source of the state, if it is unchanged. */
   #problemsOf(
     { task, skypilotConfig }: State,
     places?: Places,

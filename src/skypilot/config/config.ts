@@ -3,18 +3,18 @@ import { merge } from '../../config/merge.ts';
 import { skypilotRules } from './config-schema.ts';
 import { checkOverrideKeys, type OverrideKeys } from './permitted-keys.ts';
 
-/** A configuration over plain data that nobody changes any more. Copies nothing. Not for policies. */
+/** A configuration over plain data that no longer changes. Copies nothing. Not for policies. */
 export let configOver: (tree: Mapping) => Config;
-/** What a configuration holds, which must not be changed; `undefined` if this is none. Not for policies. */
+/** The content of a configuration, not to be changed; `undefined` = not a configuration. Not for policies. */
 export let treeOf: (value: unknown) => Mapping | undefined;
 
 /**
- * A SkyPilot configuration, read and changed by paths of keys: `['kubernetes', 'provision_timeout']`. Its top-level keys can be
- * used as in a `Map`: `config.get('kubernetes')`, `for (const [key, value] of config)`. Values are copied on the way in and
- * out: changing what `get` returned changes nothing.
+ * A SkyPilot configuration, read and changed by paths of keys: `['kubernetes', 'provision_timeout']`. Its
+ * top-level keys can be used as in a `Map`: `config.get('kubernetes')`, `for (const [key, value] of config)`.
+ * Values are copied on the way in and out: changing a result of `get` changes nothing.
  */
 export class Config implements Iterable<[string, unknown]> {
-  /** Never changed in place, and never handed out without a copy: several configurations may share it. */
+  /** Never changed in place, and never returned without a copy: several configurations may share it. */
   #tree: Mapping;
 
   static {
@@ -36,7 +36,7 @@ export class Config implements Iterable<[string, unknown]> {
     return new Config(dict === null || dict === undefined ? {} : copyOf(dict));
   }
 
-  /** From pairs such as those of a `Map`, of another configuration, or of `Object.entries`. A later key wins. */
+  /** From pairs such as those of a `Map`, another configuration, or `Object.entries`. A later key wins. */
   static fromEntries(entries: Iterable<readonly [string, unknown]>): Config {
     const config = new Config({});
     for (const [key, value] of entries) {
@@ -50,7 +50,7 @@ export class Config implements Iterable<[string, unknown]> {
     return plainCopy(this.#tree);
   }
 
-  /** For `JSON.stringify`. It has all values, secrets too. */
+  /** For `JSON.stringify`. Includes all values, also secrets. */
   toJSON(): Mapping {
     return this.toDict();
   }
@@ -64,7 +64,7 @@ export class Config implements Iterable<[string, unknown]> {
     return this.size === 0;
   }
 
-  /** Whether a top-level key exists, be it with `null`. */
+  /** Whether a top-level key exists, even with `null`. */
   has(key: string): boolean {
     return Object.hasOwn(this.#tree, key);
   }
@@ -89,7 +89,7 @@ export class Config implements Iterable<[string, unknown]> {
     this.#tree = {};
   }
 
-  /** The top-level keys when it was called, in their order. */
+  /** A snapshot of the top-level keys, in their order. */
   keys(): IterableIterator<string> {
     return Object.keys(this.#tree).values();
   }
@@ -107,9 +107,9 @@ export class Config implements Iterable<[string, unknown]> {
   }
 
   /**
-   * The value at a path, or `defaultValue` if a key is missing or a step is not a mapping. An existing `null` is
-   * returned. `overrides` are merged over the configuration first, by the rules of `setNested`. An empty path returns
-   * everything.
+   * The value at a path, or `defaultValue` if a key is missing or a step is not a mapping. An existing `null`
+   * is returned. `overrides` are merged over the configuration first, by the rules of `setNested`. An empty
+   * path returns everything.
    *
    * @throws OverrideKeyError if `overrides` set a key that the last argument does not allow
    */
@@ -136,9 +136,9 @@ export class Config implements Iterable<[string, unknown]> {
   }
 
   /**
-   * Merges `value` into the configuration, like SkyPilot's `set_nested`: a mapping merges with the mapping at the
-   * path, and a list under `kubernetes.pod_config` is appended to the list there. Use `assign` to replace a value.
-   * Steps that are not mappings become mappings.
+   * Merges `value` into the configuration, like SkyPilot's `set_nested`: a mapping merges with the mapping at
+   * the path, and a list under `kubernetes.pod_config` is appended to the list there. Use `assign` to replace
+   * a value. Steps that are not mappings become mappings.
    *
    * @throws MergeError when a list replaces something else in `kubernetes.pod_config` or `custom_metadata`
    */
@@ -148,8 +148,8 @@ export class Config implements Iterable<[string, unknown]> {
   }
 
   /**
-   * Removes the key at the end of a path and returns its value, or `defaultValue` if there is none. The mappings around it stay,
-   * even if empty. An empty path removes nothing and returns everything.
+   * Removes the key at the end of a path and returns its value, or `defaultValue` if there is none. The
+   * mappings around it stay, even if empty. An empty path removes nothing and returns everything.
    */
   popNested(keys: readonly string[], defaultValue?: unknown): unknown {
     const value = this.getNested(keys, defaultValue);
@@ -163,10 +163,7 @@ export class Config implements Iterable<[string, unknown]> {
     this.#tree = wholeOf(assigned(this.#tree, keys, plainCopy(value)));
   }
 
-  /**
-   * Removes the key at the end of a path and returns whether it existed. The mapping that held it stays, even if
-   * empty.
-   */
+  /** Removes the key at the end of a path. Returns whether it existed. Its mapping stays, even if empty. */
   unset(keys: readonly string[]): boolean {
     requirePath(keys);
     const [parent, key] = [keys.slice(0, -1), keys.at(-1)];
@@ -183,14 +180,14 @@ export class Config implements Iterable<[string, unknown]> {
   }
 }
 
-/** A text would be read as a path of its letters, and find nothing. */
+/** A string would be read as a path of its characters, and find nothing. */
 function requirePath(keys: readonly string[]): void {
   if (!Array.isArray(keys) || keys.some((key) => typeof key !== 'string')) {
     throw new TypeError("expected a list of names, such as ['kubernetes', 'pod_config']");
   }
 }
 
-/** Also of a configuration from another copy of this package. */
+/** Accepts a configuration from another copy of this package, too. */
 function copyOf(dict: Mapping | Config): Mapping {
   const { toDict } = dict;
   return wholeOf(plainCopy(typeof toDict === 'function' ? toDict.call(dict) : dict));

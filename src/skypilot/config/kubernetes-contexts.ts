@@ -1,4 +1,4 @@
-/** Reads the existing contexts, and who may use them, from files of the operator or the response of a URL. */
+/** Reads Kubernetes contexts and their permitted users, from operator files or the response of a URL. */
 import { readFile, stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ const registrySchema = z.union([
 ]);
 const kubeconfigSchema = z.object({ contexts: z.array(z.object({ name: z.string() })).nullish() });
 
-/** Who may use which contexts. */
+/** The permitted contexts of users and workspaces. */
 export interface ContextRegistry {
   /** By id or name. */
   readonly users: Readonly<Record<string, readonly string[]>>;
@@ -28,8 +28,8 @@ export interface ContextRegistry {
 }
 
 /**
- * Reads a registry in YAML or JSON: a list of contexts for everyone, or a mapping with `users` (by id or name),
- * `workspaces` and `default`.
+ * Reads a registry in YAML or JSON: a list of contexts for everyone, or a mapping with `users` (by id or
+ * name), `workspaces` and `default`.
  *
  * @throws Error that contains nothing of the text
  */
@@ -52,7 +52,7 @@ export async function textOfContextFile(path: string): Promise<string> {
   return readFile(file, 'utf8');
 }
 
-/** The error contains nothing of the text, because a kubeconfig holds credentials. */
+/** The error contains nothing of the text, because a kubeconfig contains credentials. */
 function parsed<Schema extends z.ZodType>(schema: Schema, text: string, name: string): z.infer<Schema> {
   try {
     // `silent` would also keep `yaml` from reporting errors.

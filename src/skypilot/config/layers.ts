@@ -1,6 +1,6 @@
 /**
- * Merges the sources of a SkyPilot configuration and finds keys that a source may not set. Source: SkyPilot docs,
- * "Configuration Sources and Overrides", and the behaviour of SkyPilot 0.13.
+ * Merges the sources of a SkyPilot configuration and finds keys that a source may not set. Source: SkyPilot
+ * docs, "Configuration Sources and Overrides", and the behaviour of SkyPilot 0.13.
  */
 
 import { ConfigurationError, formatOrigin, type Problem } from '../../base/errors.ts';
@@ -30,7 +30,7 @@ export interface MergedConfig {
 /**
  * Merges the sources, lowest level first. Pass each source once: merging it twice would duplicate list items.
  *
- * @throws ConfigurationError with the position of what cannot be merged
+ * @throws ConfigurationError with the position of values that cannot be merged
  */
 export function mergeSources(sources: readonly Source[]): MergedConfig {
   const provenance = new Provenance<Place>();
@@ -67,8 +67,8 @@ export function mergeSources(sources: readonly Source[]): MergedConfig {
 }
 
 /**
- * A list that is always replaced is one leaf and has the position of its key. In concatenated lists each item has its
- * own.
+ * A list that is always replaced is one leaf with the position of its key. In concatenated lists, each item
+ * has its own position.
  */
 function placedAs(path: Path): Path {
   let rules = skypilotRules;

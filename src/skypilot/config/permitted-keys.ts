@@ -1,6 +1,7 @@
 /**
- * Removes what a source of a SkyPilot configuration may not set, and says why. Stricter than SkyPilot where its server would
- * take a key from a client: `admin_policy`, `rbac`, and a value in place of the mapping around a key of the server.
+ * Removes keys that a source of a SkyPilot configuration may not set, with reasons. Stricter than SkyPilot
+ * where its server would accept a key from a client: `admin_policy`, `rbac`, and a value in place of the
+ * mapping around a server key.
  */
 import { isDeepStrictEqual } from 'node:util';
 import {
@@ -15,8 +16,8 @@ import {
 import { CLIENT_KEYS, type Key, type Level, SERVER_KEYS, TASK_KEYS } from './config-schema.ts';
 
 /**
- * Why a key has no effect. Nothing is lost by `null`, `same`, `client` and `database`; SkyPilot rejects a task with a `task`
- * key.
+ * Why a key has no effect. `null`, `same`, `client` and `database` lose nothing; SkyPilot rejects a task with
+ * a `task` key.
  */
 export type DropReason = 'server' | 'around' | 'null' | 'same' | 'client' | 'database' | 'task';
 
@@ -28,7 +29,7 @@ interface Dropped {
   readonly message: string;
 }
 
-/** SkyPilot takes it out of every configuration, as it holds a password. */
+/** SkyPilot removes it from every configuration, as it contains a password. */
 const DATABASE: Key = ['db'];
 
 const MESSAGES: Readonly<Record<Exclude<DropReason, 'task' | 'around'>, string>> = {
@@ -39,7 +40,7 @@ const MESSAGES: Readonly<Record<Exclude<DropReason, 'task' | 'around'>, string>>
   database: 'SkyPilot takes the database out of every configuration',
 };
 
-/** What of a source takes effect. `server`: the configuration of the server. */
+/** The effective part of a source. `server`: the configuration of the server. */
 export function permittedTree(
   level: Level,
   tree: Mapping,
@@ -92,13 +93,13 @@ function reasonOf(key: Key, tree: Mapping, server: Mapping): keyof typeof MESSAG
   return isDeepStrictEqual(value, valueAt(server, key)) ? 'same' : 'server';
 }
 
-/** `slurm: null` would delete everything that the server has in `slurm`, so only a mapping may contain a server key. */
+/** `slurm: null` would delete the server's `slurm`, so only a mapping may contain a server key. */
 function serverKeysReplaced(tree: Mapping, keys: readonly Key[]): Key[] {
   const replaced = keys.map((key) => replacedAround(tree, key)).filter((key) => key !== undefined);
   return [...new Map(replaced.map((key) => [formatPath(key), key])).values()];
 }
 
-/** What a configuration has in place of a mapping around a key. */
+/** The path at which a configuration has another value in place of a mapping around a key. */
 function replacedAround(tree: Mapping, key: Key): Key | undefined {
   const around = key.slice(1).map((_, index) => key.slice(0, index + 1));
   return around.find((path) => {
@@ -117,7 +118,7 @@ export function formatKeys(keys: readonly Key[]): string {
   return keys.map(formatPath).join(', ');
 }
 
-/** Removes keys from a configuration, and the mappings that become empty. `taken`: the keys that it had set. */
+/** Removes keys from a configuration, and mappings that become empty. `taken`: the removed keys. */
 function withoutKeys(tree: Mapping, keys: readonly Key[]) {
   const taken = keys.filter((key) => has(tree, key));
   return { tree: taken.reduce<Mapping>((rest, key) => without(rest, key), tree), taken };
@@ -144,8 +145,8 @@ function without(tree: Mapping, [name = '', ...below]: Key): Mapping {
 }
 
 /**
- * The shortest paths of a configuration that are neither at nor below one of the keys. A text where a key expects a mapping is
- * among them.
+ * The shortest paths of a configuration that are neither at nor below one of the keys, including a scalar
+ * where a key expects a mapping.
  */
 function keysOutside(tree: Mapping, allowed: readonly Key[], path: Path = []): Path[] {
   return Object.entries(tree).flatMap(([name, value]) => {
@@ -166,7 +167,7 @@ export interface OverrideKeys {
   readonly disallowedOverrideKeys?: readonly (readonly string[])[] | null | undefined;
 }
 
-/** An override sets a key that it may not set. `path` is that key. */
+/** An override sets a forbidden key, which is at `path`. */
 export class OverrideKeyError extends Error {
   override readonly name = 'OverrideKeyError';
   readonly path: Path;
@@ -178,8 +179,8 @@ export class OverrideKeyError extends Error {
 }
 
 /**
- * Checks each leaf of an override, whatever the base has. SkyPilot checks as deep as the base has mappings, and accepts a text in
- * place of a mapping around a key.
+ * Checks each leaf of an override, regardless of the base. SkyPilot checks only as deep as the base has
+ * mappings, and accepts a scalar in place of a mapping around a key.
  *
  * @throws OverrideKeyError for the first key that the override may not set
  */
@@ -189,7 +190,7 @@ export function checkOverrideKeys(
   { allowedOverrideKeys: allowed, disallowedOverrideKeys: disallowed }: OverrideKeys,
 ): void {
   for (const keys of [allowed, disallowed]) {
-    // A text would be read as its letters: everything would pass as not disallowed.
+    // A string would be read as its characters: everything would pass as not disallowed.
     if (keys?.some((key) => !Array.isArray(key) || key.length === 0)) {
       throw new TypeError("expected override keys such as [['kubernetes', 'pod_config']]");
     }
@@ -208,7 +209,7 @@ export function checkOverrideKeys(
   }
 }
 
-/** The key if the override sets it, or what it has in place of a mapping of the base around the key. */
+/** The key if the override sets it, or the path where it replaces a mapping of the base around the key. */
 function touching(base: Mapping, overrides: Mapping, key: Key): Key | undefined {
   if (valueAt(overrides, key) !== undefined) {
     return key;

@@ -1,4 +1,4 @@
-/** Validates a SkyPilot configuration as SkyPilot does: each source by itself, each task, then what they merge to. */
+/** Validates a configuration as SkyPilot does: each source by itself, each task, then the merged results. */
 
 import { formatOrigin, type Problem } from '../../base/errors.ts';
 import type { Mapping } from '../../base/yaml/tree.ts';
@@ -9,13 +9,13 @@ import { SERVER_KEYS, type Source, skypilotRules } from './config-schema.ts';
 import { type DroppedKey, formatPlace, type MergedConfig } from './layers.ts';
 import { formatKeys } from './permitted-keys.ts';
 
-/** What was merged for a task; `task: null` without one. */
+/** The merged configuration for a task; `task`: `null` = without a task. */
 interface Result {
   readonly task: TaskSource | null;
   readonly merged: MergedConfig;
 }
 
-/** The problems of the sources without tasks, and of what they were merged to. The merged ones only if there are no others. */
+/** Problems of the sources and tasks; if there are none, those of the merged configurations. */
 export function configurationProblems(sources: readonly Source[], results: readonly Result[]): Problem[] {
   const problems = [
     ...sourceProblems(sources),
@@ -26,7 +26,7 @@ export function configurationProblems(sources: readonly Source[], results: reado
 
 function sourceProblems(sources: readonly Source[]): Problem[] {
   const pairs = sources.filter(isPair);
-  // As SkyPilot does: one pair alone may be incomplete.
+  // As SkyPilot does: a single pair may be incomplete.
   const together = pairs.reduce<Mapping>((tree, pair) => merge(tree, typedTree(pair), skypilotRules), {});
   return [
     ...sources
@@ -46,7 +46,7 @@ function isPair({ level, originOf }: Source): boolean {
   return level === 'command line' && originOf([]).kind === 'command line';
 }
 
-/** Without those of keys that it may not set, of which `droppedProblems` tells. */
+/** Without problems of keys that the task may not set, which `droppedProblems` reports. */
 function taskProblems({ task, originOf }: TaskSource, { dropped }: MergedConfig): Problem[] {
   const told = new Set(
     dropped.filter(({ reason }) => reason === 'task').map(({ place }) => formatOrigin(place.origin)),
@@ -65,8 +65,8 @@ function mergedProblems({ tree, leaves }: MergedConfig): Problem[] {
 }
 
 /**
- * What SkyPilot would say about dropped keys: it ignores those of a client with one warning, and rejects a task with a key that
- * it may not set. Keys whose loss changes nothing are not mentioned.
+ * Reports dropped keys as SkyPilot does: it ignores those of a client with one warning, and rejects a task
+ * with a key that it may not set. Keys whose loss changes nothing are omitted.
  */
 export function droppedProblems(dropped: readonly DroppedKey[]): Problem[] {
   const client = dropped.filter(({ reason }) => reason === 'server' || reason === 'around');

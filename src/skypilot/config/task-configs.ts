@@ -18,7 +18,7 @@ type Holder = { [name: string]: unknown };
 /**
  * All configurations of a task, in every alternative.
  *
- * @throws PolicyRejected if one of them, or what holds it, is not a mapping
+ * @throws PolicyRejected if one of them, or its parent, has another form
  */
 export function taskConfigsOf(task: Task): TaskConfig[] {
   const resources = mappingOf(task.resources, 'resources');

@@ -15,25 +15,25 @@ export interface Question extends Omit<UserRequest, 'skypilotConfig'> {
   readonly skypilotConfig: Mapping;
 }
 
-/** The answer of a policy: the changed request, or the reason for a rejection. What is unchanged is that of the question itself. */
+/** A policy's answer: the changed request, or a rejection's reason. Unchanged parts are the question's. */
 export type Answer = (
   | { readonly task: Task; readonly skypilotConfig: Mapping }
-  /** Perhaps empty. */
+  /** May be empty. */
   | { readonly rejected: string }
 ) & {
-  /** What single rules of the policy said, if they said no. */
+  /** Rules of the policy that rejected the request. */
   readonly rules?: RuleOutcomes | undefined;
 };
 
-/** Of one policy. More than a decision names. */
+/** Maximum number of rules of one policy. More than a decision names. */
 const MAX_RULES = 1000;
 
-/** In characters. More than any real request, because several copies of the answer are in memory. */
+/** In characters. More than any real request; limited because several copies of the answer are in memory. */
 const MAX_ANSWER = 32 * 1024 * 1024;
 
 /**
- * Calls one policy and copies its answer at once, so that the policy cannot change it later. Rejections are returned.
- * Other errors are thrown, and so is a `TypeError` for an invalid answer.
+ * Calls one policy and copies its answer at once, so that the policy cannot change it later. Returns
+ * rejections. Throws other errors, and a `TypeError` for an invalid answer.
  */
 export function callPolicy(policy: AdminPolicy, question: Question, call: Call): Answer | Promise<Answer> {
   try {
@@ -48,7 +48,7 @@ export function callPolicy(policy: AdminPolicy, question: Question, call: Call):
   }
 }
 
-/** A copy for each policy: what it keeps or changes later affects no other. A configuration copies what is read or changed. */
+/** A copy for each policy, so that later changes affect no other. A configuration copies values on access. */
 function requestFor(question: Question): UserRequest {
   const { task, skypilotConfig, requestOptions, user } = question;
   return {
@@ -60,10 +60,7 @@ function requestFor(question: Question): UserRequest {
   };
 }
 
-/**
- * Validates and copies a policy's answer: from this copy of the package, from another, or a plain object. @throws
- * TypeError
- */
+/** Validates and copies an answer: a plain object or from any copy of the package. @throws TypeError */
 function answerOf(answer: unknown, question: Question): Exclude<Answer, { rejected: string }> {
   if (!isMapping(answer)) {
     throw new TypeError('expected a MutatedUserRequest as the answer');
@@ -83,7 +80,7 @@ function answerOf(answer: unknown, question: Question): Exclude<Answer, { reject
   return { ...answered, ...rulesIn(rules) };
 }
 
-/** Only for the decision: what is no list of rules is left out. */
+/** Only for the decision: anything but a list of rules is dropped. */
 function rulesIn(rules: unknown): Pick<Answer, 'rules'> {
   return areRules(rules) && rules.length > 0
     ? {
@@ -143,14 +140,14 @@ function textIn(value: unknown): number {
     : 0;
 }
 
-/** Maximum length of a text, in characters. More than is shown. */
+/** Maximum length of a text, in characters. More than is displayed. */
 const MAX_TEXT = 17_000;
 /** Maximum number of errors in a chain of causes, and of errors of one `AggregateError`. */
 const MAX_CAUSES = 8;
 
 /**
- * Whether users may read the message: a `PolicyRejected`, or an error with `expose = true`, as those that `http-errors` makes for
- * status codes below 500.
+ * Whether users may read the message: a `PolicyRejected`, or an error with `expose = true`, such as those of
+ * `http-errors` for status codes below 500.
  */
 export function isMeantForUsers(thrown: unknown): thrown is Error {
   try {
@@ -160,7 +157,7 @@ export function isMeantForUsers(thrown: unknown): thrown is Error {
   }
 }
 
-/** The message of anything, followed by those of its causes: `no registry: fetch failed: connect ECONNREFUSED`. */
+/** The message of an error, with those of its causes: `no registry: fetch failed: connect ECONNREFUSED`. */
 export function causeText(thrown: unknown): string {
   const [first = '', ...causes] = causesOf(thrown).map(messageOf);
   let text = first;
@@ -171,14 +168,14 @@ export function causeText(thrown: unknown): string {
   return text.slice(0, MAX_TEXT);
 }
 
-/** The stack of an error, followed by those of its causes; `undefined` if there is none. */
+/** The stack of an error, followed by those of its causes; `undefined` = no stack. */
 export function stackText(thrown: unknown): string | undefined {
   const stacks = causesOf(thrown).map(stackOf);
   const text = stacks.filter((stack) => stack !== '').join('\ncaused by ');
   return text === '' ? undefined : text.slice(0, MAX_TEXT);
 }
 
-/** An error of the service about a policy, and not of the policy: it has no stack. */
+/** An error of the service about a policy, not of the policy itself: it has no stack. */
 export function failure(cause: string, stack = ''): Error {
   return Object.assign(new Error(cause), { stack });
 }

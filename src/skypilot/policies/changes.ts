@@ -1,4 +1,4 @@
-/** What a policy changed in a request, for people to read: bounded, and without secrets. */
+/** Changes of a policy in a request, for display: bounded, and without secrets. */
 import { isDeepStrictEqual } from 'node:util';
 import { isMapping, type Mapping, member, type Path } from '../../base/yaml/tree.ts';
 import { HIDDEN, type SecretValues } from '../secrets.ts';
@@ -8,7 +8,7 @@ export interface Changes {
   readonly leftOut: number;
 }
 
-/** Changes of one policy that are shown. */
+/** Maximum number of displayed changes of one policy. */
 export const MAX_CHANGES = 50;
 
 /** The request before and after a policy. */
@@ -20,8 +20,8 @@ interface Step {
 type Visit = (path: Path, before: unknown, after: unknown) => void;
 
 /**
- * The changes of each step. `secrets`: those of the request as it came; those that policies added are found. Costs one look at each value,
- * and a search for secrets in those that changed.
+ * The changes of each step. `secrets`: those of the original request; secrets that policies added are found.
+ * Visits each value once, and searches changed ones for secrets.
  */
 export function changesOf(steps: readonly Step[], secrets: SecretValues): Changes[] {
   const found = steps.map(({ before, after }) => {
@@ -45,14 +45,14 @@ export function changesOf(steps: readonly Step[], secrets: SecretValues): Change
   }));
 }
 
-/** Those of one policy that was asked several times. */
+/** The changes of one policy that was called several times. */
 export function joinedChanges(changes: readonly Changes[]): Changes {
   const list = changes.flatMap((one) => one.list);
   const leftOut = changes.reduce((sum, one) => sum + one.leftOut, 0);
   return { list: list.slice(0, MAX_CHANGES), leftOut: leftOut + Math.max(0, list.length - MAX_CHANGES) };
 }
 
-/** Calls `visit` with each scalar, and each empty list or mapping, that differs; `undefined` = there is none. */
+/** Calls `visit` with each scalar, and each empty list or mapping, that differs; `undefined` = missing. */
 function compare(path: (string | number)[], before: unknown, after: unknown, visit: Visit): void {
   if (Array.isArray(before) && Array.isArray(after)) {
     compareLists(path, before, after, visit);
@@ -80,7 +80,7 @@ function compareAt(
   path.pop();
 }
 
-/** What stands the same at the beginning and the end is no change; items between are compared by position. */
+/** Skips equal items at the beginning and the end; the others are compared by position. */
 function compareLists(
   path: (string | number)[],
   before: readonly unknown[],
@@ -130,13 +130,13 @@ function visitLeaves(
   }
 }
 
-// The texts of a change: its path, and the value before and after, cut to what matters.
+// Texts of a change: its path and the values before and after, shortened.
 
 /** A value that was added, removed or replaced. Texts are cut, and secrets in them are `****`. */
 interface Change {
   /** Such as `task.resources.labels.team` or `skypilot_config.kubernetes.pod_config.spec.tolerations[2].key`. */
   readonly path: string;
-  /** `null` = there was none. A text that YAML would read as something else is quoted. */
+  /** `null` = there was none. A string that YAML would read as another type is quoted. */
   readonly before: string | null;
   /** `null` = there is none. */
   readonly after: string | null;
@@ -146,17 +146,17 @@ interface Change {
 const MAX_STEP = 64;
 const MAX_PATH = 240;
 const MAX_VALUE = 120;
-/** How much of what two long texts have in common is shown. */
+/** Length of the common part of two long texts that is displayed. */
 const COMMON = 40;
-/** A text is searched for known secrets only this far around the change; hidden, if a secret is longer. */
+/** Known secrets are searched only this far around the change; if a secret is longer, the text is hidden. */
 const SEARCHED = 2000;
 
 const PLAIN_NAME = new RegExp(`^[\\w-]{1,${MAX_STEP}}$`);
-/** What YAML reads as the same text, without quotes. */
+/** Text that YAML reads unchanged without quotes. */
 const PLAIN_TEXT = /^[A-Za-z/][\w ./:@+*=-]*$/;
 const NOT_A_TEXT = /^(?:true|false|yes|no|on|off|null|y|n)$|:(?: |$)| $/i;
 
-/** `before`, `after`: as `SecretValues.shownAt` returns them; `undefined` = there is none. */
+/** `before`, `after`: as `SecretValues.shownAt` returns them; `undefined` = missing. */
 function changedText(path: Path, before: unknown, after: unknown, secrets: SecretValues): Change {
   const [from, to] = [before, after].map((value) => (typeof value === 'string' ? value : undefined));
   const start = from === undefined || to === undefined ? 0 : firstDifference(from, to);
@@ -178,13 +178,13 @@ function pathText(path: Path, secrets: SecretValues): string {
       return `[${JSON.stringify(name.length > MAX_STEP ? `${name.slice(0, MAX_STEP)}…` : name)}]`;
     })
     .join('');
-  // The end tells most.
+  // The end is most specific.
   return text.length > MAX_PATH
     ? copied(`${text.slice(0, MAX_PATH / 3)}…${text.slice((-MAX_PATH * 2) / 3)}`)
     : text;
 }
 
-/** Of a long text only the part around the change, from `start` on. */
+/** Of a long text, only the part around the change, which begins at `start`. */
 function textOf(value: unknown, start: number, secrets: SecretValues): string | null {
   if (value === undefined) {
     return null;
@@ -201,7 +201,7 @@ function textOf(value: unknown, start: number, secrets: SecretValues): string | 
     return HIDDEN;
   }
   const shown = secrets.hideKnown(value.slice(from, end));
-  // At a cut there may be a part of a secret, which is not recognized.
+  // A cut may leave a part of a secret, which is not recognized.
   const first = from === 0 ? 0 : secrets.longest;
   const last = end >= value.length ? shown.length : Math.max(first, shown.length - secrets.longest);
   return quoted(shown.slice(first, last));
@@ -211,7 +211,7 @@ function quoted(text: string): string {
   return text === HIDDEN || (PLAIN_TEXT.test(text) && !NOT_A_TEXT.test(text)) ? text : JSON.stringify(text);
 }
 
-/** Both cut to what differs, if they are long. */
+/** Shortens both texts to their difference, if they are long. */
 function window(before: string | null, after: string | null): readonly [string | null, string | null] {
   const start =
     before === null || after === null || Math.max(before.length, after.length) <= MAX_VALUE

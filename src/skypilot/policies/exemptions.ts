@@ -1,10 +1,11 @@
 /**
- * Who is exempt from all policies. An exemption must not be one that anybody can claim:
+ * Exemptions from all policies. Users must not be able to claim one:
  *
- * - A user counts by id. Names do not: whoever creates a service account chooses its name. Without authentication at
- *   SkyPilot's API server, a client chooses its id too; SkyPilot then sends an empty `user_type`.
- * - A workspace counts if it is private in the server's configuration, which no client can override. SkyPilot's server has
- *   checked that the user is a member. Every user may choose any other workspace.
+ * - A user counts by id, not by name: the creator of a service account chooses its name. Without
+ *   authentication at SkyPilot's API server, a client chooses its id, too; SkyPilot then sends an empty
+ *   `user_type`.
+ * - A workspace counts if it is private in the server's configuration, which no client can override.
+ *   SkyPilot's server has checked that the user is a member. Every user may choose any other workspace.
  * - Requests of the client side are never exempt: neither user nor workspace has been checked.
  *
  * Source: SkyPilot 0.13, `server/requests/executor.py` and `workspaces/core.py`.
@@ -20,11 +21,11 @@ import type { State } from '../review.ts';
 
 type ExemptionOptions = Pick<SkypilotOptions, 'exempt_users' | 'exempt_workspaces'>;
 
-/** What SkyPilot calls its users: a part of a hash, or `sa-…` for a service account. */
+/** SkyPilot's user ids: a part of a hash, or `sa-…` for a service account. */
 const USER_ID = /^(?:[0-9a-f]{8}|sa-[a-z0-9-]+)$/;
 const WORKSPACE = 'active_workspace';
 
-/** Whether a request is exempt, and why one is not that seems to be. */
+/** Whether a request is exempt, or why an apparent exemption does not apply. */
 export interface Exemption {
   readonly isExempt: boolean;
   readonly reason: string;
@@ -39,7 +40,7 @@ export class Exemptions {
     this.#workspaces = new Set(exempt_workspaces);
   }
 
-  /** `undefined` = neither its user nor its workspace is named. */
+  /** `undefined` = neither its user nor its workspace is listed. */
   of(request: ReceivedRequest, { task, skypilotConfig }: State): Exemption | undefined {
     if (request.atClientSide) {
       return undefined;
@@ -79,7 +80,7 @@ export class Exemptions {
   }
 }
 
-/** A warning for each text that SkyPilot uses for no user: names would never apply. */
+/** A warning for each text that is not a user id of SkyPilot: names never apply. */
 export function exemptionProblems({
   exempt_users,
 }: Pick<SkypilotOptions, 'exempt_users'>): ExtensionProblem[] {
@@ -92,7 +93,7 @@ export function exemptionProblems({
     }));
 }
 
-/** SkyPilot writes ids in small letters. */
+/** SkyPilot writes ids in lower case. */
 function idOf(id: string): string {
   return id.toLowerCase();
 }
@@ -103,7 +104,7 @@ function isPrivate(config: Mapping, name: string): boolean {
   return isMapping(workspace) && member(workspace, 'private') === true;
 }
 
-/** Whether `active_workspace` has another value anywhere in a task, which may set it in `config` and in its resources. */
+/** Whether a task sets `active_workspace`, in `config` or in its resources, to another value. */
 function namesAnother(value: unknown, name: string): boolean {
   if (Array.isArray(value)) {
     return value.some((item) => namesAnother(item, name));

@@ -1,4 +1,4 @@
-/** The policies of this package: where they are, lists of them, and what to write instead of a name that is none of them. */
+/** The policies of this package: their files, their lists, and suggestions for unknown names. */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -17,7 +17,7 @@ interface IncludedPolicy {
   readonly policyClass: PolicyClass;
 }
 
-/** Imports all included policies, sorted by file. A service loads only those that it runs. @throws Error if one cannot be loaded */
+/** Imports all included policies, sorted by file. Services load only theirs. @throws Error if one fails */
 export async function includedPolicies(): Promise<IncludedPolicy[]> {
   return Promise.all(
     includedStems().map(async (stem) => {
@@ -31,7 +31,7 @@ export async function includedPolicies(): Promise<IncludedPolicy[]> {
   );
 }
 
-/** The file of an included policy, by the name of its class or that of the file. */
+/** The file of an included policy, by the name of its class or file. */
 export function includedFile(name: string): string {
   return join(FOLDER, `${classFileName(name)}${EXTENSION}`);
 }
@@ -42,7 +42,7 @@ async function policyIn(stem: string): Promise<PolicyClass | undefined> {
     .find(({ name }) => classFileName(name) === stem);
 }
 
-/** The names of their files, without the ending. */
+/** The names of their files, without the extension. */
 function includedStems(): string[] {
   const suffix = `-policy${EXTENSION}`;
   return readdirSync(FOLDER)
@@ -51,20 +51,20 @@ function includedStems(): string[] {
     .sort();
 }
 
-// What to write instead of a name in `admin_policies` that cannot be one: SkyPilot names policies in other ways.
+// Suggestions for malformed names in `admin_policies`: SkyPilot names policies in other ways.
 
 const DOTTED = /^[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+$/;
 const OWN = './my-policy.js#MyPolicy or my-package#MyPolicy';
-/** Longer texts are no names: comparing them would take long. */
+/** Longer texts are not names: comparing them would take long. */
 const MAX_NAME = 200;
 
-/** Policies in SkyPilot's package of examples → those that are included here under another name. */
+/** Policies in SkyPilot's example package → included policies with another name. */
 const EXAMPLES: ReadonlyMap<string, string> = new Map([
   ['GPUStaticQuotaPolicy', 'GpuQuotaPolicy'],
   ['SlurmPartitionRoutingPolicy', 'SlurmPartitionPolicy'],
 ]);
 
-/** Completes "… cannot be used: …" for a text that has not the form of a name. */
+/** Completes "… cannot be used: …" for a text that does not have the form of a name. */
 export async function malformedName(specifier: string): Promise<string> {
   const expected = 'expected the name of an included policy, package#Policy, or ./file.js#Policy';
   const hint = await hintFor(specifier);
@@ -108,12 +108,12 @@ export async function unknownName(name: string): Promise<string> {
   return `no included policy has this name; ${hint}; ${own}`;
 }
 
-/** The policy that is most likely meant, if a name is like one. */
+/** The policy that is most likely meant, if the name resembles one. */
 async function nearestHint(name: string): Promise<string | undefined> {
   if (name.length > MAX_NAME || !/^\w+$/.test(name)) {
     return undefined;
   }
-  // What all names end with says nothing.
+  // All names have this ending, so it is ignored.
   const bare = (stem: string) => stem.replace(/-policy$/, '');
   const stems = includedStems().map(bare);
   const stem = nearest(bare(classFileName(EXAMPLES.get(name) ?? name)), stems);

@@ -1,4 +1,4 @@
-/** Asks policies about a request: each one's answer counts, or is only logged. Never throws because of a policy. */
+/** Calls policies for a request. Enforced answers count, others are logged. Throws no error of a policy. */
 import { Deadline, inTime } from '../../base/deadline.ts';
 import type { Logger } from '../../base/logger.ts';
 import { inSpan } from '../../base/tracing.ts';
@@ -20,15 +20,15 @@ import { SecretValues } from '../secrets.ts';
 import { causeText, type Question, stackText } from './call-policy.ts';
 import type { PolicyRunner } from './policy-runner.ts';
 
-/** How often a policy is asked about one request. Policies that need more never agree. */
+/** Maximum number of calls of a policy for one request. Policies that need more never agree. */
 export const MAX_PASSES = 5;
 
 export interface ChainedPolicy {
   readonly runner: PolicyRunner;
   readonly audit: boolean;
-  /** Records launches: it is asked when all others agree. */
+  /** Records launches: called when all others agree. */
   readonly charges: boolean;
-  /** It judges what the user asked for, and not what later policies make of it. */
+  /** Judges only the original request, not changes by later policies. */
   readonly isAskedOnce: boolean;
 }
 
@@ -44,12 +44,12 @@ export interface ReviewOptions {
 /** One request on its way through the policies. */
 export interface Call extends ReviewOptions {
   readonly request: ReceivedRequest;
-  /** As the policies that were asked have left it. */
+  /** As left by the policies that were called. */
   state: State;
   refusal: RefusedBy | undefined;
   /** By policy, in order. */
   readonly outcomes: Map<string, PolicyOutcome | Promise<PolicyOutcome>>;
-  /** What policies changed, or would have. One that is asked several times may have several. */
+  /** Changes by policies, also by audited ones. A policy that is called several times may have several. */
   readonly steps: { readonly policy: string; readonly before: State; readonly after: State }[];
   readonly notes: string[];
   readonly mismatches: string[];
@@ -72,11 +72,11 @@ export class PolicyAsking {
   }
 
   /**
-   * Asks policies in their order, and again those that were asked before another one changed the request, until nothing changes: what an earlier
-   * policy makes sure of holds for the answer of all.
+   * Calls policies in order, and calls those again that were called before another one changed the request,
+   * until nothing changes: guarantees of an earlier policy hold for the final result.
    */
   async untilAgreed(policies: readonly ChainedPolicy[], call: Call): Promise<void> {
-    // The request as each policy left it: idempotent as they are, they would leave it so again.
+    // The request as each policy left it: policies are idempotent, so they would not change it again.
     const left = new Map<ChainedPolicy, State>();
     const agrees = (policy: ChainedPolicy): boolean => {
       const own = left.get(policy);
@@ -87,7 +87,7 @@ export class PolicyAsking {
       for (const policy of policies) {
         const { runner, audit } = policy;
         if (audit && round === 1) {
-          // The others do not wait for it: one that hangs must not take their time.
+          // The others do not wait for it: a hanging policy must not use up their time.
           const tried = this.#tryOut(runner, call);
           tried.catch(() => {});
           call.outcomes.set(runner.name, tried);
@@ -107,7 +107,7 @@ export class PolicyAsking {
     }
   }
 
-  /** Its answer counts, unless it does not match SkyPilot's schema. */
+  /** The answer takes effect, unless it does not match SkyPilot's schema. */
   async #enforce(runner: PolicyRunner, call: Call): Promise<void> {
     const { name } = runner;
     const before = call.state;
@@ -146,7 +146,7 @@ export class PolicyAsking {
     );
   }
 
-  /** Asks an audited policy, in half of the time that is left, and logs what it would have done. */
+  /** Calls an audited policy, with half of the remaining time, and logs what it would have done. */
   async #tryOut(runner: PolicyRunner, call: Call): Promise<PolicyOutcome> {
     const before = call.state;
     const deadline = new Deadline(call.deadline.milliseconds / 2000);
@@ -166,7 +166,10 @@ export class PolicyAsking {
     }
   }
 
-  /** What one makes sure of, another one takes away: nobody knows what would hold. `names`: those that still changed the request in the last round. */
+  /**
+   * Policies undo each other's changes, so it is unclear which should hold. `names`: the policies that still
+   * changed the request in the last round.
+   */
   #disagree(names: readonly string[], call: Call): void {
     for (const [name, outcome] of call.outcomes) {
       if (names.includes(name) && !(outcome instanceof Promise)) {
@@ -181,7 +184,7 @@ export class PolicyAsking {
     this.logFailure(policy, cause, call.state, call);
   }
 
-  /** The span is on this side also for a policy in a thread, so that its wait is part of it. */
+  /** The span is on this side also for a policy in a thread, to include the wait. */
   async #answerOf(runner: PolicyRunner, audit: boolean, call: Call, deadline: Deadline): Promise<Answered> {
     const { name } = runner;
     const { state } = call;
@@ -247,14 +250,14 @@ export class PolicyAsking {
   }
 }
 
-/** Remembers what the policy was asked, and what it answered, if that differs. */
+/** Stores the request before and after a policy, if the policy changed it. */
 function addStep(call: Call, { policy, changed }: PolicyOutcome, before: State, after: State): void {
   if (changed) {
     call.steps.push({ policy, before, after });
   }
 }
 
-/** Their messages may quote the request, as the reason of a rejection does. */
+/** Messages of rules may quote the request, like the reason of a rejection. */
 function rulesShown(
   policy: string,
   rules: RuleOutcomes | undefined,
@@ -297,23 +300,23 @@ function questionOf(state: State, request: ReceivedRequest): Question {
   return { ...state, requestName, requestOptions, atClientSide, user, clientApiVersion, clientVersion };
 }
 
-/** A policy's answer shares what it has not changed. */
+/** A policy's answer shares its unchanged parts. */
 export function isChanged(answer: State, state: State): boolean {
   return answer.task !== state.task || answer.skypilotConfig !== state.skypilotConfig;
 }
 
-// Texts of policies, for the user and for the log: without secrets, and bounded.
+// Texts of policies for the user and for the log: without secrets, and bounded.
 
 /** Maximum length of a text that is searched for secrets, in characters. */
 const MAX_SEARCHED = 16_000;
-/** What is dropped at the end of a longer text: there may be a part of a secret, which is not recognized. */
+/** Dropped from the end of a longer text: it may be a part of a secret, which is not recognized. */
 const DROPPED = 4000;
-/** Maximum length of a reason that a user reads, and of a cause in the log, in characters. */
+/** Maximum length of a displayed reason, and of a cause in the log, in characters. */
 const MAX_SHOWN = 8000;
 
 type Hide = (text: string) => string;
 
-/** Hides secrets in a policy's texts: those of the request and those that policies added. Collects them when first called. */
+/** Hides secrets of the request and of policies in a policy's texts. Collects them on first use. */
 function hiding({ task, skypilotConfig }: State, request: ReceivedRequest): Hide {
   let secrets: SecretValues | undefined;
   return (text) => {
@@ -323,7 +326,7 @@ function hiding({ task, skypilotConfig }: State, request: ReceivedRequest): Hide
   };
 }
 
-/** What the user reads: without secrets, and without characters that control a terminal. */
+/** The reason for the user: without secrets, and without characters that control a terminal. */
 function shownReason(policy: string, rejected: string, hide: Hide): string {
   const text = visibleLines(hide(rejected).replace(/\r\n?/g, '\n'));
   if (text.trim() === '') {

@@ -1,4 +1,4 @@
-/** The policies of a configuration: constructed, asked about each request, and closed. */
+/** The policies of a configuration: constructs them, calls them for each request, and closes them. */
 import { isDeepStrictEqual } from 'node:util';
 import { inTime } from '../../base/deadline.ts';
 import { ConfigurationError, type Problem } from '../../base/errors.ts';
@@ -36,7 +36,7 @@ export class PolicyChain {
   readonly #validation: ConfigValidation;
   readonly #asking: PolicyAsking;
   readonly #logger: Logger;
-  /** Where launches are charged; `undefined` = no policy charges any. Closed by `close()`. */
+  /** Charges launches; `undefined` = no policy charges any. Closed by `close()`. */
   readonly launches: OpenLaunchLedger | undefined;
 
   private constructor(
@@ -55,8 +55,8 @@ export class PolicyChain {
   }
 
   /**
-   * Constructs the policies of a valid configuration. `recordsLaunches`: whether launches are charged in the ledger; a process that only
-   * tries policies must not. Default: no. @throws ConfigurationError
+   * Constructs the policies of a valid configuration. `recordsLaunches`: charge launches in the ledger; not
+   * for a process that only tries policies. Default: no. @throws ConfigurationError
    */
   static async fromConfiguration(
     configuration: Configuration,
@@ -73,7 +73,7 @@ export class PolicyChain {
     }
     const logger = services.logger ?? createLogger();
     const charges = ({ policyClass }: NamedPolicy) => policyClass.needs?.includes('ledger') === true;
-    // What is charged is the launch as the other policies leave it.
+    // Launches are charged as the other policies leave them.
     const policies = [...named.filter((one) => !charges(one)), ...named.filter(charges)];
     const audited = new Set(options.audit_policies);
     const launches = policies.some(charges)
@@ -124,9 +124,7 @@ export class PolicyChain {
     return this.#chain.length === 0;
   }
 
-  /**
-   * Calls the policies in order, each with the result of the previous one, until all agree with the answer. Never throws because of a policy.
-   */
+  /** Calls policies in order, each with the previous result, until all agree. Throws no error of a policy. */
   async review(request: ReceivedRequest, options: ReviewOptions): Promise<Review> {
     const original = originalOf(request);
     const call: Call = {
@@ -156,7 +154,7 @@ export class PolicyChain {
       }
       notes.push(invalid.message);
     }
-    // What is charged is the launch as the other policies leave it.
+    // Launches are charged as the other policies leave them.
     for (const charges of [false, true]) {
       const policies = this.#chain.filter((one) => one.charges === charges);
       await this.#asking.untilAgreed(policies, call);
@@ -169,7 +167,7 @@ export class PolicyChain {
     return { ...review, mismatches };
   }
 
-  /** An accepted launch is charged, and refused if that fails: one that is refused costs nothing. */
+  /** Charges an accepted launch, and refuses it if that fails: a refused launch costs nothing. */
   async #charged(review: Unmatched, original: State, call: Call): Promise<Unmatched> {
     const { launches } = this;
     if (launches === undefined || !review.allowed) {
@@ -214,13 +212,13 @@ export class PolicyChain {
   #accept(original: State, outcomes: readonly PolicyOutcome[], call: Call): Unmatched {
     const { request, state, notes } = call;
     const changing = outcomes.filter(({ changed, audit }) => changed && !audit);
-    // A policy may revert what another one changed.
+    // A policy may revert changes of another one.
     const changed = changing.length > 0 && !isDeepStrictEqual(state, original);
     try {
       const answer = answerText(request, original, changed ? state : original);
       return reviewOf(state, { changed, answer }, outcomes, notes);
     } catch (thrown) {
-      // The result is larger or deeper than SkyPilot can be expected to read.
+      // The result is probably too large or too deep for SkyPilot.
       const guilty = changing.at(-1)?.policy ?? null;
       this.#asking.logFailure(guilty, thrown, state, call);
       const failures = outcomes.map((one) =>
@@ -233,7 +231,7 @@ export class PolicyChain {
 
 type Unmatched = Omit<Review, 'mismatches'>;
 
-/** The outcomes, with what each policy changed. Costs nothing if nothing was changed. */
+/** The outcomes with the changes of each policy. Costs nothing if there are none. */
 function withChanges(
   outcomes: readonly PolicyOutcome[],
   { steps }: Call,
@@ -242,7 +240,7 @@ function withChanges(
   if (steps.length === 0) {
     return outcomes;
   }
-  // Every later secret stands in a change.
+  // Every later secret is in a change.
   const all = changesOf(
     steps.map(({ before, after }) => ({ before: onTheWire(before), after: onTheWire(after) })),
     SecretValues.of(task, skypilotConfig),
@@ -253,12 +251,12 @@ function withChanges(
   });
 }
 
-/** As the parts of a request are called on the wire. */
+/** The parts of a request by their names in the protocol. */
 function onTheWire({ task, skypilotConfig }: State) {
   return { task, skypilot_config: skypilotConfig };
 }
 
-/** The response to SkyPilot. Writes only what has changed: that costs more than all policies. */
+/** The response to SkyPilot. Serializes only changed parts: that costs more than all policies. */
 function answerText(request: ReceivedRequest, original: State, state: State): string {
   return encodeTexts(
     state.task === original.task ? request.task : request.task.with(state.task),

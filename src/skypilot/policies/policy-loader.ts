@@ -1,4 +1,4 @@
-/** Finds the class of a name in `admin_policies`, and mistakes in `audit_policies`. */
+/** Loads the class of a name in `admin_policies`, and checks `audit_policies`. */
 import { existsSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
@@ -26,8 +26,10 @@ const PACKAGE = /^(?:@[a-z0-9~-][a-z0-9._~-]*\/)?[a-z0-9~-][a-z0-9._~-]*$/;
 const FILE = /^(?:\.{0,2}\/|\.\.?\/).*\.m?[jt]s$/;
 
 /**
- * Loads policies: `AddLabelsPolicy` of this package, `my-package#MyPolicy`, `./policies/my-policy.js#MyPolicy`. No policy may declare one of the
- * `reserved` options, which belong to the section. Returns each problem as a sentence, and the prefixes of the options that are missing for it.
+ * Loads policies: `AddLabelsPolicy` of this package, `my-package#MyPolicy`,
+ * `./policies/my-policy.js#MyPolicy`. No policy may declare one of the `reserved` options, which belong to
+ * the section. Returns each problem as a sentence, and the option prefixes of the policies that were not
+ * loaded.
  */
 export async function loadPolicies(
   specifiers: readonly string[],
@@ -105,13 +107,13 @@ function importForeign(place: string, isPackage: boolean): Promise<Readonly<Reco
   return isPackage ? importPackage(place) : importExisting(resolve(place));
 }
 
-/** A missing file is reported as such, and not as a module that Node cannot find. */
+/** Reports a missing file as such, not as a module that Node cannot find. */
 async function importExisting(file: string): Promise<Readonly<Record<string, unknown>>> {
   await stat(file);
   return importFile(file);
 }
 
-/** `./policies/my-policy.js#MyPolicy` → `MyPolicy`; the name of an included policy is returned unchanged. */
+/** `./policies/my-policy.js#MyPolicy` → `MyPolicy`; a name of an included policy is returned unchanged. */
 function classNameOf(specifier: string): string {
   return specifier.slice(specifier.lastIndexOf('#') + 1);
 }

@@ -17,7 +17,7 @@ import type { NamedPolicy } from './policy-loader.ts';
 /** A running policy. Handles any number of questions at a time. */
 export interface PolicyRunner {
   readonly name: string;
-  /** @throws any error of the policy other than a rejection; may ignore the deadline */
+  /** @throws any error of the policy except a rejection; may ignore the deadline */
   ask(question: Question, deadline: Deadline): Answer | Promise<Answer>;
   /** Closes the policy. @throws the error of the policy, if any */
   close(): Promise<void>;
@@ -28,7 +28,7 @@ export interface PolicyRunnerServices extends EnforcementServices {
   readonly launches?: LaunchLedger | undefined;
   /** For `skypilot test`; policies must run in threads. */
   readonly trial?: Trial | undefined;
-  /** With `trial`: is told what rules say. */
+  /** With `trial`: receives the outcomes of rules. */
   readonly ruleObserver?: RuleObserver | undefined;
 }
 
@@ -43,7 +43,7 @@ export async function startPolicy(
     : startInProcess(named, configuration, services);
 }
 
-/** Whether the policy runs in a thread. @throws Error if it names needs and may not */
+/** Whether the policy runs in a thread. @throws Error if it has needs and is not included */
 export function isIsolated(named: NamedPolicy, isolation: SkypilotOptions['isolation']): boolean {
   const isIncluded = !named.specifier.includes('#');
   const { needs = [] } = named.policyClass;
@@ -79,7 +79,7 @@ async function startInProcess(
     ...createSharedServices(services),
     ...(policyClass.needs?.includes('ledger') && { launches: services.launches }),
   });
-  // Those of older versions of the package have none.
+  // Policies of older versions of the package have no `open`.
   await (policy.open as AdminPolicy['open'] | undefined)?.call(policy);
   return {
     name: policyClass.name,

@@ -1,6 +1,6 @@
 /**
- * The forms in which SkyPilot sends single values of `resources`. A form that it would refuse stays as written: it is
- * for the validation, or for the policy, to say so. Source: SkyPilot 0.13, loading and writing of resources.
+ * The forms in which SkyPilot sends single values of `resources`. A form that it would refuse stays as
+ * written: the validation or the policy reports it. Source: SkyPilot 0.13, loading and writing of resources.
  */
 import { isMapping, type Mapping } from '../../base/yaml/tree.ts';
 import { PolicyRejected } from '../admin-policy.ts';
@@ -39,7 +39,7 @@ export function pythonNumber(value: number | bigint, isFloat = false): string {
   return Number.isInteger(value) ? `${value}.0` : String(value);
 }
 
-/** `undefined` if SkyPilot would not read it. */
+/** `undefined` = SkyPilot would refuse it. */
 export function placeOf(resources: Mapping): Infra | undefined {
   try {
     return writtenInfra(resources);
@@ -57,7 +57,7 @@ export function tpuCloud(accelerators: unknown): string | undefined {
   return name === undefined || !/tpu/i.test(name) ? undefined : GKE_TPUS.has(name) ? 'kubernetes' : 'gcp';
 }
 
-/** TPUs of GCP need a version of their software. */
+/** TPUs of GCP need a software version. */
 export function tpuArguments(accelerators: unknown, given: unknown): unknown {
   const [name = ''] = isMapping(accelerators) ? Object.keys(accelerators) : [];
   const own = given ?? {};
@@ -72,7 +72,7 @@ export function tpuArguments(accelerators: unknown, given: unknown): unknown {
   return { ...own, runtime_version: own.tpu_vm === false ? '2.12.0' : ofGeneration };
 }
 
-/** Each accelerator as a text; `undefined` if they have another form. */
+/** Each accelerator as a text; `undefined` = another form. */
 export function acceleratorTexts(accelerators: unknown): string[] | undefined {
   if (typeof accelerators === 'string') {
     return [accelerators];
@@ -95,7 +95,7 @@ export function acceleratorTexts(accelerators: unknown): string[] | undefined {
 
 const BY_MEMORY = /(?:^|:)\d+[gmt]b\+?(?::|$)/i;
 
-/** `A100:8` as `{A100: 8}`. Those that are named by their memory need SkyPilot's catalog, and stay. */
+/** `A100:8` as `{A100: 8}`. Accelerators named by memory need SkyPilot's catalog, and stay as written. */
 export function acceleratorsAsSent(text: string): unknown {
   const [name = '', count = '1', ...further] = text.split(':');
   const number = Number(count);
@@ -104,7 +104,7 @@ export function acceleratorsAsSent(text: string): unknown {
     : { [name]: number };
 }
 
-/** A time such as `90`, `1.5h` or `2d` in minutes; `undefined` if it is none. */
+/** A duration such as `90`, `1.5h` or `2d` in minutes; `undefined` = not a duration. */
 function minutesOf(text: string): number | undefined {
   if (/^\d+$/.test(text)) {
     return Number(text);
@@ -169,7 +169,7 @@ export function jobRecoveryAsSent(recovery: unknown): unknown {
     : { ...mapping, strategy: typeof strategy === 'string' ? strategy.toUpperCase() : strategy };
 }
 
-/** By region; `null` is the name of no region. A Kubernetes runs images of containers alone. */
+/** By region; `null` means no region. Kubernetes runs only container images. */
 export function imageAsSent(image: unknown, { cloud, region }: Infra): unknown {
   if (typeof image !== 'string' && !isMapping(image)) {
     return image;

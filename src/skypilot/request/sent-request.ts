@@ -1,4 +1,6 @@
-/** The request that SkyPilot would send about a task. Source: SkyPilot 0.13, its client, its server, and what they sent. */
+/**
+ * The request that SkyPilot would send about a task. Source: SkyPilot 0.13, its client, server and requests.
+ */
 import { YamlDocument } from '../../base/yaml/document.ts';
 import { isMapping, type Mapping, mapMembers, setMember, valueAt } from '../../base/yaml/tree.ts';
 import type { PipelineTask } from '../task/pipeline.ts';
@@ -7,7 +9,7 @@ import { type AutostopFlags, resourcesAsSent } from './sent-resources.ts';
 import type { User } from './user-request.ts';
 import { decodeRequest, encodeRequest, type ReceivedRequest } from './wire.ts';
 
-/** What is known of a request besides its task. Everything is optional. */
+/** Facts about a request besides its task. All are optional. */
 export interface RequestFacts {
   /** Default: `launch`, or `jobs.launch` for a pipeline. */
   readonly requestName?: string | undefined;
@@ -15,18 +17,18 @@ export interface RequestFacts {
   readonly idleMinutes?: number | undefined;
   readonly down?: boolean | undefined;
   readonly dryRun?: boolean | undefined;
-  /** The client asks: it knows neither its user nor versions. */
+  /** Sent by the client, which knows neither its user nor versions. */
   readonly clientSide?: boolean | undefined;
   /** Default: `DEFAULT_USER`, since a server always knows its user. */
   readonly user?: Pick<User, 'id' | 'name'> | undefined;
-  /** Default: that of the configuration, else `default`. */
+  /** Default: the workspace of the configuration, else `default`. */
   readonly workspace?: string | undefined;
   readonly clientApiVersion?: number | undefined;
   /** Default: `unknown`, which SkyPilot's server sends except to validate. */
   readonly clientVersion?: string | undefined;
 }
 
-/** Nobody in particular. */
+/** A placeholder. */
 const DEFAULT_USER = { id: '00000000', name: 'user' } as const;
 
 /** Jobs and services have no options. */
@@ -37,7 +39,7 @@ const WITHOUT_OPTIONS: ReadonlySet<string> = new Set([
   'serve.update',
 ]);
 
-/** The facts contradict each other; the message says which. */
+/** The facts contradict each other; the message names them. */
 export class FactsError extends Error {
   override readonly name = 'FactsError';
 }
@@ -85,7 +87,7 @@ export function requestAsSent(part: PipelineTask, config: string, facts: Request
   return { ...request, skypilotConfig: withWorkspace(request.skypilotConfig, facts.workspace) };
 }
 
-/** SkyPilot sends the workspace that it has chosen, whether the configuration names one or not. */
+/** SkyPilot sends the chosen workspace, even if the configuration names none. */
 function withWorkspace(config: YamlDocument, workspace: string | undefined): YamlDocument {
   const value = isMapping(config.value) ? config.value : {};
   return config.with({ ...value, active_workspace: workspace ?? value.active_workspace ?? 'default' });
@@ -108,7 +110,7 @@ const TASK_ORDER = [
   ...['volumes', 'volume_mounts', 'api_server_access', '_metadata', '_user_specified_yaml'],
 ];
 
-/** In these, variables of the task are replaced by their values. */
+/** Members in which variables of the task are replaced by their values. */
 const WITH_VARIABLES = ['file_mounts', 'service', 'workdir', 'volumes'];
 
 /** The document of one task; its value must be a mapping. */
@@ -143,7 +145,7 @@ export function taskAsSent(document: YamlDocument, flags: AutostopFlags = NO_FLA
   return { task, autostop };
 }
 
-/** SkyPilot sends the name of no region as `null`, which a mapping of names cannot hold. */
+/** SkyPilot sends no region as the name `null`, which a mapping of names cannot hold. */
 export function taskText(task: Mapping): string {
   const placeholder = `null-${Math.random().toString(36).slice(2)}`;
   const named = (resources: unknown): unknown => {
@@ -168,7 +170,7 @@ export function taskText(task: Mapping): string {
   return YamlDocument.from(shown).toString().replaceAll(placeholder, 'null');
 }
 
-/** `config` moves into the resources, except for its hooks; a hook of autostop becomes one of them. */
+/** `config` moves into the resources, except for its hooks; a hook of autostop joins them. */
 function configured(
   written: Mapping,
   flags: AutostopFlags,
@@ -226,7 +228,7 @@ function textOf(value: unknown, text: unknown): unknown {
   }
 }
 
-/** Secrets without a value are names of secrets that the server keeps. */
+/** Secrets without a value are names of secrets on the server. */
 function secretsOf(written: Mapping, texts: unknown): Mapping {
   const own = textsOf(written.secrets, valueAt(texts, ['secrets']));
   if (!isMapping(own)) {
@@ -249,7 +251,7 @@ function secretsOf(written: Mapping, texts: unknown): Mapping {
       };
 }
 
-/** A list of commands is one script. */
+/** Joins a list of commands to one script. */
 function linesOf(commands: unknown): unknown {
   return Array.isArray(commands) && commands.every((line) => typeof line === 'string')
     ? commands.join('\n')
@@ -258,7 +260,9 @@ function linesOf(commands: unknown): unknown {
 
 const VARIABLE = /\$\{?\b([a-zA-Z_][a-zA-Z0-9_]*)\b\}?/g;
 
-/** SkyPilot replaces variables in the JSON of a value. If that is no JSON any more, SkyPilot refuses the task. */
+/**
+ * SkyPilot replaces variables in the JSON of a value. If the result is not JSON, SkyPilot refuses the task.
+ */
 function replaced(value: unknown, variables: Mapping): unknown {
   try {
     const json = JSON.stringify(value);

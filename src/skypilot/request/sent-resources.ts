@@ -1,6 +1,6 @@
 /**
- * The `resources` of a task as SkyPilot sends them: every alternative complete, and values in one form. Source:
- * SkyPilot 0.13, loading and writing of resources.
+ * The `resources` of a task as SkyPilot sends them: every alternative complete, and values in one form.
+ * Source: SkyPilot 0.13, loading and writing of resources.
  */
 import { isMapping, type Mapping, member } from '../../base/yaml/tree.ts';
 import { formatInfra } from '../task/infra.ts';
@@ -21,7 +21,7 @@ import {
   tpuCloud,
 } from './sent-forms.ts';
 
-/** The flags `--idle-minutes` and `--down`, or what remains of them for the options of the request. */
+/** The flags `--idle-minutes` and `--down`, or their remainder for the options of the request. */
 export interface AutostopFlags {
   readonly idleMinutes: number | null;
   readonly down: boolean;
@@ -62,7 +62,7 @@ function withoutAlias(resources: Mapping): Mapping {
 const listOf = (value: unknown): readonly Mapping[] | undefined =>
   Array.isArray(value) && value.length > 0 && value.every(isMapping) ? value : undefined;
 
-/** `undefined` for a form that SkyPilot would refuse. */
+/** `undefined` = SkyPilot would refuse the form. */
 function alternativesOf(written: Mapping): { group: Group; alternatives: Mapping[] } | undefined {
   const { any_of, ordered, ...base } = withoutAlias(written);
   const lists = [any_of, ordered].filter((list) => list !== undefined && list !== null && !isEmpty(list));
@@ -90,7 +90,7 @@ function alternativesOf(written: Mapping): { group: Group; alternatives: Mapping
 
 const isEmpty = (value: unknown): boolean => Array.isArray(value) && value.length === 0;
 
-/** Several accelerators are alternatives: of a list in its order, otherwise in any. */
+/** Several accelerators are alternatives: ordered if they are a list, otherwise any. */
 function byAccelerator(base: Mapping): { group: Group; alternatives: Mapping[] } {
   const texts = acceleratorTexts(base.accelerators);
   return {
@@ -149,7 +149,7 @@ function oneAsSent(written: Mapping): Mapping {
 }
 
 /**
- * The flags override the task, without turning on what the task turns off; what results is copied into the options.
+ * The flags override the task, but do not turn on what it turns off; the result is copied into the options.
  * SkyPilot passes it on to the next alternative, too.
  */
 function autostopWith(autostop: unknown, flags: AutostopFlags): { autostop: unknown; left: AutostopFlags } {

@@ -5,8 +5,8 @@ import type { RuleOutcomes } from '../../filter/verdict.ts';
 import type { Config } from '../config/config.ts';
 
 /**
- * A task as plain data, with the names of its YAML: `resources`, `num_nodes`, `setup`, `run`, `envs` and so on. Leave
- * unknown members as they are; those that start with `_` belong to SkyPilot.
+ * A task as plain data, with the names of its YAML: `resources`, `num_nodes`, `setup`, `run`, `envs` and so
+ * on. Do not change unknown members; those that start with `_` belong to SkyPilot.
  */
 export type Task = { [name: string]: unknown };
 
@@ -15,13 +15,13 @@ export interface User {
   /** A hash. */
   readonly id: string;
   readonly name: string;
-  /** Such as `system`; `null` if SkyPilot does not send it. */
+  /** Such as `system`; `null` = SkyPilot does not send it. */
   readonly userType: string | null;
   readonly preferredWorkspace: string | null;
 }
 
 export interface RequestOptions {
-  /** `null` if not given. */
+  /** `null` = not given. */
   readonly clusterName: string | null;
   /** In minutes; negative or `null` = no autostop. */
   readonly idleMinutesToAutostop: number | null;
@@ -40,7 +40,7 @@ export const REQUEST_NAMES = [
 export interface UserRequest {
   readonly task: Task;
   readonly skypilotConfig: Config;
-  /** One of `REQUEST_NAMES`, or that of a later SkyPilot. */
+  /** One of `REQUEST_NAMES`, or one of a later SkyPilot. */
   readonly requestName: string;
   /** `null` for jobs and services. */
   readonly requestOptions: RequestOptions | null;
@@ -57,7 +57,7 @@ export interface UserRequest {
 export class MutatedUserRequest {
   readonly task: Task;
   readonly skypilotConfig: Config | Mapping;
-  /** Of a policy that judges by rules with names: those in audit mode that said no, for the decision. */
+  /** For policies with named rules: audited rules that rejected the request, for the decision. */
   readonly rules?: RuleOutcomes | undefined;
 
   constructor(task: Task, skypilotConfig: Config | Mapping, rules?: RuleOutcomes) {
@@ -67,14 +67,14 @@ export class MutatedUserRequest {
   }
 }
 
-// What a user is called in lists of users that an operator writes. Source: SkyPilot 0.13, its service accounts.
+// Names of users in lists that an operator writes. Source: SkyPilot 0.13, its service accounts.
 
 /** Ids of service accounts, in any case. */
 const SERVICE_ACCOUNT = /^sa-/i;
 
 /**
- * The id, and the name after it. Of a service account only the id: whoever creates it chooses its name, and could choose that of
- * somebody who may do more.
+ * The id, and the name after it. Only the id of a service account: its creator chooses the name, and could
+ * choose that of a more privileged user.
  */
 export function namesOfUser({ id, name }: Pick<User, 'id' | 'name'>): readonly string[] {
   return SERVICE_ACCOUNT.test(id) || name === '' ? [id] : [id, name];

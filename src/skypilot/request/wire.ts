@@ -1,6 +1,6 @@
 /**
- * The protocol between SkyPilot and a RESTful admin policy: a JSON string that contains JSON, with YAML in its
- * members. Source: SkyPilot 0.13, requests of its client and its server.
+ * The protocol between SkyPilot and a RESTful admin policy: a JSON string that contains JSON, with YAML in
+ * its members. Source: SkyPilot 0.13, requests of its client and its server.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { z } from 'zod';
@@ -58,8 +58,8 @@ const userSchema = z.object({
 /** Maximum length of each YAML member. Long scripts are a single token. */
 const MAX_LENGTH = 1_048_576;
 /**
- * Real tasks and configurations have some hundred lines, a large pod_config two thousand, with seven to ten tokens each.
- * Parsing so many does not block the process for long.
+ * Real tasks and configurations have some hundred lines, a large pod_config two thousand, with seven to ten
+ * tokens each. Parsing this many does not block the process for long.
  */
 const MAX_TOKENS = 25_000;
 /** The user has four members. */
@@ -73,7 +73,7 @@ export interface ReceivedRequest {
   readonly requestOptions: RequestOptions | null;
   readonly atClientSide: boolean;
   readonly user: User | null;
-  /** SkyPilot sends an empty `user_type`: its server has not authenticated the user, and anybody may claim this id. */
+  /** SkyPilot sent an empty `user_type`: the user is not authenticated, and any client may claim this id. */
   readonly isUserUnverified?: boolean;
   readonly clientApiVersion: number | null;
   readonly clientVersion: string | null;
@@ -93,7 +93,7 @@ export function decodeRequest(body: unknown): ReceivedRequest {
   return step.value;
 }
 
-/** The same, with a turn for other requests after each YAML text. @throws InvalidBodyError */
+/** The same, yielding to other requests after each YAML text. @throws InvalidBodyError */
 export async function decodeYielding(body: unknown): Promise<ReceivedRequest> {
   const steps = decoding(body);
   let step = steps.next();

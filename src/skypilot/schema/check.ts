@@ -1,11 +1,11 @@
 /**
- * Checks a value against one of SkyPilot's schemas, with the verdict of Python's jsonschema, and keeps the useful mistakes: of
- * alternatives, those of the one that the value was meant for.
+ * Checks a value against one of SkyPilot's schemas, with the verdict of Python's jsonschema, and keeps the
+ * useful mistakes: of alternatives, those of the intended one.
  */
 import { isMapping, type Mapping, type Path } from '../../base/yaml/tree.ts';
 import { allowsTypeOf, isOfType, type JsonSchema } from './json-schema.ts';
 
-/** What does not match. `path` is that of the value; `schema` is what the value was expected to match. */
+/** A mismatch. `path`: of the value; `schema`: what the value was expected to match. */
 export type Violation = {
   readonly path: Path;
   readonly schema: JsonSchema;
@@ -16,21 +16,21 @@ export type Violation = {
   | { readonly kind: 'repeated item' }
   /** None of these keys is allowed. */
   | { readonly kind: 'forbidden keys'; readonly keys: readonly string[] }
-  /** Only one of these keys is allowed, or, if there is none of them, expected. */
+  /** Only one of these keys is allowed; if there is none, one is expected. */
   | { readonly kind: 'one of keys'; readonly keys: readonly string[] }
 );
 
-/** Further ones are not collected: what is found is enough to refuse. */
+/** Further ones are not collected: these are enough to refuse. */
 const MAX_VIOLATIONS = 100;
-/** No configuration needs as many steps; a hostile one stops here, after some 0.1 seconds. */
+/** No configuration needs this many steps; a hostile one stops here, after some 0.1 seconds. */
 const MAX_STEPS = 200_000;
 
-/** The value has too many parts to be checked. It counts as not valid. */
+/** The value has too many parts to be checked. It counts as invalid. */
 export class TooLargeError extends Error {
   override readonly name = 'TooLargeError';
 }
 
-/** All mistakes, in the order of the value, at most some hundred. None means that the value is valid. @throws TooLargeError */
+/** All mistakes in the order of the value, some hundred at most; empty = valid. @throws TooLargeError */
 export function violationsOf(schema: JsonSchema, value: unknown): Violation[] {
   return new Check().violations(schema, value, []);
 }
@@ -137,7 +137,7 @@ function add(found: Violation[], more: readonly Violation[]): void {
   found.push(...more.slice(0, MAX_VIOLATIONS - found.length));
 }
 
-/** What can be said without a look at the parts of the value. As in Python, a keyword says nothing about another type. */
+/** Checks without looking at the parts of the value. As in Python, keywords ignore values of other types. */
 function isPlainMatch(schema: JsonSchema, value: unknown): boolean {
   const { type = [], pattern } = schema;
   const types = typeof type === 'string' ? [type] : type;
@@ -158,7 +158,7 @@ function isPlainMatch(schema: JsonSchema, value: unknown): boolean {
     return false;
   }
   if (typeof value === 'string') {
-    // In characters, of which one may be two units.
+    // In characters, each of one or two code units.
     const isLong = (limit: number) =>
       value.length >= 2 * limit || (value.length >= limit && [...value].length >= limit);
     return (
@@ -190,7 +190,7 @@ function hasRepetition(items: readonly unknown[]): boolean {
   return seen.size < items.length;
 }
 
-/** As Python compares: whole numbers of any size, and names in any order. */
+/** Normalizes for Python's comparison: whole numbers of any size, and names in any order. */
 function plain(_: string, value: unknown): unknown {
   if (typeof value === 'bigint' || typeof value === 'symbol') {
     return `${typeof value} ${String(value)}`;
@@ -200,7 +200,7 @@ function plain(_: string, value: unknown): unknown {
     : value;
 }
 
-/** The mistakes of the alternative that the value was meant for, or one mistake that names them all. */
+/** The mistakes of the alternative for which the value was meant, or one mistake that names them all. */
 function meant(
   at: Pick<Violation, 'path' | 'schema' | 'value'>,
   schemas: readonly JsonSchema[],
@@ -214,7 +214,7 @@ function meant(
   return best === undefined || best.length === 0 ? [{ ...at, kind: 'value' }] : best;
 }
 
-/** Whether a schema only says which keys a mapping has. */
+/** Whether a schema only restricts the keys of a mapping. */
 function isAboutKeys({ required, not, anyOf, ...further }: JsonSchema): boolean {
   return (
     Object.keys(further).length === 0 &&
@@ -228,14 +228,15 @@ function requiredIn({ required = [], anyOf = [], not }: JsonSchema): string[] {
 }
 
 /**
- * Patterns in the notation of Python's `re`, as regular expressions. They differ: `$` also matches before a last line break, `.`
- * excludes only `\n`, `\d` is any decimal digit, and `(?i:…)` ignores case in a group, which Node 20 does not know.
+ * Patterns in the notation of Python's `re`, as regular expressions. They differ: `$` also matches before a
+ * last line break, `.` excludes only `\n`, `\d` is any decimal digit, and `(?i:…)` ignores case in a group,
+ * which Node 20 does not support.
  */
 const TOKEN = /\\.|\[(?:\\.|[^\]\\])*\]|\(\?i:|\(\?:|[()$.]|[A-Za-z]/gsu;
 
 const KNOWN = new Map<string, RegExp>();
 
-/** To be searched for, not anchored. @throws SyntaxError for a pattern that is not valid */
+/** To be searched for, not anchored. @throws SyntaxError for an invalid pattern */
 export function pythonPattern(pattern: string): RegExp {
   const known = KNOWN.get(pattern);
   if (known !== undefined) {
@@ -271,7 +272,7 @@ export function pythonPattern(pattern: string): RegExp {
   return expression;
 }
 
-/** Python's also takes the long s and the sign for kelvin. */
+/** Python also matches the long s and the kelvin sign. */
 function eitherCase(letter: string): string {
   const further: Readonly<Record<string, string>> = { s: 'ſ', k: '\u212a' };
   const small = letter.toLowerCase();

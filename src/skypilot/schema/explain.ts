@@ -1,4 +1,4 @@
-/** Says what is wrong with a value in plain words, without secrets. */
+/** Describes mistakes in plain words, without secrets. */
 
 import { formatPath, type Mapping, type Path } from '../../base/yaml/tree.ts';
 import { nearest } from '../../config/nearest.ts';
@@ -14,7 +14,7 @@ import {
 } from './json-schema.ts';
 import { keyHint } from './nearest-key.ts';
 
-/** A mistake in words, at the path where it was written. */
+/** A mistake in words, with the path where it was written. */
 export interface Explanation {
   readonly path: Path;
   readonly message: string;
@@ -23,7 +23,7 @@ export interface Explanation {
 /** Longer names are cut. */
 const MAX_NAME = 60;
 
-/** The useful ones of all mistakes in a tree, in words. `root` is the schema of the tree. */
+/** The useful mistakes of a tree, in words. `root` is the schema of the tree. */
 export function explained(violations: readonly Violation[], root: JsonSchema, tree: Mapping): Explanation[] {
   const secrets = SecretValues.of(tree);
   const meantFor = new Set<string>();
@@ -41,7 +41,7 @@ export function explained(violations: readonly Violation[], root: JsonSchema, tr
   });
   return (
     all
-      // A key with nothing below it, whose block is not indented: the block is named.
+      // Drops an empty key whose block is not indented: the block is reported instead.
       .filter(
         ({ violation: { kind, value, path } }) =>
           kind !== 'value' || value !== null || !meantFor.has(JSON.stringify(path)),
@@ -98,7 +98,7 @@ function isSecretPath(path: Path): boolean {
   );
 }
 
-/** `kubernetes.pod_config: `, with names that can be read. */
+/** `kubernetes.pod_config: `, with long names cut. */
 export function shownPath(path: Path): string {
   const short = path.map((step) =>
     typeof step === 'string' && step.length > MAX_NAME ? `${step.slice(0, MAX_NAME)}…` : step,
@@ -106,7 +106,7 @@ export function shownPath(path: Path): string {
   return short.length === 0 ? '' : `${formatPath(short)}: `;
 }
 
-/** What a schema expects, in plain words. */
+/** Types in plain words. */
 const TYPE_WORDS: Readonly<Record<TypeName, string>> = {
   string: 'a string',
   integer: 'a whole number',
@@ -117,10 +117,10 @@ const TYPE_WORDS: Readonly<Record<TypeName, string>> = {
   null: 'null',
 };
 
-/** Lists of names with more are shortened. */
+/** Maximum number of listed names. */
 const MAX_NAMES = 10;
 
-/** `a whole number from 0 to 255`, `true or false`, `one of ALL, BUILD`. */
+/** The expected value: `a whole number from 0 to 255`, `true or false`, `one of ALL, BUILD`. */
 export function expectation(schema: JsonSchema): string {
   const { type = [], pattern } = schema;
   const names = namesIn(schema);
@@ -136,7 +136,7 @@ export function expectation(schema: JsonSchema): string {
   return joined((typeof type === 'string' ? [type] : type).map((one) => typeWords(one, schema)));
 }
 
-/** `; the nearest right one is "aws"`; empty if none is near. */
+/** `; the nearest right one is "aws"`; empty = none is near. */
 function nearestValue(schema: JsonSchema, value: unknown): string {
   if (typeof value !== 'string') {
     return '';
@@ -157,7 +157,7 @@ function nearestOf(names: readonly string[], value: string): string {
   return near === undefined ? '' : `; the nearest right one is "${near}"`;
 }
 
-/** Alternatives of alternatives are alternatives. */
+/** Flattens nested alternatives. */
 function leavesOf(schema: JsonSchema): readonly JsonSchema[] {
   const below = alternativesOf(schema);
   return below.length === 0 ? [schema] : below.flatMap(leavesOf);
@@ -208,7 +208,7 @@ function numberWords({ minimum, maximum, exclusiveMinimum }: JsonSchema): string
   ].join(' and');
 }
 
-/** ` with at least 1 items` is no English. */
+/** Uses the singular for 1. */
 function countWords(unit: string, min = 0, max = Number.POSITIVE_INFINITY): string {
   const of = (count: number) => `${count} ${count === 1 ? unit.slice(0, -1) : unit}`;
   if (min === max) {

@@ -10,7 +10,7 @@ export interface JsonSchema {
   readonly case_insensitive_enum?: readonly string[];
   /** SkyPilot's own. */
   readonly case_sensitive_enum?: readonly string[];
-  /** In the notation of Python. */
+  /** In Python's notation. */
   readonly pattern?: string;
   readonly minLength?: number;
   readonly maxLength?: number;
@@ -37,7 +37,7 @@ export function alternativesOf({ anyOf = [], oneOf = [] }: JsonSchema): readonly
   return [...anyOf, ...oneOf];
 }
 
-/** Whether a value is of a type. `1.0` is a whole number, as in Python's jsonschema. A date, a symbol here, is of none. */
+/** Whether a value has a type. `1.0` is an integer, as in Python's jsonschema. Dates (symbols) have none. */
 export function isOfType(value: unknown, type: TypeName): boolean {
   switch (type) {
     case 'string':
@@ -56,7 +56,7 @@ export function isOfType(value: unknown, type: TypeName): boolean {
   }
 }
 
-/** Whether a schema allows the type of a value, whatever else it expects. */
+/** Whether a schema allows the type of a value, regardless of its other conditions. */
 export function allowsTypeOf(schema: JsonSchema, value: unknown): boolean {
   const { type = [] } = schema;
   const types = typeof type === 'string' ? [type] : type;
@@ -90,21 +90,21 @@ const WORDS: readonly (readonly [start: string, words: string])[] = [
   ['^[A-Z0-9]+(?::[0-9]+)?$', 'an accelerator such as A100:8'],
 ];
 
-/** The names of a pattern that is a list of them, `^(a|b)$`, or in which they come first, `(?i:(a|b))`. */
+/** The names in a pattern that is a list, `^(a|b)$`, or starts with one, `(?i:(a|b))`. */
 export function namesInPattern(pattern: string): readonly string[] {
   const [, list = ''] = /^\^\(([\w|]+)\)\$$/.exec(pattern) ?? /\(\?i:\(([\w|]+)\)\)/.exec(pattern) ?? [];
   return list === '' ? [] : list.split('|');
 }
 
-/** What text a pattern matches. */
+/** The matching text of a pattern, in plain words. */
 export function patternWords(pattern: string): string {
   return WORDS.find(([start]) => pattern.startsWith(start))?.[1] ?? `a string that matches ${pattern}`;
 }
 
-/** The SkyPilot that the data are of. `npm run skypilot-schema` compares them with another one's. */
+/** The SkyPilot version of the data. `npm run skypilot-schema` compares them with another version. */
 export const SCHEMA_VERSION = { skypilot: '0.13', apiVersion: 56 } as const;
 
-/** What SkyPilot has a schema for. */
+/** The schemas of SkyPilot. */
 export const SCHEMA_NAMES = ['config', 'task', 'resources', 'service', 'storage'] as const;
 export type SchemaName = (typeof SCHEMA_NAMES)[number];
 
@@ -120,7 +120,7 @@ export function schemaOf(name: SchemaName): JsonSchema {
   return schema;
 }
 
-/** Where the data are: beside this file, also once it is built. */
+/** Location of the data: next to this file, also in the build. */
 export function schemaFile(name: SchemaName): URL {
   return new URL(`data/${name}.json`, import.meta.url);
 }

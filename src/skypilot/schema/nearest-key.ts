@@ -1,4 +1,4 @@
-/** The right key for an unknown one: the nearest name, or the same name at another depth. */
+/** Suggests the right key for an unknown one: the nearest name, or the same name at another depth. */
 
 import { isMapping, type Mapping, member, type Path } from '../../base/yaml/tree.ts';
 import { nearest } from '../../config/nearest.ts';
@@ -7,14 +7,14 @@ import { alternativesOf, type JsonSchema, namesInPattern, patternWords, schemaOf
 /** Mappings with more keys are not listed. */
 const MAX_LISTED = 8;
 
-/** Keys of a task that older versions of SkyPilot had. */
+/** Task keys of older versions of SkyPilot. */
 const MOVED: Readonly<Record<string, string>> = {
   experimental: 'use config instead of experimental.config_overrides',
 };
 
 interface UnknownKey {
   readonly key: string;
-  /** The path of the mapping that has it. */
+  /** The path of the mapping that contains it. */
   readonly at: Path;
   /** The schema of that mapping. */
   readonly schema: JsonSchema;
@@ -22,11 +22,11 @@ interface UnknownKey {
 
 interface KeyHint {
   readonly words: string;
-  /** The mapping that the key was meant for, if it is another one. */
+  /** The mapping for which the key was meant, if it is another one. */
   readonly meantFor?: Path;
 }
 
-/** `unknown key; the nearest right key is "provision_timeout"`: what can be said about a key in that tree. */
+/** Describes an unknown key: `unknown key; the nearest right key is "provision_timeout"`. */
 export function keyHint(unknown: UnknownKey, root: JsonSchema, tree: Mapping): KeyHint {
   const { key, at, schema } = unknown;
   if (isConfigKey(unknown)) {
@@ -59,7 +59,7 @@ export function keyHint(unknown: UnknownKey, root: JsonSchema, tree: Mapping): K
   return { words: `unknown key${expected}` };
 }
 
-/** SkyPilot sets keys that start with `_` itself. */
+/** Keys that start with `_` are SkyPilot's own. */
 function isPublic(name: string): boolean {
   return !name.startsWith('_');
 }
@@ -75,7 +75,7 @@ function expectedKeys(names: readonly string[], { patternProperties = {} }: Json
   return pattern === undefined ? '' : `; expected ${patternWords(pattern)}`;
 }
 
-/** Whether the key is right in a configuration, but not in that of a task. */
+/** Whether the key is valid in a configuration, but not in that of a task. */
 function isConfigKey({ key, at }: UnknownKey): boolean {
   const start = at[0] === 'config' ? 1 : at.indexOf('_cluster_config_overrides') + 1;
   const path = [...at.slice(start), key];
@@ -90,11 +90,11 @@ interface Found {
   /** The mapping that the key belongs to, as text. */
   readonly shown: string;
   readonly parent: Path;
-  /** Whether the tree has that mapping, or nothing at its place. */
+  /** Whether the tree has that mapping, or `null` in its place. */
   readonly exists: boolean;
 }
 
-/** The place that is nearest to where the key was written: a mapping that is there, then the longest common path. */
+/** The place nearest to the written key: an existing mapping first, then the longest common path. */
 function bestPlace(places: readonly KeyPlace[], at: Path, tree: Mapping): Found | undefined {
   const found = places.map((place) => {
     const { parent, exists } = parentIn(tree, place.slice(0, -1), at);
@@ -128,7 +128,7 @@ function commonLength(a: Path, b: Path): number {
 /** Any name, such as that of a context, or any item of a list. */
 const ANY = null;
 
-/** From the root to a key. */
+/** The path from the root to a key. */
 type KeyPlace = readonly (string | typeof ANY)[];
 
 const INDEXES = new WeakMap<JsonSchema, ReadonlyMap<string, readonly KeyPlace[]>>();
@@ -161,7 +161,7 @@ export function keyIndex(root: JsonSchema): ReadonlyMap<string, readonly KeyPlac
   return index;
 }
 
-/** The keys that a schema names for one mapping, those of its alternatives included. */
+/** The keys that a schema names for one mapping, including its alternatives. */
 function keysOf(schema: JsonSchema): string[] {
   const { properties = {}, patternProperties = {} } = schema;
   const named = Object.keys(patternProperties).flatMap(namesInPattern);

@@ -1,6 +1,6 @@
 /**
- * Validates a SkyPilot configuration or task as SkyPilot's API server does when it reads one. Source: SkyPilot 0.13, its schemas
- * and when it applies them.
+ * Validates a SkyPilot configuration or task as SkyPilot's API server does when it reads one. Source:
+ * SkyPilot 0.13, its schemas and where it applies them.
  */
 import type { Origin, Problem } from '../../base/errors.ts';
 import { isMapping, type Mapping, mapMembers, member, type Path, setMember } from '../../base/yaml/tree.ts';
@@ -11,20 +11,20 @@ import { type JsonSchema, schemaOf } from './json-schema.ts';
 /** The file and line of the value at a path. */
 export type OriginOf = (path: Path) => Origin | undefined;
 
-/** Further problems are not listed. */
+/** Maximum number of listed problems. */
 export const MAX_PROBLEMS = 50;
 
 /**
- * The problems of a configuration: one file, or the merged result. All are errors, with the file and line, and without secrets.
- * Empty if SkyPilot accepts it. `tree`: `YamlDocument.typed`, in which dates are no texts.
+ * The problems of a configuration: one file, or the merged result. All are errors, with file and line,
+ * without secrets. Empty = SkyPilot accepts it. `tree`: `YamlDocument.typed`, in which dates are not texts.
  */
 export function validateConfig(tree: Mapping, originOf: OriginOf): Problem[] {
   return problemsOf(schemaOf('config'), tree, originOf);
 }
 
 /**
- * The problems of one task, in a file or as SkyPilot sends it, with its resources, service, storage and configuration. As
- * for `validateConfig`.
+ * The problems of one task, in a file or as sent, with its resources, service, storage and configuration. As
+ * `validateConfig`.
  */
 export function validateTask(tree: Mapping, originOf: OriginOf): Problem[] {
   return problemsOf(taskSchema(), taskForm(tree), originOf);
@@ -52,13 +52,13 @@ function mistakes(schema: JsonSchema, form: Mapping): Explanation[] {
   }
 }
 
-/** SkyPilot's own copy of what the user wrote: it is not part of the task. */
+/** SkyPilot's copy of the user's text: not part of the task. */
 const AS_WRITTEN = '_user_specified_yaml';
 const ALTERNATIVES = ['any_of', 'ordered'] as const;
 
 let schema: JsonSchema | undefined;
 
-/** The schema of a task with those of its parts in their places. */
+/** The schema of a task, including the schemas of its parts. */
 export function taskSchema(): JsonSchema {
   schema ??= combined();
   return schema;
@@ -122,7 +122,7 @@ function taskForm(task: Mapping): Mapping {
   return form;
 }
 
-/** A key without a value is absent, at the top of each part. */
+/** Removes keys without a value at the top of each part: SkyPilot treats them as absent. */
 function withoutNulls(mapping: Mapping): Record<string, unknown> {
   const kept: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(mapping)) {
@@ -138,7 +138,7 @@ function storageForm(storage: Mapping): unknown {
   return storage.store === 'volume' ? 'volume' : withoutNulls(storage);
 }
 
-/** SkyPilot writes the values of variables as text. */
+/** SkyPilot converts the values of variables to text. */
 function asTexts(value: unknown): unknown {
   if (isMapping(value)) {
     return mapMembers(value, (one) => (one === null ? null : textOf(one)));
@@ -150,7 +150,7 @@ function textsIn(value: unknown): Record<string, unknown> {
   return isMapping(value) ? withoutNulls(value) : {};
 }
 
-/** Its form does not matter, only that it is a text. */
+/** Only its type matters, not its form. */
 function textOf(value: unknown): string {
   return typeof value === 'object'
     ? ''
@@ -159,7 +159,7 @@ function textOf(value: unknown): string {
       : String(value);
 }
 
-/** `$NAME` and `${NAME}` in texts are replaced, before a storage or service is checked. */
+/** Replaces `$NAME` and `${NAME}` in texts, as SkyPilot does before it checks a storage or service. */
 function filled(value: unknown, variables: Mapping): unknown {
   if (typeof value === 'string') {
     return value.replace(/\$\{?\b([a-zA-Z_][a-zA-Z0-9_]*)\b\}?/g, (all, name: string) => {

@@ -7,11 +7,11 @@ import type { Resources } from './resources.ts';
 
 /** A kind of accelerator and its number. */
 export interface Accelerator {
-  /** As written: SkyPilot completes names and their case later, see `canonicalAccelerator`. For a memory, its text. */
+  /** As written, also for a memory: SkyPilot completes names and case later, see `canonicalAccelerator`. */
   readonly name: string;
   /** For each node. May be a fraction. */
   readonly count: number;
-  /** Set if the accelerator is named by its memory: SkyPilot takes any that has it. */
+  /** Set if the accelerator is named by its memory: SkyPilot uses any that has it. */
   readonly memory?: AcceleratorMemory;
 }
 
@@ -26,8 +26,9 @@ const GIGABYTES = { m: 1 / 1024, g: 1, t: 1024 } as const;
 const NUMBER = /^\s*(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?\s*$/i;
 
 /**
- * The accelerators of resources, from `accelerators` or its alias `gpus`, in any form: `A100`, `A100:8`, `{A100: 8}`,
- * `[A100:8, H100:4]`, `80GB+`, `nvidia:80GB:2`. Several are alternatives. Empty if there are none.
+ * The accelerators of resources, from `accelerators` or its alias `gpus`, in any form: `A100`, `A100:8`,
+ * `{A100: 8}`, `[A100:8, H100:4]`, `80GB+`, `nvidia:80GB:2`. Several are alternatives. Empty if there are
+ * none.
  *
  * @throws PolicyRejected if they have an unknown form
  */
@@ -54,8 +55,8 @@ export function acceleratorsOf(resources: Resources): Accelerator[] {
 }
 
 /**
- * The accelerator of `known` that SkyPilot takes for a name: it ignores case, and completes a name that is part of
- * only one other. Names that start with `tpu-` are in lower case. `undefined` = none or several.
+ * The accelerator of `known` that SkyPilot uses for a name: it ignores case, and completes a name that is
+ * part of only one other. Names that start with `tpu-` are in lower case. `undefined` = none or several.
  */
 export function canonicalAccelerator(name: string, known: readonly string[]): string | undefined {
   const wanted = name.toLowerCase();
@@ -77,7 +78,7 @@ function textOf(text: string): Accelerator[] {
     return acceleratorsOf({ accelerators: YamlDocument.parse(trimmed).value });
   }
   const [first = '', second, third, ...further] = trimmed.split(':');
-  // SkyPilot takes every name for a completion of an empty one.
+  // SkyPilot would complete an empty name to any name.
   if (further.length > 0 || first.trim() === '') {
     throw unreadable();
   }
@@ -116,24 +117,24 @@ function unreadable(): PolicyRejected {
   );
 }
 
-/** Of SkyPilot's catalogs. One of these names is never completed to another. */
+/** From SkyPilot's catalogs. SkyPilot never completes one of these names to another. */
 const KNOWN =
   `a10 a10g a100 a100-80gb a100-80gb-sxm a30 a40 a6000 b200 gb200 gb300 gh200 h100 h100-mega-80gb h100-nvl h100-sxm h200
 h200-sxm inferentia inferentia2 k80 l4 l40 l40s m60 mi300x p100 p4 rtx3090 rtx4090 rtx5090 rtx6000 rtx6000-ada rtxa4000 rtxa5000
 rtxa6000 rtxpro6000 t4 t4g trainium trainium2 v100 v100-32gb`.split(/\s+/);
 const EXACT: ReadonlySet<string> = new Set(KNOWN);
 
-/** A name that is no pattern but for its dots. */
+/** A name without pattern characters except dots. */
 const PLAIN = /^[a-z0-9][\w. -]{0,99}$/i;
 
-/** Whether a name stands for itself or for names that contain it, and is no other regular expression. */
+/** Whether a name stands for itself or for names that contain it, and is not another regular expression. */
 export function isPlainAccelerator(name: string): boolean {
   return PLAIN.test(name);
 }
 
 /**
- * The names, in lower case, that SkyPilot may take a plain name for: its own first, then those of its catalogs and of `listed` that
- * contain it.
+ * The names, in lower case, that SkyPilot may use for a plain name: its own first, then those of its catalogs
+ * and of `listed` that contain it.
  */
 export function readingsOfAccelerator(name: string, listed: readonly string[]): readonly string[] {
   const own = name.trim().toLowerCase();
@@ -145,7 +146,7 @@ export function readingsOfAccelerator(name: string, listed: readonly string[]): 
   return [...new Set([own, ...others])];
 }
 
-/** A dot stands for any character. */
+/** A dot matches any character. */
 function containing(part: string): (name: string) => boolean {
   const [first = '', ...rest] = part.split('.');
   if (rest.length === 0) {
@@ -157,7 +158,7 @@ function containing(part: string): (name: string) => boolean {
   return (name) => pattern.test(name);
 }
 
-/** SkyPilot names those of Kubernetes after what they have: `4CPU--16GB--A100:1`. `null` = the name does not tell. */
+/** SkyPilot names Kubernetes types after their resources: `4CPU--16GB--A100:1`. `null` = no such name. */
 export function acceleratorsIn(instanceType: string | null): Hardware['accelerators'] {
   const [, name, count = '0'] =
     /^[\d.]+CPU--[\d.]+GB(?:--([A-Za-z][\w-]{0,100}):(\d{1,6}))?$/i.exec(instanceType ?? '') ?? [];

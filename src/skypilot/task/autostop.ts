@@ -21,8 +21,8 @@ export interface Autostop {
 }
 
 /**
- * `resources.autostop` in any of its forms: `10`, `10m`, `true`, `false`, or a mapping with `idle_minutes`, `down`,
- * `wait_for` and `hook`. `undefined` = not set. A mapping without a time, and `true`, mean 0 minutes.
+ * `resources.autostop` in any of its forms: `10`, `10m`, `true`, `false`, or a mapping with `idle_minutes`,
+ * `down`, `wait_for` and `hook`. `undefined` = not set. A mapping without a time, and `true`, mean 0 minutes.
  *
  * @throws PolicyRejected for a form that SkyPilot does not accept
  */
@@ -47,14 +47,14 @@ export function autostopOf(autostop: unknown): Autostop | undefined {
   return { idleMinutes: minutesOf(idle_minutes), down, waitFor, hook };
 }
 
-/** The minutes of `autostopOf`, or `AUTOSTOP_OFF`. `undefined` = not set. @throws PolicyRejected as `autostopOf` */
+/** Its minutes, or `AUTOSTOP_OFF`. `undefined` = not set. @throws PolicyRejected as `autostopOf` */
 export function autostopMinutesOf(autostop: unknown): number | undefined {
   return autostopOf(autostop)?.idleMinutes;
 }
 
 /**
- * The minutes for each alternative of the task. If the task does not set autostop, the command line counts. SkyPilot
- * writes the command line into the task before it calls a policy, so the task counts if both are set.
+ * The minutes for each alternative of the task. If the task does not set autostop, the command line applies.
+ * SkyPilot writes the command line into the task before it calls a policy, so the task has precedence.
  *
  * @throws PolicyRejected as `autostopOf`
  */
@@ -96,8 +96,8 @@ function unreadable(): PolicyRejected {
 const MINUTES = { m: 1, h: 60, d: 24 * 60, w: 7 * 24 * 60 } as const;
 
 /**
- * Minutes of a duration: `10`, `"10"`, `10m`, `1h`, `2d`, `1w`. `undefined` for everything else; SkyPilot accepts no
- * fractions, signs, blanks or seconds here.
+ * Minutes of a duration: `10`, `"10"`, `10m`, `1h`, `2d`, `1w`. `undefined` for everything else; SkyPilot
+ * accepts no fractions, signs, blanks or seconds here.
  */
 export function durationMinutes(duration: unknown): number | undefined {
   const { amount, unit = 'm' } = partsOf(duration, /^(?<amount>[0-9]{1,15})(?<unit>[mhdw])?$/i) ?? {};

@@ -6,15 +6,16 @@ import { infraOf } from './infra.ts';
 import type { Resources } from './resources.ts';
 
 const DOCKER = 'docker:';
-/** Clouds in which every image is one of Docker. */
+/** Clouds in which every image is a Docker image. */
 const CONTAINER_CLOUDS = new Set(['kubernetes', 'ssh']);
-/** Letters, digits and what the names of images have beside them: no blank, no quote, nothing of a shell. */
+/** Letters, digits and punctuation of image names: no blanks, quotes or shell characters. */
 const READABLE = /^[A-Za-z0-9_./:@+=,~%#-]{1,1000}$/;
 const SERVER = 'SKYPILOT_DOCKER_SERVER';
 
 /**
- * The images of one alternative, each once: containers as `docker:registry/name:tag`, images of a cloud as they are.
- * Where SkyPilot may take a name either way, or complete it with the registry of the task, both are returned.
+ * The images of one alternative, each once: containers as `docker:registry/name:tag`, images of a cloud
+ * unchanged. If SkyPilot may read a name either way, or complete it with the registry of the task, both are
+ * returned.
  *
  * @throws PolicyRejected for a form that SkyPilot does not accept
  */
@@ -47,12 +48,12 @@ function readingsOf(text: string, isDocker: boolean, resources: Resources): stri
   return [containerImage(text), text];
 }
 
-/** The name of a container's image, as `docker:` and the name. */
+/** The name of a container image, with the prefix `docker:`. */
 export function containerImage(text: string): string {
   return text.startsWith(DOCKER) ? text : `${DOCKER}${text}`;
 }
 
-/** SkyPilot puts the server of a complete Docker login before names that do not start with it. */
+/** SkyPilot adds the server of a complete Docker login to names that do not start with it. */
 function withServers(image: string, servers: readonly string[]): string[] {
   const completed = servers
     .filter((server) => image.startsWith(DOCKER) && !image.startsWith(`${DOCKER}${server}/`))

@@ -1,6 +1,6 @@
 /**
- * Reads where a task may run: `infra`, or the older `cloud`, `region` and `zone`. Source: SkyPilot 0.13, its infra
- * strings and its registry of clouds.
+ * Reads where a task may run: `infra`, or the older `cloud`, `region` and `zone`. Source: SkyPilot 0.13, its
+ * infra strings and its registry of clouds.
  */
 import type { Mapping } from '../../base/yaml/tree.ts';
 import { PolicyRejected } from '../admin-policy.ts';
@@ -17,7 +17,7 @@ export interface Infra {
 }
 
 const ALIASES: Readonly<Record<string, string>> = { k8s: 'kubernetes', digitalocean: 'do' };
-/** The names in these clouds are those of users, and their case matters. */
+/** Clouds in which users choose the names, which are case-sensitive. */
 const CASE_SENSITIVE = new Set(['kubernetes', 'ssh', 'slurm']);
 /** Invisible characters and blanks other than a space, which two readers may trim differently. */
 const UNREADABLE = /[\p{C}\p{Zl}\p{Zp}]|(?! )\p{Zs}/u;
@@ -25,7 +25,8 @@ const UNREADABLE = /[\p{C}\p{Zl}\p{Zp}]|(?! )\p{Zs}/u;
 const POOL_PREFIX = 'ssh-';
 
 /**
- * Reads `aws`, `aws/us-east-1/us-east-1a`, `k8s/my/context`, `ssh/pool`, `slurm/cluster/partition`; `*` = any.
+ * Reads `aws`, `aws/us-east-1/us-east-1a`, `k8s/my/context`, `ssh/pool`, `slurm/cluster/partition`; `*` =
+ * any.
  *
  * @throws PolicyRejected for a form that SkyPilot does not accept
  */
@@ -48,21 +49,21 @@ function splitInfra(text: string): Infra {
 }
 
 /**
- * Where one alternative may run.
+ * The place where one alternative may run.
  *
  * @throws PolicyRejected for a form that SkyPilot does not accept, such as `infra` beside `cloud`
  */
 export function infraOf(resources: Resources): Infra {
   const place = writtenInfra(resources);
   const { region } = place;
-  // The older spelling has the prefix of SSH node pools, the new one has not.
+  // The older spelling includes the prefix of SSH node pools, the new one does not.
   const isPrefixed = (resources.infra ?? null) === null && place.cloud === 'ssh';
   return isPrefixed && region?.startsWith(POOL_PREFIX)
     ? anyOf(place.cloud, region.slice(POOL_PREFIX.length), place.zone)
     : pooled(place);
 }
 
-/** The same, with the names of contexts and pools as they are written. @throws PolicyRejected as `infraOf` */
+/** The same, with the names of contexts and pools as written. @throws PolicyRejected as `infraOf` */
 export function writtenInfra({ infra, cloud, region, zone }: Resources): Infra {
   const older = [cloud, region, zone].map((value, index) => {
     if (value !== undefined && value !== null && (typeof value !== 'string' || UNREADABLE.test(value))) {
@@ -78,14 +79,14 @@ export function writtenInfra({ infra, cloud, region, zone }: Resources): Infra {
   }
   const [given = null, where, within] = older;
   const place = anyOf(given === null ? null : canonicalCloud(given), where, within);
-  // SkyPilot would write them as one name, and read that of another context.
+  // SkyPilot would write them as one name, and read it as another context.
   if (!mayHaveZone(place.cloud) && place.zone !== null) {
     throw unreadable('zone');
   }
   return place;
 }
 
-/** Writes a place as `infra` has it; a place that may be anywhere is `*`. */
+/** Formats a place as in `infra`; `*` = any place. */
 export function formatInfra({ cloud, region, zone }: Infra): string {
   const parts = [cloud, region, zone].map((part) => part ?? '*');
   // Part by part: the name of a context may end in `/*`.
@@ -95,17 +96,17 @@ export function formatInfra({ cloud, region, zone }: Infra): string {
   return parts.join('/');
 }
 
-/** Whether names in a cloud differ by case: those of contexts, pools, clusters and partitions do. */
+/** Whether names in a cloud are case-sensitive: those of contexts, pools, clusters and partitions are. */
 export function isCaseSensitive(cloud: string | null): boolean {
   return cloud === null || CASE_SENSITIVE.has(cloud);
 }
 
-/** The names of contexts and pools may have slashes: what follows them belongs to the name. */
+/** The names of contexts and pools may contain slashes, so all further parts belong to the name. */
 function mayHaveZone(cloud: string | null): boolean {
   return cloud !== 'kubernetes' && cloud !== 'ssh';
 }
 
-/** Without those at its ends. No pattern: one would take quadratic time for many slashes. */
+/** Without slashes at its ends. No pattern: it would take quadratic time for many slashes. */
 function withoutSlashes(text: string): string {
   let [start, end] = [0, text.length];
   while (text[start] === '/') {
@@ -128,7 +129,7 @@ function anyOf(cloud: string | null, region: string | null = null, zone: string 
   return { cloud: any(cloud), region: any(region), zone: any(zone) };
 }
 
-/** A pool is a context: both spellings lead to it. */
+/** A pool is a context: both spellings have the same result. */
 function pooled(place: Infra): Infra {
   return place.cloud === 'kubernetes' && place.region?.startsWith(POOL_PREFIX)
     ? { ...place, cloud: 'ssh', region: place.region.slice(POOL_PREFIX.length) }
@@ -147,17 +148,17 @@ const PARTS = ['region', 'zone'] as const;
 export class AllowedInfra {
   readonly #allowed: readonly Infra[];
 
-  /** `*` in the name of a region or zone stands for any characters. @throws PolicyRejected for an unreadable entry */
+  /** `*` in a region or zone stands for any characters. @throws PolicyRejected for an unreadable entry */
   constructor(allowed: readonly string[]) {
     this.#allowed = allowed.map(parseInfra);
   }
 
-  /** The entries as `infra` has them, for texts. */
+  /** The entries in the form of `infra`, for messages. */
   get text(): string {
     return this.#allowed.map(formatInfra).join(', ') || 'none';
   }
 
-  /** Whether everything that `asked` may become is allowed. */
+  /** Whether every place that `asked` may become is allowed. */
   covers(asked: Infra): boolean {
     return this.#allowed.some(
       (allowed) =>
@@ -170,9 +171,10 @@ export class AllowedInfra {
   }
 
   /**
-   * The changes of an alternative's resources after which it can only run where it is allowed: none if it can run nowhere else. `narrows`: each allowed place becomes an alternative. Default: yes.
+   * The changes of an alternative's resources that restrict it to allowed places; an empty one if it can run
+   * nowhere else. `narrows`: each allowed place becomes an alternative. Default: yes.
    *
-   * @throws PolicyRejected if no place is left; `unnamed`: why, if `asked` might be allowed
+   * @throws PolicyRejected if no place is left; `unnamed`: the reason, if `asked` might be allowed
    */
   changesFor(
     asked: Infra,
@@ -181,7 +183,7 @@ export class AllowedInfra {
     if (!this.mayBecome(asked)) {
       throw this.rejection(`Tasks may not run on ${formatInfra(asked)} here.`);
     }
-    // `exec` starts nothing: the cluster says where the task runs.
+    // `exec` starts nothing: the task runs on the existing cluster.
     if (isExec || this.covers(asked)) {
       return [{}];
     }
@@ -200,15 +202,12 @@ export class AllowedInfra {
     return new PolicyRejected(`${reason} Set infra to one of: ${this.text}.`);
   }
 
-  /** Whether something that `asked` may become is allowed. */
+  /** Whether any place that `asked` may become is allowed. */
   mayBecome(asked: Infra): boolean {
     return this.#allowed.some((allowed) => joined(allowed, asked) !== undefined);
   }
 
-  /**
-   * What is left of `asked`: each allowed place that it may become. Empty if there is none, or if SkyPilot cannot be
-   * told, because the name of an allowed place is a pattern.
-   */
+  /** The allowed places that `asked` may become, except patterns, which cannot be passed to SkyPilot. */
   narrowed(asked: Infra): Infra[] {
     const places = this.#allowed.flatMap((allowed) => {
       const place = joined(allowed, asked);
@@ -247,8 +246,8 @@ function isMatch(cloud: string | null, pattern: string, name: string): boolean {
 }
 
 /**
- * Whether a text matches a pattern in which `*` stands for any characters, also none. Takes time that grows with the
- * lengths alone, whatever the pattern is. Cases differ.
+ * Whether a text matches a pattern in which `*` stands for any characters, also none. The time depends only
+ * on the lengths, not on the pattern. Case-sensitive.
  */
 export function matchesPattern(pattern: string, text: string): boolean {
   const [first = '', ...rest] = pattern.split('*');

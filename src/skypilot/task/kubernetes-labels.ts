@@ -9,7 +9,7 @@ import type { UserRequest } from '../request/user-request.ts';
 const NAME = /^(?:[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?\/)?[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
 const VALUE = /^(?:[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$/;
 
-/** Configurations of SkyPilot that lead to Kubernetes: its clusters, and machines that SkyPilot turns into one. */
+/** SkyPilot's sections for Kubernetes: its clusters, and machines that SkyPilot turns into one. */
 const CLOUDS = ['kubernetes', 'ssh'];
 
 type Labels = Readonly<Record<string, string>>;
@@ -24,10 +24,11 @@ export function kubernetesLabels(description: string) {
 }
 
 /**
- * Sets labels in the general metadata of `clouds`, and wherever else metadata is set, because it would override the general one: in the
- * configuration of a context, and in that of a task. What is no mapping there is replaced: SkyPilot could not read it.
+ * Sets labels in the general metadata of `clouds`, and wherever else metadata is set, because it would
+ * override the general one: in the configuration of a context and of a task. Replaces values there that are
+ * not mappings: SkyPilot could not read them.
  *
- * @throws PolicyRejected if a configuration of the task is no mapping
+ * @throws PolicyRejected if a configuration of the task is not a mapping
  */
 export function labelKubernetes(
   { task, skypilotConfig }: Pick<UserRequest, 'task' | 'skypilotConfig'>,

@@ -1,6 +1,7 @@
 /**
- * Splits a file into tasks like SkyPilot: one task, or several documents of which the first may be a header. SkyPilot
- * calls its admin policy for each task. Source: SkyPilot 0.13, loading of task chains and job groups.
+ * Splits a file into tasks like SkyPilot: one task, or several documents of which the first may be a header.
+ * SkyPilot calls its admin policy for each task. Source: SkyPilot 0.13, loading of task chains and job
+ * groups.
  */
 
 import { YamlDocument } from '../../base/yaml/document.ts';
@@ -13,18 +14,18 @@ export interface PipelineTask {
   /** Starts at 1 and does not count the header. */
   readonly number: number;
   readonly of: number;
-  /** `null` if it has no name. */
+  /** `null` = no name. */
   readonly name: string | null;
 }
 
-/** Whether the first of so many documents is a header, and no task. */
+/** Whether the first document is a header, not a task. `documents`: their number. */
 function isHeader(first: Mapping, documents: number): boolean {
   const names = Object.keys(first).sort().join();
   // SkyPilot ignores unknown keys in the header of a job group.
   return names === 'name' || names === 'execution,name' || (documents > 1 && first.execution === 'parallel');
 }
 
-/** All tasks of a file, at least one. @throws YamlError for invalid YAML, and for a document that is not a mapping */
+/** All tasks of a file, at least one. @throws YamlError for invalid YAML, and for other than mappings */
 export function tasksOf(text: string): PipelineTask[] {
   const documents = YamlDocument.parseStream(text).map((document, index) => {
     const { value } = document;
@@ -74,7 +75,7 @@ const NAME = /^[\p{L}\p{N}_-]+$/u;
 /** Seconds, or with a unit. */
 const DURATION = /^[0-9]+(s|m|h|d|w|)$/i;
 
-/** What SkyPilot refuses, or ignores with a warning. `text`: a file that `tasksOf` accepts. */
+/** Problems that SkyPilot refuses, or ignores with a warning. `text`: a file that `tasksOf` accepts. */
 export function pipelineProblems(text: string): PipelineProblem[] {
   const documents = YamlDocument.parseStream(text);
   const [header, ...jobs] = documents;

@@ -19,8 +19,8 @@ interface Parts {
 }
 
 /**
- * All alternatives of a task: each entry of `any_of` or `ordered` with the outer values as defaults, otherwise the
- * only one. A task without resources has one empty alternative.
+ * All alternatives of a task: each entry of `any_of` or `ordered` with the outer values as defaults,
+ * otherwise the only one. A task without resources has one empty alternative.
  *
  * @throws PolicyRejected if the resources have an unknown form
  */
@@ -30,16 +30,17 @@ export function resourcesOf(task: Task): Resources[] {
 }
 
 /**
- * Changes the resources of a task in place. `change` is called with each alternative as returned by `resourcesOf`,
- * and returns the members to set; `undefined` removes a member. An empty result changes nothing.
+ * Changes the resources of a task in place. `change` is called with each alternative as returned by
+ * `resourcesOf`, and returns the members to set; `undefined` removes a member. An empty result changes
+ * nothing.
  */
 export function changeResources(task: Task, change: (resources: Resources) => Mapping): void {
   expandResources(task, (resources) => [change(resources)]);
 }
 
 /**
- * Like `changeResources`, but `expand` may return several changes: each becomes an alternative of its own. Those of a
- * list of accelerators keep its order.
+ * Like `changeResources`, but `expand` may return several changes: each becomes a separate alternative. Those
+ * of a list of accelerators keep its order.
  */
 export function expandResources(task: Task, expand: (resources: Resources) => readonly Mapping[]): void {
   const parts = partsOf(task);
@@ -69,8 +70,8 @@ function alternativesOf(
 ): Resources {
   // SkyPilot refuses a list of accelerators beside alternatives: it becomes alternatives, in its order.
   const preferred = name === undefined ? preferredAccelerators(common) : undefined;
-  // A member removed from one alternative cannot stay an outer default: it moves into the alternatives. One that
-  // every new alternative sets is no default any more.
+  // A member removed from one alternative cannot stay an outer default: it moves into the alternatives. A
+  // member that every new alternative sets is no longer a default.
   const isMoved = (member: string) =>
     (preferred !== undefined && (member === 'accelerators' || member === 'gpus')) ||
     (name === undefined && changes.flat().every((one) => Object.hasOwn(one, member))) ||
@@ -113,7 +114,7 @@ function isEmpty(mapping: Mapping | undefined): boolean {
   return mapping === undefined || Object.keys(mapping).length === 0;
 }
 
-/** An alternative with the outer values, which SkyPilot merges by name: `gpus` is another name of `accelerators`. */
+/** An alternative with the outer values, merged by name as in SkyPilot: `gpus` is `accelerators`. */
 function withDefaults(common: Resources, own: Resources): Resources {
   const merged: Record<string, unknown> = { ...common, ...own };
   if (Object.hasOwn(own, 'gpus')) {

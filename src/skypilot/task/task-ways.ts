@@ -1,4 +1,4 @@
-/** Every way in which a task may run, in one way of writing: for rules. What cannot be read is refused. */
+/** All ways in which a task may run, in one form, for rules. Refuses what it cannot read. */
 import { isMapping, type Mapping } from '../../base/yaml/tree.ts';
 import { PolicyRejected } from '../admin-policy.ts';
 import { taskConfigsOf } from '../config/task-configs.ts';
@@ -18,7 +18,7 @@ const NUMBER = /^\s*(\d{1,12}(?:\.\d{1,6})?)\s*(?:([kmgt])i?b?)?\s*\+?\s*$/i;
 const GIGABYTES: Readonly<Record<string, number>> = { k: 1 / 1024 ** 2, m: 1 / 1024, g: 1, t: 1024 };
 const MULTIPLE = /^\s*\d+(?:\.\d+)?x\+?\s*$/i;
 
-/** @throws PolicyRejected for more than `most` ways, and for what cannot be read */
+/** @throws PolicyRejected for more than `most` ways, and for unreadable values */
 export function waysOfTask({ task, skypilotConfig, requestOptions }: UserRequest, most: number) {
   const said = autostopMinutesOfOptions(requestOptions);
   const resources: ReturnType<typeof wayOf>[] = [];
@@ -85,7 +85,7 @@ function wayOf(
   };
 }
 
-/** SkyPilot takes any case. */
+/** SkyPilot ignores case. */
 function nameOf({ name, memory }: Accelerator): string {
   if (memory === undefined && !isPlainAccelerator(name)) {
     throw unreadable('resources.accelerators', 'a plain name such as H100');
@@ -97,7 +97,7 @@ function mayBe({ name, memory }: Accelerator, wanted: string): boolean {
   return memory !== undefined || readingsOfAccelerator(name, [wanted]).includes(wanted.trim().toLowerCase());
 }
 
-/** Numbers, `4+`, `16GB`; memory may be a multiple of the CPUs, which says no number. */
+/** Numbers, `4+`, `16GB`; memory may be a multiple of the CPUs, which is not a number. */
 function amountOf(name: string, value: unknown): number | undefined {
   if (value === undefined || value === null || (name === 'memory' && isText(value) && MULTIPLE.test(value))) {
     return undefined;

@@ -121,8 +121,9 @@ describe('ledger reconcile', () => {
   });
 
   it('reconciles only the projects of --project', async () => {
+    const owned = { ...FIRST, project_id: 'climate', user_id: 'alice' };
     const { ledger } = commandsOn(await newLedger());
-    const { stdout } = await ledger('reconcile', file([WHOLE]), '--project', 'ocean', '--format', 'json');
+    const { stdout } = await ledger('reconcile', file([owned]), '--project', 'ocean', '--format', 'json');
     expect(doneIn(stdout)).toEqual([['released', 'third']]);
   });
 
@@ -137,7 +138,15 @@ describe('ledger reconcile', () => {
     expect(stderr).toBe(
       'error: the ledger has leases of the regions "", "R2": pass --region with that of the list\n',
     );
-    const told = await ledger('reconcile', file([FIRST]), '--region', 'R2', '--format', 'json');
+    const told = await ledger(
+      'reconcile',
+      file([FIRST]),
+      '--region',
+      'R2',
+      '--release-all',
+      '--format',
+      'json',
+    );
     expect(doneIn(told.stdout)[0]).toEqual(['released', 'far']);
 
     const empty = commandsOn(await emptyLedger());
@@ -155,6 +164,24 @@ describe('ledger reconcile', () => {
     const { ledger } = commandsOn(await newLedger(), 'exempt_projects = climate');
     const { stdout } = await ledger('reconcile', file([FIRST, THIRD, WHOLE]), '--format', 'json');
     expect(doneIn(stdout)).toEqual([['identified', 'third']]);
+  });
+
+  it('refuses a list that has no lease of the ledger, without --release-all', async () => {
+    const { ledger } = commandsOn(await newLedger());
+    const other = file([WHOLE]);
+    const before = (await ledger('export')).stdout;
+    for (const flags of [[], ['--dry-run'], ['--project', 'ocean']]) {
+      expect(await ledger('reconcile', other, ...flags)).toEqual(
+        refused(/^error: none of the listed leases is in the ledger: .* With --release-all, [12] leases/),
+      );
+    }
+    expect((await ledger('export')).stdout).toBe(before);
+    const { stdout } = await ledger('reconcile', other, '--release-all', '--format', 'json');
+    expect(doneIn(stdout)).toEqual([
+      ['released', 'first'],
+      ['released', 'third'],
+      ['recorded', 'fourth'],
+    ]);
   });
 
   it('refuses an empty list without --empty', async () => {

@@ -301,6 +301,27 @@ describe('a server', () => {
     ]);
   });
 
+  it('that defers some of the receivers is asked again for them alone', async () => {
+    const mail_to = ['later@example.org', 'gone@example.org', 'ops@example.org'];
+    const onRcptTo: SMTPServerOptions['onRcptTo'] = ({ address }, _, done) =>
+      done(address.startsWith('ops') ? null : refusing(address.startsWith('gone') ? 550 : 450));
+    const { delivery, mails } = await attempt({ onRcptTo }, { mail_to });
+    expect(delivery).toMatchObject({ outcome: 'refused', error: expect.stringContaining('450 not now') });
+    const body = 'rest' in delivery ? (delivery.rest ?? '') : '';
+    const again = await mailServer();
+    const rest = { ...message(), body };
+    expect(await sender(to(again), { mail_to }).deliver(rest, NEVER)).toEqual({ outcome: 'delivered' });
+    expect([...mails, ...again.mails].map((mail) => mail.to)).toEqual([
+      ['ops@example.org'],
+      ['later@example.org'],
+    ]);
+    const ids = [...mails, ...again.mails].map(({ headers }) => headers.get('message-id'));
+    expect(new Set(ids).size).toBe(1);
+    const others = { mail_to: ['ops@example.org'] };
+    expect(await sender(to(again), others).deliver(rest, NEVER)).toEqual({ outcome: 'delivered' });
+    expect(again.mails).toHaveLength(1);
+  });
+
   it.each<[string, (socket: Socket) => void, RegExp]>([
     ['never greets', () => {}, /within 1 s/],
     [

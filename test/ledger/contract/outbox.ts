@@ -304,6 +304,23 @@ export function delivering(grounds: Grounds): void {
     expect(await outboxMessage(ground.ledger, a, NO_WAIT)).toBeUndefined();
   });
 
+  it('is kept by a retry while its last attempt is under way, and goes on with the rest that the attempt left', async () => {
+    const { ground, sender } = await sending({ maxAge: 60 });
+    await sender.end('A');
+    const [message] = await sender.list();
+    ground.now = new Date(Date.parse(ground.now) + 120_000).toISOString();
+    sender.deliver = async (_, attempt) => {
+      if (attempt > 1) {
+        return DELIVERED;
+      }
+      await retryMessages(ground.ledger, [message?.id ?? 0n], OPERATOR, NO_WAIT);
+      return { ...REFUSED, rest: 'A, the rest' };
+    };
+    sender.chain.deliver();
+    await emptied(sender, ground);
+    expect(sender.delivered).toEqual(['A, the rest']);
+  });
+
   it('shares the work between processes: each message once, in order for each lease', async () => {
     const ground = await grounds();
     const first = await newSender(ground);

@@ -31,6 +31,9 @@ async function startCutter(connection: string): Promise<Cutter> {
   const { port: target, hostname } = new URL(connection);
   const { port } = await startTcpService((client) => {
     const server = connect(Number(target), hostname);
+    // A message is passed on at once, however small.
+    client.setNoDelay();
+    server.setNoDelay();
     /** Of the transaction that writes; `undefined` = there is none. */
     let counts: typeof last | undefined;
     const pass = (from: Socket, to: Socket, direction: Direction, isFirstBare: boolean) => {

@@ -111,6 +111,7 @@ describe('a log that can’t be written', () => {
     });
     const { post, url } = await runApp(enforcement, [], { log, deadline: 5 });
     const before = await fill(log);
+    const asked = vi.spyOn(enforcement, 'checkCreate');
 
     const late = await Promise.all([
       post('/check-create', createLasting(60)),
@@ -124,6 +125,8 @@ describe('a log that can’t be written', () => {
         { message: 'The decision could not be logged in time. Please try again.' },
       ]);
     }
+    // What is recorded then would stay: the lease is not created.
+    expect(asked).not.toHaveBeenCalled();
     const samples = await readSamples(url);
     expect(samples.overload_refusals_total).toBe(3);
     expect(samplesOf(samples, 'decisions_total')).toEqual({});

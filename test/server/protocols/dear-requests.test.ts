@@ -46,6 +46,11 @@ const DEAR: readonly (readonly [string, string, string])[] = [
     'expected a body that is nested no deeper than 100 levels',
   ],
   [
+    'too many levels in a short body',
+    create({ x: 'DEEP' }).replace('"DEEP"', '['.repeat(10_000) + ']'.repeat(10_000)),
+    'expected a body that is nested no deeper than 100 levels',
+  ],
+  [
     'long reservations',
     create({ reservations: many(3, () => ({ ...HOST, x: ['x'.repeat(100_000)] })) }),
     'lease.reservations.2: expected reservations of at most 262144 characters together, without their allocations, got more',

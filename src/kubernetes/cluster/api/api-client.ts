@@ -1,4 +1,4 @@
-/** Calls to the API server of a cluster, as the service account of this pod or as a kubeconfig says. */
+/** Calls to the API server of a cluster, with the service account of this pod or a kubeconfig. */
 import type { Dispatcher } from 'undici';
 import { GrowingBuffer } from '../../../base/growing-buffer.ts';
 import type { Logger } from '../../../base/logger.ts';
@@ -23,26 +23,26 @@ export interface ApiClientOptions {
   readonly kubeconfig?: string | undefined;
   /** Default: the current one of the kubeconfig. */
   readonly context?: string | undefined;
-  /** Where a pod finds the address of its API server. Default: `process.env` */
+  /** Variables with the address of a pod's API server. Default: `process.env` */
   readonly environment?: NodeJS.ProcessEnv;
   /** Default: `/var/run/secrets/kubernetes.io/serviceaccount` */
   readonly serviceAccountFolder?: string;
   /** For a whole call, without watches. Default: 10000. */
   readonly timeoutMs?: number;
-  /** For the program of a kubeconfig that logs in. Default: 30000. */
+  /** For the login program of a kubeconfig. Default: 30000. */
   readonly execTimeoutMs?: number | undefined;
   readonly logger?: Pick<Logger, 'info' | 'warn'>;
 }
 
 const TIMEOUT_MS = 10_000;
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
-/** Of a list that is read in pages. */
+/** For a list that is read in pages. */
 const MAX_PAGE_BYTES = 64 * 1024 * 1024;
-/** With the first. */
+/** Including the first. */
 const MAX_TRIES = 3;
-/** Reviews are created and not stored: to create one again changes nothing. */
+/** Reviews are created and not stored: creating one again changes nothing. */
 const REVIEW = /reviews$/;
-/** Names come from outside: one must not lead to another object, not even where a slash or a dot is escaped. */
+/** Names are untrusted: one must not lead to another object, even with an escaped slash or dot. */
 const PATH = /^(?!.*%(2f|2e|5c))(\/(?!\.{1,2}(\/|$))[\w.:~%-]+)+$/i;
 
 /** Opens no connection before the first call. @throws ConfigurationError for mistakes in the kubeconfig, or if this is not a pod */
@@ -50,7 +50,7 @@ export function createApiClient(options: ApiClientOptions = {}): ApiClient {
   return new Client(options);
 }
 
-/** In addition to those of every call. */
+/** In addition to the headers of every call. */
 type Headers = Readonly<Record<string, string>>;
 
 interface WholeAnswer extends Pick<Dispatcher.ResponseData, 'statusCode' | 'headers'> {
@@ -130,7 +130,7 @@ class Client implements ApiClient {
     } catch (thrown) {
       throw thrown instanceof ApiError ? thrown : this.#unreachable(thrown, time);
     } finally {
-      // Also where the caller stops in the middle: ends the connection.
+      // Ends the connection, even if the caller stops in the middle.
       time.end('the watch is over');
     }
   }
@@ -141,7 +141,7 @@ class Client implements ApiClient {
     await Promise.all([this.#connections.close(), ...this.#ending]);
   }
 
-  /** Paths name objects and accounts, and hold no secrets; queries are not shown. */
+  /** Paths name objects and accounts, and contain no secrets; queries are not shown. */
   #traced<Answer extends Pick<Dispatcher.ResponseData, 'statusCode'>>(
     { method, path }: ApiRequest,
     call: (more: Headers) => Promise<Answer>,
@@ -149,7 +149,10 @@ class Client implements ApiClient {
     return tracedCall({ method, address: this.server + path }, call, ({ statusCode }) => statusCode);
   }
 
-  /** Tries again what changes nothing, after a pause that the API server asks for, or if an idle connection was closed meanwhile. */
+  /**
+   * Retries requests that change nothing, after the pause that the API server requests, or if an idle
+   * connection was closed.
+   */
   async #tries(request: ApiRequest, time: CallTime, more: Headers): Promise<WholeAnswer> {
     const repeatable = request.method === 'GET' || (request.method === 'POST' && REVIEW.test(request.path));
     for (let tries = 1; ; tries += 1) {
@@ -216,7 +219,7 @@ class Client implements ApiClient {
     });
   }
 
-  /** Those of before end when their calls have ended. */
+  /** Earlier connections end with their calls. */
   #connectionsFor(access: ClusterAccess): Connections {
     const before = this.#connections;
     if (!isSameConnection(before.access, access)) {

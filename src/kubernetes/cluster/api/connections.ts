@@ -1,6 +1,6 @@
 /**
- * The connections to one API server, and what its answers mean. They are kept alive and bounded in number; watches have their own, so that
- * they never block a request.
+ * The connections to one API server, and the meaning of its answers. They are kept alive and bounded in
+ * number; watches have their own, so that they never block a request.
  */
 import { setMaxListeners } from 'node:events';
 import { type Dispatcher, Pool } from 'undici';
@@ -12,7 +12,7 @@ import { ApiError, ApiUnreachableError } from './contract.ts';
 
 /** A burst of reviews; further ones wait. An API server grants a client some hundred at a time. */
 const MAX_REQUESTS = 32;
-/** One for each kind that is followed, and some that are about to end. */
+/** One per followed kind, and some that are about to end. */
 const MAX_WATCHES = 32;
 const CONNECT_MS = 5_000;
 /** API servers close idle connections after 90 s, balancers in front of them often after 60 s. */
@@ -32,7 +32,7 @@ export class Connections {
     this.watches = this.#pool(MAX_WATCHES);
   }
 
-  /** Lets calls in progress end, and takes no further ones. */
+  /** Waits for calls in progress, and accepts no further ones. */
   async end(): Promise<void> {
     await Promise.all([this.requests.close(), this.watches.close()]);
   }
@@ -53,7 +53,7 @@ export class Connections {
         // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED=0 has no effect.
         rejectUnauthorized: true,
         timeout: CONNECT_MS,
-        // Also ends attempts to connect, which the pool forgets and which would keep the process alive.
+        // Also ends connection attempts, which the pool forgets and which would keep the process alive.
         signal: this.#closing.signal,
       },
       allowH2: false,
@@ -88,7 +88,7 @@ const WORDS: Readonly<Record<string, string>> = {
   CERT_SIGNATURE_FAILURE: 'its certificate is not from the authority of the cluster',
 };
 
-/** For whatever undici or Node throw. It has no cause: that would take headers and keys into logs. */
+/** For any error of undici or Node. It has no cause, which would add headers and keys to logs. */
 export function unreachable(server: string, thrown: unknown): ApiUnreachableError {
   if (thrown instanceof ApiUnreachableError) {
     return thrown.message.startsWith(server)
@@ -101,13 +101,13 @@ export function unreachable(server: string, thrown: unknown): ApiUnreachableErro
   return new ApiUnreachableError(`${server}: ${words}${code === undefined ? '' : ` (${code})`}`);
 }
 
-/** Whether a connection ended before there was an answer: such as one that the API server closed because it was idle. */
+/** Whether a connection ended without an answer, such as an idle one that the API server closed. */
 export function isClosedConnection(thrown: unknown): boolean {
   const code = codeOf(thrown);
   return code === 'ECONNRESET' || code === 'EPIPE' || code === 'UND_ERR_SOCKET';
 }
 
-/** Several addresses of one name fail with an error that holds those of each. */
+/** For several addresses of one name, the error contains the errors of each. */
 function codeOf(thrown: unknown): string | undefined {
   const one = thrown instanceof AggregateError ? (thrown.errors[0] as unknown) : thrown;
   return one instanceof Error && 'code' in one && typeof one.code === 'string' ? one.code : undefined;
@@ -120,7 +120,7 @@ function unknown(thrown: unknown): string {
 const MAX_MESSAGE = 500;
 const MAX_REASON = 60;
 
-/** Reasons of answers without a Status, by the names that Kubernetes gives them. */
+/** Reasons for answers without a Status, in Kubernetes' names. */
 const REASONS: Readonly<Record<number, string>> = {
   400: 'BadRequest',
   401: 'Unauthorized',
@@ -138,7 +138,7 @@ const REASONS: Readonly<Record<number, string>> = {
   504: 'Timeout',
 };
 
-/** The error that a Status stands for, or a body that is none. `status`: of the answer, where the Status has no code. */
+/** The error in a Status, or for any other body. `status`: of the answer, if the Status has no code. */
 export function statusError(body: unknown, status: number): ApiError {
   const said = valueAt(body, ['kind']) === 'Status' ? body : {};
   const [code, reason, message] = ['code', 'reason', 'message'].map((name) => valueAt(said, [name]));
@@ -171,7 +171,7 @@ export function parseAnswer(server: string, status: number, contentType: string,
         : `${server}: the answer is ${body.length === 0 ? 'empty' : 'not JSON, or was cut off'}`,
     );
   }
-  // A proxy in front of it has no Status. Its 403 or 404 says nothing about rights and kinds.
+  // A proxy in front of it sends no Status. Its 403 or 404 does not concern permissions and kinds.
   if (isHtml) {
     throw new ApiUnreachableError(
       `${server}: the answer is a page of HTML (${status}): something else answers in place of the API server`,

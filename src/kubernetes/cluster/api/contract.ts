@@ -1,7 +1,7 @@
-/** What the project needs of a Kubernetes API server. */
+/** The interface of a Kubernetes API server's client. */
 import type { Wait } from '../../../base/deadline.ts';
 
-/** Any object of the API, as far as all of them are alike. The rest is for who knows the kind to parse. */
+/** Any object of the API: the common attributes. The rest is parsed where the kind is known. */
 export interface ApiObject {
   readonly apiVersion?: string | undefined;
   readonly kind?: string | undefined;
@@ -21,7 +21,7 @@ export interface ApiRequest {
   readonly path: string;
   readonly query?: Readonly<Record<string, string>>;
   readonly body?: object;
-  /** Of a PATCH. Default: `application/merge-patch+json`. */
+  /** For a PATCH. Default: `application/merge-patch+json`. */
   readonly contentType?: string;
   /** Ends the call early. A call ends by itself after `[service] deadline`, or 10 s. */
   readonly wait?: Wait;
@@ -33,12 +33,15 @@ export interface WatchEvent {
   readonly object: ApiObject;
 }
 
-/** Why a watch was started again. `ended`: on time, and confirmed. `expired`: 410. `silent`: overdue. `renewed`: a list is due. `failed`: everything else. */
+/**
+ * Why a watch was restarted. `ended`: on time, and confirmed. `expired`: 410. `silent`: overdue. `renewed`: a
+ * list is due. `failed`: all else.
+ */
 export const RESTART_REASONS = ['ended', 'expired', 'silent', 'failed', 'renewed'] as const;
 
 export type RestartReason = (typeof RESTART_REASONS)[number];
 
-/** Credentials, authority and address are read again when their files change. */
+/** Credentials, authority and address are reread when their files change. */
 export interface ApiClient {
   /** `https://10.0.0.1:6443`, without credentials, for logs and messages. */
   readonly server: string;
@@ -47,8 +50,9 @@ export interface ApiClient {
   /** The body of a 2xx answer, parsed. @throws ApiError for another status @throws ApiUnreachableError */
   request(request: ApiRequest): Promise<unknown>;
   /**
-   * The events of one watch, until the API server ends it. Silence is no error here: who follows knows how long is too long, and fires
-   * `signal`. @throws ApiError, also one that arrives as an event (410) @throws ApiUnreachableError
+   * The events of one watch, until the API server ends it. Silence is no error here: the caller decides how
+   * long is too long, and fires `signal`. @throws ApiError, also one that arrives as an event (410)
+   * @throws ApiUnreachableError
    */
   watch(
     path: string,
@@ -58,7 +62,7 @@ export interface ApiClient {
   close(): Promise<void>;
 }
 
-/** The API server refuses: its Status. */
+/** A refusal of the API server: its Status. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly status: number;

@@ -1,11 +1,12 @@
 /**
  * Follows all objects of one kind: a list, then a watch from there, as long as the service runs.
  *
- * An API server that is frozen, and a connection that a firewall has forgotten, are as silent as a cluster in which nothing changes.
- * So each watch asks to be ended after some seconds, and one that is overdue is given up. After an end on time the API server must
- * show that etcd answers, and with no older version: it serves watches from its memory, on time and without an event, while etcd
- * is away, and also after etcd was restored from a backup. Only then does the next watch go on where this one was.
- * After everything else (errors, silence, a watch that ends early) a list is read again.
+ * A frozen API server, and a connection that a firewall has dropped, are as silent as a cluster without
+ * changes. So each watch requests its end after some seconds, and an overdue one is given up. After an end on
+ * time, the API server must show that etcd answers, and with no older version: it serves watches from its
+ * memory, on time and without an event, even while etcd is unavailable, or after etcd was restored from a
+ * backup. Only then does the next watch continue where this one ended. After anything else (errors, silence,
+ * an early end) a list is read again.
  */
 import { errorText } from '../../../base/errors.ts';
 import type { Logger } from '../../../base/logger.ts';
@@ -29,7 +30,7 @@ export interface ListWatchTimes {
   readonly graceMs: number;
   /** Shortest and longest pause after a failure. Default: 100 and 15000. */
   readonly backoffMs: readonly [number, number];
-  /** How often a list is read although nothing failed, against faults that nobody thought of. Default: 300000. */
+  /** How often a list is read without a failure, against unforeseen faults. Default: 300000. */
   readonly listEveryMs: number;
 }
 
@@ -39,11 +40,11 @@ export interface ListWatchOptions {
   readonly path: string;
   /** Such as `fieldSelector`. */
   readonly query?: Readonly<Record<string, string>>;
-  /** If it throws, it has not heard: everything is listed for it again. */
+  /** If it throws, it has missed a change: all is listed for it again. */
   readonly listener: ObjectListener;
   readonly logger?: Pick<Logger, 'info' | 'warn' | 'error'>;
   readonly observer?: WatchObserver;
-  /** What to do if the API server does not know the kind, or refuses it to the account. */
+  /** What to do if the API server has no such kind, or the account may not read it. */
   readonly hints?: { readonly notFound?: string; readonly forbidden?: string };
   readonly times?: Partial<ListWatchTimes>;
 }
@@ -55,10 +56,13 @@ const TIMES: ListWatchTimes = {
   listEveryMs: 300_000,
 };
 
-/** A watch that ends more than this before its time was ended by something else. The API server begins to count after we do. */
+/**
+ * A watch that ends more than this before its time was ended by something else. The API server starts
+ * counting later than we do.
+ */
 const EARLY_MS = 100;
 
-/** The listener has thrown, which is logged. */
+/** The listener has thrown; the error is logged. */
 class DeafListenerError extends Error {}
 
 export class ListWatch {
@@ -71,7 +75,7 @@ export class ListWatch {
   #currentAt: number | undefined;
   #problem: string | undefined;
   #isBack = false;
-  /** The API server of the list that is followed. */
+  /** The API server of the followed list. */
   #listedFrom: string | undefined;
 
   constructor(options: ListWatchOptions) {
@@ -80,7 +84,10 @@ export class ListWatch {
     this.#backoff = new Backoff(...this.#times.backoffMs);
   }
 
-  /** `currentAt`: when the last list, or what confirms a watch, was asked for, or the last event arrived. A bookmark proves nothing. */
+  /**
+   * `currentAt`: when the last list or confirmation of a watch was requested, or the last event arrived. A
+   * bookmark proves nothing.
+   */
   get following(): Following {
     return { hasList: this.#hasList, currentAt: this.#currentAt, problem: this.#problem };
   }
@@ -90,7 +97,7 @@ export class ListWatch {
     this.#running ??= this.#run();
   }
 
-  /** After it has resolved, the listener hears no more. */
+  /** Once it has resolved, the listener is no longer called. */
   async close(): Promise<void> {
     this.#closing.abort(new Error('closed'));
     await this.#running;
@@ -113,7 +120,7 @@ export class ListWatch {
     }
   }
 
-  /** Ends when a list is due. @throws why it could not go on */
+  /** Ends when a list is due. @throws why it could not continue */
   async #listAndWatch(): Promise<void> {
     const { observer } = this.#options;
     const listAt = elapsed() + this.#times.listEveryMs * (0.8 + 0.4 * Math.random());
@@ -121,7 +128,7 @@ export class ListWatch {
     while (!this.#closing.signal.aborted) {
       version = await this.#watch(version);
       await this.#confirm(version);
-      // Whoever loses each watch at once is not reset: the pauses grow.
+      // Not reset if every watch fails at once: the pauses grow.
       this.#backoff.reset();
       if (elapsed() >= listAt) {
         observer?.restarted?.('renewed');
@@ -131,7 +138,10 @@ export class ListWatch {
     }
   }
 
-  /** Resolves to the version of the list. By itself, since the function that watches would keep all objects for as long as it does. */
+  /**
+   * Resolves to the version of the list. A separate function, since the one that watches would keep all
+   * objects in memory.
+   */
   async #hearList(): Promise<string> {
     const { listener, observer } = this.#options;
     const started = elapsed();
@@ -157,11 +167,11 @@ export class ListWatch {
       if (!isExpired(thrown)) {
         throw thrown;
       }
-      // Reading it took longer than the API server remembers: in one answer nothing can expire.
+      // The versions of its pages expired while reading; a single answer cannot expire.
       return listObjects(client, path, { query, signal, page: 0 });
     });
     if (!/^[^0].*$/.test(list.resourceVersion)) {
-      // A watch from nowhere would begin anywhere.
+      // A watch without a version could begin anywhere.
       throw new ApiUnreachableError(`${client.server}: a list without a resourceVersion`);
     }
     this.#listedFrom = server;
@@ -169,7 +179,7 @@ export class ListWatch {
     return list;
   }
 
-  /** One watch. Resolves to the version up to which everything is known, if it ended on time. */
+  /** One watch. If it ended on time, resolves to the version up to which everything is known. */
   async #watch(from: string): Promise<string> {
     const { client, path, query } = this.#options;
     const [shortest, longest] = this.#times.watchSeconds;
@@ -210,7 +220,7 @@ export class ListWatch {
     return version;
   }
 
-  /** A list without a resourceVersion is read from etcd: one object of it costs next to nothing. */
+  /** A list without a resourceVersion is read from etcd; with one object it costs next to nothing. */
   async #confirm(version: string): Promise<void> {
     const { client, path, query } = this.#options;
     const { signal } = this.#closing;
@@ -228,7 +238,7 @@ export class ListWatch {
     this.#recovered();
   }
 
-  /** A kubeconfig may name another cluster meanwhile, whose versions and events say nothing about what is known. */
+  /** The kubeconfig may now name another cluster, whose versions and events do not continue the list. */
   #checkServer(): void {
     const { server } = this.#options.client;
     if (server !== this.#listedFrom) {
@@ -245,11 +255,11 @@ export class ListWatch {
     if (version === undefined || version === '' || version === '0') {
       throw new ApiUnreachableError(`${client.server}: an event without a resourceVersion`);
     }
-    if (type === 'BOOKMARK') {
-      if (isOlder(version, before)) {
-        throw this.#wentBack();
-      }
-    } else {
+    // An older event would bring back what has changed since.
+    if (isOlder(version, before)) {
+      throw this.#wentBack();
+    }
+    if (type !== 'BOOKMARK') {
       this.#tell(() => (type === 'DELETED' ? listener.removed(object) : listener.changed(object)));
       if (!this.#isBack) {
         this.#currentAt = elapsed();
@@ -259,7 +269,10 @@ export class ListWatch {
     return version;
   }
 
-  /** Until a watch is confirmed, nothing is certain: after a new list such an API server tells changes that etcd no longer has. */
+  /**
+   * Until a watch is confirmed, nothing is certain: after a new list, such an API server sends changes that
+   * etcd no longer has.
+   */
   #wentBack(): ApiUnreachableError {
     this.#isBack = true;
     const { server } = this.#options.client;
@@ -280,10 +293,10 @@ export class ListWatch {
     }
   }
 
-  /** Said once, until it changes. */
+  /** Logged once, until it changes. */
   #complain(thrown: unknown): void {
     const { path, hints = {}, logger, client } = this.#options;
-    // Usual, and over in a moment.
+    // Usual, and over soon.
     if (isExpired(thrown)) {
       return;
     }

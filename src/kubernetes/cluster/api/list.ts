@@ -1,16 +1,16 @@
-/** Objects of the API, and whole lists of them, in pages. */
+/** Objects of the API, and complete lists of them, in pages. */
 import { isMapping, member, valueAt } from '../../../base/yaml/tree.ts';
 import { type ApiClient, ApiError, type ApiObject, ApiUnreachableError } from './contract.ts';
 
 const PAGE = 500;
 /** More than the pods of the largest clusters, which Kubernetes supports up to 150,000. */
 const MAX_OBJECTS = 200_000;
-/** Pages may be smaller than asked for, or empty, but not for ever. */
+/** Pages may be smaller than requested, or empty, but not forever. */
 const MAX_PAGES = 2_000;
 
 export interface ObjectList {
   readonly objects: readonly ApiObject[];
-  /** From where a watch goes on. */
+  /** Start version for a watch. */
   readonly resourceVersion: string;
 }
 
@@ -21,7 +21,7 @@ interface ListOptions {
   readonly page?: number;
 }
 
-/** All objects of a path, as they were at one moment: not before the call. @throws as `listPages` */
+/** All objects of a path, at one moment that is not before the call. @throws as `listPages` */
 export async function listObjects(
   client: ApiClient,
   path: string,
@@ -42,8 +42,9 @@ export async function listObjects(
 }
 
 /**
- * The same page by page: a list of 10,000 pods is never in memory at once. Each page is a call of its own, with its own deadline.
- * @throws ApiError also 410, if the moment of the first page was forgotten before the last one: list again @throws ApiUnreachableError
+ * As `listObjects`, page by page: a list of 10,000 pods is never in memory at once. Each page is a separate
+ * call with its own deadline. @throws ApiError also 410, if the moment of the first page has expired: list
+ * again @throws ApiUnreachableError
  */
 export async function* listPages(
   client: ApiClient,
@@ -52,7 +53,7 @@ export async function* listPages(
 ): AsyncGenerator<ListPage> {
   let continueToken = '';
   for (let pages = 1; pages <= MAX_PAGES; pages += 1) {
-    // Without a resourceVersion: then the API server asks etcd, and answers with nothing older than the call.
+    // Without a resourceVersion, the API server reads from etcd, and returns nothing older than the call.
     const answer = await client.request({
       method: 'GET',
       path,
@@ -72,7 +73,7 @@ export async function* listPages(
   throw new ApiUnreachableError(`${client.server}: the list of ${path} does not end`);
 }
 
-/** Whether the API server has forgotten what is asked for: only a new list helps. */
+/** Whether the requested version has expired on the API server: only a new list helps. */
 export function isExpired(thrown: unknown): boolean {
   return thrown instanceof ApiError && (thrown.status === 410 || thrown.reason === 'Expired');
 }
@@ -106,7 +107,7 @@ function isOptional(value: unknown, type: 'string' | 'number'): boolean {
 interface ListPage {
   readonly items: readonly ApiObject[];
   readonly resourceVersion: string;
-  /** Of the next page; empty = this is the last. */
+  /** For the next page; empty = this is the last. */
   readonly continueToken: string;
 }
 
@@ -128,17 +129,17 @@ export function listPage(answer: unknown, server: string): ListPage {
   return { items: items.map((item) => withKind(item, answer)), resourceVersion, continueToken };
 }
 
-/** Who has set which field is half of most objects. Changes the object: a copy of a whole list would cost more. */
+/** Drops managedFields, half of most objects. Changes the object: copying a whole list would cost more. */
 function withoutManagers<Parsed extends ApiObject>(object: Parsed): Parsed {
   const metadata: ApiObject['metadata'] & { managedFields?: unknown } = object.metadata;
   if (metadata.managedFields !== undefined) {
-    // Without `delete`, after which V8 would keep the object as a table.
+    // Not `delete`: V8 would then keep the object as a table.
     metadata.managedFields = undefined;
   }
   return object;
 }
 
-/** In lists of built-in kinds only the list says what its items are. */
+/** In lists of built-in kinds, only the list has the kind of its items. */
 function withKind(item: ApiObject, { kind, apiVersion }: { readonly [name: string]: unknown }): ApiObject {
   const own = typeof kind === 'string' ? kind.replace(/List$/, '') : '';
   return item.kind !== undefined || own === '' || typeof apiVersion !== 'string'

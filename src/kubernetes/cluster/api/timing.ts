@@ -1,17 +1,17 @@
-/** Time: how long a call may take, pauses after failures, and clocks. */
+/** Deadlines of calls, pauses after failures, and clocks. */
 import { setMaxListeners } from 'node:events';
 import { uptime } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { errorText } from '../../../base/errors.ts';
 import type { ApiClient, ApiRequest } from './contract.ts';
 
-/** Until its time is over, or one of those who wait for the call gives up. */
+/** The time of a call: until its deadline, or until one of its signals fires. */
 export class CallTime {
   readonly #controller = new AbortController();
   readonly #signals: readonly AbortSignal[];
   readonly #timer: NodeJS.Timeout | undefined;
   readonly #end: number;
-  /** Why it is over; `undefined` = it is not. */
+  /** Why it has ended; `undefined` = it has not. */
   over: string | undefined;
 
   /** `milliseconds`: `undefined` = no limit. */
@@ -25,7 +25,7 @@ export class CallTime {
       if (signal.aborted) {
         this.#abort(errorText(signal.reason));
       }
-      // One signal may serve many calls; Node would warn of a leak at more than ten listeners.
+      // One signal may serve many calls; above ten listeners Node would warn of a leak.
       setMaxListeners(0, signal);
       signal.addEventListener('abort', this.#heard, { once: true });
     }
@@ -35,7 +35,7 @@ export class CallTime {
     return this.#controller.signal;
   }
 
-  /** What the work resolves to, unless the time is over before; the work goes on. */
+  /** The result of the work, unless the time ends first; the work goes on. */
   async within<Result>(work: Result | Promise<Result>): Promise<Result> {
     this.signal.throwIfAborted();
     return new Promise<Result>((resolve, reject) => {
@@ -44,7 +44,7 @@ export class CallTime {
     });
   }
 
-  /** Resolves to false, at once, if that would take longer than there is time; rejects if it is over meanwhile. */
+  /** Resolves to false at once if that would take longer than the remaining time; rejects if it ends meanwhile. */
   async pause(milliseconds: number): Promise<boolean> {
     if (performance.now() + milliseconds >= this.#end) {
       return false;
@@ -54,7 +54,7 @@ export class CallTime {
     return true;
   }
 
-  /** Frees timer and listeners; with a reason it also ends what still runs. */
+  /** Frees timer and listeners; with a reason it also ends work in progress. */
   end(reason?: string): void {
     clearTimeout(this.#timer);
     for (const signal of this.#signals) {
@@ -75,17 +75,17 @@ export class CallTime {
   }
 }
 
-/** In milliseconds: nothing here is worth waiting longer for. */
+/** In milliseconds: no call here is worth a longer wait. */
 const CALL_MS = 5000;
 
-/** One call that ends soon, and at once with `closing`. */
+/** One short call, which ends at once with `closing`. */
 export async function boundedCall(
   client: ApiClient,
   request: ApiRequest,
   closing: AbortSignal,
 ): Promise<unknown> {
   closing.throwIfAborted();
-  // Not `AbortSignal.any`, with which `closing` would remember every call for as long as the service runs.
+  // Not `AbortSignal.any`: `closing` would keep every call for as long as the service runs.
   const time = new CallTime(CALL_MS, [closing]);
   try {
     return await client.request({ ...request, signal: time.signal });
@@ -101,14 +101,14 @@ export interface Clock {
   sleep(milliseconds: number, signal: AbortSignal): Promise<void>;
 }
 
-/** Keeps no process alive. */
+/** Does not keep the process alive. */
 export const CLOCK: Clock = {
   now: () => performance.now(),
   sleep: (milliseconds, signal) =>
     sleep(milliseconds, undefined, { signal, ref: false }).catch(() => undefined),
 };
 
-/** Pauses after failures in a row: longer each time, and each of random length, so that replicas do not call all at once. */
+/** Pauses after consecutive failures: growing, and randomized, so that replicas do not call at the same time. */
 export class Backoff {
   readonly #shortest: number;
   readonly #longest: number;
@@ -124,7 +124,7 @@ export class Backoff {
     this.#failures = 0;
   }
 
-  /** The next pause: between the shortest and twice the one before at most. */
+  /** The next pause: between the shortest and at most twice the previous one. */
   next(): number {
     this.#failures += 1;
     const ceiling = Math.min(this.#longest, this.#shortest * 2 ** Math.min(this.#failures, 30));
@@ -139,18 +139,21 @@ export class Backoff {
 interface ElapsedClocks {
   /** Milliseconds since 1970. Default: `Date.now` */
   readonly wall?: () => number;
-  /** Milliseconds that never jump, without suspensions. Default: `performance.now` */
+  /** Milliseconds without jumps and suspensions. Default: `performance.now` */
   readonly awake?: () => number;
-  /** Milliseconds since the machine was started, with suspensions. Default: `os.uptime` */
+  /** Milliseconds since the machine started, with suspensions. Default: `os.uptime` */
   readonly sinceBoot?: () => number;
 }
 
-/** A suspension moves the wall clock. Reading the time since boot costs a hundred times as much, so it is read only then. */
+/**
+ * A suspension moves the wall clock. Reading the time since boot costs a hundred times as much: it is read
+ * only then.
+ */
 const JUMP_MS = 500;
 
 /**
- * Milliseconds that never go back, also while the machine was suspended: then `performance.now()` stands still on Linux, and the cluster
- * does not. Whoever sets the wall clock changes nothing.
+ * Milliseconds that never go back, including suspensions of the machine: then `performance.now()` stops on
+ * Linux, and the cluster does not. Setting the wall clock has no effect.
  */
 export class ElapsedClock {
   readonly #wall: () => number;
@@ -185,7 +188,7 @@ export class ElapsedClock {
 
 const clock = new ElapsedClock();
 
-/** Milliseconds of this process's clock. For what is compared with other machines: how old an answer of the cluster is. */
+/** Milliseconds of this process's clock. For comparisons with other machines: the age of an answer of the cluster. */
 export function elapsed(): number {
   return clock.now();
 }

@@ -1,4 +1,4 @@
-/** The lines of a watch as they come, one JSON object each, and what it means when a watch fails. */
+/** The lines of a watch, one JSON object each, and the meaning of failures. */
 import { errorText } from '../../../base/errors.ts';
 import { GrowingBuffer } from '../../../base/growing-buffer.ts';
 import { valueAt } from '../../../base/yaml/tree.ts';
@@ -6,13 +6,16 @@ import { statusError } from './connections.ts';
 import { ApiError, ApiUnreachableError, type RestartReason, type WatchEvent } from './contract.ts';
 import { isApiObject, isExpired } from './list.ts';
 
-/** etcd takes no object beyond 1.5 MB; some are stored as smaller binary. */
+/** etcd stores objects of at most 1.5 MB; some are smaller there, in binary. */
 const MAX_LINE_BYTES = 8 * 1024 * 1024;
 
 const TYPES: ReadonlySet<unknown> = new Set(['ADDED', 'MODIFIED', 'DELETED']);
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** The events of a watch, whatever the chunks. @throws ApiError for an ERROR event @throws ApiUnreachableError for other content */
+/**
+ * The events of a watch, however it is chunked. @throws ApiError for an ERROR event
+ * @throws ApiUnreachableError for other content
+ */
 export async function* watchEvents(
   chunks: AsyncIterable<Uint8Array>,
   maxLineBytes = MAX_LINE_BYTES,
@@ -51,7 +54,7 @@ function* eventOf(line: Uint8Array): Generator<WatchEvent> {
 /** Lines of a stream, whatever its chunks. Not `node:readline`, which also ends lines where JSON has none, such as at U+2028. */
 const LINE_FEED = 0x0a;
 
-/** Without line feeds; what stands after the last one comes last. @throws ApiUnreachableError for a longer line */
+/** Without line feeds; the rest after the last one comes last. @throws ApiUnreachableError for a longer line */
 async function* linesOf(chunks: AsyncIterable<Uint8Array>, maxLineBytes: number): AsyncGenerator<Buffer> {
   let begun = new GrowingBuffer();
   const add = (part: Uint8Array) => {
@@ -67,7 +70,7 @@ async function* linesOf(chunks: AsyncIterable<Uint8Array>, maxLineBytes: number)
   };
   for await (const chunk of chunks) {
     let start = 0;
-    // A line feed is no part of another character in UTF-8.
+    // In UTF-8, a line feed is never part of another character.
     for (let end = chunk.indexOf(LINE_FEED); end !== -1; end = chunk.indexOf(LINE_FEED, start)) {
       add(chunk.subarray(start, end));
       start = end + 1;
@@ -80,7 +83,7 @@ async function* linesOf(chunks: AsyncIterable<Uint8Array>, maxLineBytes: number)
   yield line();
 }
 
-/** Why objects cannot be followed, for `/readyz` and the log. Without names of accounts, which not everybody may read. */
+/** Why objects cannot be followed, for `/readyz` and the log. Without account names, which not everyone may read. */
 export function problemWords(
   thrown: unknown,
   path: string,
@@ -113,7 +116,7 @@ export function reasonOf(thrown: unknown): RestartReason {
   return thrown instanceof SilentError ? 'silent' : isExpired(thrown) ? 'expired' : 'failed';
 }
 
-/** Versions are numbers of etcd, or else no two can be compared. */
+/** Versions are etcd's numbers; others cannot be compared. */
 export function isOlder(one: string, other: string): boolean {
   return /^\d{1,20}$/.test(one) && /^\d{1,20}$/.test(other) && BigInt(one) < BigInt(other);
 }

@@ -1,12 +1,15 @@
 /**
- * The certificate of the service, made and renewed by its replicas, without anything that could sign another.
+ * The certificate of the service, issued and renewed by its replicas, without a key that could sign another.
  *
- * A change takes these steps, each by whichever replica is first, and each found again in the cluster after a crash:
- * 1. The next certificate, of an authority of its own, goes into the Secret beside the current one.
- * 2. That authority is added to `caBundle` of the webhook configurations, where the one before stays until it expires.
- * 3. A replica that has seen it there for some time, so that every API server has heard of it, makes the next certificate the current one.
- * 4. Each replica serves with it, again only after it has itself seen API servers trust it. One that lags is still trusted.
- * No step depends on the clocks of two machines being alike: waiting is measured by each replica alone.
+ * A change takes these steps, each by the first replica that gets there, and each resumable after a crash:
+ * 1. The next certificate, with its own authority, is added to the Secret.
+ * 2. That authority is added to `caBundle` of the webhook configurations, where the earlier one stays until it
+ *    expires.
+ * 3. A replica that has seen it there for some time, so that every API server has it, makes the next
+ *    certificate the current one.
+ * 4. Each replica uses it, again only after it has itself seen API servers trust it. One that lags is still
+ *    trusted.
+ * No step compares the clocks of two machines: each replica measures waiting alone.
  */
 import { errorText } from '../../../base/errors.ts';
 import type { Logger } from '../../../base/logger.ts';
@@ -29,9 +32,9 @@ export interface CertificateOptions {
   readonly names: readonly string[];
   readonly webhookConfigurations: readonly string[];
   readonly lifeMs: number;
-  /** How often to look. Default: 30000. */
+  /** Interval of checks. Default: 30000. */
   readonly intervalMs?: number;
-  /** How long API servers get to hear of an authority. Default: 120000. */
+  /** How long API servers may take to trust a new authority. Default: 120000. */
   readonly settleMs?: number;
 }
 
@@ -44,7 +47,7 @@ interface CertificateClocks {
 
 const INTERVAL_MS = 30_000;
 const SETTLE_MS = 120_000;
-/** Other replicas change the Secret at the same time. */
+/** Other replicas change the Secret concurrently. */
 const TRIES = 5;
 
 export class CertificateKeeper {
@@ -55,7 +58,7 @@ export class CertificateKeeper {
   readonly #elapsed: () => number;
   readonly #secret: CertificateSecret;
   readonly #closing = new AbortController();
-  /** Since when this replica has seen API servers told of an authority, by its fingerprint. */
+  /** By fingerprint: since when this replica has seen API servers trust the authority. */
   #trustedSince = new Map<string, number>();
   #reported = '';
   #running: Promise<void> | undefined;
@@ -84,8 +87,8 @@ export class CertificateKeeper {
   }
 
   /**
-   * Until there is a file to serve with: for the first start. Waits for API servers that do not answer. Resolves to whether there is one, which
-   * only `close` prevents.
+   * Waits for the first certificate file, at the start. Retries if API servers do not answer. Resolves to
+   * whether there is one; false only after `close`.
    */
   async prepare(): Promise<boolean> {
     const backoff = new Backoff(1000, 15_000);
@@ -117,7 +120,7 @@ export class CertificateKeeper {
     }
   }
 
-  /** Everything that is due now. @throws ApiError, ApiUnreachableError, Error of the file system */
+  /** Does all that is due now. @throws ApiError, ApiUnreachableError, Error of the file system */
   async step(): Promise<void> {
     let state = await this.#agreed();
     const problems = await this.#spread(state);
@@ -130,7 +133,7 @@ export class CertificateKeeper {
     this.#report(problems);
   }
 
-  /** The Secret, with a certificate that can be used, and with the next one when it is time. */
+  /** The Secret, with a usable certificate, and with the next one if it is due. */
   async #agreed(): Promise<SecretState> {
     const { names, lifeMs, secret } = this.#options;
     for (let left = TRIES; ; left -= 1) {
@@ -158,7 +161,7 @@ export class CertificateKeeper {
             'the certificate in the Secret is of no use: another is made',
           );
         }
-        // One that waits, API servers know already.
+        // API servers already trust a pending one.
         const changed = await this.#secret.write(state, { current: next ?? issued, authorities }, now);
         this.#logger.info({ secret }, 'a certificate is made');
         return changed;
@@ -214,7 +217,7 @@ export class CertificateKeeper {
     }
   }
 
-  /** Without a certificate at once; instead of another one only if API servers have heard of its authority. */
+  /** At once if there is no certificate; replaces another one only if API servers trust the new authority. */
   #serve(current: HeldCertificate): void {
     const served = servedCertificate(this.#options.folder);
     const isOver = served === undefined || served.validTo <= this.#now();
@@ -226,7 +229,7 @@ export class CertificateKeeper {
     this.#logger.info({ certificate: current.fingerprint, validTo }, 'the service has another certificate');
   }
 
-  /** Once, until something else is wrong. */
+  /** Logged once, until the problems change. */
   #report(problems: readonly string[]): void {
     const text = problems.join('; ');
     if (text !== '' && text !== this.#reported) {

@@ -1,6 +1,7 @@
 /**
- * What a cluster keeps of the certificate: the Secret of all replicas, and the authorities that API servers trust when they call webhooks,
- * in `caBundle` of webhook configurations. Who writes the Secret first wins: the API server refuses the others (409).
+ * The certificate's objects in a cluster: the Secret of all replicas, and the authorities that API servers
+ * trust when they call webhooks, in `caBundle` of webhook configurations. The first writer of the Secret
+ * wins: the API server refuses the others (409).
  */
 import type { X509Certificate } from 'node:crypto';
 import { z } from 'zod';
@@ -21,11 +22,11 @@ const secretSchema = z.looseObject({
 });
 
 export interface SecretState {
-  /** Its members that are not about certificates go back as they came. */
+  /** Members that are not about certificates are written back unchanged. */
   readonly object: z.infer<typeof secretSchema>;
-  /** What replicas serve with, or why that is of no use. */
+  /** The certificate that replicas use, or why it is unusable. */
   readonly current: HeldCertificate | string;
-  /** What they will serve with when API servers trust it. `undefined` = no change is under way. */
+  /** The next certificate, used when API servers trust it. `undefined` = no change is in progress. */
   readonly next: HeldCertificate | undefined;
   readonly authorities: string;
   readonly isEmpty: boolean;
@@ -58,9 +59,7 @@ export class CertificateSecret {
     return this.#state(await this.#get(), now);
   }
 
-  /**
-   * Writes into the Secret that `state` is of. @throws ApiError 409 if another replica was faster
-   */
+  /** Updates the Secret that `state` was read from. @throws ApiError 409 if another replica was faster */
   async write(
     { object }: SecretState,
     {
@@ -88,7 +87,7 @@ export class CertificateSecret {
     return this.#state(await this.#client.request({ method: 'PUT', path, body }), now);
   }
 
-  /** Where nobody has made it, such as a chart, it needs the right to create Secrets. */
+  /** If no chart has created it, the right to create Secrets is needed. */
   async #get(): Promise<unknown> {
     const path = `${this.#folder}/${encodeURIComponent(this.#name)}`;
     try {
@@ -129,17 +128,23 @@ const configurationSchema = z.object({
 
 const FOLDER = '/apis/admissionregistration.k8s.io/v1';
 const KINDS = ['mutatingwebhookconfigurations', 'validatingwebhookconfigurations'];
-/** Others write these objects too. */
+/** Other clients write these objects too. */
 const TRIES = 4;
 
 interface BundleOutcome {
-  /** Whether every webhook of these configurations now trusts all authorities. Those that are absent trust nobody and refuse nothing. */
+  /**
+   * Whether all webhooks of these configurations now trust all authorities. Missing ones trust none and
+   * refuse nothing.
+   */
   readonly trusted: boolean;
-  /** Why not, or which are absent. */
+  /** Why not, or which are missing. */
   readonly problems: readonly string[];
 }
 
-/** Adds authorities to the webhook configurations of these names. Others in them stay until they expire. Never throws. */
+/**
+ * Adds authorities to the webhook configurations with these names. Others in them stay until they expire.
+ * Never throws.
+ */
 export async function trustAuthorities(
   client: ApiClient,
   names: readonly string[],
@@ -183,7 +188,7 @@ async function addTo(
     if (changes.length === 0) {
       return;
     }
-    // The numbers of webhooks hold for this version alone.
+    // The indexes of webhooks are valid only for this version.
     const test = { op: 'test', path: '/metadata/resourceVersion', value: metadata.resourceVersion };
     try {
       const contentType = 'application/json-patch+json';
@@ -198,7 +203,7 @@ async function addTo(
   }
 }
 
-/** In base64. `undefined` = nothing is missing. */
+/** In base64. `undefined` = nothing to add. */
 function bundleOf(
   before: readonly X509Certificate[],
   authorities: readonly X509Certificate[],

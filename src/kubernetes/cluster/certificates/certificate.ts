@@ -1,9 +1,9 @@
-/** Certificates: whether the service can serve with one that was read, the file that it serves with, and making one. */
+/** Certificates: validating, writing and issuing the certificate of the service. */
 import { createPrivateKey, randomBytes, webcrypto, X509Certificate } from 'node:crypto';
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** A certificate that can be served with, by the clock of this machine. */
+/** A usable certificate, by this machine's clock. */
 export interface HeldCertificate {
   readonly certificate: string;
   /** Secret. */
@@ -15,11 +15,11 @@ export interface HeldCertificate {
   readonly validTo: number;
 }
 
-/** More than any rotation leaves behind. */
+/** More than any rotation leaves. */
 export const MAX_AUTHORITIES = 16;
 const BLOCK = /-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----/g;
 
-/** The certificates of a PEM text. What is none is left out: one that is half written must not hide the others. */
+/** The certificates of a PEM text. Invalid ones are omitted: a truncated one must not hide the others. */
 export function certificatesIn(text: string): X509Certificate[] {
   return (text.match(BLOCK) ?? []).slice(0, MAX_AUTHORITIES).flatMap((block) => {
     try {
@@ -30,7 +30,7 @@ export function certificatesIn(text: string): X509Certificate[] {
   });
 }
 
-/** Or why it is of no use. The text never holds the key. */
+/** Or why it is unusable. The text never contains the key. */
 export function holdCertificate(
   {
     certificate,
@@ -69,7 +69,7 @@ export function isValid({ validTo, validFrom }: X509Certificate, now: number): b
   return Date.parse(validFrom) <= now && now < Date.parse(validTo);
 }
 
-/** When less than a third of its life is left. */
+/** Less than a third of its lifetime is left. */
 export function isDue({ validFrom, validTo }: HeldCertificate, now: number): boolean {
   return validTo - now < (validTo - validFrom) / 3;
 }
@@ -78,15 +78,18 @@ function isIssuer(authority: X509Certificate, leaf: X509Certificate): boolean {
   try {
     return authority.ca && leaf.checkIssued(authority) && leaf.verify(authority.publicKey);
   } catch {
-    // An algorithm that this OpenSSL does not know.
+    // This OpenSSL does not support the algorithm.
     return false;
   }
 }
 
-/** Certificate and key in one, so that a reader never sees one without the other. */
+/** Certificate and key in one file, so that a reader never sees one without the other. */
 const CERTIFICATE_FILE = 'server.pem';
 
-/** What the file says now: the fingerprint of its certificate and until when it is valid. `undefined` = nothing that can be served with. */
+/**
+ * The current content of the file: its certificate's fingerprint and end of validity. `undefined` = no usable
+ * certificate.
+ */
 export function servedCertificate(folder: string): { fingerprint: string; validTo: number } | undefined {
   try {
     const [certificate] = certificatesIn(readFileSync(join(folder, CERTIFICATE_FILE), 'utf8'));
@@ -98,7 +101,7 @@ export function servedCertificate(folder: string): { fingerprint: string; validT
   }
 }
 
-/** Makes the folder, which nobody else can read. @throws Error of the file system: the file before stays whole */
+/** Creates the folder, readable only by its owner. @throws Error of the file system: the earlier file stays intact */
 export function serveCertificate(folder: string, { certificate, key }: HeldCertificate): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const written = join(folder, `.${CERTIFICATE_FILE}.${randomBytes(6).toString('hex')}`);
@@ -112,7 +115,7 @@ export function serveCertificate(folder: string, { certificate, key }: HeldCerti
 }
 
 export interface IssuedCertificate {
-  /** In PEM. Its key is gone: nobody can sign anything with it, so nothing is lost by trusting it longer than needed. */
+  /** In PEM. Its key was discarded: it cannot sign anything else, so trusting it longer than needed does no harm. */
   readonly authority: string;
   readonly certificate: string;
   /** PKCS #8 in PEM. Secret. */
@@ -125,18 +128,18 @@ interface CertificateTerms {
   readonly lifeMs: number;
 }
 
-/** Clocks of API servers may be behind: it is valid from before now on, at most a day and a tenth of its life. */
+/** Clocks of API servers may be slow: validity starts earlier, by at most a day and a tenth of its lifetime. */
 const EARLIER_MS = 24 * 3_600_000;
-/** Of a common name. Clients look at the names of the extension. */
+/** Maximum of a common name. Clients use the names of the extension. */
 const COMMON_NAME = 64;
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
 
-/** Signed by an authority that exists for it alone. Source: RFC 5280. `now`: milliseconds since 1970. */
+/** Signed by its own, single-use authority. Source: RFC 5280. `now`: milliseconds since 1970. */
 export async function issueCertificate(
   { names, lifeMs }: CertificateTerms,
   now: number,
 ): Promise<IssuedCertificate> {
-  // Loading it takes longer than all the rest, and adds to the global Reflect.
+  // Loading it takes longer than all else, and adds to the global Reflect.
   await import('reflect-metadata');
   const x509 = await import('@peculiar/x509');
   const generate = () => webcrypto.subtle.generateKey(ALGORITHM, true, ['sign', 'verify']);
@@ -152,7 +155,7 @@ export async function issueCertificate(
     name: [{ CN: [`blazar-enforcement webhooks ${randomBytes(8).toString('hex')}`] }],
     keys: ofAuthority,
     extensions: [
-      // An authority, and none below it.
+      // An authority without sub-authorities.
       new x509.BasicConstraintsExtension(true, 0, true),
       new x509.KeyUsagesExtension(x509.KeyUsageFlags.keyCertSign, true),
       await x509.SubjectKeyIdentifierExtension.create(ofAuthority.publicKey),
@@ -182,7 +185,7 @@ export async function issueCertificate(
   };
 }
 
-/** Positive, and without a zero in front, which strict readers refuse. */
+/** Positive, and without a leading zero, which strict readers refuse. */
 function serialNumber(): string {
   const bytes = randomBytes(16);
   bytes[0] = ((bytes[0] ?? 0) & 0x3f) | 0x40;

@@ -1,4 +1,4 @@
-/** How to reach an API server, and as whom: what kubeconfigs and service accounts come down to. */
+/** Address and credentials for an API server, from kubeconfigs and service accounts. */
 import { X509Certificate } from 'node:crypto';
 import { isIP, isIPv6 } from 'node:net';
 import { join } from 'node:path';
@@ -9,15 +9,15 @@ import { readTextFile } from '../../../config/read-file.ts';
 export interface ClusterAccess {
   /** `https://10.0.0.1:6443` */
   readonly origin: string;
-  /** What stands before the path of each call: empty, or as `/k8s/clusters/c-1`. */
+  /** Prefix of the path of each call: empty, or such as `/k8s/clusters/c-1`. */
   readonly basePath: string;
   readonly tls: ClusterTls;
-  /** The value of the header. `undefined` = none is sent. */
+  /** The value of the header. `undefined` = not sent. */
   readonly authorization: string | undefined;
   readonly namespace: string | undefined;
-  /** All of this was read from these files: a change of one may change it. */
+  /** The files that all of this was read from: a change of one may change it. */
   readonly files: readonly string[];
-  /** The program whose credentials are missing above. */
+  /** The program for the credentials missing above. */
   readonly exec?: ExecPlugin | undefined;
 }
 
@@ -31,24 +31,24 @@ export interface ExecPlugin {
   readonly env: readonly { readonly name: string; readonly value: string }[];
   /** What to do if the program is missing. */
   readonly installHint: string | undefined;
-  /** What the program is told of the cluster. `undefined` = nothing. */
+  /** Cluster information for the program. `undefined` = none. */
   readonly cluster: Readonly<Record<string, unknown>> | undefined;
   /** `/etc/kubeconfig:12` */
   readonly place: string;
 }
 
 interface ClusterTls {
-  /** `undefined` = the authorities that Node trusts. */
+  /** `undefined` = Node's trusted authorities. */
   readonly ca: string | undefined;
   readonly cert: string | undefined;
   readonly key: string | undefined;
-  /** The name that the certificate must be for. `undefined` = the host of the address. */
+  /** The required name of the certificate. `undefined` = the host of the address. */
   readonly servername: string | undefined;
 }
 
 const LOOPBACK = /^(127\.\d+\.\d+\.\d+|\[::1\]|localhost)$/;
 
-/** The parts of an address. Throws an `Error` that says what was expected and never repeats the address. */
+/** The parts of an address. Throws an `Error` with the expectation, which never repeats the address. */
 export function parseServer(server: string): Pick<ClusterAccess, 'origin' | 'basePath'> {
   const url = URL.canParse(server) ? new URL(server) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol) || url.hostname === '') {
@@ -75,7 +75,7 @@ export function bearer(token: string): string {
   return `Bearer ${token}`;
 }
 
-/** What is wrong with authorities, or with a certificate and its key; `undefined` = they can be used. */
+/** What is wrong with authorities, or with a certificate and its key; `undefined` = usable. */
 export function tlsMistake({ ca, cert, key, servername }: ClusterTls): string | undefined {
   if (servername !== undefined && (isIP(servername) !== 0 || !/^[\w.*-]+$/.test(servername))) {
     return 'tls-server-name: expected a DNS name';
@@ -93,12 +93,12 @@ export function tlsMistake({ ca, cert, key, servername }: ClusterTls): string | 
     createSecureContext({ ca, cert, key });
     return undefined;
   } catch {
-    // The message of OpenSSL is no help, and may one day quote what it read.
+    // OpenSSL's message does not help, and might quote what it read.
     return 'the client certificate and the client key do not match, or the key is not an unencrypted PEM key';
   }
 }
 
-/** OpenSSL would ignore an authority that it cannot read, and then trust nobody. */
+/** OpenSSL would ignore an unreadable authority, and then trust none. */
 function isCertificate(pem: string): boolean {
   try {
     return new X509Certificate(pem).subject !== undefined;
@@ -107,7 +107,7 @@ function isCertificate(pem: string): boolean {
   }
 }
 
-/** Whether the connections of one can serve the other. */
+/** Whether both can use the same connections. */
 export function isSameConnection(one: ClusterAccess, other: ClusterAccess): boolean {
   const { tls } = one;
   return (
@@ -159,7 +159,7 @@ function read(path: string): string {
   }
 }
 
-/** Tokens for other audiences are mounted without it. */
+/** Missing for tokens of other audiences. */
 function optional(path: string): string | undefined {
   try {
     return readTextFile(path).trim() || undefined;

@@ -1,6 +1,7 @@
 /**
- * Credentials from the program that a kubeconfig names (client.authentication.k8s.io): `aws eks get-token`, `gke-gcloud-auth-plugin`,
- * `kubelogin`. It is started without a shell and without a terminal, and its time and its output are bounded.
+ * Credentials from the program in a kubeconfig (client.authentication.k8s.io): `aws eks get-token`,
+ * `gke-gcloud-auth-plugin`, `kubelogin`. It is started without a shell and a terminal, with bounded time and
+ * output.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -48,7 +49,7 @@ export interface ExecCredential {
 
 interface ExecOptions {
   readonly signal: AbortSignal;
-  /** Gets what the program writes to standard error. */
+  /** For what the program writes to standard error. */
   readonly logger: Pick<Logger, 'info' | 'warn'> | undefined;
   /** Default: 30000. */
   readonly timeoutMs?: number | undefined;
@@ -56,7 +57,7 @@ interface ExecOptions {
 
 const TIMEOUT_MS = 30_000;
 const MAX_BYTES = 256 * 1024;
-/** They can hold secrets of the service, which are no business of the program. */
+/** They may contain secrets of the service, which the program must not get. */
 const OWN_VARIABLE = /^(BLAZAR_ENFORCEMENT_|OS_\w+?__)/;
 
 const credentialSchema = z.object({
@@ -70,7 +71,7 @@ const credentialSchema = z.object({
   }),
 });
 
-/** Runs the program once. @throws ApiUnreachableError that names the place in the kubeconfig and shows nothing of the output */
+/** Runs the program once. @throws ApiUnreachableError with the place in the kubeconfig, without any output */
 export async function execCredential(plugin: ExecPlugin, options: ExecOptions): Promise<ExecCredential> {
   const { command, installHint, place } = plugin;
   try {
@@ -89,7 +90,7 @@ async function run(
   plugin: ExecPlugin,
   { signal, logger, timeoutMs = TIMEOUT_MS }: ExecOptions,
 ): Promise<string> {
-  // In a process group of its own, so that what it has started ends with it.
+  // In its own process group, so that its child processes end with it.
   const child = spawn(plugin.command, plugin.args, {
     env: environmentOf(plugin),
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -160,7 +161,7 @@ async function wholeOf(stream: Readable): Promise<string> {
   return output.bytes.toString('utf8');
 }
 
-/** Reads on where it is longer: a program whose output nobody takes would wait for ever. */
+/** Keeps reading longer output: a program would wait forever if no one read it. */
 async function beginningOf(stream: Readable): Promise<string> {
   const output = new GrowingBuffer();
   try {
@@ -168,12 +169,15 @@ async function beginningOf(stream: Readable): Promise<string> {
       output.push(chunk.subarray(0, MAX_BYTES - output.length));
     }
   } catch {
-    // The program was ended.
+    // The program was terminated.
   }
   return output.bytes.toString('utf8');
 }
 
-/** On one line. Plugins print requests and answers when they fail: hides long words that could be tokens, and values of secret names. */
+/**
+ * On one line. Failing plugins print requests and answers: hides long words that could be tokens, and values
+ * of secret names.
+ */
 function withoutSecrets(text: string, { env }: ExecPlugin): string {
   const secrets = env.filter(({ name, value }) => /secret|token|password|key/i.test(name) && value !== '');
   const known = secrets.reduce((shown, { value }) => shown.replaceAll(value, '****'), text);

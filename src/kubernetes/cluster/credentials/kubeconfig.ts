@@ -10,7 +10,7 @@ import { readTextFile, systemErrorText } from '../../../config/read-file.ts';
 import { bearer, type ClusterAccess, type ExecPlugin, parseServer, tlsMistake } from './cluster-access.ts';
 import { EXEC_V1, execSchema } from './exec-plugin.ts';
 
-/** One for hundreds of clusters has less. */
+/** A file for hundreds of clusters has fewer. */
 const MAX_TOKENS = 100_000;
 
 const text = z.string('a string').min(1, 'a string that is not empty').nullish();
@@ -18,7 +18,7 @@ const entries = z
   .array(z.looseObject({ name: z.string('a name') }, 'a mapping with name'), 'a list')
   .nullish();
 
-/** Of the clusters, users and contexts only those in use are looked into. Unknown names are ignored, as kubectl does. */
+/** Validates only the clusters, users and contexts in use. Ignores unknown names, as kubectl does. */
 const kubeconfigSchema = z.looseObject(
   { 'current-context': z.string('a string').nullish(), clusters: entries, users: entries, contexts: entries },
   'a mapping with clusters, users and contexts',
@@ -42,7 +42,7 @@ const clusterSchema = z.looseObject(
   'a mapping with server',
 );
 
-/** As kubectl writes `spec.cluster.config` of an ExecCredential. */
+/** kubectl's source of `spec.cluster.config` in an ExecCredential. */
 const EXEC_EXTENSION = 'client.authentication.k8s.io/exec';
 
 const nothing = (message: string) => z.null(message).optional();
@@ -68,7 +68,7 @@ const userSchema = z.looseObject(
   'a mapping',
 );
 
-/** In a user with `exec`, these would leave open which credential counts. */
+/** In a user with `exec`, these would make the credentials ambiguous. */
 const STATIC = [
   ...['token', 'tokenFile', 'client-certificate', 'client-certificate-data', 'client-key', 'client-key-data'],
   'username',
@@ -82,7 +82,8 @@ const contextSchema = z.looseObject(
 /**
  * The access that a kubeconfig describes. Paths in it are relative to its folder.
  * @param context Default: its `current-context`.
- * @throws ConfigurationError with file and line. No message has a value of the file but names of contexts, clusters, users and files.
+ * @throws ConfigurationError with file and line. Messages contain no values of the file but names of
+ * contexts, clusters, users and files.
  */
 export function readKubeconfig(file: string, context?: string): ClusterAccess {
   return new Kubeconfig(file).access(context);
@@ -162,14 +163,14 @@ class Kubeconfig {
     const isPath = /[\\/]/.test(command);
     return {
       ...{ apiVersion, args: args ?? [], env: env ?? [], installHint: installHint || undefined },
-      // As in kubectl a name without a slash is not looked for beside the kubeconfig.
+      // As in kubectl, a name without a slash is not searched beside the kubeconfig.
       command: isPath ? resolve(dirname(this.#file), command) : command,
       cluster: exec.provideClusterInfo === true ? clusterInfo(cluster) : undefined,
       place: `${this.#file}:${this.#document.lineOf(at)}`,
     };
   }
 
-  /** As in kubectl a tokenFile wins over a token, since it may be renewed. */
+  /** As in kubectl, a tokenFile wins over a token, since it may be renewed. */
   #authorization(user: z.infer<typeof userSchema>, path: Path): string | undefined {
     const { token, tokenFile, username, password } = user;
     const hasToken = typeof token === 'string' || typeof tokenFile === 'string';
@@ -187,7 +188,7 @@ class Kubeconfig {
       : undefined;
   }
 
-  /** The text of `NAME-data`, or of the file in `NAME`. As in kubectl the data wins. */
+  /** The text of `NAME-data`, or of the file in `NAME`. As in kubectl, the data wins. */
   #pem(values: Readonly<Record<string, unknown>>, path: Path, name: string): string | undefined {
     const { [`${name}-data`]: data, [name]: file } = values;
     if (typeof data === 'string') {
@@ -223,7 +224,7 @@ class Kubeconfig {
     name: string,
   ): { readonly value: z.infer<Schema>; readonly path: Path } {
     const known = (all ?? []).map((entry) => entry.name);
-    // As kubectl, which reads them into a map: the first of a name counts.
+    // As in kubectl, which reads them into a map, the first of a name counts.
     const index = known.indexOf(name);
     if (index === -1) {
       this.#problem([list], `there is no ${kind} ${JSON.stringify(name)}${nearestName(name, known)}`);

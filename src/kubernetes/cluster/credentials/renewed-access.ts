@@ -1,6 +1,6 @@
 /**
- * An access whose credentials are replaced while the service runs: read again when one of its files changes, and asked for again when those of
- * a credential plugin expire.
+ * Access whose credentials are replaced while the service runs: reread when one of its files changes, and
+ * requested again when those of a credential plugin expire.
  */
 import { errorText } from '../../../base/errors.ts';
 import type { Logger } from '../../../base/logger.ts';
@@ -8,11 +8,14 @@ import { fileState } from '../../../config/read-file.ts';
 import type { ClusterAccess } from './cluster-access.ts';
 import { type ExecCredential, execCredential } from './exec-plugin.ts';
 
-/** How often the files are looked at, and a credential plugin that fails is run. */
+/** How often files are checked, and a failing credential plugin is run. */
 const LOOK_MS = 1_000;
-/** How long before its end a credential is replaced. */
+/** How long before it expires a credential is replaced. */
 const MARGIN_MS = 10_000;
-/** How often a plugin is run because the API server refuses what it gave: an account without rights would have it run for each call. */
+/**
+ * How often a plugin is run because the API server refuses its credentials: without rights, each call would
+ * run it.
+ */
 const REFUSED_MS = 10_000;
 
 interface RenewedAccessOptions {
@@ -34,25 +37,25 @@ export class RenewedAccess {
   #failed: Error | undefined;
   #mistake: string | undefined;
 
-  /** @throws what `read` throws, here only: later the last good access stays in use. */
+  /** @throws the errors of `read`, only here: later the last good access stays in use */
   constructor(read: () => ClusterAccess, options: RenewedAccessOptions) {
     this.#read = read;
     this.#options = options;
     this.#written = read();
     this.#access = this.#written;
-    // The first look reads again: what changed meanwhile would go unnoticed.
+    // The first check reads again: changes in between would be missed.
     this.#state = '';
     this.#lookAt = 0;
   }
 
-  /** As it was at the last look. */
+  /** As of the last check. */
   get latest(): ClusterAccess {
     return this.#access;
   }
 
   /**
-   * Looks at the files, at most once a second. Concurrent calls share a look.
-   * @throws ApiUnreachableError if the credential plugin gives nothing
+   * Checks the files, at most once a second. Concurrent calls share a check. @throws ApiUnreachableError if
+   * the credential plugin fails
    */
   async current(): Promise<ClusterAccess> {
     const isRunning = this.#looking !== undefined && this.#written.exec !== undefined;
@@ -66,15 +69,15 @@ export class RenewedAccess {
   }
 
   /**
-   * Reads the files whether they seem changed or not, and runs the credential plugin, because the API server refuses what was used.
-   * `refused`: that; where others have read again since, theirs is tried.
+   * Rereads the files, changed or not, and runs the credential plugin, because the API server refused the
+   * credentials. `refused`: those; if another call has reread since, its result is used.
    */
   async again(refused: ClusterAccess): Promise<ClusterAccess> {
     await this.#looking;
     return this.#access === refused ? this.#look(true) : this.#access;
   }
 
-  /** Ends a plugin that runs. */
+  /** Ends a running plugin. */
   close(): void {
     this.#closing.abort();
   }
@@ -93,7 +96,7 @@ export class RenewedAccess {
       if (state !== this.#state || force) {
         this.#written = this.#read();
         this.#access = this.#withCredential();
-        // Of the files before they were read: a change in between is found by the next look.
+        // The state before reading: a change in between is found by the next check.
         this.#state = state;
       }
       await this.#logIn(force);
@@ -109,7 +112,7 @@ export class RenewedAccess {
     return this.#access;
   }
 
-  /** Runs the plugin where its credential is missing, about to expire, or refused. */
+  /** Runs the plugin if its credentials are missing, about to expire, or refused. */
   async #logIn(force: boolean): Promise<void> {
     const { exec } = this.#written;
     const now = performance.now();
@@ -153,7 +156,7 @@ export class RenewedAccess {
     }
   }
 
-  /** A file may be half written: the next look tries again. Said once. */
+  /** A file may be half written: the next check retries. Logged once. */
   #complain(mistake: string): void {
     if (mistake !== this.#mistake) {
       this.#mistake = mistake;

@@ -1,6 +1,6 @@
 /**
- * SubjectAccessReviews: asks the API server whether an account may use a policy. Every authorizer of the cluster takes part in the answer.
- * Source: Kubernetes API, authorization.k8s.io/v1; tried on kube-apiserver 1.20.
+ * SubjectAccessReviews: whether an account may use a policy, by all authorizers of the cluster. Source:
+ * Kubernetes API, authorization.k8s.io/v1; tried on kube-apiserver 1.20.
  */
 import { z } from 'zod';
 import type { Logger } from '../../../base/logger.ts';
@@ -15,15 +15,15 @@ export const ALL_POLICIES = '';
 
 export type ReviewOutcome = 'allowed' | 'denied' | 'failed';
 
-/** Counts what permissions cost. Its methods must not throw. */
+/** Counts reviews and answers. Its methods must not throw. */
 export interface ReviewObserver {
-  /** A review has ended. `failed` = no answer, or none that can be read. */
+  /** A review has ended. `failed` = no answer, or an unreadable one. */
   reviewed(outcome: ReviewOutcome, seconds: number): void;
   /** A question was answered: `cached` = without waiting for the API server. */
   answered(how: 'cached' | 'asked' | 'failed'): void;
 }
 
-/** The part that is read. The API server repeats the question, which must be ours. */
+/** The part that is read. The API server repeats the request, which must be ours. */
 const reviewSchema = z.object({
   kind: z.literal('SubjectAccessReview'),
   spec: z.object({
@@ -65,7 +65,7 @@ export class AccessReviews {
       const { allowed, denied, evaluationError } = statusIn(answer, account, name);
       outcome = allowed && denied !== true ? 'allowed' : 'denied';
       if (evaluationError && outcome === 'denied') {
-        // RBAC gives one for every binding whose role is missing. To Kubernetes itself that is a no.
+        // RBAC reports one for every binding whose role is missing. Kubernetes itself takes that as a no.
         this.#options.logger?.debug(
           { user: account.user, policy: name, evaluation_error: evaluationError },
           'a SubjectAccessReview was answered no, with an evaluation error',
@@ -95,12 +95,12 @@ export class AccessReviews {
   }
 }
 
-/** Nobody waits for the answer any more: no failure of the API server. */
+/** No caller waits for the answer any more: not a failure of the API server. */
 export class AbandonedReviewError extends Error {
   override readonly name = 'AbandonedReviewError';
 }
 
-/** Something answers that is not an API server, or not to this question. */
+/** The answer is not from an API server, or not to this request. */
 class UnreadableReviewError extends Error {
   override readonly name = 'UnreadableReviewError';
 }
@@ -135,29 +135,28 @@ function statusIn(answer: unknown, { user }: Account, name: string) {
   return status;
 }
 
-/** One set of reviews: those that are still to start, and how many run. */
+/** One set of reviews: those to start, and the number of running ones. */
 interface ReviewSet {
   startNext(): Promise<void>;
   running: number;
 }
 
-/**
- * Sets are served in the order in which they came, so that the first ones are done in time even if there are too many.
- */
+/** Serves sets in the order of arrival, so that the first ones finish in time even under overload. */
 export class ReviewLine {
   readonly #each: number;
   readonly #sets = new Set<ReviewSet>();
   #free: number;
 
-  /** How many reviews run at once, and how many of one set. */
+  /** Maximum of concurrent reviews, in total and per set. */
   constructor({ total = 64, each = 16 }: { readonly total?: number; readonly each?: number } = {}) {
     this.#free = total;
     this.#each = each;
   }
 
   /**
-   * Calls `ask` for every name, or whatever the items are, and resolves to the answers. Rejects at the first that fails, and when the signal fires; nothing more is
-   * started then. What runs already keeps its place until it ends: `ask` must respect the signal too.
+   * Calls `ask` for every item, such as a name, and resolves to the answers. Rejects at the first failure,
+   * and when the signal fires; then no more are started. Running calls keep their slot until they end: `ask`
+   * must respect the signal too.
    */
   all<Item, Answer>(
     names: readonly Item[],

@@ -1,4 +1,4 @@
-/** What the API server says about one account, by few reviews, and how long that counts. */
+/** The API server's answers about one account, from few reviews, and their lifetime. */
 import { randomUUID } from 'node:crypto';
 import type { Account } from '../../policies/access.ts';
 import { isSameList } from '../../policies/merge.ts';
@@ -7,23 +7,23 @@ import type { UseHint } from './rbac-hint.ts';
 
 /** No answer is used later than this after its review was sent. */
 export const LIFETIME_MILLISECONDS = 10_000;
-/** From then on the next answer is fetched, while this one is used. */
+/** From this age on the next answer is fetched, while this one is used. */
 const REFRESH_MILLISECONDS = 7000;
-/** An answer that is older is not completed by reviews of further policies: all are asked about again. */
+/** An older answer is not completed with reviews of further policies: all are reviewed again. */
 const YOUNG_MILLISECONDS = 5000;
-/** After a binding has changed, the authorizer of another API server may still know the old one for so long. */
+/** How long another API server's authorizer may still use the old state after a binding has changed. */
 const SETTLING_MILLISECONDS = 1000;
 
 /** One answer for a whole list of names, as old as its oldest review. */
 export interface AnswerSheet {
   /** The names that were asked about: shared by all accounts, so that a sheet is small. */
   readonly asked: readonly string[];
-  /** The same array for as long as the answer is the same. `asked` = all of them. */
+  /** The same array while the answer does not change. `asked` = all of them. */
   readonly usable: readonly string[];
   readonly sentAt: number;
   readonly refreshAt: number;
   expiresAt: number;
-  /** Of the hint that `expiresAt` takes into account. */
+  /** The hint's version used for `expiresAt`. */
   hintVersion: number;
 }
 
@@ -35,7 +35,7 @@ function answerSheet(parts: Pick<AnswerSheet, 'asked' | 'usable' | 'sentAt' | 'h
   };
 }
 
-/** Whether it still counts. A changed binding ends it earlier. */
+/** Whether it is still valid. A changed binding ends it earlier. */
 export function isFresh(
   sheet: AnswerSheet,
   account: Account,
@@ -69,7 +69,7 @@ export function answerFor(sheet: AnswerSheet, names: readonly string[]): AnswerS
     : undefined;
 }
 
-/** Those of the names that are in the set, as an array that is used already where it has the same ones. */
+/** The names in the set, as the existing array if it has the same ones. */
 function chosen(
   names: readonly string[],
   usable: ReadonlySet<string>,
@@ -79,11 +79,14 @@ function chosen(
   return [names, before].find((one) => isSameList(one, list)) ?? list;
 }
 
-/** With more policies, `auto` asks only about those that roles and bindings name. */
+/** With more policies, `auto` reviews only those in roles and bindings. */
 export const MOST_WITHOUT_HINT = 32;
-/** With fewer policies, a review about all of them saves none. */
+/** With fewer policies, one review of all saves none. */
 const FEW = 3;
-/** So many hinted policies are asked about together with all of them: one wait less, at most so many reviews more. */
+/**
+ * Up to this many hinted policies are reviewed together with all: saves one wait, costs at most this many
+ * reviews.
+ */
 const MOST_TOGETHER = 8;
 
 export interface RoundTools {
@@ -120,7 +123,8 @@ export async function reviewRound(
   let answers: readonly boolean[] = [];
   if (rights === 'auto' && unknown.length >= FEW) {
     const [mayUseAll, ...others] = await askAll([ALL_POLICIES, ...together]);
-    // A role with the resource name "" lets one use "all", and no policy. One with a name that nobody has is for all of them.
+    // A role with the resource name "" allows "all", but no policy. A random name is allowed only by roles
+    // for all names.
     if (mayUseAll === true && (await askAll([`any-${randomUUID()}`]))[0] === true) {
       return answerSheet({ asked: names, usable: names, sentAt, hintVersion });
     }

@@ -1,4 +1,4 @@
-/** Everything that is followed of a cluster, and who is asked about it. */
+/** All watches of a cluster, and the reviews of permissions. */
 import type { Logger } from '../../../base/logger.ts';
 import type { KubernetesOptions } from '../../options.ts';
 import { createApiClient } from '../api/api-client.ts';
@@ -23,17 +23,21 @@ export interface FollowedCluster {
 
 interface FollowClusterOptions extends Pick<KubernetesOptions, 'kubeconfig' | 'rights'> {
   readonly logger: Logger;
-  /** Counts what following costs. Must not wait or throw. */
+  /** Counts watches and reviews. Must not wait or throw. */
   readonly observer?: ReviewObserver & { watching(resource: string): WatchObserver };
 }
 
 /**
- * In seconds. The end of each watch proves that nothing is missing, and `cluster_stale_after` may be 10: so it must come sooner.
+ * In seconds. Only the end of a watch proves that nothing is missing, so it must come before
+ * `cluster_stale_after`, which may be 10.
  */
 const WATCH_SECONDS = [4, 6] as const;
-/** In milliseconds. With it, a silent API server is noticed before 10 s. */
+/** In milliseconds. With it, a silent API server is noticed within 10 s. */
 const GRACE_MS = 3000;
-/** The longest pause after a failure, in milliseconds: a CustomResourceDefinition that is applied late is noticed within it. */
+/**
+ * The longest pause after a failure, in milliseconds: a CustomResourceDefinition applied later is noticed
+ * within it.
+ */
 const MAX_PAUSE_MS = 5000;
 
 const HINTS = {
@@ -41,7 +45,10 @@ const HINTS = {
   forbidden: 'apply the role of etc/kubernetes',
 };
 
-/** Asks nothing before `start`. @throws ConfigurationError for mistakes in the kubeconfig, or if this is not a pod */
+/**
+ * Sends nothing before `start`. @throws ConfigurationError for mistakes in the kubeconfig, or if this is not
+ * a pod
+ */
 export function followCluster({
   kubeconfig,
   rights,

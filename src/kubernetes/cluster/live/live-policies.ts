@@ -1,4 +1,4 @@
-/** The scheduling policies of a cluster, as a list and a watch tell of them. */
+/** The scheduling policies of a cluster, from a list and a watch. */
 import { errorText } from '../../../base/errors.ts';
 import type { Logger } from '../../../base/logger.ts';
 import { defaultsLeftOut } from '../../export/left-out.ts';
@@ -10,31 +10,31 @@ import { contentDigest, POLICIES_PATH, readPolicy } from './read-policy.ts';
 
 /** How long changes are collected, so that many of them make one set. */
 const COLLECT_MS = 5;
-/** Of what an object was within one collection. */
+/** Earlier states of an object in one collection. */
 const MAX_EARLIER = 20;
-/** Of policies that turn invalid together. */
+/** For policies that become invalid together. */
 const MAX_LINES = 20;
 
 interface Entry {
   readonly live: LivePolicy;
   /** In its last good form; `undefined` = it has never been valid. */
   readonly policy: SchedulingPolicy | undefined;
-  /** Of what was read last. `undefined` = always read it again. */
+  /** Of the last content. `undefined` = always read it again. */
   readonly digest: string | undefined;
 }
 
-/** Reads each content of a policy once. One that turns invalid stays in force as it was. */
+/** Parses each content of a policy once. One that becomes invalid stays in force unchanged. */
 export class WatchedPolicies implements LivePolicies {
   readonly #logger: Logger;
   readonly #followed: Followed;
   readonly #entries = new Map<string, Entry>();
   readonly #live = new Map<string, LivePolicy>();
-  /** Each in an object of its own: the same function may listen twice. */
+  /** Each in its own object: a function may be added twice. */
   readonly #listeners = new Set<{ readonly hear: (names: readonly string[]) => void }>();
   #known: KnownPolicies = { names: [], policies: [], invalid: [] };
-  /** Objects that are not read yet, by name, the newest last; none = it is gone. */
+  /** Objects to be read, by name, newest last; none = it was removed. */
   readonly #pending = new Map<string, readonly ApiObject[]>();
-  /** Names that the listeners have not heard of. */
+  /** Names that were not yet passed to the listeners. */
   readonly #changed = new Set<string>();
   #isKnownOld = false;
   #timer: NodeJS.Timeout | undefined;
@@ -72,7 +72,7 @@ export class WatchedPolicies implements LivePolicies {
     this.#followed.start();
   }
 
-  /** Ends list and watch at once. What is known stays. */
+  /** Ends list and watch at once. Known policies stay. */
   close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#timer);
@@ -99,7 +99,7 @@ export class WatchedPolicies implements LivePolicies {
     this.#timer ??= setTimeout(() => this.#read(), COLLECT_MS);
   }
 
-  /** Reads what is pending. A list is in force as a whole: not the policies that go without those that come. */
+  /** Reads pending objects. A list takes effect as a whole: removals never before additions. */
   #read(): void {
     this.#timer = undefined;
     if (this.#isClosed) {
@@ -125,9 +125,9 @@ export class WatchedPolicies implements LivePolicies {
       return;
     }
     const { uid = '', generation, resourceVersion = '' } = object.metadata;
-    // Another object of the same name has nothing to do with the one before.
+    // Another object with the same name is unrelated to the earlier one.
     const before = entry?.live.uid === uid && uid !== '' ? entry : undefined;
-    // After etcd was restored from a backup, another content may have a generation and a version that are known.
+    // After etcd was restored from a backup, other content may have a known generation and version.
     const digest = contentDigest(object);
     const isRead =
       before !== undefined &&
@@ -198,8 +198,8 @@ export class WatchedPolicies implements LivePolicies {
 }
 
 /**
- * The mistake of the newest object, and the newest valid policy with its generation; `undefined` = none is. `objects`: what one object
- * was one after the other. `before`: what it was before them.
+ * The mistake of the newest object, and the newest valid policy with its generation; `undefined` = none is
+ * valid. `objects`: the object's successive states. `before`: its earlier state.
  */
 function lastValid(objects: readonly ApiObject[], before: Entry | undefined) {
   let mistake: string | undefined;

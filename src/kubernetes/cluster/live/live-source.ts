@@ -1,4 +1,4 @@
-/** Policies and rights of a cluster, for one configuration. */
+/** Policies and permissions of a cluster, for one configuration. */
 import type { Wait } from '../../../base/deadline.ts';
 import {
   type Account,
@@ -10,7 +10,7 @@ import { PolicySet, type PolicySetOptions } from '../../policies/scheduling-poli
 import { CLOCK, elapsed } from '../api/timing.ts';
 import type { Following, KnownPolicies, LivePolicies, SourceHealth, UsePermissions } from './contract.ts';
 
-/** Policies may be added while rights are asked for; nobody adds some each time. */
+/** Policies may be added while permissions are requested, but not every time. */
 const MAX_PASSES = 10;
 
 export interface ClusterSourceOptions extends PolicySetOptions {
@@ -34,7 +34,7 @@ export class ClusterSource implements PolicySource {
   readonly #now: () => number;
   #known: KnownPolicies | undefined;
   #set = new PolicySet([]);
-  /** By the answer of the permissions, which is the same array until it changes. */
+  /** By the answer of the permissions, the same array until it changes. */
   #chosen = new WeakMap<readonly string[], AccountPolicies>();
 
   constructor({ policies, permissions, staleAfter, now, ...options }: ClusterSourceOptions) {
@@ -82,7 +82,7 @@ export class ClusterSource implements PolicySource {
       : undefined;
   }
 
-  /** A policy that came while rights were asked for may be one that the account needs to satisfy. */
+  /** The account may also need to satisfy a policy that was added while permissions were requested. */
   async #answered(
     asked: Promise<readonly string[]>,
     askedNames: readonly string[],
@@ -126,7 +126,7 @@ export class ClusterSource implements PolicySource {
   }
 }
 
-/** In seconds; `undefined` = nothing is known yet. */
+/** In seconds; `undefined` = no data yet. */
 function ageOf({ hasList, currentAt }: Following, now: number): number | undefined {
   return hasList && currentAt !== undefined ? Math.max(0, now - currentAt) / 1000 : undefined;
 }
@@ -138,7 +138,10 @@ function isPartOf(names: readonly string[], all: readonly string[]): boolean {
 
 const LOOK_MS = 50;
 
-/** Waits for the first list of policies. Resolves to whether it is there, before the time is over or `signal` fires. Keeps no process alive. */
+/**
+ * Waits for the first list of policies, until the time is over or `signal` fires. Resolves to whether it is
+ * there. Keeps no process alive.
+ */
 export async function isListedWithin(
   policies: LivePolicies,
   milliseconds: number,

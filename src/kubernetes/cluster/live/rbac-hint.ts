@@ -1,6 +1,6 @@
 /**
- * Roles and bindings of the cluster, followed by watch. They say for which policies it is worth to create a review, and whose answers
- * are no longer to be trusted. They never decide: a review does.
+ * Roles and bindings of the cluster, followed by watch. They show which policies are worth a review, and
+ * which answers are outdated. They never decide: a review does.
  */
 import { LRUCache } from 'lru-cache';
 import {
@@ -21,41 +21,44 @@ import { elapsed } from '../api/timing.ts';
 import type { Followed, ObjectListener } from './contract.ts';
 import { bindingIn, RBAC_KINDS, type RbacKind, roleIn } from './rbac-objects.ts';
 
-/** Of subjects whose changes are remembered. With more changes than these at once, everything counts as changed. */
+/** Of subjects whose changes are remembered. With more changes than this at once, everything counts as changed. */
 const MOST = 10_000;
 
-/** What is used of it where reviews are created. */
+/** The part used when reviews are created. */
 export interface UseHint {
-  /** Grows with each change of what somebody may use. */
+  /** Grows with each change of permissions. */
   readonly version: number;
-  /** Of these names, those that the account may use by roles and bindings. `undefined` = it cannot be told: any of them. */
+  /** Of these names, those that the account may use by roles and bindings. `undefined` = unknown: any of them. */
   candidates(account: Account, names: readonly string[]): readonly string[] | undefined;
-  /** When that changed last for an account, as `elapsed()`; `-Infinity` = not lately. */
+  /** When that last changed for an account, as `elapsed()`; `-Infinity` = not recently. */
   changedAt(account: Account): number;
 }
 
-/** A watch that broke is usually back sooner. */
+/** A broken watch is usually restored sooner. */
 const GRACE_MILLISECONDS = 3000;
-/** A watch proves at least every 10 s that nothing is missing. After this it is silent, which it will find out itself later. */
+/**
+ * A watch proves at least every 10 s that nothing is missing. After this it is silent, which it notices
+ * itself later.
+ */
 const SILENT_MILLISECONDS = 12_000;
 
 export class RbacHint implements UseHint {
-  /** One for each kind, for who lists and watches it. */
+  /** One per kind, for its list and watch. */
   readonly listeners: Readonly<Record<RbacKind, ObjectListener>>;
   readonly #now: () => number;
   readonly #followed = new Map<RbacKind, Pick<Followed, 'following'>>();
-  /** What could not be read: while there is such an object, nothing can be told. */
+  /** Objects that could not be read: while there are any, nothing is certain. */
   readonly #unreadable = new Map<string, string>();
-  /** Roles that speak of policies, which are few among those of a cluster. */
+  /** Roles about policies, which are few among those of a cluster. */
   readonly #roles = new Map<string, Grant>();
   /** All of them, since their roles may change. */
   readonly #given = new Map<string, Given>();
   #grants: Grants = new Map();
-  /** When a role or a binding changed that `#grants` does not take into account yet. */
+  /** When a role or binding changed that is not yet in `#grants`. */
   #touchedAt: number | undefined;
   #version = 0;
   #everythingAt = Number.NEGATIVE_INFINITY;
-  /** By subject; the one that changed last is the last. */
+  /** By subject, the last changed one last. */
   readonly #changedAt: LRUCache<string, number>;
 
   /** `now`: a monotonic clock in milliseconds. `most`: see `MOST`. */
@@ -87,7 +90,7 @@ export class RbacHint implements UseHint {
     return this.#version;
   }
 
-  /** Why nothing can be told, for the log; `undefined` = it can. */
+  /** Why permissions are unknown, for the log; `undefined` = known. */
   get problem(): string | undefined {
     for (const kind of RBAC_KINDS) {
       const following = this.#followed.get(kind)?.following;
@@ -126,7 +129,7 @@ export class RbacHint implements UseHint {
     return latest;
   }
 
-  /** Looks at all bindings again, and so at most once for many changes, and only for those of roles that speak of policies. */
+  /** Evaluates all bindings again, once for many changes, and only after changes that concern policies. */
   #refresh(): void {
     const at = this.#touchedAt;
     if (at === undefined) {
@@ -203,7 +206,7 @@ export class RbacHint implements UseHint {
   }
 }
 
-/** Of a role as its bindings name it. */
+/** A role's id, as in its bindings. */
 function idOf(kind: RbacKind, { metadata: { name, namespace } }: ApiObject): string {
   return roleId(ROLES[kind] ?? kind, namespace, name);
 }

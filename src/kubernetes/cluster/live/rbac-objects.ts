@@ -6,7 +6,7 @@ export const RBAC_PATH = '/apis/rbac.authorization.k8s.io/v1';
 export const RBAC_KINDS = ['roles', 'clusterroles', 'rolebindings', 'clusterrolebindings'] as const;
 export type RbacKind = (typeof RBAC_KINDS)[number];
 
-// Read leniently: what the API server has stored counts, also with fields that nobody here knows.
+// Lenient: the stored object counts, also with fields unknown here.
 const metadata = z.object({ name: z.string(), namespace: z.string().optional() });
 const texts = z.array(z.string()).nullish();
 const rule = z.object({ apiGroups: texts, resources: texts, resourceNames: texts, verbs: texts });

@@ -1,7 +1,7 @@
-/** Reads a scheduling policy as the API server has it. */
+/** Reads a scheduling policy in the API server's form. */
 import { createHash } from 'node:crypto';
 import { errorText } from '../../../base/errors.ts';
-import { formatPath } from '../../../base/yaml/tree.ts';
+import { depthMistake, formatPath } from '../../../base/yaml/tree.ts';
 import { RESOURCE } from '../../policies/access.ts';
 import { policyDocument } from '../../policies/documents/documents.ts';
 import { pathTo } from '../../policies/documents/items.ts';
@@ -18,11 +18,15 @@ type ReadPolicy =
 
 const PREFIX = 'the scheduling policy is invalid: ';
 
-/** Never throws: what cannot be read is invalid. */
+/** Never throws: unreadable policies are invalid. */
 export function readPolicy(object: ApiObject): ReadPolicy {
   try {
     const { status: _, ...document }: ApiObject & { readonly status?: unknown; readonly spec?: unknown } =
       object;
+    const tooDeep = depthMistake(document);
+    if (tooDeep !== undefined) {
+      return { mistake: tooDeep };
+    }
     const hostile = pathTo('__proto__', document.spec);
     if (hostile !== undefined) {
       return { mistake: `${formatPath(['spec', ...hostile])}: this key is not allowed` };
@@ -33,12 +37,11 @@ export function readPolicy(object: ApiObject): ReadPolicy {
     }
     return { policy: schedulingPolicy(object.metadata.name, parsed.data.spec, CLUSTER_GROUP) };
   } catch (thrown) {
-    // Such as one that is nested deeper than the stack.
     return { mistake: `it cannot be read (${errorText(thrown)})` };
   }
 }
 
-/** The same for two objects only if their content is, whatever their metadata and status. `undefined` = it cannot be told. */
+/** The same for two objects only if their content is, whatever their metadata and status. `undefined` = unknown. */
 export function contentDigest(object: ApiObject): string | undefined {
   const { metadata, status, ...content }: ApiObject & { readonly status?: unknown } = object;
   try {

@@ -1,4 +1,4 @@
-/** Who may use which policy, by SubjectAccessReviews that are answered anew every few seconds. */
+/** Permissions to use policies, by SubjectAccessReviews that are repeated every few seconds. */
 import { setMaxListeners } from 'node:events';
 import { LRUCache } from 'lru-cache';
 import { inTime, type Wait, waitFor } from '../../../base/deadline.ts';
@@ -25,7 +25,7 @@ import {
 import type { UsePermissions } from './contract.ts';
 import type { UseHint } from './rbac-hint.ts';
 
-/** After a failure an account is refused at once for so long, so that a server in trouble is not asked by every pod. */
+/** After a failure an account is refused at once for this long, so that not every pod calls a server in trouble. */
 const PAUSE_MILLISECONDS = 1000;
 const ACCOUNTS = 10_000;
 const NAMES = 500_000;
@@ -34,11 +34,11 @@ export interface ReviewedPermissionsOptions extends AccessReviewOptions {
   readonly client: ApiClient;
   /** See `[kubernetes] rights`. */
   readonly rights: 'auto' | 'every';
-  /** Default: none; every policy is asked about. */
+  /** Default: none; every policy is reviewed. */
   readonly hint?: UseHint | undefined;
-  /** Of accounts whose answers are kept. Default: 10,000. */
+  /** Of accounts with cached answers. Default: 10,000. */
   readonly accounts?: number;
-  /** Names in all answers that are kept. Default: 500,000. */
+  /** Names in all cached answers. Default: 500,000. */
   readonly names?: number;
   /** A monotonic clock in milliseconds. Default: `elapsed`. */
   readonly now?: () => number;
@@ -82,7 +82,7 @@ export class ReviewedPermissions implements UsePermissions {
     this.#accounts = new LRUCache({ max: accounts ?? ACCOUNTS, maxSize: names ?? NAMES });
   }
 
-  /** Pass the same array of names for as long as they are the same: it is compared by identity first. */
+  /** Pass the same array while the names do not change: it is compared by identity first. */
   usable(
     account: Account,
     names: readonly string[],
@@ -97,7 +97,7 @@ export class ReviewedPermissions implements UsePermissions {
     return usable;
   }
 
-  /** Gives up what is asked. Whoever waits is refused. */
+  /** Aborts all reviews. Waiting callers are refused. */
   close(): void {
     this.#isClosed = true;
     for (const { controller } of this.#rounds) {
@@ -202,9 +202,9 @@ export class ReviewedPermissions implements UsePermissions {
         ? sheet
         : undefined;
     const controller = new AbortController();
-    // Every review that runs listens, and there are more than Node.js finds usual.
+    // Every running review adds a listener, more than Node.js warns of.
     setMaxListeners(0, controller.signal);
-    // What is answered later would be too old.
+    // A later answer would be too old.
     const timer = setTimeout(
       () => controller.abort(this.#unavailable(account)),
       (known?.sentAt ?? startedAt) + LIFETIME_MILLISECONDS - startedAt,
@@ -215,7 +215,7 @@ export class ReviewedPermissions implements UsePermissions {
       if (state.round === round) {
         state.round = undefined;
       }
-      // The others of a round that has failed.
+      // The other reviews of a failed round.
       controller.abort(new AbandonedReviewError());
     });
     answer.catch(() => undefined);

@@ -1,14 +1,14 @@
-/** What a scan has found, by owner: 500 pods of one Deployment are one finding. */
+/** The findings of a scan, by owner: 500 pods of one Deployment are one finding. */
 import { compare } from '../../policies/merge.ts';
 import type { Reason } from '../../policies/rules/reason.ts';
 import type { Owner } from './scanned-objects.ts';
 
-/** One pod, or one template, and what enforcing would say. */
+/** One pod or template, and its verdict when enforced. */
 export interface Judged {
   readonly source: 'pod' | 'template';
   readonly namespace: string;
   readonly name: string;
-  /** `undefined` = a pod that nobody owns. */
+  /** `undefined` = a pod without an owner. */
   readonly owner: Owner | undefined;
   readonly user: string;
   /** Names of the policies that the account may use. */
@@ -17,7 +17,7 @@ export interface Judged {
   readonly reasons: readonly Reason[];
 }
 
-/** What all pods of one owner that would be refused for the same reasons have in common. */
+/** The common parts of all pods of one owner that would be refused for the same reasons. */
 export interface Refusal extends Omit<Judged, 'name' | 'owner'> {
   readonly owner: Owner;
   count: number;
@@ -34,9 +34,9 @@ export interface Scanned {
   readonly refusals: Refusal[];
 }
 
-/** Owners beyond it are counted only: a cluster may have hundreds of thousands of pods without an owner. */
+/** Further owners are only counted: a cluster may have hundreds of thousands of pods without an owner. */
 const MAX_OWNERS = 50_000;
-/** Per owner; the pods of one differ in little. */
+/** Per owner, whose pods differ little. */
 const MAX_REFUSALS = 20;
 const MAX_NAMES = 5;
 
@@ -45,7 +45,7 @@ export class Findings {
   readonly #namespaces = new Set<string>();
   readonly #counts = { pod: { all: 0, refused: 0 }, template: { all: 0, refused: 0 } };
   readonly #mostOwners: number;
-  /** Pods and templates that would be refused and are in no refusal. */
+  /** Pods and templates that would be refused, but are in no refusal. */
   unlisted = 0;
 
   constructor(mostOwners = MAX_OWNERS) {

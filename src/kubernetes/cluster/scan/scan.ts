@@ -1,6 +1,6 @@
 /**
- * Goes through the pods of a cluster and finds those that enforcing would refuse if they were created now: what a rollout of policies
- * would break. Memory holds one page of pods and one finding for each owner.
+ * Scans the pods of a cluster for those that would be refused if they were created now: what a rollout of
+ * policies would break. Memory holds one page of pods and one finding per owner.
  */
 import { z } from 'zod';
 import { InvalidRequestError } from '../../../base/errors.ts';
@@ -32,7 +32,7 @@ import {
 interface ScanOptions {
   /** Empty = all. */
   readonly namespaces: readonly string[];
-  /** The webhooks do not look at these. */
+  /** Namespaces that the webhooks ignore. */
   readonly exempt: ReadonlySet<string>;
   readonly selector?: string | undefined;
   /** Also the templates of Deployments, CronJobs and the like, which may have no pods now. */
@@ -41,26 +41,26 @@ interface ScanOptions {
   readonly defaultPriorityClass?: string | undefined;
   /** As `Date.now()`. */
   readonly now: number;
-  /** Is told after each page how many objects were seen. */
+  /** Called after each page, with the number so far. */
   readonly progress?: ((seen: number) => void) | undefined;
 }
 
 export interface ScanResult {
   readonly findings: Findings;
-  /** What was seen and not judged. */
+  /** Seen, but not checked. */
   readonly skipped: { exempt: number; mirror: number };
-  /** Accounts whose policies were asked for. */
+  /** Accounts whose policies were read. */
   accounts: number;
 }
 
-/** @throws ApiError @throws ApiUnreachableError, and what the source rejects with */
+/** @throws ApiError @throws ApiUnreachableError, and the errors of the source */
 export async function scan(
   client: ApiClient,
   source: PolicySource,
   options: ScanOptions,
 ): Promise<ScanResult> {
   const result: ScanResult = { findings: new Findings(), skipped: { exempt: 0, mirror: 0 }, accounts: 0 };
-  // Without audit mode: what it would refuse is the question.
+  // Without audit mode: to find what it would refuse.
   const admission = new PodAdmission(source);
   const accounts = new Map<string, AccountPolicies>();
   const { namespaces, selector } = options;
@@ -118,7 +118,7 @@ interface Read {
   readonly object: ScannedObject;
   readonly owner: Owner | undefined;
   readonly account: Account;
-  /** As somebody asked for it; a text says why nobody can read it. */
+  /** As requested; a text = why it cannot be read. */
   readonly pod: Pod | string;
 }
 
@@ -184,7 +184,7 @@ const metadata = z.looseObject({
   managedFields: z.array(z.looseObject({ fieldsV1: z.unknown() })).nullish(),
 });
 
-/** Whether the kubelet shows a static pod by it: the pod runs whatever webhooks say. */
+/** Whether the kubelet reports a static pod by it: it runs whatever webhooks answer. */
 function isMirror(pod: Pod): boolean {
   const { data } = metadata.safeParse(pod.metadata);
   const controller = controllerOf(pod.metadata);
@@ -196,8 +196,8 @@ function isMirror(pod: Pod): boolean {
 }
 
 /**
- * The pod without the node that a scheduler has chosen. A Binding leaves no trace in `managedFields`, the request that created the
- * pod does: so a node that somebody asked for stays. Tried on 1.20 (test/peers).
+ * The pod without a node that a scheduler has chosen. A Binding leaves no trace in `managedFields`, but the
+ * pod's creation does: so a requested node stays. Tried on 1.20 (test/peers).
  */
 export function asAskedFor(pod: Pod): Pod {
   if (!pod.spec.nodeName || hasAskedForNode(pod)) {

@@ -1,10 +1,10 @@
-/** What a scan goes through: running pods, and templates of which pods are made, each with its owner. */
+/** The scanned objects: running pods, and templates for pods, each with its owner. */
 import { z } from 'zod';
 import { POD_KINDS } from '../../admission/pod-kinds.ts';
 import type { ApiClient } from '../api/contract.ts';
 import { listPages } from '../api/list.ts';
 
-/** By kind, the list of the API that has it. */
+/** API list by kind. */
 const PATHS = {
   Pod: '/api/v1',
   Deployment: '/apis/apps/v1',
@@ -39,11 +39,11 @@ export interface ScannedObject {
 export interface Selection {
   /** One namespace; `undefined` = all. */
   readonly namespace?: string | undefined;
-  /** As of `kubectl --selector`: for pods the labels of the pod, for other objects their own. */
+  /** As `kubectl --selector`: for pods their labels, for other objects their own. */
   readonly selector?: string | undefined;
 }
 
-/** The API server leaves out the pods that have ended: there may be many. */
+/** The API server omits pods that have ended: there may be many. */
 const NOT_ENDED = 'status.phase!=Succeeded,status.phase!=Failed';
 
 const item = z.looseObject({
@@ -59,7 +59,7 @@ const item = z.looseObject({
 /** A pod has some 10 KB. */
 const PAGE = 250;
 
-/** Pages of the objects of a kind that have or would have pods of their own. @throws ApiError @throws ApiUnreachableError */
+/** Pages of a kind's objects that have or would have their own pods. @throws ApiError @throws ApiUnreachableError */
 export async function* scannedObjects(
   client: ApiClient,
   kind: ScannedKind,
@@ -105,21 +105,21 @@ const references = z.looseObject({
     .nullish(),
 });
 
-/** The label that the Deployment controller gives to the pods of a ReplicaSet, and by which it names that. */
+/** The label that the Deployment controller adds to the pods of a ReplicaSet, and uses in its name. */
 const TEMPLATE_HASH = 'pod-template-hash';
 
-/** The CronJob controller names a Job by the minute for which it was planned. Source: `getJobName` of Kubernetes, since 1.21. */
+/** The CronJob controller names a Job by its planned minute. Source: `getJobName` of Kubernetes, since 1.21. */
 const PLANNED_JOB = /^(.+)-(\d{8})$/;
 const YEAR_2020 = 26_297_280;
 
-/** The controller of an object. `undefined` = it has none. */
+/** The controller of an object. `undefined` = none. */
 export function controllerOf(metadata: unknown): Owner | undefined {
   const { data } = references.safeParse(metadata);
   const found = data?.ownerReferences?.find(({ controller }) => controller === true);
   return found === undefined ? undefined : { kind: found.kind, name: found.name };
 }
 
-/** The controller, or its owner where names tell that. `now` as `Date.now()`. */
+/** The controller, or its owner if names reveal it. `now` as `Date.now()`. */
 export function ownerOf(metadata: unknown, now: number): Owner | undefined {
   const controller = controllerOf(metadata);
   if (controller?.kind === 'ReplicaSet') {

@@ -1,4 +1,7 @@
-/** What a cluster has, read once: policies, the default priority class, and the roles and bindings that are about the use of policies. */
+/**
+ * Reads a cluster once: policies, the default priority class, and the roles and bindings about the use of
+ * policies.
+ */
 import { z } from 'zod';
 import { type Binding, givenBy, includes, RESOURCE, type Role, roleId, VERB } from '../../policies/access.ts';
 import type { InvalidPolicy, SchedulingPolicy } from '../../policies/policy.ts';
@@ -50,7 +53,10 @@ export interface ClusterPolicies {
   readonly invalid: readonly InvalidPolicy[];
 }
 
-/** An object that is not valid is returned as such: what it demands is unknown. @throws ApiError @throws ApiUnreachableError */
+/**
+ * Invalid policies are returned as such: their requirements are unknown. @throws ApiError
+ * @throws ApiUnreachableError
+ */
 export async function readClusterPolicies(client: ApiClient): Promise<ClusterPolicies> {
   const valid: SchedulingPolicy[] = [];
   const invalid: InvalidPolicy[] = [];
@@ -72,7 +78,7 @@ const priorityClass = z.looseObject({
   value: z.number().nullish(),
 });
 
-/** The PriorityClass that the API server gives to pods without one: of several, that of the lowest value. */
+/** The PriorityClass that the API server gives to pods without one: of several, the one with the lowest value. */
 export async function readDefaultPriorityClass(client: ApiClient): Promise<string | undefined> {
   const { objects } = await listObjects(client, '/apis/scheduling.k8s.io/v1/priorityclasses');
   return objects

@@ -1,4 +1,4 @@
-/** Policies and rights of a cluster at one moment: the source of commands that ask it. */
+/** Policies and permissions of a cluster at one moment: the source for commands. */
 import {
   type Account,
   type AccountPolicies,
@@ -17,7 +17,7 @@ import { readClusterRbac } from './cluster-rbac.ts';
 interface SnapshotOptions {
   /** See the option `rights` of `[kubernetes]`. */
   readonly rights: 'auto' | 'every';
-  /** Roles and bindings would have named the policies to ask for, but may not be listed. */
+  /** Roles and bindings would limit the policies to review, but may not be listed. */
   readonly onUnlisted: (error: ApiError) => void;
 }
 
@@ -93,7 +93,7 @@ export class UseReviews extends AccessReviews {
   }
 }
 
-/** Does some work for each item, a few at a time. Rejects with the first error. */
+/** Runs some work for each item, a few at a time. Rejects with the first error. */
 export function sideBySide<Item, Result>(
   items: readonly Item[],
   work: (item: Item) => Promise<Result>,

@@ -1,4 +1,4 @@
-/** Who may use one policy, by the roles and bindings of a cluster. */
+/** The users of one policy, by the roles and bindings of a cluster. */
 import {
   type Account,
   type Binding,
@@ -22,11 +22,11 @@ export interface PolicyUser {
   readonly namespace: string | undefined;
   readonly role: Pick<Role, 'kind' | 'name'>;
   readonly binding: Pick<Binding, 'kind' | 'name' | 'namespace'>;
-  /** Whether the API server says so too. It may not if the binding has just been removed. */
+  /** Whether the API server confirms it. It may not if the binding was just removed. */
   readonly confirmed: boolean;
 }
 
-/** `namespace`: only who may use it there. Sorted by subject. @throws ApiError @throws ApiUnreachableError */
+/** `namespace`: only its users there. Sorted by subject. @throws ApiError @throws ApiUnreachableError */
 export async function whoCanUse(
   client: ApiClient,
   reviews: UseReviews,
@@ -75,7 +75,7 @@ export function subjectText(subject: Subject): string {
     : `${subject.kind} ${subject.name}`;
 }
 
-/** A group is asked for by itself: as somebody who is in no other. */
+/** A group is reviewed alone: as a user who is in no other group. */
 function accountOf(subject: Subject, namespace: string | undefined): Account {
   switch (subject.kind) {
     case 'ServiceAccount':

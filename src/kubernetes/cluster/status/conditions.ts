@@ -1,4 +1,7 @@
-/** What the status of a policy says. Source: Kubernetes API conventions, "Typical status properties"; meta/v1, Condition. */
+/**
+ * The conditions of a policy's status. Source: Kubernetes API conventions, "Typical status properties";
+ * meta/v1, Condition.
+ */
 import { z } from 'zod';
 import { visibleText } from '../../../base/visible-text.ts';
 import { auditLeftOut } from '../../export/left-out.ts';
@@ -54,13 +57,13 @@ function enforced({ generation, enforcedGeneration }: LivePolicy, isAudited: boo
     ? {
         status: 'True',
         reason: 'LastGoodForm',
-        // A replica that starts knows no earlier form.
+        // A starting replica has no earlier form.
         message: `${which} is in force until the service restarts; then pods of accounts that may use the policy are refused.`,
       }
     : { status: 'True', reason: 'Enforced', message: 'The policy is in force.' };
 }
 
-/** What `scheduling-policy export` leaves out. */
+/** Whether an export expresses all of it. */
 function exportable({ name, mistake, leftOut }: LivePolicy, isAudited: boolean): Said {
   if (mistake !== undefined) {
     return { status: 'False', reason: 'Invalid', message: 'The policy is invalid: it stops an export.' };
@@ -74,7 +77,7 @@ function exportable({ name, mistake, leftOut }: LivePolicy, isAudited: boolean):
 /** The API server refuses longer notes of events. In bytes. Source: Kubernetes API, events.k8s.io/v1. */
 const MOST = 1024;
 const DOTS = '…';
-/** Nobody needs the rest, and escaping makes up to twelve characters of one. */
+/** Longer texts are not needed, and escaping may turn one character into twelve. */
 const LOOKED_AT = 2 * MOST;
 
 /** At most 1 kB of UTF-8. */
@@ -85,7 +88,7 @@ export function shownText(text: string): string {
     return shown;
   }
   const bytes = Buffer.from(shown).subarray(0, MOST - Buffer.byteLength(DOTS));
-  // The end may be half a letter, which decodes to U+FFFD.
+  // The end may be half a character, which decodes to U+FFFD.
   return `${bytes.toString().replace(/\ufffd$/, '')}${DOTS}`;
 }
 
@@ -103,7 +106,7 @@ const conditionSchema = z.looseObject({
 });
 type WrittenCondition = z.infer<typeof conditionSchema>;
 
-/** Of those with one of our types. Never fails: what is not a condition is not there. */
+/** Only our types. Never fails: anything that is not a condition is dropped. */
 function writtenConditions(status: unknown): ReadonlyMap<string, WrittenCondition> {
   const { conditions = [] } = statusSchema.safeParse(status).data ?? {};
   const parsed = conditions.flatMap((condition) => conditionSchema.safeParse(condition).data ?? []);
@@ -115,7 +118,7 @@ export function writtenCondition(status: unknown, type: string): WrittenConditio
   return writtenConditions(status).get(type);
 }
 
-/** Whether a policy's status says already what it should. Conditions of others are theirs. */
+/** Whether a policy's status is up to date. Other clients' conditions are ignored. */
 export function isWritten({ status, generation }: LivePolicy, conditions: readonly Condition[]): boolean {
   const written = writtenConditions(status);
   return (
@@ -134,8 +137,9 @@ export function isWritten({ status, generation }: LivePolicy, conditions: readon
 }
 
 /**
- * A PATCH by server-side apply: the API server merges conditions by type, so that those of others stay. `resourceVersion` makes it refuse
- * what was decided about an earlier state, also by a replica that was frozen since and is no longer the leader.
+ * A PATCH by server-side apply: the API server merges conditions by type, so that other clients' stay.
+ * `resourceVersion` makes it refuse a status for an earlier state, also from a replica that was frozen and is
+ * no longer the leader.
  */
 export function statusPatch(policy: LivePolicy, conditions: readonly Condition[], now: Date) {
   const { name, uid, resourceVersion, generation, status } = policy;
@@ -167,23 +171,24 @@ export function seconds(time: Date): string {
 }
 
 /**
- * Of a write of a policy's status. `conflict`: the policy has changed meanwhile; it is looked at again. `gone`: there is no such policy, or
- * its definition has no status. `refused`: no right, or the API server finds it invalid. `failed`: no answer, or a fault of the server.
+ * Of a write of a policy's status. `conflict`: the policy has changed meanwhile; it is checked again. `gone`:
+ * there is no such policy, or its definition has no status. `refused`: no right, or the API server finds it
+ * invalid. `failed`: no answer, or a fault of the server.
  */
 export type StatusOutcome = 'written' | 'conflict' | 'gone' | 'refused' | 'failed';
 
-/** Of an event. `repeated`: another replica has written it. `dropped`: too many were waiting. */
+/** Of an event. `repeated`: another replica has written it. `dropped`: the queue was full. */
 export type EventOutcome = 'sent' | 'repeated' | 'dropped' | 'failed';
 
-/** Hears what is counted. Never throws. */
+/** For counting. Never throws. */
 export interface StatusObserver {
   statusWritten(outcome: StatusOutcome): void;
   event(outcome: EventOutcome): void;
 }
 
-/** Who writes, in managed fields and events. */
+/** The writer, in managed fields and events. */
 export const COMPONENT = 'blazar-enforcement';
 
-/** How the API server knows policies. */
+/** The API version of policies. */
 export const POLICY_API_VERSION = `${CLUSTER_GROUP}/v1alpha1`;
 export const POLICY_KIND = 'SchedulingPolicy';

@@ -1,4 +1,4 @@
-/** Events where people look for the reason: at the controller whose pod was refused, and at a policy that is not valid. */
+/** Events where users look for reasons: at the controller of a refused pod, and at an invalid policy. */
 import { createHash } from 'node:crypto';
 import { hostname } from 'node:os';
 import { LRUCache } from 'lru-cache';
@@ -24,10 +24,10 @@ const INVALID = 'SchedulingPolicyInvalid';
 const NAMESPACE_OF_CLUSTER = 'default';
 
 const ACCOUNT = 'system:serviceaccount:kube-system:';
-/** Where the controllers have no accounts of their own. */
+/** If the controllers have no accounts of their own. */
 const CONTROLLER_MANAGER = 'system:kube-controller-manager';
 
-/** Kinds whose controllers create pods, and the accounts of these controllers. */
+/** Kinds whose controllers create pods, and these controllers' accounts. */
 const OWNERS: ReadonlyMap<string, string> = new Map([
   ['apps/v1 ReplicaSet', `${ACCOUNT}replicaset-controller`],
   ['apps/v1 StatefulSet', `${ACCOUNT}statefulset-controller`],
@@ -56,11 +56,12 @@ export interface Refusal {
 }
 
 /**
- * The controller that creates the pod. Anybody who may create pods may name any owner in them, of other people too. So a reference counts
- * only in a request of the controller of that kind, which writes the reference itself.
+ * The controller that creates the pod. Any user who may create pods can name any owner in them, even of other
+ * users. So a reference counts only in a request of that kind's controller, which writes the reference
+ * itself.
  */
 function ownerOf({ pod, namespace, username }: PodRequest): Involved | undefined {
-  // Most refused pods are those of controllers, but the others must cost nothing.
+  // Most refused pods come from controllers, but the others must cost nothing.
   if (username === undefined || !(username.startsWith(ACCOUNT) || username === CONTROLLER_MANAGER)) {
     return undefined;
   }
@@ -76,13 +77,13 @@ function ownerOf({ pod, namespace, username }: PodRequest): Involved | undefined
   return isItsController ? { apiVersion, kind, name, uid, namespace } : undefined;
 }
 
-/** Waiting events. Each is at most a few kB. */
+/** Queued events. Each is at most a few kB. */
 const MOST_WAITING = 256;
-/** So that one namespace does not take the place of all others. */
+/** So that one namespace does not fill the queue. */
 const MOST_OF_ONE_NAMESPACE = 64;
 /** Between two events, in milliseconds. */
 const PAUSE_MS = 100;
-/** Objects of which it is remembered when the last event was written. */
+/** Objects whose last event is remembered. */
 const MOST_REMEMBERED = 4096;
 /** Between two log lines about failures, in milliseconds. */
 const QUIET_MS = 600_000;
@@ -98,7 +99,7 @@ export class EventSender {
   readonly #options: Required<EventSenderOptions>;
   readonly #closing = new AbortController();
   readonly #waiting: EventDraft[] = [];
-  /** By object and reason: when its last event was accepted here. */
+  /** By object and reason: time when its last event was queued. */
   readonly #last = new LRUCache<string, number>({ max: MOST_REMEMBERED });
   #loggedAt = Number.NEGATIVE_INFINITY;
   #running: Promise<void> | undefined;
@@ -107,7 +108,10 @@ export class EventSender {
     this.#options = { clock: CLOCK, ...options };
   }
 
-  /** Tells the owner of a pod why it is refused. Ignores what is allowed, dry runs, and pods that people create: they read the answer. */
+  /**
+   * Reports a refusal at the pod's owner. Ignores allowed pods, dry runs, and pods that people create: they
+   * get the answer.
+   */
   refused(request: PodRequest | BindingRequest, { allowed, message }: Refusal): void {
     if (allowed || message === null || request.dryRun || request.kind !== 'pod') {
       return;
@@ -118,14 +122,14 @@ export class EventSender {
     }
   }
 
-  /** Tells at a policy that is not valid what is wrong with it. */
+  /** Reports the mistake at an invalid policy. */
   invalid({ name, uid }: LivePolicy, message: string): void {
     const policy = { apiVersion: POLICY_API_VERSION, kind: POLICY_KIND, name, uid };
     const involved = { ...policy, namespace: undefined };
     this.#send({ involved, namespace: NAMESPACE_OF_CLUSTER, reason: INVALID, message });
   }
 
-  /** Returns at once, and never throws. At most one event a minute for an object and a reason. */
+  /** Returns at once, and never throws. At most one event a minute per object and reason. */
   #send(draft: Omit<EventDraft, 'at'>): void {
     const { involved, namespace, reason } = draft;
     const now = this.#options.clock.now();
@@ -144,7 +148,7 @@ export class EventSender {
     this.#running ??= this.#run();
   }
 
-  /** What waits is dropped. */
+  /** Drops queued events. */
   async close(): Promise<void> {
     this.#closing.abort();
     await this.#running;
@@ -202,13 +206,13 @@ interface Involved {
   readonly kind: string;
   readonly name: string;
   readonly uid: string;
-  /** `undefined` = the object has none. */
+  /** `undefined` = none. */
   readonly namespace: string | undefined;
 }
 
 interface EventDraft {
   readonly involved: Involved;
-  /** Of the event: that of the object, or `default` for an object without one. */
+  /** Of the event: the object's, or `default` for an object without one. */
   readonly namespace: string;
   readonly reason: string;
   readonly message: string;
@@ -216,8 +220,8 @@ interface EventDraft {
 }
 
 /**
- * core/v1 and not events.k8s.io/v1: every kubectl shows when it happened. The name is the same for all replicas within a minute of the
- * clock, so that the API server accepts one of them.
+ * core/v1, not events.k8s.io/v1: every kubectl shows its time. All replicas use the same name within a minute
+ * of the clock, so that the API server accepts one of them.
  */
 export function eventObject({ involved, namespace, reason, message, at }: EventDraft): object {
   const minute = Math.floor(at.getTime() / MINUTE_MS);

@@ -1,4 +1,4 @@
-/** One replica of all, elected by a Lease as the controllers of Kubernetes do it. */
+/** Elects one replica with a Lease, as Kubernetes' controllers do. */
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { z } from 'zod';
@@ -9,18 +9,18 @@ import { COMPONENT } from './conditions.ts';
 
 /** In seconds. Source: the defaults of Kubernetes' own leader election. */
 interface LeaderTiming {
-  /** After such a silence of the leader another one takes over. */
+  /** After this silence of the leader, another replica takes over. */
   readonly lease: number;
-  /** After that long without a renewal the leader stops. Shorter than `lease`: calls under way need time to end. */
+  /** Without a renewal for this long, the leader stops. Shorter than `lease`: calls in progress need time to end. */
   readonly renew: number;
   /** Time between two attempts. */
   readonly retry: number;
 }
 
 const TIMING: LeaderTiming = { lease: 15, renew: 10, retry: 2 };
-/** Rights may be granted later, in seconds. */
+/** In seconds: rights may be granted later. */
 const FORBIDDEN_RETRY = 60;
-/** At the end, in milliseconds. */
+/** For the release, in milliseconds. */
 const RELEASE_MS = 2000;
 
 export interface LeaderOptions {
@@ -30,7 +30,7 @@ export interface LeaderOptions {
   readonly onElected: () => void;
   /** Of the Lease. Default: `blazar-enforcement`. */
   readonly name?: string;
-  /** Default: that of the client, or `default`. */
+  /** Default: the client's, or `default`. */
   readonly namespace?: string;
   /** Different for each process. Default: the host name and a random UUID. */
   readonly identity?: string;
@@ -39,8 +39,8 @@ export interface LeaderOptions {
 }
 
 /**
- * Wall clocks of machines are never compared: a Lease is free when this process has seen it unchanged for its duration. A frozen process
- * finds out when it goes on, since `isLeader` asks the clock.
+ * Clocks of machines are never compared: a Lease is free if this process has seen it unchanged for its
+ * duration. A frozen process notices when it continues, since `isLeader` reads the clock.
  */
 export class Leader {
   readonly #options: Required<LeaderOptions>;
@@ -49,7 +49,7 @@ export class Leader {
   /** The Lease as last seen, and since when. */
   #seen: { readonly version: string; readonly at: number } | undefined;
   #wasLeader = false;
-  /** Whether the Lease may say this replica's name. */
+  /** Whether the Lease may contain this replica's name. */
   #hasHeld = false;
   #problem: string | undefined;
   #running: Promise<void> | undefined;
@@ -65,7 +65,7 @@ export class Leader {
     };
   }
 
-  /** Ask again before each write. */
+  /** Check again before each write. */
   get isLeader(): boolean {
     return this.#options.clock.now() < this.#leadsUntil;
   }
@@ -74,7 +74,7 @@ export class Leader {
     this.#running ??= this.#run();
   }
 
-  /** Gives the Lease back, if the API server answers soon. */
+  /** Releases the Lease, if the API server answers soon. */
   async close(): Promise<void> {
     this.#leadsUntil = Number.NEGATIVE_INFINITY;
     this.#closing.abort();
@@ -86,7 +86,7 @@ export class Leader {
 
   /** One attempt to take or renew the Lease. Never throws. Returns the seconds until the next one. */
   async attempt(): Promise<number> {
-    // The time may have run out since, while this process was frozen.
+    // The time may have run out while this process was frozen.
     this.#tell();
     try {
       const until = await this.#acquire();
@@ -106,13 +106,13 @@ export class Leader {
     const { signal } = this.#closing;
     while (!signal.aborted) {
       const seconds = await this.attempt();
-      // Replicas that start together must not go on asking together.
+      // Replicas that start together must not stay in step.
       const milliseconds = seconds * 1000 * (1 + Math.random() / 5);
       await this.#options.clock.sleep(milliseconds, signal);
     }
   }
 
-  /** Until when this replica leads; `undefined` = another one does, or it is too early to say. */
+  /** Until when this replica leads; `undefined` = another one does, or it is not yet known. */
   async #acquire(): Promise<number | undefined> {
     // Before the call: the others count from when they see the renewal, which is later.
     const until = this.#options.clock.now() + this.#options.timing.renew * 1000;
@@ -188,7 +188,10 @@ export class Leader {
     }
   }
 
-  /** A conflict: another one was faster. The source of the policies reports an API server that does not answer, or refuses our token. */
+  /**
+   * A conflict: another one was faster. The policies' source reports an API server that is unavailable or
+   * refuses our token.
+   */
   #failed(error: unknown): number {
     if (!(error instanceof ApiError) || isPassing(error)) {
       this.#options.logger.debug({ error }, 'no attempt to lead succeeded');
@@ -206,12 +209,12 @@ export class Leader {
   }
 }
 
-/** Whether it makes sense to try again soon. */
+/** Whether to retry soon. */
 function isPassing({ status }: ApiError): boolean {
   return status === 409 || status === 429 || status === 401 || status >= 500;
 }
 
-/** The Lease that replicas elect their leader by. Source: Kubernetes API, coordination.k8s.io/v1. */
+/** The Lease for electing a leader. Source: Kubernetes API, coordination.k8s.io/v1. */
 const leaseSchema = z.looseObject({
   metadata: z.looseObject({ resourceVersion: z.string().min(1) }),
   spec: z
@@ -224,13 +227,16 @@ const leaseSchema = z.looseObject({
     .nullish(),
 });
 
-/** With all its further members, which go back as they came. */
+/** With all further members, which are written back. */
 type Lease = z.infer<typeof leaseSchema>;
 
-/** Somebody who may change the Lease can hold it anyway; but a slip of the pen must not stop everybody for years. In seconds. */
+/**
+ * A client that may change the Lease can hold it anyway; but a typing error must not stop all replicas for
+ * years. In seconds.
+ */
 const LONGEST = 300;
 
-/** @throws Error if it is no Lease */
+/** @throws Error if it is not a Lease */
 function parseLease(object: unknown): Lease {
   const parsed = leaseSchema.safeParse(object);
   if (!parsed.success) {
@@ -239,7 +245,7 @@ function parseLease(object: unknown): Lease {
   return parsed.data;
 }
 
-/** `undefined` = nobody: it was released. */
+/** `undefined` = none: it was released. */
 function holderOf({ spec }: Lease): string | undefined {
   return spec?.holderIdentity || undefined;
 }
@@ -250,14 +256,14 @@ function durationOf({ spec }: Lease, defaultSeconds: number): number {
   return Math.min(Math.max(seconds, 1), LONGEST) * 1000;
 }
 
-/** One that nobody has had before. */
+/** A Lease without an earlier holder. */
 function newLease({ name, namespace, ...options }: Required<LeaderOptions>): object {
   const metadata = { name, namespace, resourceVersion: '' };
   const { spec } = heldLease({ metadata, spec: { leaseTransitions: -1 } }, options);
   return { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name, namespace }, spec };
 }
 
-/** Taken or renewed. `resourceVersion` goes back too: the API server refuses if anybody has changed it since. */
+/** Taken or renewed. With `resourceVersion`: the API server refuses if it has changed since. */
 function heldLease(lease: Lease, { identity, timing }: Pick<Required<LeaderOptions>, 'identity' | 'timing'>) {
   const isRenewal = holderOf(lease) === identity;
   const { acquireTime, leaseTransitions } = lease.spec ?? {};
@@ -269,12 +275,15 @@ function heldLease(lease: Lease, { identity, timing }: Pick<Required<LeaderOptio
   });
 }
 
-/** Given back, so that the next one need not wait. */
+/** Released, so that the next one need not wait. */
 function releasedLease(lease: Lease): object {
   return withSpec(lease, { holderIdentity: '', leaseDurationSeconds: 1, acquireTime: undefined });
 }
 
-/** Renewed now, and without an `acquireTime` acquired now: for people, as no replica compares it with its own clock. */
+/**
+ * Renewed now, and acquired now if there is no `acquireTime`: for people only; no replica compares it with
+ * its own clock.
+ */
 function withSpec(lease: Lease, changes: NonNullable<Lease['spec']>) {
   const now = new Date().toISOString().replace('Z', '000Z');
   return {

@@ -1,4 +1,4 @@
-/** When which status is written: what is due, what was written before, and when to try again after a write that failed. */
+/** The schedule of status writes: what is due, what was written before, and retries after failures. */
 import { ApiError } from '../api/contract.ts';
 import type { LivePolicy } from '../live/contract.ts';
 import type { Condition, StatusOutcome } from './conditions.ts';
@@ -6,16 +6,16 @@ import type { Condition, StatusOutcome } from './conditions.ts';
 /** After a fault of the API server, in milliseconds; doubled with each further one. */
 const FIRST_MS = 1000;
 const LONGEST_MS = 30_000;
-/** What only an administrator can mend, in milliseconds. */
+/** If only an administrator can fix it, in milliseconds. */
 const MENDED_MS = 60_000;
-/** One policy may be deleted while its status is written. Many at once have no status. */
+/** One policy may be deleted during its write. With this many, the definition has no status. */
 const MANY_GONE = 3;
 
 export interface Failure {
   readonly outcome: StatusOutcome;
-  /** When this policy may be tried again. */
+  /** When this policy may be retried. */
   readonly againAt: number;
-  /** What an operator must know; `undefined` = nothing. */
+  /** For the operator; `undefined` = nothing. */
   readonly hint: string | undefined;
 }
 
@@ -24,7 +24,7 @@ export class WritePace {
   #faults = 0;
   #gone = 0;
 
-  /** Nothing may be written before. */
+  /** No writes before this time. */
   get pausedUntil(): number {
     return this.#pausedUntil;
   }
@@ -38,7 +38,7 @@ export class WritePace {
     const againAt = now + MENDED_MS;
     switch (error instanceof ApiError ? error.status : undefined) {
       case 409:
-        // The watch tells of the state that we did not know. This is only for one that does not.
+        // The watch sends the state that we did not have. This is only for a watch that does not.
         return { outcome: 'conflict', againAt, hint: undefined };
       case 404:
         this.#gone += 1;
@@ -64,11 +64,11 @@ export class WritePace {
   }
 }
 
-/** Names of which something is to be done, now or later. In order, so that a busy one keeps no other waiting. */
+/** Names with work, now or later. In order, so that a busy one does not block the others. */
 export class DueNames {
   readonly #at = new Map<string, number>();
 
-  /** As soon as possible, behind those that wait already. */
+  /** As soon as possible, after those that wait already. */
   add(name: string): void {
     const at = this.#at.get(name);
     if (at === undefined || at > 0) {
@@ -82,7 +82,7 @@ export class DueNames {
     this.#at.set(name, Math.min(at, this.#at.get(name) ?? at));
   }
 
-  /** The first that is due; it is removed. */
+  /** The first that is due, which is removed. */
   take(now: number): string | undefined {
     for (const [name, at] of this.#at) {
       if (at <= now) {
@@ -93,7 +93,7 @@ export class DueNames {
     return undefined;
   }
 
-  /** When the next one is due; `undefined` = there is none. */
+  /** When the next one is due; `undefined` = none. */
   get next(): number | undefined {
     let next: number | undefined;
     for (const at of this.#at.values()) {
@@ -106,19 +106,19 @@ export class DueNames {
 /** After the first repair, in milliseconds. Doubled with each further one. */
 const FIRST_REWRITE_MS = 1000;
 const LONGEST_REWRITE_MS = 300_000;
-/** After that long without a repair the next one is the first again. */
+/** After this long without a repair, the next one counts as the first. */
 const FORGOTTEN_MS = 2 * LONGEST_REWRITE_MS;
 
 interface Written {
   readonly uid: string;
   readonly what: string;
-  /** The state of the policy that it was decided about. */
+  /** The state of the policy that the write was about. */
   readonly about: string;
   readonly at: number;
   readonly repairs: number;
 }
 
-/** Writes that were too late, because the policy changes all the time. */
+/** Writes that came too late, because the policy keeps changing. */
 interface Conflicts {
   readonly count: number;
   readonly at: number;
@@ -131,13 +131,13 @@ export class WriteHistory {
   readonly #written = new Map<string, Written>();
   readonly #conflicts = new Map<string, Conflicts>();
 
-  /** Whether a write about this state has succeeded: the watch will tell of its result. */
+  /** Whether a write about this state has succeeded: the watch will send its result. */
   isDone({ name, uid, resourceVersion }: LivePolicy): boolean {
     const written = this.#written.get(name);
     return written?.uid === uid && written.about === resourceVersion;
   }
 
-  /** When a policy may be written: new content at once, the same content later and later. */
+  /** When a policy may be written: new content at once, the same content with growing pauses. */
   allowedAt(policy: LivePolicy, conditions: readonly Condition[], now: number): number {
     const conflicts = this.#conflicts.get(policy.name);
     const afterConflict =

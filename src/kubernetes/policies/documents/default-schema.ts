@@ -1,5 +1,5 @@
 /**
- * Schemas of the affinities and tolerations that a policy may add to a pod, in the spelling of Kubernetes and in that
+ * Schemas of the affinities and tolerations that a policy may add to a pod, in the spelling of Kubernetes and
  * of the draft.
  */
 import { z } from 'zod';

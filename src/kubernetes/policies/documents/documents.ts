@@ -1,6 +1,6 @@
 /**
- * Reads scheduling policies, roles and bindings from YAML files and folders. Every problem is an error with file and
- * line. Nothing is skipped: a rule that is not read is not enforced.
+ * Reads scheduling policies, roles and bindings from YAML files and folders. Every problem is an error with
+ * file and line. Nothing is skipped: an unread rule would not be enforced.
  */
 import { z } from 'zod';
 import type { Problem } from '../../../base/errors.ts';
@@ -39,7 +39,7 @@ export const policyDocument = mapping({
   Kind: z.string().optional(),
   metadata,
   spec: policySpecSchema,
-  /** In what `kubectl get -o yaml` prints. Nothing reads it. */
+  /** In the output of `kubectl get -o yaml`. Not used. */
   status: z.unknown().optional(),
 });
 
@@ -55,7 +55,7 @@ export interface PolicyDocuments {
   readonly policies: readonly SchedulingPolicy[];
   readonly roles: readonly Role[];
   readonly bindings: readonly Binding[];
-  /** Errors, and warnings about references to nothing. */
+  /** Errors, and warnings about references to missing objects. */
   readonly problems: readonly Problem[];
 }
 

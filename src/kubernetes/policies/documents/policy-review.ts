@@ -10,8 +10,8 @@ import { schemaProblems } from './schema-problems.ts';
 const MAX_MISTAKES = 20;
 
 /**
- * Refuses an invalid policy. One that was stored before the webhook existed may still change its metadata, with a warning: otherwise it
- * could not lose its finalizers.
+ * Refuses an invalid policy. The metadata of one that was stored before the webhook existed may still change,
+ * with a warning: otherwise it could not lose its finalizers.
  */
 export function reviewPolicy({ document, current }: Pick<PolicyRequest, 'document' | 'current'>): Admission {
   const mistake = policyMistake(document) ?? kindTwice(document);
@@ -37,14 +37,14 @@ export function policyMistake(document: unknown): string | null {
   return message(`the scheduling policy is invalid: ${found.join('; ')}`);
 }
 
-/** The draft writes `Kind`. Files may have it instead of `kind`, which the API server demands. */
+/** The draft writes `Kind`. Files may have it instead of `kind`, which the API server requires. */
 function kindTwice(document: unknown): string | null {
   return isMapping(document) && 'Kind' in document
     ? 'the scheduling policy is invalid: Kind: expected nothing, because kind is set too'
     : null;
 }
 
-/** What the service reads of it. */
+/** The part that the service reads. */
 function content(document: unknown): unknown {
   if (!isMapping(document)) {
     return document;

@@ -1,4 +1,4 @@
-/** RBAC documents, as far as they say who may use what. Source: Kubernetes API, rbac.authorization.k8s.io/v1. */
+/** The parts of RBAC documents about the use of policies. Source: Kubernetes API, rbac.authorization.k8s.io/v1. */
 import { z } from 'zod';
 import { mapping } from './schema-helpers.ts';
 
@@ -35,7 +35,7 @@ function subject<Namespace extends z.ZodType>(namespace: Namespace) {
 }
 
 const anywhere = subject(z.string('a string, because a service account is namespaced').min(1, 'a namespace'));
-/** Without a namespace it is that of the binding. */
+/** Default namespace: the binding's. */
 const inItsNamespace = subject(z.string('a string').nullish());
 
 export const roleSchema = { rules: z.array(rule, 'a list').nullish() };

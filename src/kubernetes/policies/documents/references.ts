@@ -1,5 +1,6 @@
 /**
- * What documents say about each other: references by name, of which one to nothing grants nothing and may be a typo, and aggregated roles.
+ * References between documents, and aggregated roles. A reference to a missing name grants nothing and may be
+ * a typing error.
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { Problem } from '../../../base/errors.ts';
@@ -82,9 +83,9 @@ export interface WrittenRole extends Role {
 }
 
 /**
- * The roles with the rules that they have in a cluster, where the control plane overwrites those of a ClusterRole with an aggregationRule
- * with those of the ClusterRoles that it selects.
- * Source: Kubernetes docs, "Using RBAC Authorization", aggregated ClusterRoles; tried on kube-controller-manager 1.20.
+ * The roles with their rules in a cluster, where the control plane overwrites the rules of a ClusterRole that
+ * has an aggregationRule with those of the selected ClusterRoles. Source: Kubernetes docs, "Using RBAC
+ * Authorization", aggregated ClusterRoles; tried on kube-controller-manager 1.20.
  */
 export function aggregated(roles: readonly WrittenRole[]): Role[] {
   const clusterRoles = roles.filter(({ kind }) => kind === 'ClusterRole');

@@ -1,6 +1,6 @@
 /**
- * Rules for affinities. Node affinities are judged expression by expression. Affinities to other pods are judged as a
- * whole: the proposal can forbid them, but has no rules for their content.
+ * Rules for affinities. Node affinities are checked expression by expression. Affinities to other pods are
+ * checked as a whole: the proposal can forbid them, but has no rules for their content.
  */
 import { isDeepStrictEqual } from 'node:util';
 import {
@@ -34,7 +34,7 @@ import { listed, type Reason } from './reason.ts';
 
 const [REQUIRED, PREFERRED] = AFFINITY_TIMES;
 
-/** Kinds whose terms are judged one by one. */
+/** Kinds whose terms are checked one by one. */
 const NODE_PLACES: readonly string[] = AFFINITY_TIMES.map((time) => `nodeAffinity.${time}`);
 
 /** What is allowed at one place, such as `nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution`. */
@@ -48,7 +48,7 @@ interface AllowedAt {
 }
 
 interface AffinityOptions {
-  /** A DaemonSet created the pod for one node: its controller, not the user, named the node in it. */
+  /** A DaemonSet created the pod for one node: its controller, not the user, set the node's name. */
   readonly isForOneNode?: boolean;
 }
 
@@ -88,7 +88,7 @@ export class AffinityRules {
     ];
   }
 
-  /** What is allowed at one place, and the policies that say so. */
+  /** What is allowed at one place, and by which policies. */
   at(kind: Kind, time: AffinityTime): { readonly all: boolean; readonly policies: readonly string[] } {
     const place = this.#places.get(`${kind}.${time}`);
     return { all: this.#all || place?.all === true, policies: [...(place?.policies ?? [])] };
@@ -262,8 +262,8 @@ function describeTerms(terms: readonly (readonly Rule[])[]): string {
 }
 
 /**
- * Whether the DaemonSet controller replaced the required affinity by the name of the node. The template, which had
- * it, is judged separately.
+ * Whether the DaemonSet controller replaced the required affinity by the node's name. The template, which had
+ * it, is checked separately.
  */
 function isOfTemplate(
   kind: Kind,

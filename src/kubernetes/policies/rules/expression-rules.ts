@@ -74,7 +74,7 @@ function ruleOf({ keys, operators, values }: ExpressionRule): Rule {
   return { keys: listedOf(keys), operators: listedOf(operators), values: listedOf(values) };
 }
 
-/** The rule that a default implies: exactly what it is. */
+/** The rule that a default implies: exactly itself. */
 export function impliedRule({ key, operator, values }: Expression): Rule {
   return { keys: [key], operators: [operator], values: listedOf(values ?? undefined) };
 }

@@ -1,4 +1,4 @@
-/** Why a request is rejected: the field, what would be accepted, and which policies say so. */
+/** Why a request is rejected: the field, what would be accepted, and by which policies. */
 export interface Reason {
   /** Path below `spec` of the pod: `schedulerName`, `nodeSelector`, `tolerations[2]`, … */
   readonly field: string;

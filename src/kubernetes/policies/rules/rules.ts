@@ -75,7 +75,7 @@ class NameRules {
     return this.required === undefined ? this.#allowed.has(name) : this.required.includes(name);
   }
 
-  /** `undefined` = the pod names none. `free`: a name that counts as none, unless one is required. */
+  /** `undefined` = the pod has none. `free`: a name that counts as none, unless one is required. */
   judge(name: string | undefined, free?: string): Reason[] {
     const { field, required } = this;
     const isSaid = name !== undefined && !(name === free && required === undefined);
@@ -94,9 +94,9 @@ const BY_TAINTS =
   'expected nothing, because a pod that names its node bypasses taints, and it may not tolerate all of them';
 
 /**
- * Reasons why the pod may not name this node, in its `nodeName` or by a Binding: it bypasses the scheduler and NoSchedule taints, while the
- * kubelet still checks its own node selector and required affinity. So it needs permission for all schedulers, for the node, and to tolerate
- * every NoSchedule taint.
+ * Reasons why the pod may not select this node, in its `nodeName` or by a Binding: this bypasses the
+ * scheduler and NoSchedule taints, while the kubelet still checks the pod's node selector and required
+ * affinity. So it needs permission for all schedulers, for the node, and to tolerate every NoSchedule taint.
  */
 export function nodeReasons(name: string, { names, affinities, tolerations }: Rules): Reason[] {
   const { schedulerName } = names;
@@ -137,8 +137,8 @@ interface RequiredValues {
 }
 
 /**
- * One reason for each field whose required values have nothing in common. It names the first two such policies, or
- * all.
+ * One reason for each field whose required values have nothing in common. It names the first two such
+ * policies, or all.
  */
 export function conflicts(policies: readonly MergedPolicy[]): Reason[] {
   const byField = new Map<string, RequiredValues[]>();

@@ -96,7 +96,7 @@ function isSaid(value: string | null | undefined): value is string {
   return value !== undefined && value !== null && value !== '';
 }
 
-/** The rule that a default implies: exactly what it is. */
+/** The rule that a default implies: exactly itself. */
 export function impliedRule({ key, operator, value, effect }: Toleration): Rule {
   return {
     keys: isSaid(key) ? [key] : [],

@@ -16,12 +16,12 @@ const MAX_PATTERN = 1000;
 const WHITE = /\p{White_Space}/u;
 const SURROGATE = /[\ud800-\udfff]/;
 
-/** The steps of finding one text in another: the search of V8 compares each character with each in the worst case. */
+/** Steps to find one text in another: V8's search compares each pair of characters in the worst case. */
 function searchSteps(length: number, wanted: number): number {
   return 1 + Math.ceil((length * Math.min(wanted, length)) / 16) + textSteps(length);
 }
 
-/** The automaton looks at each character once, and follows as many paths as the pattern has. A call takes some microseconds. */
+/** The automaton reads each character once and follows all paths. A call takes some microseconds. */
 function matchSteps(length: number, pattern: number): number {
   return 200 + (length + 1) * Math.ceil((8 + pattern) / 2);
 }
@@ -87,13 +87,13 @@ export const TEXT_FUNCTIONS: readonly (readonly [key: string, CelFunction])[] = 
 
 interface Pattern {
   readonly compiled: RE2JS;
-  /** The instructions of its automaton. */
+  /** Number of instructions of its automaton. */
   readonly paths: number;
-  /** Requests are judged at least twice, and sent again. */
+  /** The last result: requests are judged at least twice, and sent again. */
   readonly last: { text: string | undefined; matches: boolean };
 }
 
-/** RE2 syntax, and its time: linear in the text. */
+/** RE2 syntax and its time: linear in the text. */
 function matching(): CelFunction {
   return {
     constants: [1],
@@ -178,7 +178,7 @@ function sizeOf(value: unknown, spend: (steps: number) => void): unknown {
       : new Failure(`size() needs a text, a list or a map, got ${typeName(value)}`);
 }
 
-/** White space as Unicode has it. A pattern for the end of a text would try each run of blanks in it. */
+/** White space as in Unicode. A pattern for the end of a text would try each run of blanks in it. */
 function trimmed(text: string): string {
   let [start, end] = [0, text.length];
   while (start < end && WHITE.test(text.charAt(start))) {

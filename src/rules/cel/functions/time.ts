@@ -7,7 +7,7 @@ const MILLISECOND = 1_000_000n;
 const DAY = 86_400_000;
 const OFFSET = /^([+-]?)(\d\d):(\d\d)$/;
 
-/** A time zone: the milliseconds that its clocks are ahead of UTC at a time. */
+/** The offset of a time zone from UTC at a time, in milliseconds. */
 type Zone = (time: number) => number;
 
 const PARTS: readonly (readonly [name: string, part: (date: Date) => number])[] = [
@@ -23,7 +23,7 @@ const PARTS: readonly (readonly [name: string, part: (date: Date) => number])[] 
   ['getMilliseconds', (date) => date.getUTCMilliseconds()],
 ];
 
-/** In nanoseconds. Of durations these are totals, not parts, except the milliseconds. */
+/** In nanoseconds. For durations, the results are totals, not parts, also for milliseconds. */
 const UNITS: ReadonlyMap<string, bigint> = new Map([
   ['getHours', 3_600_000n * MILLISECOND],
   ['getMinutes', 60_000n * MILLISECOND],
@@ -81,10 +81,10 @@ function dayOfYear(date: Date): number {
   return Math.round((date.getTime() - first.getTime()) / DAY);
 }
 
-/** Of the days of a year, for each zone. */
+/** Maximum number of cached days for each zone: those of a year. */
 const MAX_DAYS = 400;
 
-/** All rules share them. Their number is that of the zones that exist. */
+/** Shared by all rules. Limited by the number of existing zones. */
 const ZONES = new Map<string, Zone>();
 
 /** An IANA name such as `Europe/Berlin`, or an offset such as `-08:00`. */
@@ -119,9 +119,9 @@ const CLOCK = {
   hourCycle: 'h23',
 } as const;
 
-/** Asking for the offset of a time takes microseconds: a rule that asks for the weekday would cost more than all others. */
+/** Computing an offset takes microseconds: a rule with a weekday would cost more than all others. */
 function namedZone(format: Intl.DateTimeFormat): Zone {
-  // The offset of a whole day of UTC; `undefined` for a day on which it changes.
+  // The offset of a whole day of UTC; `undefined` = it changes on this day.
   const days = new Map<number, number | undefined>();
   const offsetAt = (time: number) => clock(format, time) - time;
   return (time) => {

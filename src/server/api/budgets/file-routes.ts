@@ -20,16 +20,16 @@ import {
 const CSV = 'text/csv';
 const lineNumber = z
   .int()
-  .meta({ description: 'Of CSV the line; of JSON the number of the budget, from 1.' });
+  .meta({ description: 'In CSV the line; in JSON the number of the budget, from 1.' });
 const reportSchema = z.strictObject({
-  message: z.string().optional().meta({ description: 'Why nothing was set.' }),
+  message: z.string().optional().meta({ description: 'The reason why nothing was set.' }),
   dry_run: z.boolean(),
-  set: z.int().meta({ description: 'How many are new.' }),
+  set: z.int().meta({ description: 'Number of new budgets.' }),
   changed: z.int(),
   unchanged: z.int(),
   mistakes: z
     .array(z.strictObject({ line: lineNumber.nullable(), field: z.string().nullable(), message: z.string() }))
-    .meta({ description: 'If there are any, nothing is set.' }),
+    .meta({ description: 'If there are mistakes, nothing is set.' }),
   lines: z.array(
     z.strictObject({
       line: lineNumber,
@@ -42,14 +42,14 @@ const reportSchema = z.strictObject({
       before: z
         .strictObject({ valid_until: timeSchema, amount: z.string() })
         .nullable()
-        .meta({ description: 'The budget in force that is changed.' }),
+        .meta({ description: 'The existing budget that is changed.' }),
     }),
   ),
 });
 
-/** Items are checked one by one, so that each mistake has its line. */
+/** Items are checked one by one, so that each mistake is reported with its line. */
 const fileSchema = z.strictObject({
-  unit: z.string().optional().meta({ description: 'Not read.' }),
+  unit: z.string().optional().meta({ description: 'Ignored.' }),
   budgets: z.array(
     z.unknown().meta({
       type: 'object',
@@ -82,14 +82,14 @@ const importBudgets = route({
   method: 'POST',
   path: '/v1/budgets/import',
   action: 'import-budgets',
-  summary: 'Set many budgets at once: all, or none.',
-  description: `As JSON or CSV, with the columns ${BUDGET_COLUMNS.join(', ')}, of at most ${MAX_LINES} lines. CSV may be separated by commas, semicolons or tabs, and begins with the names of the columns; what an export has besides (taken, left) is not read. A budget in force of the same owner that starts at the same second is changed; others stay. Leases of these projects wait until it is done.`,
+  summary: 'Set many budgets at once: all or none',
+  description: `As JSON or CSV, with the columns ${BUDGET_COLUMNS.join(', ')}, of at most ${MAX_LINES} lines. CSV may be separated by commas, semicolons or tabs, and begins with the names of the columns; the other columns of an export (taken, left) are ignored. A budget of the same owner that starts at the same second is changed; others stay. Requests for leases of these projects wait until the import is done.`,
   query: z.strictObject({
     dry_run: z.enum(['true', 'false']).optional().meta({
-      description: 'true = only tell what would be set, and every mistake. Default: false.',
+      description: 'true = only report what would be set, and all mistakes. Default: false.',
     }),
     reason: z.string().max(4000).optional().meta({
-      description: 'Why, for the history. Needed unless it is a dry run.',
+      description: 'The reason, for the history. Required unless it is a dry run.',
     }),
   }),
   body: {
@@ -112,11 +112,16 @@ const importBudgets = route({
     },
   },
   answers: [
-    { status: 200, description: 'What was set, or would be.', schema: reportSchema, name: 'ImportReport' },
+    {
+      status: 200,
+      description: 'The budgets that were set, or would be.',
+      schema: reportSchema,
+      name: 'ImportReport',
+    },
     WITHOUT_LEDGER,
     {
       status: 422,
-      description: 'The file has mistakes, or there is no reason: nothing was set.',
+      description: 'The file has mistakes, or the reason is missing: nothing was set.',
       schema: reportSchema.partial().extend({ field: z.string().optional(), ...problemShape }),
       name: 'ImportRefusal',
     },
@@ -136,9 +141,9 @@ const exportBudgets = route({
   method: 'GET',
   path: '/v1/budgets/export',
   action: 'list-budgets',
-  summary: 'All budgets as a file, which importBudgets takes.',
+  summary: 'Export all budgets, in the format of importBudgets',
   description:
-    'Sorted like listBudgets; expired ones too, removed ones not. Each thousand is as of one moment. In CSV, ids that a spreadsheet would run as a formula have an apostrophe in front, which an import takes away.',
+    'Sorted like listBudgets. Includes expired budgets, but not removed ones. Every 1000 budgets are from one snapshot. In CSV, ids that a spreadsheet would run as a formula are prefixed with an apostrophe, which an import removes.',
   query: z.strictObject({
     format: z.enum(['csv', 'json']).optional().meta({ description: 'Default: csv.' }),
     project_id: ofProject(),
@@ -152,7 +157,7 @@ const exportBudgets = route({
       schema: z.string(),
       name: 'ExportedBudgets',
       otherTypes: { 'application/json': exportSchema },
-      headers: { 'Content-Disposition': { description: 'The name of the file.' } },
+      headers: { 'Content-Disposition': { description: 'The file name.' } },
     },
     WITHOUT_LEDGER,
     refusedAs(422, 'Keystone has no project of this name.'),

@@ -28,7 +28,7 @@ import {
 import { budgetChangeJson, budgetChangeSchema } from './json.ts';
 
 const order = z.enum(['newest', 'oldest']).optional().meta({
-  description: 'Which come first. Default: the newest.',
+  description: 'Sort order. Default: newest first.',
 });
 const page = pageAnswer(budgetChangeSchema, 'BudgetChanges', 'A page.');
 
@@ -37,8 +37,8 @@ const listBudgetChanges = route({
   method: 'GET',
   path: '/v1/budgets/changes',
   action: 'list-budgets',
-  summary: 'Every change of budgets.',
-  description: 'Also of removed budgets. Members see those of their projects.',
+  summary: 'List all changes of budgets',
+  description: 'Includes changes of removed budgets. Members see changes in their projects.',
   query: listQuery({
     order,
     project_id: ofProject(),
@@ -57,14 +57,14 @@ const listChangesOfBudget = route({
   method: 'GET',
   path: '/v1/budgets/{budget_id}/changes',
   action: 'list-budgets',
-  summary: 'Every change of one budget.',
+  summary: 'List the changes of one budget',
   description:
-    'Also of one that was removed. Empty = there never was one, or it is of a project that the caller may not see.',
+    'Works for removed budgets, too. Empty = there never was such a budget, or the caller may not see its project.',
   query: listQuery({ order }),
   answers: [page, WITHOUT_LEDGER],
   async answer(request) {
     const { budget_id: id = '' } = request.params;
-    // None has the id 0.
+    // No budget has the id 0.
     const budget = /^\d{1,18}$/.test(id) ? BigInt(id) : 0n;
     const wanted = { ...pageQueryOf(request.query), budget, order: request.query.order };
     return { json: await namedPage(request, await budgetChangesFor(request, wanted), budgetChangeJson) };
@@ -75,7 +75,7 @@ export const BUDGET_CHANGE_ROUTES: readonly ApiRoute[] = [listBudgetChanges, lis
 
 const leaseSchema = z.strictObject({
   row: z.string().meta({ description: 'The number of the lease in the ledger.' }),
-  lease_id: z.string().nullable().meta({ description: "Blazar's id; null = it has not told it yet." }),
+  lease_id: z.string().nullable().meta({ description: "Blazar's id; null = not known yet." }),
   region: z.string(),
   project: accountSchema,
   user: accountSchema,
@@ -100,9 +100,9 @@ const listBudgetCharges = route({
   method: 'GET',
   path: '/v1/budgets/charges',
   action: 'list-budgets',
-  summary: 'Which open leases of a project are charged to its budgets.',
+  summary: 'List the open leases that are charged to the budgets of a project',
   description:
-    'Sorted by end. A page may have fewer items than `limit`, even none: only `next` tells whether there are more.',
+    'Sorted by end. A page may have fewer items than `limit`, even none: only `next` shows whether there are more.',
   query: listQuery({
     project_id: textSchema.meta({ description: 'Its id, or name@domain.' }),
   }),

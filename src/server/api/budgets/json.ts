@@ -1,4 +1,4 @@
-/** Budgets and their changes as the API writes them. */
+/** JSON of budgets and their changes. */
 import { z } from 'zod';
 import type { BudgetChange } from '../../../ledger/budgets/budgets.ts';
 import { budgetAmountText } from '../../../ledger/budgets/terms.ts';
@@ -22,41 +22,41 @@ export const idSchema = z
 export const exactSchema = z
   .string()
   .regex(/^\d+(\.\d{1,6})?$/)
-  .meta({ description: 'Its size in unit-hours, exactly as it was set.', examples: ['1000'] });
+  .meta({ description: 'Size in unit-hours, exactly as it was set.', examples: ['1000'] });
 const owner = {
   project: accountSchema,
-  user: accountSchema.nullable().meta({ description: 'null = it is the budget of the whole project.' }),
+  user: accountSchema.nullable().meta({ description: 'null = the whole project.' }),
   valid_from: timeSchema,
-  valid_until: timeSchema.meta({ description: 'The first second that it does not pay for.' }),
+  valid_until: timeSchema.meta({ description: 'End of validity, exclusive.' }),
   amount: exactSchema,
 };
 export const unit = z
   .string()
-  .meta({ description: '`usage_budget_unit`, for people.', examples: ['node-hours'] });
-const reason = z.string().nullable().meta({ description: 'null = none was given.' });
+  .meta({ description: 'The label of the unit: the option `usage_budget_unit`.', examples: ['node-hours'] });
+const reason = z.string().nullable().meta({ description: 'null = no reason was given.' });
 
 export const budgetSchema = z.strictObject({
   id: idSchema,
   ...owner,
   unit,
-  taken: amountSchema.meta({ description: 'What leases have used, and are still to use; rounded up.' }),
+  taken: amountSchema.meta({ description: 'What leases have used and will still use; rounded up.' }),
   left: amountSchema.meta({
-    description: 'Rounded down. Less than 0 = it was made smaller than what was already taken.',
+    description: 'Rounded down. Below 0 = the budget was reduced to less than was already taken.',
   }),
   exact: z
     .strictObject({ amount: z.string(), taken: z.string() })
     .meta({ description: 'The same in millionths of a unit times seconds: whole numbers.' }),
   etag: z.string().meta({
-    description: 'For `If-Match`: another one after each change.',
+    description: 'For `If-Match`: changes with each change of the budget.',
     examples: ['"42-1796083200000000"'],
   }),
   changed: z
     .strictObject({ at: timeSchema, who: z.string(), reason })
-    .meta({ description: 'Its latest change.' }),
+    .meta({ description: 'The latest change.' }),
 });
 
 export const budgetChangeSchema = z.strictObject({
-  id: idSchema.meta({ description: 'Rises with each change.' }),
+  id: idSchema.meta({ description: 'Increases with each change.' }),
   at: timeSchema,
   operation: z.enum(['set', 'removed']),
   budget_id: idSchema,

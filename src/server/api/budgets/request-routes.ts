@@ -1,4 +1,4 @@
-/** Requests for more budget: asked for, endorsed, granted or refused, and withdrawn. */
+/** Requests for more budget: created, endorsed, granted or refused, and withdrawn. */
 import { z } from 'zod';
 import type { BudgetRequest, TakenStep } from '../../../ledger/budgets/requests/rows.ts';
 import type { RequestStep } from '../../../ledger/budgets/requests/steps.ts';
@@ -38,22 +38,22 @@ const step = z.strictObject({ at: timeSchema, who: z.string(), reason: z.string(
 const requestSchema = z.strictObject({
   id: idSchema,
   project: accountSchema,
-  user: accountSchema.nullable().meta({ description: 'null = it is for the whole project.' }),
-  amount: exactSchema.meta({ description: 'What the budget should grow by, in unit-hours.' }),
+  user: accountSchema.nullable().meta({ description: 'null = the whole project.' }),
+  amount: exactSchema.meta({ description: 'The requested increase of the budget, in unit-hours.' }),
   unit,
-  valid_until: timeSchema.meta({ description: 'Until when it is needed.' }),
-  reason: z.string().meta({ description: 'Why it is asked for.' }),
+  valid_until: timeSchema.meta({ description: 'The time until which it is needed.' }),
+  reason: z.string().meta({ description: 'The reason for the request.' }),
   state: z.enum(BUDGET_REQUEST_STATES).meta({
     description:
-      '`requested` and `endorsed` are open; the others are final. `changed`: granted, but not as asked.',
+      '`requested` and `endorsed` are open; the others are final. `changed`: granted, but not as requested.',
   }),
   asked: z.strictObject({ at: timeSchema, who: z.string() }),
-  endorsed: step.meta({ description: 'null = nobody has endorsed it.' }),
-  settled: step.meta({ description: 'What made it final; null = it is open.' }),
+  endorsed: step.meta({ description: 'null = not endorsed.' }),
+  settled: step.meta({ description: 'The step that made it final; null = open.' }),
   granted: z
     .strictObject({ amount: exactSchema, valid_until: timeSchema, budget_id: idSchema })
     .nullable()
-    .meta({ description: 'What the budget has grown by; null = it was not granted.' }),
+    .meta({ description: 'The increase of the budget; null = not granted.' }),
 });
 
 const shown = (status: number, description: string, headers: ApiExample['headers'] = {}): ApiExample => ({
@@ -61,24 +61,24 @@ const shown = (status: number, description: string, headers: ApiExample['headers
 });
 const NOT_THERE = refusedAs(
   404,
-  'There is none, or it is of a project that the caller may not see; or no filter of the configuration uses a ledger.',
+  'No such request, or the caller may not see its project, or no enabled filter uses a ledger.',
 );
-const NOT_OPEN = refusedAs(409, 'The step is not possible from its state.');
+const NOT_OPEN = refusedAs(409, 'The state of the request does not allow this step.');
 
 const listRequests = route({
   id: 'listBudgetRequests',
   method: 'GET',
   path: '/v1/budget-requests',
   action: 'list-budgets',
-  summary: 'List requests for more budget.',
-  description: 'The newest first. Members see those of their projects.',
+  summary: 'List requests for more budget',
+  description: 'Newest first. Members see requests of their projects.',
   query: listQuery({
     project_id: ofProject(),
-    user_id: ofUser('for'),
+    user_id: ofUser('requests for'),
     state: z
       .enum([...BUDGET_REQUEST_STATES, 'open'])
       .optional()
-      .meta({ description: 'Only those in this state; `open` = requested or endorsed.' }),
+      .meta({ description: 'Only requests in this state; `open` = requested or endorsed.' }),
   }),
   answers: [pageAnswer(requestSchema, 'BudgetRequests'), WITHOUT_LEDGER, UNNAMED],
   async answer(request) {
@@ -97,8 +97,8 @@ const getRequest = route({
   method: 'GET',
   path: '/v1/budget-requests/{request_id}',
   action: 'list-budgets',
-  summary: 'One request for more budget.',
-  description: 'What was asked for, and what became of it.',
+  summary: 'Show a request for more budget',
+  description: 'The request and its outcome.',
   answers: [shown(200, 'The request.'), NOT_THERE],
   async answer(request) {
     return answered(request, await requestFor(request, request.params.request_id ?? ''));
@@ -110,20 +110,20 @@ const askForBudget = route({
   method: 'POST',
   path: '/v1/budget-requests',
   action: 'request-budget',
-  summary: 'Ask for more budget.',
+  summary: 'Request more budget',
   description:
-    'Members ask for their project, or for themselves; managers and operators for each user. Sent twice while it is open, it is one request. A project has at most 20 open requests, and 100 within 24 hours.',
+    'Members may request budget for their project or for themselves; managers and operators for any user. Repeating an open request does not create another. A project has at most 20 open requests, and 100 within 24 hours.',
   body: {
     name: 'NewBudgetRequest',
     schema: z.strictObject({
       project_id: z.string().meta({ description: 'The id, or name@domain if Keystone is configured.' }),
       user_id: z.string().nullable().optional().meta({
         description:
-          'The id, or name@domain, of a user who has a budget of their own. Default: it is for the whole project.',
+          'The id, or name@domain, of a user with a budget of their own. Default: the whole project.',
       }),
       amount,
-      valid_until: date('Until when it is needed.'),
-      reason: reason.meta({ description: 'Why.', examples: ['A workshop'] }),
+      valid_until: date('The time until which it is needed.'),
+      reason: reason.meta({ description: 'The reason.', examples: ['A workshop'] }),
     }),
     example: {
       project_id: 'climate',
@@ -133,12 +133,12 @@ const askForBudget = route({
     },
   },
   answers: [
-    shown(201, 'The request is open.', { Location: { description: 'Where it is.' } }),
+    shown(201, 'The request is open.', { Location: { description: 'Its URL.' } }),
     WITHOUT_LEDGER,
     refusedAs(409, 'The project has too many open requests, or has made too many within 24 hours.'),
     refusedAs(
       422,
-      'A value is wrong: a date, an amount, no reason, an account that Keystone does not have, a user without a budget of their own.',
+      'A value is wrong: a date, an amount, a missing reason, an account that Keystone does not have, or a user without a budget of their own.',
     ),
   ],
   async answer(request) {
@@ -158,13 +158,13 @@ function stepRoute<Body extends StepInput>(
 ): ApiRoute {
   return route({
     ...{ ...texts, method: 'POST' as const, path: `/v1/budget-requests/{request_id}/${kind}` },
-    description: `${description} Sent twice, it is done once.`,
+    description: `${description} A repeated request has no further effect.`,
     body,
     answers: [
       shown(200, done),
       NOT_THERE,
       NOT_OPEN,
-      refusedAs(422, 'A value is wrong, the time is over, or the budget cannot become so.'),
+      refusedAs(422, 'A value is wrong, the end has passed, or the budget cannot be changed this way.'),
     ],
     async answer(request) {
       const id = request.params.request_id ?? '';
@@ -176,20 +176,23 @@ function stepRoute<Body extends StepInput>(
 const optionalReason = {
   name: 'BudgetRequestStep',
   schema: z.strictObject({
-    reason: z.string().optional().meta({ description: 'For everybody who sees the request.' }),
+    reason: z
+      .string()
+      .optional()
+      .meta({ description: 'The reason, shown to everyone who can see the request.' }),
   }),
   example: { reason: 'The workshop is part of the project' },
 };
-const why = z.string().meta({ description: 'Why, for everybody who sees the request.' });
+const why = z.string().meta({ description: 'The reason, shown to everyone who can see the request.' });
 
 const STEPS = [
   stepRoute(
     'endorse',
     {
       ...{ id: 'endorseBudgetRequest', action: 'endorse-budget-request' },
-      summary: 'Endorse a request.',
-      description: 'Managers of the project, and operators.',
-      done: 'It is endorsed.',
+      summary: 'Endorse a request',
+      description: 'For managers of the project and operators.',
+      done: 'The request is endorsed.',
     },
     optionalReason,
   ),
@@ -197,16 +200,16 @@ const STEPS = [
     'grant',
     {
       ...{ id: 'grantBudgetRequest', action: 'set-user-budget' },
-      summary: 'Grant a request, as it is or changed.',
+      summary: 'Grant a request, as requested or changed',
       description:
-        "Adds to the owner's last budget that is in force at some time until then, and extends it if it ends before; a project without one gets one from now on. Operators grant everything; managers what is for users of their projects, within the budgets of the project. A request that is not endorsed is endorsed by whoever grants it.",
-      done: 'The budget has grown.',
+        "Increases the owner's last budget that is in force at some time until then, and extends it if it ends earlier; a project without one gets a budget that starts now. Operators may grant every request; managers those for users of their projects, within the budgets of the project. Granting a request also endorses it.",
+      done: 'The budget is increased.',
     },
     {
       name: 'BudgetGrant',
       schema: z.strictObject({
         amount: amount.optional(),
-        valid_until: date('Default: as asked.').optional(),
+        valid_until: date('Default: as requested.').optional(),
         reason: why,
       }),
       example: { amount: '40', reason: 'What is left of the quarter' },
@@ -216,9 +219,9 @@ const STEPS = [
     'refuse',
     {
       ...{ id: 'refuseBudgetRequest', action: 'endorse-budget-request' },
-      summary: 'Refuse a request.',
-      description: 'Managers of the project, and operators.',
-      done: 'It is refused.',
+      summary: 'Refuse a request',
+      description: 'For managers of the project and operators.',
+      done: 'The request is refused.',
     },
     {
       name: 'BudgetRequestRefusal',
@@ -230,9 +233,9 @@ const STEPS = [
     'withdraw',
     {
       ...{ id: 'withdrawBudgetRequest', action: 'request-budget' },
-      summary: 'Withdraw a request.',
-      description: 'Whoever has asked.',
-      done: 'It is withdrawn.',
+      summary: 'Withdraw a request',
+      description: 'For the user who made the request.',
+      done: 'The request is withdrawn.',
     },
     optionalReason,
   ),

@@ -1,4 +1,4 @@
-/** Budgets: one, all in pages, set, changed and removed. */
+/** Budgets: list, show, set, change and remove. */
 import { z } from 'zod';
 import type { BudgetView } from '../../../ledger/budgets/view.ts';
 import { budgetsFor } from '../../budgets/budget-lists.ts';
@@ -29,34 +29,34 @@ import {
 } from '../shown.ts';
 import { budgetJson, budgetSchema } from './json.ts';
 
-const ETAG = { ETag: { description: 'For `If-Match`: another one after each change.' } };
+const ETAG = { ETag: { description: 'For `If-Match`: changes with each change of the budget.' } };
 const shown = (status: number, description: string, more: object = {}): ApiExample => ({
   ...{ status, description, schema: budgetSchema, name: 'Budget' },
   headers: { ...ETAG, ...more },
 });
 const OVERLAPS = refusedAs(
   409,
-  'Another budget of the owner is in force at that time, or the one itself: nothing is replaced.',
+  'A budget of the owner, perhaps this one, already covers part of that time: nothing is replaced.',
   { Location: { description: 'The other budget.' } },
 );
 const NOT_THERE = refusedAs(
   404,
-  'There is none, it was removed, or it is of a project that the caller may not see; or no filter of the configuration uses a ledger.',
+  'No such budget, or it was removed, or the caller may not see its project, or no enabled filter uses a ledger.',
 );
 const MISTAKEN = refusedAs(
   422,
-  'A value is wrong: a date, an amount, no reason, an account that Keystone does not have; or the budget would not be within those of the project, which is all that a manager may give.',
+  'A value is wrong: a date, an amount, a missing reason, or an account that Keystone does not have; or the budget of a manager is not within those of the project.',
 );
 const CHANGED = [
-  refusedAs(412, 'Somebody has changed the budget since: the ETag is that of another version.', ETAG),
+  refusedAs(412, 'The budget was changed since: the ETag is outdated.', ETAG),
   refusedAs(428, '`If-Match` is missing.'),
 ];
 
 export const reason = z
   .string()
-  .meta({ description: 'Why, for the history.', examples: ['Second half of the grant'] });
+  .meta({ description: 'The reason, for the history.', examples: ['Second half of the grant'] });
 const IF_MATCH = {
-  'If-Match': { description: 'The ETag of the budget, as the caller has seen it.' },
+  'If-Match': { description: 'The ETag of the budget, as the caller last read it.' },
 };
 export const amount = z.union([z.string(), z.number()]).meta({
   description: 'In unit-hours: a decimal number, 0 or more, with up to six decimals.',
@@ -67,21 +67,21 @@ export const date = (what: string) =>
     description: `${what} ISO 8601, to the second; without an offset it means UTC.`,
     examples: ['2026-12-01T00:00:00Z'],
   });
-const UNTIL = 'The first second that the budget does not pay for.';
+const UNTIL = 'End of validity, exclusive.';
 
 const listBudgets = route({
   id: 'listBudgets',
   method: 'GET',
   path: '/v1/budgets',
   action: 'list-budgets',
-  summary: 'List budgets.',
+  summary: 'List budgets',
   description:
-    'Budgets in force or expired, sorted by project, user (those of the whole project first) and time. Members see those of their projects.',
+    'Budgets in force or expired, sorted by project, user (budgets of the whole project first) and time. Members see budgets of their projects.',
   query: listQuery({
     project_id: ofProject(),
     user_id: ofUser(),
     valid_at: timeParameter('Only budgets in force at this time.'),
-    search: textParameter('Only ids of projects or users that contain this text, whatever the case.'),
+    search: textParameter('Only budgets whose project id or user id contains this text, ignoring case.'),
   }),
   answers: [pageAnswer(budgetSchema, 'Budgets'), WITHOUT_LEDGER, UNNAMED],
   async answer(request) {
@@ -100,8 +100,8 @@ const getBudget = route({
   method: 'GET',
   path: '/v1/budgets/{budget_id}',
   action: 'list-budgets',
-  summary: 'One budget.',
-  description: 'Its ETag is what a change of it must show.',
+  summary: 'Show a budget',
+  description: 'A change of the budget must send its ETag in `If-Match`.',
   answers: [shown(200, 'The budget.'), NOT_THERE],
   async answer(request) {
     return answered(request, await budgetFor(request, idIn(request)));
@@ -113,17 +113,17 @@ const createBudget = route({
   method: 'POST',
   path: '/v1/budgets',
   action: 'set-user-budget',
-  summary: 'Give a project, or one user in it, a budget for a time.',
+  summary: 'Set a budget for a project, or for one user in it',
   description:
-    'Replaces nothing: sent twice, the second is answered with 409. Operators give to everybody; managers to users of their projects, within the budgets of the project: each second of it lies in one of them, and it is at most the sum of those that it overlaps with.',
+    'Replaces nothing: a repeated request is answered with 409. Operators may set every budget; managers those of users in their projects, within the budgets of the project: each second of the new budget must lie in one of them, and its size is at most the sum of those that it overlaps with.',
   body: {
     name: 'NewBudget',
     schema: z.strictObject({
       project_id: z.string().meta({ description: 'The id, or name@domain if Keystone is configured.' }),
       user_id: z.string().nullable().optional().meta({
-        description: "The id, or name@domain. Default: the budget is the whole project's.",
+        description: 'The id, or name@domain. Default: the whole project.',
       }),
-      valid_from: date('The start.'),
+      valid_from: date('Start of validity.'),
       valid_until: date(UNTIL),
       amount,
       reason,
@@ -138,7 +138,7 @@ const createBudget = route({
     },
   },
   answers: [
-    shown(201, 'The budget is in force.', { Location: { description: 'Where it is.' } }),
+    shown(201, 'The budget is in force.', { Location: { description: 'Its URL.' } }),
     OVERLAPS,
     WITHOUT_LEDGER,
     MISTAKEN,
@@ -155,9 +155,9 @@ const amendBudget = route({
   method: 'PATCH',
   path: '/v1/budgets/{budget_id}',
   action: 'set-user-budget',
-  summary: 'Change the size or the end of a budget.',
+  summary: 'Change the size or the end of a budget',
   description:
-    'With the ETag of the budget in `If-Match`: of two who change it at the same time, one succeeds. Whose it is and when it starts cannot change. For managers the rule of createBudget applies to the result.',
+    'Requires the ETag of the budget in `If-Match`: of two concurrent changes, one succeeds. The owner and the start cannot be changed. For managers, the rule of createBudget applies to the result.',
   headers: IF_MATCH,
   body: {
     name: 'BudgetAmendment',
@@ -176,13 +176,13 @@ const removeBudget = route({
   method: 'DELETE',
   path: '/v1/budgets/{budget_id}',
   action: 'set-user-budget',
-  summary: 'Remove a budget.',
+  summary: 'Remove a budget',
   description:
-    'With the ETag of the budget in `If-Match`. What was charged to it stays charged, and counts again if a budget of the same owner is set from the same second on.',
+    'Requires the ETag of the budget in `If-Match`. Charges are kept, and count again if a budget of the same owner is set that starts at the same second.',
   headers: IF_MATCH,
   query: z.strictObject({ reason: reason.max(4000) }),
   answers: [
-    { status: 204, description: 'It is removed.' },
+    { status: 204, description: 'The budget is removed.' },
     NOT_THERE,
     refusedAs(422, 'The reason is empty or too long.'),
     ...CHANGED,

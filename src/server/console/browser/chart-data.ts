@@ -1,19 +1,19 @@
-/** What the server gives the script that draws a chart: types only. */
+/** The data that the server passes to the chart script: types only. */
 
 export interface ChartSeries {
   readonly label: string;
-  /** Its colour and form; told apart without colours too. */
+  /** Colour and form; distinguishable without colours. */
   readonly look: 'used' | 'planned' | 'left' | 'limit' | 'refused';
-  /** `area` is filled, `line` is not, `steps` keeps a value until the next one, `bars` counts something. */
+  /** `area` is filled, `line` is not, `steps` keeps a value until the next one, `bars` shows counts. */
   readonly form: 'area' | 'line' | 'steps' | 'bars';
-  /** `null` = none at that time. */
+  /** `null` = no value at that time. */
   readonly values: readonly (number | null)[];
 }
 
 export interface ChartData {
   readonly title: string;
   readonly unit: string;
-  /** Seconds of the epoch, rising. */
+  /** Seconds of the epoch, ascending. */
   readonly times: readonly number[];
   readonly series: readonly ChartSeries[];
   readonly now?: number;

@@ -1,4 +1,4 @@
-/** Draws every `[data-chart]` of a page with uPlot, in the colours of the page. The table beside it has the same numbers. */
+/** Draws every `[data-chart]` with uPlot, in the page's colours. A table next to it has the same numbers. */
 import type { ChartData, ChartSeries } from './chart-data.ts';
 import uPlot from './uplot.js';
 
@@ -9,7 +9,7 @@ const DAY = 86_400;
 
 interface Drawn {
   readonly place: HTMLElement;
-  /** The data as they came. */
+  /** The JSON of the data. */
   readonly text: string;
   readonly data: ChartData;
   readonly plot: uPlot;
@@ -17,14 +17,14 @@ interface Drawn {
 
 const drawn = new Map<string, Drawn>();
 
-/** Draws what is not drawn yet, and again what has got other numbers. */
+/** Draws new charts and redraws those whose data changed. */
 export function drawCharts(within: ParentNode): void {
   for (const place of within.querySelectorAll<HTMLElement>('[data-chart]')) {
     const id = place.dataset.chart ?? '';
     const text = document.getElementById(`${id}-data`)?.textContent ?? '';
     const before = drawn.get(id);
     if (text !== '' && (before?.text !== text || before.place !== place)) {
-      // It comes from the same service as this script.
+      // From the same service as this script.
       draw(id, place, text, JSON.parse(text) as ChartData);
     }
   }
@@ -35,7 +35,7 @@ function draw(id: string, place: HTMLElement, text: string, data: ChartData): vo
   const plot = new uPlot(optionsOf(place, data), valuesOf(data), place);
   const one: Drawn = { place, text, data, plot };
   drawn.set(id, one);
-  // As wide as there is room, whatever happens to the window.
+  // Follows the available width, also when the window does not change.
   const watch = new ResizeObserver(() => {
     if (!place.isConnected || drawn.get(id) !== one) {
       watch.disconnect();
@@ -46,7 +46,7 @@ function draw(id: string, place: HTMLElement, text: string, data: ChartData): vo
   watch.observe(place);
 }
 
-/** Colours are read when a picture is drawn. */
+/** Redraws for a new colour scheme: colours are read when a chart is drawn. */
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
   for (const [id, { place, text, data }] of [...drawn]) {
     draw(id, place, text, data);
@@ -70,14 +70,14 @@ function optionsOf(place: HTMLElement, { times, unit, series, now }: ChartData):
     ticks: { stroke: colour('--line'), width: 1 },
     font: `12px ${style.fontFamily}`,
   };
-  // Bars stand at the beginning of their months: the first and the last one are whole.
+  // Bars start at the beginning of their months: this shows the first and the last one whole.
   const beside = series.some(({ form }) => form === 'bars') ? 16 * DAY : 0;
   const last = times.at(-1) ?? 0;
   const isLong = last - (times[0] ?? 0) > 2 * DAY;
   return {
     width: widthOf(place),
     height: HEIGHT,
-    // Times are in UTC, as everywhere in the console.
+    // UTC, as everywhere in the console.
     tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC'),
     cursor: { y: false, drag: { x: true, y: false } },
     scales: {
@@ -116,7 +116,7 @@ function lookOf({ look, form }: ChartSeries, colour: (name: string) => string): 
   return {
     stroke,
     width: 2,
-    // Half transparent: eight digits.
+    // Half transparent: 8-digit colours.
     ...((form === 'area' || form === 'bars') && { fill: look === 'planned' ? `${stroke}22` : `${stroke}55` }),
     ...(look === 'planned' && { dash: [6, 4] }),
     ...(look === 'limit' && { dash: [2, 3] }),
@@ -150,7 +150,7 @@ function timeText(seconds: number | null, isLong: boolean): string {
   return isLong ? text.slice(0, 10) : text.slice(0, 16).replace('T', ' ');
 }
 
-/** Of the marks below the picture: days, or hours where marks are closer; the year or the day below the first mark that has it. */
+/** Labels of the time axis: days, or hours for closer ticks; below, the year or day where it changes. */
 function dateTexts(splits: readonly number[], step: number): string[] {
   const [from, end] = step < DAY ? ([5, 10] as const) : ([0, 4] as const);
   let before = '';

@@ -1,6 +1,6 @@
-/** Reads a chosen file into a text area, so that no upload is needed. Without script, the text is pasted. */
+/** Reads a chosen file into a text area, without an upload. Without script, users paste the text. */
 
-/** In bytes: the longest form that the service takes. */
+/** In bytes: the maximum form size of the service. */
 const LONGEST = 2_000_000;
 
 export function readFilesIntoFields(): void {

@@ -1,19 +1,19 @@
 /**
- * Keeps the parts of a page that are marked `data-live` up to date: when the service says that something has changed, the page is loaded
- * again and these parts are changed. Hidden tabs wait until they are seen.
+ * Keeps the `data-live` parts of a page up to date: when the service reports a change, the page is loaded
+ * again and these parts are updated. Hidden tabs wait until they are visible.
  */
 import { morph } from './morph.js';
 import { showLocalTimes } from './times.js';
 
-/** In milliseconds: after several changes in a row the page is loaded once. */
+/** In milliseconds: changes within this time cause one load. */
 const TOGETHER = 400;
-/** What no event tells of, such as a time that has come, is seen after this time, in milliseconds. */
+/** Maximum time between loads, in milliseconds: some changes have no event, such as a time being reached. */
 const AT_LATEST = 60_000;
-/** After the service has refused to tell, in milliseconds. */
+/** Delay after the service has refused events, in milliseconds. */
 const LATER = 30_000;
-/** After the page could not be loaded, in milliseconds. */
+/** Delay after a failed load, in milliseconds. */
 const SOON = 5_000;
-/** Screen readers are told no more often, in milliseconds. */
+/** Minimum time between announcements for screen readers, in milliseconds. */
 const QUIET = 20_000;
 const PAUSED = 'live-updates-paused';
 
@@ -24,7 +24,7 @@ export function keepUpToDate(): void {
 
 class Live {
   readonly #switch = document.querySelector<HTMLButtonElement>('[data-live-switch]');
-  /** Seen as long as the page cannot be loaded. */
+  /** Visible while the page cannot be loaded. */
   readonly #notice = document.querySelector<HTMLElement>('[data-live-late]');
   readonly #status = document.querySelector<HTMLElement>('[data-live-status]');
   #isPaused = remembered();
@@ -43,7 +43,7 @@ class Live {
     }
     this.#show();
     document.addEventListener('visibilitychange', () => this.#follow(true));
-    // A page that comes back by the "back" button is as old as it was.
+    // The "back" button may restore an outdated page.
     addEventListener('pageshow', ({ persisted }) => persisted && this.#follow(true));
     addEventListener('pagehide', () => this.#stop());
     setInterval(() => this.#isFollowing && this.#load(), AT_LATEST);
@@ -66,7 +66,7 @@ class Live {
     this.#switch?.setAttribute('aria-pressed', String(!this.#isPaused && !this.#isOver));
   }
 
-  /** Listens, or stops listening. `isBehind`: something may have happened since the page was loaded. */
+  /** Connects or disconnects. `isBehind`: something may have changed since the page was loaded. */
   #follow(isBehind: boolean): void {
     if (!this.#isFollowing) {
       this.#stop();
@@ -91,7 +91,7 @@ class Live {
     this.#events = events;
     let isFirst = true;
     events.addEventListener('hello', () => {
-      // The connection was lost for a while.
+      // Reconnected: events may have been missed.
       if (!isFirst) {
         this.#changed();
       }
@@ -99,11 +99,11 @@ class Live {
     });
     events.addEventListener('change', () => this.#changed());
     events.addEventListener('error', () => {
-      // Otherwise the browser tries again by itself.
+      // In other states, the browser reconnects by itself.
       if (events.readyState === EventSource.CLOSED && this.#events === events) {
         this.#events = undefined;
         this.#tryAgain(LATER);
-        // Perhaps it can be loaded, and perhaps not.
+        // The page may still load although events do not.
         this.#load();
       }
     });
@@ -121,7 +121,7 @@ class Live {
     }
     this.#isLoading = true;
     void this.#loadNow()
-      // The service is away; the next change or minute tries again.
+      // The service is unavailable; the next change or minute tries again.
       .catch(() => this.#late(true))
       .finally(() => {
         this.#isLoading = false;
@@ -148,14 +148,14 @@ class Live {
     }
     const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
     if (location.href !== href) {
-      // A time line has moved meanwhile: it must not be moved back.
+      // A time line was moved during the load: it must not be moved back.
       this.#isDue = true;
       return;
     }
     let isOther = false;
     for (const part of document.querySelectorAll<HTMLElement>('[data-live]')) {
       const fresh = page.querySelector(`[data-live="${CSS.escape(part.dataset.live ?? '')}"]`);
-      // Somebody who marks a text to copy it must not lose it.
+      // Text that the user has selected, to copy it, must not change.
       if (fresh !== null && !isMarked(part) && update(part, fresh)) {
         isOther = true;
       }
@@ -189,14 +189,14 @@ class Live {
   }
 }
 
-/** Whether it has changed. */
+/** Returns whether the text has changed. */
 function update(part: HTMLElement, fresh: Element): boolean {
   const before = part.textContent;
   const focused = part.contains(document.activeElement) ? document.activeElement : null;
   morph(part, fresh);
   showLocalTimes();
   if (focused !== null && !focused.isConnected) {
-    // What had the focus is gone: the keyboard goes on from here, not from the top of the page.
+    // The focused element is gone: keep the keyboard position here, not at the top of the page.
     part.tabIndex = -1;
     part.focus({ preventScroll: true });
   }
@@ -215,7 +215,7 @@ function isMarked(part: HTMLElement): boolean {
   return marked !== null && !marked.isCollapsed && marked.containsNode(part, true);
 }
 
-/** For this tab. */
+/** Remembered for this tab. */
 function remembered(): boolean {
   try {
     return sessionStorage.getItem(PAUSED) === 'yes';
@@ -228,6 +228,6 @@ function remember(isPaused: boolean): void {
   try {
     sessionStorage.setItem(PAUSED, isPaused ? 'yes' : 'no');
   } catch {
-    // The browser keeps nothing; the next page begins with updates.
+    // The browser stores nothing; the next page starts with updates on.
   }
 }

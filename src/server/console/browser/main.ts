@@ -1,4 +1,4 @@
-/** Begins on every page, once its HTML is there. What few pages need is loaded by those alone. */
+/** Runs on every page, after its HTML. Rarely needed scripts are loaded on demand. */
 
 if (document.querySelector('[data-chart]') !== null) {
   const { drawCharts } = await import('./chart.js');
@@ -17,7 +17,7 @@ if (document.querySelector('time, input[type=datetime-local]') !== null) {
   showLocalTimes();
   takeLocalTimes();
 }
-// A browser that goes back fills in what differs from its default: the version, too, must be the one that was seen then.
+// "Back" restores inputs that differ from their defaults: restore the ETag that the user saw then, too.
 for (const etag of document.querySelectorAll<HTMLInputElement>('input[name=etag]')) {
   const { value } = etag;
   etag.value = value;

@@ -1,19 +1,20 @@
 /**
- * Changes an element into another one and keeps every node that is in both: focus, scroll, selection and what is folded stay where they
- * are. Rows and other items with a `data-key` keep their nodes when something comes before them.
+ * Changes an element into another one and keeps every node that is in both, so that focus, scroll, selection
+ * and open details stay. Items with a `data-key`, such as rows, keep their nodes when others are inserted
+ * before them.
  */
 export function morph(from: Element, to: Element): void {
   changeAttributes(from, to);
-  // What a script has drawn there is changed by that script.
+  // Drawn by a script, which updates it itself.
   if (!from.hasAttribute('data-chart')) {
     changeChildren(from, to);
   }
 }
 
-/** Whoever folds something decides that it is so. */
+/** Keeps the open/closed state that the user chose. */
 const KEPT = ['open'];
 
-/** `data-kept` names the attributes that a script has set. */
+/** `data-kept` names attributes that a script has set. */
 function changeAttributes(from: Element, to: Element): void {
   const own = from.getAttribute('data-kept')?.split(' ') ?? [];
   const kept = new Set([...KEPT, ...own]);
@@ -68,7 +69,7 @@ function change(from: ChildNode, to: ChildNode): void {
   }
 }
 
-/** Without a key both: those with one are found by it. */
+/** For nodes without a key; the others are matched by key. */
 function isAlike(from: ChildNode, to: ChildNode): boolean {
   return from.nodeName === to.nodeName && keyOf(from) === undefined && idOf(from) === idOf(to);
 }

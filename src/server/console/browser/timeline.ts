@@ -1,13 +1,13 @@
 /**
- * Time lines that are moved and zoomed by drag, wheel and keys. The server draws every window of time: this asks it for another one, as the
- * links above the time line do.
+ * Moves and zooms time lines by drag, wheel and keys. The server draws every time window: this script
+ * requests another one, like the links above the time line.
  */
 
 /** In pixels: a shorter drag is a click. */
 const SHORTEST_DRAG = 4;
-/** In milliseconds, after the last turn of a wheel. */
+/** Delay after the last wheel event, in milliseconds. */
 const PAUSE = 150;
-/** How much a pixel of a wheel zooms. */
+/** Zoom per pixel of wheel movement. */
 const ZOOM_PER_PIXEL = 0.002;
 const KEYS: Readonly<Record<string, string>> = {
   ArrowLeft: 'earlier',
@@ -44,7 +44,7 @@ export function moveTimelines(): void {
   document.addEventListener('wheel', turn, { passive: false });
 }
 
-/** What can be moved by keys can be focused. */
+/** Makes time lines focusable for keys. */
 function prepare(within: ParentNode): void {
   for (const timeline of within.querySelectorAll<HTMLElement>('.timeline')) {
     timeline.tabIndex = 0;
@@ -94,7 +94,7 @@ function drag(down: PointerEvent): void {
 let turned: Window | undefined;
 let pause: ReturnType<typeof setTimeout> | undefined;
 
-/** With Ctrl (also two fingers on a touchpad) it zooms, sideways or with Shift it moves; else the page scrolls. */
+/** Zooms with Ctrl (also a pinch on a touchpad); moves sideways or with Shift; otherwise the page scrolls. */
 function turn(event: WheelEvent): void {
   const timeline = timelineOf(event.target);
   const track = event.target instanceof Element ? event.target.closest('.track') : null;
@@ -132,7 +132,7 @@ function windowOf({ dataset }: HTMLElement): Window {
   return { from: Date.parse(dataset.from ?? ''), until: Date.parse(dataset.until ?? '') };
 }
 
-/** Of this page with another window; it begins with the first page of its list. */
+/** The URL of this page with another window, at the first page of its list. */
 function addressOf({ from, until }: Window): URL {
   const address = new URL(location.href);
   for (const name of ['after', 'before', 'page']) {
@@ -149,7 +149,7 @@ function text(milliseconds: number): string {
   return `${new Date(within).toISOString().slice(0, 19)}Z`;
 }
 
-/** Replaces the part of the page with the time line, and leaves the rest where it is; or opens the page, if that fails. */
+/** Replaces only the part of the page with the time line. If that fails, opens the page. */
 async function load(address: URL): Promise<void> {
   loading?.abort();
   loading = new AbortController();

@@ -1,12 +1,12 @@
 /**
- * Times in the zone of the viewer beside UTC, and forms that take either. Without this script, all is UTC. What a change of clocks makes
- * ambiguous is not taken: nobody guesses which hour is meant.
+ * Shows times in the viewer's zone beside UTC, and accepts both in forms. Without this script, all times are
+ * UTC. Times that a clock change makes ambiguous are rejected, not guessed.
  */
 const DAY = 86_400_000;
 const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
 const SHORT_ZONE = new Intl.DateTimeFormat('en', { timeZoneName: 'short' });
 
-/** Nothing is added where both are the same. Call it again when times have changed. */
+/** Adds nothing where both are the same. Call it again when times have changed. */
 export function showLocalTimes(): void {
   for (const time of document.querySelectorAll<HTMLTimeElement>('time[datetime]')) {
     const at = Date.parse(time.dateTime);
@@ -16,7 +16,7 @@ export function showLocalTimes(): void {
   }
 }
 
-/** Lets people write the times of a form in UTC or in their zone. It is sent in UTC. */
+/** Lets users enter the times of a form in UTC or in their zone. They are sent in UTC. */
 export function takeLocalTimes(): void {
   const offsets = [0, 0.25, 0.5, 0.75].map((part) => offsetAt(Date.now() + part * 365 * DAY));
   if (offsets.some((offset) => offset !== 0)) {
@@ -40,7 +40,7 @@ class FormTimes {
     this.#fields = inputs.map((input) => new TimeField(input));
   }
 
-  /** `id`: of the choice, which comes before the first field. */
+  /** `id`: of the select element, which is inserted before the first field. */
   start(first: Element, id: string): void {
     const label = Object.assign(document.createElement('label'), {
       htmlFor: id,
@@ -54,7 +54,7 @@ class FormTimes {
       }
     };
     this.#select.addEventListener('change', change);
-    // A browser that goes back fills in what stood here then, and not the texts around it.
+    // "Back" would restore the choice, but not the texts that depend on it.
     this.#select.autocomplete = 'off';
     addEventListener('pagehide', () => {
       this.#select.value = 'utc';
@@ -84,7 +84,7 @@ class FormTimes {
 class TimeField {
   readonly #input: HTMLInputElement;
   readonly #other = Object.assign(document.createElement('small'), { className: 'hint' });
-  /** The label and the hint, which name the zone. */
+  /** The texts of label and hint, which name the zone. */
   readonly #texts: readonly (readonly [element: Element, text: string])[];
   #isLocal = false;
 
@@ -104,7 +104,7 @@ class TimeField {
     return this.#input.name;
   }
 
-  /** `undefined` = nothing was written. */
+  /** `undefined` = empty. */
   get utc(): string | undefined {
     const [at] = this.#instants();
     return at === undefined ? undefined : wallText(at, this.#input.value.length);
@@ -122,7 +122,7 @@ class TimeField {
     this.#show();
   }
 
-  /** Which times are meant: one, unless clocks change then. */
+  /** The possible times: one, unless clocks change then. */
   #instants(): number[] {
     const wall = Date.parse(`${this.#input.value}Z`);
     if (Number.isNaN(wall)) {
@@ -151,13 +151,13 @@ class TimeField {
   }
 }
 
-/** All times at which the clocks show this. */
+/** All times at which local clocks show this. */
 function localInstants(wall: number): number[] {
   const offsets = new Set([offsetAt(wall - DAY), offsetAt(wall + DAY)]);
   return [...offsets].map((offset) => wall - offset).filter((at) => at + offsetAt(at) === wall);
 }
 
-/** Of local time, in milliseconds. */
+/** The offset of local time, in milliseconds. */
 function offsetAt(at: number): number {
   return -60_000 * new Date(at).getTimezoneOffset();
 }

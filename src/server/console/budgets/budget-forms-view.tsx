@@ -9,7 +9,7 @@ import { ChangeForm, type FieldEntry, Fields } from '../parts/fields.tsx';
 import { Account, type Fact, Facts, Message, Text, Time, Whose } from '../parts/parts.tsx';
 import { shownSecond, toSecond } from '../parts/time-scale.ts';
 
-/** Names of fields, as the API has them. */
+/** Names of fields, as in the API. */
 export const BUDGET_FIELDS = [
   'project_id',
   'user_id',
@@ -22,7 +22,7 @@ type BudgetField = (typeof BUDGET_FIELDS)[number];
 export type BudgetValues = Readonly<Record<BudgetField, string>>;
 
 export interface FormMistake {
-  /** `undefined` = it is about the whole form. */
+  /** `undefined` = the whole form. */
   readonly field: BudgetField | undefined;
   readonly message: string;
 }
@@ -35,9 +35,9 @@ interface Common {
 }
 
 interface NewBudgetProps extends Common {
-  /** Whether it may be the whole project's, and the project is typed; else it is the one of the values. */
+  /** Whether project budgets are allowed, and the project is entered; otherwise it is in the values. */
   readonly maySetProject: boolean;
-  /** The project's own budget in force: what a manager may give from. */
+  /** The project's own budget in force, which limits what a manager may set. */
   readonly within: BudgetView | undefined;
 }
 
@@ -45,13 +45,13 @@ const PROJECT: FieldEntry = {
   ...{ name: 'project_id', label: 'Project', hint: 'Its id, or name@domain.', isRequired: true },
 };
 interface ProjectFieldProps {
-  /** Otherwise it is that of the page. */
+  /** Otherwise it is the project of the page. */
   readonly isTyped: boolean;
   readonly id: string;
   readonly sent: Omit<ComponentProps<typeof Fields>, 'fields'>;
 }
 
-/** Whose budget it is. */
+/** The project that owns the budget. */
 export function ProjectField({ isTyped, id, sent }: ProjectFieldProps) {
   return isTyped ? (
     <Fields fields={[PROJECT]} {...sent} />
@@ -123,10 +123,10 @@ export function NewBudgetView(props: NewBudgetProps) {
 
 interface EditBudgetProps extends Common {
   readonly isRemoval: boolean;
-  /** As it is now. */
+  /** The current budget. */
   readonly budget: BudgetView;
   readonly etag: string;
-  /** Whether somebody has changed it since the form was opened. */
+  /** Whether another user has changed it since the form was opened. */
   readonly isChanged: boolean;
 }
 
@@ -140,7 +140,7 @@ export function EditBudgetView(props: EditBudgetProps) {
       {isRemoval && <p>Remove this budget? What was charged to it stays charged.</p>}
       <Facts facts={factsOf(budget, unit)} />
       <ChangeForm action={isRemoval ? `${path}/remove` : path} csrf={csrf}>
-        {/* A text: browsers that go back do not fill in what is of the type hidden. */}
+        {/* A text field: "back" does not restore fields of type hidden. */}
         <input name="etag" value={etag} hidden />
         {!isRemoval && (
           <div class="fields">
@@ -166,7 +166,7 @@ export function EditBudgetView(props: EditBudgetProps) {
   );
 }
 
-/** Somebody else was faster: what they did is shown, and nothing of theirs is overwritten unasked. */
+/** Another user changed the budget first: shows that change, which is not overwritten without asking. */
 function Changed({ budget }: { readonly budget: BudgetView }) {
   return (
     <Message kind="error">
@@ -207,7 +207,7 @@ function factsOf(budget: BudgetView, unit: string): Fact[] {
   ];
 }
 
-/** A mistake that no field has. */
+/** A mistake that belongs to no field. */
 export function WholeMistake({ mistake }: { readonly mistake: FormMistake | undefined }) {
   return mistake === undefined ? null : (
     <Message kind="error">
@@ -226,7 +226,7 @@ export function mistakesOf(mistake: FormMistake | undefined): ReadonlyMap<string
   return new Map(mistake?.field === undefined ? [] : [[mistake.field, mistake.message]]);
 }
 
-/** For somebody with several projects: the form shows what the chosen one has. */
+/** For users with several projects: the form shows the data of the chosen one. */
 export function ChooseProject({
   projects,
   path,

@@ -1,4 +1,4 @@
-/** Setting, changing and removing a budget. */
+/** Pages that set, change and remove a budget. */
 import { budgetUnit } from '../../../enforcement/configuration.ts';
 import { formatInstant, MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
 import { budgetAmountText } from '../../../ledger/budgets/terms.ts';
@@ -25,7 +25,7 @@ import {
   NewBudgetView,
 } from './budget-forms-view.tsx';
 
-/** In characters: what is longer is refused by whoever reads it. */
+/** Maximum characters of a field: longer texts are truncated, and validation rejects them. */
 const LONGEST = 2000;
 
 export function budgetValues(form: URLSearchParams): BudgetValues {
@@ -36,18 +36,21 @@ export function budgetValues(form: URLSearchParams): BudgetValues {
 
 const NOTHING = budgetValues(new URLSearchParams());
 
-/** A mistake that the caller can mend: in the form, or by looking at what others have done meanwhile. */
+/** An error that the caller can correct: a mistake in the form, or a conflict with another change. */
 export function isMendable(thrown: unknown): thrown is ApiError {
   return thrown instanceof ApiError && [400, 409, 412, 422].includes(thrown.status);
 }
 
-/** What was sent, and why it was not done. */
+/** The submitted values, and the error. */
 export interface Sent extends FormMistake {
   readonly values: BudgetValues;
   readonly status: number;
 }
 
-/** A page with a form, and what is done with it when it is sent. `actions`: to see it, and to send it. `work` resolves to where it leads. */
+/**
+ * A page with a form, and its submission. `actions`: the rights to show and to submit it. `work` resolves to
+ * the path to redirect to.
+ */
 export function formPages(
   path: string,
   actions: Readonly<Record<ConsolePage['method'], Action>>,
@@ -112,7 +115,7 @@ async function newBudget(request: PageRequest, sent: Sent | undefined): Promise<
   };
 }
 
-/** The project's own, now. */
+/** The project's own budget that is in force now. */
 async function budgetInForce(request: PageRequest, projectId: string): Promise<BudgetView | undefined> {
   const ledger = await ledgerFor(request);
   const validAt = ledger.now() / MICROSECONDS_PER_SECOND;
@@ -164,7 +167,7 @@ function editBudget(isRemoval: boolean) {
           values={sent?.values ?? { ...NOTHING, ...now }}
           mistake={sent}
           unit={budgetUnit(generation.configuration)}
-          // Who mends another mistake has not been told yet of what others did meanwhile.
+          // After other mistakes the old ETag stays: the user has not been shown concurrent changes yet.
           etag={sent === undefined || isChanged ? budgetEtag(budget) : etagOf(request)}
         />
       ),
@@ -172,7 +175,7 @@ function editBudget(isRemoval: boolean) {
   };
 }
 
-/** As a field of type `datetime-local` has it; seconds only where there are some. */
+/** In the format of `datetime-local` fields; without seconds if they are 0. */
 export function local(second: bigint): string {
   return formatInstant(second * MICROSECONDS_PER_SECOND)
     .replace(/Z$/, '')

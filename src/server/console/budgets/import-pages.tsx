@@ -1,4 +1,4 @@
-/** Importing budgets from CSV: first what would change, then the confirmation of exactly that. */
+/** Imports budgets from CSV: first a preview of the changes, then the confirmation of exactly these. */
 
 import { createHash } from 'node:crypto';
 import { budgetUnit } from '../../../enforcement/configuration.ts';
@@ -12,7 +12,7 @@ import { shownSecond } from '../parts/time-scale.ts';
 import { REASON } from './budget-forms-view.tsx';
 import { isMendable } from './form-pages.tsx';
 
-/** In bytes, as forms encode them: a thousand budgets and more. */
+/** In bytes, as forms encode them: more than a thousand budgets. */
 const FORM_LIMIT = 2_097_152;
 const PATH = '/budgets/import';
 
@@ -25,7 +25,7 @@ export const IMPORT_PAGES: readonly ConsolePage[] = [
     ...{ method: 'POST', path: PATH, action: 'import-budgets', formLimit: FORM_LIMIT },
     answer: async (request) => {
       const { form } = request;
-      // Browsers write every line break as two characters.
+      // Browsers send every line break as CRLF.
       const csv = (form.get('csv') ?? '').replaceAll('\r\n', '\n');
       const reason = form.get('reason') ?? '';
       try {
@@ -71,7 +71,7 @@ async function imported(
   return { redirect: '/budgets?done=imported' };
 }
 
-/** Of the text and of what it would change: somebody who has seen this confirms this. */
+/** Digest of the text and its changes, so that exactly what was shown is confirmed. */
 function digestOf(csv: string, { lines }: ImportPlan): string {
   const hash = createHash('sha256').update(csv);
   for (const { line, outcome, before } of lines) {
@@ -82,7 +82,7 @@ function digestOf(csv: string, { lines }: ImportPlan): string {
   return hash.digest('base64url');
 }
 
-/** Longer lists are summed up: the whole file is judged. */
+/** Maximum rows shown; longer lists are summed up. The whole file is checked. */
 const SHOWN = 300;
 const EXAMPLE = 'project_id,user_id,valid_from,valid_until,amount';
 const CSV: FieldEntry = {
@@ -94,9 +94,9 @@ interface Shown {
   readonly status?: number;
   readonly csv?: string;
   readonly reason?: string;
-  /** What the text would change; `undefined` = nothing was tried yet. */
+  /** What the text would change; `undefined` = no preview yet. */
   readonly plan?: ImportPlan;
-  /** Stands for text and plan: the confirmation is about this text, and nothing else. */
+  /** Digest of text and plan: the confirmation is only for these. */
   readonly digest?: string;
   readonly reasonMistake?: string;
   readonly mistake?: string | undefined;

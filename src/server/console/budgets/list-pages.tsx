@@ -1,4 +1,4 @@
-/** Budgets, and their history. */
+/** Lists of budgets and their history. */
 import { budgetUnit } from '../../../enforcement/configuration.ts';
 import { formatUnitHours } from '../../../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
@@ -29,7 +29,7 @@ import { toSecond } from '../parts/time-scale.ts';
 
 const ROWS = 50;
 
-/** What was done, by the word in the address: nobody can have the page say anything else. */
+/** Messages by the word in the URL, so that a link cannot inject other texts. */
 const DONE: Readonly<Record<string, string>> = {
   set: 'The budget is set.',
   changed: 'The budget is changed.',
@@ -78,7 +78,7 @@ export const budgetHistoryPage: ConsolePage = {
     const page = await budgetChangesFor(request, {
       ...{ limit: ROWS, after: listPage(query).after },
       projectId: queryText(query, 'project') || undefined,
-      // None has the id 0.
+      // No budget has the id 0.
       budget: budget === '' ? undefined : /^\d{1,18}$/.test(budget) ? BigInt(budget) : 0n,
     });
     await learnNames(generation, page.items);
@@ -93,7 +93,7 @@ interface BudgetListProps {
   readonly page: PageOf<BudgetView>;
   readonly query: URLSearchParams;
   readonly search: string;
-  /** Only of this project; empty = of all. */
+  /** Only this project; empty = all. */
   readonly project: string;
   readonly caller: Caller;
   readonly unit: string;

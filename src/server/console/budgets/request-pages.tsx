@@ -1,4 +1,4 @@
-/** Requests for more budget: all of them, asking for more, and one with what the caller may do about it. */
+/** Requests for more budget: the list, the form for a new one, and one request with its steps. */
 import { budgetUnit } from '../../../enforcement/configuration.ts';
 import { missingBudget } from '../../../filter/budget-claims.ts';
 import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
@@ -146,7 +146,10 @@ async function oneRequest(request: PageRequest, sent: Sent | undefined): Promise
 
 const MAX_NAME = 200;
 
-/** Where to ask for what a refused lease lacked, with the form filled in; `undefined` = no budget lacked, or the caller may not ask for it. */
+/**
+ * The path of the request form, filled in with what a refused lease lacked; `undefined` = no budget was
+ * lacking, or the caller may not request it.
+ */
 export function askPathOf(
   { caller }: Pick<PageRequest, 'caller'>,
   { record, asked }: Pick<FoundDecision, 'record' | 'asked'>,

@@ -52,12 +52,12 @@ const STATES: Readonly<Record<BudgetRequest['state'], string>> = {
 interface RequestListProps {
   readonly page: PageOf<BudgetRequest>;
   readonly query: URLSearchParams;
-  /** Only of this project; empty = of all. */
+  /** Only this project; empty = all. */
   readonly project: string;
   /** `open`, `all`, or a state. */
   readonly state: string;
   readonly unit: string;
-  /** `undefined` = the caller may not ask. */
+  /** `undefined` = the caller may not request. */
   readonly askPath: string | undefined;
 }
 
@@ -131,9 +131,9 @@ interface FormProps {
 }
 
 interface AskProps extends FormProps {
-  /** Whether the project is typed; else it is the one of the values. */
+  /** Whether the project is entered; otherwise it is the project in the values. */
   readonly isProjectTyped: boolean;
-  /** Whether the caller may ask for every user; else only for the project and themselves. */
+  /** Whether the caller may request for every user; otherwise only for the project and themselves. */
   readonly mayNameUsers: boolean;
   readonly ownId: string | null;
 }
@@ -178,9 +178,9 @@ const BUTTONS: Readonly<Record<RequestStep['kind'], string>> = {
 
 interface OneRequestProps extends FormProps {
   readonly request: BudgetRequest;
-  /** What the caller may do now. */
+  /** Steps that the caller may take now. */
   readonly steps: readonly RequestStep['kind'][];
-  /** Whether it has just become what it is. */
+  /** Whether a step was just taken. */
   readonly done: boolean;
 }
 

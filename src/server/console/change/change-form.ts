@@ -1,4 +1,4 @@
-/** The form for a change of a lease: its fields, what they ask for, and how Blazar's client asks for it. */
+/** The form for a change of a lease: its fields, their change, and the command of Blazar's client. */
 import { type Lease, leaseEnd, leaseStart, type Reservation } from '../../../lease/lease.ts';
 import type { RecordedLease } from '../../../ledger/reports/one-lease.ts';
 import { hasBegun, type LeaseChange, leaseChangeSchema } from '../../estimate/changed-lease.ts';
@@ -10,11 +10,11 @@ import { fieldName, local } from '../try/lease-form.ts';
 /** Name of a field → text. */
 export type Values = Readonly<Record<string, string>>;
 
-/** In characters: longer texts are cut, and then refused. */
+/** In characters: longer texts are truncated, then rejected. */
 const LONGEST = 40;
 const COUNTS = ['min', 'max', 'amount'] as const;
 
-/** The fields of a lease; `other`: as it would be. */
+/** Field values of a lease; `other`: the lease after the change. */
 export function fieldsOf(lease: RecordedLease, other?: Lease): Values {
   const start = (other && leaseStart(other)) ?? lease.start;
   const end = (other && leaseEnd(other)) ?? lease.end;
@@ -31,7 +31,7 @@ export function fieldsOf(lease: RecordedLease, other?: Lease): Values {
   };
 }
 
-/** What was sent, or is in a URL; what is missing there is as it is. */
+/** Values from the form or the URL; missing ones are those of the lease. */
 export function valuesOf(lease: RecordedLease, sent: URLSearchParams): Values {
   return Object.fromEntries(
     Object.entries(fieldsOf(lease)).map(([name, value]) => [
@@ -41,7 +41,7 @@ export function valuesOf(lease: RecordedLease, sent: URLSearchParams): Values {
   );
 }
 
-/** `now`: a lease that has begun keeps its start. */
+/** `now`: the start of a lease that has begun cannot be changed. */
 export function formFields(lease: RecordedLease, now: bigint): FieldEntry[] {
   const date = { type: 'datetime-local', isRequired: true } as const;
   const count = { type: 'number', min: '1', isRequired: true } as const;
@@ -59,7 +59,7 @@ export function formFields(lease: RecordedLease, now: bigint): FieldEntry[] {
   ];
 }
 
-/** What is different, or what is wrong at which field. */
+/** The changed attributes, or the mistakes by field. */
 export function changeOf(
   lease: RecordedLease,
   values: Values,
@@ -92,7 +92,7 @@ export function changeOf(
   return { change: reservations.length === 0 ? dates : data };
 }
 
-/** The field of the form for one of a change: `r0_max` for `reservations.0.max`. */
+/** The form field for a field of a change: `r0_max` for `reservations.0.max`. */
 export function fieldOf(
   lease: RecordedLease,
   { reservations = [] }: { readonly reservations?: readonly { readonly resource_type: string }[] },
@@ -105,7 +105,7 @@ export function fieldOf(
   return found !== undefined ? fieldName(index, found) : field === 'start_date' ? 'start' : 'end';
 }
 
-/** For a POSIX shell. Only Blazar tells the ids of reservations. */
+/** For a POSIX shell. Ids of reservations are placeholders: only Blazar has them. */
 export function changeCommand(leaseId: string, change: Partial<LeaseChange>): string {
   const { start_date, end_date, reservations = [] } = change;
   const words = [

@@ -1,4 +1,4 @@
-/** "A day longer?": whether a change of a lease would be allowed, what it would cost, and what would be allowed instead. */
+/** Estimates a change of a lease: whether it would be allowed, its cost, and alternatives. */
 
 import type { RecordedLease } from '../../../ledger/reports/one-lease.ts';
 import { pathId } from '../../api/shown.ts';

@@ -1,4 +1,4 @@
-/** One request: what every filter said of it, who asked for what, and when. */
+/** One request: the verdict of every filter, its user, what was requested, and when. */
 
 import { inTime } from '../../../base/deadline.ts';
 import { LedgerUnavailableError } from '../../../base/errors.ts';
@@ -29,7 +29,7 @@ import { tryPathOf } from '../try/refused-lease.ts';
 import { LeaseId, named, operationText, Warnings } from './decision-table.tsx';
 import { decisionsOf, type FoundDecision } from './found-decisions.ts';
 
-/** A request may be decided more than once: checked, and committed. */
+/** A request may have several decisions: a check and its commit. */
 const LIMIT = 20;
 
 export const decisionPage: ConsolePage = {
@@ -71,11 +71,11 @@ export const decisionPage: ConsolePage = {
 
 interface OneDecisionProps extends FoundDecision {
   readonly number: number;
-  /** Members see nothing of how the service works: which process decided, and how long it took. */
+  /** Members do not see internals: the process that decided and how long it took. */
   readonly isForMember: boolean;
-  /** Where to ask for the budget that lacked; `undefined` = none lacked, or the caller may not. */
+  /** The request form for the missing budget; `undefined` = none was missing, or no right to request it. */
   readonly askPath: string | undefined;
-  /** Empty also if they are unknown, or not for this caller. */
+  /** Empty also if they are unknown, or hidden from this caller. */
   readonly entries: readonly EntryView[];
 }
 
@@ -83,7 +83,7 @@ function OneDecision(props: OneDecisionProps) {
   const { record, asked, number, entries, isForMember, askPath } = props;
   const { outcome, filter, message, filters, warnings } = record;
   const id = `decision-${number}`;
-  /** Where several decisions stand on one page: which of them. */
+  /** Distinguishes several decisions on one page. */
   const suffix = number > 1 ? ` (${number})` : '';
   return (
     <section class="verdict" aria-labelledby={id}>
@@ -204,7 +204,7 @@ const TOOK: Column<FilterRecord> = [
 
 const MOST_ENTRIES = 50;
 
-/** None if the ledger is not used, or does not answer; a decision that refused has taken nothing. */
+/** Empty if the ledger is not used or does not answer, or the lease was refused. */
 async function recordedEntries(
   { generation, deadline }: PageRequest,
   { allowed, operation, request_id, project_id, lease_id }: DecisionRecord,
@@ -242,7 +242,7 @@ const ENTRY_COLUMNS: readonly Column<EntryView>[] = [
   ],
 ];
 
-/** Less than 0 = it was given back. */
+/** Negative = a refund. */
 export function takenText(
   { account, delta }: Pick<EntryView, 'account' | 'delta'>,
   unit = 'unit-hours',
@@ -252,7 +252,7 @@ export function takenText(
     : String(delta);
 }
 
-/** What a policy has changed; nothing if it was nothing. */
+/** The changes of a policy; renders nothing if there are none. */
 function Changes({ suffix, ...one }: FilterRecord & { readonly suffix: string }) {
   const { filter, audit, changes = [], changes_left_out: leftOut = 0 } = one;
   const label = `What ${visible(filter)} ${audit ? 'would have changed' : 'changed'}${suffix}`;

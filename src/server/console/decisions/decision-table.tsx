@@ -15,7 +15,7 @@ import {
 interface DecisionTableProps {
   readonly label: string;
   readonly decisions: readonly DecisionRecord[];
-  /** Members see nothing of how the service works: which configuration decided, and how long it took. */
+  /** Members do not see internals: the configuration that decided and how long it took. */
   readonly isForMember?: boolean;
   /** As of `Table`. */
   readonly empty?: string;
@@ -127,7 +127,7 @@ function Who(decision: DecisionRecord) {
   );
 }
 
-/** Of SkyPilot, with the side that asked. */
+/** For SkyPilot with the side that sent the request. */
 export function operationText({ operation, side }: DecisionRecord): string {
   return side === undefined ? operation : `${operation} (${side})`;
 }

@@ -1,4 +1,4 @@
-/** What was decided, and a form to look for it. */
+/** The list of decisions with a search form. */
 import { visibleProjects } from '../../users/caller.ts';
 import type { ConsolePage, PageRequest } from '../page.ts';
 import { Fields } from '../parts/fields.tsx';
@@ -52,7 +52,7 @@ interface Props {
 function SearchForm({ asked: { texts, mistakes }, request }: Pick<Props, 'asked' | 'request'>) {
   const own = visibleProjects(request.caller);
   const { filters } = request.generation.configuration;
-  // A browser shows no date that is not valid.
+  // Date inputs do not show invalid dates.
   const typeOf = (name: string) => (mistakes.has(name) ? 'text' : 'datetime-local');
   return (
     <Section id="search" title="Search">

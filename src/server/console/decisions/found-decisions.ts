@@ -1,4 +1,4 @@
-/** Decisions of all replicas where they are stored, else those that this process has made lately. */
+/** Decisions of all replicas if they are stored; otherwise recent ones of this process. */
 
 import { LedgerUnavailableError } from '../../../base/errors.ts';
 import type { Asked } from '../../../decisions/asked.ts';
@@ -15,7 +15,7 @@ import { visibleProjects } from '../../users/caller.ts';
 import type { PageRequest } from '../page.ts';
 
 export interface FoundDecision {
-  /** As in `StoredDecision`; missing for one of this process alone. */
+  /** As in `StoredDecision`; missing for decisions of this process. */
   readonly id?: bigint;
   readonly record: DecisionRecord;
   readonly asked: Asked | undefined;
@@ -24,19 +24,21 @@ export interface FoundDecision {
 }
 
 export interface FoundDecisions extends PageOf<FoundDecision> {
-  /** `process`: of this process alone, since decisions are not stored; `away`: since the database does not answer. */
+  /** `process`: only this process, without a store; `away`: likewise, since the database does not answer. */
   readonly of: 'all' | 'process' | 'away';
 }
 
-/** To whoever looks at decisions of this process alone. */
+/** Shown if the database does not answer. */
 export const AWAY =
   'The stored decisions cannot be read at the moment: only what this process has decided is shown.';
 
 type Requester = Pick<PageRequest, 'caller' | 'generation' | 'recorder' | 'deadline'>;
 
 /**
- * The newest first, only those that the caller may see. `visible`: only of these projects, as a member sees them; default: what the caller
- * sees. @throws LedgerUnavailableError for a further page, CursorError
+ * Newest first, only those that the caller may see. `visible`: only these projects, as members see them;
+ * default: the projects of the caller.
+ *
+ * @throws LedgerUnavailableError for a further page, CursorError
  */
 export async function findDecisions(
   { caller, generation, recorder, deadline }: Requester,
@@ -59,7 +61,7 @@ export async function findDecisions(
   }
 }
 
-/** Of this process, as the store would show them: a member looks for what they see, and nothing else. */
+/** Decisions of this process, with the same rights as in the store: members search only what they may see. */
 function ownDecisions({ recent }: PageRequest['recorder'], query: DecisionsQuery): FoundDecision[] {
   const { visible, leaseId, requestId, limit } = query;
   return recent
@@ -80,8 +82,10 @@ function ownDecisions({ recent }: PageRequest['recorder'], query: DecisionsQuery
 }
 
 /**
- * All decisions of one request, the newest first: those that this process has just made too, which the store may not have yet, or never
- * gets. @throws LedgerUnavailableError
+ * All decisions of one request, newest first. If the store has none, those of this process: they may not be
+ * stored yet, or never are.
+ *
+ * @throws LedgerUnavailableError
  */
 export async function decisionsOf(
   requester: Requester,
@@ -94,7 +98,10 @@ export async function decisionsOf(
   return items.length > 0 ? items : ownDecisions(requester.recorder, { ...query, visible, after: undefined });
 }
 
-/** `visible`: `undefined` = all. Operations of Blazar's protocol have no dot: workspaces and namespaces may be called like a project. */
+/**
+ * `visible`: `undefined` = all. Operations with a dot are not Blazar's: their workspaces and namespaces may
+ * have the name of a project.
+ */
 function isVisible(
   { project_id, operation }: DecisionRecord,
   visible: readonly string[] | undefined,
@@ -106,7 +113,7 @@ function isVisible(
 
 export const OUTCOMES: readonly DecisionOutcome[] = decisionRecordSchema.shape.outcome.options;
 
-/** The fields of the form, in their order: they are texts as they were written, but valid times as browsers write them. */
+/** The form fields in order. Texts are kept as entered; valid times are in the format of browsers. */
 export const FIELDS = ['project', 'user', 'lease', 'filter', 'outcome', 'since', 'until', 'request'] as const;
 type FieldName = (typeof FIELDS)[number];
 
@@ -119,7 +126,7 @@ export interface AskedDecisions {
 }
 
 const MAX_TEXT = 255;
-/** As browsers write the field, and shorter. */
+/** The format of browsers, and shorter forms. */
 const TIME = /^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d)?Z?)?$/;
 
 export function askedDecisions(query: URLSearchParams): AskedDecisions {
@@ -163,7 +170,7 @@ export function askedDecisions(query: URLSearchParams): AskedDecisions {
   return { texts, filters, mistakes };
 }
 
-/** Without an offset it means UTC, as everywhere. */
+/** Without an offset it means UTC. */
 function inUtc(text: string): string {
   const [date = '', time = '00:00'] = text.replace(/Z$/, '').split(/[T ]/);
   return `${date}T${time}Z`;

@@ -1,4 +1,4 @@
-/** A lease: what it is charged and why, and what has happened to it. */
+/** A lease: its charges, their reasons, and its history. */
 import { budgetUnit } from '../../../enforcement/configuration.ts';
 import { textMistake } from '../../../ledger/identity.ts';
 import { ApiError } from '../../api/route.ts';
@@ -13,7 +13,7 @@ import { LeaseView, Namesakes } from './lease-view.tsx';
 
 const STEPS = 50;
 
-/** The same whether there is none, or it is of others. */
+/** The same message if there is no such lease or the caller may not see it. */
 const UNKNOWN =
   'there is no lease with this id, or it is of a project that you may not see, or nothing of it is kept any more';
 

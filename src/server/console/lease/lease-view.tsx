@@ -32,17 +32,17 @@ import {
 type Step = AnyStep<FoundDecision>;
 
 interface LeaseViewProps {
-  /** `undefined` = the ledger does not have it. */
+  /** `undefined` = not in the ledger. */
   readonly lease: LeaseRowView | undefined;
   readonly leaseId: string | null;
-  /** Of the lease, or of its latest decision. */
+  /** From the lease, or from its latest decision. */
   readonly projectId: string | null;
   readonly userId: string | null;
   readonly history: PageOf<Step>;
   readonly path: string;
   readonly query: URLSearchParams;
   readonly unit: string;
-  /** Whether the caller sees who wrote an entry, and why. */
+  /** Whether the caller sees the author and the reason of entries. */
   readonly seesLedger: boolean;
 }
 
@@ -168,7 +168,7 @@ function BudgetAccount({ account }: { readonly account: string }) {
   );
 }
 
-/** What the operations of entries mean. */
+/** Texts for the operations of entries. */
 const OPERATIONS: ReadonlyMap<string, string> = new Map([
   ['create', 'recorded'],
   ['update', 'changed'],

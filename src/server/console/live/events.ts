@@ -1,4 +1,4 @@
-/** `/events`: tells open pages of the console when to load again. */
+/** `/events`: notifies open pages of the console when to reload. */
 import Router from '@koa/router';
 import type { Context } from 'koa';
 import { withinDeadline } from '../../../base/deadline.ts';
@@ -12,16 +12,16 @@ import { askerOf, type UserAuthenticator } from '../../users/user-authenticator.
 import { Listeners } from './listeners.ts';
 
 /**
- * How often other replicas are looked at, while somebody listens, in milliseconds. They store within 100 ms what they decide, and changes are
- * told together within 500 ms: a page knows of it in less than two seconds.
+ * Polling interval for other replicas while pages are open, in milliseconds. Replicas store decisions within
+ * 100 ms, and changes are sent within 500 ms: pages are notified in less than two seconds.
  */
 const LOOK = 500;
-/** After the database did not answer, in milliseconds. */
+/** Delay after the database did not answer, in milliseconds. */
 const LOOK_AGAIN = 2_000;
-/** How often it is asked whether a session is still there, or a token, in milliseconds. */
+/** How often sessions and tokens are validated again, in milliseconds. */
 const ASK_SESSION = 2_000;
 const ASK_TOKEN = 30_000;
-/** Looking must not wait longer for the database, in seconds. */
+/** Timeout of a poll of the database, in seconds. */
 const PATIENCE = 2;
 /** In seconds. */
 const RETRY_AFTER = '30';
@@ -32,7 +32,7 @@ interface EventParts {
   readonly recent: RecentDecisions;
 }
 
-/** Routes, and what ends all streams: call it when the service stops. */
+/** Routes, and a function that ends all streams: call it when the service stops. */
 export function eventRoutes({ people, current, recent }: EventParts): { router: Router; close: () => void } {
   const listeners = new Listeners();
   const watch = new Watch(listeners, current, recent);
@@ -52,12 +52,12 @@ export function eventRoutes({ people, current, recent }: EventParts): { router: 
         headers: { 'Retry-After': RETRY_AFTER },
       });
     }
-    // Before the page hears anything: what is decided from then on must be seen.
+    // Before the first event: later decisions must be noticed.
     await watch.start();
     ctx.set({
       'Cache-Control': 'no-store',
       'X-Content-Type-Options': 'nosniff',
-      // nginx keeps answers back otherwise.
+      // Otherwise nginx buffers the response.
       'X-Accel-Buffering': 'no',
     });
     ctx.type = 'text/event-stream';
@@ -84,28 +84,28 @@ async function listenerOf(ctx: Context, people: UserAuthenticator) {
   return {
     caller,
     identity: caller.provenBy === 'nobody' ? address : caller.identity,
-    // Programs that share a token of the configuration are told apart by their addresses.
+    // Programs that share a configured token are distinguished by their addresses.
     key: isSession ? `session ${csrf}` : address,
     isSession,
-    // Somebody who has got other rights meanwhile begins again.
+    // If the rights of the caller have changed, the client must reconnect.
     isStillThere: async () => JSON.stringify((await askerOf(ctx, people))?.caller) === JSON.stringify(caller),
     askEvery: by === 'token' ? ASK_TOKEN : ASK_SESSION,
   };
 }
 
-/** What was seen of the database. */
+/** The state of the database at the last poll. */
 interface Seen {
   readonly source: DecisionSource;
   /** The highest id of a decision. */
   readonly newest: bigint;
-  /** The projects that were written last, with how often. */
+  /** The recently written projects, with their revisions. */
   readonly revisions: ReadonlyMap<string, bigint>;
 }
 
 /**
- * Looks, as long as somebody listens, for what has happened: in this process, in other replicas, and to the configuration. Others are looked for in
- * the database, over a connection that is there anyway: a notification by PostgreSQL would need one of its own, does not pass PgBouncer, and there
- * is none in a file.
+ * While pages are open, watches for changes in this process, in other replicas, and of the configuration.
+ * Other replicas are polled over an existing database connection: notifications of PostgreSQL would need a
+ * connection of their own and do not pass PgBouncer, and SQLite has none.
  */
 class Watch {
   readonly #listeners: Listeners;
@@ -115,11 +115,11 @@ class Watch {
   #stopHearing: (() => void) | undefined;
   #generation = 0;
   #seen: Seen | undefined;
-  /** The projects that this process has decided about since the look before the last one, and since the last one. */
+  /** Projects with decisions of this process: between the last two polls, and since the last one. */
   #ownBefore = new Set<string>();
   #own = new Set<string>();
   #looking: Promise<void> | undefined;
-  /** Whether the last look has failed, and when the next one may be, in milliseconds. */
+  /** Whether the last poll failed, and the earliest time of the next one, in milliseconds. */
   #isAway = false;
   #nextLook = 0;
 
@@ -129,7 +129,7 @@ class Watch {
     this.#recent = recent;
   }
 
-  /** Resolves when it is known what there is now, or that nobody can say. */
+  /** Resolves after the first poll, even if it failed. */
   start(): Promise<void> {
     if (this.#timer === undefined) {
       this.#generation = this.#current().number;
@@ -161,7 +161,7 @@ class Watch {
     const { number } = this.#current();
     if (number !== this.#generation) {
       this.#generation = number;
-      // Who they are was found with the rules of the one before, whose Keystone and sessions are asked no more.
+      // Callers were authenticated by the old configuration, whose Keystone and sessions are no longer used.
       this.#listeners.beginAgain();
     }
     this.#listeners.tick();
@@ -177,7 +177,7 @@ class Watch {
     }
   }
 
-  /** Pages say whether the database is away: then they show what this process decides. */
+  /** Pages show whether the database is unavailable: then they list decisions of this process. */
   #looked(isAway: boolean): void {
     if (isAway) {
       this.#nextLook = performance.now() + LOOK_AGAIN;
@@ -196,7 +196,7 @@ class Watch {
     if (source === undefined) {
       return;
     }
-    // A reload must not close the store meanwhile.
+    // Keeps a reload from closing the store during the poll.
     generation.enter();
     try {
       await withinDeadline(PATIENCE, async (deadline) => {
@@ -220,10 +220,10 @@ class Watch {
     }
   }
 
-  /** What is not stored as a decision, such as a lease that was allowed, is seen by its project. */
+  /** Changes without a stored decision, such as allowed leases, are noticed by the project's revision. */
   #tellOfLedger(before: ReadonlyMap<string, bigint>, ledgers: readonly Ledger[]): void {
     for (const [projectId, revision] of this.#seen?.revisions ?? []) {
-      // What this process has decided itself it has told already.
+      // This process has already sent its own changes.
       const isTold =
         (this.#own.has(projectId) || this.#ownBefore.has(projectId)) &&
         ledgers.some((ledger) => ledger.hasSeen(projectId, revision));

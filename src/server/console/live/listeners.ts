@@ -1,26 +1,26 @@
 /**
- * Everybody who looks at the console now, and is told when something has changed: a stream of server-sent events each. They are told
- * that, not what: the page is loaded again, and checks rights as ever.
+ * The open pages of the console, each with a stream of server-sent events that notifies it of changes. Events
+ * carry no content: the page is loaded again, with the usual checks of rights.
  */
 import { PassThrough, type Readable } from 'node:stream';
 import type { DecisionRecord } from '../../../decisions/record.ts';
 import { type Caller, visibleProjects } from '../../users/caller.ts';
 import { Shares } from '../../users/shares.ts';
 
-/** Each holds a connection. One more ends one of whoever has most, and is refused if nobody has more. */
+/** Maximum connections. A further one replaces one of the user with most, or is refused. */
 const MOST = 200;
-/** As many connections as a browser has for one host. */
+/** The number of connections that a browser opens to one host. */
 const MOST_OF_BROWSER = 6;
-/** Of one user, and of one token of the configuration, which many may share. */
+/** Per user, and per configured token, which many may share. */
 const MOST_OF_USER = 12;
 const MOST_OF_TOKEN = 60;
-/** Told together, in milliseconds: there may be thousands of decisions in a second. */
+/** In milliseconds: changes within it are one event. There may be thousands of decisions per second. */
 const TOGETHER = 500;
-/** The projects of changes that are told together; further ones are told with the next. */
+/** Maximum number of projects in one event; changes of further ones are dropped. */
 const MOST_PROJECTS = 10_000;
-/** Then the browser opens another one, and is asked again who it is. In milliseconds. */
+/** Maximum age of a stream, in milliseconds. The browser opens another one, and is authenticated again. */
 const LONGEST = 600_000;
-/** A proxy or the service itself may close a connection on which nothing moves, in milliseconds. */
+/** Interval of comments that keep idle connections open through proxies, in milliseconds. */
 const HEARTBEAT = 15_000;
 const CHANGE = 'event: change\ndata: \n\n';
 
@@ -28,13 +28,13 @@ interface Asked {
   readonly caller: Caller;
   /** The browser or program whose connections are counted together. */
   readonly key: string;
-  /** Whether the key is that of a session, which has one caller: it is asked about once for all of its connections. Default: false. */
+  /** Whether the key is a session: all its connections are validated at once. Default: false. */
   readonly isSession?: boolean;
-  /** Whose all of them are counted together: as in `Caller`, and an address where nobody must show anything. */
+  /** The owner, whose connections share a limit: as in `Caller`, or an address without authentication. */
   readonly identity: string;
-  /** Whether the caller may still see what they saw. It may ask a database or Keystone. */
+  /** Whether the caller still has the same rights. It may query a database or Keystone. */
   isStillThere(): Promise<boolean>;
-  /** How often `isStillThere` is asked, in milliseconds. */
+  /** How often `isStillThere` is called, in milliseconds. */
   readonly askEvery: number;
 }
 
@@ -42,13 +42,13 @@ interface Listener extends Asked {
   readonly stream: PassThrough;
   /** `undefined` = all. */
   readonly projects: ReadonlySet<string> | undefined;
-  /** By a clock that nobody sets. */
+  /** From a monotonic clock. */
   readonly since: number;
   wroteAt: number;
   askedAt: number;
 }
 
-/** Whose something is: of one project, or of the service itself. */
+/** What has changed: a project, or the service itself. */
 type Change = { readonly projectId: string | null } | 'service';
 
 export class Listeners {
@@ -91,12 +91,12 @@ export class Listeners {
     this.#open.add(listener);
     this.#shares.add(identity, listener);
     listener.stream.once('close', () => this.#forget(listener));
-    // The browser tries again after this time, in milliseconds, when the connection ends.
+    // `retry`: the delay before the browser reconnects, in milliseconds.
     listener.stream.write('retry: 5000\nevent: hello\ndata: \n\n');
     return listener.stream;
   }
 
-  /** Tells, soon, whoever may see it. */
+  /** Notifies, with a delay, all callers that may see the change. */
   changed(change: Change): void {
     if (this.isEmpty || this.#changed.size >= MOST_PROJECTS) {
       return;
@@ -105,7 +105,7 @@ export class Listeners {
     this.#timer ??= setTimeout(() => this.#tell(), TOGETHER).unref();
   }
 
-  /** Namespaces and workspaces may be called like a project of somebody else: no member is told of those. */
+  /** Namespaces and workspaces may have the name of another project: members are not notified of these. */
   decided({
     operation,
     project_id,
@@ -113,7 +113,7 @@ export class Listeners {
     this.changed(operation.includes('.') ? 'service' : { projectId: project_id });
   }
 
-  /** Looks after the streams. Call it again and again. */
+  /** Sends heartbeats, validates callers and ends old streams. Call it regularly. */
   tick(now = performance.now()): void {
     const asked = new Set<string>();
     for (const listener of this.#open) {
@@ -135,14 +135,14 @@ export class Listeners {
     }
   }
 
-  /** What concerns all of them: members too. */
+  /** Notifies all callers, including members, of a change that concerns all. */
   tellAll(): void {
     for (const listener of this.#open) {
       this.#write(listener, CHANGE);
     }
   }
 
-  /** For a new configuration, which may say otherwise who may see what: all load again, and are asked again who they are. */
+  /** For a new configuration, which may change rights: all pages load again and are authenticated again. */
   beginAgain(): void {
     this.tellAll();
     for (const listener of this.#open) {
@@ -172,7 +172,7 @@ export class Listeners {
   }
 
   async #ask(listener: Listener): Promise<void> {
-    // Whatever keeps us from knowing ends it: the browser asks again.
+    // If it cannot be validated, the stream ends: the browser reconnects.
     const isThere = await listener.isStillThere().catch(() => false);
     if (!isThere) {
       const { isSession, key } = listener;
@@ -188,7 +188,7 @@ export class Listeners {
   #write(listener: Listener, text: string): void {
     listener.wroteAt = performance.now();
     if (listener.stream.writableNeedDrain) {
-      // It does not read. What it was not told it sees when it opens the stream again.
+      // The client does not read. It reloads when it reconnects.
       this.#end(listener);
     } else {
       listener.stream.write(text);

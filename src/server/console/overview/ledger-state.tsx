@@ -15,11 +15,11 @@ import { toSecond } from '../parts/time-scale.ts';
 
 interface InStepProps {
   readonly state: InStep | 'none' | 'away';
-  /** How often the ledger is compared with Blazar, in seconds; `undefined` = it is not. */
+  /** How often the ledger is reconciled with Blazar, in seconds; `undefined` = never. */
   readonly every: number | undefined;
 }
 
-/** Several comparisons that did not come. */
+/** The number of missed reconciliations after which it is late. */
 const LATE = 5n;
 
 export function InStepSection({ state, every }: InStepProps) {
@@ -116,7 +116,7 @@ function duration(seconds: bigint): string {
 
 type InStep = { readonly outbox: OutboxCounts } & LedgerStatus;
 
-/** A slow ledger must not delay the page for longer, in seconds. */
+/** Maximum delay of the page by the ledger, in seconds. */
 const PATIENCE = 2;
 
 /** `away` = the ledger does not answer. */
@@ -133,7 +133,7 @@ function answered<Answer>(read: (deadline: Deadline) => Promise<Answer>): Promis
   });
 }
 
-/** `none` = nothing needs a ledger. */
+/** `none` = nothing uses a ledger. */
 export async function inStep({ ledger }: Pick<Generation, 'ledger'>): Promise<InStep | 'none' | 'away'> {
   return ledger === undefined
     ? 'none'
@@ -145,7 +145,7 @@ export async function inStep({ ledger }: Pick<Generation, 'ledger'>): Promise<In
       );
 }
 
-/** Leases that are read. */
+/** Maximum number of leases that are read. */
 const MOST = 100;
 const SHOWN = 10;
 

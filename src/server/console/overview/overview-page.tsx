@@ -1,4 +1,4 @@
-/** The first page of whoever keeps the service running: what is enforced, and what is refused. */
+/** The first page for operators: what is enforced, and what is refused. */
 
 import { formatProblem, type Problem } from '../../../base/errors.ts';
 import type { Setting } from '../../../config/resolve.ts';
@@ -44,7 +44,7 @@ export const overviewPage: ConsolePage = {
 function State({ generation, problems, isDraining }: PageRequest) {
   const { number, configuration } = generation;
   const followed = generation.kubernetes?.cluster?.source.health.state;
-  // In the words of /readyz.
+  // The words of /readyz.
   const state = isDraining
     ? 'draining'
     : problems.length > 0
@@ -75,7 +75,7 @@ function State({ generation, problems, isDraining }: PageRequest) {
   );
 }
 
-/** In seconds; `undefined` = the ledger is not compared with Blazar. */
+/** In seconds; `undefined` = the ledger is not reconciled with Blazar. */
 function comparedEvery({ configuration, enforcement }: Generation): number | undefined {
   const { reconcile_interval: every } = sectionOf(configuration, blazarSection);
   return every > 0 && enforcement.keystone !== undefined && enforcement.claimants.length > 0
@@ -89,7 +89,7 @@ interface ProblemsProps {
   readonly problems: readonly Problem[];
 }
 
-/** Nothing if there are none. */
+/** Renders nothing if there are no problems. */
 function Problems({ kind, title, problems }: ProblemsProps) {
   return problems.length === 0 ? null : (
     <section class={kind} aria-label={title}>
@@ -105,7 +105,7 @@ function Problems({ kind, title, problems }: ProblemsProps) {
   );
 }
 
-/** The filters in the order in which they run, each with what is set for it, and the exempt projects. */
+/** The filters in the order in which they run, each with its set options, and the exempt projects. */
 function Filters({ filters, settings }: Pick<Configuration, 'filters' | 'settings'>) {
   const own = settings.filter(({ option }) => option.section === 'enforcement');
   const exempt = own.find(({ option }) => option.name === 'exempt_projects');
@@ -141,7 +141,7 @@ interface LimitsProps {
   readonly settings: readonly Setting[];
 }
 
-/** Those that are set; what is a default stands on the page of the configuration. */
+/** Only options that are set; defaults are on the configuration page. */
 function Limits({ options, settings }: LimitsProps) {
   const names = new Set(options.map(({ name }) => name));
   const set = settings.filter(({ option, origin }) => names.has(option.name) && origin.kind !== 'default');

@@ -53,27 +53,27 @@ const COLUMNS: readonly Column<FilterRefusals>[] = [
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
-/** Refusals that are counted at most. */
+/** Maximum number of refusals that are counted. */
 const MOST = 500;
 const SHOWN = 8;
 
 interface FilterRefusals {
-  /** `null` = none of the filters, such as a request that was not valid. */
+  /** `null` = not refused by a filter, such as an invalid request. */
   readonly filter: string | null;
   readonly hour: number;
   readonly day: number;
-  /** When it last refused, ISO 8601. */
+  /** The time of its last refusal, ISO 8601. */
   readonly last: string;
 }
 
 export interface Refusals {
-  /** The one that refused most comes first. */
+  /** Sorted by number of refusals, highest first. */
   readonly filters: readonly FilterRefusals[];
-  /** The newest first. */
+  /** Newest first. */
   readonly latest: readonly DecisionRecord[];
-  /** Whether there were more than are counted. */
+  /** Whether there were more than `MOST`. */
   readonly isPartial: boolean;
-  /** As of `FoundDecisions`. */
+  /** As in `FoundDecisions`. */
   readonly of: FoundDecisions['of'];
 }
 

@@ -1,13 +1,13 @@
-/** The replicas that share the database, and what each of them keeps for itself. */
+/** The replicas that share the database, each with its own state. */
 import { withinDeadline } from '../../../base/deadline.ts';
 import { type PresentReplica, REPLICA_LISTED } from '../../../decisions/store/contract.ts';
 import type { Generation } from '../../configuration/generation.ts';
 import { type Column, Message, Section, Table, Text } from '../parts/parts.tsx';
 
-/** A slow database must not delay the page for longer, in seconds. */
+/** Maximum delay of the page by the database, in seconds. */
 const PATIENCE = 2;
 
-/** `none` = decisions are not stored, so replicas do not know each other; `away` = the list cannot be read, and the log says why. */
+/** `none` = without stored decisions, replicas are unknown; `away` = the list cannot be read (logged). */
 export type Replicas = readonly PresentReplica[] | 'none' | 'away';
 
 export async function replicasNow({ decisions }: Pick<Generation, 'decisions'>): Promise<Replicas> {

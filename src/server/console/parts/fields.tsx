@@ -1,10 +1,10 @@
-/** Parts of forms: each field with its label, a hint and what is wrong with it. */
+/** Parts of forms: fields with label, hint and mistake. */
 import type { ComponentChildren } from 'preact';
 import { Text } from './parts.tsx';
 
 /**
- * A field: a choice if it has options, a text of several lines if it has rows. `autocomplete="off"` would empty it when somebody goes back to a
- * form that could not be sent: forms that only search have it.
+ * A field: a select if it has options, a textarea if it has rows. Only search forms have
+ * `autocomplete="off"`, which would clear the fields when a user goes back to a rejected form.
  */
 export interface FieldEntry {
   readonly name: string;
@@ -19,7 +19,7 @@ export interface FieldEntry {
   /** For numbers and dates. */
   readonly min?: string;
   readonly step?: string;
-  /** Offered while somebody types. */
+  /** Suggested while the user types. */
   readonly suggestions?: readonly string[];
   readonly options?: readonly (readonly [value: string, text: string])[];
   readonly rows?: number;
@@ -72,7 +72,7 @@ function Control(props: FieldProps) {
     );
   }
   if (rows !== undefined) {
-    // A browser drops the first line break.
+    // Browsers drop the first line break.
     return <textarea {...common} rows={rows} required={isRequired} spellcheck={false} value={`\n${value}`} />;
   }
   const list = suggestions === undefined ? undefined : `${name}-suggestions`;
@@ -80,7 +80,7 @@ function Control(props: FieldProps) {
     <>
       <input
         {...common}
-        // One of the types; those of preact want to know which.
+        // One of the types: preact's types require a literal.
         type={type as 'text'}
         value={value}
         required={isRequired}
@@ -101,9 +101,9 @@ function Control(props: FieldProps) {
 
 interface FieldsProps {
   readonly fields: readonly FieldEntry[];
-  /** What was sent, by name; an entry may have a value of its own. */
+  /** The submitted values by name; an entry may have its own value. */
   readonly values?: Readonly<Record<string, string>>;
-  /** What is wrong, by name: the first one has the focus. */
+  /** The mistakes by name: the first one has the focus. */
   readonly mistakes: ReadonlyMap<string, string>;
 }
 
@@ -124,7 +124,7 @@ interface ChangeFormProps {
   readonly children: ComponentChildren;
 }
 
-/** A form that changes something, or costs something: it goes to the POST page of `action`. */
+/** A form that changes or costs something: sent to the POST page of `action`. */
 export function ChangeForm({ action, csrf, children }: ChangeFormProps) {
   return (
     <form method="post" action={action}>
@@ -138,9 +138,9 @@ interface SearchFormProps {
   readonly action: string;
   readonly label: string;
   readonly search: string;
-  /** Whether the page shows less than everything. */
+  /** Whether the page is filtered. */
   readonly isNarrowed: boolean;
-  /** Fields that go along. */
+  /** Further fields. */
   readonly children?: ComponentChildren;
 }
 

@@ -1,21 +1,21 @@
-/** Leads through the pages of a list, forth and back, without script. */
+/** Navigates the pages of a list, back and forth, without script. */
 import type { PageOf } from '../../../ledger/reports/pages.ts';
 import { Table, type TableProps } from './parts.tsx';
 
-/** Where in a list a page is, as its URL says. */
+/** The position of a page in a list, from its URL. */
 interface ListPage {
-  /** The cursor that the list is asked with; `undefined` = the first page. */
+  /** The cursor of the page; `undefined` = the first page. */
   readonly after: string | undefined;
-  /** The cursors of the pages before, oldest first; not of the first one, which has none. */
+  /** Cursors of earlier pages, oldest first; the first page has none. */
   readonly before: readonly string[];
   /** From 1. */
   readonly number: number;
 }
 
-/** How many pages can be gone back one by one; beyond it the first page is left. */
+/** How many pages back are kept; from older ones, only the first page is reachable. */
 const KEPT = 20;
 const MAX_NUMBER = 99_999;
-/** Cursors have no dot. */
+/** Separator: cursors have no dot. */
 const BETWEEN = '.';
 
 export function listPage(query: URLSearchParams): ListPage {
@@ -29,7 +29,7 @@ export function listPage(query: URLSearchParams): ListPage {
 }
 
 interface PagerProps {
-  /** What the list is, for screen readers. */
+  /** A name for the list, for screen readers. */
   readonly label: string;
   readonly path: string;
   readonly query: URLSearchParams;
@@ -37,7 +37,7 @@ interface PagerProps {
   readonly next: string | undefined;
 }
 
-/** Nothing if the list has one page. */
+/** Renders nothing if the list has one page. */
 export function Pager({ label, path, query, next }: PagerProps) {
   const { after, before, number } = listPage(query);
   if (number === 1 && next === undefined) {
@@ -101,7 +101,7 @@ interface ListProps<Row> extends Omit<TableProps<Row>, 'rows'> {
   readonly query: URLSearchParams;
 }
 
-/** One page of a list as a table, and the way to the others. */
+/** One page of a list as a table, with a pager. */
 export function List<Row>({ page: { items, next }, path, query, ...table }: ListProps<Row>) {
   return (
     <>

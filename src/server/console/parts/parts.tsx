@@ -9,7 +9,7 @@ import { type Caller, visibleProjects } from '../../users/caller.ts';
 import { projectPath } from '../page.ts';
 import { shownDate } from './time-scale.ts';
 
-/** A column: its heading, the class of its cells, and what a row shows in it. */
+/** A column: its heading, the class of its cells, and the content of a cell. */
 export type Column<Row> = readonly [
   head: string,
   look: string | undefined,
@@ -17,21 +17,21 @@ export type Column<Row> = readonly [
 ];
 
 export interface TableProps<Row> {
-  /** What it is: its caption, which screen readers read first. */
+  /** The caption, which screen readers read first. */
   readonly label: string;
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
-  /** The number of the column that names the rows; -1 = none does. Default: 0. */
+  /** The index of the column that names the rows; -1 = none. Default: 0. */
   readonly named?: number;
   /** Attributes of the elements of rows. */
   readonly rowProps?: (row: Row) => { readonly 'data-key'?: string; readonly class?: string | undefined };
   /** Whether its height is limited to the screen. */
   readonly isLong?: boolean;
-  /** A sentence in its place if there are no rows. Default: the table is shown without rows. */
+  /** A sentence to show instead if there are no rows. Default: the table is shown without rows. */
   readonly empty?: string;
 }
 
-/** It scrolls when there is no room, and can be focused so that the keyboard can scroll it. */
+/** Scrolls if there is no room; focusable, so that the keyboard can scroll it. */
 export function Table<Row>(props: TableProps<Row>) {
   const { label, columns, rows, named = 0, rowProps, isLong = false, empty } = props;
   return rows.length === 0 && empty !== undefined ? (
@@ -68,7 +68,7 @@ export function Table<Row>(props: TableProps<Row>) {
   );
 }
 
-/** A text of somebody below another one; nothing for `null`. */
+/** A user's text below another one; renders nothing for `null`. */
 export function Small({ text, look }: { readonly text: string | null; readonly look?: string }) {
   return text === null ? null : (
     <small class={look}>
@@ -77,7 +77,7 @@ export function Small({ text, look }: { readonly text: string | null; readonly l
   );
 }
 
-/** The name of a filter, which may only be tried. */
+/** The name of a filter, with a mark for audit mode. */
 export function FilterName({ filter, audit }: { readonly filter: string; readonly audit: boolean }) {
   return (
     <>
@@ -88,7 +88,7 @@ export function FilterName({ filter, audit }: { readonly filter: string; readonl
 }
 
 interface MessageProps {
-  /** `done`: it worked. `error` is read to screen readers at once. */
+  /** `done`: success. `error` is announced to screen readers at once. */
   readonly kind: 'done' | 'notice' | 'error';
   readonly children: ComponentChildren;
 }
@@ -102,18 +102,18 @@ export function Message({ kind, children }: MessageProps) {
 }
 
 interface LivePartProps {
-  /** Unlike that of any other part of the page. */
+  /** Unique on the page. */
   readonly name: string;
   readonly children: ComponentChildren;
 }
 
-/** A part of a page that scripts replace when something has happened. Without them it stays as it was loaded. Forms do not belong into it. */
+/** A part of a page that scripts update after changes. Without scripts it stays. Must not contain forms. */
 export function LivePart({ name, children }: LivePartProps) {
   return <div data-live={name}>{children}</div>;
 }
 
 interface SectionProps {
-  /** Unlike that of any other section of the page. */
+  /** Unique on the page. */
   readonly id: string;
   readonly title: ComponentChildren;
   /** Whether it is a live part. Default: false. */
@@ -131,10 +131,10 @@ export function Section({ id, title, isLive = false, children }: SectionProps) {
   );
 }
 
-/** A name and a value; `false` is left out. */
+/** A name and a value; `false` is omitted. */
 export type Fact = readonly [name: string, value: ComponentChildren] | false;
 
-/** What is known of one thing. */
+/** A list of names and values. */
 export function Facts({ facts }: { readonly facts: readonly Fact[] }) {
   return (
     <dl class="facts">
@@ -151,7 +151,7 @@ export function Facts({ facts }: { readonly facts: readonly Fact[] }) {
   );
 }
 
-/** A text of somebody in the form of code or an id, that leads somewhere. */
+/** A user's text or an id, in code style, as a link. */
 export function IdLink({ href, id }: { readonly href: string; readonly id: string }) {
   return (
     <a class="id" href={href}>
@@ -160,7 +160,7 @@ export function IdLink({ href, id }: { readonly href: string; readonly id: strin
   );
 }
 
-/** Signs beside the outcome, which is the word of the decision log and the metrics, so that nobody depends on colours. */
+/** Signs beside the word of the outcome, so that it is readable without colours. */
 const SIGNS: Readonly<Record<DecisionOutcome, string>> = {
   allowed: '✓',
   changed: '✎',
@@ -185,12 +185,12 @@ export function Milliseconds({ value }: { readonly value: number }) {
   return <span class="number">{`${value < 100 ? value.toFixed(3) : Math.round(value)} ms`}</span>;
 }
 
-/** In UTC; scripts show the time of the viewer's zone beside it. */
+/** In UTC; scripts add the time in the viewer's zone. */
 export function Time({ at }: { readonly at: Instant }) {
   return <time dateTime={formatInstant(at)}>{shownDate(at)}</time>;
 }
 
-/** The time in which something is valid. */
+/** A period of validity. */
 export function Span({ from, until }: { readonly from: bigint; readonly until: bigint }) {
   return (
     <>
@@ -201,7 +201,7 @@ export function Span({ from, until }: { readonly from: bigint; readonly until: b
   );
 }
 
-/** How many there are of each type. */
+/** The number of each type. */
 export function Resources({ resources }: { readonly resources: ReadonlyMap<string, number> }) {
   return (
     <>
@@ -214,7 +214,7 @@ export function Resources({ resources }: { readonly resources: ReadonlyMap<strin
   );
 }
 
-/** The name of a lease, which may be none. */
+/** The name of a lease, which may be empty. */
 export function LeaseName({ name }: { readonly name: string | null }) {
   return name === null || name === '' ? <span class="none">no name</span> : <Text>{name}</Text>;
 }
@@ -227,7 +227,7 @@ export function Text({ children }: { readonly children: string }) {
   return <bdi>{visible(children)}</bdi>;
 }
 
-/** With every invisible character named. */
+/** The text with every invisible character named. */
 export function visible(text: string): string {
   return text.replace(INVISIBLE, nameOf);
 }
@@ -240,7 +240,7 @@ function nameOf(character: string): string {
 
 type Kind = 'project' | 'user';
 
-/** The names that are known for the ids of the page. */
+/** The known names for the ids of the page. */
 type NameOf = (kind: Kind, id: string) => Named | undefined;
 
 const AccountNames = createContext<NameOf>(() => undefined);
@@ -259,7 +259,10 @@ export function NamedId({ id, named }: { readonly id: string; readonly named: Na
   );
 }
 
-/** The names that are known for accounts: Keystone's, and those of the person's own projects. Members learn no others: an address may have any id. */
+/**
+ * Known names of accounts: from Keystone, and of the caller's own projects. Members see no others: a URL may
+ * contain any id.
+ */
 export function nameOfFor({ enforcement }: Generation, caller: Caller): NameOf {
   const { memberships } = caller;
   const visible = visibleProjects(caller);
@@ -275,7 +278,7 @@ export function nameOfFor({ enforcement }: Generation, caller: Caller): NameOf {
         (kind === 'project' ? own.get(id) : undefined));
 }
 
-/** In milliseconds: names are a nicety, no page waits long for them. */
+/** Maximum wait for names, in milliseconds: pages work without them. */
 const NAMES_PATIENCE = 500;
 
 interface Owned {
@@ -283,7 +286,7 @@ interface Owned {
   readonly userId?: string | null | undefined;
 }
 
-/** The names of the projects and users that a page will show. */
+/** Looks up the names of the projects and users that a page will show. */
 export async function learnNames({ enforcement }: Generation, owned: readonly Owned[]): Promise<void> {
   const projects = owned.flatMap(({ projectId }) => projectId ?? []);
   const users = owned.flatMap(({ userId }) => userId ?? []);
@@ -318,7 +321,7 @@ export function ProjectLink({ id }: { readonly id: string }) {
   );
 }
 
-/** Above a list that is narrowed to one project. `id`: empty = it is not. */
+/** The heading of a list that is filtered by project. `id`: empty = not filtered. */
 export function OfProject({ id }: { readonly id: string }) {
   return id === '' ? null : (
     <p>

@@ -1,4 +1,4 @@
-/** Values over time as a picture that a script draws, and as a table for everybody. */
+/** Values over time: a chart that a script draws, and a table without script. */
 
 import { type Amount, formatUnitHours } from '../../../filter/claim.ts';
 import type { ChartData, ChartSeries } from '../browser/chart-data.ts';
@@ -6,20 +6,20 @@ import { type Column, Table, visible } from './parts.tsx';
 import { share } from './time-scale.ts';
 
 interface ChartProps {
-  /** Unlike that of any other chart of the page. */
+  /** Unique on the page. */
   readonly id: string;
   readonly title: string;
-  /** What can be seen, in a sentence: screen readers read it instead of the picture. */
+  /** The content in a sentence, which screen readers read instead of the chart. */
   readonly description: string;
-  /** Seconds of the epoch, rising. */
+  /** Seconds of the epoch, ascending. */
   readonly times: readonly number[];
-  /** Each has a value for each time. */
+  /** Each has one value per time. */
   readonly series: readonly ChartSeries[];
   /** Of all values. */
   readonly unit: string;
-  /** Drawn as a line, if it is within the picture. Seconds of the epoch. */
+  /** Seconds of the epoch. Drawn as a line if it is within the chart. */
   readonly now?: number;
-  /** A time as the table shows it. Default: UTC, to the minute. */
+  /** Formats a time for the table. Default: UTC, to the minute. */
   readonly timeText?: (seconds: number) => string;
 }
 
@@ -38,7 +38,7 @@ export function Chart({
     <figure>
       <figcaption>{visible(title)}</figcaption>
       <div data-chart={id} role="img" aria-label={visible(`${title}: ${description}`)} />
-      {/* A script of another type is data: the policy of the page does not concern it. No character in it can end the element. */}
+      {/* Data, not a script: the CSP does not apply. No character in it can end the element. */}
       <script
         type="application/json"
         id={`${id}-data`}
@@ -125,7 +125,7 @@ interface BudgetBarProps {
 
 const HEIGHT = 12;
 
-/** As long as the budget, or as what is taken if the budget was reduced since: a line shows where the budget ends. */
+/** The length is the larger of the budget and what is taken; a line marks the end of a reduced budget. */
 export function BudgetBar({ amount, taken, left, unit }: BudgetBarProps) {
   const whole = taken > amount ? taken : amount;
   return (

@@ -1,10 +1,10 @@
-/** Converts times to positions in a picture of any width: positions are percentages. */
+/** Converts times to positions in a picture of any width, in percent. */
 import { formatInstant, type Instant, MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
 
 export interface TimeScale {
-  /** `12.34%`; times outside are at the edge. */
+  /** `12.34%`; times outside are placed at the edge. */
   place(instant: Instant): string;
-  /** The width of a bar, at least a visible one. */
+  /** Position and width of a bar; short ones are widened to be visible. */
   bar(start: Instant, end: Instant): { readonly x: string; readonly width: string };
   readonly ticks: readonly Tick[];
 }
@@ -20,7 +20,7 @@ const MAX_TICKS = 7;
 /** In percent. */
 const NARROWEST_BAR = 0.7;
 
-/** A scale of a window of time: its edges are those of the picture. */
+/** A scale for a time window: its ends are the edges of the picture. */
 export function windowScale(window: { readonly from: Instant; readonly until: Instant }): TimeScale {
   const [from, until] = [milliseconds(window.from), milliseconds(window.until)];
   const percent = (time: number) => Math.min(100, Math.max(0, (100 * (time - from)) / (until - from)));
@@ -40,7 +40,7 @@ export function share(part: bigint, whole: bigint): string {
   return whole <= 0n ? '0%' : shown(Number((part * 10_000n) / whole) / 100);
 }
 
-/** `2026-12-01 09:30`, in UTC, without fractions, seconds of 0 and midnight. */
+/** `2026-12-01 09:30`, in UTC, without fractions, zero seconds and midnight. */
 export function shownDate(instant: Instant): string {
   return formatInstant(instant)
     .replace('T', ' ')
@@ -49,7 +49,7 @@ export function shownDate(instant: Instant): string {
     .replace(/ 00:00$/, '');
 }
 
-/** The same of a second of the epoch. */
+/** The same for a second of the epoch. */
 export function shownSecond(second: bigint): string {
   return shownDate(second * MICROSECONDS_PER_SECOND);
 }
@@ -70,7 +70,7 @@ const MONTH_STEPS = [1, 2, 3, 6, 12];
 /** The first Monday of the epoch: weeks begin on Mondays. */
 const MONDAY = 4 * DAY;
 
-/** The smallest readable distance between marks. */
+/** Ticks with the smallest readable distance. */
 function ticksOf(from: number, until: number): TimeTick[] {
   const step = DAY_STEPS.find((one) => (until - from) / one <= MAX_TICKS);
   return step === undefined ? monthTicks(from, until) : dayTicks(from, until, step);

@@ -12,7 +12,7 @@ interface BudgetChartProps {
 }
 
 export function BudgetChart({ overTime, folded, unit }: BudgetChartProps) {
-  // Those of one owner never overlap.
+  // Budgets of one owner never overlap.
   const budgets = overTime
     .filter(({ points }) => points.length > 0)
     .sort((a, b) => (a.validFrom < b.validFrom ? -1 : 1));
@@ -47,7 +47,7 @@ export function BudgetChart({ overTime, folded, unit }: BudgetChartProps) {
   );
 }
 
-/** What each line has at a time; `null` = nothing is drawn there. */
+/** The values of each line at a time; `null` = gap. */
 interface ChartPoint {
   /** Seconds of the epoch. */
   readonly time: number;
@@ -59,16 +59,14 @@ interface ChartPoint {
 
 const NOTHING = { taken: null, planned: null, left: null, budget: null };
 
-/**
- * One budget after the other. Lines of one budget are not joined with those of the next: between them there is a time without a value.
- */
+/** The points of all budgets in order. A point without values separates the lines of two budgets. */
 export function chartPoints(budgets: readonly BudgetOverTime[]): ChartPoint[] {
   const found = budgets.flatMap((one, index) => {
     const points = pointsOf(one);
     const gap = { time: (points.at(-1)?.time ?? 0) + 1, ...NOTHING };
     return index === budgets.length - 1 ? points : [...points, gap];
   });
-  // The library wants times that rise.
+  // uPlot requires ascending times.
   let before = Number.NEGATIVE_INFINITY;
   return found.map((point) => {
     before = Math.max(point.time, before + 1);
@@ -79,7 +77,7 @@ export function chartPoints(budgets: readonly BudgetOverTime[]): ChartPoint[] {
 function pointsOf({ amount, now, points }: BudgetOverTime): ChartPoint[] {
   return points.map(({ at, used }, index) => {
     const isPlanned = at > now;
-    // The line of what is planned begins where that of what was taken ends.
+    // The planned line begins where the taken line ends.
     const isLastTaken = !isPlanned && (points[index + 1]?.at ?? now + 1n) > now;
     return {
       time: Number(at),
@@ -93,7 +91,7 @@ function pointsOf({ amount, now, points }: BudgetOverTime): ChartPoint[] {
 
 const UNIT_HOUR = 3_600_000_000;
 
-/** For a picture only: rounded to what a number holds. */
+/** Only for charts: rounded to the precision of a number. */
 function unitHours(amount: Amount): number {
   return Number(amount) / UNIT_HOUR;
 }

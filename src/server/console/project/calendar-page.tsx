@@ -1,4 +1,4 @@
-/** Links to the calendar of a project: making, seeing and revoking them. */
+/** Links to the calendar of a project: create, list and revoke. */
 import { pathId } from '../../api/shown.ts';
 import {
   type CalendarLink,
@@ -11,7 +11,7 @@ import { ChangeForm } from '../parts/fields.tsx';
 import { type Column, Message, ProjectLink, Table, Text, Time } from '../parts/parts.tsx';
 import { shownDate, toSecond } from '../parts/time-scale.ts';
 
-/** Only a manager of very many people sees no more of theirs: the API has all. */
+/** Only managers of very many users have more: the API lists all. */
 const MAX_LINKS = 1000;
 const page = { path: '/projects/{project_id}/calendar', action: 'see-project' } as const;
 
@@ -27,7 +27,7 @@ export const CALENDAR_PAGES: readonly ConsolePage[] = [
         await revokeCalendarLinkFor({ ...request, projectId, id });
         return { redirect: calendarPath(projectId) };
       }
-      // Shown now, and never again.
+      // Shown only this once.
       return show(request, (await makeCalendarLinkFor({ ...request, projectId })).path);
     },
   },

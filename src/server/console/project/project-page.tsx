@@ -16,10 +16,10 @@ import { learnNames, nameOfFor } from '../parts/parts.tsx';
 import { ProjectView } from './project-view.tsx';
 import { timeWindow } from './time-window.ts';
 
-/** Leases of a page. */
+/** Leases per page. */
 const LEASES = 50;
 const BUDGETS = 20;
-/** Of each budget: as many as a picture can show. */
+/** Per budget: as many as a chart can show. */
 const POINTS = 120;
 
 export const projectPage: ConsolePage = {
@@ -33,7 +33,7 @@ export const projectPage: ConsolePage = {
     const now = ledger.now();
     const window = timeWindow(query, now);
     const { after } = listPage(query);
-    // One after the other: a page must not take several connections from those who ask for leases.
+    // Sequential: a page must not take several database connections from lease requests.
     const wanted = { projectId, limit: LEASES, after, from: window.from, until: window.until };
     const leases = await listProjectLeases(ledger, wanted, deadline);
     const inForce = { projectIds: [projectId], validAt: now / MICROSECONDS_PER_SECOND };
@@ -87,7 +87,7 @@ function limitsOf({ generation, caller }: PageRequest, projectId: string) {
 
 const SHOWN = 20;
 
-/** As a member sees them, whoever asks. */
+/** As members see them, whoever the caller is. */
 function refusalsOf(request: PageRequest, projectId: string): Promise<FoundDecisions> {
   return findDecisions(request, {
     ...{ visible: [projectId], projects: [projectId], limit: SHOWN },

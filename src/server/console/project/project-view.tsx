@@ -136,25 +136,25 @@ function refusedLanes(refusals: readonly FoundDecision[], window: TimeWindow): T
 interface ProjectData {
   readonly projectId: string;
   readonly unit: string;
-  /** Whether its name is known. */
+  /** Whether the name of the project is known. */
   readonly isNamed: boolean;
   /** Microseconds of the epoch. */
   readonly now: Instant;
   readonly window: TimeWindow & { readonly mistake?: string | undefined };
-  /** Those in force now, the project's own first; the first page. */
+  /** Budgets in force now, the project's own first; the first page. */
   readonly budgets: PageOf<BudgetView>;
   readonly overTime: readonly BudgetOverTime[];
-  /** Of the window, a page. */
+  /** Leases in the window; one page. */
   readonly leases: PageOf<LeaseRowView>;
-  /** Leases that no list has any more. `undefined` = none. */
+  /** Leases that are no longer listed. `undefined` = none. */
   readonly folded: FoldedTotals | undefined;
   readonly query: URLSearchParams;
   readonly usage: UsageData;
-  /** The latest. */
+  /** The latest refusals. */
   readonly refusals: FoundDecisions;
   readonly limits: readonly FilterLimits[];
   readonly isExempt: boolean;
-  /** What the caller may do here. */
+  /** The rights of the caller on this page. */
   readonly may: {
     readonly estimate: boolean;
     readonly seeConfiguration: boolean;

@@ -45,7 +45,7 @@ interface ProjectsData {
   readonly page: PageOf<ProjectRow>;
   readonly query: URLSearchParams;
   readonly unit: string;
-  /** Whether the caller sees all projects there are. */
+  /** Whether the caller sees all projects. */
   readonly seesAll: boolean;
 }
 

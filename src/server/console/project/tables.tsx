@@ -1,4 +1,4 @@
-/** Leases of a project as a table, in pages. */
+/** Tables of a project page: leases, limits, usage. */
 
 import { isMapping } from '../../../base/yaml/tree.ts';
 import { valueText } from '../../../config/text.ts';
@@ -124,7 +124,7 @@ const LIMIT_ORIGIN: Column<LimitRow> = [
   ({ option }) => <Text>{option.origin ?? ''}</Text>,
 ];
 
-/** Options that are not set, and lists that name nobody of this project, limit nothing. */
+/** Unset options, and lists without an entry for this project, limit nothing. */
 function isLimit({ value, isHidden }: LimitOption): boolean {
   const isEmpty = Array.isArray(value)
     ? value.length === 0
@@ -209,7 +209,7 @@ export interface UsageData {
   readonly byType: UsageReport;
 }
 
-/** More rows are of little help: the API gives them all. */
+/** Maximum rows on a page; the API lists all. */
 const MAX_ROWS = 50;
 
 export function UsageTables({ byUser, byType, unit }: UsageData & { readonly unit: string }) {
@@ -265,13 +265,13 @@ function Groups({ label, columns, report: { groups } }: GroupsProps) {
   );
 }
 
-/** Rounded up to a tenth, as costs are. */
+/** Rounded up to a tenth, like costs. */
 function hours(seconds: bigint): string {
   const tenths = (seconds * 10n + 3599n) / 3600n;
   return `${tenths / 10n}${tenths % 10n === 0n ? '' : `.${tenths % 10n}`}`;
 }
 
-/** Beside a list of leases. */
+/** A notice next to a list of leases. */
 export function FoldedLeases({ leases, until }: FoldedTotals) {
   return (
     <Message kind="notice">
@@ -283,12 +283,12 @@ export function FoldedLeases({ leases, until }: FoldedTotals) {
 }
 
 interface PartOnlyProps {
-  /** Seconds of the epoch: from then on everything is counted. `undefined` = nothing is. */
+  /** Seconds of the epoch: complete from then on. `undefined` = nothing is counted. */
   readonly from: bigint | undefined;
   readonly folded: FoldedTotals | undefined;
 }
 
-/** Beside figures that begin later than the time that is shown. */
+/** A notice for figures that begin later than the displayed time. */
 export function PartOnly({ from, folded }: PartOnlyProps) {
   const begin = from === undefined ? undefined : from * MICROSECONDS_PER_SECOND;
   if (folded !== undefined && (begin === undefined || begin < folded.until + MICROSECONDS_PER_SECOND)) {

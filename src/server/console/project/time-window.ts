@@ -1,4 +1,4 @@
-/** The part of time that a page shows: from its URL, and the windows beside it. */
+/** The time window of a page: read from the URL, and moved. */
 import { formatInstant, type Instant, MICROSECONDS_PER_SECOND, toInstant } from '../../../lease/dates.ts';
 import { toSecond } from '../parts/time-scale.ts';
 
@@ -13,13 +13,13 @@ const DAY = 24n * HOUR;
 const BEFORE = 30n * DAY;
 const AFTER = 60n * DAY;
 const SHORTEST = 6n * HOUR;
-/** What is read of the ledger for a page is bounded by it. */
+/** Limits how much of the ledger a page reads. */
 const LONGEST = 400n * DAY;
-/** Four digits for the year, whatever is asked. */
+/** Keeps years at four digits. */
 const EARLIEST: Instant = 0n;
 const LATEST: Instant = 253_000_000_000n * MICROSECONDS_PER_SECOND;
 
-/** `mistake`: for people; the window is then the usual one, a month before now and two after it. */
+/** `mistake`: for users; the window is then the default, from a month before now to two months after. */
 export function timeWindow(
   query: URLSearchParams,
   now: Instant,
@@ -43,7 +43,7 @@ export function timeWindow(
 export const MOVES = ['earlier', 'later', 'wider', 'narrower'] as const;
 export type Move = (typeof MOVES)[number];
 
-/** The window after a move: half of its length along, twice or half as long around its middle. */
+/** The window after a move: by half of its length, or twice or half as long around its middle. */
 export function moved({ from, until }: TimeWindow, move: Move): TimeWindow {
   const length = until - from;
   switch (move) {
@@ -58,12 +58,12 @@ export function moved({ from, until }: TimeWindow, move: Move): TimeWindow {
   }
 }
 
-/** As parameters of a URL, to the second. */
+/** As URL parameters, to the second. */
 export function windowParameters({ from, until }: TimeWindow): Record<'from' | 'until', string> {
   return { from: formatInstant(toSecond(from)), until: formatInstant(toSecond(until)) };
 }
 
-/** Its middle stays where it is, as far as the bounds of time and of its length allow. */
+/** Keeps the middle, as far as the limits of time and length allow. */
 function bounded({ from, until }: TimeWindow): TimeWindow {
   const length = least(LONGEST, most(SHORTEST, until - from));
   const start = least(LATEST - length, most(EARLIEST, (from + until - length) / 2n));

@@ -1,6 +1,6 @@
 /**
- * Leases on a time line: words on one side, bars on the other, so that no text ever lies across a bar, at any width and with any name. It
- * can be moved and zoomed by links; scripts add drag, wheel and keys.
+ * Leases on a time line: text on one side, bars on the other, so that text never overlaps bars, at any width
+ * and with any name. Links move and zoom it; scripts add drag, wheel and keys.
  */
 
 import type { VNode } from 'preact';
@@ -23,7 +23,7 @@ interface TimelineProps {
   readonly window: TimeWindow;
   readonly now: Instant;
   readonly rows: readonly TimelineRow[];
-  /** The address of the page with another window. */
+  /** The URL of the page with another window. */
   readonly href: (parameters: Readonly<Record<string, string>>) => string;
 }
 
@@ -31,7 +31,7 @@ interface TimelineProps {
 const AXIS = 36;
 const TRACK = 30;
 const BAR_HEIGHT = 12;
-/** In percent: a label of a mark further right would be cut off. */
+/** In percent: the label of a tick further right would be cut off. */
 const LAST_LABEL = 88;
 
 const MOVE_TEXTS: Readonly<Record<Move, string>> = {
@@ -130,11 +130,11 @@ function LaneRow({
 
 interface ScaleProps {
   readonly scale: TimeScale;
-  /** `undefined` = outside of the window. */
+  /** `undefined` = outside the window. */
   readonly now: Instant | undefined;
 }
 
-/** The lines behind the bars: written once, shown in each row. */
+/** The lines behind the bars: defined once, used in each row. */
 function Grid({ scale, now }: ScaleProps) {
   return (
     <svg width="0" height="0" class="patterns" aria-hidden="true">
@@ -152,7 +152,7 @@ function Grid({ scale, now }: ScaleProps) {
   );
 }
 
-/** "now" has a line of its own above the dates: the two never meet. */
+/** "now" has its own line above the dates, so that they never overlap. */
 function Axis({ scale, now }: ScaleProps): VNode {
   return (
     <svg width="100%" height={AXIS} class="track" aria-hidden="true">

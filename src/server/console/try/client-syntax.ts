@@ -1,10 +1,10 @@
 /**
- * `openstack reservation lease create`, as python-blazarclient reads it: which reservations it can ask for, and what it sends to Blazar.
- * Source: python-blazarclient 4, `v1/shell_commands/leases.py`.
+ * The syntax of `openstack reservation lease create` in python-blazarclient: which reservations it can
+ * request, and what it sends to Blazar. Source: python-blazarclient 4, `v1/shell_commands/leases.py`.
  */
 import type { Reservation } from '../../../lease/lease.ts';
 
-/** The keys of each type that the client knows, with what it sends for those that are left out; `undefined` = nothing. */
+/** Supported keys of each type, with the defaults that the client sends; `undefined` = sent only if given. */
 const KEYS: Readonly<
   Record<string, Readonly<Record<string, string | number | readonly string[] | undefined>>>
 > = {
@@ -42,7 +42,7 @@ export function reservationText(parameters: readonly Parameter[]): string {
   return parameters.map(([key, value]) => `${key}=${value}`).join(',');
 }
 
-/** What the client sends for a `--reservation`; `undefined` = it refuses it, or breaks, as for all types but four. */
+/** What the client sends for `--reservation`; `undefined` = rejected or failed, as for all types but four. */
 export function sentReservation(text: string): Reservation | undefined {
   const type = Object.keys(KEYS).find((one) => text.includes(one));
   const keys = type === undefined ? undefined : KEYS[type];
@@ -93,13 +93,13 @@ export interface Asked {
   /** `2026-12-01 09:00`, in UTC; `undefined` = now. */
   readonly start: string | undefined;
   readonly end: string;
-  /** Of each reservation, as `--reservation` has them. */
+  /** The parameters of each `--reservation`. */
   readonly reservations: readonly (readonly Parameter[])[];
 }
 
 /**
- * The command for a POSIX shell; `undefined` = the client cannot ask for exactly this lease. What it would send is compared with what is
- * meant: its keys and values are not quoted, so a value may read like another key.
+ * The command for a POSIX shell; `undefined` = the client cannot request exactly this lease. What it would
+ * send is compared with the request: keys and values are not quoted, so a value may read like another key.
  */
 export function leaseCommand({ name, start, end, reservations }: Asked): string | undefined {
   const texts = reservations.map(reservationText);
@@ -115,7 +115,7 @@ export function leaseCommand({ name, start, end, reservations }: Asked): string 
     ...(start === undefined ? [] : [`--start-date ${quoted(start)}`]),
     `--end-date ${quoted(end)}`,
     ...texts.map((text) => `--reservation ${quoted(text)}`),
-    // A name that begins with a dash would be an option.
+    // Otherwise a name that begins with a dash would be an option.
     `${name.startsWith('-') ? '-- ' : ''}${quoted(name)}`,
   ];
   return words.join(' \\\n  ');
@@ -127,7 +127,7 @@ function isMeant(sent: unknown, value: string): boolean {
 
 const PLAIN = /^[\w.:=,/+-]+$/;
 
-/** For a POSIX shell: one word, whatever is in it. */
+/** A single word for a POSIX shell, whatever its content. */
 export function quoted(word: string): string {
   return PLAIN.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }

@@ -1,13 +1,13 @@
-/** A form for a lease as the form of "Try it" has it: texts, as they were written. */
+/** The fields of the form "Try it": texts as they were entered. */
 import { formatInstant, type Instant } from '../../../lease/dates.ts';
 import { type Lease, leaseEnd, leaseStart, type Reservation } from '../../../lease/lease.ts';
 import { parseResourceProperties } from '../../../lease/resource-properties.ts';
 
-/** Types of reservations with fields of their own; others have a number and further attributes. */
+/** Types of reservations with their own fields; others have a number and further attributes. */
 const FORM_TYPES = ['physical:host', 'virtual:instance', 'flavor:instance', 'virtual:floatingip'] as const;
 
 export const MOST_RESERVATIONS = 5;
-/** The simple comparisons of properties that a reservation has, each with three fields: `gpu`, `==`, `A100`. */
+/** Rows for simple comparisons of properties, each with three fields: `gpu`, `==`, `A100`. */
 export const COMPARISONS = [0, 1, 2] as const;
 const PARTS = ['name', 'operator', 'value'] as const;
 type ComparisonField = `p${(typeof COMPARISONS)[number]}_${(typeof PARTS)[number]}`;
@@ -35,10 +35,10 @@ export interface LeaseForm {
   readonly reservations: readonly ReservationForm[];
 }
 
-/** In characters: longer texts are cut, and then refused. */
+/** In characters: longer texts are truncated, then rejected. */
 const LONGEST = 4096;
 
-/** Reads the fields of a form or of a URL. `types` = those that may be chosen; reservations of others are left out. */
+/** Reads the fields of a form or a URL. `types`: types to choose from; other reservations are dropped. */
 export function readLeaseForm(form: URLSearchParams, types: readonly string[]): LeaseForm {
   const text = (name: string) => (form.get(name) ?? '').slice(0, LONGEST + 1).trim();
   return {
@@ -50,7 +50,7 @@ export function readLeaseForm(form: URLSearchParams, types: readonly string[]): 
   };
 }
 
-/** Of a comparison, the operator is never empty. */
+/** The operator of a comparison is never empty. */
 function reservationForm(text: (field: ReservationField) => string): ReservationForm {
   return Object.fromEntries(
     RESERVATION_FIELDS.map((field) => [field, text(field) || (field.endsWith('_operator') ? '==' : '')]),
@@ -62,13 +62,13 @@ export function fieldName(index: number, field: ReservationField): string {
   return `r${index}_${field}`;
 }
 
-/** A reservation with nothing filled in, but one of it. */
+/** An empty reservation of one item. */
 export function newReservation(type: string): ReservationForm {
   const one = type === 'physical:host' ? { min: '1', max: '1' } : { amount: '1' };
   return { ...reservationForm(() => ''), type, ...one };
 }
 
-/** The form as fields of a form; what is empty is left out. */
+/** The form as names and values of fields; empty ones are omitted. */
 export function leaseFormFields({ reservations, ...plain }: LeaseForm): [string, string][] {
   const fields = [
     ...Object.entries(plain),
@@ -82,8 +82,9 @@ export function leaseFormFields({ reservations, ...plain }: LeaseForm): [string,
 const MINUTE = 60_000_000n;
 
 /**
- * The form with the values of a lease that was suggested for it. Times to the minute, as Blazar's client takes them: a start rounded up, an
- * end rounded down, so that the lease gets no longer; what the form sends is tried again before anything is said about it.
+ * The form with the values of a suggested lease. Blazar's client takes times to the minute: the start is
+ * rounded up and the end down, so that the lease does not become longer. What the form sends is checked
+ * again.
  */
 export function formOfLease(
   lease: Lease,
@@ -91,7 +92,7 @@ export function formOfLease(
   asked: Lease,
 ): LeaseForm {
   const start = leaseStart(lease);
-  // "Now" stays now, however long somebody thinks about it.
+  // "Now" stays now, however long the user waits.
   const isUnmoved = wished === '' && start === leaseStart(asked);
   const end = leaseEnd(lease);
   return {
@@ -104,12 +105,12 @@ export function formOfLease(
   };
 }
 
-/** As a field of type `datetime-local` has it: `2026-12-01T09:00`. */
+/** In the format of `datetime-local` fields: `2026-12-01T09:00`. */
 export function local(instant: Instant): string {
   return formatInstant(instant - (((instant % MINUTE) + MINUTE) % MINUTE)).slice(0, 16);
 }
 
-/** What the form has no field for is left out. */
+/** Attributes without a field are omitted. */
 export function formOfReservation(reservation: Reservation): ReservationForm {
   const { resource_type: type = '', required_floatingips: addresses } = reservation;
   const properties = expressionText(reservation.resource_properties);
@@ -133,7 +134,7 @@ export function formOfReservation(reservation: Reservation): ReservationForm {
   });
 }
 
-/** Clients send a text, and Blazar has it as a truth value. */
+/** Clients send a text, Blazar stores a boolean. */
 function affinityText(value: unknown): string {
   return ['True', 'False'].find((one) => one.toLowerCase() === String(value).toLowerCase()) ?? '';
 }
@@ -146,7 +147,7 @@ function expressionText(value: unknown): string {
       : JSON.stringify(value);
 }
 
-/** `undefined` = too many, or nothing that the simple fields can hold. */
+/** `undefined` = too many, or not expressible by the simple fields. */
 function comparisonsOf(text: string) {
   try {
     const found = parseResourceProperties(text);
@@ -158,7 +159,7 @@ function comparisonsOf(text: string) {
 
 const OWN = new Set(['resource_type', 'min', 'max', 'amount', 'id', 'allocations']);
 
-/** Of types without fields of their own: all further attributes. */
+/** For types without their own fields: all further attributes. */
 function furtherText(reservation: Reservation): string {
   if (FORM_TYPES.some((type) => type === reservation.resource_type)) {
     return '';

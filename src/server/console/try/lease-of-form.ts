@@ -1,4 +1,4 @@
-/** From the form to the lease that Blazar would be asked for, or what is wrong at which field. */
+/** Converts the form to the lease for Blazar, or reports mistakes by field. */
 import { isMapping } from '../../../base/yaml/tree.ts';
 import { type Instant, toInstant } from '../../../lease/dates.ts';
 import type { Lease, Reservation } from '../../../lease/lease.ts';
@@ -13,7 +13,7 @@ import {
   type ReservationForm,
 } from './lease-form.ts';
 
-/** Name of a field → what is wrong with it. */
+/** Name of a field → its mistake. */
 export type Mistakes = ReadonlyMap<string, string>;
 
 export interface WantedLease {
@@ -21,15 +21,15 @@ export interface WantedLease {
   readonly asked: Asked;
 }
 
-/** Blazar's column of names. */
+/** The size of Blazar's name column. */
 const MAX_NAME = 80;
 const MAX_ID = 255;
 const MAX_TEXT = 4096;
 const MOST = 1_000_000;
-/** What cannot be seen cannot be copied from a page either. */
+/** Invisible characters, which cannot be copied from a page. */
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u;
 
-/** The lease of a form without mistakes. `now`: for a lease that starts at once. */
+/** The lease of a valid form. `now`: the start of a lease that starts at once. */
 export function leaseOf(leaseForm: LeaseForm, now: Instant): WantedLease | { readonly mistakes: Mistakes } {
   const mistakes = new Map<string, string>();
   const check = (name: string, mistake: string | undefined) => {
@@ -71,7 +71,7 @@ export function leaseOf(leaseForm: LeaseForm, now: Instant): WantedLease | { rea
   };
 }
 
-/** What the client sends; of other types, the attributes as they are, whole numbers as numbers. */
+/** What the client sends; for other types, the attributes as they are, with whole numbers as numbers. */
 function bodyOf({ parameters, more }: WrittenReservation): Reservation {
   const sent = sentReservation(reservationText(parameters));
   return (
@@ -88,10 +88,10 @@ type Check = (name: string, mistake: string | undefined) => void;
 
 export const OPERATORS = ['==', '!=', '>=', '<=', '>', '<'] as const;
 
-/** A reservation of the form, checked field by field. */
+/** A reservation of the form, with its fields checked. */
 class WrittenReservation {
   readonly parameters: Parameter[];
-  /** Of types that the client cannot ask for: further attributes. */
+  /** Further attributes of types that the client does not support. */
   more: Readonly<Record<string, unknown>> = {};
   readonly #form: ReservationForm;
   readonly #check: (field: ReservationField, mistake: string | undefined) => void;
@@ -159,7 +159,7 @@ class WrittenReservation {
     }
   }
 
-  /** Simple comparisons, or a text for experts: not both. */
+  /** Simple comparisons or an expression, not both. */
   #properties(): void {
     const form = this.#form;
     const given = COMPARISONS.filter((row) => form[`p${row}_name`] + form[`p${row}_value`] !== '');
@@ -188,7 +188,7 @@ class WrittenReservation {
     this.parameters.push(['resource_properties', formatResourceProperties(requirements)]);
   }
 
-  /** A text that Blazar parses. */
+  /** An expression that Blazar parses. */
   #expression(field: 'properties' | 'hypervisor', key: string): void {
     const text = this.#form[field];
     if (text === '') {
@@ -225,7 +225,7 @@ class WrittenReservation {
         return;
       }
     } catch {
-      // Said below.
+      // Reported below.
     }
     this.#check(
       'more',
@@ -253,7 +253,7 @@ function nameMistake(name: string): string | undefined {
 
 const dateMistake = 'expected a date and a time to the minute, such as 2026-12-01T09:00 (UTC)';
 
-/** Blazar's client knows no seconds. */
+/** Blazar's client does not support seconds. */
 function minuteOf(text: string): Instant | undefined {
   const instant = toInstant(text);
   return instant !== undefined && instant >= 0n && instant % MINUTE === 0n ? instant : undefined;

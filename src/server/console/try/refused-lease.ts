@@ -1,14 +1,17 @@
-/** "Try it" from a refusal: the same wish in the form. The link names the decision, since reservations may be longer than an address. */
+/**
+ * Opens "Try it" with a refused lease in the form. The link names the decision, since reservations may be too
+ * long for a URL.
+ */
 import type { Asked } from '../../../decisions/asked.ts';
 import type { DecisionRecord } from '../../../decisions/record.ts';
 import { decisionsOf } from '../decisions/found-decisions.ts';
 import { changePath, type PageRequest, pathWith } from '../page.ts';
 import { formOfReservation, local, MOST_RESERVATIONS, type ReservationForm } from './lease-form.ts';
 
-/** A request may be decided more than once. */
+/** A request may have several decisions. */
 const LIMIT = 20;
 
-/** Without the decision, which may be gone when somebody follows it, the rest is filled in. */
+/** If the decision no longer exists when the link is followed, the other fields are still filled in. */
 export function tryPathOf(record: DecisionRecord, asked: Asked | undefined): string {
   const dates = { start: asked && local(asked.start), end: asked && local(asked.end) };
   if (record.operation.endsWith('update') && record.lease_id !== null) {
@@ -25,11 +28,14 @@ export function tryPathOf(record: DecisionRecord, asked: Asked | undefined): str
 
 interface RefusedReservations {
   readonly reservations: readonly ReservationForm[];
-  /** What is not filled in. */
+  /** What could not be filled in. */
   readonly notice?: string | undefined;
 }
 
-/** Those of the decision that a link names, if the caller may see it; `undefined` = the link names none. `types`: those of the form. */
+/**
+ * The reservations of the linked decision, if the caller may see it; `undefined` = no decision is linked.
+ * `types`: of the form.
+ */
 export async function refusedReservations(
   request: PageRequest,
   types: readonly string[],

@@ -1,4 +1,4 @@
-/** A page with a form for a lease or a change, and the answer: allowed or not, what it costs, what would be allowed, and how to get it. */
+/** A page with a form for a lease or a change, and the estimate: verdict, costs, suggestions, command. */
 
 import type { ComponentChildren } from 'preact';
 import { budgetUnit } from '../../../enforcement/configuration.ts';
@@ -21,9 +21,9 @@ interface Wanted {
   readonly what: 'lease' | 'change';
   /** The page of the form. */
   readonly action: string;
-  /** How to get it from Blazar, once it is allowed. */
+  /** How to request it from Blazar, if it is allowed. */
   readonly howToGet: ComponentChildren;
-  /** The form that a suggestion makes of the one that was sent. */
+  /** The form fields for a suggestion. */
   readonly fieldsOf: (suggested: Lease) => FormFields;
 }
 
@@ -31,14 +31,14 @@ interface Tried extends Wanted {
   readonly estimate: Estimate;
   readonly csrf: string;
   readonly unit: string;
-  /** What accounts of the ledger stand for, for people. */
+  /** Text for an account of the ledger. */
   readonly accountText: (account: string) => string;
 }
 
-/** Asks all filters about what somebody wants. @throws InvalidRequestError */
+/** Runs all filters on the request. @throws InvalidRequestError */
 export async function tried(request: PageRequest, wanted: Wanted): Promise<Tried> {
   const { caller, generation, deadline, requestId, csrf } = request;
-  // As for Blazar, which cannot take a changed lease.
+  // As for Blazar, which cannot accept a changed lease.
   const how = { deadline, requestId, acceptsChanges: false };
   const all = await generation.enforcement.estimate(wanted.request, how);
   const estimate = caller.kind === 'member' ? memberEstimate(all) : all;
@@ -48,22 +48,22 @@ export async function tried(request: PageRequest, wanted: Wanted): Promise<Tried
 
 interface TryPage {
   readonly title: string;
-  /** Above the form: before anything was tried, and afterwards. */
+  /** The heading of the form: before the first estimate, and afterwards. */
   readonly questions: readonly [first: string, again: string];
-  /** What it is about. */
+  /** The lease that it is about. */
   readonly about?: ComponentChildren;
   readonly form: ComponentChildren;
 }
 
-/** What is said beside the form. */
+/** What the page shows besides the form. */
 export interface Shown {
   readonly status?: number;
-  /** `undefined` = nothing was tried. */
+  /** `undefined` = no estimate yet. */
   readonly answer?: Tried;
   readonly notes?: readonly string[];
-  /** What a link did not fill in. */
+  /** What a link could not fill in. */
   readonly notice?: string | undefined;
-  /** Why there is no answer, apart from mistakes at the fields. */
+  /** Why there is no estimate, apart from mistakes in fields. */
   readonly error?: string;
   readonly mistakes?: ReadonlyMap<string, string>;
 }
@@ -262,10 +262,10 @@ const VERDICT_COLUMNS: readonly Column<FilterAnswer>[] = [
   ['Message', 'why', ({ message }) => message !== null && <Text>{message}</Text>],
 ];
 
-/** More budgets than a lease is charged to. */
+/** More than the budgets that a lease is charged to. */
 const MOST = 20;
 
-/** `Budget of the project, 2026-01-01 to 2027-01-01`; accounts without a name of their own are called as they are. */
+/** `Budget of the project, 2026-01-01 to 2027-01-01`; other accounts are shown by their id. */
 async function chargedTo(
   { generation, deadline }: Pick<PageRequest, 'generation' | 'deadline'>,
   projectId: string,

@@ -1,4 +1,4 @@
-/** The form of "Try it": a lease in fields. Each type of resource has its own; buttons add and remove reservations without a script. */
+/** The form of "Try it": a lease in fields, by resource type. Buttons work without a script. */
 import { ChangeForm, type FieldEntry, Fields } from '../parts/fields.tsx';
 import { Message, Text, visible } from '../parts/parts.tsx';
 import {
@@ -15,7 +15,7 @@ interface TryFormProps {
   readonly leaseForm: LeaseForm;
   readonly mistakes: Mistakes;
   readonly csrf: string;
-  /** The projects of a member to choose from, who asks for themselves: id and text; `undefined` = any project and user may be typed. */
+  /** Projects that a member can choose, as id and text; `undefined` = any project and user can be entered. */
   readonly projects: readonly (readonly [string, string])[] | undefined;
   readonly types: readonly string[];
 }
@@ -27,7 +27,7 @@ const TYPE_NAMES: Readonly<Record<string, string>> = {
   'virtual:floatingip': 'floating IPs',
 };
 
-/** `hosts`; types of other plug-ins are called as they are. */
+/** `hosts`; types of other plug-ins are shown by their id. */
 function typeName(type: string): string {
   return TYPE_NAMES[type] ?? type;
 }
@@ -59,7 +59,7 @@ export function TryForm({ leaseForm, mistakes, csrf, projects, types }: TryFormP
   const { reservations, ...values } = leaseForm;
   return (
     <ChangeForm action="/try" csrf={csrf}>
-      {/* The Enter key takes the first button. */}
+      {/* The Enter key activates the first button. */}
       <button type="submit" name="do" value="try" class="unseen" tabIndex={-1} aria-hidden="true">
         Try it
       </button>

@@ -1,4 +1,4 @@
-/** "Try it": whether a lease would be allowed, what it would cost, and what would be allowed instead. */
+/** "Try it": estimates a lease: whether it would be allowed, its cost, and alternatives. */
 
 import { InvalidRequestError } from '../../../base/errors.ts';
 import { RESOURCE_TYPES } from '../../../config/names.ts';
@@ -26,7 +26,7 @@ import { TryForm } from './try-form.tsx';
 
 const HOUR: Instant = 3_600_000_000n;
 
-/** In bytes: all fields as long as they may be. */
+/** In bytes: all fields at their maximum length. */
 const FORM_LIMIT = 131_072;
 
 export const TRY_PAGES: readonly ConsolePage[] = [
@@ -70,7 +70,7 @@ async function answerTo(request: PageRequest, leaseForm: LeaseForm): Promise<Sho
   }
   const { lease } = wanted;
   if (!may(caller, 'estimate', known.project)) {
-    // The same whether or not there is such a project.
+    // The same whether or not the project exists.
     return { mistakes: new Map([['project', 'expected one of your projects']]), status: 403 };
   }
   try {
@@ -88,7 +88,7 @@ async function answerTo(request: PageRequest, leaseForm: LeaseForm): Promise<Sho
   }
 }
 
-/** Ids in place of names. A member asks for themselves. */
+/** Replaces names by ids. Members estimate only for themselves. */
 async function withIds(
   leaseForm: LeaseForm,
   request: PageRequest,
@@ -156,7 +156,7 @@ function ownProjects(caller: Caller, generation: Generation): [string, string][]
   });
 }
 
-/** What a link has left open: tomorrow for a day, one host. */
+/** Defaults for what a link leaves open: one day from tomorrow, one host. */
 function withDefaults(leaseForm: LeaseForm, caller: Caller, now: Instant): LeaseForm {
   const [first] = caller.memberships;
   const start = now - (now % HOUR) + 24n * HOUR;
@@ -172,7 +172,7 @@ function withDefaults(leaseForm: LeaseForm, caller: Caller, now: Instant): Lease
   };
 }
 
-/** Blazar's own, and those of the site's plug-ins. */
+/** Blazar's types and those of the site's plug-ins. */
 function typesOf({ configuration }: Generation): string[] {
   const own = configuration.settings.find(
     ({ option }) => option.section === 'enforcement' && option.name === 'resource_types',

@@ -1,4 +1,4 @@
-/** The sessions of a configuration in the database of its ledger. Opened when the first is asked for: most services never need it. */
+/** Sessions in the database of a configuration's ledger. Opened on first use: most services never need it. */
 import { inTime, type Wait } from '../../../base/deadline.ts';
 import { errorText, LedgerUnavailableError } from '../../../base/errors.ts';
 import type { Logger } from '../../../base/logger.ts';
@@ -9,7 +9,7 @@ import type { Database } from '../../../ledger/storage/database.ts';
 import { usesLedger } from '../../configuration/ground-checks.ts';
 import type { SessionTable } from './session-table.ts';
 
-/** To PostgreSQL, beside those of the ledger: leases never wait for sessions. */
+/** Connections to PostgreSQL besides the ledger's: leases never wait for sessions. */
 const CONNECTIONS = 2;
 
 export class LedgerSessions {
@@ -24,8 +24,8 @@ export class LedgerSessions {
   }
 
   /**
-   * `undefined` = the configuration uses no ledger, or the ledger has no tables for sessions that can be used, which is logged. Rejects as long
-   * as the database does not answer.
+   * `undefined` = the configuration uses no ledger, or the ledger has no usable tables for sessions, which is
+   * logged. Rejects while the database does not answer.
    */
   async store(wait: Wait): Promise<SessionTable | undefined> {
     if (this.#isClosed) {

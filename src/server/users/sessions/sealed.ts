@@ -1,4 +1,4 @@
-/** What only its owner can read: sealed with a key that is derived from a secret of theirs. */
+/** Encryption with a key that is derived from a secret of the owner. */
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto';
 
 const CIPHER = 'aes-256-gcm';
@@ -6,7 +6,7 @@ const KEY_BYTES = 32;
 const IV_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** `purpose`: for another one, the same secret has another key. */
+/** `purpose`: the same secret gives another key for another purpose. */
 export function sealingKey(secret: string, purpose: string): Buffer {
   return Buffer.from(hkdfSync('sha256', secret, '', `blazar-enforcement ${purpose}`, KEY_BYTES));
 }
@@ -18,7 +18,7 @@ export function seal(value: unknown, key: Buffer): string {
   return Buffer.concat([iv, cipher.getAuthTag(), ...sealed]).toString('base64url');
 }
 
-/** `undefined` = it was sealed with another key, or has been changed. */
+/** `undefined` = sealed with another key, or changed. */
 export function unseal(sealed: string, key: Buffer): unknown {
   const bytes = Buffer.from(sealed, 'base64url');
   if (bytes.length <= IV_BYTES + TAG_BYTES) {

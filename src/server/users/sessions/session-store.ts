@@ -1,22 +1,22 @@
-/** Where sessions are kept: in this process, or for all replicas in the database of the ledger (`session-table.ts`). */
+/** Stores of sessions: in this process, or for all replicas in the ledger's database (`session-table.ts`). */
 import type { Wait } from '../../../base/deadline.ts';
 import { Shares } from '../shares.ts';
 
-/** How many sessions there may be. */
+/** Maximum numbers of sessions. */
 export interface SessionBounds {
-  /** Of all. One more ends a session of whoever has most, and is refused if everybody has one. */
+  /** In total. A further one ends a session of the owner with most, or is refused if no owner has more. */
   readonly all: number;
-  /** Of one user of Keystone or of the identity provider. One more ends the oldest. */
+  /** Per user of Keystone or the identity provider. A further one ends the oldest. */
   readonly ofUser: number;
-  /** Of one token of the configuration. One more ends the newest: strangers who share it cannot end those of the others. */
+  /** Per configured token. A further one ends the newest: others who share it cannot end older ones. */
   readonly ofToken: number;
 }
 
 export const BOUNDS: SessionBounds = { all: 10_000, ofUser: 20, ofToken: 200 };
-/** Logins that have come back from the identity provider, that are remembered. */
+/** Maximum number of remembered callbacks of the identity provider. */
 const MAX_TAKEN = 10_000;
 
-/** By which the identity provider ends sessions, as hashes: of its user, and of the session there. `null` = none is known. */
+/** Hashes by which the identity provider ends sessions: of its user, and of its session. `null` = unknown. */
 export interface ProviderMarks {
   readonly sub: string | null;
   readonly sid: string | null;
@@ -25,24 +25,24 @@ export interface ProviderMarks {
 export interface NewSession extends ProviderMarks {
   /** The hash of its cookie. */
   readonly name: string;
-  /** The hash of the identity whose sessions are counted together. */
+  /** The hash of the identity that owns the session. */
   readonly owner: string;
-  /** Whether many may have the identity. */
+  /** Whether several users may share the identity. */
   readonly isShared: boolean;
   readonly sealed: string;
 }
 
-/** Times are milliseconds of the epoch, by the clock that all have who share the store. */
+/** Times are milliseconds of the epoch, by the common clock of the store. */
 export interface FoundSession {
   readonly since: number;
   readonly now: number;
-  /** Rises with each change. */
+  /** Increases with each change. */
   readonly revision: number;
   readonly sealed: string;
 }
 
 export interface Opening {
-  /** In milliseconds: older sessions are deleted, and count no more. */
+  /** In milliseconds: older sessions are deleted and do not count. */
   readonly lifetime: number;
   /** The names of sessions that the new one replaces. They end even if there is no room for it. */
   readonly instead: readonly string[];
@@ -53,19 +53,19 @@ export interface SessionStore {
   find(name: string, wait: Wait): Promise<FoundSession | undefined>;
   /** `false` = there is no room. */
   open(session: NewSession, opening: Opening, wait: Wait): Promise<boolean>;
-  /** Replaces what is sealed. `false` = somebody else has done so since that revision, or the session has ended. */
+  /** Replaces the sealed content. `false` = it was replaced since that revision, or the session has ended. */
   replace(name: string, revision: number, sealed: string, wait: Wait): Promise<boolean>;
   end(names: readonly string[], wait: Wait): Promise<void>;
   /**
-   * Ends the sessions that a provider names. Without a session that both sides name, all sessions of the user are meant. Resolves to how
-   * many they were.
+   * Ends the sessions that a provider names. Without a session that both sides name, ends all sessions of the
+   * user. Resolves to their number.
    */
   endMarked(marks: ProviderMarks, wait: Wait): Promise<number>;
-  /** Whether it is the first time that the name is taken, within `lifetime` milliseconds. */
+  /** Whether the name is taken for the first time within `lifetime` milliseconds. */
   takeOnce(name: string, lifetime: number, wait: Wait): Promise<boolean>;
 }
 
-/** A clock that was set back lets none live longer. */
+/** If a clock was set back, no session lives longer. */
 export function hasExpired({ since, now }: Pick<FoundSession, 'since' | 'now'>, lifetime: number): boolean {
   return now >= since + lifetime || now < since;
 }
@@ -148,7 +148,7 @@ export class MemorySessions implements SessionStore {
     return true;
   }
 
-  /** Ends one session of an owner; `false` = there is none. */
+  /** Ends one session of an owner; `false` = the owner has none. */
   #giveWay(owner: string): boolean {
     const names = this.#shares.of(owner);
     const [oldest] = names;

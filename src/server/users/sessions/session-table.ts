@@ -1,4 +1,7 @@
-/** Sessions in the database of the ledger: all replicas know them, and they outlive each. Who reads the rows can use none of them. */
+/**
+ * Sessions in the database of the ledger: shared by all replicas, and kept across restarts. The rows alone
+ * are not sufficient to use a session.
+ */
 import { sql } from 'kysely';
 import type { Wait } from '../../../base/deadline.ts';
 import { type Database, rows, type Work } from '../../../ledger/storage/database.ts';
@@ -12,29 +15,29 @@ import {
   type SessionStore,
 } from './session-store.ts';
 
-/** One login at a time, so that no two take the same room. */
+/** Advisory lock: one login at a time, so that limits hold. */
 const LOGIN = 7_042_615_338_120_946n;
-/** Of one kind in `login_counts`; beyond it the oldest is forgotten. */
+/** Maximum rows per kind in `login_counts`; the oldest are deleted. */
 const MAX_COUNTED = 10_000;
 type CountKind = 'taken' | GuessCount['kind'] | 'known';
 
-/** On PostgreSQL, times are those of the database, whatever the clocks of the replicas say. */
+/** On PostgreSQL, times come from the database server, not from the replicas. */
 const SERVER_TIME = sql<bigint>`cast(extract(epoch from clock_timestamp()) * 1000 as bigint)`;
 
 interface TableSettings {
   readonly bounds?: SessionBounds;
-  /** In milliseconds of the epoch. Default: that of the database server; of a file, that of this machine. */
+  /** In milliseconds of the epoch. Default: the clock of the database server; for a file, of this machine. */
   readonly now?: (() => number) | undefined;
 }
 
-/** One of the counts of a guess, and how many there may be. `name`: a hash. */
+/** One of the counts of a guess, with its maximum. `name`: a hash. */
 export interface GuessCount {
   readonly kind: 'account' | 'address' | 'at-known';
   readonly name: string;
   readonly max: number;
 }
 
-/** A password that is tried: `atKnown` is counted where the account has logged in before, otherwise `elsewhere`. */
+/** A password attempt: `atKnown` counts if the account has logged in there before, otherwise `elsewhere`. */
 export interface Guess {
   /** A hash of account and address. */
   readonly both: string;
@@ -43,7 +46,7 @@ export interface Guess {
 }
 
 interface CountedGuess {
-  /** How long to wait; 0 = it is counted. */
+  /** Seconds to wait; 0 = the guess is counted. */
   readonly seconds: number;
   readonly counts: readonly GuessCount[];
 }
@@ -126,12 +129,12 @@ export class SessionTable implements SessionStore {
     return this.#database.transact(() => this.#countGuess(guess, window), wait);
   }
 
-  /** Takes back what was counted. `known`: of somebody who has logged in, whose guesses are counted apart from now on. */
+  /** Reverts the counts. `known`: a successful login, whose guesses are counted separately from now on. */
   forgive(counts: readonly GuessCount[], known: string | undefined, wait: Wait): Promise<void> {
     return this.#database.transact(() => this.#forgive(counts, known), wait);
   }
 
-  /** Closes the database with it. */
+  /** Closes the database, too. */
   close(): Promise<void> {
     return this.#database.close();
   }
@@ -161,7 +164,7 @@ export class SessionTable implements SessionStore {
     return true;
   }
 
-  /** Whose session must end before there is room for another one: as in `Shares`. `undefined` = there is room. */
+  /** The owner who must end a session to make room, as in `Shares`. `undefined` = there is room. */
   *#givesWay(session: NewSession): Work<string | undefined> {
     const { queries } = this.#database;
     const { owner, isShared } = session;
@@ -283,7 +286,7 @@ export class SessionTable implements SessionStore {
     );
   }
 
-  /** A clock that was set back must not lock anybody out for long. */
+  /** If a clock was set back, nobody must be locked out for long. */
   *#forgetOld(kinds: readonly CountKind[], now: bigint, window: number): Work<void> {
     const query = this.#database.queries
       .deleteFrom('login_counts')
@@ -292,7 +295,7 @@ export class SessionTable implements SessionStore {
     yield* rows(query.compile());
   }
 
-  /** Waits until no other login is written, and tells the time. A file has one writer anyway. */
+  /** Waits until no other login is written, and returns the time. A file has only one writer anyway. */
   *#alone(): Work<bigint> {
     const { dialect, queries } = this.#database;
     if (dialect === 'postgresql') {

@@ -1,6 +1,7 @@
 /**
- * Sessions of the console. One ends at logout, also for a stolen cookie, when what has opened it is no longer valid, and when it expires. They
- * are kept where the configuration says: see `session-store.ts`. The cookie is random; with it, what is kept can be found, and opened.
+ * Sessions of the console. A session ends at logout, also for a stolen cookie, when its proof is no longer
+ * valid, and when it expires. The configuration selects the store: see `session-store.ts`. The cookie is
+ * random; it is needed to find and to decrypt the stored session.
  */
 import { timingSafeEqual } from 'node:crypto';
 import createError from 'http-errors';
@@ -25,36 +26,36 @@ import { bindingOf, type StoredProof, type StoredSession, storedSession } from '
 
 const COOKIE = 'blazar-enforcement-session';
 const COOKIE_FORM = /^[\w-]{43}$/;
-/** Questions to a database at the same time, and those that wait: strangers may invent cookies. */
+/** Concurrent and queued lookups in a database: strangers may invent cookies. */
 const MAX_ASKED = 16;
 const MAX_WAITING = 1000;
 export const TOO_MANY_SESSIONS = 'There are too many sessions. Please try again later.';
 export const NO_SESSION_NOW = 'No session can be opened now. Please try again in a moment.';
-/** Of a 503. */
+/** The message of a 503. */
 const AWAY = 'sessions cannot be looked up now; please try again in a moment';
 /** In seconds. */
 const RETRY_AFTER = '5';
-/** Whoever was asked about for longer may have logged out meanwhile, in milliseconds. */
+/** In milliseconds: after longer validations the session is looked up again, since it may have ended. */
 const LONG = 20;
 
-/** A session as it was found. */
+/** A session as it was read. */
 export interface HeldSession {
   readonly kept: StoredProof;
-  /** In milliseconds of the epoch, by the clock that all replicas have. */
+  /** In milliseconds of the epoch, by the common clock of all replicas. */
   readonly since: number;
   readonly now: number;
-  /** Replaces what is kept. `undefined` = another request has done so meanwhile, or the session has ended. */
+  /** Replaces the stored proof. `undefined` = another request has replaced it, or the session has ended. */
   keep(kept: StoredProof): Promise<HeldSession | undefined>;
-  /** As it is now; `undefined` = it has ended. */
+  /** Reads it again; `undefined` = it has ended. */
   again(): Promise<HeldSession | undefined>;
   end(): Promise<void>;
 }
 
 interface SessionParts {
-  /** Whom a session proves now; `undefined` = nobody any more. Throws an HTTP error if nobody can tell. */
+  /** The user of the session; `undefined` = no longer valid. Throws an HTTP error if that is unknown. */
   readonly ownerOf: (ctx: Context, held: HeldSession) => Promise<Caller | undefined>;
   readonly logger: Logger;
-  /** Where the ledger has no room for sessions. */
+  /** The store if the ledger cannot hold sessions. */
   readonly memory?: SessionStore;
 }
 
@@ -64,12 +65,12 @@ interface Found {
   readonly held: HeldSession;
 }
 
-/** Methods reject with an HTTP error 503 as long as the sessions cannot be reached; the log has the cause. */
+/** Methods reject with an HTTP error 503 while the store cannot be reached; the cause is logged. */
 export class Sessions {
   readonly #parts: SessionParts;
   readonly #memory: SessionStore;
   readonly #line = new ConcurrencyLimiter(MAX_ASKED, MAX_WAITING);
-  /** What was found last for each request. */
+  /** The session last found for each request. */
   readonly #found = new WeakMap<Context, Found>();
 
   constructor(parts: SessionParts) {
@@ -77,7 +78,7 @@ export class Sessions {
     this.#memory = parts.memory ?? new MemorySessions();
   }
 
-  /** Opens a session under a new cookie, and ends the one of the request. Returns a sentence if it cannot be opened. */
+  /** Opens a session with a new cookie, and ends the request's. Returns a message if it cannot be opened. */
   async open(ctx: Context, proof: StoredProof): Promise<string | undefined> {
     const id = randomText();
     const { identity, ...binding } = bindingOf(proof);
@@ -98,7 +99,7 @@ export class Sessions {
     return isOpen ? undefined : TOO_MANY_SESSIONS;
   }
 
-  /** The caller of the session of a request. Ends one that has expired, or whose proof is gone. */
+  /** The caller of the session. Ends a session that has expired or whose proof is no longer valid. */
   async callerOf(ctx: Context): Promise<Caller | undefined> {
     const found = await this.#find(ctx);
     if (found === undefined) {
@@ -115,12 +116,12 @@ export class Sessions {
     return isStillThere ? caller : undefined;
   }
 
-  /** What has opened the session of the request. */
+  /** The proof with which the session was opened. */
   async proofOf(ctx: Context): Promise<StoredProof | undefined> {
     return (this.#found.get(ctx) ?? (await this.#find(ctx)))?.held.kept;
   }
 
-  /** What forms of the session must send back; empty without a session, and before `callerOf` or `proofOf` has found it. */
+  /** The CSRF token of forms; empty without a session, and before `callerOf` or `proofOf` found it. */
   csrfOf(ctx: Context): string {
     return this.#found.get(ctx)?.csrf ?? '';
   }
@@ -135,17 +136,17 @@ export class Sessions {
     setCookie(ctx, null);
   }
 
-  /** Ends those of which the identity provider tells. Resolves to how many. */
+  /** Ends the sessions that the identity provider names. Resolves to their number. */
   endMarked(ctx: Context, marks: ProviderMarks): Promise<number> {
     return this.#ask(ctx, (store, wait) => store.endMarked(marks, wait));
   }
 
-  /** Whether a text comes for the first time within `lifetime` milliseconds, to any replica. */
+  /** Whether any replica sees a text for the first time within `lifetime` milliseconds. */
   takeOnce(ctx: Context, text: string, lifetime: number): Promise<boolean> {
     return this.#ask(ctx, (store, wait) => store.takeOnce(digest(text), lifetime, wait));
   }
 
-  /** What all replicas know together; `undefined` = they share no database, or it does not answer, which is logged. */
+  /** Work on the shared table; `undefined` = no shared database, or it does not answer, which is logged. */
   async shared<Result>(
     ctx: Context,
     work: (table: SessionTable, wait: Wait) => Promise<Result>,
@@ -232,12 +233,12 @@ function keyOfCookie(id: string): Buffer {
   return sealingKey(id, 'session');
 }
 
-/** All that may name a session. */
+/** All cookies that may be ids of sessions. */
 function idsOf(ctx: Context): string[] {
   return readCookies(ctx, COOKIE).filter((id) => COOKIE_FORM.test(id));
 }
 
-/** Whether a form has sent back what it must. Never without a session. */
+/** Whether a form has sent the CSRF token. False without a session. */
 export function isCsrf(expected: string, sent: string | null): boolean {
   const [ours, theirs] = [digest(expected), digest(sent ?? '')].map((text) => Buffer.from(text));
   return expected !== '' && ours !== undefined && theirs !== undefined && timingSafeEqual(ours, theirs);
@@ -255,20 +256,20 @@ function setCookie(ctx: Context, value: string | null): void {
 interface CookieSettings {
   /** In milliseconds. */
   readonly maxAge: number;
-  /** `lax`: it comes with a link from another site, such as back from an identity provider. */
+  /** `lax`: also sent when a link or redirect leads here from another site, such as an identity provider. */
   readonly sameSite: 'strict' | 'lax';
 }
 
 /**
- * The value of a cookie; `undefined` = there is none. One of two is as good as none: over http, a neighbour in the domain can add one that browsers send
- * first, and would have people work in another session than their own.
+ * The value of a cookie; `undefined` = none, or more than one: over http, a neighbour in the domain can add
+ * one that browsers send first, so that users would work in another session.
  */
 export function readCookie(ctx: Context, name: string): string | undefined {
   const [value, other] = readCookies(ctx, name);
   return other === undefined ? value : undefined;
 }
 
-/** All values that were sent under the name. */
+/** All values with this name. */
 function readCookies(ctx: Context, name: string): string[] {
   const begin = `${fullName(ctx, name)}=`;
   const pairs = ctx.get('Cookie').split(';');
@@ -289,14 +290,14 @@ export function writeCookie(
   ctx.cookies.set(fullName(ctx, name), value, { ...settings, httpOnly: true, path: '/', overwrite: true });
 }
 
-/** Over TLS browsers take such a name from this host alone: no neighbour in its domain, and nobody on http, can set it. */
+/** Over TLS, browsers accept such a name only from this host, not from its domain or over http. */
 function fullName(ctx: Context, name: string): string {
   return isSecure(ctx) ? `__Host-${name}` : name;
 }
 
 /**
- * A load balancer may terminate TLS; of several, the first is that of the client. A client that forges the header only keeps its own browser from
- * sending the cookie.
+ * A load balancer may terminate TLS; of several values, the first is the client's. A client that forges the
+ * header only keeps its own browser from sending the cookie.
  */
 export function isSecure(ctx: Context): boolean {
   const [ofClient = ''] = ctx.get('X-Forwarded-Proto').split(',');

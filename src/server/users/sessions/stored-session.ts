@@ -1,4 +1,4 @@
-/** What is kept, sealed, of a session: what has opened it, and keeps it open at any replica. */
+/** The sealed content of a session: its proof, which keeps it valid at any replica. */
 import { createHmac } from 'node:crypto';
 import { z } from 'zod';
 import type { ProviderMarks } from './session-store.ts';
@@ -20,34 +20,34 @@ const caller = z.object({
   memberships: z.array(membership),
 });
 
-/** A token of the configuration. The session ends when it is removed. */
+/** A configured token. The session ends when the token is removed. */
 const fixed = z.object({ kind: z.literal('token'), identity: z.string(), key: z.string() });
 
-/** A token of Keystone. The session ends when it expires or is revoked, or when its user loses the roles that count here. */
+/** A Keystone token. The session ends when it expires or is revoked, or its user loses the roles here. */
 const keystone = z.object({
   kind: z.literal('keystone'),
   userId: z.string(),
-  /** For a project or the system. */
+  /** A token for a project or the system. */
   scoped: z.string(),
-  /** Without a scope: for switching to another project. `undefined` = the caller has logged in with a token. */
+  /** An unscoped token, for switching projects. `undefined` = the user logged in with a token. */
   unscoped: z.string().optional(),
 });
 
 /** Times are milliseconds of the epoch, by the clock of the store. */
 const oidc = z.object({
   kind: z.literal('oidc'),
-  /** Of the options with which it was opened. */
+  /** Digest of the options with which it was opened. */
   key: z.string(),
   sub: z.string(),
   sid: z.string().optional(),
   caller,
-  /** With which the issuer is asked again; `undefined` = it gives none. */
+  /** For renewals; `undefined` = the issuer provides none. */
   refreshToken: z.string().optional(),
-  /** When the issuer has last confirmed it; `undefined` = when the session was opened. */
+  /** When the issuer last confirmed it; `undefined` = when the session was opened. */
   confirmedAt: z.number().optional(),
-  /** When the issuer was last asked. */
+  /** When the last renewal began. */
   askedAt: z.number(),
-  /** Until then one request, of any replica, may be asking it. */
+  /** Until then, one request of any replica may be renewing it. */
   askingUntil: z.number(),
 });
 
@@ -57,11 +57,11 @@ export type StoredProof = z.infer<typeof storedProof>;
 export type StoredKeystone = z.infer<typeof keystone>;
 export type StoredOidc = z.infer<typeof oidc>;
 
-/** All that is sealed. `csrf`: what forms of the session must send back. */
+/** The sealed content. `csrf`: the token that forms of the session must send. */
 export const storedSession = z.object({ csrf: z.string(), proof: storedProof });
 export type StoredSession = z.infer<typeof storedSession>;
 
-/** Whose a session is, as in `Caller`; whether many may have the identity, such as a token; and by which a provider ends it. */
+/** The owner of a session, as in `Caller`; whether many may share it, like a token; the provider's hashes. */
 export function bindingOf(proof: StoredProof): ProviderMarks & { identity: string; isShared: boolean } {
   const marks = { sub: null, sid: null };
   switch (proof.kind) {
@@ -74,7 +74,7 @@ export function bindingOf(proof: StoredProof): ProviderMarks & { identity: strin
   }
 }
 
-/** For the rows of sessions: they tell nobody who the user is. */
+/** Hashes for the rows of sessions, which do not reveal the user. */
 export function marksOf(
   key: string,
   { sub, sid }: { readonly sub?: string | undefined; readonly sid?: string | undefined },

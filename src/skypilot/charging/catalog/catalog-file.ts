@@ -1,4 +1,4 @@
-/** Reads a catalog of prices: CSV as SkyPilot has it in `~/.sky/catalogs`. Source: SkyPilot 0.13, `sky/catalog/common.py`. */
+/** Reads a price catalog: CSV as in `~/.sky/catalogs`. Source: SkyPilot 0.13, `sky/catalog/common.py`. */
 import { isUtf8 } from 'node:buffer';
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
@@ -9,14 +9,14 @@ import { systemErrorText } from '../../../config/read-file.ts';
 import { showText } from '../../../config/secret.ts';
 import { MAX_PRICE, type Machine, Machines, parsePrice } from './machines.ts';
 
-/** SkyPilot's largest has some 30 MB. */
+/** SkyPilot's largest catalog has some 30 MB. */
 const MAX_CATALOG_BYTES = 64 * 1024 * 1024;
 const MAX_CATALOG_LINES = 500_000;
-/** In characters: `GpuInfo` is long. */
+/** In characters: the column `GpuInfo` is long. */
 const LONGEST_LINE = 65_536;
 const MAX_MISTAKES = 20;
 const MAX_NAME = 200;
-/** In bytes: each piece has a turn of its own, since other requests must not wait for a whole file. */
+/** In bytes. Parsing yields after each piece, so that other requests need not wait for a whole file. */
 const PIECE = 65_536;
 const LINE_BREAK = 10;
 const NOT_TEXT = 'expected UTF-8, got other bytes';
@@ -27,13 +27,13 @@ const COLUMNS = [
 ];
 type Column = (typeof COLUMNS)[number];
 
-/** What is wrong with a file. `line`: `undefined` = with the whole of it. */
+/** A mistake in a file. `line`: `undefined` = it concerns the whole file. */
 interface CatalogMistake {
   readonly line: number | undefined;
   readonly message: string;
 }
 
-/** Rejects for nothing: what is wrong is in `mistakes`, the first twenty of them. */
+/** Never rejects: the first twenty mistakes are in `mistakes`. */
 export async function readCatalogFile(
   path: string,
 ): Promise<{ readonly machines: readonly Machine[]; readonly mistakes: readonly CatalogMistake[] }> {
@@ -41,7 +41,7 @@ export async function readCatalogFile(
   const mistakes: CatalogMistake[] = [];
   let file: FileHandle | undefined;
   try {
-    // To open a pipe would wait for its writer.
+    // Without `O_NONBLOCK`, opening a pipe would wait for its writer.
     file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
     const bytes = await bytesOf(file);
     if (bytes.length === 0) {
@@ -99,7 +99,7 @@ async function readLines(bytes: Buffer, machines: Machines, mistakes: CatalogMis
   const { parse } = await import('csv-parse');
   const options = { bom: true, relax_column_count: true, info: true, skip_empty_lines: true };
   const parser: Parser = parse({ ...options, max_record_size: LONGEST_LINE });
-  // What is no text is read as U+FFFD.
+  // Bytes that are not UTF-8 are read as U+FFFD.
   const isText = isUtf8(bytes);
   const isWrong = (cell: string) => cell.includes('\0') || (!isText && cell.includes('\ufffd'));
   let places: ReadonlyMap<Column, number> | undefined;
@@ -121,7 +121,7 @@ async function readLines(bytes: Buffer, machines: Machines, mistakes: CatalogMis
         readLine((column) => cells[at.get(column) ?? -1]?.trim() ?? '', line, machines, mistakes);
         lines += 1;
       }
-      // The parser counts the lines up to the end of a record, which may have several.
+      // The parser counts lines up to the end of a record, which may span several.
       line = info.lines + 1;
       if (lines > MAX_CATALOG_LINES) {
         mistakes.push({ line: undefined, message: `expected at most ${MAX_CATALOG_LINES} lines` });

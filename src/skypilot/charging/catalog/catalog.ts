@@ -1,14 +1,15 @@
 /**
- * What a launch costs by the catalog of one cloud: the dearest machine that SkyPilot may choose, since the choice is SkyPilot's. Source: SkyPilot 0.13 and
- * 1.0.0-dev, `sky/catalog/common.py` and `gcp_catalog.py`.
+ * The price of a launch by the catalog of one cloud: that of the dearest machine that SkyPilot may choose,
+ * since the choice is SkyPilot's. Source: SkyPilot 0.13 and 1.0.0-dev, `sky/catalog/common.py` and
+ * `gcp_catalog.py`.
  */
 import { dearer, type Fits, type Machine, type Price, type Prices } from './machines.ts';
 
-/** Which machine a launch asks for. Names are in lower case. */
+/** The requested machine. Names are in lower case. */
 export interface Asked {
   /** `null` = SkyPilot chooses. */
   readonly instanceType: string | null;
-  /** Of each node; `null` = only the machine tells. */
+  /** Of each node; `null` = determined by the machine alone. */
   readonly accelerator: { readonly name: string; readonly count: number } | null;
   /** `null` = any. */
   readonly region: string | null;
@@ -17,18 +18,18 @@ export interface Asked {
   readonly mayFallBack: boolean;
   readonly cpus: Fits | undefined;
   readonly memory: Fits | undefined;
-  /** SkyPilot leaves out machines that cost more everywhere. */
+  /** SkyPilot skips machines that cost more everywhere. */
   readonly max: Price | undefined;
   /** Whether a TPU has a machine beside it. */
   readonly hasTpuHost: boolean;
 }
 
-/** A price that the operator has listed for a machine, with all that is in it; `undefined` = the catalog counts. */
+/** The operator's price for a machine, including its parts; `undefined` = the catalog applies. */
 type ListedPrice = (instanceType: string, accelerator: Asked['accelerator']) => Price | undefined;
 
 /** Clouds in which SkyPilot does not compare the memory of machines with accelerators. */
 const WITHOUT_MEMORY = new Set(['primeintellect', 'runpod', 'verda', 'yotta']);
-/** SkyPilot takes counts that differ by a hundredth for the same. Wider, since both sides round. */
+/** SkyPilot treats counts that differ by a hundredth as equal. Wider, since both sides round. */
 const SAME_COUNT = 0.011;
 
 export class Catalog {
@@ -36,7 +37,7 @@ export class Catalog {
   readonly #machines: readonly Machine[];
   readonly #byType = new Map<string, Machine[]>();
   readonly #byAccelerator = new Map<string, Machine[]>();
-  /** Of accelerators that are priced apart from their machines. */
+  /** Whether accelerators are priced separately from their machines. */
   readonly #isSplit: boolean;
 
   constructor(cloud: string, machines: readonly Machine[]) {
@@ -58,7 +59,7 @@ export class Catalog {
     return this.#byType.has(instanceType) || (this.#isSplit && instanceType === TPU_MACHINE);
   }
 
-  /** Of one node, for each hour. `undefined` = the catalog has no price for it. */
+  /** For one node and hour. `undefined` = the catalog has no price for it. */
   dearest(asked: Asked, listed: ListedPrice): Price | undefined {
     return this.#isSplit ? this.#dearestApart(asked, listed) : this.#dearestWhole(asked, listed);
   }
@@ -162,7 +163,7 @@ function columnOf(prices: Prices | undefined, { isSpot, mayFallBack }: Asked): P
   return mayFallBack ? dearer(prices?.spot, prices?.price) : prices?.spot;
 }
 
-/** SkyPilot takes the other price for accelerators that have no spot price. */
+/** SkyPilot uses the on-demand price for accelerators without a spot price. */
 function acceleratorPrice(prices: Prices | undefined, asked: Asked): Price | undefined {
   return columnOf(prices, asked) ?? prices?.price;
 }
@@ -180,10 +181,10 @@ function sum(one: Price | undefined, other: Price | undefined): Price | undefine
   return one === undefined || other === undefined ? undefined : one + other;
 }
 
-// Which machines SkyPilot attaches accelerators to where a catalog prices them apart, as that of Google Cloud does. Source: SkyPilot 0.13 and
-// 1.0.0-dev, `sky/catalog/gcp_catalog.py`.
+// The machines to which SkyPilot attaches accelerators that a catalog prices separately, as Google Cloud's
+// does. Source: SkyPilot 0.13 and 1.0.0-dev, `sky/catalog/gcp_catalog.py`.
 
-/** Accelerator → number of them → the machines that have them. All in lower case. */
+/** Accelerator → count → the machines that have them. All in lower case. */
 const BUILT_IN: Readonly<Record<string, Readonly<Record<number, readonly string[]>>>> = {
   a100: {
     ...{ 1: ['a2-highgpu-1g'], 2: ['a2-highgpu-2g'], 4: ['a2-highgpu-4g'], 8: ['a2-highgpu-8g'] },
@@ -211,10 +212,10 @@ const BUILT_IN: Readonly<Record<string, Readonly<Record<number, readonly string[
 const ATTACHED = new Set(['k80', 'v100', 't4', 'p4', 'p100']);
 /** Families whose machines have accelerators. */
 const WITH_ACCELERATORS = /^[ag]\d/;
-/** A machine that costs nothing beside its TPU, and is in no catalog. */
+/** A machine that costs nothing in addition to its TPU and is in no catalog. */
 const TPU_MACHINE = 'tpu-vm';
 
-/** What a machine has. `null` = nothing; `undefined` = nobody knows. */
+/** The accelerators of a machine. `null` = none; `undefined` = unknown. */
 function builtInOf(instanceType: string): Asked['accelerator'] | undefined {
   for (const [name, counts] of Object.entries(BUILT_IN)) {
     for (const [count, types] of Object.entries(counts)) {
@@ -226,7 +227,7 @@ function builtInOf(instanceType: string): Asked['accelerator'] | undefined {
   return WITH_ACCELERATORS.test(instanceType) ? undefined : null;
 }
 
-/** Whether a machine may be what SkyPilot attaches these accelerators to. What it does with others than these is not known: any may. */
+/** Whether SkyPilot may attach these accelerators to a machine. Unknown for other accelerators: any may. */
 function mayHost(accelerator: string, count: number): (machine: Machine) => boolean {
   const counts = Object.hasOwn(BUILT_IN, accelerator) ? BUILT_IN[accelerator] : undefined;
   if (counts !== undefined) {

@@ -1,8 +1,8 @@
-/** The machines of a catalog: what a launch can become, and what that costs by region. */
+/** The machines of a catalog: the possible results of a launch, and their prices by region. */
 
 /** A line of a catalog. Texts are in lower case. */
 interface CatalogLine {
-  /** Empty = an accelerator whose machine is priced apart, as on Google Cloud. */
+  /** Empty = an accelerator whose machine is priced separately, as on Google Cloud. */
   readonly instanceType: string;
   /** Empty = none. */
   readonly accelerator: string;
@@ -23,7 +23,7 @@ export interface Prices {
   cheapestSpot: Price | undefined;
 }
 
-/** What is offered under one name, with one size. */
+/** The offers with one name and size. */
 export interface Machine
   extends Pick<CatalogLine, 'instanceType' | 'accelerator' | 'count' | 'vcpus' | 'memory'> {
   readonly regions: ReadonlyMap<string, Prices>;
@@ -73,16 +73,14 @@ function cheaper(one: Price | undefined, other: Price | undefined): Price | unde
 /** Millionths of a unit for each hour. */
 export type Price = bigint;
 
-/** No machine costs more, in units for each hour. */
+/** Maximum price of a machine, in units for each hour. */
 export const MAX_PRICE = 1_000_000n;
 
 const MILLION = 1_000_000n;
 const NUMBER = /^(\d{0,30})(?:\.(\d{0,60}))?(?:e([+-]?\d{1,3}))?$/i;
 const MAX_EXPONENT = 60;
 
-/**
- * `3.06`, `1e-3`: exact, and what is finer than a millionth is rounded up. `undefined` = it is no number from 0 to `MAX_PRICE`.
- */
+/** `3.06`, `1e-3`: exact; rounded up to millionths. `undefined` = not a number from 0 to `MAX_PRICE`. */
 export function parsePrice(text: string): Price | undefined {
   const [, whole, fraction = '', written = '0'] = NUMBER.exec(text) ?? [];
   const exponent = Number(written);
@@ -96,7 +94,7 @@ export function parsePrice(text: string): Price | undefined {
   return price > MAX_PRICE * MILLION ? undefined : price;
 }
 
-/** Of prices that may be missing. */
+/** The higher of two prices; a missing one is ignored. */
 export function dearer(one: Price | undefined, other: Price | undefined): Price | undefined {
   return one === undefined || (other !== undefined && other > one) ? other : one;
 }
@@ -107,7 +105,7 @@ export type Fits = (machine: Pick<Machine, 'vcpus' | 'memory'>) => boolean;
 const SIZE = String.raw`(\d{1,9}(?:\.\d{1,20})?)`;
 const CPUS = new RegExp(`^${SIZE}(\\+?)$`);
 const MEMORY = new RegExp(`^${SIZE}((?:[kmgtp][bi])?)(x?)(\\+?)$`, 'i');
-/** Of a GB: SkyPilot takes all units for binary ones. */
+/** In GB: SkyPilot treats all units as binary. */
 const UNITS: Readonly<Record<string, number>> = {
   '': 1,
   k: 2 ** -20,
@@ -117,7 +115,7 @@ const UNITS: Readonly<Record<string, number>> = {
   p: 2 ** 20,
 };
 
-/** `8`, `8+`. `undefined` = it cannot be read. */
+/** `8`, `8+`. `undefined` = unreadable. */
 export function readCpus(text: string): Fits | undefined {
   const [, number, plus] = CPUS.exec(text) ?? [];
   if (number === undefined) {
@@ -127,7 +125,7 @@ export function readCpus(text: string): Fits | undefined {
   return ({ vcpus }) => vcpus !== undefined && (plus === '+' ? vcpus >= cpus : vcpus === cpus);
 }
 
-/** In GB: `32`, `32+`, `32GB+`; for each vCPU: `4x`. `undefined` = it cannot be read. */
+/** In GB: `32`, `32+`, `32GB+`; for each vCPU: `4x`. `undefined` = unreadable. */
 export function readMemory(text: string): Fits | undefined {
   const [, number, unit = '', perCpu, plus] = MEMORY.exec(text) ?? [];
   const factor = UNITS[unit.slice(0, 1).toLowerCase()];
@@ -136,7 +134,7 @@ export function readMemory(text: string): Fits | undefined {
   }
   const gigabytes = Number(number) * factor;
   return ({ vcpus, memory }) => {
-    // SkyPilot knows no machine's size where its catalog has none.
+    // SkyPilot excludes machines whose size is missing in its catalog.
     if (memory === undefined) {
       return false;
     }

@@ -1,4 +1,4 @@
-/** Opens the catalogs of a configuration. A file that has not changed is not read again. */
+/** Opens the catalogs of a configuration. An unchanged file is not read again. */
 import { LRUCache } from 'lru-cache';
 import { ConfigurationError, type Problem } from '../../../base/errors.ts';
 import type { SectionProblem } from '../../../config/option-groups.ts';
@@ -17,7 +17,7 @@ const CLOUDS = new Set(
 );
 const WITHOUT_CATALOG = new Set(['kubernetes', 'ssh', 'slurm']);
 
-/** Cloud → file, as an operator writes it. */
+/** Cloud → file, as the operator writes them. */
 type CatalogFiles = Readonly<Record<string, string>>;
 
 /** By cloud. @throws ConfigurationError with what `catalogProblems` returns */
@@ -34,7 +34,7 @@ export async function openCatalogs(
   return catalogs;
 }
 
-/** What is wrong with the clouds, and in the files: each with its line. */
+/** Mistakes in the names of clouds and in the files, each with its line. */
 export async function catalogProblems(
   files: CatalogFiles,
   option: string,
@@ -82,7 +82,7 @@ interface Opened {
   readonly mistakes: ReadCatalog['mistakes'];
 }
 
-/** The check of a configuration reads what the policy needs a moment later; a reload mostly finds the same files. */
+/** A check of a configuration and its policy read the same files; a reload mostly finds them unchanged. */
 const known = new LRUCache<string, { readonly state: string; readonly opened: Promise<Opened> }>({ max: 50 });
 
 async function readOnce(cloud: string, path: string): Promise<Opened> {
@@ -96,7 +96,7 @@ async function readOnce(cloud: string, path: string): Promise<Opened> {
   if (state !== undefined) {
     known.set(key, { state, opened });
   }
-  // A mistake may have been one of the moment.
+  // The mistake may be temporary.
   if ((await opened).mistakes.length > 0) {
     known.delete(key);
   }

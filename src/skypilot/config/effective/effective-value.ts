@@ -1,4 +1,4 @@
-/** The value that SkyPilot takes for a key, for a context, workspace and task. */
+/** The effective value of a SkyPilot key, for a context, workspace and task. */
 
 import { isMapping, type Path, setMember } from '../../../base/yaml/tree.ts';
 import type { Leaf } from '../../../config/merge.ts';
@@ -8,13 +8,13 @@ import { isGiven, leavesBelow, NOTHING, partOf, placedAt, type Traced } from './
 
 type Key = readonly string[];
 
-/** A place that was looked at. */
+/** A place that was searched. */
 export interface LookedAt {
   readonly where: Candidate<unknown>['where'];
-  /** `kubernetes.context_configs.east.pod_config`. Of a task: in its `config`. */
+  /** `kubernetes.context_configs.east.pod_config`. For a task: within its `config`. */
   readonly key: Key;
   /**
-   * - `taken`: the value, or part of it, comes from here
+   * - `taken`: the value, or part of it, is from here
    * - `overridden`: set, but another place wins
    * - `not set`
    * - `not read`: set, but SkyPilot does not look here for this key
@@ -24,23 +24,23 @@ export interface LookedAt {
 
 export interface EffectiveValue<Source> {
   readonly key: Key;
-  /** `undefined` if nothing is set: SkyPilot's own default applies. */
+  /** `undefined` = nothing is set: SkyPilot's own default applies. */
   readonly value: unknown;
   /** The value of the key that SkyPilot reads, and the path of `value` in it. */
   readonly whole: { readonly key: Key; readonly value: unknown; readonly path: Path };
-  /** How SkyPilot looks for it; `undefined` for a section, whose keys have rules of their own. */
+  /** How SkyPilot looks for it; `undefined` = a section, whose keys have their own rules. */
   readonly rule: Reader['rule'] | undefined;
   /** Paths are relative to the value. */
   readonly leaves: readonly Leaf<Source>[];
   /** The highest precedence first. For a section, these are of each of its keys in turn. */
   readonly lookedAt: readonly LookedAt[];
-  /** What somebody who reads the configuration may not expect. */
+  /** Facts that readers of the configuration may not expect. */
   readonly notes: readonly string[];
 }
 
 /**
- * The value of a key. `key` may be a section, a key that SkyPilot reads, or one within it. A section holds the
- * effective value of each of its keys.
+ * The value of a key. `key` may be a section, a key that SkyPilot reads, or one within it. A section contains
+ * the effective value of each of its keys.
  *
  * @throws MergeError if SkyPilot cannot merge the values
  */
@@ -55,7 +55,7 @@ export function effectiveValueOf<Source>(reading: Reading<Source>, key: Key): Ef
   if (isSection && (holder !== undefined || readersBelow(key).length > 0)) {
     return sectionOf(reading, key);
   }
-  // Whole sections, and what is below the holder of contexts, are looked up as they are written.
+  // Whole sections, and keys below the holder of contexts, are looked up as written.
   const isPlain = !isCloud(cloud) || member === holder;
   // Other keys are read at their second level.
   return answerOf(
@@ -89,7 +89,7 @@ function answerOf<Source>(reading: Reading<Source>, key: Key, reader: Reader): E
   };
 }
 
-/** Each place once. A task has no values by context, so a place for them is shown only if it has. */
+/** Each place once. A task has no values by context, so such a place is shown only if it is set. */
 function shownPlaces<Source>(candidates: readonly Candidate<Source>[]): Candidate<Source>[] {
   const seen = new Set<string>();
   return candidates.filter(({ where, key, found }) => {
@@ -109,7 +109,7 @@ function lookedAt<Source>({ where, key, found }: Candidate<Source>, result: Trac
 
 const isSet = ({ value }: Traced<unknown>) => value !== undefined;
 
-/** Places where somebody may have set the key, but SkyPilot reads others. */
+/** Places where the key is set, but that SkyPilot does not read. */
 function unread<Source>(reading: Reading<Source>, key: Key, reader: Reader, below: Key): LookedAt[] {
   const { config, task, workspace, region } = reading;
   const [cloud = '', ...rest] = key;
@@ -200,7 +200,7 @@ function sectionOf<Source>(reading: Reading<Source>, key: Key): EffectiveValue<S
   };
 }
 
-/** The part below a path. Names may contain dots, so several steps may be one name. A step such as `[2]` is a position. */
+/** The part below a path. Names may contain dots, so one name may span several steps. `[2]` is a position. */
 function descended<Source>(traced: Traced<Source>, path: Key): Traced<Source> & { readonly path: Path } {
   let { value } = traced;
   const at: (string | number)[] = [];
@@ -239,7 +239,7 @@ function stepIn(
   return undefined;
 }
 
-/** A list from one source is one leaf, which is also the source of everything in it. */
+/** A list from one source is one leaf, which is the source of everything in it, too. */
 function wholeLeaf<Source>({ leaves }: Traced<Source>, at: Path, value: unknown): Leaf<Source>[] {
   const whole = leaves.find(({ path }) => path.every((step, index) => at[index] === step));
   return whole === undefined ? [] : [{ ...whole, path: [], value }];

@@ -11,13 +11,13 @@ import { effectiveValueOf } from './effective-value.ts';
 import { workspaceOf } from './question.ts';
 import { NOTHING, taskOverrides } from './traced.ts';
 
-/** What is asked, and for where. */
+/** A key, and the place for which its value is wanted. */
 export interface EffectiveQuestion {
-  /** `['kubernetes', 'pod_config']`. A section, such as `['kubernetes']`, gives the effective value of each of its keys. */
+  /** `['kubernetes', 'pod_config']`. A section, such as `['kubernetes']`, returns values of all its keys. */
   readonly key: readonly string[];
-  /** The context of Kubernetes or SSH node pool, the region of a cloud, or the cluster of Slurm. Default: the general value. */
+  /** Kubernetes context, SSH node pool, region of a cloud, or Slurm cluster. Default: the general value. */
   readonly region?: string;
-  /** The partition of Slurm. */
+  /** The Slurm partition. */
   readonly zone?: string;
   /** Default: `active_workspace` of the configuration, otherwise `default`. */
   readonly workspace?: string;
@@ -26,8 +26,9 @@ export interface EffectiveQuestion {
 }
 
 /**
- * The value that SkyPilot takes for a key: it looks in the context or region, the workspace, and the `config` of the task,
- * in an order that depends on the key. `undefined` if nothing is set, so that SkyPilot's own default applies.
+ * The effective value of a key: SkyPilot searches the context or region, the workspace, and the `config` of
+ * the task, in an order that depends on the key. `undefined` = nothing is set: SkyPilot's own default
+ * applies.
  *
  * @throws PolicyRejected if the values cannot be merged: SkyPilot would fail, too
  */
@@ -55,10 +56,10 @@ export function effectiveValue(
 }
 
 /**
- * The values for a request: one for each `config` that an alternative of the task has, equal ones once. A policy that limits
- * a value must check all of them.
+ * The values for a request: one for each `config` of an alternative of the task, equal ones once. A policy
+ * that limits a value must check all of them.
  *
- * @throws PolicyRejected as `effectiveValue`, and if the task has a form that cannot be read
+ * @throws PolicyRejected as `effectiveValue`, and if the task has an unreadable form
  */
 export function effectiveValues(
   { task, skypilotConfig }: Pick<UserRequest, 'task' | 'skypilotConfig'>,
@@ -74,9 +75,9 @@ export function effectiveValues(
   return values;
 }
 
-/** Those of each alternative, equal ones once. A task that has several kinds is refused by SkyPilot, so each counts. */
+/** Overrides of each alternative, equal ones once. SkyPilot refuses tasks with several kinds: each counts. */
 function overridesOf(task: Task): Mapping[] {
-  // Refuses what is no mapping.
+  // Refuses values that are not mappings.
   taskConfigsOf(task);
   const { hooks: _, ...own } = mappingOf(task.config);
   const written = [

@@ -1,26 +1,26 @@
-/** Reads a question about an effective value, and says what is wrong with it. */
+/** Parses a question about an effective value, and reports its mistakes. */
 import type { Problem } from '../../../base/errors.ts';
 import { isMapping, type Mapping, nested, valueAt } from '../../../base/yaml/tree.ts';
 import { readerOf, regionMember } from './readers.ts';
 import { poolContext } from './rules.ts';
 
 const MAX_KEY = 2000;
-/** So many names are listed. */
+/** Maximum number of listed names. */
 const MAX_NAMES = 10;
 
-/** `kubernetes.pod_config.spec.tolerations[0]`; `undefined` if there is a step without a name. */
+/** `kubernetes.pod_config.spec.tolerations[0]`; `undefined` = a step has no name. */
 export function keyOf(text: string): string[] | undefined {
   const steps = text.length > MAX_KEY ? [''] : text.replace(/(?<=[^.[])\[(\d+)\]/g, '.[$1]').split('.');
   return steps.includes('') ? undefined : steps;
 }
 
-/** The workspace of a configuration, as SkyPilot takes it. */
+/** The workspace of a configuration, as SkyPilot determines it. */
 export function workspaceOf(tree: Mapping): string {
   const { active_workspace: active } = tree;
   return typeof active === 'string' ? active : 'default';
 }
 
-/** Where the question is about. */
+/** The place of the question. */
 interface AskedPlace {
   readonly context?: string;
   readonly region?: string;
@@ -28,7 +28,7 @@ interface AskedPlace {
   readonly workspace: string;
 }
 
-/** The context or region for a key, and warnings about names that the configuration does not have. */
+/** The context or region for a key, and warnings about names that are missing in the configuration. */
 export function placeProblems(
   tree: Mapping,
   key: readonly string[],
@@ -100,8 +100,8 @@ function listed(names: readonly string[]): string {
 }
 
 /**
- * What is wrong with a key that is nowhere in SkyPilot's schema: neither in the general configuration, nor by region or
- * in a workspace. `undefined` if it is there.
+ * The mistake of a key that is nowhere in SkyPilot's schema: neither in the general configuration, nor by
+ * region or in a workspace. `undefined` = it is in the schema.
  */
 export async function unknownKey(key: readonly string[]): Promise<string | undefined> {
   if (readerOf(key) !== undefined) {

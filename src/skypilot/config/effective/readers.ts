@@ -1,10 +1,10 @@
 /**
- * How SkyPilot reads each key of its configuration. Source: the calls of `get_nested`, `get_effective_region_config`,
- * `get_effective_workspace_region_config`, `get_workspace_cloud`, `get_effective_queue_name` and
- * `get_effective_namespace` in SkyPilot 0.13.
+ * How SkyPilot reads each key of its configuration. Source: the calls of `get_nested`,
+ * `get_effective_region_config`, `get_effective_workspace_region_config`, `get_workspace_cloud`,
+ * `get_effective_queue_name` and `get_effective_namespace` in SkyPilot 0.13.
  */
 
-/** The rules in words, for people. In `task over all` and `task first`, what is configured is read as by `region`. */
+/** Descriptions of the rules. `task over all` and `task first` read the configuration as `region` does. */
 export const RULES = {
   region: 'the value of the context or region, else the general one; in kubernetes, mappings are merged',
   workspace: 'the value in the workspace, else the general one; in each, that of the context first',
@@ -27,11 +27,11 @@ export interface Reader {
   readonly rule: Rule;
   /** Whether SkyPilot passes the `config` of the task to this read. */
   readonly task?: boolean;
-  /** The keys that mean the same, the first one wins. */
+  /** Synonymous keys; the first one wins. */
   readonly spellings?: readonly (readonly string[])[];
-  /** How two mappings are merged by `region`; default by the cloud. */
+  /** How `region` merges two mappings. Default: depends on the cloud. */
   readonly mappings?: 'members';
-  /** Looks up an SSH node pool by its bare name; other keys use the name of its context, `ssh-` and the name. */
+  /** Looks up an SSH node pool by its bare name; other keys use its context's name, `ssh-` and the name. */
   readonly pool?: boolean;
   /** Always reads this region. */
   readonly fixedRegion?: string;
@@ -127,7 +127,7 @@ export function readersBelow(path: readonly string[]): Reader[] {
   );
 }
 
-/** Sections of the configuration that are no cloud. */
+/** Sections of the configuration that are not clouds. */
 const OTHER_SECTIONS = new Set(
   'active_workspace admin_policy allowed_clouds api_server daemons dashboard data db docker jobs logs metrics nvidia_gpus plugins provision rbac serve workspace workspace_config workspaces'.split(
     ' ',

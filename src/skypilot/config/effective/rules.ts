@@ -1,4 +1,4 @@
-/** The ways in which SkyPilot looks for a value. Source: `sky/skypilot_config.py`, `sky/utils/config_utils.py`. */
+/** SkyPilot's rules for finding a value. Source: `sky/skypilot_config.py`, `sky/utils/config_utils.py`. */
 
 import { isMapping } from '../../../base/yaml/tree.ts';
 import { generalRules } from '../../../config/merge.ts';
@@ -6,14 +6,14 @@ import { skypilotRules } from '../config-schema.ts';
 import { type Reader, regionMember } from './readers.ts';
 import { combined, isGiven, NOTHING, over, partOf, placedAt, type Traced, updated } from './traced.ts';
 
-/** Those within a `pod_config`. SkyPilot applies them to any mapping of a context. */
+/** The rules of `pod_config`. SkyPilot applies them to any mapping of a context. */
 const podRules = skypilotRules.member('kubernetes').member('pod_config');
 
 type Key = readonly string[];
 
-/** Where a value is looked for. */
+/** A place where a value is looked up. */
 export interface Candidate<Source> {
-  /** Keys of a task are those of its `config`. */
+  /** Keys of a task are within its `config`. */
   readonly where: 'task' | 'configuration';
   readonly key: Key;
   readonly found: Traced<Source>;
@@ -101,7 +101,7 @@ class Lookup<Source> {
     }
   }
 
-  /** The name under which SkyPilot looks for the context or region. */
+  /** The name by which SkyPilot looks up the context or region. */
   #region(): string | undefined {
     const { region } = this.#reading;
     if (this.#cloud !== 'ssh' || region === undefined) {
@@ -123,13 +123,13 @@ class Lookup<Source> {
     return task.value === undefined ? NOTHING : this.#add('task', key, partOf(task, key));
   }
 
-  /** The first that is set. What is set and not taken is beaten. */
+  /** The first value that is set. It beats the other. */
   #first(value: Traced<Source>, next: () => Traced<Source>): Traced<Source> {
     const other = next();
     return isGiven(value) ? over(value, other) : other;
   }
 
-  /** The value of a scope, into which the task was merged, for a region. */
+  /** The value of a scope merged with the task, for a region. */
   #inScope(
     { at, content }: Scope<Source>,
     task: Traced<Source>,
@@ -165,7 +165,7 @@ class Lookup<Source> {
     return this.#workspace === undefined ? general() : this.#first(find(this.#workspace), general);
   }
 
-  /** Each spelling for the region, then each for all. */
+  /** Each spelling for the region, then each for all regions. */
   #bySpelling({ at, content }: Scope<Source>, region: string | undefined): Traced<Source> {
     const whole = combined(content, this.#task(), skypilotRules);
     const found: Traced<Source>[] = [];
@@ -181,7 +181,7 @@ class Lookup<Source> {
       this.#add('configuration', [...at, ...key], partOf(content, key));
       found.push(partOf(whole, key));
     }
-    // Here `null` is the same as none: SkyPilot ends with its own default.
+    // Here `null` means not set: SkyPilot falls back to its own default.
     return found.filter(isGiven).reduceRight<Traced<Source>>((below, one) => over(one, below), NOTHING);
   }
 
@@ -212,7 +212,7 @@ class Lookup<Source> {
       );
   }
 
-  /** Only the section of the cloud is merged. `null` in the workspace hides the general value from this merge alone. */
+  /** Merges only the cloud's section. `null` in the workspace hides the general value from this merge. */
   #workspaceSection(): Traced<Source> {
     const key = this.#key;
     const own = this.#workspace === undefined ? NOTHING : partOf(this.#workspace.content, [this.#cloud]);
@@ -235,7 +235,7 @@ class Lookup<Source> {
   }
 }
 
-/** Keys that SkyPilot reads from the general configuration when the merged section has none. */
+/** Keys that SkyPilot reads from the general configuration if the merged section lacks them. */
 function hasFallback([cloud, name]: Key): boolean {
   return (
     name === 'capabilities' ||
@@ -246,7 +246,7 @@ function hasFallback([cloud, name]: Key): boolean {
   );
 }
 
-/** `kubernetes.context_configs.<region>.…`; `undefined` for a cloud without a configuration by region. */
+/** `kubernetes.context_configs.<region>.…`; `undefined` = no region, or a cloud without regional values. */
 function regionKey([cloud = '', ...rest]: Key, region: string | undefined): Key | undefined {
   const holder = regionMember(cloud);
   return region === undefined || holder === undefined ? undefined : [cloud, holder, region, ...rest];

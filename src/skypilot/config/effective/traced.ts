@@ -1,4 +1,4 @@
-/** Values of a configuration together with the source of each leaf, through any number of merges. */
+/** Values of a configuration with the source of each leaf, through any number of merges. */
 
 import { isMapping, type Mapping, nested, type Path, valueAt } from '../../../base/yaml/tree.ts';
 import { type Leaf, MergeError, type MergeSchema, merge, Provenance } from '../../../config/merge.ts';
@@ -6,8 +6,8 @@ import { skypilotRules, TASK_KEYS } from '../config-schema.ts';
 import type { MergedConfig, Place } from '../layers.ts';
 
 /**
- * A value, and its leaves with paths relative to it. `value` is `undefined` if nothing is set. Without leaves, values are
- * merged without their sources, which is faster.
+ * A value, and its leaves with paths relative to it. `value`: `undefined` = nothing is set. Without leaves,
+ * values are merged without their sources, which is faster.
  */
 export interface Traced<Source> {
   readonly value: unknown;
@@ -16,7 +16,7 @@ export interface Traced<Source> {
 
 export const NOTHING: Traced<never> = { value: undefined, leaves: [] };
 
-/** Whether SkyPilot takes the value for set: `null` is the same as none where it looks for another. */
+/** Whether SkyPilot treats the value as set: where it has other places to look, `null` means not set. */
 export function isGiven({ value }: Traced<unknown>): boolean {
   return value !== undefined && value !== null;
 }
@@ -41,7 +41,7 @@ export function placedAt<Source>(traced: Traced<Source>, path: readonly string[]
   };
 }
 
-/** The winner, whose leaves beat those of the loser that are at, above or below them. */
+/** The winner; its leaves beat those of the loser that are at, above or below them. */
 export function over<Source>(winner: Traced<Source>, loser: Traced<Source>): Traced<Source> {
   const leaves = winner.leaves.map((leaf) => {
     const beaten = loser.leaves.filter(
@@ -52,7 +52,7 @@ export function over<Source>(winner: Traced<Source>, loser: Traced<Source>): Tra
   return { value: winner.value, leaves };
 }
 
-/** A value that cannot be merged, with the source that set it, if that is known. */
+/** A value that cannot be merged, with the source that set it, if known. */
 export class TracedMergeError<Source> extends MergeError {
   readonly source: Source | undefined;
 
@@ -119,7 +119,7 @@ function mergedWithLeaves<Source>(
   return { value, leaves };
 }
 
-/** A member of the overlay replaces that of the base as a whole. */
+/** A member of the overlay replaces the same member of the base as a whole. */
 export function updated<Source>(base: Traced<Source>, overlay: Traced<Source>): Traced<Source> {
   if (!isMapping(base.value) || !isMapping(overlay.value)) {
     return isGiven(overlay) ? overlay : base;
@@ -142,7 +142,7 @@ function beating<Source>(leaf: Leaf<Source>, beaten: readonly Leaf<Source>[]): L
   return { ...leaf, beats: [...beats] };
 }
 
-/** Finds the leaf at a path, or the one that the path is in. */
+/** Finds the leaf at a path, or the leaf that contains it. */
 function leafFinder<Source>(leaves: readonly Leaf<Source>[]): (path: Path) => Leaf<Source> {
   const byPath = new Map(leaves.map((leaf) => [keyOf(leaf.path), leaf]));
   return (path) => {
@@ -187,8 +187,8 @@ export function tracedConfig(
 }
 
 /**
- * What SkyPilot passes as overrides of a task: its `config`, over which it merges those keys of `--config` that a task
- * may set. `null` removes an override.
+ * The overrides that SkyPilot passes for a task: its `config`, with those keys of `--config` merged over it
+ * that a task may set. `null` removes an override.
  */
 export function taskOverrides<Source>(
   task: Traced<Source> | undefined,

@@ -2,11 +2,12 @@
  * Runs a policy in a thread and replaces the thread when necessary:
  *
  * - One thread handles all questions, many at a time, so that the policy keeps its state in one place.
- * - If a question misses its deadline, later questions go to a new thread. The old one is stopped once nobody waits
- *   for it, usually at once.
- * - If the policy holds its thread, so that questions wait in it, they go to a new thread after half a second. If there
- *   can be no more threads, the one that is held for the longest time is stopped: no request waits for another's.
- * - If a thread stops by itself, the questions that it had accepted fail. The others go to a new thread.
+ * - If a question misses its deadline, later questions go to a new thread. The old one is stopped when it has
+ *   no pending questions left, usually at once.
+ * - If the policy blocks its thread, waiting questions go to a new thread after half a second. At the maximum
+ *   number of threads, the one that is blocked for the longest time is stopped: no request waits for
+ *   another's.
+ * - If a thread exits unexpectedly, its accepted questions fail. The others go to a new thread.
  */
 import type { Deadline } from '../../../base/deadline.ts';
 import { type Answer, failure, type Question } from '../call-policy.ts';
@@ -15,13 +16,13 @@ import type { ThreadData } from './thread-messages.ts';
 
 /** In milliseconds. */
 const TIMES = {
-  /** After the deadline: a policy that notices it and gives up keeps its thread. */
+  /** After the deadline: a policy that notices it and stops keeps its thread. */
   grace: 250,
-  /** Of silence, while questions wait. */
+  /** Without progress, while questions wait. */
   held: 500,
-  /** Of silence, before a thread is stopped for others. */
+  /** Without progress, before a thread is stopped for others. */
   stop: 1000,
-  /** Between two checks: a thread counts as held at the second one, since the main thread may have been held itself. */
+  /** Between two checks. Only the second one counts a thread as blocked: the main thread may be, too. */
   look: 100,
   close: 5000,
 };
@@ -29,11 +30,12 @@ const TIMES = {
 /** Maximum number of running threads, including those being stopped. */
 const MAX_THREADS = 4;
 /**
- * Maximum number of threads started in a row: a policy that always crashes must not keep the machine busy. One in place of a thread that was stopped
- * for holding others up does not count: at most `MAX_THREADS` of these are stopped in a second.
+ * Maximum number of threads started in a row: a policy that always crashes must not keep the machine busy.
+ * Replacements of threads that were stopped for blocking others do not count: at most `MAX_THREADS` of these
+ * are stopped in a second.
  */
 const MAX_STARTS = 10;
-/** One more may be started after each answer, and after this many milliseconds. */
+/** One more may be started after each answer, and after this time in milliseconds. */
 const START_PAUSE = 5000;
 
 export class IsolatedPolicy {
@@ -63,7 +65,7 @@ export class IsolatedPolicy {
     return policy;
   }
 
-  /** @throws Error if there is no answer, at the latest `TIMES.grace` after the deadline */
+  /** @throws Error if there is no answer, at most `TIMES.grace` after the deadline */
   ask(question: Question, deadline: Deadline): Promise<Answer> {
     return new Promise((resolve, reject) => {
       this.#lastId += 1;
@@ -140,7 +142,7 @@ export class IsolatedPolicy {
     this.#look = again ? setTimeout(() => this.#lookForHeld(), TIMES.look).unref() : undefined;
   }
 
-  /** Moves what waits in a thread to another one. */
+  /** Moves waiting questions of a thread to another one. */
   #relieve(thread: PolicyThread): void {
     if (this.#threads.size < MAX_THREADS) {
       this.#services.logger.error(
@@ -182,7 +184,7 @@ export class IsolatedPolicy {
     }
   }
 
-  /** Stops replaced threads that nobody waits for. */
+  /** Stops replaced threads without pending questions. */
   #endIdle(): void {
     for (const thread of this.#threads) {
       if (thread !== this.#current && thread.pending.size === 0) {

@@ -31,11 +31,11 @@ export interface PendingQuestion {
   taken: boolean;
 }
 
-/** What threads pass on to. */
+/** Receivers of a thread's log lines and observations. */
 export interface ThreadServices {
   readonly logger: Logger;
   readonly httpObserver: HttpObserver | undefined;
-  /** Of a policy that is tried. */
+  /** Only for `skypilot test`. */
   readonly ruleObserver?: RuleObserver | undefined;
 }
 
@@ -51,7 +51,7 @@ export class PolicyThread {
   /** Resolves when the policy is constructed. @throws Error if that fails */
   readonly started: Promise<void>;
   isReady = false;
-  /** Whether it was held at the last check. */
+  /** Whether it was blocked at the last check. */
   wasHeld = false;
   isEnded = false;
   readonly #worker: Worker;
@@ -80,7 +80,7 @@ export class PolicyThread {
       });
     });
     this.started = this.#start();
-    // Callers also learn of it when the thread exits.
+    // Callers are also notified when the thread exits.
     this.started.catch(() => {});
     this.#worker.on('error', (thrown: unknown) => {
       this.#cause ??= failure(`its thread exited: ${endOf(thrown)}`, stackText(thrown));
@@ -88,7 +88,7 @@ export class PolicyThread {
     this.#worker.on('messageerror', () => this.end(failure('its answer cannot be read')));
   }
 
-  /** Milliseconds since the thread has taken or answered a question, or has one. Its log lines are no progress. */
+  /** Milliseconds since it took or answered a question, or got one while idle. Log lines do not count. */
   get silence(): number {
     return performance.now() - this.#heardAt;
   }
@@ -98,7 +98,7 @@ export class PolicyThread {
     return this.hasWaiting ? performance.now() - Math.max(this.#heardAt, this.#waitingSince) : 0;
   }
 
-  /** Whether the policy has not taken all of its questions. */
+  /** Whether any of its questions is not yet taken. */
   get hasWaiting(): boolean {
     return [...this.pending.values()].some(({ taken }) => !taken);
   }

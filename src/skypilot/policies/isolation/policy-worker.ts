@@ -1,7 +1,4 @@
-/**
- * The entry point of a policy's thread: constructs the policy and passes questions to it. Started by
- * `policy-thread.ts`.
- */
+/** Entry point of a policy's thread, started by `policy-thread.ts`: constructs the policy and calls it. */
 import dgram from 'node:dgram';
 import net from 'node:net';
 import { parentPort, workerData } from 'node:worker_threads';
@@ -27,7 +24,7 @@ async function construct({ specifier, values, trial }: ThreadData): Promise<Admi
   const services = createSharedServices({
     logger: forwardingLogger(send),
     httpObserver: forwardingObserver(send),
-    // Rules are observed where they are tested.
+    // Only for `skypilot test`.
     ruleObserver: trial && forwardingRules(send),
   });
   const policy = new policyClass(options as never, services);
@@ -70,7 +67,7 @@ async function answer(policy: AdminPolicy, ask: Extract<ToThread, { kind: 'ask' 
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-/** Begins one question after another: one that holds the thread must not hold the answers to those before it. */
+/** Starts one question after another: one that blocks the thread must not delay answers to earlier ones. */
 class Questions {
   readonly #policy: AdminPolicy;
   readonly #waiting: Extract<ToThread, { kind: 'ask' }>[] = [];
@@ -88,7 +85,7 @@ class Questions {
     this.#isBusy = true;
     for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
       void answer(this.#policy, next);
-      // What is answered without waiting is sent in the first turn.
+      // Immediate answers are sent in the first turn.
       await turn();
       await turn();
     }
@@ -105,7 +102,7 @@ async function close(policy: AdminPolicy): Promise<void> {
   }
 }
 
-// The services of a policy in a thread: they forward to the main thread by messages.
+// Services of a policy in a thread: they forward to the main thread by messages.
 
 type Send = (message: FromThread) => void;
 
@@ -175,7 +172,7 @@ function forwardingObserver(send: Send): HttpObserver {
   };
 }
 
-/** Tells what rules say to the observer of the main thread; not why. */
+/** Forwards the outcomes of rules to the observer of the main thread, without reasons. */
 function forwardingRules(send: Send): RuleObserver {
   const plain = ({ name, audit, place: { file, line } }: ObservedRule) => ({
     ...{ name, audit },
@@ -187,9 +184,9 @@ function forwardingRules(send: Send): RuleObserver {
   };
 }
 
-// The surroundings of policies that are tried: a clock that stands still, and no network.
+// The environment of `skypilot test`: a stopped clock, and no network.
 
-/** Changes the globals of this thread: call it nowhere else. */
+/** Changes the globals of this thread: call it only here. */
 function beginTrial({ now, network }: Trial): void {
   if (now !== null) {
     stopClock(now);

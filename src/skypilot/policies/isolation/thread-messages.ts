@@ -4,9 +4,9 @@ import { areRules, type RuleOutcomes } from '../../../filter/verdict.ts';
 import type { HttpCallErrorCode } from '../../../http/call-error.ts';
 import type { Question } from '../call-policy.ts';
 
-/** How a policy is tried. */
+/** The environment of a policy in a test. */
 export interface Trial {
-  /** Milliseconds since 1970; `null` = the time of the machine. */
+  /** Milliseconds since 1970; `null` = the machine's time. */
   readonly now: number | null;
   /** Whether the policy may open connections. */
   readonly network: boolean;
@@ -48,7 +48,7 @@ export const fromThreadSchema = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('not-ready'), cause: z.string() }),
   /** The policy is working on the question. */
   z.object({ kind: z.literal('taken'), id: z.int() }),
-  /** Without the parts that are as in the question. */
+  /** Without parts that equal those of the question. */
   z.object({
     kind: z.literal('answered'),
     id: z.int(),
@@ -64,7 +64,7 @@ export const fromThreadSchema = z.discriminatedUnion('kind', [
     stack: z.string().optional(),
     rules,
   }),
-  /** Only where policies are tried. */
+  /** Only for `skypilot test`. */
   z.object({ kind: z.literal('rules-read'), read: z.array(rule) }),
   z.object({
     kind: z.literal('rule-judged'),

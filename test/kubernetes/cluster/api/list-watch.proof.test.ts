@@ -198,6 +198,14 @@ describe('following the objects of a kind', () => {
       (server: ApiServerDouble) =>
         server.writeToWatches('{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"7"}}}\n'),
     ],
+    [
+      'tells an older change',
+      'failed',
+      (server: ApiServerDouble) =>
+        server.writeToWatches(
+          '{"type":"DELETED","object":{"metadata":{"name":"a","resourceVersion":"7"}}}\n',
+        ),
+    ],
   ])('lists again where a watch %s', async (_name, reason, harm) => {
     const { server, known, restarts } = await follow();
     await watched(server);
