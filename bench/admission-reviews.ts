@@ -12,14 +12,14 @@ export const ADMISSION_PATH = '/kubernetes/admission?timeout=10s';
 /** For a cluster with many policies. */
 export const USED = { policies: 50, bindings: 200, others: 0 } as const;
 
-/** As many accounts as have bindings. */
+/** The number of accounts with bindings. */
 const ACCOUNTS = 200;
 
 export interface PolicyCounts {
-  /** Names of the policies that are bound to accounts in turn. */
+  /** Number of policies, bound to accounts in rotation. */
   readonly policies: number;
   readonly bindings: number;
-  /** Names of policies that no account may use. */
+  /** Number of policies that no account may use. */
   readonly others: number;
 }
 
@@ -108,7 +108,7 @@ export function policyFile(documents: ClusterDocuments): string {
   return [...policies, ...roles, ...bindings].map((document) => JSON.stringify(document)).join('\n---\n');
 }
 
-/** As an API server has them. `group`: of the policies. */
+/** In the API server's format. `group`: of the policies. */
 export function rbacObjects({ roles, bindings }: ClusterDocuments, group: string) {
   const rbac = 'rbac.authorization.k8s.io';
   return {
@@ -128,7 +128,7 @@ export function rbacObjects({ roles, bindings }: ClusterDocuments, group: string
   };
 }
 
-/** As parsed: parsing ten thousand takes seconds. */
+/** Already parsed: parsing ten thousand takes seconds. */
 export function policyDocuments({ policies, roles, bindings }: ClusterDocuments): PolicyDocuments {
   return {
     policies: policies.map(({ name, spec }) => schedulingPolicy(name, spec)),

@@ -1,4 +1,4 @@
-/** Measures how many pods per second the admission webhook reviews, and whether unused policies cost anything. */
+/** Measures the admission webhook's pod reviews per second, and whether unused policies cost anything. */
 import { admissionAnswer, parseAdmissionReview } from '../src/kubernetes/admission/admission-review.ts';
 import { accountOf, PodAdmission } from '../src/kubernetes/admission/pod-admission.ts';
 import type { PolicySource } from '../src/kubernetes/policies/access.ts';
@@ -16,7 +16,7 @@ function reviews(kind: ServerKind): Promise<Subject> {
   return server(kind, BATCH, { path: ADMISSION_PATH, bodies: reviewTexts() });
 }
 
-/** Without HTTP: from the parsed body to the response. `others`: number of policies that the accounts may not use. */
+/** Without HTTP: from parsed body to response. `others`: number of policies that the accounts may not use. */
 function judging(others: number): Subject {
   const documents = policyDocuments(clusterDocuments({ ...USED, others }));
   const source = new SchedulingPolicies(documents);
@@ -45,7 +45,7 @@ function judging(others: number): Subject {
   };
 }
 
-/** As the service does it, without HTTP. */
+/** Like the service, without HTTP. */
 async function admitting(source: PolicySource): Promise<Subject> {
   const admission = new PodAdmission(source);
   const bodies = reviewTexts().map((text) => JSON.parse(text) as unknown);
@@ -60,7 +60,7 @@ async function admitting(source: PolicySource): Promise<Subject> {
     }
     return admissionAnswer(request.uid, decided);
   };
-  // From here on reviews are cached.
+  // Reviews are cached from now on.
   await Promise.all(bodies.map(admit));
   return {
     operations: BATCH,

@@ -1,4 +1,4 @@
-/** A small API server with policies, roles and bindings that never change, and reviews. */
+/** A small API server with constant policies, roles and bindings, and with reviews. */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { PolicyAccess } from '../src/kubernetes/policies/access.ts';
@@ -15,7 +15,7 @@ interface AskedReview {
   };
 }
 
-/** Answers a SubjectAccessReview as RBAC would. */
+/** Answers a SubjectAccessReview like RBAC. */
 export function reviewer(documents: ClusterDocuments): (review: AskedReview) => object {
   const { policies, roles, bindings } = policyDocuments(documents);
   const access = new PolicyAccess(policies, roles, bindings);

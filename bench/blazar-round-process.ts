@@ -1,4 +1,4 @@
-/** For blazar-round.ts: the process that does the rounds. */
+/** For blazar-round.ts: the process that runs the rounds. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -18,7 +18,7 @@ import type { Measured } from './blazar-round.ts';
 const LEASES = Number(process.argv[2]);
 const PROJECTS = 200;
 
-/** Leases as the recorded one, of as many projects, with two hosts each of at most four. */
+/** Copies of the recorded lease, each in its own project, with two hosts each of at most four. */
 const SERVER = `
 const lease = JSON.parse(process.env.LEASE), leases = [], hosts = [[], []];
 for (let i = 0; i < ${LEASES}; i += 1) {
@@ -116,7 +116,7 @@ async function round(changes: number): Promise<number> {
 }
 
 let stop = false;
-/** Checks one after the other until `stop`; resolves to how many there were a second. */
+/** Runs checks one after the other until `stop`; resolves to checks per second. */
 async function checks(): Promise<number> {
   const started = performance.now();
   let done = 0;
@@ -141,7 +141,7 @@ const sampling = setInterval(() => {
   most = Math.max(most, process.memoryUsage().rss);
 }, 5);
 const correcting = await round(LEASES);
-// A commit of SQLite holds the process as long as the disk takes, so that is not measured here.
+// A SQLite commit blocks the process for the duration of the disk write, so it is not measured here.
 const delay = monitorEventLoopDelay({ resolution: 1 });
 delay.enable();
 const idle = await round(0);

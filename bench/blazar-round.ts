@@ -1,4 +1,4 @@
-/** A comparison of the ledger with a Blazar that has 10,000 leases: how long it takes, how much memory, and what it leaves to checks. */
+/** Compares the ledger with a Blazar of 10,000 leases: duration, memory, and the rate of checks meanwhile. */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { extname } from 'node:path';
@@ -19,14 +19,14 @@ const ALONE = 'checks alone';
 const HELD = 'the longest time without a turn for others';
 const BOUNDS = { time: 'five seconds', memory: '200 MiB', held: '100 milliseconds' } as const;
 
-/** What the process that does the rounds has measured. */
+/** Measurements of the process that runs the rounds. */
 export interface Measured {
   /** In milliseconds. */
   readonly correcting: number;
   readonly idle: number;
   /** In bytes. */
   readonly memory: number;
-  /** Checks a second. */
+  /** Checks per second. */
   readonly alone: number;
   readonly during: number;
   /** In milliseconds. */

@@ -1,4 +1,4 @@
-/** Measures the cost of a check, compared with parsing its request. */
+/** Measures the cost of a check relative to parsing its request. */
 import { type CreateRequest, UsageEnforcement } from '../src/index.ts';
 import { writeDurationFilters } from './duration-filters.ts';
 import { amount } from './harness/amount.ts';
@@ -17,7 +17,7 @@ const JUST_ENOUGH: Values = {
 };
 const TOO_LITTLE: Values = { ...JUST_ENOUGH, max_lease_duration: TOO_SHORT };
 
-/** Checks all `requests`; fails unless each ends as `allowed` says. */
+/** Checks all `requests`; fails unless each result is `allowed`. */
 async function decisions(
   values: Values,
   allowed: boolean,

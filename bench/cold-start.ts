@@ -1,4 +1,4 @@
-/** Measures a command from start to exit, compared with an empty Node process. */
+/** Measures a command from start to exit, relative to an empty Node process. */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -27,13 +27,13 @@ function starts(commandLine: readonly string[], printed: string): Subject {
   };
 }
 
-/** Without settings of the shell that runs the bench, such as coverage and loaders. */
+/** Without settings of the bench's shell, such as coverage and loaders. */
 function environment(): NodeJS.ProcessEnv {
   const { NODE_V8_COVERAGE: _coverage, NODE_OPTIONS: _options, ...env } = process.env;
   return env;
 }
 
-/** From spawn until it has answered a request. */
+/** From spawn until the first response. */
 async function serves(): Promise<Timed> {
   const began = performance.now();
   const service = spawn(process.execPath, [COMMAND, 'serve', '--port', '0', ...CONFIGURATION], {

@@ -1,4 +1,4 @@
-/** What it costs checks that their decisions are stored in the ledger, and whether all of them get there. */
+/** Measures what storing decisions in the ledger costs checks, and whether all decisions are stored. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Dialect } from '../src/ledger/storage/connection.ts';
 import { median } from './harness/results.ts';
@@ -16,7 +16,7 @@ const CHAINS = [
 ] as const satisfies { what: string; kind: ServerKind; requests: number }[];
 const QUICK_REQUESTS = 64;
 const ROUNDS = 3;
-/** How long a store may take to write what waits when nobody asks any more, in milliseconds. */
+/** Timeout for a store to write its queue when there are no more requests, in milliseconds. */
 const WRITTEN_WITHIN = 60_000;
 
 /** One request in four is refused: its lease is too long. */
@@ -33,7 +33,7 @@ const QUESTIONS: Questions = {
   }),
 };
 
-/** Nanoseconds of each request. */
+/** Nanoseconds per request. */
 interface Turn {
   readonly elapsed: number;
   readonly processor: number;
@@ -47,7 +47,7 @@ class Side {
     this.#server = server;
   }
 
-  /** Afterwards nothing waits in memory: the time of the processor includes writing, the time that elapses does not. */
+  /** Empties the queue afterwards: processor time includes writing, elapsed time does not. */
   async takeTurn(requests: number): Promise<Turn> {
     const before = await this.#server.processor();
     const milliseconds = await saturate(this.#server.url, requests, QUESTIONS);
@@ -57,7 +57,7 @@ class Side {
     return { elapsed: (milliseconds * 1e6) / requests, processor: processor / requests };
   }
 
-  /** Waits until nothing is left to write. */
+  /** Waits until everything is written. */
   async written(): Promise<void> {
     for (
       const end = performance.now() + WRITTEN_WITHIN;
@@ -106,7 +106,7 @@ async function measure({ quick }: Scale): Promise<Run> {
           for (let round = 0; round <= (quick ? 1 : ROUNDS); round += 1) {
             turns.push([await plain.takeTurn(many), await storing.takeTurn(many)]);
           }
-          // The first turns warm both up.
+          // The first turns are the warm-up.
           turns.shift();
           [without(what, dialect), withStore(what, dialect)].forEach((side, index) => {
             run.set(side, median(turns.map((turn) => turn[index]?.elapsed ?? 0)));

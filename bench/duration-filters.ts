@@ -2,11 +2,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** Generates filters as an operator would write them, each with its own limit on the length of a lease. */
+/** Generates filters like those of operators, each with its own limit on the length of a lease. */
 export interface DurationFilters {
   readonly folder: string;
   readonly names: readonly string[];
-  /** The option names that hold the limits in seconds, in the same order. */
+  /** The options for the limits in seconds, in the same order. */
   readonly limits: readonly string[];
   remove(): void;
 }

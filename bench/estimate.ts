@@ -17,7 +17,7 @@ const MOST_CALLS = 3;
 const CALLS = 'calls of the service by one estimate';
 const BOUND = 'allowed calls';
 
-/** A ledger with a project that cannot pay for a lease: what it has lasts for some hours, and a year later it has more. */
+/** A ledger whose project cannot pay for a lease: its budget lasts for some hours, and grows a year later. */
 async function ledgerOf(dialect: Dialect): Promise<string> {
   const connection = await newLedger(dialect);
   const options = { connection, commit: 'check', timeout: 60, pool_size: 1 } as const;
@@ -50,7 +50,7 @@ async function chainOn(dialect: Dialect, service?: string, called = () => {}): P
   return enforcementAt(connection, more, { called, breakerChanged() {} });
 }
 
-/** Four hosts for ten days. Which hosts they are is not known to an estimate. */
+/** Four hosts for ten days. An estimate does not know which hosts. */
 function wishes(prefix: string): () => CreateRequest {
   const next = requestsOf(prefix);
   return () => {
@@ -127,7 +127,7 @@ async function callsOfOneEstimate(): Promise<number> {
 const SERVICE = 'another service';
 const on = (what: string, place: string) => `${what}, ${place}`;
 
-/** Its subjects are for `measure`, which starts the databases. */
+/** Only for `measure`, which starts the databases. */
 export const suite: Suite = {
   name: 'estimate',
   file: import.meta.url,

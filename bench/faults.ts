@@ -1,4 +1,4 @@
-/** Measures how long a failing external service delays a lease, and that the lease is rejected. */
+/** Measures how long a failing external service delays a lease, and verifies that the lease is rejected. */
 import { type Decision, UsageEnforcement } from '../src/index.ts';
 import { FAULTS, type FaultyService } from './faulty-services.ts';
 import type { Scale, Trial } from './harness/suite.ts';
@@ -79,7 +79,7 @@ async function measure({ quick }: Scale): Promise<Map<string, number>> {
   const service = await FAULTS.silent?.();
   if (service !== undefined) {
     const measured = await checks(service, BREAKER, 1 + CHECKS_OF_OPEN_BREAKER);
-    // The first failure opens it.
+    // The first failure opens the circuit breaker.
     note(OPEN, measured, measured.times.slice(1));
     await service.stop();
   }

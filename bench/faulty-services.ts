@@ -81,7 +81,7 @@ export const FAULTS: Readonly<Record<string, () => Promise<FaultyService>>> = {
   'name that does not resolve': async () => ({ url: NO_SUCH_NAME, stop: async () => {} }),
 };
 
-/** Responds after the whole request has arrived. */
+/** Responds to complete requests. */
 function answering(answer: RequestListener): Promise<FaultyService> {
   return listening(
     createServer((request, response) => {
@@ -91,7 +91,7 @@ function answering(answer: RequestListener): Promise<FaultyService> {
   );
 }
 
-/** Sends these bytes as soon as some of the request has arrived. */
+/** Sends these bytes once a part of the request has arrived. */
 function talking(talk: (socket: Socket) => void): Promise<FaultyService> {
   return listening(createTcpServer((socket) => socket.once('data', () => talk(socket))));
 }

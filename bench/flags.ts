@@ -58,7 +58,7 @@ function commitName(text: string, before: string | undefined): string {
   if (before !== undefined) {
     throw new InvalidArgumentError('Expected it once.');
   }
-  // Otherwise the next flag, where the name was forgotten.
+  // Otherwise the next flag would be used if the name is missing.
   if (text === '' || text.startsWith('-')) {
     throw new InvalidArgumentError('Expected a tag, branch or commit.');
   }

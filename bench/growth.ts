@@ -1,4 +1,4 @@
-/** What a check and a commit cost with more and more leases recorded: points of a curve, beside the smallest. */
+/** Measures a check and a commit with a growing number of recorded leases, relative to the smallest. */
 import type { Dialect } from '../src/ledger/storage/connection.ts';
 import { QUICK, runOnce } from './harness/run.ts';
 import type { Comparison, Run, Scale, Suite, Trial } from './harness/suite.ts';
@@ -7,10 +7,10 @@ import { fillLedger } from './ledger-filling.ts';
 import { creating, opening } from './ledger-subjects.ts';
 
 const SMALLEST = 1000;
-/** `BENCH_LEASES=10000000` takes minutes more, and some 7 GB of the disk for each database. */
+/** `BENCH_LEASES=10000000` takes minutes more, and some 7 GB of disk for each database. */
 const MOST = Number(process.env.BENCH_LEASES ?? 1_000_000);
 const SIZES = [SMALLEST, 10_000, 100_000, 1_000_000, 10_000_000].filter((size) => size <= MOST);
-/** What opening may take. */
+/** The limit for opening. */
 const BOUND = 'allowed';
 const BOUND_NANOSECONDS = 1e9;
 const WORK = ['check', 'check and commit'] as const;
@@ -31,7 +31,7 @@ const points = DIALECTS.flatMap((dialect) =>
   WORK.flatMap((what) => SIZES.map((leases) => ({ dialect, what, leases }))),
 );
 
-/** Its subjects are for `measure`, which makes the ledgers that they ask. */
+/** Only for `measure`, which creates the ledgers. */
 export const suite: Suite = {
   name: 'growth',
   file: import.meta.url,
@@ -51,7 +51,7 @@ export const suite: Suite = {
   notes: [],
 };
 
-/** Filling these takes minutes, and what a run records changes little about them: they serve all runs. */
+/** Filling these takes minutes, and a run hardly changes them, so all runs share them. */
 const isLarge = (leases: number) => leases >= 1_000_000;
 
 let databases: Awaited<ReturnType<typeof startDatabases>> | undefined;

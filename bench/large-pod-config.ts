@@ -3,14 +3,14 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from './requests.ts';
 
-/** The first line after which the environment of the container goes on. */
+/** After this line, more variables of the container may follow. */
 const LAST_VARIABLE = '          value: http://proxy.example.org:3128\n';
 const VARIABLES = 1000;
 
 /** The body of a launch as SkyPilot 0.13 sends it. */
 export const LAUNCH = readFileSync(join(ROOT, 'test/fixtures/skypilot-wire/launch-server.body'), 'utf8');
 
-/** The same launch with so many lines more in its pod_config, and a network for machines on AWS. */
+/** The same launch with additional lines in its pod_config, and a network for machines on AWS. */
 export function largeLaunch(): string {
   const launch = JSON.parse(JSON.parse(LAUNCH)) as { skypilot_config: string };
   const variables = Array.from(

@@ -1,4 +1,6 @@
-/** Leases that many clients create at once in PostgreSQL, in one project or in many, beside pgbench with the same statements. */
+/**
+ * Concurrent lease creation in PostgreSQL, in one or many projects, relative to pgbench (same statements).
+ */
 import pg from 'pg';
 import { UsageEnforcement } from '../src/index.ts';
 import type { Comparison, Run, Scale, Trial } from './harness/suite.ts';
@@ -11,7 +13,7 @@ const CLIENTS = [1, 4, 16, 64];
 const MOST_PROJECTS = 64;
 const SECONDS = 5;
 const QUICK_LEASES_EACH = 2;
-/** Before anything is measured: the first thousands of leases of a process take up to three times as long, until its code is compiled. */
+/** Before measuring: the first thousands of leases take up to three times as long, until code is compiled. */
 const LEASES_TO_WARM_UP = 6000;
 const NANOSECONDS = 1e9;
 /** Of the pool; the default of `pool_size`. */
@@ -23,7 +25,7 @@ const rowOf = (clients: number, projects: number) =>
   `${clients} client${clients === 1 ? '' : 's'}, ${projects} project${projects === 1 ? '' : 's'}`;
 const pgbenchOf = (row: string) => `pgbench, ${row}`;
 
-/** What was reached once beside pgbench; at least 0.9 in any case. */
+/** Ratios to pgbench reached before; at least 0.9 in any case. */
 const TARGETS: Readonly<Record<string, number>> = {
   ...{ [rowOf(1, 1)]: 1.2, [rowOf(4, 1)]: 1.3, [rowOf(16, 1)]: 2.5, [rowOf(64, 1)]: 4.8 },
   ...{ [rowOf(1, MOST_PROJECTS)]: 1.4, [rowOf(64, MOST_PROJECTS)]: 1.8 },
@@ -65,7 +67,7 @@ async function measure({ quick }: Scale): Promise<Run> {
   }
 }
 
-/** What takes nothing but a commit. */
+/** A statement with only the cost of a commit. */
 async function rowStatement(connection: string): Promise<SaidStatement> {
   const client = new pg.Client({ connectionString: connection });
   await client.connect();
@@ -80,7 +82,7 @@ interface Load {
   readonly until: { readonly seconds: number } | { readonly leases: number };
 }
 
-/** How many leases are created in a second. */
+/** The number of leases created per second. */
 async function created(connection: string, { clients, projects, until }: Load): Promise<number> {
   const values = {
     ledger: { connection, timeout: 60, pool_size: Math.max(CONNECTIONS, clients) },

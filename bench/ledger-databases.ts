@@ -1,4 +1,4 @@
-/** Where the ledgers of the bench are: files in a folder, and a PostgreSQL that the bench starts for itself. */
+/** The databases of the bench: files in a folder, and a PostgreSQL that the bench starts. */
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -22,11 +22,11 @@ const VARIABLE = 'BENCH_LEDGERS';
 
 interface Place {
   readonly folder: string;
-  /** The server, and a database in it from which others are created. */
+  /** The server, with a template database for others. */
   readonly postgres: string;
 }
 
-/** Starts the server. Subjects that are started while it runs may ask for ledgers. */
+/** Starts the server. Subjects may use ledgers while it runs. */
 export async function startDatabases(): Promise<{ stop(): Promise<void> }> {
   const folder = mkdtempSync(join(tmpdir(), 'bench-ledgers-'));
   const server = await startPostgres(['-c', 'max_wal_size=4GB']);
@@ -41,11 +41,11 @@ export async function startDatabases(): Promise<{ stop(): Promise<void> }> {
 }
 
 export const PROJECT = 'climate';
-/** Time stands still: no lease starts or ends while it is measured. */
+/** A stopped clock: no lease starts or ends during a measurement. */
 export const CLOCK = { now: () => new Date('2026-11-21T00:00:00Z') };
 export const NO_WAIT = { signal: undefined, throwIfOver() {} };
 
-/** A new ledger, with a budget that is never used up, as `[ledger] connection` names it. */
+/** The `[ledger] connection` of a new ledger, with a budget that is never used up. */
 export async function newLedger(dialect: Dialect): Promise<string> {
   const { folder, postgres } = JSON.parse(process.env[VARIABLE] ?? '{}') as Place;
   const name = `ledger_${randomUUID().replaceAll('-', '')}`;
@@ -62,7 +62,7 @@ export async function newLedger(dialect: Dialect): Promise<string> {
   return connection;
 }
 
-/** Makes a ledger in which each of the projects has a budget that is never used up. */
+/** Creates a ledger with a budget for each project that is never used up. */
 export async function makeLedger(connection: string, ...projectIds: readonly string[]): Promise<void> {
   await upgradeTables(parsed(connection));
   const options = { connection, commit: 'check', timeout: 60, pool_size: 1 } as const;

@@ -1,19 +1,19 @@
-/** Ledgers in which many leases have been recorded: one that really was, many times. */
+/** Fills ledgers with many copies of a recorded lease. */
 import { open } from 'node:fs/promises';
 import { Kysely, sql } from 'kysely';
 import type { Dialect } from '../src/ledger/storage/connection.ts';
 import { PROJECT, parsed } from './ledger-databases.ts';
 import { create, enforcementAt, requestsOf } from './ledger-leases.ts';
 
-/** The others of the leases are of so many projects. */
+/** The number of projects for the other leases. */
 const OTHER_PROJECTS = 5000;
 const SECOND = 1_000_000;
-/** In the past there was a lease every five minutes. */
+/** The interval between past leases. */
 const EVERY = 300 * SECOND;
 
 /**
- * So many leases more. Half are of the project that is asked about, and have ended; of those of other projects one in a
- * hundred is open. Each has two entries: of when it was recorded, and of when it ended.
+ * Adds this number of leases. Half are ended leases of the measured project; of those of other projects, one
+ * in a hundred is open. Each has two entries: for its recording, and for its end.
  */
 export async function fillLedger(connection: string, leases: number): Promise<void> {
   await recordOne(connection);
@@ -30,7 +30,7 @@ export async function fillLedger(connection: string, leases: number): Promise<vo
     const names = known.find(({ name }) => name === table)?.columns.map(({ name }) => name) ?? [];
     return names.filter((name) => name !== 'id' || table === 'projects');
   };
-  /** Rows of a table as the pattern has them, but for some columns. */
+  /** Copies rows of the pattern table, with some other columns. */
   const multiply = async (table: string, others: Readonly<Record<string, string>>, from: string) => {
     const names = await columns(table);
     const values = names.map((name) => others[name] ?? `pattern.${name}`);
@@ -42,7 +42,7 @@ export async function fillLedger(connection: string, leases: number): Promise<vo
   const past = `(${leases} - i + 1) * ${EVERY}`;
   const ends = `CASE WHEN ${isOpen} THEN pattern.ends_at + i ELSE pattern.recorded_at - ${past} + ${EVERY - SECOND} END`;
   await run('BEGIN');
-  // What is read and written by one statement is held twice.
+  // A statement that reads and writes the same table holds the rows twice.
   await run("CREATE TEMPORARY TABLE lease_pattern AS SELECT * FROM leases WHERE name = 'pattern 1'");
   await run(
     "CREATE TEMPORARY TABLE entry_pattern AS SELECT * FROM entries WHERE account = 'max_leases/project'",
@@ -85,13 +85,13 @@ export async function fillLedger(connection: string, leases: number): Promise<vo
     `FROM projects AS other, budgets AS pattern WHERE other.project_id <> '${PROJECT}'`,
   );
   await run('COMMIT');
-  // As it would have been done long ago.
+  // As in a ledger that has existed for long.
   await run(dialect === 'sqlite' ? 'PRAGMA journal_mode = WAL' : 'VACUUM ANALYZE');
   await database.destroy();
   await onDisk(connection);
 }
 
-/** What is not on the disk yet would be written while it is measured. */
+/** Flushes to disk, so that it is not written during a measurement. */
 async function onDisk(connection: string): Promise<void> {
   const to = parsed(connection);
   if (to.dialect === 'sqlite') {
@@ -101,7 +101,7 @@ async function onDisk(connection: string): Promise<void> {
   }
 }
 
-/** The same, with 10,000 projects, and with every second lease ended early. */
+/** The same with 10,000 projects; every second lease ended early. */
 export async function fillForPeople(connection: string, leases: number): Promise<void> {
   await fillLedger(connection, leases);
   const { dialect } = parsed(connection);
@@ -118,7 +118,7 @@ export async function fillForPeople(connection: string, leases: number): Promise
   await database.destroy();
 }
 
-/** A ledger that is not filled to its end is thrown away: nothing needs to outlive a crash. */
+/** An incomplete ledger is deleted, so crash safety is not needed. */
 const FASTER_SQLITE = [
   'PRAGMA journal_mode = MEMORY',
   'PRAGMA synchronous = OFF',
@@ -132,7 +132,7 @@ interface Index {
   readonly definition: string;
 }
 
-/** Those that no constraint needs. Built at the end, they are sorted once, not written to at as many places as there are rows. */
+/** Indexes without a constraint. Building them at the end sorts once instead of a write per row. */
 async function indexesOf(
   database: Kysely<never>,
   dialect: Dialect,
@@ -146,7 +146,7 @@ async function indexesOf(
   return (await sql.raw<Index>(text).execute(database)).rows;
 }
 
-/** All of it in one transaction, on one connection. */
+/** Everything in one transaction on one connection. */
 async function kyselyDialect(connection: string) {
   const to = parsed(connection);
   return to.dialect === 'sqlite'
@@ -154,7 +154,7 @@ async function kyselyDialect(connection: string) {
     : (await import('../src/ledger/storage/migrations/postgres-dialect.ts')).postgresDialect(to.url);
 }
 
-/** The pattern: a lease that was recorded, and has ended. */
+/** The pattern: a recorded lease that has ended. */
 async function recordOne(connection: string): Promise<void> {
   const enforcement = await enforcementAt(connection);
   const request = requestsOf('pattern ')();

@@ -6,10 +6,10 @@ import { CLOCK, PROJECT } from './ledger-databases.ts';
 import { capturedRequests } from './requests.ts';
 
 const USERS = 10;
-/** What a bench has given a name begins with it. */
+/** Prefix of all names in a bench. */
 export const NAME = 'bench ';
 
-/** The captured request, as often as it is wanted: each lease has another name. */
+/** The captured request, repeatedly: each lease has a new name. */
 export function requestsOf(prefix = NAME): () => CreateRequest {
   const captured = capturedRequests();
   let count = 0;
@@ -44,7 +44,7 @@ export function enforcementAt(
   );
 }
 
-/** Throws when the lease is not allowed. */
+/** Throws if the lease is not allowed. */
 export async function create(
   enforcement: UsageEnforcement,
   request: CreateRequest,

@@ -1,4 +1,4 @@
-/** The statements of a lease, said by pgbench: by as many clients as are wanted, on as many projects. */
+/** Runs the statements of a lease with pgbench, for any number of clients and projects. */
 import { execFile } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,7 +11,7 @@ import { type SaidStatement, statementsOfLeases } from './ledger-statements.ts';
 
 export const PGBENCH = process.env.PGBENCH ?? '/usr/bin/pgbench';
 
-/** The statements of one lease that is not the first of its project. */
+/** The statements of a lease that is not the first of its project. */
 export async function statementsOfLease(): Promise<readonly SaidStatement[]> {
   return (await statementsOfLeases('postgresql', 3)).at(-1) ?? [];
 }
@@ -19,11 +19,11 @@ export async function statementsOfLease(): Promise<readonly SaidStatement[]> {
 export interface PgbenchRun {
   readonly clients: number;
   readonly projects: readonly string[];
-  /** A count of each client comes to an end with something to report, however busy the machine is. */
+  /** A count: each client finishes with a report, even on a busy machine. */
   readonly until: { readonly seconds: number } | { readonly leasesEach: number };
 }
 
-/** How many leases they create in a second. Each client says one statement after the other, prepared. */
+/** Leases per second. Each client runs prepared statements, one after the other. */
 export async function saidByPgbench(
   connection: string,
   statements: readonly SaidStatement[],
@@ -54,18 +54,18 @@ export async function saidByPgbench(
   }
 }
 
-/** An entry names the lease that was just added: its fifth value. */
+/** The fifth value of an entry is the lease just added. */
 const ENTRY_COLUMNS = 9;
 const LEASE_COLUMN = 4;
 
-/** With its values, for another project. Prepared statements are single ones. */
+/** With literal values, for another project. Prepared statements are single ones. */
 function written({ sql, parameters }: SaidStatement, project: string): string {
   const literal = (value: unknown) => {
     if (value === null || value === undefined) {
       return 'NULL';
     }
     const quoted = pg.escapeLiteral(value === PROJECT ? project : String(value)).trimStart();
-    // A colon would begin a variable.
+    // pgbench replaces variables after a colon.
     return quoted.includes(':') ? `E${quoted.replace(/^E/, '').replaceAll(':', '\\072')}` : quoted;
   };
   const isLease = sql.startsWith('insert into "leases" ("id"');

@@ -1,4 +1,4 @@
-/** What the ledger says to its database when a lease is created, to be said again by somebody who does nothing else. */
+/** Records the ledger's database statements for new leases, to run them without the ledger. */
 
 import pg from 'pg';
 import type { Dialect } from '../src/ledger/storage/connection.ts';
@@ -13,11 +13,11 @@ import { create, enforcementAt, NAME, requestsOf } from './ledger-leases.ts';
 export interface SaidStatement {
   readonly sql: string;
   readonly parameters: readonly unknown[];
-  /** Which of the parameters is the name of the lease; -1: none. */
+  /** The index of the parameter with the lease's name; -1: none. */
   readonly name: number;
 }
 
-/** The statements of each lease, the reads of the checks and the transaction that records it included. */
+/** The statements of each lease, including the reads of the checks and the transaction that records it. */
 export async function statementsOfLeases(dialect: Dialect, leases: number): Promise<SaidStatement[][]> {
   const connection = await newLedger(dialect);
   if (dialect === 'postgresql') {
@@ -43,9 +43,9 @@ export async function statementsOfLeases(dialect: Dialect, leases: number): Prom
   return said;
 }
 
-/** On PostgreSQL, the id of a lease is known before it is added: in what is said, no other number is as large. */
+/** On PostgreSQL, the id of a lease is read before it is added: it is the largest number of a statement. */
 const FIRST_ID = 7n * 10n ** 18n;
-/** More than there are leases. */
+/** More than the number of leases. */
 const IDS_OF_ROUND = 1_000_000n;
 
 async function beginIdsAt(connection: string, first: bigint): Promise<void> {
@@ -55,7 +55,7 @@ async function beginIdsAt(connection: string, first: bigint): Promise<void> {
   await client.end();
 }
 
-/** The statement, with another name and another id for the lease than it was said with. */
+/** The parameters with another name and id for the lease. */
 export function renamed({ parameters, name }: SaidStatement, round: number): readonly unknown[] {
   return parameters.map((value, index) =>
     index === name

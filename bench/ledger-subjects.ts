@@ -1,4 +1,4 @@
-/** The ledger, and those that it is compared with. */
+/** The ledger, and the subjects to compare it with. */
 
 import pg from 'pg';
 import type { Dialect } from '../src/ledger/storage/connection.ts';
@@ -13,17 +13,17 @@ import { newLedger } from './ledger-databases.ts';
 import { create, enforcementAt, requestsOf } from './ledger-leases.ts';
 import { renamed, statementsOfLeases } from './ledger-statements.ts';
 
-/** In one batch: enough for a clock to see. */
+/** Per batch: enough for the clock's resolution. */
 const LEASES = amount(20, 2);
-/** How many different ones are said again and again. */
+/** The number of different leases whose statements are repeated. */
 const SAID_LEASES = amount(100, 10);
 
-/** As many as wait at the same time. */
+/** The number of concurrent clients. */
 export const CROWD = 64;
-/** The length of the texts of a bare row, as that of a lease in the ledger. */
+/** The text length of a bare row, like that of a lease in the ledger. */
 const ROW = 500;
 
-/** Leases are created, or would be: checks, and with them the transaction that records a lease. */
+/** Creates leases by checks with their recording transactions; with `dryRun`, only checks. */
 export async function creating(connection: string, dryRun = false): Promise<Subject> {
   const enforcement = await enforcementAt(connection);
   const nextRequest = requestsOf(`${process.pid} `);
@@ -39,7 +39,7 @@ export async function creating(connection: string, dryRun = false): Promise<Subj
   };
 }
 
-/** The same by clients that ask at the same time: each asks again when it is answered. */
+/** The same by concurrent clients: each sends its next request after a response. */
 export async function creatingAtOnce(connection: string): Promise<Subject> {
   const enforcement = await enforcementAt(connection);
   const nextRequest = requestsOf(`${process.pid} `);
@@ -56,7 +56,7 @@ export async function creatingAtOnce(connection: string): Promise<Subject> {
   };
 }
 
-/** Rows of one text, so many in a transaction: what the disk can do. */
+/** Rows with one text, `together` in a transaction: the speed of the disk. */
 export async function bareRows(together: number): Promise<Subject> {
   const database = durable(await newLedger('sqlite'));
   database.exec('CREATE TABLE rows (text TEXT)');
@@ -82,7 +82,7 @@ function durable(connection: string): SqliteConnection {
   return database;
 }
 
-/** The same statements with the same values, on a new ledger, by better-sqlite3 alone. */
+/** The same statements with the same values, on a new ledger, with better-sqlite3 alone. */
 export async function bareSqlite(): Promise<Subject> {
   const leases = await statementsOfLeases('sqlite', SAID_LEASES);
   const database = durable(await newLedger('sqlite'));
@@ -120,7 +120,7 @@ export async function bareSqlite(): Promise<Subject> {
   };
 }
 
-/** The same statements with the same values, on a new ledger, by pg alone: each lease with one connection of a pool. */
+/** The same statements with the same values, on a new ledger, with pg alone: a pool connection per lease. */
 export async function barePostgres(): Promise<Subject> {
   const leases = await statementsOfLeases('postgresql', SAID_LEASES);
   const pool = new pg.Pool({ connectionString: await newLedger('postgresql') });
@@ -147,7 +147,7 @@ export async function barePostgres(): Promise<Subject> {
   };
 }
 
-/** How long it takes from the configuration to a ledger that can be asked. */
+/** The time from the configuration to a usable ledger. */
 export function opening(connection: string): Subject {
   return {
     operations: 1,

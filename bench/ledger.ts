@@ -1,4 +1,4 @@
-/** What a check costs that records a lease, beside its statements alone. */
+/** Measures a check that records a lease, relative to its statements alone. */
 import { QUICK, runOnce } from './harness/run.ts';
 import type { Comparison, Run, Scale, Suite, Trial } from './harness/suite.ts';
 import { newLedger, startDatabases } from './ledger-databases.ts';
@@ -15,7 +15,7 @@ const AT_ONCE = `check and commit, ${CROWD} at once, SQLite`;
 const ROWS_ALONE = 'rows of better-sqlite3, each in a transaction';
 const ROWS_TOGETHER = `rows of better-sqlite3, ${CROWD} in a transaction`;
 
-/** Its subjects are for `measure`, which starts the databases that they ask. */
+/** Only for `measure`, which starts the databases. */
 export const suite: Suite = {
   name: 'ledger',
   file: import.meta.url,

@@ -1,4 +1,4 @@
-/** Callers of a server, all of them in this process. */
+/** Clients of a server, all in this process. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { createHistogram, type RecordableHistogram } from 'node:perf_hooks';
@@ -6,26 +6,26 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import autocannon from 'autocannon';
 import { capturedTexts } from './requests.ts';
 
-/** Who calls at the same time when as much as possible is wanted. */
+/** The number of concurrent clients for maximum load. */
 const CALLERS = 16;
-/** Connections for a steady rate: so many that none is missing while the server is slow for a moment. */
+/** Connections for a steady rate: enough even if the server is slow for a moment. */
 const CONNECTIONS = 128;
 
 const HEADERS = { 'content-type': 'application/json' };
 
-/** What is asked, in turns. */
+/** The requests to send, in rotation. */
 export interface Questions {
   readonly path: string;
   readonly bodies: readonly string[];
   /** In addition to the content type. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Some of them are refused, with 403. */
+  /** Some are refused, with 403. */
   readonly hasRefusals?: boolean;
-  /** `[<id>]` in a body stands for a text that no other request has. */
+  /** `[<id>]` in a body is replaced by a text unique to the request. */
   readonly hasIds?: boolean;
 }
 
-/** As Blazar sends them: compact, on different days. */
+/** Compact like Blazar's, on different days. */
 export const LEASES: Questions = {
   path: '/check-create',
   bodies: capturedTexts().map((text) => JSON.stringify(JSON.parse(text))),
@@ -38,11 +38,12 @@ const REQUESTS = LEASES.bodies.map((body) =>
 );
 
 /**
- * Sends so many requests, each caller the next one as soon as it has its answer. Returns how long it took in milliseconds,
- * from the first request to the last answer. Rejects when one is neither 200 nor 204, nor a refusal that may be.
+ * Sends requests; each client sends the next one after its response. Returns the duration in milliseconds,
+ * from the first request to the last response. Rejects on a status other than 200 and 204, except for
+ * permitted refusals.
  *
- * The callers never sleep. Waking a process costs the one that writes to it, on some machines as much as a request; a
- * server that is fast enough to keep its callers busy would be spared that, and a slower one charged with each answer.
+ * The clients never sleep. On some machines, waking a process costs its writer as much as a request; a server
+ * fast enough to keep its clients busy would not pay that, and a slower one would pay it for each response.
  */
 export async function saturate(
   url: string,
@@ -55,7 +56,7 @@ export async function saturate(
       url: url + questions.path,
       connections: Math.min(CALLERS, requests),
       amount: requests,
-      // How often it looks whether all of them are answered, in milliseconds.
+      // The interval of the checks for completion, in milliseconds.
       sampleInt: 1,
       setupClient: startingAtDifferentOnes(questions),
       idReplacement: questions.hasIds === true,
@@ -77,7 +78,7 @@ export async function saturate(
   }
 }
 
-/** Its own figures begin with the making of the requests, which takes as long as hundreds of them. */
+/** Its own figures include the creation of the requests, which takes as long as hundreds of them. */
 function timed(
   options: autocannon.Options & { readonly amount: number },
 ): Promise<{ result: autocannon.Result; milliseconds: number }> {
@@ -100,7 +101,7 @@ function timed(
   });
 }
 
-/** Otherwise all callers would be at the same one at the same time. */
+/** Otherwise all clients would send the same request at the same time. */
 function startingAtDifferentOnes({ path, bodies, headers }: Questions): (client: autocannon.Client) => void {
   let callers = 0;
   return (client) => {
@@ -133,10 +134,10 @@ function awake() {
 }
 
 /**
- * Sends requests at a steady rate, at random moments as independent callers do, whether or not the ones before are
- * answered. Returns how long each took in nanoseconds, from the moment that it was due: what the server, or this process,
- * is late with counts for everyone who waits behind it. The warm-up before is not counted: this process opens its
- * connections, and compiles what calls.
+ * Sends requests at a steady rate, at random times like independent clients, whether or not earlier ones are
+ * answered. Returns the duration of each in nanoseconds, from its due time: a delay of the server or of this
+ * process counts for all requests behind it. Not counted: a warm-up, in which this process opens connections
+ * and compiles code.
  */
 export async function atRate(
   url: string,
@@ -172,7 +173,7 @@ export async function atRate(
     while (due < end || underWay > 0) {
       for (; due < end && due <= performance.now(); due += randomPause() / perSecond) {
         const next = { due, bytes: REQUESTS[sent % REQUESTS.length] as Buffer };
-        // The one that has rested longest: the service closes a connection that never asks.
+        // The one idle for the longest time: the service closes idle connections.
         const caller = free.shift();
         if (caller === undefined) {
           waiting.push(next);
@@ -196,15 +197,15 @@ export async function atRate(
   }
 }
 
-/** A request, and when it should have been sent. */
+/** A request, and its due time. */
 interface Due {
   readonly due: number;
   readonly bytes: Buffer;
 }
 
 /**
- * A connection that asks one thing at a time and wants 204. HTTP clients take as long for a request as the service does:
- * at half of its rate they are late themselves, on the other of two processors.
+ * A connection for one request at a time; expects 204. HTTP clients take as long for a request as the
+ * service: at half of its rate they would be late themselves, on the other of two processors.
  */
 class Caller {
   readonly #socket: Socket;

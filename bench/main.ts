@@ -1,4 +1,4 @@
-/** `npm run bench`: measures what the README promises about speed. */
+/** `npm run bench`: measures the speed promised in the README. */
 import { join } from 'node:path';
 import { inspect } from 'node:util';
 import type { Command } from 'commander';
@@ -68,7 +68,7 @@ const MATTERS: readonly (Suite | Trial)[] = [
 
 async function measureAll(flags: Flags, command: Command): Promise<void> {
   const { against } = flags;
-  // Before a build, which is load too.
+  // Before a build, which adds load.
   const load = currentLoad();
   if (against === undefined) {
     await measureTopics(flags, load);
@@ -98,7 +98,7 @@ async function measureTopics(flags: Flags, load: number, checkout?: Checkout): P
   const { only, runs, requests, format, quick = false } = flags;
   const folder = recordedIn(flags);
   const record = folder === undefined ? undefined : new PerformanceRecord(folder, load, checkout?.commit);
-  // Rather than after an hour, if it cannot be written.
+  // Fails now if it cannot be written, rather than after an hour.
   record?.write();
   if (flags.render) {
     return;
@@ -115,7 +115,7 @@ async function measureTopics(flags: Flags, load: number, checkout?: Checkout): P
   const notMeasured: Record<string, string> = {};
   for (const [index, matter] of matters.entries()) {
     const began = new Date();
-    // Nobody knows how long it takes in another commit.
+    // The duration in another commit is unknown.
     const seconds = checkout ? undefined : record?.expectedSeconds(matters.slice(index), runs);
     const where = process.stderr.isTTY ? placeAmong(index + 1, matters.length, seconds) : '';
     const scale = { quick, requests, runs };
@@ -154,7 +154,7 @@ async function measureTopics(flags: Flags, load: number, checkout?: Checkout): P
   }
 }
 
-/** Where the page is. `undefined`: nothing is written, since the numbers are not what the page promises. */
+/** The folder of the page. `undefined`: nothing is written, since the page promises other numbers. */
 function recordedIn({ output, write, quick, requests }: Flags): string | undefined {
   if (!write) {
     return undefined;

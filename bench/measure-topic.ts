@@ -4,7 +4,7 @@ import { QUICK, runOnce } from './harness/run.ts';
 import type { Run, Scale, Suite, Trial } from './harness/suite.ts';
 import type { ReferenceTopic } from './reference/reference-topic.ts';
 
-/** What came of a topic. A failure is an error of the topic, or of the machine. */
+/** The outcome of a topic. A failure is an error of the topic, or of the machine. */
 export type TopicOutcome =
   | {
       readonly kind: 'measured';
@@ -15,7 +15,7 @@ export type TopicOutcome =
   | { readonly kind: 'peer missing'; readonly why: string }
   | { readonly kind: 'failed'; readonly thrown: unknown };
 
-/** Never rejects: the other topics are to be measured all the same. `onRun` is called before each run, with its number from 1. */
+/** Never rejects, so that other topics are measured. `onRun` is called before each run, from 1 on. */
 export async function measureTopic(
   matter: Suite | Trial,
   scale: Scale & { readonly runs: number },
@@ -48,12 +48,12 @@ export async function measureTopic(
   }
 }
 
-/** How often it is really measured, if `runs` are asked for. */
+/** The actual number of runs, if `runs` are requested. */
 export function runsOf(matter: Suite | Trial, runs: number): number {
   return 'once' in matter && matter.once ? 1 : runs;
 }
 
-/** With what the reference needs for the same, by names of its own. `isFirst`: a trial is measured before the reference's. */
+/** Adds the reference's results under other names. `isFirst`: measures a trial before the reference's. */
 async function measureOnce(
   matter: Suite | Trial,
   scale: Scale,

@@ -12,7 +12,7 @@ const LARGE_PROJECT = '9a1c5b1f5d7a4c0c8a6f0d6b7f3e2d10';
 const LARGE_LIMIT = 604_800;
 const EXEMPT_PROJECT = '3d9b1f0c6a774f3fb1d5b0a1c2e4f697';
 
-/** Decides a request, in the form that each engine expects: no conversion is timed that only the bench needs. */
+/** Decides a request in the engine's own format: conversions for the bench are not timed. */
 type Answer = boolean | { readonly allowed: boolean };
 
 /** An engine with the rule. */
@@ -143,8 +143,8 @@ export const suite: Suite = {
           measured: `blazar-enforcement, ${answer}`,
           comparedWith: `${engine}, ${answer}`,
           of: 'rate',
-          // The target compares with the way that casbin's documentation teaches, and with a promise, as ours returns
-          // one.
+          // The target compares with the method in casbin's documentation, and with a promise, since ours
+          // returns one.
           ...(engine !== 'casbin, enforceSync' && { target: { atLeast: 5 } }),
         }),
       ),

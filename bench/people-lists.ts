@@ -1,4 +1,4 @@
-/** What people look at in the ledger: lists, pages and usage, with a million leases recorded beside a thousand. */
+/** Measures lists, pages and usage reports of the ledger, with a million leases relative to a thousand. */
 
 import type { Ledger } from '../src/ledger/ledger.ts';
 import { openLedger } from '../src/ledger/open.ts';
@@ -28,7 +28,7 @@ const DAY = 86_400n;
 const NOW = BigInt(CLOCK.now().getTime() / 1000);
 const page = { limit: 50, after: undefined };
 
-/** What is looked at, by name. Each is one page, as it is opened. */
+/** The measured pages by name, each as opened by a user. */
 const LOOKS: Readonly<Record<string, (ledger: Ledger) => Promise<unknown>>> = {
   projects: (ledger) => listProjects(ledger, { ...page, projectIds: undefined, search: undefined }, NO_WAIT),
   'projects, searched': (ledger) =>
@@ -57,7 +57,7 @@ const LOOKS: Readonly<Record<string, (ledger: Ledger) => Promise<unknown>>> = {
     ),
 };
 
-/** There are more leases than are read. */
+/** Lists with more leases than are read. */
 const MOST: Readonly<Record<string, (ledger: Ledger) => Promise<unknown>>> = {
   'usage of a year': (ledger) =>
     usageOf(ledger, { projectId: PROJECT, from: NOW - 365n * DAY, until: NOW, groupBy: 'user' }, NO_WAIT),
@@ -75,7 +75,7 @@ function looking(connection: string, look: (ledger: Ledger) => Promise<unknown>)
   return { operations: 1, batch: () => look(ledger), close: () => ledger.close() };
 }
 
-/** The longest time for which anything else had to wait while all of it was looked at. */
+/** The longest time that other work was blocked by all of these pages. */
 function holding(connection: string): Subject {
   const ledger = ledgerAt(connection);
   return {
@@ -118,7 +118,7 @@ const subject = (what: string, leases: number, dialect: Dialect) =>
 
 const held = (dialect: Dialect) => `held, ${NAMES[dialect]}`;
 
-/** Its subjects are for `measure`, which makes the ledgers that they ask. */
+/** Only for `measure`, which creates the ledgers. */
 export const suite: Suite = {
   name: 'people-lists',
   file: import.meta.url,

@@ -1,4 +1,4 @@
-/** Measures `test --replay`: a log judged again, from start to exit, beside parsing the JSON of its lines. */
+/** Measures `test --replay` of a log, from start to exit, relative to parsing its lines as JSON. */
 import { spawn } from 'node:child_process';
 import { createReadStream, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -24,7 +24,7 @@ max_lease_duration = 1000000
 rules_path = rules.yaml
 `;
 
-/** The captured request on other days, each tenth of which lasts too long, as the log holds it. */
+/** Log lines of the captured request on other days; every tenth lease is too long. */
 function logLines(count: number): string {
   const [captured] = capturedRequests();
   if (captured === undefined) {
@@ -60,7 +60,7 @@ function logLines(count: number): string {
   }).join('');
 }
 
-/** Tells on descriptor 3 how much memory the process had at most, in kB. */
+/** Reports the peak memory of the process on descriptor 3, in kB. */
 const TELL_MEMORY = `data:text/javascript,import{writeSync}from'node:fs';process.on('exit',()=>writeSync(3,String(process.resourceUsage().maxRSS)))`;
 
 interface Replayed {
@@ -68,7 +68,7 @@ interface Replayed {
   readonly peakBytes: number;
 }
 
-/** The log so many times. */
+/** Replays the log `times` times. */
 async function replayed(folder: string, lines: number, times: number): Promise<Replayed> {
   const logs = Array.from({ length: times }, () => ['--replay', 'log']).flat();
   const started = performance.now();
@@ -140,7 +140,7 @@ export const trial: Trial = {
   file: import.meta.url,
   measure,
   comparisons: [
-    // 50,000 a second where one thread parses 150,000.
+    // 50,000 per second, where one thread parses 150,000.
     { name: 'decisions', measured: REPLAYED, comparedWith: PARSED, of: 'rate', target: { atLeast: 0.75 } },
     { name: 'peak memory', measured: LONG, comparedWith: SHORT, of: 'memory', target: { atMost: 1.2 } },
   ],

@@ -9,7 +9,7 @@ export interface Report {
   readonly runs: number;
   readonly results: readonly Result[];
   readonly matters: readonly (Suite | Trial)[];
-  /** Why, by topic: a peer is missing. */
+  /** Reasons by topic: a peer is missing. */
   readonly notMeasured: Readonly<Record<string, string>>;
   /** See `--against`. */
   readonly against?: Commit | undefined;

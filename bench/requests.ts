@@ -12,7 +12,7 @@ export const CAPTURED_FILE = join(ROOT, 'test/fixtures/blazar-wire/check-create-
 /** The length of its lease. */
 export const CAPTURED_SECONDS = 172_800;
 
-/** Requests differ in their dates, as in production, so that nothing gains from remembering the last one. */
+/** Requests differ in their dates, like in production, so that caching the last one has no effect. */
 const VARIANTS = 64;
 const DAY = 86_400_000;
 

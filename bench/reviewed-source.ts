@@ -1,4 +1,4 @@
-/** Policies and rights of a cluster that answers at once: what is measured is what the service adds. */
+/** Policies and rights of a cluster without latency: only the cost of the service is measured. */
 import type { ApiClient } from '../src/kubernetes/cluster/api/contract.ts';
 import type { LivePolicies } from '../src/kubernetes/cluster/live/contract.ts';
 import { ClusterSource } from '../src/kubernetes/cluster/live/live-source.ts';

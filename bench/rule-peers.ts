@@ -3,7 +3,7 @@ import type { CreateRequest } from '../src/index.ts';
 import { casbin, cedar, seconds } from './engines.ts';
 import { TEN_RULES } from './rule-texts.ts';
 
-/** Decides a request in the form that the engine expects. */
+/** Decides a request in the engine's own format. */
 export type DecideByRules = (request: CreateRequest) => boolean | Promise<boolean>;
 
 const HOUR = 3600;
@@ -76,7 +76,7 @@ export const RULE_PEERS: Readonly<Record<string, () => Promise<DecideByRules>>> 
       };
       let allowed = true;
       for (const rule of rules) {
-        // Every rule is asked, as ours are.
+        // Evaluates every rule, like ours.
         allowed = rule(activation) === true && allowed;
       }
       return allowed;

@@ -1,9 +1,9 @@
-/** Rules as operators write them, and files of them. */
+/** Rules like those of operators, and files of them. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** Each can be said in other engines too: see rule-peers.ts. */
+/** Each can be expressed in other engines: see rule-peers.ts. */
 export const TEN_RULES: readonly string[] = [
   'hours(lease) <= 48.0',
   "size(lease, 'physical:host') <= 4",
@@ -17,7 +17,7 @@ export const TEN_RULES: readonly string[] = [
   "lease.name != '' && !lease.name.startsWith('test-')",
 ];
 
-/** Fifty rules, all of which allow the captured request on any of its days: ten kinds, each with five values. */
+/** Fifty rules that allow the captured request on any of its days: ten kinds with five values each. */
 export function fiftyRules(): string[] {
   return [1, 2, 3, 4, 5].flatMap((number) => [
     `hours(lease) <= ${24 * number + 24}.0`,
@@ -47,7 +47,7 @@ export function writeRules(rules: readonly string[]): RuleFile {
     allow: rule,
     message: `Rule ${index + 1} does not allow this lease.`,
   }));
-  // JSON is YAML.
+  // JSON is valid YAML.
   writeFileSync(path, JSON.stringify({ rules: written }));
   return { path, remove: () => rmSync(folder, { recursive: true, force: true }) };
 }

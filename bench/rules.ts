@@ -1,4 +1,4 @@
-/** Measures what rules cost: beside parsing their request, beside filters, and beside the same rules in other engines. */
+/** Measures rules, relative to parsing their request, to filters, and to the same rules in other engines. */
 import { type CreateRequest, UsageEnforcement } from '../src/index.ts';
 import { PARSING_AND_FILTERS } from './check.ts';
 import { amount } from './harness/amount.ts';
@@ -34,7 +34,7 @@ async function ours(rules: readonly string[]): Promise<DecideByRules> {
   };
 }
 
-/** Decides all requests; `allowed` says how each must end. */
+/** Decides all requests; each result must be `allowed`. */
 async function decisions(
   decide: DecideByRules,
   allowed: boolean,
@@ -61,7 +61,7 @@ async function decisions(
   };
 }
 
-/** Verifies that an engine has all ten rules: each is violated once, and once just not. */
+/** Verifies that an engine has all ten rules: each is violated once, and once barely fulfilled. */
 async function proveRules(name: string, decide: DecideByRules): Promise<void> {
   const [captured] = capturedRequests();
   if (captured === undefined) {
@@ -121,24 +121,24 @@ async function proved(name: string, allowed: boolean): Promise<Subject> {
   return decisions(decide, allowed);
 }
 
-/** As the ten filters: the last one decides. */
+/** Like the ten filters: the last one decides. */
 function rulesOfLength(): string[] {
   return Array.from({ length: 10 }, (_, index) => `hours(lease) <= ${index < 9 ? 99_999 : 48}.0`);
 }
 
-/** Each has a limit of its own, and is asked. */
+/** Each has its own limit, and is evaluated. */
 function allowingRules(count: number): string[] {
   return Array.from({ length: count }, (_, index) => `hours(lease) <= ${48 + index}.0`);
 }
 
-/** How many, and beside how many. */
+/** The number of rules, and the number to compare with. */
 const FEW_RULES = 10;
 const MORE_RULES = [100, 1000];
 const manyRules = (rules: number) => `${rules.toLocaleString('en')} rules of length`;
 
 const ANSWERS = ['allowed', 'rejected'] as const;
 
-/** What was reached once, for the calls that the documentation of cedar and casbin teaches. */
+/** Ratios reached before, for the calls in the documentation of cedar and casbin. */
 const TARGETS: Readonly<Record<string, Readonly<Record<(typeof ANSWERS)[number], number>>>> = {
   'cedar-wasm': { allowed: 25, rejected: 12 },
   'casbin, enforce': { allowed: 8, rejected: 3.9 },

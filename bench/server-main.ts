@@ -35,7 +35,7 @@ interface Running {
   close?(): Promise<void>;
 }
 
-/** Each must respond with 204, or for reviews with 200. Logs and policies are in the folder. */
+/** Each must respond with 204, or with 200 for reviews. Logs and policies are in the folder. */
 const SERVERS: Readonly<Record<string, (folder: string) => Promise<Running>>> = {
   'node:http': () =>
     listen((request, response) => {
@@ -193,7 +193,7 @@ async function service(
     configFiles: [],
     values: { ...values, service: { port: 0, ...values.service } },
   };
-  // No text of the metrics from the cache: the bench reads counters right after what they count.
+  // Prevents cached metrics: the bench reads counters immediately.
   let now = 0;
   const metricsClock = () => {
     now += 2000;
@@ -225,7 +225,7 @@ function collector(): () => void {
 
 function memoryBytes() {
   const collect = collector();
-  // Once for garbage, and again for what finalizers release.
+  // Once for garbage, and again for memory released by finalizers.
   collect();
   collect();
   const { rss, heapUsed } = process.memoryUsage();

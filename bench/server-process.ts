@@ -22,23 +22,25 @@ export type ServerKind =
   | 'Koa'
   | 'Koa, co-body'
   | 'service'
-  /** As it is meant to run: metrics are always on. */
+  /** The default: metrics are always on. */
   | 'service, decision log'
-  /** The same, with what there is of tracing replaced by functions that do nothing; and loaded in the same way, with tracing. */
+  /** The same with tracing replaced by empty functions; and loaded the same way, with tracing. */
   | 'service, no tracing'
   | 'service, tracing'
-  /** Asks for a token: a fixed one, or one that a small Keystone in its process has validated. */
+  /** Requires a token: a fixed one, or one validated by a small Keystone in its process. */
   | 'service, tokens'
-  /** On a ledger that the environment names: with filters that use it or without, and with its decisions stored there or not. */
+  /**
+   * With the ledger of the environment; its kind: with filters on it or not, with stored decisions or not.
+   */
   | LedgerKind
   | `${LedgerKind}, decisions`
-  /** Parses reviews of pods, and allows them all. */
+  /** Parses pod reviews, and allows all. */
   | 'node:http, reviews'
-  /** Judges them by policies, and logs what it decides. */
+  /** Judges them by policies, and logs the decisions. */
   | 'service, reviews'
-  /** The same, with policies and rights of a small API server in its process. */
+  /** The same, with policies and rights from a small API server in its process. */
   | 'service, live reviews'
-  /** Everything that judges something is there. */
+  /** With everything enabled. */
   | 'service, all of it';
 
 type LedgerKind = 'service, ledger' | 'service, beside a ledger';
@@ -58,7 +60,7 @@ export class ServerProcess {
     this.#folder = folder;
   }
 
-  /** Resolves when it has shown that it does what is measured. */
+  /** Resolves after verifying that it does the measured work. */
   static async start(kind: ServerKind): Promise<ServerProcess> {
     const folder = mkdtempSync(join(tmpdir(), 'blazar-enforcement-bench-'));
     const isOfReviews = kind.endsWith('reviews');

@@ -1,4 +1,4 @@
-/** Whether the service answers mutated requests as the chain itself does. */
+/** Compares the service's responses to mutated requests with the chain's own. */
 import { UsageEnforcement } from '../src/index.ts';
 import { fuzz } from './fuzz/fuzz.ts';
 import type { Scale, Trial } from './harness/suite.ts';
@@ -20,7 +20,7 @@ async function measure({ quick, requests = quick ? 500 : REQUESTS }: Scale): Pro
   const service = await ServerProcess.start('service, decision log');
   try {
     const sent = await fuzz(service.url, enforcement, { requests, seed: Date.now() });
-    // The first one that is answered otherwise ends it, with the request.
+    // Ends with the first different response, and its request.
     return new Map([
       [SENT, sent],
       [ANSWERED, sent],

@@ -1,4 +1,4 @@
-/** How long callers wait who come at half of the rate that the service can answer. */
+/** Measures latency at half of the service's maximum rate. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Scale, Trial } from './harness/suite.ts';
 import { atRate, saturate } from './load.ts';
@@ -39,7 +39,7 @@ async function measure({ quick }: Scale): Promise<ReadonlyMap<string, number>> {
   }
 }
 
-/** Does some work while the service reads its configuration again and again: a second after it has, it begins anew. */
+/** Does some work during continuous reloads, a second apart. */
 async function whileReloading<Result>(service: ServerProcess, work: () => Promise<Result>): Promise<Result> {
   const ended = new AbortController();
   const reloads = (async () => {

@@ -1,4 +1,4 @@
-/** Whether the service holds on to something: after many requests, and after many reloads. */
+/** Looks for memory leaks of the service: after many requests, and after many reloads. */
 import type { Scale, Trial } from './harness/suite.ts';
 import { saturate } from './load.ts';
 import { ServerProcess } from './server-process.ts';

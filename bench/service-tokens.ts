@@ -1,4 +1,4 @@
-/** What a token of Keystone costs a request, beside a fixed one. */
+/** Measures the cost of a Keystone token for a request, relative to a fixed one. */
 import { amount } from './harness/amount.ts';
 import { processorOf, type Subject, type Suite } from './harness/suite.ts';
 import { LEASES } from './load.ts';

@@ -1,4 +1,4 @@
-/** How long a request holds the service at most, and how much memory it takes: the most expensive one that can be found is looked for. */
+/** Searches for the most expensive request: how long it blocks the service, and its memory. */
 import { request as send } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Comparison, Scale, Trial } from './harness/suite.ts';
@@ -6,17 +6,17 @@ import { ServerProcess } from './server-process.ts';
 import type { Observed } from './worst-case/observed.ts';
 import { type DearRequest, dearRequests } from './worst-case/requests.ts';
 
-/** `body_limit`, as it is unless told otherwise. */
+/** The default of `body_limit`. */
 const BODY_LIMIT = 8_388_608;
-/** The part of it with which all requests are tried, to see which ones are dear. */
+/** The fraction of it with which all requests are tried, to find the expensive ones. */
 const TRIED = 8;
-/** So many of the most expensive are sent at full length, for each figure of each endpoint. */
+/** The number of the most expensive requests sent at full length, per figure and endpoint. */
 const DEAREST = 6;
-/** What else runs on the machine can only make a figure larger. */
+/** The minimum counts: other load can only increase a figure. */
 const TIMES = 3;
-/** Less than that is compared with it: for objects that are young V8 alone takes up to 32 MiB, whoever has sent what. */
+/** The minimum for comparisons: for young objects, V8 alone takes up to 32 MiB, whatever the request. */
 const LEAST_BYTES = 2_097_152;
-/** For what is done behind the answer. */
+/** For work after the response. */
 const AFTERWARDS_MS = 60;
 
 const LONGEST = 'longest time allowed';
@@ -63,7 +63,7 @@ async function measure({ quick, requests }: Scale): Promise<Map<string, number>>
     const all = [...dearRequests(bytes)];
     const step = Math.max(1, Math.floor(all.length / (requests ?? (quick ? 30 : all.length))));
     for (const endpoint of ENDPOINTS) {
-      // Counted for each endpoint, so that every one is tried.
+      // Counted per endpoint, so that every one is tried.
       for (const [index, request] of all.filter(({ name }) => isAt(name, endpoint)).entries()) {
         if (index % step === 0) {
           tried.push(await observed(request));
@@ -72,7 +72,7 @@ async function measure({ quick, requests }: Scale): Promise<Map<string, number>>
     }
     const chosen = new Set(ENDPOINTS.flatMap((endpoint) => dearest(tried, endpoint, quick ? 1 : DEAREST)));
     const found: Result[] = [];
-    // As it is after a while, and not with what those above have left behind.
+    // Restarted, to measure without leftovers of the requests above.
     await service.stop();
     service = await ServerProcess.start('service, all of it');
     for (const request of dearRequests(quick ? bytes : BODY_LIMIT)) {
@@ -127,7 +127,7 @@ function worst(results: readonly Result[], figure: (result: Result) => number): 
   );
 }
 
-/** Resolves when all of the answer is there, whatever it says. */
+/** Resolves when the response is complete, whatever its status. */
 function answerOf(url: string, { path, contentType }: DearRequest, body: Buffer): Promise<void> {
   return new Promise((answered, failed) => {
     const headers = { 'Content-Type': contentType, 'Content-Length': body.length, Connection: 'close' };

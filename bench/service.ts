@@ -1,4 +1,4 @@
-/** How many requests a second the policy service answers, beside the smallest server that reads the same. */
+/** Measures requests per second of the policy service, relative to the smallest server with equal input. */
 import { amount } from './harness/amount.ts';
 import { processorOf, type Subject, type Suite } from './harness/suite.ts';
 import { LEASES, saturate } from './load.ts';

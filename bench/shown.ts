@@ -1,4 +1,4 @@
-/** Numbers as people read them. */
+/** Formats numbers for people. */
 import type { BesideReference, Side } from './harness/results.ts';
 import type { Target } from './harness/suite.ts';
 
@@ -38,7 +38,7 @@ export function shownTarget(target: Target | null): string {
   return 'atMost' in target ? `<= ${target.atMost}` : `>= ${target.atLeast}`;
 }
 
-/** What was measured at the reference, and what is measured beside it; empty where a peer is. */
+/** The measurement of the reference and its ratio; empty for peers. */
 export function shownBeside(
   reference: BesideReference | undefined,
   unit: Side['unit'],

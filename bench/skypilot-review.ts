@@ -1,4 +1,4 @@
-/** Measures the review of a SkyPilot request, compared with reading and writing its YAML. */
+/** Measures the review of a SkyPilot request, relative to reading and writing its YAML. */
 import { parse, stringify } from 'yaml';
 import { withinDeadline } from '../src/base/deadline.ts';
 import { readConfiguration } from '../src/enforcement/configuration.ts';
@@ -19,7 +19,7 @@ const EIGHT = [
   'AllowedImagesPolicy',
   'RejectOldClientsPolicy',
 ];
-/** Of the last four. */
+/** For the last four. */
 const OPTIONS = {
   add_volumes: { '/scratch': 'scratch' },
   allowed_clouds: ['kubernetes', 'gcp'],
@@ -29,7 +29,7 @@ const OPTIONS = {
 
 const MILLISECONDS_OF_EIGHT = '20 ms';
 
-/** Of all threads of this process: elapsed time counts what else runs on the machine. */
+/** Of all threads of this process: elapsed time would include other load on the machine. */
 function processorSince(started: NodeJS.CpuUsage): Timed {
   const { user, system } = process.cpuUsage(started);
   return { milliseconds: (user + system) / 1000 };
@@ -58,7 +58,7 @@ interface Reviewer {
   readonly isolation: 'worker' | 'none';
   /** Default: that of the fixture. */
   readonly body?: string;
-  /** Measures the policies alone, without decoding and encoding. Default: from the request body to the response body. */
+  /** Measures only the policies. Default: from the request body to the response body. */
   readonly alone?: boolean;
 }
 
@@ -104,7 +104,7 @@ async function review({ names, isolation, body = LAUNCH, alone = false }: Review
 /** In characters: one operation is enough for the clock. */
 const LARGE = 32_768;
 
-/** What is promised for the eight, as a subject to compare with. */
+/** The promised time for the eight policies, as a subject to compare with. */
 function promised(): Subject {
   return { operations: 1, batch: () => ({ milliseconds: 20 }) };
 }

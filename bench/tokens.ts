@@ -1,13 +1,13 @@
-/** The tokens of a service that asks for one, and a Keystone that knows them. */
+/** The tokens for a service that requires them, and a Keystone that validates them. */
 import type { RequestListener } from 'node:http';
 
-/** As long as each other, and as Keystone's Fernet tokens. */
+/** Of equal length, like Keystone's Fernet tokens. */
 export const FIXED_TOKEN = `fixed-${'f'.repeat(177)}`;
 export const KEYSTONE_TOKEN = `gAAAAA${'k'.repeat(177)}`;
 const OWN_TOKEN = `gAAAAA${'o'.repeat(177)}`;
 const LIFETIME_MS = 86_400_000;
 
-/** Answers as Keystone 22 does about a service user. */
+/** Responds like Keystone 22 about a service user. */
 export const answerAsKeystone: RequestListener = (request, response) => {
   request.resume();
   const token = request.headers['x-subject-token'] ?? OWN_TOKEN;

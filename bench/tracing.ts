@@ -1,4 +1,4 @@
-/** What tracing costs while no SDK of OpenTelemetry listens: beside the same code without it. */
+/** Measures the cost of tracing without an OpenTelemetry SDK, relative to the same code without tracing. */
 import type { CreateRequest } from '../src/index.ts';
 import { amount } from './harness/amount.ts';
 import { median } from './harness/results.ts';
@@ -16,10 +16,10 @@ import { CAPTURED_SECONDS, capturedRequests } from './requests.ts';
 import { server } from './service.ts';
 import { removeTracing } from './tracing/remove.ts';
 
-/** Long enough for the garbage collector to have its part in each. */
+/** Long enough to include garbage collection in each. */
 const ROUNDS_OF_REQUESTS = amount(128, 1);
 const BATCH = amount(1000, 64);
-/** Of each subject. Two processes of the same code differ by some percent, as their memory and compiled code happen to lie. */
+/** Processes per subject. Their speed differs by some percent, by memory layout and compilation. */
 const PROCESSES = 5;
 
 async function checking(kept: boolean): Promise<Subject> {
@@ -79,7 +79,7 @@ const comparisons = ['checkCreate', 'POST /check-create'].flatMap((what): Compar
   ];
 });
 
-/** Its subjects are for `measure`, which starts each several times. */
+/** Only for `measure`, which starts each several times. */
 export const suite: Suite = {
   name: 'tracing',
   file: import.meta.url,

@@ -1,4 +1,4 @@
-/** A check in process, beside the filter of openstack/blazar that it stands for. */
+/** A check in process, relative to the equivalent filter of openstack/blazar. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -21,18 +21,18 @@ import { CAPTURED_SECONDS, capturedRequests, ROOT } from './requests.ts';
 
 const ROUNDS_OF_REQUESTS = amount(32, 1);
 const NANOSECONDS = 1e9;
-/** Where the source is, for the processes of the subjects. */
+/** Passes the source to the processes of the subjects. */
 const PLACE = 'BENCH_BLAZAR';
 const placeSchema = z.object({ python: z.string(), folder: z.string() });
 const turnSchema = z.object({ seconds: z.number(), processor: z.number() });
 
 /**
- * What is done with each lease: it is checked as it is; its reservations and allocations are put together before; or all that Blazar's manager
- * calls, the context of the caller included.
+ * The work for each lease: only the check; also merging its reservations and allocations; or all calls of
+ * Blazar's manager, including the caller's context.
  */
 type Work = 'check' | 'format' | 'whole';
 
-/** As Blazar's manager calls it: the values of the lease, its reservations, and the allocations by resource type. */
+/** The arguments of Blazar's manager: lease values, reservations, and allocations by resource type. */
 function apart() {
   return capturedRequests().map(({ context, lease }) => {
     const { reservations = [], ...values } = lease;
@@ -131,7 +131,7 @@ async function theirs(work: Work): Promise<Subject> {
   };
 }
 
-/** Its subjects are for `measure`, which finds the source. */
+/** Only for `measure`, which finds the source. */
 export const suite: Suite = {
   name: 'upstream',
   file: import.meta.url,

@@ -1,4 +1,4 @@
-/** Writes src/client/api-types.ts, the types of the API, from the document that the service serves. */
+/** Writes src/client/api-types.ts, the types of the API, from the document of the service. */
 import { writeFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import openapiTS, { astToString, type OpenAPI3 } from 'openapi-typescript';
@@ -6,7 +6,7 @@ import { openApiDocument } from '../src/server/openapi/document.ts';
 
 const HEAD = '/** The types of the API. Written by `npm run client:types`; do not change it by hand. */\n';
 
-/** The text of the file: only what people and their programs use. */
+/** The text of the file: only the parts for people and their programs. */
 export async function apiTypes(): Promise<string> {
   const document = openApiDocument();
   const paths = Object.entries(document.paths).filter(([, methods]) =>

@@ -1,10 +1,11 @@
 /**
- * `npm run package:deb`: builds the Debian package `blazar-enforcement_VERSION_amd64.deb` from what `npm run build` has made. Node.js comes
- * from the npm registry, and production packages are installed, without the optional one for Node.js that has no SQLite. With
- * `SOURCE_DATE_EPOCH`, all times in it are this one.
+ * `npm run package:deb`: builds the Debian package `blazar-enforcement_VERSION_amd64.deb` from the output of
+ * `npm run build`. Node.js comes from the npm registry, and production packages are installed, without the
+ * optional one for Node.js versions without SQLite. `SOURCE_DATE_EPOCH` sets all its times.
  *
- * `--output FOLDER`: default `.`. `--version VERSION`: default that of package.json. `--compression xz|zstd|gzip`: default xz.
- * `--installed`: takes the packages of this folder's node_modules and the Node.js that runs this, and compresses little: faster, for tests.
+ * `--output FOLDER`: default `.`. `--version VERSION`: default from package.json. `--compression
+ * xz|zstd|gzip`: default xz. `--installed`: uses the packages of this folder's node_modules and the running
+ * Node.js, and compresses little: faster, for tests.
  */
 import { execFileSync } from 'node:child_process';
 import {
@@ -34,17 +35,17 @@ import { manualPages } from './debian-package/manual-pages.ts';
 import { packagedUnit } from './debian-package/packaged-unit.ts';
 
 const NAME = 'blazar-enforcement';
-/** As in the Dockerfile. Debian 12 has 18, which is too old. */
+/** As in the Dockerfile. Debian 12's version 18 is too old. */
 const NODE_VERSION = '24.21.0';
 const PROJECT = dirname(fileURLToPath(import.meta.resolve('blazar-enforcement/package.json')));
 const FILES = join(PROJECT, 'tools/debian-package/files');
 const LIBRARY = `usr/lib/${NAME}`;
 const DOCUMENTATION = `usr/share/doc/${NAME}`;
-/** What no program loads: source maps, types, sources of native code, tests and examples of packages. */
+/** Not loaded at run time: source maps, types, sources of native code, tests and examples of packages. */
 const NOT_SHIPPED = /\.(map|ts|mts|cts|markdown|flow|c|cc|cpp|h|hpp|gyp|gypi|o|a|mk|html|sh)$/i;
 const NAMES_NOT_SHIPPED = ['test', 'tests', '__tests__', 'deps', 'obj', 'obj.target', 'test_extension.node'];
 
-/** Node.js, and the folder that has `node_modules`. */
+/** Node.js, and the folder with `node_modules`. */
 interface Parts {
   readonly node: string;
   readonly license: string;
@@ -72,7 +73,7 @@ async function main(): Promise<void> {
     putConfiguration(root);
     putControl(root, version);
     const file = join(values.output, `${NAME}_${version}_amd64.deb`);
-    // Owned by root, whoever builds it; the order of the files is that of their names.
+    // Owned by root, whoever builds it; files are sorted by name.
     const compression = [`-Z${values.compression}`, ...(values.installed ? ['-z1'] : [])];
     execFileSync('dpkg-deb', ['--root-owner-group', ...compression, '--build', root, file], {
       env: { ...process.env, SOURCE_DATE_EPOCH: String(seconds) },
@@ -89,7 +90,7 @@ function installedParts(): Parts {
 }
 
 async function downloadedParts(work: string): Promise<Parts> {
-  // JavaScript, because it runs before anything is built, too.
+  // JavaScript, because it also runs before a build.
   const { downloadedNode } = (await import(join(PROJECT, 'tools/downloaded-node.js'))) as {
     downloadedNode(wanted: string): string;
   };
@@ -125,7 +126,7 @@ function putProgram(root: string, { node, modules }: Parts, version: string): vo
   put(root, `usr/bin/${NAME}`, readFileSync(join(FILES, 'command')), 0o755);
 }
 
-/** Paths such as `node_modules/koa`, of what `npm ci --omit=dev` installs. A package brings those within it along. */
+/** Paths such as `node_modules/koa` of the packages that `npm ci --omit=dev` installs, with those inside. */
 function productionPackages(folder: string): string[] {
   const lock = JSON.parse(readFileSync(join(PROJECT, 'package-lock.json'), 'utf8')) as {
     packages: Record<string, { dev?: boolean; optional?: boolean; peer?: boolean }>;
@@ -137,7 +138,7 @@ function productionPackages(folder: string): string[] {
           dev !== true && peer !== true && /^node_modules\/(@[^/]+\/)?[^/]+$/.test(path),
       )
       .map(([path]) => path)
-      // Only of use when packages are compiled or downloaded.
+      // Only needed to compile or download packages.
       .filter((path) => !path.includes('/@types/') && isThere(join(folder, path)))
   );
 }
@@ -181,7 +182,7 @@ async function putDocuments(root: string, version: string, date: Date, nodeLicen
   put(root, `${DOCUMENTATION}/copyright`, readFileSync(join(FILES, 'copyright')));
   put(root, `${DOCUMENTATION}/LICENSE.nodejs.gz`, zipped(readFileSync(nodeLicense)));
   put(root, `${DOCUMENTATION}/CHANGELOG.md.gz`, zipped(readFileSync(join(PROJECT, 'CHANGELOG.md'))));
-  // Its name is that of a package without a version of Debian's own.
+  // Named as in a package without a Debian revision.
   put(root, `${DOCUMENTATION}/changelog.gz`, zipped(debianChangelog(version, date)));
   put(root, `${DOCUMENTATION}/blazar.conf.sample`, readFileSync(join(PROJECT, 'etc/blazar.conf.sample')));
   for (const folder of ['nginx', 'prometheus', 'rules']) {
@@ -212,7 +213,7 @@ function putConfiguration(root: string): void {
   put(root, `usr/share/lintian/overrides/${NAME}`, readFileSync(join(FILES, 'lintian-overrides')));
 }
 
-/** The control files, after all others. */
+/** The control files; must be last. */
 function putControl(root: string, version: string): void {
   const files = filesIn(root);
   const size = Math.ceil(files.reduce((sum, file) => sum + statSync(file).size, 0) / 1024);

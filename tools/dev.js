@@ -1,6 +1,6 @@
 /**
- * `npm run dev`: compiles on every change and starts the policy service again. Arguments go to `serve`; without any it reads
- * etc/policy-service.conf. The service itself reloads when its configuration changes.
+ * `npm run dev`: compiles on every change and restarts the policy service. Arguments go to `serve`; without
+ * any, it reads etc/policy-service.conf. The service itself reloads when its configuration changes.
  */
 import { spawn } from 'node:child_process';
 import { cpSync } from 'node:fs';
@@ -8,11 +8,11 @@ import { fileURLToPath } from 'node:url';
 
 const COMPILED = /Found 0 errors?\. Watching for file changes/;
 
-// Not `typescript`: version 6 is there for the layer rules, which need its API.
+// Not `typescript`: that is version 6 for the layer rules, which need its API.
 const tsc = fileURLToPath(new URL('../node_modules/typescript7/bin/tsc', import.meta.url));
 const flags = process.argv.length > 2 ? process.argv.slice(2) : ['--config-file', 'etc/policy-service.conf'];
 
-// Data that the compiler does not copy.
+// The compiler does not copy data.
 cpSync('src/skypilot/schema/data', 'dist/src/skypilot/schema/data', { recursive: true });
 
 const compiler = start([tsc, '-p', 'tsconfig.build.json', '--watch', '--preserveWatchOutput'], 'pipe');
@@ -30,7 +30,7 @@ compiler.stdout.setEncoding('utf8').on('data', (text) => {
 process.on('SIGINT', stop);
 process.on('SIGTERM', stop);
 
-/** A process that ends the other one when it ends. */
+/** Starts a process whose end also ends the other one. */
 function start(args, stdout) {
   return spawn(process.execPath, args, { stdio: ['inherit', stdout, 'inherit'] }).on('close', stop);
 }

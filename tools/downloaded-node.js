@@ -1,4 +1,4 @@
-/** Node.js of the npm registry, in any version: kept in node_modules/.cache. */
+/** Node.js from the npm registry, in any version, cached in node_modules/.cache. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ const CACHE = fileURLToPath(new URL('../node_modules/.cache/node', import.meta.u
 const NAME = `node-${process.platform}-${process.arch}`;
 
 /**
- * Downloads the newest one that fits `wanted`, such as `26` or `22.16.0`, unless it is there.
+ * Downloads the newest version that matches `wanted`, such as `26` or `22.16.0`, unless it is cached.
  * @param {string} wanted
  * @returns {string} The path of `node`.
  */
@@ -16,7 +16,7 @@ export function downloadedNode(wanted) {
   mkdirSync(CACHE, { recursive: true });
   const npm = (folder, ...words) =>
     execFileSync('npm', words, { cwd: folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] });
-  // One that fits is a text, several are a list, in the order of their letters.
+  // One match is a string, several are a list in alphabetical order.
   const fitting = [JSON.parse(npm(CACHE, 'view', `${NAME}@${wanted}`, 'version', '--json'))].flat();
   const version = fitting.sort(new Intl.Collator('en', { numeric: true }).compare).at(-1);
   const folder = join(CACHE, version);

@@ -1,7 +1,8 @@
 /**
- * The last step of `npm run build`. Node takes about a millisecond for each file that it loads: `check` would load some 230, `serve` 740, with
- * 262 of kysely. This merges the modules that most starts need into a few files of `dist/src/merged`. Each merged module keeps its own file, which
- * exports its part: it stays one module, by whatever path it is imported.
+ * The last step of `npm run build`. Node takes about a millisecond for each loaded file: `check` would load
+ * some 230, `serve` 740, with 262 of kysely. This merges the modules of most starts into a few files of
+ * `dist/src/merged`. Each merged module keeps its own file, which exports its part: it stays one module,
+ * whatever the import path.
  */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve, sep } from 'node:path';
@@ -15,24 +16,24 @@ const MERGED = join(DIST, 'src/merged');
 /** Marks imports of modules that are not merged. */
 const KEPT = 'kept:';
 
-/** Packages that are merged too, by the file that they are merged into. */
+/** Packages to merge, by the file that contains them. */
 const PACKAGES = {
   packages: ['zod', 'ini', 'fastest-levenshtein'],
   command: ['commander'],
   database: ['kysely'],
 };
-/** Without zod: `check` decides how its schemas run before any is made. */
+/** Without zod: `check` decides how its schemas run before it creates any. */
 const start = withImports('src/cli/main.js', 'src/cli/check.js');
-// It runs the command when it is loaded.
+// Excluded: it runs the command when it is loaded.
 start.delete(join(DIST, 'src/cli/main.js'));
-/** Only what no other command loads: it would load all of it. */
+/** Only modules of no other command, which would otherwise load all of it. */
 const service = [...withImports('src/server/service.js')].filter((file) =>
   file.startsWith(join(DIST, 'src/server')),
 );
-/** A module belongs to the first file that has it. */
+/** A module belongs to the first file that contains it. */
 const MODULES = {
   command: new Set([...start].filter((file) => file.startsWith(join(DIST, 'src/cli')))),
-  // Alone: on Node 20, the thread that resolves imports loads it.
+  // Separate: on Node 20, the thread that resolves imports loads it.
   hook: withImports('src/plugin/packages-hook.js'),
   base: start,
   library: withImports('src/index.js'),
@@ -43,7 +44,7 @@ const MODULES = {
 const isMergedPackage = (name) => Object.values(PACKAGES).flat().includes(name);
 const isMergedModule = (file) => Object.values(MODULES).some((files) => files.has(file));
 
-// Not all of them are in an image.
+// An image does not contain all of them.
 const folders = ['src', 'filters', 'policies'].map((folder) => join(DIST, folder)).filter(existsSync);
 const modules = folders.flatMap(modulesIn);
 const bundle = await rolldown({
@@ -65,7 +66,7 @@ await bundle.write({
 });
 writeFileSync(join(MERGED, 'licenses.txt'), licenses());
 
-/** Modules, and those that they import statically. */
+/** Modules and their static imports. */
 function withImports(...paths) {
   const found = new Set(paths.map((path) => join(DIST, path)));
   for (const file of found) {
@@ -78,7 +79,7 @@ function withImports(...paths) {
   return found;
 }
 
-/** Without the scripts of the console, which browsers load. */
+/** Without the console's scripts, which browsers load. */
 function modulesIn(folder) {
   return readdirSync(folder, { withFileTypes: true, recursive: true })
     .map((entry) => join(entry.parentPath, entry.name))
@@ -97,7 +98,7 @@ function groups() {
   });
 }
 
-/** An import of a module that is not merged stays an import of its file. */
+/** An import of a module that is not merged still refers to its file. */
 function kept(specifier, importer) {
   if (!specifier.startsWith('.') || !importer?.startsWith(DIST)) {
     return null;
@@ -112,11 +113,11 @@ function withPaths(code, { fileName }) {
     const path = relative(folder, file);
     return `${quote}${path.startsWith('.') ? path : `./${path}`}${quote}`;
   });
-  // Every line is still where it was.
+  // The line numbers do not change.
   return { code: written, map: null };
 }
 
-/** What tsc has written, with its source map. In a merged module, `import.meta.url` stays that of its own file. */
+/** The output of tsc, with its source map. In a merged module, `import.meta.url` is that of its own file. */
 function compiled(id) {
   if (!id.startsWith(DIST)) {
     return null;

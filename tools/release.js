@@ -1,10 +1,10 @@
 /**
- * `npm run release -- --dry-run`: makes all that a release has, in `release/`: the npm package, the Debian package, the bill of materials
- * and, where docker or podman is, the image; tests, proofs and 20 minutes of simulation pass before. Without the flag it publishes them,
- * too, as the release workflow does for a tag: to npm with provenance, the image for all platforms to `$IMAGE`, and the files to the
- * release of the tag.
+ * `npm run release -- --dry-run`: builds a release in `release/`: the npm package, the Debian package, the
+ * bill of materials and, with docker or podman, the image; first runs tests, proofs and 20 minutes of
+ * simulation. Without the flag, also publishes them, like the release workflow for a tag: to npm with
+ * provenance, the image for all platforms to `$IMAGE`, and the files to the release of the tag.
  *
- * `--skip tests,deb,image`: leaves steps out; only a dry run may.
+ * `--skip tests,deb,image`: omits steps; only for dry runs.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -103,7 +103,7 @@ if (isDry) {
   run('npm', 'publish', tarball, '--dry-run', '--access', 'public');
   console.error(`release: ${version} could be published; what it has is in release/`);
 } else {
-  // The image first: it can be replaced, a version of npm never.
+  // The image first: it can be replaced, unlike a version on npm.
   const platforms = ['--platform', 'linux/amd64,linux/arm64', '--sbom=true', '--provenance=mode=max'];
   run('docker', 'buildx', 'build', ...platforms, ...labels, '--tag', `${image}:${version}`, '--push', '.');
   run('npm', 'publish', tarball, '--provenance', '--access', 'public');

@@ -1,6 +1,6 @@
 /**
- * Takes the pictures of the console that README.md and docs/console.md show: `npm run screenshot`, with Chromium at /usr/bin/chromium or in
- * CHROMIUM. Another folder than docs/images may be given.
+ * Takes the console pictures of README.md and docs/console.md: `npm run screenshot`, with Chromium at
+ * /usr/bin/chromium or in CHROMIUM. Argument: another folder than docs/images.
  */
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,9 +15,9 @@ const WIDTH = 1100;
 
 interface Picture {
   readonly name: string;
-  /** Goes to the page, and does what is to be seen. */
+  /** Opens the page, and brings it into the state to show. */
   open(page: Page, cloud: Cloud): Promise<void>;
-  /** What is below the first of it is not shown. Default: all is shown. */
+  /** Cuts the picture before the first match. Default: the whole page. */
   readonly before?: string;
 }
 

@@ -1,6 +1,7 @@
 /**
- * `npm run simulate -- --minutes 20`: runs histories of replicas, a Blazar and an external service from random seeds (default: one minute).
- * The first that breaks a promise is shrunk and printed, and the exit status is 1. `--seed 7`: the history of that seed instead.
+ * `npm run simulate -- --minutes 20`: runs histories of replicas, a Blazar and an external service from
+ * random seeds (default: one minute). The first one that violates an invariant is shrunk and printed, and the
+ * exit status is 1. `--seed 7`: only the history of that seed.
  */
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';

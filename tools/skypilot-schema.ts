@@ -1,6 +1,6 @@
 /**
- * Compares our data of SkyPilot's schema with that of another SkyPilot: `npm run skypilot-schema -- FILE [NAME] [--write]`.
- * docs/reference/skypilot.md shows how to print one. Exit code: 0 the same, 1 different, 2 an error.
+ * Compares our SkyPilot schema data with another SkyPilot's: `npm run skypilot-schema -- FILE [NAME]
+ * [--write]`. docs/reference/skypilot.md shows how to print one. Exit code: 0 equal, 1 different, 2 an error.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

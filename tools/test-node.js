@@ -1,6 +1,7 @@
 /**
- * `npm run test:node -- 26`: runs the tests with the newest Node.js 26, which comes from the npm registry and is kept in node_modules/.cache.
- * What follows the version goes to vitest: `npm run test:node -- 26 test/ledger`. Tests that start the command need a fresh `npm run build`.
+ * `npm run test:node -- 26`: runs the tests with the newest Node.js 26, from the npm registry, cached in
+ * node_modules/.cache. Arguments after the version go to vitest: `npm run test:node -- 26 test/ledger`. Tests
+ * that start the command need a fresh `npm run build`.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { delimiter, dirname, join } from 'node:path';
@@ -20,7 +21,7 @@ console.error(`Node.js ${execFileSync(node, ['--version'], { encoding: 'utf8' })
 const { status } = spawnSync(
   node,
   [join(ROOT, 'node_modules/vitest/vitest.mjs'), 'run', '--project', 'suite', ...args],
-  // Tests start `node` and npm too.
+  // Tests also start `node` and npm.
   {
     cwd: ROOT,
     stdio: 'inherit',

@@ -12,9 +12,9 @@ const TOGETHER = 25;
 const BYTES_IN = 50;
 
 /**
- * Sends this many mutated requests to the service and compares each response with that of `enforcement`, which has
- * the same configuration. Resolves to the number sent; rejects with the smallest request that is answered
- * differently.
+ * Sends this many mutated requests to the service and compares each response with that of `enforcement`,
+ * which has the same configuration. Resolves to the number sent; rejects with the smallest request whose
+ * responses differ.
  */
 export async function fuzz(
   url: string,

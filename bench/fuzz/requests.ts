@@ -1,4 +1,4 @@
-/** Generates malformed requests: mutated bodies, encodings and headers, with a path and method that may not match. */
+/** Generates malformed requests: mutated bodies, encodings and headers; path and method may not match. */
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { fuzzedText, type Operation, onceIn } from './texts.ts';

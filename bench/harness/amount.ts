@@ -1,12 +1,12 @@
-/** Tells the processes of the subjects that only their way is tried. */
+/** Set for subject processes that only verify that they work. */
 const VARIABLE = 'BENCH_QUICK';
 
-/** For this process and those that it starts. */
+/** Sets it for this process and its children. */
 export function beQuick(): void {
   process.env[VARIABLE] = '1';
 }
 
-/** How much a subject does in a batch. `quick`: the least that shows that it works. Call it in the process of the subject. */
+/** A subject's work in a batch. `quick`: the minimum that verifies it. Call it in the subject's process. */
 export function amount(full: number, quick: number): number {
   return process.env[VARIABLE] === undefined ? full : quick;
 }

@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
-/** Enough of standard error for the cause of a failure. */
+/** Enough of standard error to show the cause of a failure. */
 const KEPT_CHARACTERS = 20_000;
 
-/** A process with one question at a time: it tells when it is ready, and answers each message with one. */
+/** A process for one request at a time: it reports when it is ready, and replies to each message with one. */
 export class AskedProcess {
   readonly #name: string;
   readonly #child: ChildProcess;
@@ -24,8 +24,8 @@ export class AskedProcess {
   }
 
   /**
-   * Resolves when it is ready. Rejects if it ends before: the cause is on standard error, or with `quiet` in the `cause` of
-   * the error, here and in `ask`.
+   * Resolves when it is ready. Rejects if it ends before: the cause is on standard error, or with `quiet` in
+   * the error's `cause`, here and in `ask`.
    */
   static async start(
     name: string,
@@ -46,7 +46,7 @@ export class AskedProcess {
     return await this.#message();
   }
 
-  /** Of several calls each waits for the end. */
+  /** Several calls may wait for the end. */
   stop(): Promise<void> {
     this.#stopped ??= this.#stop();
     return this.#stopped;
@@ -77,7 +77,7 @@ export class AskedProcess {
     }
   }
 
-  /** Processes that it has started may write on to the same pipe: no longer than a second is waited for these. */
+  /** Child processes may keep the pipe open: waits for them at most a second. */
   async #allErrors(): Promise<void> {
     if (this.#child.stderr !== null && !this.#child.stderr.readableEnded) {
       await Promise.race([once(this.#child.stderr, 'end'), pause(1000, undefined, { ref: false })]);

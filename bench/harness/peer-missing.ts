@@ -1,4 +1,4 @@
-/** A peer is not on this machine: its topic cannot be measured here. Nothing has failed. The message is for the page: no paths of this machine. */
+/** A peer is not installed, so its topic cannot be measured. The message is for the page: no local paths. */
 export class PeerMissing extends Error {
   override readonly name = 'PeerMissing';
 }

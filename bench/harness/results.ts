@@ -16,17 +16,17 @@ const UNITS = {
   count: 'times',
 } as const satisfies Record<Comparison['of'], Unit>;
 
-/** What is measured, beside the same with the package of another commit: see `--against`. */
+/** A measurement with the package of another commit: see `--against`. */
 export type BesideReference =
   | {
       /** The median of all runs with that package, in the unit of the row. */
       readonly value: number;
-      /** How many times better this package is, whether more or less is better: the median of the ratios within each run. */
+      /** How many times better this package is, even if less is better: the median ratio of all runs. */
       readonly ratio: number;
       readonly spread: { readonly min: number; readonly max: number };
-      /** The whole spread is below what chance explains. */
+      /** Whether the whole spread is below random variation. */
       readonly worse: boolean;
-      /** It was measured by the bench of that commit: this one's does not fit to its modules. */
+      /** Measured by that commit's own bench, because this one does not fit its modules. */
       readonly ownBench?: boolean | undefined;
     }
   | { readonly notComparable: string };
@@ -39,17 +39,17 @@ export interface Result {
   readonly comparedWith: Side;
   /** The median of the ratios within each run; ratios across runs are never computed. */
   readonly ratio: number;
-  /** The smallest and largest ratio of a run, which show the noise of the machine. */
+  /** The smallest and largest ratio of a run; they show the noise of the machine. */
   readonly spread: { readonly min: number; readonly max: number };
   readonly target: Target | null;
   /** Whether the median meets the target; `null` without a target. */
   readonly met: boolean | null;
   readonly growth?: Growth | undefined;
-  /** Absent without a reference, and where a peer is measured. */
+  /** Missing without a reference, and for peers. */
   readonly reference?: BesideReference | undefined;
 }
 
-/** Below, a package counts as worse than the reference. */
+/** Below this ratio, a package counts as worse than the reference. */
 const WORSE_BELOW = 0.95;
 
 /** @throws RangeError without values */
@@ -90,14 +90,14 @@ export function compare(suite: string, comparison: Comparison, runs: readonly Ru
   };
 }
 
-/** How much of the row's operation the reference took, run by run, is in `runs` under the name `atReference`. */
+/** The reference's results of the row's operation are in `runs` under the name `atReference`. */
 export function besideReference(comparison: Comparison, runs: readonly Run[]): BesideReference {
   const { measured, of } = comparison;
   const values = runs.map((run) => run.get(atReference(measured)));
   if (values.length === 0 || !values.every((value) => value !== undefined)) {
     return { notComparable: 'not measured in every run' };
   }
-  // A rate is kept as the time of one operation, of which less is better.
+  // A rate is stored as the time of one operation, where less is better.
   const moreIsBetter = of !== 'rate' && comparison.target !== undefined && 'atLeast' in comparison.target;
   const ratios = runs.map((run, index) => {
     const [ours, theirs] = [run.get(measured) ?? Number.NaN, values[index] ?? Number.NaN];

@@ -7,25 +7,26 @@ import { atReference, processorOf, type Run, type Suite } from './suite.ts';
 export interface Pace {
   readonly rounds: number;
   readonly turnMilliseconds: number;
-  /** Whether a turn of each subject comes first that does not count. Default: yes. */
+  /** Whether an uncounted turn of each subject comes first. Default: yes. */
   readonly warmsUp?: boolean;
 }
 
-/** One batch of each, all in one process. */
+/** One batch of each subject, all in one process. */
 export const QUICK: Pace = { rounds: 1, turnMilliseconds: 0, warmsUp: false };
 
-/** Subjects that are measured in another copy of the bench too, each beside the one of this copy. */
+/** Subjects that are also measured in another copy of the bench, each after the same one of this copy. */
 export interface Beside {
   /** The URL of the other copy's folder. */
   readonly bench: string;
   readonly subjects: ReadonlySet<string>;
-  /** A subject cannot be measured there. It is left out; nothing else fails. */
+  /** Called if a subject cannot be measured there. It is skipped. */
   failed(subject: string, thrown: unknown): void;
 }
 
 /**
- * Measures all subjects of a suite once, each in a fresh process, in turns (A, B, C, A, B, C, …), so that other load
- * on the machine affects all of them equally. With `beside`, the two of one name come after each other.
+ * Measures all subjects of a suite once, each in a fresh process, in turns (A, B, C, A, B, C, …), so that
+ * other load on the machine affects all of them equally. With `beside`, both of the same name are
+ * consecutive.
  */
 export async function runOnce(suite: Suite, pace: Pace = suite, beside?: Beside): Promise<Run> {
   const names = Object.keys(suite.subjects);
@@ -76,7 +77,7 @@ export async function runOnce(suite: Suite, pace: Pace = suite, beside?: Beside)
     };
     for (let round = first; round <= pace.rounds; round += 1) {
       for (const subject of subjects) {
-        // Neither of the two is always the first, whose memory the other finds warm.
+        // Alternates, because the second one finds warm memory.
         const isFirst = round % 2 === 0;
         await (isFirst ? takeTurn(subject, round) : takeOtherTurn(subject.name, round));
         await (isFirst ? takeOtherTurn(subject.name, round) : takeTurn(subject, round));
@@ -89,7 +90,7 @@ export async function runOnce(suite: Suite, pace: Pace = suite, beside?: Beside)
   }
 }
 
-/** No more of them load at once: a subject that loads filters or policies has only so much time for it. */
+/** Limits concurrent starts: loading filters or policies has a time limit. */
 const STARTED_AT_ONCE = 2;
 
 async function startedInTurn<Started>(

@@ -1,6 +1,6 @@
 /**
- * The process of one subject: `subject-main.js SUITE-FILE SUBJECT`. Measures on request and exits with its parent. Without a subject
- * it is that of all: each is set up for its turn alone.
+ * The process of one subject: `subject-main.js SUITE-FILE SUBJECT`. Measures on request and exits with its
+ * parent. Without a subject, it runs all of them: each is set up only for its turn.
  */
 import { Bench } from 'tinybench';
 import type { Subject, Suite, Timed } from './suite.ts';
@@ -15,7 +15,7 @@ export interface TurnRequest {
 export interface Turn {
   /** The median of all batches of the turn. */
   readonly nanoseconds: number;
-  /** The processor time of the process that does the work, if it is another one: the mean of the turn. */
+  /** The mean processor time of the process that does the work, if it is a separate one. */
   readonly processorNanoseconds?: number;
 }
 

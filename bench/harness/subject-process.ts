@@ -3,12 +3,12 @@ import { AskedProcess } from './asked-process.ts';
 import type { SubjectMessage, Turn, TurnRequest } from './subject-main.ts';
 import type { Suite } from './suite.ts';
 
-/** Where the compiled bench is: its folder, with a slash at its end. */
+/** The folder of the compiled bench, with a trailing slash. */
 const HERE = new URL('..', import.meta.url).href;
 
 const MAIN = new URL(`./subject-main${extname(import.meta.url)}`, import.meta.url);
 
-/** A subject in its process. Measure only one at a time: the others wait idle. */
+/** A subject in its process. Measure only one at a time while the others are idle. */
 export class SubjectProcess {
   readonly name: string;
   readonly #process: AskedProcess;
@@ -23,7 +23,7 @@ export class SubjectProcess {
     return new SubjectProcess(name, await AskedProcess.start(name, MAIN, [file, name]));
   }
 
-  /** All of a suite in one process, which is enough to see that they work. */
+  /** All subjects of a suite in one process, sufficient to verify that they work. */
   static async startTogether({ file, name, subjects }: Suite): Promise<SubjectProcess[]> {
     const process = await AskedProcess.start(name, MAIN, [file]);
     return Object.keys(subjects).map((subject) => new SubjectProcess(subject, process));

@@ -2,9 +2,9 @@
 export interface Subject {
   /** Number of operations in one call of `batch`, enough for the clock. */
   readonly operations: number;
-  /** May return the duration of its operations, if it does more than that: `Timed`. */
+  /** Returns `Timed` if it does more than the operations. */
   batch(): unknown;
-  /** Processor nanoseconds used so far by the process that does the work, if it is another one: see `processorOf`. */
+  /** Processor nanoseconds so far of a separate process that does the work: see `processorOf`. */
   processor?(): Promise<number>;
   close?(): unknown;
 }
@@ -19,7 +19,7 @@ export function processorOf(subject: string): string {
   return `${subject}, processor`;
 }
 
-/** The name of what was measured with the package of another commit, next to the package of this tree: see `--against`. */
+/** The name of a measurement with the package of another commit: see `--against`. */
 export function atReference(measured: string): string {
   return `${measured}, at the reference`;
 }
@@ -42,7 +42,7 @@ export interface Comparison {
   readonly growth?: Growth | undefined;
 }
 
-/** How something grows: the ratio says how much moreExpensive it is at `size` than at `from`, on a line of a picture. */
+/** Growth of a cost: the ratio of the cost at `size` to that at `from`, on a line of a picture. */
 export interface Growth {
   /** The name of the picture: see `bench/performance/pictures.ts`. */
   readonly picture: string;
@@ -56,7 +56,7 @@ interface Matter {
   /** The `import.meta.url` of its file. Other processes import it. */
   readonly file: string;
   readonly comparisons: readonly Comparison[];
-  /** What is measured, how, and the limits of the result. */
+  /** The method, and the limits of the result. */
   readonly notes: readonly string[];
 }
 
@@ -65,13 +65,13 @@ interface Matter {
  * name.
  */
 export interface Suite extends Matter {
-  /** Set-up is not timed. It must also verify that the subject does what is measured, and throw if not. */
+  /** Set-up is not timed. It must also verify that the subject does the measured work, and throw if not. */
   readonly subjects: Readonly<Record<string, () => Subject | Promise<Subject>>>;
   /** Number of turns of each subject within one run, after one warm-up turn. */
   readonly rounds: number;
   /** Minimum duration of a turn; 0 is one batch. */
   readonly turnMilliseconds: number;
-  /** Its subjects load other code of the same name, so that no two can be in one process. Default: no. */
+  /** Subjects load different code of the same name, so each needs its own process. Default: no. */
   readonly apart?: boolean;
 }
 
@@ -85,9 +85,9 @@ export interface Scale {
 
 /** A measurement without turns: whether something holds, over time or against a limit. Export it as `trial`. */
 export interface Trial extends Matter {
-  /** Takes long and varies little, so it runs once, whatever the number of runs. */
+  /** Slow with little variation, so it runs once, whatever the number of runs. */
   readonly once?: boolean;
   measure(scale: Scale): Promise<Run>;
-  /** Called after the last run, also after one that failed. */
+  /** Called after the last run, even if it failed. */
   close?(): Promise<void>;
 }

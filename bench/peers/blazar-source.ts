@@ -1,4 +1,4 @@
-/** The source of a real Blazar. Nothing of it belongs to the project: it is looked for. */
+/** The source of a real Blazar, which the project does not contain. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -6,20 +6,20 @@ import { dirname, join } from 'node:path';
 import { PeerMissing } from '../harness/peer-missing.ts';
 import { ROOT } from '../requests.ts';
 
-/** Debian's, which has the packages of OpenStack. */
+/** Debian's Python, with the packages of OpenStack. */
 const PYTHON = '/usr/bin/python3';
 const ARCHIVE = /^blazar-(\w+)\.tar\.xz$/;
 const NEEDED = 'import oslo_config, oslo_log, keystoneauth1, stevedore, requests';
 
 export interface BlazarSource {
   readonly python: string;
-  /** Has the package `blazar`. */
+  /** Contains the package `blazar`. */
   readonly folder: string;
   remove(): void;
 }
 
 /**
- * The folder that `BLAZAR_SOURCE` names, or else the archive beside the program that `BLAZAR_PEER` names, by default
+ * The folder in `BLAZAR_SOURCE`, otherwise the archive beside the program in `BLAZAR_PEER`, by default
  * `shared/peers/blazar/serve.py` beside the project.
  * @throws PeerMissing
  */
@@ -41,7 +41,7 @@ export function blazarSource(): BlazarSource {
   return { python: PYTHON, folder, remove: () => rmSync(folder, { recursive: true, force: true }) };
 }
 
-/** As the page names it. `undefined` = it is not here. */
+/** The version shown on the page. `undefined` = not found. */
 export function blazarVersion(): string | undefined {
   try {
     const python = execFileSync(PYTHON, ['--version'], { encoding: 'utf8' }).trim();

@@ -25,7 +25,7 @@ CONF.set_override('max_lease_duration', int(sys.argv[2]), group='enforcement')
 
 
 def arguments(request):
-    """What Blazar's manager has in its hands: dates, reservations and allocations apart."""
+    """The arguments of Blazar's manager: dates, reservations and allocations, separately."""
     values = dict(request['lease'])
     for name in ('start_date', 'end_date'):
         values[name] = datetime.datetime.fromisoformat(values[name])

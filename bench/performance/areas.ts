@@ -1,4 +1,4 @@
-/** The areas of the page, in its order, and their topics. */
+/** The areas of the page in order, with their topics. */
 export const AREAS: Readonly<Record<string, readonly string[]>> = {
   'A check': ['check', 'upstream', 'peers', 'rules', 'replay'],
   'A request': ['service', 'latency', 'tokens', 'tracing', 'memory'],
@@ -17,10 +17,10 @@ export const AREAS: Readonly<Record<string, readonly string[]>> = {
   'Hostile input and faults': ['service-worst-case', 'faults', 'fuzz'],
 };
 
-/** Topics that no area names. */
+/** For topics without an area. */
 const OTHER = 'More';
 
-/** The areas that have some of the topics, with those. */
+/** The areas of the given topics, with these topics. */
 export function inAreas(topics: readonly string[]): ReadonlyMap<string, readonly string[]> {
   const placed = new Set(Object.values(AREAS).flat());
   const areas = { ...AREAS, [OTHER]: topics.filter((topic) => !placed.has(topic)) };

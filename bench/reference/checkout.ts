@@ -1,4 +1,4 @@
-/** Another commit of the project, checked out and built in a temporary folder: what `--against` compares with. */
+/** Another commit of the project, checked out and built in a temporary folder, for `--against`. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
@@ -16,19 +16,19 @@ import {
 import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** No commit can be compared with. Its message is for whoever started the bench. */
+/** No comparison with a commit is possible. The message is for the user of the bench. */
 export class ReferenceProblem extends Error {
   override readonly name = 'ReferenceProblem';
 }
 
 export interface Commit {
-  /** As it was asked for. */
+  /** As typed. */
   readonly ref: string;
-  /** In full. */
+  /** The full hash. */
   readonly hash: string;
 }
 
-/** Of what a command has printed, so much is shown if it fails. */
+/** The number of output lines to show if a command fails. */
 const LAST_LINES = 15;
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
@@ -54,7 +54,7 @@ export function findCommit(root: string, ref: string): Commit {
   }
 }
 
-/** With the compiled bench of this tree beside the package of that commit. `remove` leaves nothing behind, and so does any end of this process but SIGKILL. */
+/** This tree's compiled bench with that commit's package. `remove` and any exit but SIGKILL delete it all. */
 export class Checkout {
   readonly commit: Commit;
   readonly folder: string;
@@ -76,7 +76,7 @@ export class Checkout {
   /** Resolves when it is ready to be measured. @throws ReferenceProblem */
   async make(tell: (text: string) => void): Promise<void> {
     const { ref, hash } = this.commit;
-    // Hooks of the clone are not meant for this checkout.
+    // Hooks of the clone do not apply to this checkout.
     const noHooks = ['-c', 'core.hooksPath=/dev/null'];
     git(this.#root, ...noHooks, 'worktree', 'add', '--quiet', '--detach', this.folder, hash);
     const [lock, modules] = ['package-lock.json', 'node_modules'];
@@ -88,23 +88,23 @@ export class Checkout {
       await this.#run('npm', 'ci', '--include=dev', '--no-audit', '--no-fund');
     }
     tell(`${ref}: npm run build`);
-    // Its types were checked when it was committed.
+    // Its types were checked before the commit.
     await this.#run('npm', 'run', 'build', '--', '--noCheck');
     this.#addBench();
   }
 
-  /** The compiled bench of this tree, with the package of the commit: the URL of a folder. */
+  /** The folder URL of this tree's compiled bench, with the package of the commit. */
   get bench(): string {
     return new URL(`file://${join(this.folder, 'dist/bench')}/`).href;
   }
 
-  /** The bench of the commit itself. `undefined` = it has none, or in another place. */
+  /** The bench of the commit itself. `undefined` = missing, or in another place. */
   get ownBench(): string | undefined {
     const main = join(this.folder, OWN, 'bench/main.js');
     return existsSync(main) ? main : undefined;
   }
 
-  /** What a command prints, run in the checkout. Rejects if it fails. */
+  /** The output of a command in the checkout. Rejects if it fails. */
   async #run(command: string, ...parameters: string[]): Promise<void> {
     const { status, output } = await this.run(command, parameters);
     if (status !== 0) {
@@ -118,7 +118,7 @@ export class Checkout {
     command: string,
     parameters: readonly string[],
   ): Promise<{ status: number | string; output: string; stdout: string }> {
-    // A group of its own: all that it has started ends with it.
+    // Its own process group, which ends with all children.
     const child = spawn(command, parameters, {
       cwd: this.folder,
       detached: true,
@@ -158,19 +158,19 @@ export class Checkout {
       try {
         process.kill(-running, 'SIGKILL');
       } catch {
-        // It has ended.
+        // It has already ended.
       }
     }
     try {
-      // Twice: also if git was interrupted while it made it. A link in it is removed, and not what it leads to.
+      // Forced twice: also after an interrupted creation. Removes a link in it, not its target.
       git(this.#root, 'worktree', 'remove', '--force', '--force', this.folder);
     } catch {
-      // It was not made, or is removed as a folder.
+      // Not created, or removed as a folder.
     }
     rmSync(this.#parent, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
   };
 
-  /** The same questions to both packages: the bench of this tree, its fixtures and its peers. What the commit has of its own is kept aside. */
+  /** Uses this tree's bench, fixtures and peers for both packages. Those of the commit are kept aside. */
   #addBench(): void {
     const dist = join(this.folder, 'dist');
     const own = join(this.folder, OWN);
@@ -193,10 +193,10 @@ export class Checkout {
 
 /** The folder of the commit's own bench, in its checkout. */
 const OWN = 'own';
-/** In `dist`: the bench, and what it imports of the tests. */
+/** In `dist`: the bench, and its imports from the tests. */
 const OF_BENCH = ['bench', 'test'];
 
-/** As a shell names it; the folder is removed at the exit. */
+/** With the exit code of a shell; the folder is removed on exit. */
 function exitBySignal(signal: NodeJS.Signals): void {
   process.exit(128 + constants.signals[signal]);
 }

@@ -1,4 +1,4 @@
-/** Why something could not be measured with the package of another commit, from what its process printed. For the page: no paths of this machine. */
+/** Why another commit's package could not be measured, from its process's output, without local paths. */
 export function whyNotComparable(folder: string, thrown: unknown): string {
   const printed =
     thrown instanceof Error ? `${thrown.message}\n${String(thrown.cause ?? '')}` : String(thrown);

@@ -1,4 +1,4 @@
-/** A topic with the package of another commit, beside the same with the package of this tree. */
+/** Measures a topic with the package of another commit, beside the package of this tree. */
 import { z } from 'zod';
 import { AskedProcess } from '../harness/asked-process.ts';
 import { type BesideReference, besideReference } from '../harness/results.ts';
@@ -18,7 +18,7 @@ import { peerOf } from '../performance/peer-versions.ts';
 import type { Checkout } from './checkout.ts';
 import { whyNotComparable } from './not-comparable.ts';
 
-/** What is read of the report of another bench. */
+/** The required parts of another bench's report. */
 const reportSchema = z.object({
   results: z.array(
     z.object({
@@ -36,11 +36,11 @@ export class ReferenceTopic {
   readonly #matter: Suite | Trial;
   readonly #scale: Scale;
   readonly #tell: (text: string) => void;
-  /** Of those that are no peers. */
+  /** Comparisons without peers. */
   readonly #comparisons: readonly Comparison[];
-  /** Why, by subject; `''` is the whole topic. */
+  /** Reasons by subject; `''` is the whole topic. */
   readonly #failed = new Map<string, string>();
-  /** What the commit's own bench has measured, by subject. */
+  /** The subjects measured by the commit's own bench. */
   readonly #byOwnBench = new Set<string>();
   #ownBenchFailed = false;
   #trial: AskedProcess | undefined;
@@ -67,7 +67,7 @@ export class ReferenceTopic {
     };
   }
 
-  /** A trial, once. Empty if it cannot be measured. */
+  /** Measures a trial once. Empty if it cannot be measured. */
   async measureTrial(trial: Trial): Promise<Run> {
     if (this.#failed.has('')) {
       return new Map();
@@ -87,7 +87,7 @@ export class ReferenceTopic {
     }
   }
 
-  /** What `run` lacks, measured by the commit's own bench, if that has the same rows: modules that this bench imports have other places there. */
+  /** Adds missing results from the commit's own bench, if it has the same rows: imports may have moved. */
   async addByOwnBench(run: Run): Promise<Run> {
     const lacking = this.#comparisons.filter(({ measured }) => !run.has(atReference(measured)));
     const { ownBench } = this.#checkout;
@@ -107,7 +107,7 @@ export class ReferenceTopic {
     return added;
   }
 
-  /** `undefined` = it is a peer that is measured. */
+  /** `undefined` = a peer is measured. */
   compared(comparison: Comparison, runs: readonly Run[]): BesideReference | undefined {
     if (!this.#comparisons.includes(comparison)) {
       return undefined;
@@ -146,7 +146,7 @@ export class ReferenceTopic {
     try {
       return reportSchema.parse(JSON.parse(stdout)).results;
     } catch {
-      // It has no such topic, or the topic fails there too.
+      // The topic does not exist there, or also fails.
       this.#ownBenchFailed = true;
       return [];
     }

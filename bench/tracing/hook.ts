@@ -1,4 +1,4 @@
-/** Hooks of Node's module loader, in its own thread: one module is loaded in place of another. */
+/** Hooks of Node's module loader, in its own thread: they replace one module by another. */
 import type { InitializeHook, ResolveHook } from 'node:module';
 
 /** URLs. */

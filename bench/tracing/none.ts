@@ -1,4 +1,4 @@
-/** Stands in for `src/base/tracing.ts`, as if there were no tracing: every function only does what the caller would do without it. */
+/** Replaces `src/base/tracing.ts`: every function only does what the caller would do without tracing. */
 import type { Context, Span } from '@opentelemetry/api';
 import type { SpanFacts, Tracing } from '../../src/base/tracing.ts';
 
@@ -34,7 +34,7 @@ export function isSampled(): boolean {
   return false;
 }
 
-/** Nobody calls it where nobody listens. */
+/** Never called without a listener. */
 export function openSpan(): Span {
   throw new Error('expected no span to be opened');
 }

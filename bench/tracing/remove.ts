@@ -11,8 +11,9 @@ const TRACING = urlOf('../../src/base/tracing');
 const NONE = urlOf('./none');
 
 /**
- * Has the modules of this process that are loaded from now on see functions that do nothing in place of `src/base/tracing.ts`; with `kept`, the
- * real ones, through the same loader. Rejects if one has been loaded that sees the others already.
+ * Replaces `src/base/tracing.ts` by empty functions for modules that are loaded from now on; with `kept`,
+ * loads the real ones through the same loader. Rejects if a module that uses the other ones is already
+ * loaded.
  */
 export async function removeTracing({ kept = false } = {}): Promise<void> {
   const replacement: Replacement = { of: TRACING, by: kept ? TRACING : NONE };

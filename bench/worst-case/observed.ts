@@ -1,4 +1,4 @@
-/** Measures from inside the process what one request does to it. */
+/** Measures the effects of one request inside the process. */
 import { readFileSync, writeFileSync } from 'node:fs';
 
 export interface Observed {
@@ -40,7 +40,7 @@ export class Observer {
   }
 }
 
-/** Linux reports the processor time of this thread. Elapsed time would include the load of other processes. */
+/** Linux reports the processor time of this thread. Elapsed time would include other processes' load. */
 function workedNanoseconds(): number {
   try {
     return Number(readFileSync('/proc/self/schedstat', 'utf8').split(' ')[0]);

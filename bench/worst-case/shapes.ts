@@ -1,4 +1,4 @@
-/** JSON and YAML texts that are expensive for their size: wide, deep, long, or with all kinds of names and characters. */
+/** JSON and YAML texts that are expensive for their size: wide, deep, long, with many names or characters. */
 
 /** Builds a text of at most about this many bytes. */
 export type Shape = (bytes: number) => string;
@@ -76,7 +76,7 @@ export const JSON_SHAPES: Readonly<Record<string, Shape>> = {
   'a text of digits': textOf('9'),
   'a text of quotes': textOf('\\"'),
   blanks: (bytes) => `${' '.repeat(bytes - 1)}1`,
-  // The maximum that is accepted.
+  // The accepted maximum.
   'objects of one, as many as are read': atMost(99_000, (index) => `{"k${index}":1}`),
   'empty lists, as many as are read': atMost(140_000, () => '[]'),
   'different names, as many as are read': atMost(9000, (index) => `"${'k'.repeat(500)}${index}":1`, [
@@ -88,7 +88,7 @@ export const JSON_SHAPES: Readonly<Record<string, Shape>> = {
   ),
 };
 
-/** YAML, for what parses that. */
+/** YAML, for its parsers. */
 export const YAML_SHAPES: Readonly<Record<string, Shape>> = {
   'a text': (bytes) => `a: ${'x'.repeat(bytes - 4)}\n`,
   'a block of lines': (bytes) => `run: |\n${'  echo hello world\n'.repeat(bytes / 19)}`,

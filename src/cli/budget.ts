@@ -165,7 +165,7 @@ function addAuthorFlags(command: Command): Command {
     .option(...WHY);
 }
 
-/** Asks the budgets of a service if there is one to ask, otherwise those of the ledger of the configuration, and prints the answer. */
+/** Uses the budgets of the service, otherwise those of the configured ledger, and prints the response. */
 async function ask(
   flags: AskedFlags,
   work: (budgets: BudgetStore, output: typeof import('./budget/output.ts')) => Promise<void>,
@@ -183,7 +183,7 @@ async function ask(
 
 async function importFile(path: string, flags: ImportFlags): Promise<void> {
   const { openBudgetFile, printImport } = await import('./budget/output.ts');
-  // Before a ledger is opened; a service first wants to know who asks, and why.
+  // Read before a ledger is opened. For a service, `--who` and `--reason` are checked first.
   const file = flags.endpoint === undefined ? openBudgetFile(path) : undefined;
   await ask(flags, async (budgets) => {
     const report = await budgets.import(() => file ?? openBudgetFile(path), flags);

@@ -32,7 +32,7 @@ interface Judgement {
   readonly failed: boolean;
   readonly warnings: readonly string[];
   readonly outcomes: readonly Outcome[];
-  /** With `--explain`, and only if there are rules. */
+  /** With `--explain`, if there are rules. */
   readonly rules?: readonly ExplainedRule[];
   /** With `--estimate`. */
   readonly charges?: readonly Charge[];
@@ -40,7 +40,7 @@ interface Judgement {
   readonly searched?: string | null;
 }
 
-/** Usage in unit-hours, in decimal; what is held as a whole number. */
+/** Usage in unit-hours, in decimal; counts as whole numbers. */
 interface Charge {
   readonly filter: string;
   readonly account: string;
@@ -82,7 +82,7 @@ export function checkCommand(): Command {
 }
 
 async function check(operation: Operation, files: readonly string[], flags: CheckFlags): Promise<void> {
-  // Before any schema is made: each is used once or twice here, and compiling them would take a twentieth of the whole time.
+  // Before schemas are created. Each is used once or twice; compiling them would take a twentieth of the run.
   if (flags.estimate === true && operation === 'end') {
     throw new UsageError('--estimate: expected the operation create or update');
   }
@@ -124,7 +124,7 @@ async function check(operation: Operation, files: readonly string[], flags: Chec
   process.exitCode = exitCode(judgements);
 }
 
-/** Reads all requests before the first is judged, so that mistakes are found before any answer is printed. */
+/** Reads all requests before the first is judged, so that errors are found before any output. */
 async function readRequests(
   operation: Operation,
   files: readonly string[],
@@ -151,7 +151,7 @@ async function judge(
     rules,
   }: { explain: boolean; estimate: boolean; deadline: Deadline; rules: ExplainedRules | undefined },
 ): Promise<Judgement> {
-  // `readRequests` has parsed it.
+  // Already parsed by `readRequests`.
   const request = body as Parameters<UsageEnforcement['checkUpdate']>[0];
   if (operation === 'end') {
     const { failed, warnings, outcomes } = await enforcement.onEnd(request, { deadline, dryRun: true });

@@ -55,7 +55,7 @@ export function configCommand(): Command {
     );
 }
 
-/** With a `projectFolder` it includes the files of the user and the project, which a service does not read. */
+/** With `projectFolder`, includes the files of the user and the project, which a service does not read. */
 async function read(flags: SourceFlags, projectFolder?: string): Promise<Configuration> {
   const { readConfiguration } = await import('../enforcement/configuration.ts');
   const { SECTIONS } = await import('../server/configuration/sections.ts');
@@ -68,7 +68,7 @@ async function show(flags: ShowFlags): Promise<void> {
     return;
   }
   const shown = settings.map((setting) => {
-    // A default is public.
+    // Defaults are public.
     const isShown = flags.showSecrets === true || setting.origin.kind === 'default';
     return { ...setting, value: isShown ? setting.value : showValue(setting.value, setting.secret) };
   });
@@ -87,7 +87,7 @@ async function show(flags: ShowFlags): Promise<void> {
   }
 }
 
-/** With origins, a dictionary from several sources has a row for each member. */
+/** With origins, a dictionary with several sources has a row for each member. */
 function rowsOf({ option, value, origin, beats, members = [] }: Setting, withOrigin: boolean): string[][] {
   const row = (name: string, shown: unknown, place: Placed) => [
     option.section,
@@ -104,7 +104,7 @@ function rowsOf({ option, value, origin, beats, members = [] }: Setting, withOri
 
 type Placed = Pick<Setting, 'origin' | 'beats'>;
 
-/** Longer defaults are cut; the sample shows all of them. */
+/** Longer defaults are cut; the sample shows them in full. */
 const MAX_DEFAULT = 39;
 
 function cellText(value: unknown, { origin }: Placed): string {
@@ -160,12 +160,12 @@ function asIni(settings: readonly Setting[], withOrigin: boolean): string {
     .join('\n');
 }
 
-/** Not written: an option with `guard` may not be empty when the file is read back. */
+/** Not written: an option with `guard` may not be empty when the file is read. */
 function isEmptyList(value: unknown): boolean {
   return Array.isArray(value) && value.length === 0;
 }
 
-/** On one line, whatever the name of a file or member: a second line would be read as an option. */
+/** On one line, whatever a file or member is called: a second line would be read as an option. */
 function comment(text: string): string {
   return `# ${onOneLine(text)}`;
 }
@@ -177,7 +177,7 @@ function sectionsOf(settings: readonly Setting[]): [string, Setting[]][] {
 
 async function validate(flags: SourceFlags): Promise<void> {
   const all = await read(flags, process.cwd());
-  // A file of the user may hide a mistake that would keep the service from starting.
+  // A file of the user may hide an error that would prevent the service from starting.
   const served = all.clientFiles.length === 0 ? all : await read(flags);
   const { startProblems } = await import('../server/configuration/start-checks.ts');
   const { storageProblems } = await import('../server/configuration/storage-checks.ts');
@@ -198,7 +198,7 @@ function unique(problems: readonly Problem[]): Problem[] {
 async function sample(flags: SourceFlags & { readonly format: 'ini' | 'markdown' }): Promise<void> {
   const { format } = flags;
   const { options, problems } = await knownOptions(sourcesOf(flags));
-  // A sample is for those who have no configuration yet: only a file that is named must be there.
+  // A sample is for users without a configuration: only an explicitly named file must exist.
   const isNamed = flags.configFile !== undefined || flags.configDir !== undefined;
   const shown = problems.filter(
     ({ severity, option, message }) =>

@@ -1,4 +1,4 @@
-/** `conformance`: tests whether a policy service speaks the protocol. */
+/** `conformance`: tests whether a policy service implements the protocol. */
 import { Command, Option } from 'commander';
 import type { CheckResult } from '../conformance/check.ts';
 import type { ConformanceOptions, ConformanceReport } from '../conformance/run.ts';
@@ -128,14 +128,14 @@ async function endpoints(
   return found;
 }
 
-/** Appended to the path, whether or not the base ends in a slash, as by ExternalServiceFilter. */
+/** Appended to the path, with or without a trailing slash of the base, like in ExternalServiceFilter. */
 function appended(base: URL, name: string): URL {
   const url = new URL(base);
   url.pathname = `${url.pathname.replace(/\/+$/, '')}/${name}`;
   return url;
 }
 
-/** The value is not repeated: it may hold a password. */
+/** The error does not repeat the value: it may contain a password. */
 function parseUrl(flag: string, value: string): URL {
   const url = URL.canParse(value) ? new URL(value) : undefined;
   const credentials = url !== undefined && (url.username !== '' || url.password !== '');
@@ -162,7 +162,7 @@ function timeout(value: string): number {
   return seconds;
 }
 
-/** The text of a file, which is a `check-create` or a `check-update`. */
+/** The text of a file with a `check-create` or a `check-update`. */
 async function request(file: string | undefined, kind: 'create' | 'update'): Promise<string | undefined> {
   return file === undefined ? undefined : (await readRequest(file, kind, MAX_REQUEST_BYTES)).text;
 }

@@ -25,7 +25,7 @@ interface StatsFlags extends SelectionFlags, FormatFlags {
   readonly top: number;
 }
 
-/** The lines of the tail, and the rows of each list, are held in memory. */
+/** The lines of the tail and the rows of each list are held in memory. */
 const MAX_LINES = 10_000;
 const MAX_TOP = 10_000;
 
@@ -108,7 +108,7 @@ interface Following {
   readonly textOf: (records: readonly DecisionRecord[]) => string;
 }
 
-/** Prints until a signal comes, or standard input ends. */
+/** Prints until a signal, or the end of standard input. */
 function follow(
   file: string,
   reader: DecisionReader,

@@ -1,4 +1,4 @@
-/** `ledger`: makes the tables, prints what they hold, and checks them. */
+/** `ledger`: creates the tables, prints their content, and checks them. */
 
 import { once } from 'node:events';
 import { Command, Option } from 'commander';

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** The process of `blazar-enforcement`: handles output that cannot be written and uncaught exceptions. */
+/** The process of `blazar-enforcement`: handles failed output and uncaught exceptions. */
 import { errorText } from '../base/errors.ts';
 import { isImportError } from '../plugin/import-errors.ts';
 import { ExitCode, onOneLine } from './common/output.ts';
@@ -7,10 +7,10 @@ import { guardStandardStreams } from './common/standard-streams.ts';
 import { runProgram } from './program.ts';
 
 guardStandardStreams();
-// For example from a promise that a filter does not await: no stack trace, and an exit code of its own.
+// For example from a promise that a filter does not await: no stack trace, and a separate exit code.
 process.on('uncaughtException', (thrown) => {
   if (isImportError(thrown) || process.listenerCount('uncaughtException') > 1) {
-    // It is reported already, or `serve` has a handler of its own.
+    // Already reported, or handled by `serve`.
     return;
   }
   process.stderr.write(`error: ${onOneLine(errorText(thrown))}\n`);

@@ -1,4 +1,4 @@
-/** `outbox`: prints messages to external services that are not delivered, and has them tried again or discarded. */
+/** `outbox`: prints undelivered messages to external services, and retries or discards them. */
 import { Command, Option } from 'commander';
 import { formatInstant } from '../lease/dates.ts';
 import type { OutboxReport } from '../ledger/outbox/reports.ts';

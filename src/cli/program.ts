@@ -1,10 +1,10 @@
-/** `blazar-enforcement`: its commands, and how it reports their errors. */
+/** `blazar-enforcement`: its commands, and the report of their errors. */
 import { Command } from 'commander';
 import { packageVersion } from '../base/version.ts';
 import { onOneLine } from './common/output.ts';
 import { reportFailure, toItsEnd } from './common/standard-streams.ts';
 
-/** In the order of the help. Only the called one is loaded: the others would delay the start. */
+/** In the order of the help. Only the called command is loaded: the others would delay the start. */
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   check: async () => (await import('./check.ts')).checkCommand(),
   test: async () => (await import('./test.ts')).testCommand(),
@@ -59,7 +59,7 @@ export async function createProgram(named = ''): Promise<Command> {
       // On one line: commander writes its suggestion on a second one.
       .configureOutput({
         outputError: (text) => process.stderr.write(`${onOneLine(text.trim())}\n`),
-        // The whole help, where a command was expected: `reportFailure` writes one line instead.
+        // Suppresses the whole help when a command is missing: `reportFailure` writes one line instead.
         writeErr: () => {},
       });
   }
@@ -70,13 +70,13 @@ function allCommands(command: Command): Command[] {
   return [command, ...command.commands.flatMap(allCommands)];
 }
 
-/** The name with those of its parent commands, without the program's. */
+/** The name with its parent commands, without the program's name. */
 function nameOf(command: Command): string {
   const { parent } = command;
   return parent === null || parent.parent === null ? command.name() : `${nameOf(parent)} ${command.name()}`;
 }
 
-/** Adds the options of the sections that the called command reads to its help. Only for --help: loading the filters takes time. */
+/** Adds the options of the command's sections to its help. Only for --help: loading filters takes time. */
 async function addOptionsHelp(program: Command, args: readonly string[]): Promise<void> {
   const called = args.reduce(
     (command, arg) => command.commands.find((one) => one.name() === arg) ?? command,
@@ -103,8 +103,8 @@ export async function runProgram(args: readonly string[]): Promise<void> {
 }
 
 /**
- * Has an action check the required options of its command, instead of the parser: that one would not say that `--befor` is unknown, but that
- * `--before` is missing.
+ * Lets an action check the required options of its command instead of the parser, which would not report that
+ * `--befor` is unknown, but that `--before` is missing.
  */
 function requireOptionsLast(command: Command): void {
   const required = command.options.filter(({ mandatory }) => mandatory);

@@ -1,4 +1,4 @@
-/** `project`: what a service tells of projects. On the ledger itself, `budget`, `ledger` and `decisions` do the same. */
+/** `project`: prints projects of a service. For the ledger itself: `budget`, `ledger` and `decisions`. */
 import { Command, Option } from 'commander';
 import { requireEndpoint } from './common/endpoint.ts';
 import { formatFlag, wholeNumber } from './common/sources.ts';

@@ -1,4 +1,4 @@
-/** `report`: what was used in a time, as a table or a file. */
+/** `report`: the usage of a period, as a table or a file. */
 import { Command, Option } from 'commander';
 import { USAGE_KEYS, type UsageKey } from '../ledger/reports/usage/sums.ts';
 import { addEndpointFlags, type EndpointFlags, localOrRemote } from './common/endpoint.ts';
@@ -65,7 +65,7 @@ async function print(usage: ShownUsage, { by, format }: UsageQuery): Promise<voi
       process.stdout.write(piece);
     }
   }
-  // On standard error: a file has no place for it.
+  // On standard error, since a file cannot contain it.
   for (const text of usage.missing) {
     warn(text);
   }

@@ -1,4 +1,4 @@
-/** `scheduling-policy`: inspects scheduling policies, of files or of a cluster. */
+/** `scheduling-policy`: inspects scheduling policies in files or a cluster. */
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { createLogger } from '../base/logger.ts';
 import { MERGE_STRATEGIES } from '../kubernetes/policies/merge.ts';
@@ -247,7 +247,7 @@ function repeatableName(value: string, before: readonly string[] = []): readonly
   return [...before, named(value)];
 }
 
-/** It becomes a part of paths. Source: Kubernetes, names of namespaces (RFC 1123). */
+/** It becomes part of paths. Source: Kubernetes, names of namespaces (RFC 1123). */
 function namespaceName(value: string): string {
   if (!/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(named(value))) {
     throw new InvalidArgumentError('Expected the name of a namespace: lower-case letters, digits and "-".');

@@ -18,11 +18,11 @@ interface ServeFlags extends SourceFlags {
   readonly watch?: boolean;
 }
 
-/** A collector that is away must not hold up a restart: how long it is waited for, from the signal on and at the end, in milliseconds. */
+/** Limits for an unreachable collector, in milliseconds: from the signal on, and at least at the end. */
 const TRACES_MS = 500;
 const LAST_TRACES_MS = 250;
 
-/** A request that MaxLeaseDurationFilter judges, short enough to paste. */
+/** A request for MaxLeaseDurationFilter, short enough to paste. */
 const EXAMPLE_REQUEST = JSON.stringify({
   context: { user_id: 'alice', project_id: 'climate' },
   lease: { start_date: '2026-12-01T09:00:00', end_date: '2026-12-11T09:00:00', reservations: [] },
@@ -53,14 +53,14 @@ export function serveCommand(): Command {
 
 async function serve(flags: ServeFlags): Promise<void> {
   const stopped = signalled('SIGTERM', 'SIGINT');
-  // Before anything else: without a listener, SIGHUP would end the process.
+  // First of all: without a listener, SIGHUP would end the process.
   let running: Pick<Service, 'reload'> | undefined;
   let changed = false;
   process.on('SIGHUP', () => {
     changed = true;
     void running?.reload();
   });
-  // Without a listener, Node opens a debugger that every user of the machine can connect to.
+  // Without a listener, Node opens a debugger port for every user of the machine.
   process.on('SIGUSR1', () => {});
   const { startService } = await import('../server/service.ts');
   const { Watchdog } = await import('../server/watchdog.ts');
@@ -83,7 +83,7 @@ async function serve(flags: ServeFlags): Promise<void> {
   const broken = uncaught(service);
   running = service;
   if (changed) {
-    // SIGHUP came during the start: an old version of a file may have been read.
+    // SIGHUP arrived during the start, which may have read an old version of a file.
     void service.reload();
   }
   printWarnings(service.warnings);
@@ -99,14 +99,14 @@ async function serve(flags: ServeFlags): Promise<void> {
   await service.close();
   await endTracing(Math.max(end - performance.now(), LAST_TRACES_MS));
   isDone();
-  // Timers and sockets that a filter left open must not keep the process alive.
+  // Timers and sockets left open by a filter must not keep the process alive.
   process.exit(fault ? ExitCode.fault : ExitCode.ok);
 }
 
 /**
- * An unhandled rejection, for example of a promise that a filter does not await, is only logged: no answer depends on it. An uncaught
- * exception may leave anything half done: the service finishes the requests under way, and the process ends, to be restarted. Resolves
- * at an uncaught exception.
+ * An unhandled rejection, for example of a promise that a filter does not await, is only logged: no response
+ * depends on it. An uncaught exception may leave inconsistent state: the service finishes the running
+ * requests, then the process ends and is restarted. Resolves at an uncaught exception.
  */
 function uncaught(service: Pick<Service, 'reportUncaught'>): Promise<void> {
   process.on('unhandledRejection', (reason) => {
@@ -134,7 +134,7 @@ function signalled(...signals: NodeJS.Signals[]): Promise<void> {
   });
 }
 
-/** For people who start it by hand: its address, and a request to try. */
+/** For interactive starts: the address, and a sample request. */
 function greet({
   url,
   adminUrl,

@@ -22,9 +22,9 @@ export function skypilotCommand(): Command {
 interface ListedPolicy {
   readonly name: string;
   readonly enabled: boolean;
-  /** Whether it is only tried. */
+  /** Audit mode: the policy does not enforce. */
   readonly audit: boolean;
-  /** What `admin_policies` names: the class of an included policy, otherwise as it is written there. */
+  /** As in `admin_policies`: the class of an included policy, otherwise the name as written. */
   readonly specifier: string;
   readonly options: readonly string[];
 }

@@ -1,4 +1,4 @@
-/** `test`: runs cases beside a configuration, and replays or records the decisions of logs. */
+/** `test`: runs the cases beside a configuration, and replays or records decision logs. */
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { flagNamed, UsageError } from './common/output.ts';
 import { addSourceFlags, formatFlag, repeatable, sourcesOf, TIME_FORMS } from './common/sources.ts';
@@ -98,9 +98,9 @@ function percentOf(text: string): number {
   return percent;
 }
 
-/** Flags that are about cases only. */
+/** Flags that require cases. */
 const OF_CASES = ['watch', 'coverage', 'threshold', 'filter'];
-/** Flags that are about logs only. */
+/** Flags that require logs. */
 const OF_LOGS = ['since', 'until', 'project', 'user', 'assumeRecorded', 'allowUndecidable', 'force'] as const;
 
 /** @throws UsageError if a flag would have no effect */

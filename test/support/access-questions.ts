@@ -1,6 +1,6 @@
 /**
- * Roles and bindings of every shape, and who may use which policy by them: asked of a real API server (test/peers), whose answers
- * stand in test/fixtures/kubernetes/access-answers.json.
+ * Roles and bindings of every shape, and questions about access to policies. The answers of a real API server
+ * (test/peers) are in test/fixtures/kubernetes/access-answers.json.
  */
 import { projectFile } from './files.ts';
 
@@ -14,7 +14,7 @@ type Rule = Readonly<
   Record<'apiGroups' | 'resources' | 'verbs' | 'resourceNames' | 'nonResourceURLs', string[]>
 >;
 
-/** A rule that lets one use `gold` of the group that a CustomResourceDefinition has, but for these parts. */
+/** A rule that grants use of `gold` in the group of a CustomResourceDefinition, except for these parts. */
 function rule(parts: Partial<Rule> = {}): Partial<Rule> {
   return { apiGroups: [OWN], resources: [POLICIES], verbs: ['use'], resourceNames: ['gold'], ...parts };
 }
@@ -22,7 +22,7 @@ function rule(parts: Partial<Rule> = {}): Partial<Rule> {
 const ALL_NAMES = { resourceNames: [] };
 const EVERYTHING = { resources: ['*'], verbs: ['*'], resourceNames: [] };
 
-/** By name, the rules of a ClusterRole that a service account of this name is bound to in the whole cluster. */
+/** Rules of a ClusterRole by name; a service account of the same name is bound to it in the whole cluster. */
 const SHAPES: Readonly<Record<string, readonly Partial<Rule>[]>> = {
   plain: [rule()],
   'all-names': [rule(ALL_NAMES)],
@@ -115,7 +115,7 @@ const AGGREGATES = [
 
 const named = (names: string[]) => [rule({ resourceNames: names })];
 
-/** All roles and bindings, as one List of Kubernetes. */
+/** All roles and bindings, as one Kubernetes List. */
 export const OBJECTS: readonly object[] = [
   ...Object.entries(SHAPES).flatMap(([name, rules]) => [
     clusterRole(`shape-${name}`, rules),
@@ -184,7 +184,7 @@ export const QUESTIONS: readonly Question[] = [
   { user: 'admins', groups: [] },
 ];
 
-/** What a real API server has answered: for each question, the policies of each group that may be used. */
+/** The answers of a real API server: for each question, the usable policies of each group. */
 export interface Answers {
   readonly server: string;
   readonly answers: readonly (Question & { readonly usable: Readonly<Record<string, readonly string[]>> })[];

@@ -1,10 +1,11 @@
 /**
- * Answers of policy services as bytes: what real ones send, what HTTP allows, and what it does not. Beside each what Blazar's own
- * ExternalServiceFilter makes of it (recorded from acc44dc with requests 2.28 and urllib3 1.26; a proof asks it again), and ours.
+ * Responses of policy services as bytes: real, valid and invalid ones. Each with the result in Blazar's own
+ * ExternalServiceFilter (recorded from acc44dc with requests 2.28 and urllib3 1.26; a proof repeats it), and
+ * in ours.
  */
 import { gzipSync } from 'node:zlib';
 
-/** `yes` = allowed; `no: …` = refused with this message; `broken` = no answer that could be used. */
+/** `yes` = allowed; `no: …` = refused with this message; `broken` = an unusable response. */
 export type Outcome = 'yes' | `no: ${string}` | 'broken';
 
 export interface RawAnswer {
@@ -17,7 +18,7 @@ export interface RawAnswer {
 const BLAZAR_DENIES: Outcome = 'no: External service enforcement filter denied the request.';
 const WE_DENY: Outcome = 'no: The external service denied the request.';
 
-/** A head, perhaps with a body. */
+/** A head, optionally with a body. */
 const raw = (lines: readonly string[], body: string | Buffer = ''): Buffer =>
   Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`), Buffer.from(body)]);
 

@@ -1,4 +1,4 @@
-/** Answers of a real service, held against what /openapi.json says of them. */
+/** Compares responses of a real service with /openapi.json. */
 import { expect } from 'vitest';
 import { PAGE_HEADERS } from '../../src/server/console/layout.tsx';
 import type { DescribedAnswer, Description, Schema } from './api-description.ts';
@@ -11,7 +11,7 @@ export interface Answer {
   readonly text: string;
 }
 
-/** An answer that came over a connection of its own. */
+/** A response on a separate connection. */
 export function parsedAnswer(method: string, path: string, raw: string): Answer {
   const [head = '', text = ''] = raw.split('\r\n\r\n');
   const [statusLine = '', ...lines] = head.split('\r\n');
@@ -19,7 +19,7 @@ export function parsedAnswer(method: string, path: string, raw: string): Answer 
   return { method, path, status: Number(statusLine.split(' ')[1]), headers, text };
 }
 
-/** That every answer is as it is described, among others. */
+/** Expects each response to match its description. */
 export function expectEachDescribed(api: Description, answers: readonly Answer[]) {
   const given = new Set<string>();
   const shown = new Set<string>();
@@ -36,7 +36,7 @@ export function expectEachDescribed(api: Description, answers: readonly Answer[]
   return { given, shown };
 }
 
-/** That every answer is as it is described, and that those on these paths are all that are described, examples included. */
+/** Expects each response to match its description, and all responses and examples of these paths to occur. */
 export function expectDescribed(
   api: Description,
   answers: readonly Answer[],
@@ -71,7 +71,7 @@ function describedAs(
   return { name, answer: api.resolved(reference) as DescribedAnswer };
 }
 
-/** What HTTP itself says, and what a browser is told. */
+/** Headers of HTTP itself, and headers for browsers. */
 const PLUMBING = [
   'Content-Type',
   'Content-Length',
@@ -96,7 +96,7 @@ function wrongHeaders(api: Description, { headers }: Answer, described: Describe
   return [...wrong, ...[...headers.keys()].filter((name) => !known.includes(name))];
 }
 
-/** The attributes that came and are not described count as wrong too: clients may have more, ours says what it sends. */
+/** Undescribed attributes are errors, too: clients may accept more, but we describe all that we send. */
 function wrongBody(api: Description, { headers, text }: Answer, { content }: DescribedAnswer): string[] {
   const type = headers.get('Content-Type')?.split(';')[0];
   if (content === undefined) {
@@ -115,7 +115,7 @@ function wrongBody(api: Description, { headers, text }: Answer, { content }: Des
   return [...api.mistakes(described.schema, value), ...more];
 }
 
-/** The example that the body is, but for the id, which is another one each time. */
+/** The name of the example that equals the body, except for the request id. */
 function exampleOf({ headers, text }: Answer, { content = {} }: DescribedAnswer): string | undefined {
   const id = headers.get('X-Openstack-Request-Id') ?? '';
   const examples = Object.entries(content['application/json']?.examples ?? {});

@@ -1,4 +1,4 @@
-/** `/openapi.json` as its readers take it: what it says of an answer, and whether a value is what it says. */
+/** Reads `/openapi.json` like its clients: the description of a response, and whether a value matches it. */
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { openApiDocument, type Served } from '../../src/server/openapi/document.ts';
 
@@ -7,7 +7,7 @@ export type Schema = Readonly<Record<string, unknown>>;
 export interface DescribedAnswer {
   readonly description: string;
   readonly headers: Readonly<Record<string, { readonly schema: Schema }>>;
-  /** By media type; `undefined`: there is no body. */
+  /** By media type; `undefined` = no body. */
   readonly content?: Readonly<
     Record<
       string,
@@ -23,7 +23,7 @@ export interface DescribedOperation {
   readonly tags: readonly string[];
   readonly security: readonly object[];
   readonly requestBody?: { readonly content: Readonly<Record<string, { schema: Schema; example: unknown }>> };
-  /** By status: where in the document the answer stands. */
+  /** References to the responses by status. */
   readonly responses: Readonly<Record<string, { readonly $ref: string }>>;
 }
 
@@ -44,24 +44,24 @@ export interface DescribedPath {
   readonly operation: DescribedOperation;
 }
 
-/** A document, and how its readers take it. */
+/** A document with readers. */
 export interface Description {
   readonly document: ApiDescription;
   readonly operations: readonly DescribedPath[];
-  /** What a reference leads to; anything else is itself. */
+  /** The target of a reference; any other value is returned as is. */
   resolved(part: unknown): unknown;
-  /** A check by the schema of this name. */
+  /** A validator for the schema of this name. */
   validatorOf(name: string): ValidateFunction;
-  /** What is wrong with a value by a schema of the document, in words; `[]` = nothing. */
+  /** Violations of a schema of the document; `[]` = none. */
   mistakes(schema: Schema, value: unknown): string[];
 }
 
 const DOCUMENT = 'openapi.json';
 
-/** The document as it is after its way through JSON, with what is served besides Blazar. */
+/** The document after a JSON round trip, with what is served besides Blazar. */
 export function descriptionWith(served: Served = {}): Description {
   const document = JSON.parse(JSON.stringify(openApiDocument(served))) as ApiDescription;
-  // Strict: a keyword that JSON Schema does not know is a mistake. `not` speaks of attributes whose types stand elsewhere.
+  // Strict: keywords unknown to JSON Schema are errors. Not for types: `not` uses attributes typed elsewhere.
   const ajv = new Ajv2020({ strict: true, strictTypes: false, strictRequired: false, allErrors: true });
   ajv.addVocabulary(Object.keys(document));
   ajv.addSchema(document, DOCUMENT);
@@ -104,6 +104,6 @@ export function descriptionWith(served: Served = {}): Description {
   };
 }
 
-/** Of a service that no SkyPilot asks. */
+/** For a service without SkyPilot. */
 export const leaseDescription = descriptionWith();
 export const { document: apiDescription, operations, resolved, validatorOf, mistakes } = leaseDescription;

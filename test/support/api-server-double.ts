@@ -1,6 +1,7 @@
 /**
- * A small API server, for faults that a real one cannot be made to show and for tests that must be fast. It answers as Kubernetes
- * 1.20 does: lists in pages, watches with bookmarks, 410, Status, versions, generations, the subresource `status`, reviews.
+ * A small API server, for faults that a real one cannot produce, and for fast tests. It responds like
+ * Kubernetes 1.20: lists in pages, watches with bookmarks, 410, Status, versions, generations, the
+ * subresource `status`, reviews.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -15,16 +16,16 @@ import { tlsFixture } from './tls.ts';
 
 export type { StoredObject } from './object-store.ts';
 
-/** What happens to a request instead of its answer. */
+/** Replaces the response to a request. */
 export type Fault =
   | 'html'
   | 'empty'
-  /** Half of the answer, then the connection is closed. */
+  /** Half of the response, then the connection is closed. */
   | 'cut'
   | 'garbled'
-  /** No answer, ever. */
+  /** No response. */
   | 'silent'
-  /** The connection is closed before there is an answer. */
+  /** The connection is closed before a response. */
   | 'closed'
   | { readonly status: number; readonly retryAfter?: string; readonly location?: string }
   | { readonly delayMs: number };
@@ -48,20 +49,20 @@ export interface ApiServerDouble {
   readonly url: string;
   readonly requests: SeenRequest[];
   readonly store: ObjectStore;
-  /** Which bearer tokens are accepted. Default: `token`. */
+  /** Accepted bearer tokens. Default: `token`. */
   readonly tokens: Set<string>;
-  /** Resources that do not exist here. Default: none. */
+  /** Nonexistent resources. Default: none. */
   readonly unknown: Set<string>;
-  /** Who may do what: of every review. Default: nobody anything. */
+  /** Decides all access reviews. Default: denies them. */
   review: (spec: ReviewSpec) => boolean;
   fault: (request: SeenRequest) => Fault | undefined;
   readonly watches: number;
   /** Writes a kubeconfig with a token, and returns its path. */
   kubeconfig(token?: string): string;
-  /** From now on nothing is answered and watches are silent, until `thaw`. */
+  /** No responses or watch events from now on, until `thaw`. */
   freeze(): void;
   thaw(): void;
-  /** Ends all watches in order, before their time. */
+  /** Ends all watches cleanly, before their time. */
   endWatches(): void;
   /** Closes the connections of all watches in the middle of an event. */
   cutWatches(): void;
@@ -226,7 +227,7 @@ export async function startApiServerDouble(): Promise<ApiServerDouble> {
   return double;
 }
 
-/** Whether there is an answer after all. */
+/** Whether to send the response after all. */
 async function show(fault: Fault, answer: ServerResponse): Promise<boolean> {
   if (typeof fault === 'object' && 'delayMs' in fault) {
     await new Promise((resolve) => setTimeout(resolve, fault.delayMs).unref());

@@ -2,7 +2,7 @@
 import { createServer, request } from 'node:http';
 import { listen } from './listening.ts';
 
-/** `urls`: of the services; a test may change them. Returns the URL of the balancer. */
+/** `urls`: of the services; may be changed. Returns the URL of the balancer. */
 export async function startBalancer(urls: readonly string[]): Promise<string> {
   let turn = 0;
   const server = createServer((asked, answer) => {
@@ -23,7 +23,7 @@ export async function startBalancer(urls: readonly string[]): Promise<string> {
     answer.on('close', () => upstream.destroy());
     asked.pipe(upstream);
   });
-  // A client must not meet a connection that is just being closed.
+  // Prevents requests on a connection that is being closed.
   server.keepAliveTimeout = 600_000;
   return `http://127.0.0.1:${(await listen(server)).port}`;
 }

@@ -1,6 +1,7 @@
 #!/bin/sh
-# base-image.sh NAME FOLDER PODMAN…: makes the base image that the Dockerfile asks for, where no registry of images can be reached: from
-# Debian's packages (debootstrap), and from Node.js, its headers and npm of the npm registry. NAME is like docker.io/library/node:24.21.0-bookworm-slim.
+# base-image.sh NAME FOLDER PODMAN…: builds the base image of the Dockerfile without an image registry: from
+# Debian packages (debootstrap), and from Node.js, its headers and npm of the npm registry. NAME is like
+# docker.io/library/node:24.21.0-bookworm-slim.
 set -eu
 name=$1
 folder=$2
@@ -35,13 +36,13 @@ for command in npm npx; do
   chmod 755 "root/usr/local/lib/node_modules/npm/bin/$command-cli.js"
 done
 
-# The registry and the authorities of this machine.
+# The registry and the certificate authorities of this machine.
 cp /etc/ssl/certs/ca-certificates.crt root/etc/ssl/certs/
 cat >root/usr/local/etc/npmrc <<EOF
 registry=$(npm config get registry)
 cafile=/etc/ssl/certs/ca-certificates.crt
 EOF
 
-# No binary of SQLite from elsewhere.
+# No prebuilt SQLite binary.
 printf 'FROM scratch\nCOPY root /\nENV npm_config_build_from_source=true\nCMD ["node"]\n' >Dockerfile
 "$@" build --quiet --layers=false --tag "$name" .

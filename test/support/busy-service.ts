@@ -3,8 +3,8 @@ import { filterSource } from './filter-folder.ts';
 import { runService } from './running-service.ts';
 
 /**
- * A service that makes one decision at a time, and is making one. `ask`: asks it for a decision. `meanwhile`: asks while that is
- * made.
+ * A service that can make one decision at a time, and is busy. `ask`: requests that decision. `meanwhile`:
+ * sends a request until it is made.
  */
 export async function fromBusyService<First, Then>(
   ask: (url: string) => Promise<First>,

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 const SURROGATES = 0xd800;
 const BEYOND = 0x800;
 
-/** The samples of `unit: 'binary'`, which makes a table of all 1.1 million characters in every process that uses it. */
+/** The samples of `unit: 'binary'`, which creates a table of all 1.1 million characters in each process. */
 export const ANY_CHARACTER = fc.nat({ max: 0x10ffff - BEYOND }).map(
   (index) => String.fromCodePoint(index < SURROGATES ? index : index + BEYOND),
   (character) => {

@@ -1,4 +1,4 @@
-/** For the tests of `check`: a configuration with a limit of two days, and readers of the output. */
+/** For tests of `check`: a configuration with a limit of two days, and parsers of the output. */
 
 import { runProgramInProcess } from './command-in-process.ts';
 import { capturedFile, confFile } from './files.ts';
@@ -34,7 +34,7 @@ export function answers(stdout: string): Answer[] {
   return jsonLines(stdout) as Answer[];
 }
 
-/** The rows of a table, each with its cells, which are at least two spaces apart. */
+/** The rows of a table with their cells, which are at least two spaces apart. */
 export function rows(stdout: string): string[][] {
   return stdout
     .trimEnd()

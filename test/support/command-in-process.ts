@@ -1,4 +1,4 @@
-/** Runs a command in this process: the same streams and exit code in a hundredth of the time that a process takes. */
+/** Runs a command in this process: the same streams and exit code, a hundred times faster than a process. */
 import type { EventEmitter } from 'node:events';
 import fs from 'node:fs';
 import { Readable } from 'node:stream';
@@ -8,7 +8,7 @@ import { reportFailure } from '../../src/cli/common/standard-streams.ts';
 import { runProgram } from '../../src/cli/program.ts';
 import { type CommandOptions, type CommandResult, scrubbedEnvironment } from './run-command.ts';
 
-/** A whole command line, as main.ts runs it. One run at a time: it takes over the streams. */
+/** Runs a whole command line, like main.ts. One run at a time: it replaces the streams. */
 export function runProgramInProcess(
   args: readonly string[],
   options: CommandOptions = {},
@@ -16,7 +16,7 @@ export function runProgramInProcess(
   return captured(() => runProgram(args), options);
 }
 
-/** One command without the program around it. One run at a time. */
+/** Runs one command without the program. One run at a time. */
 export function runInProcess(command: Command, args: readonly string[]): Promise<CommandResult> {
   return captured(async () => {
     try {
@@ -27,7 +27,7 @@ export function runInProcess(command: Command, args: readonly string[]): Promise
   });
 }
 
-/** What some code writes, and the exit code that it sets. Afterwards the process is as it was before. */
+/** The output of some code, and its exit code. Restores the process afterwards. */
 export async function captured(run: () => Promise<void>, options?: CommandOptions): Promise<CommandResult> {
   const written = { stdout: '', stderr: '' };
   const spies = [captureStream('stdout', written), captureStream('stderr', written), captureLog(written)];
@@ -86,10 +86,10 @@ function replaceSurroundings({ env = {}, cwd, stdin = '' }: CommandOptions): () 
   };
 }
 
-/** What `serve` listens to for as long as its process lives. */
+/** The events that `serve` listens to until its process ends. */
 const EVENTS = ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGUSR1', 'uncaughtException', 'unhandledRejection'];
 
-/** Removes the listeners that are added from here on. */
+/** Returns a function that removes the listeners added from now on. */
 function watchListeners(): () => void {
   const emitter: EventEmitter = process;
   const before = new Map(EVENTS.map((event) => [event, emitter.listeners(event)]));

@@ -1,6 +1,7 @@
 /**
- * A real builder of images, podman of Debian, in a store of its own that stays for the next run: the base image, what the steps of the
- * Dockerfile made, and the image. It needs root, and `apt-get install podman runc debootstrap`; nothing is pulled from a registry of images.
+ * A real image builder, Debian's podman, with a separate persistent store: the base image, the layers of the
+ * Dockerfile, and the image. Needs root, and `apt-get install podman runc debootstrap`; pulls nothing from an
+ * image registry.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -14,7 +15,7 @@ import { skipAloud } from './peers.ts';
 import { type CommandResult, type RunningCommand, watched } from './run-command.ts';
 
 const STORE = join(tmpdir(), 'blazar-enforcement-images');
-/** Limits below those of the process, which a root without CAP_SYS_RESOURCE may not raise. No journal, which a container does not have. */
+/** Limits below those of the process, which root without CAP_SYS_RESOURCE may not raise. No journal. */
 const SETTINGS = `[containers]
 default_ulimits = ["nofile=1024:1024", "nproc=1000:1000"]
 log_driver = "k8s-file"
@@ -26,7 +27,7 @@ const FLAGS = [
   ...['--root', join(STORE, 'storage'), '--runroot', join(STORE, 'running'), '--storage-driver', 'overlay'],
   ...['--cgroup-manager', 'cgroupfs', '--events-backend', 'none', '--runtime', 'runc'],
 ];
-/** In the environment of podman, and of commands that call it. */
+/** The environment of podman, and of commands that call it. */
 export const CONTAINERS_ENVIRONMENT = { ...process.env, CONTAINERS_CONF: join(STORE, 'containers.conf') };
 
 /** Whether there is a builder. If not, this is said once on standard error. */
@@ -49,17 +50,17 @@ export function podmanCommand(): readonly string[] {
   return ['podman', ...FLAGS];
 }
 
-/** `podman …args` to its end, which must be exit code 0. Returns what it has printed. */
+/** Runs `podman …args`, which must exit with 0. Returns its output. */
 export async function podman(...args: readonly string[]): Promise<string> {
   const { code, stdout, stderr } = await podmanEnd(...args);
   expect(code, `podman ${args.join(' ')}\n${stdout}${stderr}`).toBe(0);
   return stdout.trim();
 }
 
-/** `podman …args` to its end, whatever that is. */
+/** Runs `podman …args`, with any exit code. */
 export const podmanEnd = (...args: readonly string[]) => commandEnd([...podmanCommand(), ...args]);
 
-/** A command to its end. */
+/** Runs a command to its end. */
 export async function commandEnd(
   [command = '', ...args]: readonly string[],
   options: { cwd?: string; env?: NodeJS.ProcessEnv } = {},
@@ -77,7 +78,7 @@ export async function commandEnd(
   return { code, stdout, stderr };
 }
 
-/** The image that the Dockerfile begins with, which is made once. Returns its name. */
+/** The base image of the Dockerfile, built once. Returns its name. */
 export async function baseImage(): Promise<string> {
   const dockerfile = readFileSync(projectFile('Dockerfile'), 'utf8');
   const [, version = ''] = /^ARG NODE_VERSION=(\S+)$/m.exec(dockerfile) ?? [];
@@ -88,10 +89,10 @@ export async function baseImage(): Promise<string> {
   return base;
 }
 
-/** Builds the Dockerfile of the project. Steps that have not changed since the last time are not repeated. Returns the name of the image. */
+/** Builds the project's Dockerfile, with cached layers. Returns the name of the image. */
 export async function builtImage(): Promise<string> {
   await baseImage();
-  // Docker's format: the other one has no health check.
+  // In Docker's format: the other one has no health check.
   const how = ['--isolation', 'chroot', '--network', 'host', '--format', 'docker', '--pull=never'];
   const labels = ['--build-arg', 'VERSION=1.2.3', '--build-arg', 'REVISION=c0ffee'];
   const what = ['--tag', 'blazar-enforcement', projectFile('.')];
@@ -99,7 +100,7 @@ export async function builtImage(): Promise<string> {
   return 'localhost/blazar-enforcement';
 }
 
-/** Runs a command that makes an image. Test files that need the same one wait for each other, and find it there. */
+/** Runs a command that builds an image. Test files that need the same image wait, and then use it. */
 async function inTurn(...command: readonly string[]): Promise<void> {
   const { code, stdout, stderr } = await commandEnd(['flock', join(STORE, 'lock'), ...command]);
   expect(code, `${command.join(' ')}\n${stdout}${stderr}`).toBe(0);

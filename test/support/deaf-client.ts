@@ -1,4 +1,4 @@
-/** A client that asks and does not read the answers. */
+/** A client that sends requests without reading the responses. */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Socket } from 'node:net';
 import { onTestFinished } from 'vitest';

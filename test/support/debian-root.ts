@@ -1,4 +1,4 @@
-/** Clean Debians made by debootstrap, and the Debian package of this project. */
+/** Clean Debian systems from debootstrap, and this project's Debian package. */
 import { execFile, type SpawnSyncReturns, spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,11 +9,11 @@ import { temporaryFolder, type WhenDone } from './filter-folder.ts';
 
 const NAME = 'blazar-enforcement';
 const MIRROR = process.env.DEBIAN_MIRROR ?? 'http://deb.debian.org/debian';
-/** For whatever hangs; nothing here takes a tenth of it. */
+/** Timeout for commands that hang; none here takes a tenth of it. */
 const LONGEST_MS = 900_000;
 export const MINIMAL_ENVIRONMENT = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' };
 
-/** Collects what is to be done after the last test of the file, the last one first. */
+/** Collects cleanups for the end of the file, last one first. */
 export function cleaningAfterAll(): WhenDone {
   const cleanings: (() => void | Promise<void>)[] = [];
   afterAll(async () => {
@@ -24,7 +24,7 @@ export function cleaningAfterAll(): WhenDone {
   return (clean) => void cleanings.push(clean);
 }
 
-/** Skips a test whose tool is missing, and says so. */
+/** Skips a test with a message if its tool is missing. */
 export function need(context: TestContext, ...tools: string[]): void {
   const missing = tools.find((tool) => spawnSync('which', [tool]).status !== 0);
   if (missing !== undefined) {
@@ -32,7 +32,7 @@ export function need(context: TestContext, ...tools: string[]): void {
   }
 }
 
-/** Runs a command, and fails with all that it printed. The worker goes on answering meanwhile. */
+/** Runs a command, and fails with all of its output. Does not block the worker. */
 export async function run(file: string, args: readonly string[], env?: NodeJS.ProcessEnv): Promise<string> {
   const options = { env, timeout: LONGEST_MS, killSignal: 'SIGKILL', maxBuffer: 2 ** 26 } as const;
   try {
@@ -43,7 +43,7 @@ export async function run(file: string, args: readonly string[], env?: NodeJS.Pr
   }
 }
 
-/** Version 1.0.0, with the packages and the Node.js of this project, which need no download. */
+/** Version 1.0.0, with the packages and Node.js of this project, without downloads. */
 export async function madePackage(afterwards: WhenDone): Promise<string> {
   const folder = temporaryFolder(afterwards);
   const args = ['--installed', '--compression', 'gzip', '--version', '1.0.0', '--output', folder];
@@ -72,7 +72,7 @@ function mountsIn(root: string): string[] {
   return points.filter((point) => point.startsWith(`${root}/`)).reverse();
 }
 
-/** Ends all processes in it and unmounts all within it, which may not be deleted along with it. */
+/** Ends all processes in it and unmounts everything below, which must not be deleted with it. */
 async function leave(root: string): Promise<void> {
   const stop = () => {
     for (const pid of processesIn(root)) {
@@ -86,7 +86,7 @@ async function leave(root: string): Promise<void> {
   await vi.waitFor(stop, { timeout: 300_000, interval: 50 });
 }
 
-/** Debian 12 as debootstrap makes it, with these packages. */
+/** Debian 12 from debootstrap, with these packages. */
 export async function cleanDebian(
   context: TestContext,
   afterwards: WhenDone,
@@ -98,7 +98,7 @@ export async function cleanDebian(
   const root = join(temporaryFolder(afterwards), 'root');
   afterwards(() => leave(root));
   const included = packages.length === 0 ? [] : [`--include=${packages.join(',')}`];
-  // `timeout` ends what debootstrap has started as well.
+  // `timeout` also ends the child processes of debootstrap.
   const debootstrap = ['debootstrap', '--variant=minbase', ...included, 'bookworm', root, MIRROR];
   await run('timeout', ['--kill-after=10', String(LONGEST_MS / 2000), ...debootstrap]).catch((error) =>
     context.skip(`debootstrap makes no Debian: NOT tried here: ${String(error).slice(-300)}`),

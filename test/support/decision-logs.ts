@@ -6,7 +6,7 @@ import { onTestFinished } from 'vitest';
 import { type DecisionRecord, decisionRecordSchema } from '../../src/decisions/record.ts';
 import { temporaryFolder } from './filter-folder.ts';
 
-/** The decision of a moment, told apart from others by its lease. */
+/** A decision with a lease name that identifies it. */
 export function aRecord(changes: Partial<DecisionRecord> = {}): DecisionRecord {
   return {
     time: '2026-11-20T08:00:00.000Z',
@@ -29,12 +29,12 @@ export function aRecord(changes: Partial<DecisionRecord> = {}): DecisionRecord {
   };
 }
 
-/** So many, named `from` and so on. */
+/** `count` records, named from `from` on. */
 export function records(count: number, from = 0): DecisionRecord[] {
   return Array.from({ length: count }, (_, index) => aRecord({ lease_name: String(from + index) }));
 }
 
-/** The lines of a text, each of which is a decision. */
+/** Parses each line as a decision. */
 export function decisionsIn(text: string): DecisionRecord[] {
   return text
     .split('\n')
@@ -46,7 +46,7 @@ export function decisionsInFile(path: string): DecisionRecord[] {
   return decisionsIn(readFileSync(path, 'utf8'));
 }
 
-/** A named pipe that is gone after the test. */
+/** A named pipe that is removed after the test. */
 export function namedPipe(): string {
   const path = join(temporaryFolder(), 'pipe');
   spawnSync('mkfifo', [path]);
@@ -55,7 +55,7 @@ export function namedPipe(): string {
 
 /** A reader of a named pipe that does not read yet. */
 export interface PipeReader {
-  /** Reads all that comes, and what has come so far. */
+  /** Starts to read, and returns the state so far. */
   read(): { text: string; ended: boolean };
 }
 

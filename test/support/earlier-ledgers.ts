@@ -1,4 +1,4 @@
-/** Ledgers that earlier versions of the tables wrote, and what these versions printed of them. */
+/** Ledgers from earlier versions of the tables, and the output of these versions. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Kysely, Migrator } from 'kysely';
@@ -15,10 +15,10 @@ import { createDatabase } from './shared-postgres.ts';
 const PROJECTS = ['climate', 'genome', 'free'];
 const read = (name: string) => readFileSync(join(projectFile('test/ledger/storage/earlier'), name), 'utf8');
 
-/** Last migration → what that version printed. */
+/** The output of a version, by its last migration. */
 export const PRINTED = JSON.parse(read('expected.json')) as Record<string, object>;
 
-/** Makes one anew. Returns its connection. */
+/** Creates a ledger. Returns its connection. */
 export const RESTORE = {
   SQLite: async (migration: string) => {
     const file = join(temporaryFolder(), 'ledger.db');
@@ -39,7 +39,7 @@ export const RESTORE = {
   },
 };
 
-/** What the first version wrote is the same on both databases: only one of them was kept. */
+/** The first version wrote the same rows on both databases: only one dump is stored. */
 async function makeFirst(connection: string): Promise<void> {
   const database = new Kysely<unknown>({ dialect: postgresDialect(connection) });
   const getMigrations = async () => migrations('postgresql');
@@ -69,7 +69,7 @@ interface Shown {
   }[];
 }
 
-/** The file of a configuration with that ledger. */
+/** The path of a configuration with that ledger. */
 export function configurationOf(connection: string): string {
   return confFile(
     `[ledger]\nconnection = ${connection}\n[enforcement]\nenabled_filters = UsageBudgetFilter\n`,
@@ -82,7 +82,7 @@ export function runnerOf(configuration: string): Run {
   return (...args) => runProgramInProcess([...args, '--config-file', configuration]);
 }
 
-/** In the form of `PRINTED`. */
+/** In the format of `PRINTED`. */
 export async function printedBudgets(run: Run): Promise<object> {
   const budgets: object[] = [];
   const leases: object[] = [];

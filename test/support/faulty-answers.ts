@@ -1,13 +1,13 @@
-/** What a broken or hostile server sends. */
+/** Responses of a broken or hostile server. */
 import type { ServerResponse } from 'node:http';
 
-/** Answers at once, as told. */
+/** Responds at once with these arguments. */
 export const sends =
   (body: string, status = 200, headers: Readonly<Record<string, string>> = {}) =>
   (response: ServerResponse) =>
     void response.writeHead(status, headers).end(body);
 
-/** A beginning, then a byte every 50 ms, without an end. */
+/** A beginning, then a byte every 50 ms, endlessly. */
 export function drips(
   response: ServerResponse,
   beginning: string,
@@ -18,13 +18,13 @@ export function drips(
   response.on('close', () => clearInterval(dripping));
 }
 
-/** Less than the answer's length says, and then the connection ends. */
+/** Less than the announced length, then the connection ends. */
 export function endsEarly(response: ServerResponse, beginning: string): void {
   response.writeHead(200, { 'content-length': '5000' }).write(beginning);
   setImmediate(() => response.destroy());
 }
 
-/** 100 MiB of nothing, as fast as they are taken. */
+/** 100 MiB of zeros, as fast as they are read. */
 export function hugely(response: ServerResponse): void {
   const piece = ' '.repeat(4 * 1024 * 1024);
   let sent = 0;

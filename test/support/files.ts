@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { temporaryFolder } from './filter-folder.ts';
 
-/** The path of a request that a real Blazar sent. */
+/** The path of a captured request from a real Blazar. */
 export function capturedFile(name: string): string {
   return fileURLToPath(new URL(`../fixtures/blazar-wire/${name}.json`, import.meta.url));
 }
@@ -13,7 +13,7 @@ export function projectFile(path: string): string {
   return fileURLToPath(new URL(`../../${path}`, import.meta.url));
 }
 
-/** A file that is removed after the test. It may contain a secret: other users cannot read it. */
+/** A file that is removed after the test. Only the user can read it, since it may contain a secret. */
 export function temporaryFile(name: string, content: string | Uint8Array): string {
   const path = join(temporaryFolder(), name);
   writeFileSync(path, content, { mode: 0o600 });

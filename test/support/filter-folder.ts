@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 
-/** Takes what is to be done once something is no longer needed: `onTestFinished` of vitest, or what collects for several tests. */
+/** Registers a cleanup: `onTestFinished` of vitest, or a collector for several tests. */
 export type WhenDone = (clean: () => void | Promise<void>) => void;
 
-/** A folder that is gone after the test. */
+/** A folder that is removed after the test. */
 export function temporaryFolder(whenDone: WhenDone = onTestFinished): string {
   const folder = mkdtempSync(join(tmpdir(), 'blazar-enforcement-'));
   whenDone(() => rmSync(folder, { recursive: true, force: true }));
@@ -23,7 +23,7 @@ export function filterFolder(files: Readonly<Record<string, string>>, whenDone?:
   return folder;
 }
 
-/** The text of a filter file: the class `name`, with these bodies of its hooks. */
+/** The text of a filter file: the class `name` with these hook bodies. */
 export function filterSource(
   name: string,
   { create = 'return allow();', update = 'return allow();', end = '', extra = '' } = {},

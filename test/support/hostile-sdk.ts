@@ -1,6 +1,6 @@
-/** SDKs of OpenTelemetry that are broken in every method, each in one way. */
+/** OpenTelemetry SDKs that are broken in every method, each in one way. */
 
-/** What every method of such an SDK does. */
+/** The behaviour of all methods of such an SDK. */
 export const HOSTILE = {
   'throws in every method': () => {
     throw new Error('hostile SDK');
@@ -16,7 +16,7 @@ export type Hostility = keyof typeof HOSTILE;
 
 const REGISTERED = Symbol.for('opentelemetry.js.api.1');
 
-/** Registers it in this process, in place of any other. */
+/** Registers it in this process, replacing any other. */
 export function registerHostileSdk(how: Hostility): void {
   Object.assign(globalThis, {
     [REGISTERED]: {
@@ -32,7 +32,7 @@ export function unregisterSdk(): void {
   Reflect.deleteProperty(globalThis, REGISTERED);
 }
 
-/** `except`: gives a further one, so that there is a tracer at all. */
+/** `except`: a method that returns another object, so that there is a tracer. */
 function hostile(how: Hostility, except?: string): object {
   const target: object = Object.assign(() => {}, {});
   const self: object = new Proxy(target, {

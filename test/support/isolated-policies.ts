@@ -1,11 +1,11 @@
-/** Policies in threads of their own. They run what is built: `npm run build`. */
+/** Policies in separate threads. They run built code: `npm run build`. */
 import type { EnforcementServices } from '../../src/enforcement/services.ts';
 import type { ReceivedRequest } from '../../src/skypilot/request/wire.ts';
 import type { WhenDone } from './filter-folder.ts';
 import type { RecordingLogger } from './logger.ts';
 import { chainOn, policyFiles, type RunningChain, received } from './skypilot.ts';
 
-/** The chain of these policies, each in its thread: name → body of `validateAndMutate`. */
+/** A chain of policies, each in its own thread: name → body of `validateAndMutate`. */
 export function threads(
   policies: Readonly<Record<string, string>>,
   services: EnforcementServices = {},
@@ -19,7 +19,7 @@ export function taskOf(name: string): ReceivedRequest {
   return received({ task: `name: ${name}\n` });
 }
 
-/** One policy that does what the task is called; any other task is let through, with a count of those that it has seen. */
+/** One policy with behaviour by task name; other tasks are allowed, and get a count of the tasks so far. */
 export function switched(ways: Readonly<Record<string, string>>): Record<string, string> {
   const cases = Object.entries(ways).map(([name, way]) => `if (task.name === '${name}') { ${way} }`);
   return {
@@ -27,7 +27,7 @@ export function switched(ways: Readonly<Record<string, string>>): Record<string,
   };
 }
 
-/** What an operator sees, without the stacks of errors. */
+/** The log for operators, without the stacks of errors. */
 export function shownLines({ lines }: Pick<RecordingLogger, 'lines'>): RecordingLogger['lines'] {
   return lines
     .filter(({ level }) => level !== 'debug')

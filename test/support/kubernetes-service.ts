@@ -1,4 +1,4 @@
-/** A policy service that the API server of Kubernetes asks, and what it asks. */
+/** A policy service for the API server of Kubernetes, and its requests. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import jsonPatch, { type Operation } from 'fast-json-patch';
@@ -24,17 +24,17 @@ export interface WireRequest extends Record<string, unknown> {
   oldObject: WirePod | null;
 }
 
-/** The body of a webhook's request, as it is about pods. */
+/** The body of a webhook request about pods. */
 export interface WireReview {
   readonly apiVersion: string;
   readonly kind: string;
   readonly request: WireRequest;
 }
 
-/** Of an API server of 1.33. */
+/** From an API server of 1.33. */
 export type CapturedReview = 'create-by-replica-set' | 'create-by-daemon-set' | 'update-adding-a-toleration';
 
-/** Of an API server of 1.20: all templates ask for disk tape, and the changed one for disk ssd. */
+/** From an API server of 1.20: all templates request disk tape, and the changed one disk ssd. */
 export type CapturedWorkload =
   | 'create-deployment'
   | 'create-replica-set-by-deployment'
@@ -45,13 +45,13 @@ export type CapturedWorkload =
   | 'update-changing-a-deployment'
   | 'update-scaling-a-replica-set';
 
-/** What an API server sends, parsed anew for each caller. */
+/** A request of an API server, parsed anew for each caller. */
 export function admissionReview(name: CapturedReview | CapturedWorkload): WireReview {
   const file = projectFile(`test/fixtures/kubernetes/admission/${name}.json`);
   return JSON.parse(readFileSync(file, 'utf8')) as WireReview;
 }
 
-/** A pod that is to be created, with as little in it as there can be. `changes`: members of the request. */
+/** Creates a minimal pod. `changes`: members of the request. */
 export function creating(spec: object = {}, changes: Readonly<Record<string, unknown>> = {}): WireReview {
   const resource = { group: '', version: 'v1', resource: 'pods' };
   const object = { metadata: { name: 'web', namespace: 'shop' }, spec: { ...spec } };
@@ -59,7 +59,7 @@ export function creating(spec: object = {}, changes: Readonly<Record<string, unk
   return { apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', request: { ...request, ...changes } };
 }
 
-/** A pod that is to be changed, from one spec to another. */
+/** Changes a pod from one spec to another. */
 export function updating(
   before: object,
   after: object,
@@ -69,12 +69,12 @@ export function updating(
   return creating(after, { operation: 'UPDATE', oldObject, ...changes });
 }
 
-/** Whom a policy is for: the subject of a binding. */
+/** The subject of a binding. */
 export type Subject = readonly [kind: 'ServiceAccount' | 'User' | 'Group', name: string, namespace?: string];
 
 export const EVERYBODY: Subject = ['Group', 'system:serviceaccounts'];
 
-/** Policies by their names, which everybody may use, in YAML. */
+/** Policies by name that everybody may use, in YAML. */
 export function policiesForAll(specs: Readonly<Record<string, object>>): string {
   return [policies(specs), grant(Object.keys(specs), EVERYBODY)].join('---\n');
 }
@@ -86,7 +86,7 @@ export function policies(specs: Readonly<Record<string, object>>): string {
   );
 }
 
-/** A role and a binding that let somebody use policies; with a namespace, in that one only. */
+/** A role and a binding that let a subject use policies; with a namespace, only in that one. */
 export function grant(names: readonly string[], [kind, name, at]: Subject, namespace?: string): string {
   const id = [...names, kind, name, at, namespace].filter((part) => part !== undefined).join('.');
   const where = namespace === undefined ? {} : { namespace };
@@ -111,12 +111,12 @@ export function grant(names: readonly string[], [kind, name, at]: Subject, names
 
 const RBAC = 'rbac.authorization.k8s.io/v1';
 
-/** JSON is YAML. */
+/** JSON is valid YAML. */
 function documents(objects: readonly object[]): string {
   return objects.map((object) => `${JSON.stringify(object)}\n`).join('---\n');
 }
 
-/** What came back. Of what is no review of an admission there is only the status and `answer`. */
+/** The response. If it is not an AdmissionReview, only the status and `answer`. */
 export interface Reviewed {
   readonly status: number;
   readonly uid: string | undefined;
@@ -140,7 +140,7 @@ export function reviewed(answer: ServiceAnswer): Reviewed {
   };
 }
 
-/** As the API server reads them: base64, and of a type that is named. */
+/** Decoded like by the API server: base64, with a required type. */
 export function operationsOf(response: AdmissionAnswer['response'] | undefined): Operation[] {
   if ((response?.patch === undefined) !== (response?.patchType === undefined)) {
     throw new Error('expected patch and patchType, or neither');
@@ -149,34 +149,34 @@ export function operationsOf(response: AdmissionAnswer['response'] | undefined):
     return [];
   }
   const bytes = Buffer.from(response.patch, 'base64');
-  // Of Node's readers it is let through however it is written.
+  // Node's decoder would accept any spelling of it.
   if (bytes.toString('base64') !== response.patch) {
     throw new Error('expected base64 with +, / and =');
   }
   return JSON.parse(bytes.toString('utf8')) as Operation[];
 }
 
-/** The review as it would come again, after the API server has applied the patch to its object. */
+/** The review of a second call, after the API server has applied the patch. */
 export function patched({ request, ...review }: WireReview, patch: readonly Operation[]): WireReview {
   const object = jsonPatch.applyPatch(structuredClone(request.object), patch, true, false).newDocument;
   return { ...review, request: { ...request, object } };
 }
 
 export interface KubernetesService extends RunningPolicyService {
-  /** Where the policies are. */
+  /** The folder of the policies. */
   readonly folder: string;
-  /** Sends a review, or a body as it is, to `/kubernetes/admission`, or to another path. */
+  /** Posts a review, or a body as is, to `/kubernetes/admission`, or to another path. */
   ask(body: WireReview | object | string, path?: string): Promise<Reviewed>;
 }
 
-/** The sections of a configuration in which these options are added. */
+/** Options to add to the sections of a configuration. */
 export interface KubernetesSettings {
   readonly kubernetes?: Readonly<Record<string, unknown>>;
   readonly service?: Readonly<Record<string, unknown>>;
   readonly enforcement?: Readonly<Record<string, unknown>>;
 }
 
-/** The service with policies and who may use them, in YAML. */
+/** The service with policies and roles in YAML. */
 export async function runKubernetes(
   text: string,
   { kubernetes, service, enforcement }: KubernetesSettings = {},
@@ -191,7 +191,7 @@ export async function runKubernetes(
   return { ...running, folder, ask: asking(running) };
 }
 
-/** The same with a filter that holds every `/check-create` until `finish` is called; `begun` resolves when one is held. */
+/** Adds a filter that blocks each `/check-create` until `finish()`; `begun` resolves when one is blocked. */
 export async function runHeld(text: string, service: NonNullable<KubernetesSettings['service']>) {
   let finish = () => {};
   const finished = new Promise<void>((resolve) => {
@@ -210,7 +210,7 @@ export async function runHeld(text: string, service: NonNullable<KubernetesSetti
   return { ...(await runKubernetes(text, { service, enforcement })), begun, finish: () => finish() };
 }
 
-/** What asks a service that runs. */
+/** Creates a client of a running service. */
 export function asking({ post }: Pick<RunningPolicyService, 'post'>): KubernetesService['ask'] {
   return async (body, path = ADMISSION) => reviewed(await post(path, body));
 }

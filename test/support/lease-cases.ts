@@ -1,4 +1,4 @@
-/** Folders of cases, beside rules and a configuration that has them. */
+/** Folders of cases, beside a configuration with rules. */
 import { runProgramInProcess } from './command-in-process.ts';
 import { folderOf } from './skypilot-cases.ts';
 
@@ -28,7 +28,7 @@ export async function testIn(
   return { folder, ...(await runProgramInProcess(['test', ...args], { cwd: folder })) };
 }
 
-/** What is told of a single case: its result and why, without its name. */
+/** The output for a single case: its result and reason, without its name. */
 export async function caseIn(text: string, conf = confWith('')): Promise<string> {
   const { stdout, stderr } = await testIn({ 'blazar.conf': conf, 'cases/one.yaml': text });
   const [, row = ''] = stdout.split('\n');

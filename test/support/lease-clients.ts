@@ -1,4 +1,4 @@
-/** Clients that create, change and end leases of one project at random, and remember what they were told. */
+/** Clients that create, change and end leases of one project at random, and remember the responses. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'vitest';
@@ -8,26 +8,26 @@ import { DEADLINE, MARGIN, type ServiceAnswer, type ServiceProcess, slowest } fr
 import { createPhysicalHost, endActive, updateExtend } from './requests.ts';
 
 const DAY = 86_400;
-/** A month ahead: what ends before it begins is given back to the last second. */
+/** A month ahead: a lease that ends before it begins is refunded completely. */
 const START = (Math.floor(Date.now() / 1000 / DAY) + 30) * DAY;
 
-/** A lease as somebody has it. */
+/** A lease from the client's view. */
 export interface ClientLease {
   readonly name: string;
-  /** Blazar's; the ledger hears of it with the first update, or the end. */
+  /** Blazar's id; the ledger gets it with the first update, or the end. */
   readonly id: string;
-  /** No two leases begin in the same second: the ledger can't tell leases of one shape apart before it knows their ids. */
+  /** Unique: without ids, the ledger cannot distinguish leases of one shape that begin in the same second. */
   readonly start: number;
   readonly end: number;
   readonly hosts: number;
   readonly isOpen: boolean;
 }
 
-/** What is asked, and what is there before and after it. */
+/** A request, and the lease before and after it. */
 export interface LeaseOperation {
   readonly path: 'check-create' | 'check-update' | 'on-end';
   readonly body: object;
-  /** The same when it is asked again. */
+  /** The same for a retry. */
   readonly key?: string;
   readonly before: ClientLease | undefined;
   readonly after: ClientLease;
@@ -98,7 +98,7 @@ function datesOf({ start, end }: ClientLease) {
   return { start_date: written(start), end_date: written(end) };
 }
 
-/** As they were captured, of so many hosts. */
+/** The captured reservation with this number of hosts. */
 function reservationsOf({ hosts }: ClientLease, [reservation]: readonly Reservation[] = []) {
   return [{ ...reservation, max: hosts, allocations: reservation?.allocations?.slice(0, hosts) }];
 }
@@ -107,29 +107,29 @@ const MOST_LEASES = 3;
 const MOST_DAYS = 9;
 
 export interface ClientOptions {
-  /** An end is answered with 204 whatever happens, since there is nothing to refuse. Default true. */
+  /** Whether it ends leases: an end is always answered with 204, since it cannot be refused. Default true. */
   readonly mayEnd?: boolean;
-  /** Whether it asks again when the ledger could not be reached: by then nobody may know what was recorded. Default false. */
+  /** Whether it retries when the ledger was unavailable, since the outcome is unknown then. Default false. */
   readonly asksAgain?: boolean;
 }
 
 export class LeaseClient {
   readonly #options: ClientOptions;
-  /** By name: as it was acknowledged last. */
+  /** By name: the last acknowledged state. */
   readonly acknowledged = new Map<string, ClientLease>();
-  /** Leases that were refused when they were new. */
+  /** New leases that were refused. */
   readonly refused: string[] = [];
-  /** What was asked for and not answered yet: it may have been done, or not. */
+  /** The request without a response yet: it may have been executed, or not. */
   pending: LeaseOperation | undefined;
   readonly answers: ServiceAnswer[] = [];
-  /** How many requests were never answered. */
+  /** The number of requests without a response. */
   unanswered = 0;
 
   constructor(options: ClientOptions = {}) {
     this.#options = options;
   }
 
-  /** Asks one thing after another, of any of the services. What nobody has answered is asked again, until somebody does. */
+  /** Sends one request after the other to random services. Retries until there is a response. */
   async work(services: readonly ServiceProcess[], isOver: () => boolean): Promise<void> {
     while (!isOver()) {
       const alive = services.filter(({ process }) => process.signalCode === null);
@@ -170,7 +170,7 @@ export class LeaseClient {
   }
 }
 
-/** So many clients at work, until they are stopped. */
+/** Runs clients until they are stopped. */
 export function startClients(clients: readonly LeaseClient[], services: readonly ServiceProcess[]) {
   let isOver = false;
   const all = Promise.all(clients.map((client) => client.work(services, () => isOver)));
@@ -186,7 +186,7 @@ export function newClients(count: number, options: ClientOptions = {}): LeaseCli
   return Array.from({ length: count }, () => new LeaseClient(options));
 }
 
-/** Asks for a new lease of one host. The answer must come in time. */
+/** Requests a new lease of one host. The response must be in time. */
 export async function createLease(service: ServiceProcess) {
   const { path, body, after } = newLease(1);
   const answer = await service.ask(path, body);

@@ -1,4 +1,4 @@
-/** Compares a ledger with what clients were told. */
+/** Compares a ledger with the responses to clients. */
 
 import { type Amount, parseUnitHours } from '../../src/filter/claim.ts';
 import { alternativesOf, chargedBy } from '../../src/ledger/accounting/alternatives.ts';
@@ -11,7 +11,7 @@ import { NO_WAIT } from './ledgers.ts';
 
 const HOUR = parseUnitHours('1') ?? 0n;
 
-/** All that is wrong with a ledger in which nobody writes at the moment; empty = nothing is. */
+/** All inconsistencies of a ledger without current writers; empty = none. */
 export async function inspect(ledger: Ledger, clients: readonly LeaseClient[]): Promise<string[]> {
   const { differences } = await verifyLedger(ledger, NO_WAIT);
   const { queries } = ledger.database;
@@ -29,7 +29,7 @@ export async function inspect(ledger: Ledger, clients: readonly LeaseClient[]): 
   ];
 }
 
-/** The highest and the lowest that an account ever was: entries stand in the order in which they were made. */
+/** The highest and lowest balance that an account ever had: entries are in insertion order. */
 export async function extremes(
   ledger: Ledger,
   account: string,
@@ -54,7 +54,7 @@ function read<Row>(ledger: Ledger, query: Parameters<typeof rows<Row>>[0]): Prom
   return ledger.read('read', () => rows(query), NO_WAIT);
 }
 
-/** No lease has begun: as long as it is there all of it is charged, and nothing afterwards. */
+/** No lease has begun: an open one is charged in full, an ended one not at all. */
 function halfThere(row: LeaseRow, charged: ReadonlyMap<string, Amount>): string[] {
   const { id, name, state } = row;
   return [...chargedBy(alternativesOf(row))].flatMap(([account, whole]) => {
@@ -64,9 +64,9 @@ function halfThere(row: LeaseRow, charged: ReadonlyMap<string, Amount>): string[
   });
 }
 
-/** Whether every lease is there as it was acknowledged, and none else is. */
+/** Whether the ledger has exactly the acknowledged leases. */
 function told(leases: readonly LeaseRow[], clients: readonly LeaseClient[]): string[] {
-  // One that was taken back, and asked for again, has a row for each: only the last may be open.
+  // A lease that was taken back and requested again has several rows: only the last may be open.
   const found = new Map([...leases].sort((a, b) => (a.id < b.id ? -1 : 1)).map((row) => [row.name, row]));
   const wrong = leases
     .filter((row) => row.state === 'open' && found.get(row.name) !== row)

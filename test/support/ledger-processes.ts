@@ -1,4 +1,4 @@
-/** Services that share a ledger, as processes of their own, and clients that ask them as Blazar does. */
+/** Services that share a ledger, in separate processes, and clients that call them like Blazar. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { Agent, type IncomingMessage, request } from 'node:http';
@@ -13,7 +13,7 @@ import { COMMAND, scrubbedEnvironment, watched } from './run-command.ts';
 
 export interface ServiceSetup {
   readonly connection: string;
-  /** `[service] deadline`, in seconds. Default: 60, which no test waits for. */
+  /** `[service] deadline`, in seconds. Default: 60, longer than any test waits. */
   readonly deadline?: number;
   /** `[ledger] timeout`, in seconds. Default: 60. */
   readonly timeout?: number;
@@ -29,7 +29,7 @@ export interface ServiceSetup {
   readonly sections?: string;
   /** Further lines of `[service]`. */
   readonly service?: string;
-  /** Not the policy service, but a lease service that embeds the library. */
+  /** A lease service that embeds the library, instead of the policy service. */
   readonly isEmbedded?: boolean;
   /** Further variables of the environment. */
   readonly environment?: Readonly<Record<string, string>>;
@@ -38,27 +38,27 @@ export interface ServiceSetup {
 export interface ServiceProcess {
   readonly url: string;
   readonly process: ChildProcess;
-  /** What it has logged. */
+  /** The log so far. */
   log(): string;
-  /** How many requests it has answered. */
+  /** The number of responses so far. */
   answers(): number;
   /** `kill -9`; resolves when the process is gone. */
   kill(): Promise<void>;
-  /** One request; `undefined` = the service is not there, or has gone without an answer. */
+  /** One request; `undefined` = the service is not reachable, or ended without a response. */
   ask(path: string, body: object, key?: string): Promise<ServiceAnswer | undefined>;
 }
 
 export interface ServiceAnswer {
   readonly status: number;
   readonly message: string | undefined;
-  /** When it was asked, and when answered, in milliseconds of `performance.now()`. */
+  /** The times of request and response, in milliseconds of `performance.now()`. */
   readonly asked: number;
   readonly answered: number;
 }
 
 const LEASE_SERVICE = projectFile('test/support/lease-service.js');
 
-/** The process as it starts: it may end without ever listening. */
+/** A starting process, which may end without ever listening. */
 export function launchService(setup: ServiceSetup) {
   const { connection, deadline = 60, timeout = 60, poolSize = 4, doubtFolder = '', enforcement = '' } = setup;
   const { sections = '' } = setup;
@@ -90,7 +90,7 @@ ${sections}
   return running;
 }
 
-/** A service that listens. It is gone when the test is over. */
+/** A listening service. It is killed after the test. */
 export async function startService(setup: ServiceSetup): Promise<ServiceProcess> {
   const { process: child, printed, ended, output } = launchService(setup);
   const [, url = ''] = await printed(/^Listening on (http:\S+)\n/m);
@@ -114,19 +114,19 @@ export async function startService(setup: ServiceSetup): Promise<ServiceProcess>
   };
 }
 
-/** The answer to every lease while the ledger fails. */
+/** The response to every lease while the ledger fails. */
 export const REFUSED = { status: 403, message: UNAVAILABLE_MESSAGE };
 
-/** `[service] deadline` of services whose ledger is to fail, in seconds: on a busy machine, what works is answered sooner. */
+/** `[service] deadline` for tests of a failing ledger, in seconds: long enough for a busy machine. */
 export const DEADLINE = 5;
-/** How much later than its deadline an answer may come, in seconds: the machine may be busy, and what hangs, hangs longer. */
+/** How late a response may be after its deadline on a busy machine, in seconds. */
 export const MARGIN = 100;
 
 export async function isHealthy({ url }: ServiceProcess): Promise<boolean> {
   return (await fetch(`${url}/healthz`)).ok;
 }
 
-/** The slowest of some answers, in seconds. */
+/** The slowest response time, in seconds. */
 export function slowest(answers: readonly ServiceAnswer[]): number {
   return Math.max(...answers.map(({ asked, answered }) => (answered - asked) / 1000));
 }
@@ -135,15 +135,15 @@ export function startServices(count: number, setup: ServiceSetup): Promise<Servi
   return Promise.all(Array.from({ length: count }, () => startService(setup)));
 }
 
-/** Asks until a service lets a lease through; throws after a while. */
+/** Repeats a request until a service allows a lease; throws after a while. */
 export async function untilAllowed(ask: () => Promise<unknown>): Promise<void> {
   await vi.waitFor(async () => expect(await ask()).toMatchObject({ status: 204 }), SOON);
 }
 
-/** How long it is waited for what must come, of a machine that is busy elsewhere. */
+/** Timeout for expected events, for a busy machine. */
 export const SOON = { timeout: 240_000, interval: 50 };
 
-/** How many times as much as in `npm test` is to be proven. */
+/** The multiple of the work in `npm test`. */
 export const SCALE = Number(process.env.LEDGER_PROOFS ?? 1);
 
 /** The ledger at a connection, with a budget for the clients' project. Close it. */
@@ -153,7 +153,7 @@ export async function withBudget(connection: string, amount: string): Promise<Le
   return ledger;
 }
 
-/** Makes the tables, and a budget that no test uses up. Returns the connection. */
+/** Creates the tables, and a budget larger than any test uses. Returns the connection. */
 export async function preparedLedger(connection: string): Promise<string> {
   await (await withBudget(await upgraded(connection), '1000000')).close();
   return connection;

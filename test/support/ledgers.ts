@@ -1,4 +1,4 @@
-/** Ledgers for tests, empty and ready: on both databases, or in a file of a single test. */
+/** Empty ledgers for tests: on both databases, or in a file for a single test. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,15 +17,15 @@ import { openSqlite } from '../../src/ledger/storage/sqlite-driver.ts';
 import { temporaryFolder } from './filter-folder.ts';
 import { createDatabase } from './shared-postgres.ts';
 
-/** Never gives up. */
+/** Never times out. */
 export const NO_WAIT = { signal: undefined, throwIfOver() {} };
 
 export const DIALECTS = ['sqlite', 'postgresql'] as const;
 
-/** The file of a ledger without anything in it. */
+/** The file of an empty ledger. */
 let made: Promise<Buffer> | undefined;
 
-/** Call it at the top of a file. Each call of the result makes a ledger; files are removed after the last test. */
+/** Call it at the top of a file. Each call of the result creates a ledger; files are removed at the end. */
 export function newLedgers(): (dialect: (typeof DIALECTS)[number]) => Promise<string> {
   const folders: string[] = [];
   afterAll(() => {
@@ -52,7 +52,7 @@ export function newLedgers(): (dialect: (typeof DIALECTS)[number]) => Promise<st
 
 let template: Promise<string> | undefined;
 
-/** Tables are made once, and copied. */
+/** Tables are created once, and copied. */
 async function newServerLedger(): Promise<string> {
   template ??= createDatabase().then(upgraded);
   const url = await createDatabase(await template);
@@ -63,13 +63,13 @@ async function newServerLedger(): Promise<string> {
   return url;
 }
 
-/** Makes the tables. Returns the same URL. */
+/** Creates the tables. Returns the same URL. */
 export async function upgraded(url: string): Promise<string> {
   await upgrade(url);
   return url;
 }
 
-/** The migrations that were applied. */
+/** Returns the applied migrations. */
 export function upgrade(url: string): Promise<string[]> {
   return upgradeTables(connectionOf(url));
 }
@@ -82,7 +82,7 @@ export function connectionOf(url: string): Connection {
   return connection;
 }
 
-/** A ledger in a file that is gone after the test, as `[ledger] connection` names it: tables are made once, and copied. */
+/** A `[ledger] connection` to a file that is removed after the test: tables are created once, and copied. */
 export async function newLedger(): Promise<string> {
   made ??= emptyLedger();
   const file = join(temporaryFolder(), 'ledger.db');
@@ -99,7 +99,7 @@ async function emptyLedger(): Promise<Buffer> {
   return bytes;
 }
 
-/** Makes a ledger in a file unreadable, until `mendLedger`. */
+/** Makes a ledger in a file unreadable until `mendLedger`. */
 export function breakLedger(connection: string, table = 'leases'): void {
   runSql(connection, `ALTER TABLE ${table} RENAME TO ${table}_elsewhere`);
 }
@@ -108,7 +108,7 @@ export function mendLedger(connection: string, table = 'leases'): void {
   runSql(connection, `ALTER TABLE ${table}_elsewhere RENAME TO ${table}`);
 }
 
-/** In a file. */
+/** For a ledger in a file. */
 export function runSql(connection: string, sql: string): void {
   const database = openSqlite(connection.slice('sqlite://'.length));
   database.exec(sql);
@@ -122,7 +122,7 @@ export interface LedgerSetup {
   readonly watch?: BudgetWatch;
 }
 
-/** Opens a ledger, to look into it and to set budgets. Close it. */
+/** Opens a ledger, to inspect it and to set budgets. Close it. */
 export async function ledgerAt(connection: string, setup: LedgerSetup = {}): Promise<Ledger> {
   const { now = () => '2026-11-21T09:00:30Z', observer, timeout = 10, watch } = setup;
   const opened = openLedger(
@@ -140,7 +140,7 @@ export async function openedLedger(connection: string, setup?: LedgerSetup): Pro
   return ledger;
 }
 
-/** Of the accounts of a project, by name. */
+/** The balances of a project's accounts, by name. */
 export async function balancesOf(ledger: Ledger, project: string): Promise<Map<string, bigint>> {
   const query = ledger.database.queries.selectFrom('accounts').selectAll().where('project_id', '=', project);
   const found = await ledger.read('read', () => rows(query.compile()), NO_WAIT);

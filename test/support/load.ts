@@ -1,4 +1,4 @@
-/** Clients that ask one question after the other, as fast as they get answers. */
+/** Clients that send one request after the other, as fast as they get responses. */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { Agent, type IncomingMessage, request } from 'node:http';
@@ -18,17 +18,17 @@ export interface LoadAnswer {
 
 export interface Load {
   readonly answers: LoadAnswer[];
-  /** Requests without an answer. */
+  /** Requests without a response. */
   readonly failures: { readonly id: string; readonly code: string | undefined }[];
-  /** Waits until there are so many answers more. */
+  /** Waits for this number of further responses. */
   more(count: number): Promise<void>;
-  /** No further requests; waits for the answers of those that are under way. */
+  /** Stops sending; waits for the running requests. */
   stop(): Promise<void>;
-  /** Waits until nobody asks any more, since connections are refused. */
+  /** Resolves when connections are refused and no client is left. */
   readonly refused: Promise<void>;
 }
 
-/** So many connections, each kept alive and used for one request at a time. */
+/** Keep-alive connections with one request at a time each. */
 export function startLoad(url: string, connections: number, body: string): Load {
   const answers: Load['answers'] = [];
   const failures: Load['failures'] = [];
@@ -91,10 +91,10 @@ async function post(url: string, agent: Agent, id: string, body: string): Promis
   };
 }
 
-/** How many answers a connection may owe its client: with more, the service cuts it off. */
+/** Limit of outstanding responses on a connection: beyond it, the service closes the connection. */
 const MOST_OWED = 8;
 
-/** Sends `count` creates over some connections, each ahead of the answers by a few. Returns how often each status came. */
+/** Sends `count` creates over some connections, pipelined. Returns the number of responses of each status. */
 export async function flood(port: number, count: number, connections = 8): Promise<Record<string, number>> {
   const body = JSON.stringify(createLasting(60));
   const head = `POST /check-create HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n`;

@@ -1,4 +1,4 @@
-/** The sum of all samples of a metric that have these labels; 0 where there is none. */
+/** The sum of all samples of a metric with these labels; 0 if there are none. */
 export function metric(
   exposition: string,
   name: string,

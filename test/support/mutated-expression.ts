@@ -1,4 +1,4 @@
-/** Expressions with one operator changed, for tests of their tests. */
+/** Expressions with one changed operator, to test their tests. */
 
 const TOKEN = /"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|<=|>=|==|!=|&&|\|\||[<>!]/g;
 const INSTEAD: Readonly<Record<string, readonly string[]>> = {
@@ -13,7 +13,7 @@ const INSTEAD: Readonly<Record<string, readonly string[]>> = {
   '!': [''],
 };
 
-/** Each comparison with its border moved and turned round, each `&&` and `||` as the other, each `!` left out. */
+/** Each comparison with its boundary changed and reversed, `&&` and `||` swapped, each `!` removed. */
 export function mutationsOf(text: string): { readonly text: string; readonly what: string }[] {
   return [...text.matchAll(TOKEN)].flatMap(({ 0: token, index }) =>
     (INSTEAD[token] ?? []).map((instead) => ({

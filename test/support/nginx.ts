@@ -13,7 +13,7 @@ if (!HAS_NGINX) {
   skipAloud('nginx', 'there is no command nginx');
 }
 
-/** A file of etc/nginx, with other addresses and limits: each text is in it. */
+/** A file of etc/nginx with replaced addresses and limits; each replaced text must occur in it. */
 export function nginxFile(name: string, changes: readonly (readonly [text: string, instead: string])[]) {
   return changes.reduce(
     (file, [text, instead]) => {
@@ -26,7 +26,7 @@ export function nginxFile(name: string, changes: readonly (readonly [text: strin
   );
 }
 
-/** Resolves, when it answers at `url`, to what ends it. */
+/** Resolves when it responds at `url`, to a function that stops it. */
 export async function startNginx(servers: readonly string[], url: string): Promise<() => Promise<void>> {
   const folder = mkdtempSync(join(tmpdir(), 'nginx-'));
   mkdirSync(join(folder, 'temporary'));

@@ -1,4 +1,4 @@
-/** What an API server keeps: objects with versions and generations, and the changes since the last compaction. */
+/** The storage of an API server: objects with versions and generations, and changes since a compaction. */
 import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 
@@ -39,14 +39,14 @@ export class ObjectStore {
   #events: StoredEvent[] = [];
   #compacted = 0;
   version = 100;
-  /** Called for each change, with the collection that the object is in. */
+  /** Called for each change, with the collection of the object. */
   onEvent: (collection: string, type: StoredEvent['type'], object: StoredObject) => void = () => undefined;
 
   resourceOf(path: string): string {
     return PATH.exec(path)?.groups?.resource ?? '';
   }
 
-  /** Creates or replaces an object, as an administrator does. Returns what is stored. */
+  /** Creates or replaces an object, like an administrator. Returns the stored object. */
   put(collection: string, object: StoredObject): StoredObject {
     const path = `${collection}/${object.metadata.name}`;
     return this.#objects.has(path)
@@ -72,14 +72,14 @@ export class ObjectStore {
     return this.#objects.get(`${collection}/${name}`);
   }
 
-  /** Forgets all changes: older watches and continued lists get a 410. */
+  /** Discards all changes: older watches and continued lists get a 410. */
   compact(): void {
     this.version += 1;
     this.#compacted = this.version;
     this.#events = [];
   }
 
-  /** The changes after a version; `undefined` = they are forgotten. */
+  /** The changes after a version; `undefined` = they are discarded. */
   since(collection: string, version: number): { type: string; object: StoredObject }[] | undefined {
     return version < this.#compacted
       ? undefined
@@ -183,7 +183,7 @@ export class ObjectStore {
     metadata.resourceVersion = before?.metadata.resourceVersion ?? '';
     const stored = structuredClone({ ...object, metadata }) as StoredObject;
     if (before !== undefined && isDeepStrictEqual(stored, before)) {
-      // As a real one: what changes nothing is no change.
+      // Like a real one: an equal object is not a change.
       return before;
     }
     this.version += 1;
@@ -199,7 +199,7 @@ export class ObjectStore {
   }
 }
 
-/** Whether a collection is another one, or one of a namespace in it. */
+/** Whether a collection is the wanted one, or a namespace of it. */
 export function isIn(collection: string, wanted: string): boolean {
   return collection === wanted || collection.replace(/\/namespaces\/[^/]+(?=\/)/, '') === wanted;
 }

@@ -1,12 +1,13 @@
-/** Runs the built command with standard error on a pseudo-terminal, and keeps what it writes there. */
+/** Runs the built command with standard error on a pseudo-terminal, and records its output. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect } from 'vitest';
 import { COMMAND } from './run-command.ts';
 
 /**
- * `interrupt`: types Ctrl-C when the first line is there. A number: makes the terminal as wide as that when the first line is there, and types
- * Ctrl-C when a line fits into it. Prints JSON. Standard output goes to a file: nobody reads it meanwhile.
+ * `interrupt`: types Ctrl-C after the first line. A number: resizes the terminal to this width after the
+ * first line, and types Ctrl-C when a line fits. Prints JSON. Standard output goes to a file: it is not read
+ * in the meantime.
  */
 const RUN = `
 import fcntl, json, os, pty, struct, subprocess, sys, tempfile, termios
@@ -60,7 +61,7 @@ export interface OnTerminal {
   readonly code: number;
   readonly out: string;
   readonly terminal: string;
-  /** What the terminal showed, one after the other. */
+  /** The lines shown on the terminal, in order. */
   readonly lines: readonly string[];
 }
 
@@ -80,12 +81,12 @@ export async function onTerminal(
   });
   expect(stderr).toBe('');
   const ran = JSON.parse(stdout) as Omit<OnTerminal, 'lines'>;
-  // The terminal itself shows what is typed.
+  // The terminal itself echoes input.
   const lines = ran.terminal.split(CLEARED).map((line) => line.replace('^C', ''));
   return { ...ran, lines: lines.filter((line) => line !== '') };
 }
 
-/** Whether the last thing that was written removes the line. */
+/** Whether the last output removes the line. */
 export function isClean({ terminal }: OnTerminal): boolean {
   return terminal === '' || terminal.endsWith(CLEARED);
 }
@@ -96,7 +97,7 @@ export async function inPipe(
   cwd?: string,
 ): Promise<{ out: string; errors: string }> {
   const run = promisify(execFile)(process.execPath, [COMMAND, ...args], { maxBuffer: MAX_BYTES, cwd });
-  // An exit code of 1 is an answer.
+  // Exit code 1 is a valid result.
   const { stdout, stderr } = await run.catch(
     (thrown: unknown) => thrown as { stdout: string; stderr: string },
   );

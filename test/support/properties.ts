@@ -1,4 +1,6 @@
-/** Every run tries the same samples, so that nothing fails by chance. `PROPERTY_SEED=random`, or a number, tries others. */
+/**
+ * Every run uses the same samples, so no test is flaky. `PROPERTY_SEED=random`, or a number: other samples.
+ */
 import fc from 'fast-check';
 
 const { PROPERTY_SEED: asked = '20261122' } = process.env;

@@ -1,36 +1,36 @@
-/** HTTP as bytes, for what no client would send. */
+/** HTTP as bytes, for requests that no client would send. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { onTestFinished, vi } from 'vitest';
 
-/** The bytes of a request with a body of JSON. */
+/** The bytes of a request with a JSON body. */
 export function postBytes(path: string, body: string, headers = ''): string {
   return `${postHead(path, Buffer.byteLength(body), headers)}${body}`;
 }
 
-/** What comes before the body. `headers` are further lines, each with its line break. */
+/** The head of a request. `headers`: further lines, each with its line break. */
 export function postHead(path: string, length: number, headers = ''): string {
   return `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n${headers}Content-Length: ${length}\r\n\r\n`;
 }
 
 export interface RawConnection {
   readonly socket: Socket;
-  /** What has come so far. */
+  /** Received data so far. */
   received(): string;
-  /** The status of each answer that has come. */
+  /** The status of each response so far. */
   statuses(): number[];
-  /** Waits until so many answers have begun. */
+  /** Waits until this number of responses has begun. */
   answers(count: number): Promise<void>;
-  /** Whether the other side has closed it, or reset it. */
+  /** Whether the other side has closed or reset it. */
   closed(): boolean;
-  /** Waits until it is. */
+  /** Waits until it is closed. */
   readonly end: Promise<void>;
 }
 
-/** How long it is waited for what must come, of a machine that is busy elsewhere. */
+/** Timeout for expected events, for a busy machine. */
 const SOON = { timeout: 120_000, interval: 10 };
 
-/** A connection that is open. */
+/** An open connection. */
 export async function openRaw(port: number): Promise<RawConnection> {
   const socket = connect(port, '127.0.0.1').setEncoding('utf8');
   let received = '';

@@ -6,7 +6,9 @@ import { z } from 'zod';
 import { projectFile } from './files.ts';
 import { listen } from './listening.ts';
 
-/** The ids of the recording. `climate` is in the domain Default, `other` is a project `climate` in the domain `other`. */
+/**
+ * Ids in the recording. `climate` is in the domain Default; `other` is named `climate` in the domain `other`.
+ */
 export const IDS = {
   climate: '7b6e544c2cc04d61b9d4776c02513d96',
   physics: '884ff550a1ff4dd09b9b34621f01b50d',
@@ -32,7 +34,7 @@ export function recorded(name: string): z.infer<typeof recording> {
   return recording.parse(JSON.parse(readFileSync(join(FOLDER, `${name}.json`), 'utf8')));
 }
 
-/** A successful answer of the recording, with some of its attributes changed. */
+/** A successful recorded response with some changed attributes. */
 export function changedAnswer(name: string, changes: Readonly<Record<string, unknown>>): Recorded {
   const { body, ...rest } = recorded(name);
   const parsed = z.record(z.string(), z.record(z.string(), z.unknown())).parse(body);
@@ -42,7 +44,7 @@ export function changedAnswer(name: string, changes: Readonly<Record<string, unk
   };
 }
 
-/** What Keystone answers where nothing fits. */
+/** Keystone's response to an unknown request. */
 function nothingFor(request: string): string {
   const kind = /\/(projects|domains)\?name=/.exec(request)?.[1];
   return kind === undefined ? 'projects-unknown' : `${kind}-list-none`;
@@ -93,11 +95,11 @@ export async function recordedKeystone() {
       project_name: 'service',
       resolve_names: true,
     },
-    /** What was asked, tokens apart: `GET /v3/projects/ID`. */
+    /** The requests without tokens: `GET /v3/projects/ID`. */
     asked,
-    /** From now on, the answer to a request such as `GET /v3/projects/ID`. */
+    /** Sets the response to a request such as `GET /v3/projects/ID`. */
     answer: (request: string, answer: Recorded) => answers.set(request, answer),
-    /** From now on, answers wait for `release`. */
+    /** Delays responses until `release`. */
     hold: () => {
       state.holds = true;
     },

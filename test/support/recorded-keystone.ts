@@ -1,4 +1,4 @@
-/** A server that answers what a real Keystone has answered, or anything else that a test wants. */
+/** A server with the recorded responses of a real Keystone, or others. */
 import { readFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { projectFile } from './files.ts';
@@ -15,10 +15,10 @@ const RECORDED = JSON.parse(
   readFileSync(projectFile('test/fixtures/keystone/token-answers.json'), 'utf8'),
 ) as Record<string, RecordedAnswer>;
 
-/** When the answers were given, by their own account. Their tokens are valid for an hour. */
+/** The time of the responses, by their own account. Their tokens are valid for an hour. */
 export const RECORDED_AT = Date.UTC(2026, 11, 1, 9);
 
-/** An answer of test/fixtures/keystone/token-answers.json. */
+/** A response of test/fixtures/keystone/token-answers.json. */
 export function recordedAnswer(name: string): RecordedAnswer {
   const answer = RECORDED[name];
   if (answer === undefined) {
@@ -27,7 +27,7 @@ export function recordedAnswer(name: string): RecordedAnswer {
   return answer;
 }
 
-/** A token in an answer to a request for one: different in each. `seconds`: how long it is valid. */
+/** A response with a new token. `seconds`: its validity. */
 export function tokenAnswer(token: string, seconds = 3600, name = 'token'): RecordedAnswer {
   const answer = recordedAnswer(name);
   const expires = new Date(RECORDED_AT + seconds * 1000).toISOString();
@@ -38,7 +38,7 @@ export function tokenAnswer(token: string, seconds = 3600, name = 'token'): Reco
   };
 }
 
-/** The answer about the token that was asked about, as `validate` gets it. */
+/** The response about a validated token, for `validate`. */
 export function validAnswer(name: string, token: string): RecordedAnswer {
   const answer = recordedAnswer(name);
   return {

@@ -1,4 +1,4 @@
-/** The SDK of OpenTelemetry in this process, which keeps the spans that have ended. */
+/** The OpenTelemetry SDK in this process; it keeps ended spans. */
 import { context, propagation, trace } from '@opentelemetry/api';
 import { NodeTracerProvider, type ReadableSpan } from '@opentelemetry/sdk-trace-node';
 import { afterAll, beforeAll, vi } from 'vitest';
@@ -7,8 +7,8 @@ const open = new Set<string>();
 let ended: ReadableSpan[] = [];
 
 /**
- * Call it at the top of a file: for its tests the SDK is registered. The project looks for one once, so import what is tested afterwards,
- * in `load`: files share what they import.
+ * Call it at the top of a file: registers the SDK for its tests. The project looks for an SDK once, so import
+ * the tested code afterwards, in `load`: files share their imports.
  */
 export function withRecordedSpans(load: () => Promise<void>): void {
   beforeAll(async () => {
@@ -37,19 +37,19 @@ export function withRecordedSpans(load: () => Promise<void>): void {
   });
 }
 
-/** Those since the last call, by their ends. */
+/** The spans since the last call, by end time. */
 export function spansSince(): ReadableSpan[] {
   const spans = ended;
   ended = [];
   return spans;
 }
 
-/** How many have begun and not ended. */
+/** The number of spans that have begun and not ended. */
 export function openSpans(): number {
   return open.size;
 }
 
-/** Names, each with those of its children, by their ends. `parent`: the id of a span, perhaps of another process. */
+/** Span names with those of the children, by end time. `parent`: a span id, possibly of another process. */
 export function treeOf(spans: readonly ReadableSpan[], parent: string): unknown[] {
   return spans
     .filter(({ parentSpanContext }) => parentSpanContext?.spanId === parent)

@@ -1,4 +1,4 @@
-/** The requests that a real Blazar sent, parsed anew for each caller. */
+/** Captured requests of a real Blazar, parsed anew for each caller. */
 import { readFileSync } from 'node:fs';
 import type { CreateRequest, EndRequest, Lease, UpdateRequest } from '../../src/index.ts';
 
@@ -7,7 +7,7 @@ export function capturedText(name: string): string {
   return readFileSync(new URL(`../fixtures/blazar-wire/${name}`, import.meta.url), 'utf8');
 }
 
-/** A captured text whose lease begins 28 years later, on the same day of the week: for tests of the real clock. */
+/** A captured text with the lease 28 years later, on the same weekday: for tests with the real clock. */
 export function inManyYears(text: string): string {
   return text.replaceAll(/"2026-12-(\d\dT)/g, '"2054-12-$1');
 }
@@ -22,7 +22,7 @@ export function createGpuAndFloatingIp(): CreateRequest {
   return JSON.parse(capturedText('check-create-gpu-and-floating-ip.json')) as CreateRequest;
 }
 
-/** The lease of two days is to end two days later; `currentLease` as the library calls it. */
+/** Extends the lease of two days by two days; `currentLease` as in the library. */
 export function updateExtend(): UpdateRequest {
   const { context, current_lease, lease } = JSON.parse(capturedText('check-update-extend.json'));
   return { context, currentLease: current_lease, lease };
@@ -32,11 +32,11 @@ export function endActive(): EndRequest {
   return JSON.parse(capturedText('on-end-active.json')) as EndRequest;
 }
 
-/** Whose the captured leases are. */
+/** The project of the captured leases. */
 export const PROJECT = createPhysicalHost().context.project_id;
 export const USER = createPhysicalHost().context.user_id;
 
-/** A lease of so many seconds that begins in many years, for a user and a project. */
+/** A lease of this duration in seconds, many years ahead, for a user and a project. */
 export function createLasting(
   seconds: number,
   context: { user_id?: string; project_id?: string } = {},

@@ -1,4 +1,4 @@
-/** The rows of a table of up to four columns: a line each, with ` → ` between the cells, and `\n` for a line break in one. */
+/** The rows of a table of up to four columns, one a line: ` → ` between cells, `\n` for a line break in one. */
 export function rows(table: TemplateStringsArray): [string, string, string, string][] {
   const lines = (table.raw[0] ?? '').trim().split('\n');
   return lines.map((line) => {

@@ -6,33 +6,33 @@ import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished } from 'vitest';
 
 export interface CommandResult {
-  /** The exit code; `null` when a signal ended the process. */
+  /** The exit code; `null` = a signal ended the process. */
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** What a command that is wrong ends with: nothing but an error. A text is the whole of it. */
+/** The result of a failed command: only an error. A text is the whole error. */
 export function refused(why: string | RegExp, code = 2): CommandResult {
   const stderr = typeof why === 'string' ? `error: ${why}\n` : (expect.stringMatching(why) as string);
   return { code, stdout: '', stderr };
 }
 
-/** What a command has printed that has succeeded, without a warning. */
+/** The output of a command that succeeded without a warning. */
 export function printed({ stdout, ...ended }: CommandResult): string {
   expect(ended).toEqual({ code: 0, stderr: '' });
   return stdout;
 }
 
-/** As `refused`, where what it says has these words. */
+/** As `refused`, for an error with these words. */
 export function refusedWith(words: string, code = 2): CommandResult {
   return { code, stdout: '', stderr: expect.stringContaining(words) as string };
 }
 
 export interface CommandOptions {
-  /** Variables to add to those of this process, without its `OS_*`, `BLAZAR_*` and `NODE_OPTIONS`. */
+  /** Additional variables; those of this process are kept, except `OS_*`, `BLAZAR_*` and `NODE_OPTIONS`. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Written to standard input. Default: nothing. */
+  /** Standard input. Default: empty. */
   readonly stdin?: string | Uint8Array;
   readonly cwd?: string;
   /** The Node.js to run it with. Default: that of this process. */
@@ -42,27 +42,27 @@ export interface CommandOptions {
 /** A command that keeps running, such as `serve`. */
 export interface RunningCommand {
   readonly process: ChildProcess;
-  /** What it has written so far. */
+  /** The output so far. */
   output(): Omit<CommandResult, 'code'>;
-  /** Waits until standard output matches. Rejects when the process ends before. */
+  /** Waits until standard output matches. Rejects if the process ends before. */
   printed(pattern: RegExp): Promise<RegExpExecArray>;
   readonly ended: Promise<CommandResult>;
 }
 
-/** `dist/src/cli/main.js`, which `npm run build` makes. */
+/** `dist/src/cli/main.js`, built by `npm run build`. */
 export const COMMAND = fileURLToPath(new URL('../../dist/src/cli/main.js', import.meta.url));
 
-/** No command takes this long, not even on a machine busy with much else; one that hangs is killed, and its code is `null`. */
+/** Longer than any command takes on a busy machine; a command that hangs is killed, with code `null`. */
 const DEADLINE_MILLISECONDS = 200_000;
 
-/** `node dist/src/cli/main.js …args`, to its end. */
+/** Runs `node dist/src/cli/main.js …args` to its end. */
 export function runCommand(args: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {
   const running = startCommand(args, options);
   const deadline = setTimeout(() => running.process.kill('SIGKILL'), DEADLINE_MILLISECONDS);
   return running.ended.finally(() => clearTimeout(deadline));
 }
 
-/** As `runCommand`, without waiting for the end: the caller must end it. */
+/** As `runCommand`, without waiting: the caller must end it. */
 export function startCommand(args: readonly string[], options: CommandOptions = {}): RunningCommand {
   if (!existsSync(COMMAND)) {
     throw new Error(`${COMMAND} is not there: npm run build`);
@@ -110,7 +110,7 @@ export function watched(child: ChildProcessByStdio<Writable | null, Readable, Re
   };
 }
 
-/** As `startCommand`. It is killed when the test is over. */
+/** As `startCommand`. Killed after the test. */
 export function startUntilFinished(args: readonly string[], options: CommandOptions = {}): RunningCommand {
   const running = startCommand(args, options);
   onTestFinished(async () => {

@@ -27,7 +27,7 @@ import { type RecordingLogger, recordingLogger } from './logger.ts';
 import { metric } from './metric.ts';
 import { hurriedClock } from './samples.ts';
 
-/** What has not come by then does not come. */
+/** Timeout of expected data. */
 const DEADLINE_MILLISECONDS = 200_000;
 
 export interface ServiceAnswer {
@@ -42,19 +42,19 @@ export interface RunningService {
   readonly url: string;
   readonly port: number;
   readonly logger: RecordingLogger;
-  /** Sends a body of JSON: a value, or text and bytes as they are. */
+  /** Sends a JSON body: a value, or text and bytes as is. */
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<ServiceAnswer>;
   request(path: string, init?: RequestInit): Promise<ServiceAnswer>;
-  /** Writes bytes to a connection of its own, and reads until the service closes it, or `ends` has come. */
+  /** Writes bytes to a separate connection, and reads until the service closes it or `ends` matches. */
   raw(bytes: string, ends?: RegExp): Promise<string>;
 }
 
-/** One that a test may reload and close. It is closed when the test is over. */
+/** A service that a test may reload and close. Closed after the test. */
 export interface RunningPolicyService extends RunningService {
   readonly service: Service;
 }
 
-/** What can be set for a service. Filters are files of `filters_path`: name → text. */
+/** Options of a service. Filters are files of `filters_path`: name → text. */
 export interface ServiceOptions {
   readonly enforcement?: Readonly<Record<string, unknown>>;
   readonly service?: Readonly<Record<string, unknown>>;
@@ -64,12 +64,12 @@ export interface ServiceOptions {
   readonly filters?: Readonly<Record<string, string>>;
 }
 
-/** Two days for everyone, unless told otherwise. */
+/** Default: two days for everyone. */
 export function runService(options: ServiceOptions = {}): Promise<RunningPolicyService> {
   return runServiceOn(sourcesOf(options));
 }
 
-/** One service for all tests of a file or of a `describe`: call it there. Without filters of its own. */
+/** One service for all tests of a file or a `describe`: call it there. Without additional filters. */
 export function sharedService(options: Omit<ServiceOptions, 'filters'> = {}): () => RunningPolicyService {
   let running: RunningPolicyService | undefined;
   beforeAll(async () => {
@@ -99,7 +99,7 @@ function sourcesOf(options: ServiceOptions): ConfigSources {
   });
 }
 
-/** The service of a configuration that the test has written. */
+/** The service with a configuration from the test. */
 export async function runServiceOn(
   sources: ConfigSources,
   settings: ServiceSettings = {},
@@ -121,7 +121,7 @@ export function runServiceOf(
 export async function runServiceOnFile(text: string, settings: ServiceSettings = {}) {
   const conf = confFile(text);
   const running = await runServiceOn({ environment: {}, configFiles: [conf] }, settings);
-  /** Writes another text, and reloads. Resolves to whether it was taken over. */
+  /** Writes another text, and reloads. Resolves to whether it was accepted. */
   const change = (next: string): Promise<boolean> => {
     writeFileSync(conf, next);
     return running.service.reload();
@@ -129,7 +129,7 @@ export async function runServiceOnFile(text: string, settings: ServiceSettings =
   return { ...running, conf, change };
 }
 
-/** Without a store of decisions, unless the test says which: its thread takes longer to start than most tests. */
+/** Without a decision store by default: its thread takes longer to start than most tests. */
 function quiet(sources: ConfigSources): ConfigSources {
   const { configFiles = [], values } = sources;
   return configFiles.length > 0
@@ -143,7 +143,7 @@ async function start(sources: ConfigSources, settings: ServiceSettings = {}): Pr
   return { ...client(service.url, logger), service };
 }
 
-/** The service around an enforcement, and perhaps a decision log, that the test brings. */
+/** The service around a given enforcement, and optionally a decision log. */
 export async function runApp(
   enforcement: UsageEnforcement,
   tokens: string[] = [],
@@ -245,12 +245,12 @@ function client(url: string, logger: RecordingLogger): RunningService {
   };
 }
 
-/** Whatever happens: nothing that is sent tells of our code. */
+/** No response may reveal our code. */
 function expectNoTrace(text: string): void {
   expect(text).not.toMatch(/\n\s+at |node_modules|\.[jt]s:\d+|node:internal/);
 }
 
-/** What the service counts of its decisions. */
+/** Decision metrics of the service. */
 export async function figures({ request }: RunningPolicyService) {
   const { text } = await request('/metrics');
   const of = (name: string) => metric(text, `blazar_enforcement_${name}`);

@@ -24,7 +24,7 @@ export function samplesOf(samples: Samples, metric: string): Samples {
   );
 }
 
-/** For a service in this process, or its metrics: more than a second passes between two looks at it, so no text is served from the cache. */
+/** For a service, or metrics, in this process: advances two seconds per call, so no text is cached. */
 export function hurriedClock(): () => number {
   let now = 0;
   return () => {
@@ -33,7 +33,7 @@ export function hurriedClock(): () => number {
   };
 }
 
-/** For services whose clock is `hurriedClock`, or where `/metrics` is read once. `token`: to see single budgets too. */
+/** For services with `hurriedClock`, or if `/metrics` is read once. `token`: also shows single budgets. */
 export async function readSamples(url: string, token?: string): Promise<Samples> {
   const answer = await fetch(
     `${url}/metrics`,
@@ -43,8 +43,8 @@ export async function readSamples(url: string, token?: string): Promise<Samples>
 }
 
 /**
- * The text of `/metrics` of a service in another process, made after this call: the first one that is read may be a second old. Two texts
- * are never the same, since they count how often they were read.
+ * The text of `/metrics` of a service in another process, rendered after this call: the first text may be a
+ * second old. Texts always differ, because they count their reads.
  */
 export async function freshMetrics(url: string): Promise<string> {
   const read = async () => (await fetch(`${url}/metrics`)).text();

@@ -1,4 +1,4 @@
-/** Scheduling policies, and pods to judge by them, in few words. */
+/** Short forms for scheduling policies and pods. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse, parseAllDocuments } from 'yaml';
@@ -16,18 +16,18 @@ import { projectFile } from './files.ts';
 
 const PROPOSAL = projectFile('test/fixtures/kubernetes/proposal');
 
-/** The policy with a spec, which is a mapping or the YAML of one. Throws where the schema refuses it. */
+/** The policy with a spec, as a mapping or as YAML. Throws if the schema refuses it. */
 export function policy(name: string, spec: unknown): SchedulingPolicy {
   return schedulingPolicy(name, policySpecSchema.parse(typeof spec === 'string' ? parse(spec) : spec));
 }
 
-/** The path of an example of the proposal, by its number. */
+/** The path of an example in the proposal, by number. */
 export function proposalFile(number: number): string {
   const start = `${String(number).padStart(2, '0')}-`;
   return join(PROPOSAL, readdirSync(PROPOSAL).find((file) => file.startsWith(start)) ?? start);
 }
 
-/** The policies of an example of the proposal; those without a name are `example`. */
+/** The policies of an example in the proposal; unnamed ones are `example`. */
 export function proposalPolicies(number: number): SchedulingPolicy[] {
   return parseAllDocuments(readFileSync(proposalFile(number), 'utf8')).map((document) => {
     const { metadata, spec } = document.toJS() as { metadata?: { name: string }; spec: unknown };
@@ -35,7 +35,7 @@ export function proposalPolicies(number: number): SchedulingPolicy[] {
   });
 }
 
-/** A pod with a spec, which is a mapping or the YAML of one. */
+/** A pod with a spec, as a mapping or as YAML. */
 export function pod(spec: unknown = {}): Pod {
   return parsePod({
     apiVersion: 'v1',
@@ -45,7 +45,7 @@ export function pod(spec: unknown = {}): Pod {
   });
 }
 
-/** Judges a pod by policies; defaults are added unless the options say otherwise. */
+/** Reviews a pod; adds defaults unless the options disable them. */
 export function review(
   policies: readonly SchedulingPolicy[],
   reviewed: Pod,
@@ -55,7 +55,7 @@ export function review(
   return new EffectivePolicy(policies, strategy).review(reviewed, { addDefaults: true, ...options });
 }
 
-/** Why a pod is refused, a line for each reason; none where it is allowed. */
+/** Reasons for refusing a pod, one line each; empty if it is allowed. */
 export function reasonsOf({ reasons }: Pick<PodReview, 'reasons'>): string[] {
   return reasons.map(formatReason);
 }
@@ -65,7 +65,7 @@ export function policiesOf(...specs: unknown[]): SchedulingPolicy[] {
   return specs.map((spec, index) => policy('abc'.charAt(index), spec));
 }
 
-/** Why a pod with this spec is refused by policies with these specs. */
+/** Reasons of policies with these specs for refusing a pod with this spec. */
 export function reasonsFor(podSpec: unknown, ...specs: unknown[]): string[] {
   return reasonsOf(review(policiesOf(...specs), pod(podSpec)));
 }

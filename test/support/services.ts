@@ -10,19 +10,19 @@ import { createHttpClient } from '../../src/http/client.ts';
 import type { HttpClient, HttpClientOptions } from '../../src/http/contract.ts';
 import { listen } from './listening.ts';
 
-/** A server on 127.0.0.1 that is gone when the test is over. */
+/** A server on 127.0.0.1 that is stopped after the test. */
 export interface Service {
   readonly port: number;
   readonly url: string;
-  /** Every connection that it has ever accepted. */
+  /** All accepted connections. */
   readonly sockets: Socket[];
-  /** Every request that came in whole; only for `startService`. */
+  /** All complete requests; only for `startService`. */
   readonly requests: { path: string; headers: IncomingHttpHeaders; body: string }[];
-  /** Stops listening and cuts all connections. */
+  /** Stops listening and closes all connections. */
   stop(): Promise<void>;
 }
 
-/** A real HTTP service; `answer` is called when a request is there in whole. */
+/** A real HTTP service; `answer` is called for complete requests. */
 export function startService(
   answer: (response: ServerResponse, call: number) => void,
   port = 0,
@@ -36,7 +36,7 @@ export function startService(
   return listening(createServer(listener), requests, 'http', port);
 }
 
-/** A server that speaks whatever `talk` writes. */
+/** A TCP server that writes what `talk` writes. */
 export function startTcpService(talk: (socket: Socket) => void): Promise<Service> {
   const server = createTcpServer((socket) => {
     socket.on('error', () => {});
@@ -50,7 +50,7 @@ export async function listening(server: Server, requests: Service['requests'], s
   return { ...at, url: `${scheme}://127.0.0.1:${at.port}/check-create`, requests };
 }
 
-/** A port where connections are neither accepted nor refused: the queue of a process that hangs is full. */
+/** A port where connections are neither accepted nor refused, like the full queue of a blocked process. */
 export async function startDeafService(): Promise<Service> {
   const hang = `require('net').createServer().listen({ port: 0, host: '127.0.0.1', backlog: 1 }, function () {
     process.stdout.write(String(this.address().port));
@@ -80,7 +80,7 @@ export async function startDeafService(): Promise<Service> {
   return { port, url: `http://127.0.0.1:${port}/check-create`, sockets, requests: [], stop };
 }
 
-/** A client that is closed when the test is over; patient, and without retries and breaker unless told otherwise. */
+/** A client that is closed after the test; by default with long timeouts, no retries, no circuit breaker. */
 export function newClient(options: Partial<HttpClientOptions> = {}): HttpClient {
   const client = createHttpClient({
     timeout: 10,
@@ -93,14 +93,14 @@ export function newClient(options: Partial<HttpClientOptions> = {}): HttpClient 
   return client;
 }
 
-/** The first call of all loads axios, undici and cockatiel, which short deadlines are not meant for. */
+/** The first call loads axios, undici and cockatiel, which would exceed short deadlines. */
 export async function loadLibraries(): Promise<void> {
   const client = createHttpClient({ timeout: 60, connectRetries: 0, breakerFailures: 0, breakerCooldown: 0 });
   await failure(client.postJson('http://127.0.0.1:1/', ''));
   await client.close();
 }
 
-/** What a call that must fail failed with. */
+/** The error of a call that must fail. */
 export async function failure(call: Promise<unknown>): Promise<HttpCallError> {
   try {
     await call;
@@ -110,7 +110,7 @@ export async function failure(call: Promise<unknown>): Promise<HttpCallError> {
   throw new Error('expected the call to fail');
 }
 
-/** The client sockets that this process opens from here to the end of the test. */
+/** The client sockets that this process opens until the end of the test. */
 export function watchSockets(onOpen: (socket: Socket) => void = () => {}): Socket[] {
   const sockets: Socket[] = [];
   const onSocket = (message: unknown) => {

@@ -1,4 +1,4 @@
-/** A clock of a process, which a test sets while the process runs: by libfaketime, where it is installed. */
+/** A clock that a test sets while its process runs, by libfaketime if installed. */
 import { existsSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { temporaryFolder } from './filter-folder.ts';
@@ -8,7 +8,7 @@ const LIBRARIES = ['x86_64-linux-gnu', 'aarch64-linux-gnu'].map(
   (machine) => `/usr/lib/${machine}/faketime/libfaketimeMT.so.1`,
 );
 
-/** `undefined` = it is not installed, which is said once on standard error. */
+/** `undefined` = not installed, which is logged once on standard error. */
 export function clockLibrary(): string | undefined {
   const library = process.env.FAKETIME_LIBRARY ?? LIBRARIES.find((one) => existsSync(one));
   if (library === undefined) {
@@ -17,13 +17,13 @@ export function clockLibrary(): string | undefined {
   return library;
 }
 
-/** Python 3.11 sleeps until a time, which libfaketime 0.9.10 refuses while it leaves the monotonic clock alone. */
+/** Python 3.11 sleeps until an absolute time: libfaketime 0.9.10 refuses that with a real monotonic clock. */
 const SLEEP = `import select, time
 time.sleep = lambda seconds: select.select([], [], [], seconds) and None
 `;
 
 export class SetClock {
-  /** For the environment of the process. What it measures with a monotonic clock stays right. */
+  /** For the process's environment. Does not affect its monotonic clock. */
   readonly environment: Readonly<Record<string, string>>;
   readonly #file: string;
 

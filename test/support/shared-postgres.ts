@@ -1,4 +1,4 @@
-/** One PostgreSQL for all tests that need no server of their own: vitest starts it before them, and stops it after. */
+/** One PostgreSQL shared by all tests without a server of their own, started and stopped by vitest. */
 import pg from 'pg';
 import { inject } from 'vitest';
 import type { TestProject } from 'vitest/node';
@@ -6,19 +6,19 @@ import { startPostgres } from './postgres.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** Where the server is, and a database in it that nobody uses. */
+    /** The server, with a database in it that is not used. */
     postgres: string;
   }
 }
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  // Nothing in it outlives the tests.
+  // No data outlives the tests.
   const postgres = await startPostgres(['-c', 'fsync=off', '-c', 'full_page_writes=off']);
   project.provide('postgres', await postgres.createDatabase());
   return () => postgres.remove();
 }
 
-/** A database, as `[ledger] connection` has it: empty, or a copy of another one that nobody uses. */
+/** The `[ledger] connection` of a new database: empty, or a copy of an unused one. */
 export async function createDatabase(copied?: string): Promise<string> {
   const server = inject('postgres');
   const name = `ledger_${crypto.randomUUID().replaceAll('-', '')}`;

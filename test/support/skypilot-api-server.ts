@@ -1,6 +1,7 @@
 /**
- * A double of SkyPilot's API server: its asynchronous requests, and what `/cost_report`, `/status` and `/workspaces` return. Source: `sky/server/server.py`,
- * `sky/core.py`, `sky/global_user_state.py` and `sky/server/requests/serializers` of 1.0.0-dev, API version 56.
+ * A double of SkyPilot's API server: asynchronous requests, and the results of `/cost_report`, `/status` and
+ * `/workspaces`. Source: `sky/server/server.py`, `sky/core.py`, `sky/global_user_state.py` and
+ * `sky/server/requests/serializers` of 1.0.0-dev, API version 56.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -8,7 +9,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { listening, type Service } from './services.ts';
 
-/** What a test says about a cluster. */
+/** A cluster of a test. */
 export interface ClusterSetup {
   readonly name: string;
   readonly workspace?: string;
@@ -36,9 +37,9 @@ export interface ApiServerOptions {
   /** In seconds of the epoch. */
   readonly now: () => number;
   readonly token?: string;
-  /** How its header with the id of a request is called. */
+  /** The name of its header with the request id. */
   readonly idHeader?: string;
-  /** The workspaces that the account sees. Default: all. */
+  /** The workspaces visible to the account. Default: all. */
   readonly visible?: readonly string[];
 }
 
@@ -49,13 +50,13 @@ export class SkypilotApiDouble {
   readonly #clusters: Cluster[] = [];
   readonly #requests = new Map<string, { name: string; value: unknown; polls: number }>();
   #service: Service | undefined;
-  /** Answers in place of the server, if it returns true. */
+  /** Called first; handles the request if it returns true. */
   disturb: Disturbance | undefined;
-  /** How often `/api/get` says that a request runs, before it has ended. */
+  /** The number of `/api/get` responses that report a running request before it ends. */
   pending = 0;
-  /** How requests end. */
+  /** The result of requests. */
   outcome: 'SUCCEEDED' | 'FAILED' = 'SUCCEEDED';
-  /** The paths that were asked for. */
+  /** The requested paths. */
   readonly asked: string[] = [];
 
   private constructor(options: ApiServerOptions) {
@@ -75,7 +76,7 @@ export class SkypilotApiDouble {
     return `http://127.0.0.1:${this.#service?.port}`;
   }
 
-  /** Builds a cluster, which is up at once, or starts one that was stopped. As SkyPilot: a name is there once. */
+  /** Creates a running cluster, or starts a stopped one. As in SkyPilot, names are unique. */
   launch(setup: ClusterSetup): void {
     const there = this.#clusters.find(({ name, status }) => name === setup.name && status !== null);
     if (there !== undefined) {
@@ -118,12 +119,12 @@ export class SkypilotApiDouble {
     return this.#there(name)?.status === 'UP';
   }
 
-  /** Loses everything, as a server whose database is gone. */
+  /** Loses all data, like a server with a lost database. */
   forget(): void {
     this.#clusters.length = 0;
   }
 
-  /** What clusters have used until now: seconds times accelerators, by workspace. The truth. */
+  /** The true usage of clusters until now: seconds times accelerators, by workspace. */
   used(workspace: string, countOf: (cluster: ClusterSetup) => number): number {
     return this.#clusters
       .filter((cluster) => (cluster.workspace ?? 'default') === workspace)
@@ -178,7 +179,7 @@ export class SkypilotApiDouble {
     response.writeHead(200, { [idHeader]: id, 'Content-Type': 'application/json' }).end('null');
   }
 
-  /** The real server waits until a request has ended; a proxy may answer before. */
+  /** The real server waits until a request has ended; a proxy may respond before. */
   #get(id: string, response: ServerResponse): void {
     const known = this.#requests.get(id);
     if (known === undefined) {
@@ -201,7 +202,7 @@ export class SkypilotApiDouble {
       pid: null,
       schedule_type: 'short',
     };
-    // A request that failed is a 500 whose detail is the request.
+    // A failed request is a 500 whose detail is the request.
     response
       .writeHead(failed ? 500 : 200, { 'Content-Type': 'application/json' })
       .end(JSON.stringify(failed ? { detail: payload } : payload));
@@ -230,7 +231,7 @@ export class SkypilotApiDouble {
     }
   }
 
-  /** Clusters that are there, and those that were used within so many days. */
+  /** Existing clusters, and those used within this number of days. */
   #report({
     days,
     cluster_names: names,
@@ -278,7 +279,7 @@ function stateOf({
   };
 }
 
-/** As Python writes it. */
+/** Formatted like in Python. */
 function python(accelerators: Readonly<Record<string, number>> | undefined): string {
   return accelerators === undefined
     ? 'None'

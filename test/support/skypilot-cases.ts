@@ -28,7 +28,7 @@ const LIMIT = `if (task.num_nodes > 2) throw new PolicyRejected(task.num_nodes +
   if (task.name === 'clock') task.envs = { NOW: this.services.clock.now().toISOString(), DATE: new Date().toISOString() };
   task.resources = { ...task.resources, labels: { team: request.user?.name ?? 'client' } };`;
 
-/** How it is named. */
+/** The specifier of the policy. */
 export function limitPolicy(): string {
   const [specifier = ''] = policyFiles({ LimitPolicy: '' }).specifiers;
   const file = specifier.replace(/#.*/, '');

@@ -1,7 +1,8 @@
-"""Asks SkyPilot's own catalog functions which machines it may choose, and what they cost.
+"""Finds possible machines and their prices with SkyPilot's own catalog functions.
 
-Usage: skypilot-catalog.py SKYPILOT_SOURCE < questions. Each line is a JSON object with `file`, `accelerator`, `count`, `cpus`, `memory`, `spot`,
-`region`, `max` and `type`. Each answer is a line: `{"prices": [...]}` of all that it may become, or `{"error": "..."}` without pandas.
+Usage: skypilot-catalog.py SKYPILOT_SOURCE < questions. Each line is a JSON object with `file`,
+`accelerator`, `count`, `cpus`, `memory`, `spot`, `region`, `max` and `type`. Each answer is a line:
+`{"prices": [...]}` of all possible machines, or `{"error": "..."}` without pandas.
 """
 import importlib.abc
 import importlib.machinery

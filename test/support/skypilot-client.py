@@ -1,9 +1,11 @@
-"""Asks a running policy service with SkyPilot's own client, as SkyPilot does before it launches.
+"""Sends requests to a running policy service with SkyPilot's own client, like SkyPilot before a launch.
 
-Usage: skypilot-client.py SKYPILOT_SOURCE < questions. The line "names" asks for SkyPilot's names of requests. Each other line is a JSON
-object with `url`, `tasks` (YAML), `config` (YAML), `name`, `options`, `atClientSide`, `user`, `apiVersion` and `version`. Each answer is a line: `sent`, the bodies; and what the client makes of the responses:
-`tasks`, `resources`, `config` and `same` (nothing has changed), or `error` with its `type`. `again` is the same for these tasks and this
-configuration, asked once more. Alternatives are sorted, as SkyPilot keeps them in a set.
+Usage: skypilot-client.py SKYPILOT_SOURCE < questions. The line "names" requests SkyPilot's names of
+requests. Each other line is a JSON object with `url`, `tasks` (YAML), `config` (YAML), `name`, `options`,
+`atClientSide`, `user`, `apiVersion` and `version`. Each answer is a line: `sent`, the bodies; and the
+client's results: `tasks`, `resources`, `config` and `same` (nothing has changed), or `error` with its
+`type`. `again` is the result of a second request with these tasks and this configuration. Alternatives are
+sorted, since SkyPilot keeps them in a set.
 """
 import json
 import logging

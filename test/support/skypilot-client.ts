@@ -1,4 +1,4 @@
-/** SkyPilot's own client of admin policies, as its server and its users have it. */
+/** SkyPilot's own client of admin policies, as its server and its users run it. */
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll } from 'vitest';
@@ -6,7 +6,7 @@ import { projectFile } from './files.ts';
 
 export interface ClientQuestion {
   readonly url: string;
-  /** In YAML; several are a pipeline. */
+  /** In YAML; several tasks are a pipeline. */
   readonly tasks: readonly string[];
   /** In YAML, without `admin_policy`. */
   readonly config?: string;
@@ -19,19 +19,19 @@ export interface ClientQuestion {
 }
 
 export interface ClientAnswer {
-  /** The bodies of its requests. */
+  /** The bodies of the requests. */
   readonly sent: readonly string[];
   readonly tasks: readonly Record<string, unknown>[];
-  /** As SkyPilot prints its alternatives, sorted, of each task. */
+  /** Alternatives of each task in SkyPilot's format, sorted. */
   readonly resources: readonly (readonly string[])[];
-  /** As Python prints them: JSON has no key `None`. */
+  /** In Python's format: JSON has no key `None`. */
   readonly imageIds: readonly (readonly string[])[];
   readonly config: Readonly<Record<string, unknown>>;
-  /** The client has got back what it sent. */
+  /** Whether the client got back what it sent. */
   readonly same: boolean;
-  /** What the client gets when it asks about its own answer. */
+  /** The result of a second request with the first answer. */
   readonly again?: ClientAnswer;
-  /** The class of the error that its user sees, and its text. */
+  /** The class of the error shown to the user, and its text. */
   readonly type?: string;
   readonly error?: string;
 }
@@ -50,13 +50,14 @@ const AS_A_SERVER = {
 
 export interface SkypilotClient {
   ask(question: ClientQuestion): Promise<ClientAnswer>;
-  /** The names of requests that SkyPilot knows. */
+  /** SkyPilot's names of requests. */
   names(): Promise<string[]>;
 }
 
 /**
- * One process for all tests of a `describe`, as its start takes seconds: call it there. The client asks as a server of SkyPilot before a
- * launch, unless told otherwise. `source` is a checkout of SkyPilot; `undefined` = the tests are skipped.
+ * One process for all tests of a `describe`, because its start takes seconds: call it there. By default, the
+ * client acts like a SkyPilot server before a launch. `source` is a checkout of SkyPilot; `undefined` = the
+ * tests are skipped.
  */
 export function skypilotClient(source: string | undefined): SkypilotClient {
   let client: ChildProcessWithoutNullStreams | undefined;

@@ -5,8 +5,8 @@ import { runInProcess } from './command-in-process.ts';
 import { folderOf } from './skypilot-cases.ts';
 
 /**
- * `skypilot config` without the program, in a folder of its own, whose path is left out of what is printed. Files are named by flags:
- * the home folder and the working directory are not of the test.
+ * Runs `skypilot config` in a temporary folder, whose path is removed from the output. Files are passed by
+ * flags: the home folder and the working directory do not belong to the test.
  */
 export async function config(files: Readonly<Record<string, string>>, ...args: string[]) {
   const folder = folderOf(files);

@@ -1,7 +1,8 @@
-"""Answers questions about effective values with SkyPilot's own functions.
+"""Computes effective values with SkyPilot's own functions.
 
-Usage: skypilot-effective.py SKYPILOT_SOURCE < questions. Each line is a JSON object with `config`, `task`, `key`, `region`, `zone` and
-`workspace`. Each answer is a line: `{"value": ...}`, or `{"error": "..."}` if SkyPilot fails.
+Usage: skypilot-effective.py SKYPILOT_SOURCE < questions. Each line is a JSON object with `config`, `task`,
+`key`, `region`, `zone` and `workspace`. Each answer is a line: `{"value": ...}`, or `{"error": "..."}` if
+SkyPilot fails.
 """
 import copy
 import importlib.abc
@@ -16,7 +17,7 @@ import types
 SOURCE = sys.argv[1]
 
 
-# Optional packages of packages that are installed: these do without.
+# Optional packages of installed packages, which also work without them.
 OPTIONAL = ('simplejson', 'chardet', 'brotli', 'brotlicffi', 'socks', 'h2', 'zstandard', 'OpenSSL')
 
 
@@ -35,7 +36,7 @@ class StandInType(type):
         return cls
 
     def __call__(cls, *args, **kwargs):
-        # As a decorator it changes nothing.
+        # As a decorator it returns the function unchanged.
         return args[0] if len(args) == 1 and callable(args[0]) else super().__call__()
 
     def __or__(cls, other):
@@ -95,7 +96,7 @@ UNSET = '\x00unset'
 
 
 def region_of(key, region, bare=False):
-    """SSH node pools: some keys are looked up by the name of the pool, others by that of its context."""
+    """For SSH node pools, some keys are looked up by the pool's name, others by its context's name."""
     if key[0] != 'ssh' or region is None:
         return region
     pool = region[4:] if region.startswith('ssh-') else region
@@ -112,7 +113,7 @@ def ask(key, region, task, bare=False, **options):
 
 
 def task_over_all(key, region, task, bare):
-    """As resolve_effective_pod_config and merge_custom_metadata compose the same calls."""
+    """The same calls as in resolve_effective_pod_config and merge_custom_metadata."""
     value = ask(key, region, None, bare)
     override = config_utils.get_cloud_config_value_from_dict(dict_config=task or {},
                                                              cloud=key[0],

@@ -1,8 +1,9 @@
 """Merges and reads configurations with SkyPilot's own functions.
 
-Usage: skypilot-merge.py SKYPILOT_SOURCE < questions. Each line is a JSON object: `{"keys": true}` asks for the lists of keys; `server` and
-`client` for what a server makes of a client's configuration; `base`, `over`, `allowed` and `disallowed` for a merge. Each answer is a line:
-`{"value": ...}`, `{"refused": "..."}` if SkyPilot refuses, or `{"crash": "..."}`.
+Usage: skypilot-merge.py SKYPILOT_SOURCE < questions. Each line is a JSON object: `{"keys": true}` requests
+the lists of keys; `server` and `client` the server's result for a client's configuration; `base`, `over`,
+`allowed` and `disallowed` a merge. Each answer is a line: `{"value": ...}`, `{"refused": "..."}` if
+SkyPilot refuses, or `{"crash": "..."}`.
 """
 import importlib.util
 import json

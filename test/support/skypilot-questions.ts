@@ -1,4 +1,4 @@
-/** Random configurations of SkyPilot, in the shapes of its keys, and questions about them. */
+/** Random SkyPilot configurations with valid keys, and questions about them. */
 import fc from 'fast-check';
 
 /** A configuration, and a question about one of its keys. */
@@ -40,7 +40,7 @@ const podConfig = optional({
     imagePullSecrets: fc.array(named, { maxLength: 2 }),
     nodeSelector: labels,
     priorityClassName: fc.option(text),
-    // Now and then something that cannot be merged with the others.
+    // Sometimes a value that cannot be merged with the others.
     schedulerName: fc.oneof(
       { weight: 20, arbitrary: text },
       { weight: 1, arbitrary: labels },
@@ -187,7 +187,7 @@ const some = (of: Sections) =>
   optional(Object.fromEntries(Object.entries(of).map(([name, members]) => [name, optional(members)])));
 
 const HOLDERS = ['context_configs', 'cluster_configs', 'region_configs'];
-/** Each key once, those of the queue by both spellings, and the members that SkyPilot reads one by one. */
+/** Each key once, the queue's keys in both spellings, and the members that SkyPilot reads separately. */
 const KEYS = Object.entries(sections as Sections).flatMap(([cloud, members]) =>
   Object.keys(members)
     .filter((name) => !HOLDERS.includes(name))
@@ -203,7 +203,7 @@ const KEYS = Object.entries(sections as Sections).flatMap(([cloud, members]) =>
     }),
 );
 
-/** Only the section of the question, so that most of them find something. */
+/** Only the question's section, so that most questions find a value. */
 export const skypilotQuestion: fc.Arbitrary<SkypilotQuestion> = fc.constantFrom(...KEYS).chain((key) => {
   const [cloud = ''] = key;
   const own = <Kind extends Sections>(of: Kind): Sections =>

@@ -1,4 +1,4 @@
-/** A policy service that SkyPilot asks. */
+/** A policy service for SkyPilot. */
 import {
   type RunningPolicyService,
   runService,
@@ -10,13 +10,13 @@ import { body, policyFiles } from './skypilot.ts';
 export const PATH = '/skypilot/admin-policy';
 
 export interface SkypilotService extends RunningPolicyService {
-  /** Where the files of the policies are. */
+  /** The folder of the policy files. */
   readonly folder: string;
-  /** Sends a request with these members, or a body as it is. */
+  /** Sends a request with these members, or a body as is. */
   ask(request?: object | string, query?: string): Promise<ServiceAnswer>;
 }
 
-/** The service with these policies: name → body of `validateAndMutate`. Without threads and validation unless `skypilot` says otherwise. */
+/** The service with policies: name → body of `validateAndMutate`. Default: no threads, no validation. */
 export async function runSkypilot(
   policies: Readonly<Record<string, string>>,
   { skypilot, ...options }: Pick<ServiceOptions, 'service' | 'skypilot'> = {},

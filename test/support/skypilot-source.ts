@@ -1,4 +1,4 @@
-/** Asks SkyPilot's own code, if a checkout of it is named by `SKYPILOT_SOURCE`. */
+/** Runs SkyPilot's own code, from the checkout in `SKYPILOT_SOURCE`. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { skipAloud } from './peers.ts';
 
 const PYTHON = 'python3';
 
-/** The checkout. `undefined` = there is none, which is said once on standard error. */
+/** The checkout. `undefined` = not set, which is logged once on standard error. */
 export function skypilotSource(): string | undefined {
   const { SKYPILOT_SOURCE: source } = process.env;
   if (source === undefined || source === '') {
@@ -22,7 +22,7 @@ export function skypilotSource(): string | undefined {
   return source;
 }
 
-/** Runs a helper in `test/support` with one line of JSON for each question; it answers each with one line. */
+/** Runs a helper in `test/support` with one JSON line for each question; it answers each with one line. */
 export function askSkypilot<Answer>(source: string, helper: string, questions: readonly unknown[]): Answer[] {
   const output = execFileSync(PYTHON, [projectFile(`test/support/${helper}`), source], {
     input: questions.map((question) => `${JSON.stringify(question)}\n`).join(''),
@@ -36,9 +36,9 @@ export function askSkypilot<Answer>(source: string, helper: string, questions: r
 }
 
 /**
- * Runs a script of Python beside SkyPilot, and returns the list of JSON that the script makes: `answers`, from `asked`. Needs the
- * dependencies of SkyPilot, or stand-ins for them in `PYTHONPATH`, which a module `sky_stub` installs. As its start takes seconds,
- * ask everything at once.
+ * Runs a Python script with SkyPilot, and returns its JSON list `answers`, computed from `asked`. Needs the
+ * dependencies of SkyPilot, or stand-ins for them in `PYTHONPATH`, installed by a module `sky_stub`. Its
+ * start takes seconds, so ask all questions at once.
  */
 export function runWithSkypilot<Answer>(source: string, script: string, asked: unknown): Answer[] {
   const { stdout, stderr, status } = spawnSync(PYTHON, ['-c', `${BEFORE}${script}${AFTER}`, source], {

@@ -1,4 +1,4 @@
-/** Requests of SkyPilot, and policies to ask about them. */
+/** Requests of SkyPilot, and policies for them. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
@@ -21,17 +21,17 @@ export const ALLOWED_AS_IT_CAME = {
 };
 export const FAILED = 'The request could not be checked. Please try again later, or ask the operator.';
 
-/** The bytes of a file in test/fixtures/skypilot-wire, as they go over the wire. */
+/** The bytes of a file in test/fixtures/skypilot-wire, as on the wire. */
 export function wireBody(name: string): string {
   return readFileSync(new URL(`../fixtures/skypilot-wire/${name}.body`, import.meta.url), 'utf8');
 }
 
-/** The object inside of a body. */
+/** The object inside a body. */
 export function inside(body: string): Record<string, unknown> {
   return JSON.parse(JSON.parse(body) as string) as Record<string, unknown>;
 }
 
-/** The object of a launch of one line, with other members; `undefined` = the member is missing. */
+/** The object of a one-line launch with other members; `undefined` = the member is missing. */
 export function envelope(members: object = {}): Record<string, unknown> {
   return {
     task: 'name: tiny\nrun: hostname\n',
@@ -46,7 +46,7 @@ export function envelope(members: object = {}): Record<string, unknown> {
   };
 }
 
-/** As it goes over the wire. */
+/** The same as on the wire. */
 export function body(members: object = {}): string {
   return JSON.stringify(JSON.stringify(envelope(members)));
 }
@@ -55,7 +55,7 @@ export function received(members: object = {}): ReceivedRequest {
   return decodeRequest(envelope(members));
 }
 
-/** The text of a policy's file: the class `name`, with this body of `validateAndMutate`. */
+/** The text of a policy file: the class `name` with this body of `validateAndMutate`. */
 export function policySource(name: string, text = '', { extra = '', imports = '' } = {}): string {
   return `import { AdminPolicy, Config, MutatedUserRequest, PolicyRejected } from 'blazar-enforcement/skypilot';
 ${imports}
@@ -71,7 +71,7 @@ void [Config, PolicyRejected];
 `;
 }
 
-/** A file each for these policies, and how they are named in `admin_policies`: in the order of the object. */
+/** A file for each of these policies, and their `admin_policies` specifiers, in the order of the object. */
 export function policyFiles(
   policies: Readonly<Record<string, string>>,
   whenDone?: WhenDone,
@@ -90,7 +90,7 @@ export function policyFiles(
 export interface RunningChain {
   readonly chain: PolicyChain;
   readonly logger: RecordingLogger;
-  /** Asks in so many seconds, default 10. */
+  /** `seconds`: the deadline; default 10. */
   review(request: ReceivedRequest, seconds?: number): Promise<Review>;
 }
 
@@ -103,8 +103,8 @@ export function chainOf(
 }
 
 /**
- * The chain of what stands in `[skypilot]`; unless it says otherwise without threads, so that policies see the test, and
- * without validation, so that tasks may be made up.
+ * The chain of `[skypilot]`; by default without threads, so that policies can access the test, and without
+ * validation, so that tasks may be invented.
  */
 export async function chainOn(
   skypilot: Readonly<Record<string, unknown>>,
@@ -126,7 +126,7 @@ export async function chainOn(
   };
 }
 
-/** A source of a configuration, as a file of the name of its level. */
+/** A configuration source, as a file named like its level. */
 export function configSource(level: Level, yaml: string): Source {
   const document = YamlDocument.parse(yaml);
   return {

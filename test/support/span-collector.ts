@@ -1,4 +1,4 @@
-/** A collector of OpenTelemetry: takes spans as OTLP in JSON over HTTP, as the SDK's exporter sends them. */
+/** An OpenTelemetry collector: accepts spans as OTLP in JSON over HTTP, as the SDK's exporter sends them. */
 import { z } from 'zod';
 import { policyServer } from './policy-server.ts';
 
@@ -45,11 +45,11 @@ const requestSchema = z.object({
   ),
 });
 
-/** Of OTLP. */
+/** The span kinds of OTLP. */
 const KINDS = ['other', 'internal', 'server', 'client'] as const;
 const ERROR = 2;
 
-/** Started for one test; `url` is what `OTEL_EXPORTER_OTLP_ENDPOINT` names. */
+/** Started for one test; `url` is the value for `OTEL_EXPORTER_OTLP_ENDPOINT`. */
 export async function spanCollector() {
   const server = await policyServer({
     status: 200,

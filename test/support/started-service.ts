@@ -1,4 +1,4 @@
-/** The policy service for all tests of a file; whoever starts it closes it. */
+/** The policy service for all tests of a file; the caller closes it. */
 import { type Service, startService } from '../../src/server/service.ts';
 import { valuesOnly } from './files.ts';
 import { recordingLogger } from './logger.ts';

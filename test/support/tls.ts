@@ -1,4 +1,4 @@
-/** Certificates on disk, and clients that show them. What they are: test/fixtures/tls/make.sh. */
+/** Certificates on disk, and clients that use them. Created by test/fixtures/tls/make.sh. */
 import { copyFileSync, readFileSync } from 'node:fs';
 import { type Agent, request } from 'node:https';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ export interface TlsFiles {
   readonly options: { readonly tls_cert_file: string; readonly tls_key_file: string };
   readonly certFile: string;
   readonly keyFile: string;
-  /** Vouches for `client`; for `client_ca_file`. */
+  /** The authority of `client`; for `client_ca_file`. */
   readonly caFile: string;
 }
 
@@ -39,7 +39,7 @@ export function tlsFiles(): TlsFiles {
   };
 }
 
-/** Who asks: `second-client` is one for whom another authority vouches. Default: nobody shows a certificate. */
+/** The client's certificate: `second-client` is from another authority. Default: no certificate. */
 export type ClientName = 'client' | 'second-client';
 
 function shownBy(client: ClientName | undefined) {
@@ -51,11 +51,11 @@ function shownBy(client: ClientName | undefined) {
 export interface TlsAnswer {
   readonly status: number;
   readonly body: string;
-  /** The name in the certificate that the service has shown. */
+  /** The name in the service's certificate. */
   readonly name: string;
 }
 
-/** One request; `refused` when the connection was not let in, or closed before there was an answer. */
+/** One request; `refused` = no connection, or closed before a response. */
 export function ask(
   url: string,
   {
@@ -80,15 +80,15 @@ export function ask(
 }
 
 export interface Resumable {
-  /** The first line of the answer; empty when there was none. */
+  /** The first line of the response; empty without one. */
   readonly answer: string;
-  /** Whether the session of a connection before was taken up again: then no certificate is shown. */
+  /** Whether the previous session was resumed: then no certificate is sent. */
   readonly resumed: boolean;
-  /** What takes up this session. */
+  /** The ticket to resume this session. */
   readonly session: Buffer | undefined;
 }
 
-/** One request on a connection that takes up the session of another one. */
+/** One request on a connection that resumes another session. */
 export function askResuming(
   port: number,
   client: ClientName,
@@ -114,7 +114,7 @@ export function askResuming(
   });
 }
 
-/** A connection of TLS, at an address or over a socket that is open. What comes is text; errors only close it. */
+/** A TLS connection, to an address or over an open socket. Data is text; errors only close it. */
 export function openTls(
   client: ClientName | undefined,
   version: SecureVersion,

@@ -1,14 +1,14 @@
-/** Ledgers on PostgreSQL that are to be upgraded, with many leases and a service that is open. */
+/** PostgreSQL ledgers to upgrade, with many leases and an open service. */
 import pg from 'pg';
 import { onTestFinished } from 'vitest';
 import type { Ledger } from '../../src/ledger/ledger.ts';
 import { recordLease } from '../ledger/recorded-leases.ts';
 import { openedLedger } from './ledgers.ts';
 
-/** The migrations that `goBack` takes back; the first builds an index. */
+/** The migrations that `goBack` reverts; the first builds an index. */
 export const LATEST = ['0010-growth', '0011-sessions', '0012-budget-requests', '0013-calendar-links'];
 
-/** A client that is gone after the test. */
+/** A client that is closed after the test. */
 export async function clientOf(connectionString: string, application_name?: string): Promise<pg.Client> {
   const client = new pg.Client({
     connectionString,
@@ -19,7 +19,7 @@ export async function clientOf(connectionString: string, application_name?: stri
   return client;
 }
 
-/** Opens a ledger, and adds so many leases that have ended. */
+/** Opens a ledger, and adds this number of ended leases. */
 export async function filledLedger(url: string, client: pg.Client, leases: number): Promise<Ledger> {
   const ledger = await openedLedger(url);
   await recordLease(ledger, { name: 'pattern', projectId: 'old' });
@@ -33,7 +33,7 @@ export async function filledLedger(url: string, client: pg.Client, leases: numbe
   return ledger;
 }
 
-/** Makes the tables those before the latest index. */
+/** Reverts the tables to those before the latest index. */
 export async function goBack(client: pg.Client): Promise<void> {
   await client.query('DROP INDEX leases_by_owner');
   await client.query(

@@ -1,4 +1,4 @@
-/** A Keystone that answers about tokens as a real one did: `test/fixtures/keystone-tokens`. */
+/** A Keystone with recorded responses about tokens: `test/fixtures/keystone-tokens`. */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
@@ -7,7 +7,7 @@ import { onTestFinished } from 'vitest';
 import type { Clock } from '../../src/filter/services.ts';
 import { projectFile } from './files.ts';
 
-/** What is recorded of a token: by whom, and of which kind. */
+/** A recorded token: its user, and its kind. */
 export type Recorded =
   | 'service'
   | 'other-service'
@@ -24,20 +24,20 @@ interface RecordedAnswer {
   readonly body: unknown;
 }
 
-/** Writes another answer to a question about a token. Without one nothing is ever answered. */
+/** Writes another response to a token request. An empty function never responds. */
 export type Instead = (response: ServerResponse, recorded: RecordedAnswer) => void;
 
 const OWN_TOKEN = 'gAAAAABour-own';
 const recordings = new Map<Recording, RecordedAnswer>();
 
 export class ValidatingKeystone {
-  /** The tokens that it knows. */
+  /** Known tokens. */
   readonly tokens = new Map<string, Recorded>();
-  /** The tokens that it was asked about, in order. */
+  /** The tokens of validation requests, in order. */
   readonly asked: string[] = [];
-  /** The answer to questions about tokens, instead of the recorded one. */
+  /** Replaces recorded responses to token requests. */
   instead: Instead | undefined;
-  /** How long its tokens are valid, from the question on. */
+  /** The validity of its tokens from the request on, in seconds. */
   lifetimeSeconds = 3600;
   readonly #clock: Clock;
   readonly #held = new Set<() => void>();
@@ -81,7 +81,7 @@ export class ValidatingKeystone {
     this.#port = (this.#server.address() as AddressInfo).port;
   }
 
-  /** Keeps its answers about tokens until the returned function is called. */
+  /** Delays responses about tokens until the returned function is called. */
   hold(): () => void {
     const held = new Set<() => void>();
     this.instead = (response, recorded) => held.add(() => send(response, recorded));
@@ -93,7 +93,7 @@ export class ValidatingKeystone {
     };
   }
 
-  /** Resolves when it has been asked so often. */
+  /** Resolves after this number of requests. */
   async untilAsked(times: number): Promise<void> {
     while (this.asked.length < times) {
       await new Promise<void>((resolve) => this.#held.add(resolve));

@@ -1,4 +1,4 @@
-/** Manual pages from the help of the commands: one for the program, one for each of its commands, one for blazar.conf. */
+/** Manual pages from the help: one for the program, one for each command, one for blazar.conf. */
 
 import type { knownOptions } from '../../src/cli/common/known-options.ts';
 import type { CommandTree, TreeArgument, TreeOption } from '../../src/cli/completion/command-tree.ts';
@@ -13,7 +13,7 @@ export interface ManualPage {
 
 const PROGRAM = 'blazar-enforcement';
 const CONF = `${PROGRAM}.conf`;
-/** Commands whose name alone would be that of the program itself. */
+/** Prefixed with the program, since the name of a command alone is not unique. */
 const pageOf = ({ path }: CommandTree) => [PROGRAM, ...path].join('-');
 const commandLine = ({ path }: CommandTree) => [PROGRAM, ...path].join(' ');
 
@@ -54,7 +54,7 @@ function lines(...all: readonly string[]): string {
   return `${all.join('\n')}\n`;
 }
 
-/** As whatis reads it: without a dot, on one line. */
+/** In the format of whatis: one line, no full stop. */
 function nameLine(name: string, description: string): string {
   const [first = ''] = description.split(/[.:] /);
   return `${name.replaceAll('-', '\\-')} \\- ${escaped(first.replace(/\.$/, ''))}`;
@@ -156,7 +156,7 @@ function seeAlso(pages: readonly (readonly [string, number])[]): string[] {
   return ['.SH SEE ALSO', ...all];
 }
 
-/** No line of a text is a request of roff, and a minus is one that can be searched for and copied. */
+/** Escapes text for roff: no line is a request, and minus signs can be searched and copied. */
 function escaped(text: string): string {
   return text
     .replaceAll('\\', '\\e')

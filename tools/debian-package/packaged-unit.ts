@@ -1,4 +1,4 @@
-/** The units of etc/systemd, as the Debian package has them. */
+/** Adapts the units of etc/systemd for the Debian package. */
 
 const CHANGES: readonly (readonly [from: string, to: string])[] = [
   ['# Copy it to /etc/systemd/system. Change it', '# Change it'],
@@ -14,7 +14,7 @@ const CHANGES: readonly (readonly [from: string, to: string])[] = [
   ['DynamicUser=yes\n', 'User=blazar-enforcement\nGroup=blazar-enforcement\n'],
 ];
 
-/** Its user is there for good, so that files of its group keep secrets, and commands can be run as it. */
+/** With a permanent user, so that files of its group keep secrets, and commands can run as this user. */
 export function packagedUnit(unit: string): string {
   return CHANGES.reduce((text, [from, to]) => text.replaceAll(from, to), unit);
 }

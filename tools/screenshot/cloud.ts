@@ -13,17 +13,17 @@ import { BUDGETS, type LeaseForm, PAST, PROJECT, TODAY } from './invented.ts';
 export const OPERATOR_TOKEN = 'operator-of-the-pictures';
 const BLAZAR_TOKEN = 'blazar-of-the-pictures';
 const DAY = 86_400_000;
-/** Budgets begin so many days before now, and end so many after. */
+/** Start and end of budgets, in days before and after now. */
 const [BEFORE, AFTER] = [30, 60];
 
 export interface Cloud {
   readonly url: string;
-  /** A date of a wish, as Blazar sends it. */
+  /** A date of a lease, in Blazar's format. */
   dateOf(days: number): string;
   close(): Promise<void>;
 }
 
-/** Leases of the past are recorded with a clock that is set back; what is asked today is asked over HTTP. */
+/** Records past leases with a clock that is set back; today's requests are sent over HTTP. */
 export async function startCloud(folder: string): Promise<Cloud> {
   const now = Math.floor(Date.now() / 3_600_000) * 3_600_000;
   const dateOf = (days: number) => new Date(now + days * DAY).toISOString().slice(0, 19);
@@ -54,7 +54,7 @@ export async function startCloud(folder: string): Promise<Cloud> {
   };
 }
 
-/** Of one of the past leases. */
+/** The id of a past lease. */
 export function leaseId(index: number): string {
   return `6f1c2b7a-4d0e-4b8e-9a51-${String(index).padStart(12, '0')}`;
 }

@@ -1,10 +1,10 @@
-/** The cloud of the pictures: projects, budgets, and what their users ask for. All of it is invented. */
+/** The cloud of the pictures: invented projects, budgets, and requests of their users. */
 
 export interface LeaseForm {
   readonly project?: string;
   readonly user: string;
   readonly name: string;
-  /** Days from now; less than 0 = in the past. */
+  /** Days from now; negative = in the past. */
   readonly start: number;
   readonly days: number;
   readonly hosts: number;
@@ -17,7 +17,7 @@ export interface InventedBudget {
   readonly amount: string;
 }
 
-/** Of which a page is shown. */
+/** The project whose page is shown. */
 export const PROJECT = 'climate';
 
 export const BUDGETS: readonly InventedBudget[] = [
@@ -30,7 +30,7 @@ export const BUDGETS: readonly InventedBudget[] = [
   { project: 'seismology', user: 'erik', amount: '200' },
 ];
 
-/** Leases that are recorded in their time. */
+/** Leases that are recorded at their start. */
 export const PAST: readonly LeaseForm[] = [
   { user: 'carol', name: 'spin-up', start: -24, days: 3, hosts: 2 },
   { user: 'bob', name: 'ensemble-0', start: -18, days: 3, hosts: 4 },
@@ -42,7 +42,7 @@ export const PAST: readonly LeaseForm[] = [
   { project: 'networks', user: 'fay', name: 'testbed', start: -1, days: 7, hosts: 4 },
 ];
 
-/** What is asked today. Some of it is refused, and says by which limit. */
+/** Today's requests. Some are refused, with the limit in the message. */
 export const TODAY: readonly LeaseForm[] = [
   { project: 'genomics', user: 'dana', name: 'annotation', start: 3, days: 1, hosts: 1 },
   { user: 'carol', name: 'storm-tracks', start: 4, days: 3, hosts: 2 },
@@ -54,5 +54,5 @@ export const TODAY: readonly LeaseForm[] = [
   { user: 'bob', name: 'ensemble-3', start: 26, days: 6, hosts: 5 },
 ];
 
-/** What is tried on the page for it: too much, and there is something smaller that would do. */
+/** The estimate on the page: too much, but something smaller would fit. */
 export const TRIED: LeaseForm = { user: 'bob', name: 'ensemble-3', start: 26, days: 6, hosts: 5 };

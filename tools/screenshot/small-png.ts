@@ -1,15 +1,15 @@
 /**
- * A picture of a page as a PNG of 256 colours: a third of the bytes, and nobody sees the difference, since few pixels are not of the most
- * frequent colours. Format: https://www.w3.org/TR/png/
+ * Converts a picture of a page to a PNG of 256 colours: a third of the bytes without a visible difference,
+ * since most pixels have one of the most frequent colours. Format: https://www.w3.org/TR/png/
  */
 import { crc32, deflateSync, inflateSync } from 'node:zlib';
 
 const SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 const MOST_COLOURS = 256;
-/** Bytes of a pixel: red, green and blue, as Chromium writes pictures of pages. */
+/** Bytes of a pixel: red, green and blue, as in Chromium's screenshots. */
 const RGB = 3;
 
-/** Throws on a PNG that is not of eight bits each of red, green and blue. */
+/** Throws unless the PNG has eight bits each of red, green and blue. */
 export function smallPng(png: Buffer): Buffer {
   const chunks = chunksOf(png);
   const header = Buffer.from(chunks.find(({ type }) => type === 'IHDR')?.data ?? []);
@@ -49,7 +49,7 @@ function chunksOf(png: Buffer): Chunk[] {
   return chunks;
 }
 
-/** One number for each pixel, row by row: what filters did to the rows is undone. */
+/** One number for each pixel, row by row, with the row filters undone. */
 function pixelsOf(rows: Buffer, width: number): Uint32Array {
   const length = width * RGB;
   const height = rows.length / (length + 1);
@@ -102,7 +102,7 @@ function frequentColours(pixels: Uint32Array): number[] {
     .map(([colour]) => colour);
 }
 
-/** Of each pixel, the nearest colour; rows without a filter, which are best for few colours. */
+/** The nearest colour of each pixel; rows are not filtered, which is best for few colours. */
 function indexes(pixels: Uint32Array, width: number, palette: readonly number[]): Buffer {
   const nearest = new Map(palette.map((colour, index) => [colour, index]));
   const rows = Buffer.alloc(pixels.length + pixels.length / width);

@@ -1,15 +1,15 @@
-/** What differs between two schemas, by path. */
+/** Differences between two schemas, by path. */
 import { isDeepStrictEqual } from 'node:util';
 
 export interface Difference {
   readonly kind: 'added' | 'removed' | 'changed';
-  /** `kubernetes.context_configs.<name>.ports`; `[]` are the items of a list. */
+  /** `kubernetes.context_configs.<name>.ports`; `[]` means the items of a list. */
   readonly path: string;
-  /** What was changed, and how. Empty for keys. */
+  /** The change. Empty for keys. */
   readonly what: string;
 }
 
-/** Lists of names, whose order does not matter. */
+/** Lists of names in any order. */
 const NAMES: ReadonlySet<string> = new Set([
   'enum',
   'case_insensitive_enum',
@@ -19,7 +19,7 @@ const NAMES: ReadonlySet<string> = new Set([
 /** Longer values are cut. */
 const MAX_SHOWN = 100;
 
-/** Expects normal forms. */
+/** Expects normalized schemas. */
 export function differences(ours: Schema, theirs: Schema, path = ''): Difference[] {
   const keywords = new Set([...Object.keys(ours), ...Object.keys(theirs)]);
   return [...keywords].flatMap((keyword) => differencesOf(keyword, ours[keyword], theirs[keyword], path));
@@ -89,9 +89,9 @@ function shown(value: unknown): string {
   return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text;
 }
 
-/** They explain, or mean nothing. */
+/** Descriptions, or keywords without effect. */
 const WITHOUT_EFFECT: ReadonlySet<string> = new Set(['$schema', 'title', 'description', 'default']);
-/** Their members are names of keys, not keywords. */
+/** Their members are key names, not keywords. */
 const OF_NAMES: ReadonlySet<string> = new Set(['properties', 'patternProperties']);
 
 export type Schema = { readonly [keyword: string]: unknown };

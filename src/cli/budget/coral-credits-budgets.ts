@@ -1,4 +1,4 @@
-/** What is left of the credits of each project in coral-credits. Imported only when it is asked: zod takes a while to load. */
+/** Reads remaining credits of projects from coral-credits. Imported on use only: zod loads slowly. */
 import { z } from 'zod';
 import type { BoundedFetch } from '../../client/bounded-fetch.ts';
 import { type Amount, larger, smaller } from '../../filter/claim.ts';
@@ -8,15 +8,15 @@ import { time } from '../common/answers.ts';
 import { UsageError, warn } from '../common/output.ts';
 import { Progress } from '../common/progress.ts';
 
-/** As many budgets as a file may have. */
+/** The limit of budgets in a file. */
 const MAX_PROJECTS = 10_000;
-/** Of one account. */
+/** Limit per account. */
 const MAX_ALLOCATIONS = 1000;
 
-// The rows of its API, as coral-credits 8ee1d4c writes them. It has no pages.
+// Rows of the API as written by coral-credits 8ee1d4c. The API is not paginated.
 
 const hours = z.int();
-/** The number at the end of the URL of a row. The rest of it is not called: it may name a host that only coral-credits knows. */
+/** The number at the end of a row's URL. The URL is not called: its host may be internal to coral-credits. */
 const link = z
   .string()
   .regex(/\/\d{1,15}\/?$/)
@@ -26,7 +26,7 @@ const resources = z.array(
   z.object({ resource_class: z.object({ name: z.string() }), resource_hours: hours }),
 );
 const providers = z.array(z.object({ id: z.int(), name: z.string() }));
-/** Keystone and Blazar write ids without the dashes that coral-credits puts in. */
+/** Keystone and Blazar write ids without the dashes of coral-credits. */
 const projectId = z.guid().transform((id) => id.replaceAll('-', ''));
 const projects = z
   .array(z.object({ account: link, provider: link, project_id: projectId }))
@@ -80,7 +80,7 @@ export class CoralCredits {
 
 type CoralBudget = Parameters<typeof exportedBudget>[0];
 
-/** Of each project and each allocation that has not ended. `now`: in microseconds. */
+/** One budget for each project and allocation that has not ended. `now`: in microseconds. */
 export async function budgetsOf(
   service: CoralCredits,
   flags: { readonly resourceClass: string; readonly provider?: string },
@@ -94,7 +94,7 @@ export async function budgetsOf(
   const warnings: string[] = [];
   try {
     for (const [index, { account: id, project_id }] of mine.entries()) {
-      // The list at /consumer is not used: coral-credits reads it once, and repeats it until it is restarted.
+      // The list at /consumer is not used: coral-credits caches it until restart.
       const { name, allocations, consumers } = await service.get(`/account/${id}`, account);
       const credits = allocations
         .filter(({ end }) => end > now)
@@ -143,19 +143,19 @@ function providerOf(
   return only;
 }
 
-/** Empty, or one item: the sum. */
+/** The sum as one item, or empty. */
 function hoursOf(row: Pick<Allocation, 'resources'>, resourceClass: string): bigint[] {
   return row.resources
     .filter(({ resource_class }) => resource_class.name === resourceClass)
     .map(({ resource_hours }) => BigInt(resource_hours));
 }
 
-/** An hour of one resource. */
+/** One resource for an hour. */
 const UNIT_HOUR = 3600n * 1_000_000n;
 /** Budgets have up to six decimals. */
 const MILLIONTH = 3600n;
 
-/** What reconciling charges to the budget of the allocation: the part of the lease that is to come, and within it. */
+/** The charge of reconciliation to the budget: the part of the lease after `now`, within the allocation. */
 function shareOf(allocation: Period, lease: Period, spent: bigint, now: bigint): Amount {
   const { start, end } = inSeconds(allocation);
   const from = larger(now, larger(start, lease.start));
@@ -180,13 +180,13 @@ function budgetOf(
   };
 }
 
-/** Both rounded down, so that allocations which follow each other still do. */
+/** Both rounded down, so that consecutive allocations stay consecutive. */
 function inSeconds({ start, end }: Period): Period {
   const second = (instant: bigint) => instant - (instant % MICROSECONDS_PER_SECOND);
   return { start: second(start), end: second(end) };
 }
 
-/** The first overlap, if there is one. */
+/** A warning about the first overlap, if any. */
 function doubtsIn(name: string, credits: readonly Allocation[]): string[] {
   for (const one of credits) {
     const other = credits.find(({ id, start, end }) => id > one.id && start < one.end && one.start < end);

@@ -1,4 +1,4 @@
-/** `budget from-coral-credits`: what is left of the credits in coral-credits, as a file for `budget import`. */
+/** `budget from-coral-credits`: prints remaining credits of coral-credits as a file for `budget import`. */
 import { Command } from 'commander';
 import { endpointFailures, pemOf, tokenOf } from '../common/endpoint.ts';
 import { UsageError } from '../common/output.ts';

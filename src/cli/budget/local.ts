@@ -1,4 +1,4 @@
-/** Budgets and requests for more in the ledger of the configuration. Whoever may write to it may take every step. */
+/** Budgets and budget requests in the configured ledger. Write access to the ledger permits every step. */
 import { budgetUnit } from '../../enforcement/configuration.ts';
 import { BudgetConflictError, listBudgets, removeBudget, setBudget } from '../../ledger/budgets/budgets.ts';
 import { readBudgetCsv } from '../../ledger/budgets/csv.ts';
@@ -216,7 +216,7 @@ async function withIds(
   return named;
 }
 
-/** What the API would answer, under the name of the flag. */
+/** Reports the errors of the API with the names of the flags. */
 async function inFlagsOfApi<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();

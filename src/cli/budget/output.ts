@@ -1,4 +1,4 @@
-/** How budgets and requests for more are printed, and files of budgets opened. */
+/** Prints budgets and budget requests, and opens budget files. */
 import { basename, extname } from 'node:path';
 import { readTextFile, systemErrorText } from '../../config/read-file.ts';
 import { type Amount, formatUnitHours } from '../../filter/claim.ts';
@@ -39,7 +39,7 @@ export function chargesOf({ claims }: LeaseReport): ChargedLease['charges'] {
   );
 }
 
-/** With one decimal; `null` for a budget of 0. */
+/** One decimal; `null` for a budget of 0. */
 function percentOf(part: Amount, whole: Amount): string | null {
   if (whole === 0n) {
     return null;
@@ -128,7 +128,7 @@ export function printChanges(
   );
 }
 
-/** As many as the service takes by default. */
+/** The default limit of the service. */
 const MAX_BYTES = 8_388_608;
 
 /** A file is JSON if its name ends in `.json`. @throws UsageError */
@@ -140,7 +140,7 @@ export function openBudgetFile(path: string): BudgetFile {
   }
 }
 
-/** Prints what was or would be set, and the mistakes. Exit code 2 if there are any. */
+/** Prints what was or would be set, and the errors. Exit code 2 if there are any. */
 export async function printImport(path: string, report: ImportReport, format: Format): Promise<void> {
   const { dry_run, lines, mistakes } = report;
   if (format === 'json') {

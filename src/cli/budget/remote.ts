@@ -1,4 +1,4 @@
-/** `budget … --endpoint`: budgets and requests for more at a service, over its API. */
+/** `budget … --endpoint`: budgets and budget requests over the API of a service. */
 import { z } from 'zod';
 import { EndpointError } from '../../client/bounded-fetch.ts';
 import type { ApiClient } from '../../client/client.ts';
@@ -88,11 +88,11 @@ interface RemoteBudget extends BudgetUsage {
 }
 
 const limit = 1000;
-/** Somebody else may change the budget between reading and writing: it is read again. */
+/** Attempts when another client changes the budget between read and write. */
 const ATTEMPTS = 3;
 const AGAIN = [404, 409, 412];
 
-/** Everything throws `EndpointError`. */
+/** All methods throw `EndpointError`. */
 export function remoteBudgets(api: ApiClient): BudgetStore {
   const listed = async (filters: { readonly project_id?: string; readonly user_id?: string } = {}) => {
     const found = await allOf(budget, api.items('/v1/budgets', { query: { ...filters, limit } }));
@@ -109,7 +109,7 @@ export function remoteBudgets(api: ApiClient): BudgetStore {
   const one = (data: unknown) => requested([understood(request, data)]);
   const sizeOf = (text: string) => budgetAmountText(inFlags(() => amountOf(text, 'unit-hours')));
   const untilOf = (text: string) => dateText(inFlags(() => secondOf('until', text)));
-  /** Changes the budget of an owner that starts then. */
+  /** Changes the owner's budget that starts at this time. */
   const changing = async (
     { project, user, validFrom }: { project: string; user: string | undefined; validFrom: bigint },
     change: (found: RemoteBudget | undefined) => Promise<unknown>,
@@ -218,7 +218,7 @@ export function remoteBudgets(api: ApiClient): BudgetStore {
         });
         return understood(report, data);
       } catch (thrown) {
-        // Mistakes of the file are an answer too.
+        // Errors in the file are a valid response, too.
         const refused = thrown instanceof EndpointError ? report.safeParse(thrown.answer).data : undefined;
         if (refused === undefined) {
           throw thrown;
@@ -299,7 +299,7 @@ function refuseWho(who: string | undefined): void {
   }
 }
 
-/** The service records whose token it is, and wants to know why. */
+/** A service records the user of the token, and requires a reason. */
 function reasonOf({ reason, who }: { readonly reason?: string; readonly who?: string }): string {
   refuseWho(who);
   if (reason === undefined || reason.trim() === '') {

@@ -14,9 +14,9 @@ import { UsageError, warn } from '../common/output.ts';
 import type { FormatFlags, SourceFlags } from '../common/sources.ts';
 import { type ListedLease, secondText } from '../ledger/output.ts';
 
-/** Projects and users are as they were typed. */
+/** Projects and users are passed as typed. */
 export interface BudgetStore {
-  /** The budgets of the project afterwards. */
+  /** Returns the project's budgets afterwards. */
   set(project: string, flags: SetFlags): Promise<Listed<BudgetUsage>>;
   remove(project: string, flags: AuthorFlags): Promise<Listed<BudgetUsage>>;
   list(): Promise<Listed<BudgetUsage>>;
@@ -24,16 +24,16 @@ export interface BudgetStore {
   /** Oldest first. */
   changes(project: string | undefined): Promise<Omit<Listed<BudgetChange>, 'names'>>;
   import(open: () => BudgetFile, flags: ImportFlags): Promise<ImportReport>;
-  /** The text of a file, in pieces. */
+  /** The text of a file, in chunks. */
   export(
     format: 'csv' | 'json',
     project: string | undefined,
   ): Promise<AsyncIterable<string> | readonly string[]>;
-  /** The request for more budget that was made. */
+  /** Returns the new request for more budget. */
   ask(project: string, flags: AskFlags): Promise<Listed<BudgetRequest>>;
-  /** The request afterwards. */
+  /** Returns the request afterwards. */
   take(kind: RequestStep['kind'], request: string, flags: StepFlags): Promise<Listed<BudgetRequest>>;
-  /** The newest first. */
+  /** Newest first. */
   requests(project: string | undefined, state: WantedState): Promise<Listed<BudgetRequest>>;
 }
 
@@ -86,7 +86,7 @@ export interface ImportFlags extends WhyFlags, FormatFlags {
 }
 
 export interface StepFlags extends WhyFlags, FormatFlags {
-  /** Of a grant. */
+  /** For grants. */
   readonly amount?: string;
   readonly until?: string;
 }
@@ -98,7 +98,7 @@ export interface AskFlags extends StepFlags {
   readonly reason: string;
 }
 
-/** Of the fields of a budget, and of those of the API. */
+/** The flags of budget fields and of API fields. */
 export const FLAGS: Readonly<Record<string, string>> = {
   projectId: 'project',
   userId: '--user',
@@ -110,7 +110,7 @@ export const FLAGS: Readonly<Record<string, string>> = {
   reason: '--reason',
 };
 
-/** A mistake in a budget, reported under the name of its flag. */
+/** Reports an error in a budget with the name of its flag. */
 export function inFlags<Result>(parse: () => Result): Result {
   return retold(parse, (field, text) => new UsageError(`${FLAGS[field] ?? field}: ${text}`));
 }
@@ -125,7 +125,7 @@ export function noSuchBudget(which: {
   );
 }
 
-/** An empty answer would hide a mistyped id. */
+/** Warns, because an empty result would hide a mistyped id. */
 export function warnOfNoBudget(project: string, hasLeases: boolean): void {
   const more = hasLeases ? '' : ', and the ledger has none of its leases: is this the id of the project?';
   warn(`project ${project} has no budget${more}`);

@@ -1,4 +1,4 @@
-/** Reads files of cases. Knows nothing of what a case says. */
+/** Reads case files, independently of the content of a case. */
 import { readdirSync, statSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { z } from 'zod';
@@ -9,31 +9,31 @@ import { nearestName } from '../../config/nearest.ts';
 import { readTextFile, systemErrorText } from '../../config/read-file.ts';
 import { UsageError } from '../common/output.ts';
 
-/** A file of cases is some pages, not a data set. */
+/** Limit for a file of cases, in bytes: some pages, not a data set. */
 const MAX_BYTES = 1_048_576;
-/** More than any case has that somebody has written. */
+/** More than any handwritten case has. */
 export const MAX_TOKENS = 20_000;
-/** A file with this key has several cases. What stands beside it is for each of them that does not say otherwise. */
+/** A file with this key has several cases. The keys beside it are defaults for each case. */
 const SEVERAL = 'cases';
 
 interface CasePlace {
   readonly file: string;
-  /** The path in the folder, without its ending; of a file with several cases, followed by the name or the number of the case. */
+  /** The path in the folder without extension; if the file has several cases, plus the name or number. */
   readonly id: string;
 }
 
-/** A case, or what is wrong with its file. */
+/** A case, or the problems of its file. */
 export type CaseFile<Case> = CasePlace & (ReadCase<Case> | { readonly problems: readonly Problem[] });
 
 export interface ReadCase<Case> extends CasePlace {
   readonly case: Case;
-  /** The line of the node at a path of the case, from 1; if there is none, of the nearest node above. */
+  /** The line of the node at a path of the case, from 1; if it does not exist, of the nearest node above. */
   readonly lineOf: (path: Path) => number;
-  /** The value at a path as it was written, with `YamlDocument.typed`. */
+  /** The value at a path as written, from `YamlDocument.typed`. */
   readonly typedAt: (path: Path) => unknown;
 }
 
-/** The paths of all `.yaml` and `.yml` files in a folder and the folders in it, sorted. @throws UsageError */
+/** Paths of all `.yaml` and `.yml` files in a folder and its subfolders, sorted. @throws UsageError */
 export function yamlFilesIn(folder: string): string[] {
   let names: string[];
   try {
@@ -57,8 +57,8 @@ interface WrittenCase {
 }
 
 /**
- * The cases of one file, by schemas whose objects are strict: every mistake has its line, an unknown key the nearest one. `schemaFor`: the
- * schema for what a case has written.
+ * The cases of one file. With strict schemas, every problem has a line, and unknown keys get a suggestion.
+ * `schemaFor`: the schema for a written case.
  */
 export function readCases<Case>(
   folder: string,
@@ -102,7 +102,7 @@ export function readCases<Case>(
   });
 }
 
-/** The cases of a file that has several. `undefined` = they are no list, or none. */
+/** The cases of a file with several. `undefined` = not a list, or an empty list. */
 function casesIn(value: Mapping, document: YamlDocument): WrittenCase[] | undefined {
   const { [SEVERAL]: list, ...shared } = value;
   if (!Array.isArray(list) || list.length === 0) {
@@ -119,7 +119,7 @@ function casesIn(value: Mapping, document: YamlDocument): WrittenCase[] | undefi
   }));
 }
 
-/** `placeOf`: the path in the document of a path in the case. */
+/** `placeOf`: maps a path in the case to its path in the document. */
 function partOf(document: YamlDocument, placeOf: (path: Path) => Path): Omit<WrittenCase, 'value'> {
   return {
     lineOf: (path) => document.lineOf(placeOf(path)),
@@ -158,7 +158,7 @@ function explained(issue: z.core.$ZodIssue, schema: z.ZodType): { path: Path; me
   return [{ path, message: `${where}${lower(issue.message)}` }];
 }
 
-/** Of the alternatives, the one that got furthest knows best what was meant. */
+/** Of the alternatives of a union, the one that matched furthest has the most useful issues. */
 function withoutUnions(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
   if (issue.code !== 'invalid_union') {
     return [issue];
@@ -195,7 +195,7 @@ function alternatives(schema: unknown): unknown[] {
 
 const lower = (text: string) => text.replace(/^Invalid input: /, '');
 
-/** A mistake in a case: it cannot be run. */
+/** An error in a case, which then cannot be run. */
 export class CaseMistake extends Error {
   override readonly name = 'CaseMistake';
   readonly problems: readonly Problem[];

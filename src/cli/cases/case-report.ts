@@ -1,4 +1,4 @@
-/** What came of cases, as a table, as JUnit and as an exit code. Knows nothing of what a case says. */
+/** Prints the results of cases, whatever their content, as a table, JUnit or TAP, with an exit code. */
 import { writeFileSync } from 'node:fs';
 import junit, { type Builder } from 'junit-report-builder';
 import { formatProblem, type Problem } from '../../base/errors.ts';
@@ -18,7 +18,7 @@ import {
  * - `passed`: as expected
  * - `failed`: otherwise
  * - `mistake`: the case cannot be read or run
- * - `broken`: what was tested failed where no failure may be expected
+ * - `broken`: the tested code failed although no failure is expected
  */
 type CaseStatus = 'passed' | 'failed' | 'mistake' | 'broken';
 
@@ -27,16 +27,16 @@ export interface CaseResult {
   readonly file: string;
   readonly name: string;
   readonly status: CaseStatus;
-  /** One sentence each; empty if it passed. */
+  /** One sentence each; empty if the case passed. */
   readonly reasons: readonly string[];
-  /** What differs, of several lines; may be empty. */
+  /** The differences, on several lines; may be empty. */
   readonly diff: string;
-  /** Of a `mistake`, with file and line. */
+  /** For `mistake`, with file and line. */
   readonly problems: readonly Problem[];
   readonly milliseconds: number;
 }
 
-/** 0 all as expected, 1 some not, 2 a mistake, 3 something is broken. */
+/** 0: all as expected; 1: some not; 2: a mistake; 3: something is broken. */
 export function exitCodeOf(results: readonly CaseResult[]): number {
   const has = (status: CaseStatus) => results.some((one) => one.status === status);
   if (has('mistake')) {
@@ -45,7 +45,7 @@ export function exitCodeOf(results: readonly CaseResult[]): number {
   return has('broken') ? ExitCode.failed : has('failed') ? ExitCode.rejected : ExitCode.ok;
 }
 
-/** Mistakes are on standard error in every format. */
+/** Mistakes go to standard error in every format. */
 export async function printResults(
   suite: string,
   results: readonly CaseResult[],
@@ -65,7 +65,7 @@ export async function printResults(
   printProblems(results.flatMap(({ problems }) => problems));
 }
 
-/** A line for each case, mistakes on standard error, then what differs. */
+/** A line for each case, mistakes on standard error, then the differences. */
 async function printResultTable(results: readonly CaseResult[]): Promise<void> {
   await printTable(
     ['CASE', 'RESULT', 'WHY'],
@@ -87,7 +87,7 @@ async function printResultTable(results: readonly CaseResult[]): Promise<void> {
   process.stdout.write(`\n${counts.join(', ')}\n`);
 }
 
-/** Its types are those of the module that bundlers take; Node.js is given the builder itself. */
+/** The types describe the module for bundlers; Node.js imports the builder itself. */
 const builder = junit as unknown as Builder;
 
 export function resultsJunit(suiteName: string, results: readonly CaseResult[]): string {
@@ -111,7 +111,7 @@ export function resultsJunit(suiteName: string, results: readonly CaseResult[]):
   return visibleXml(report.build());
 }
 
-/** The Test Anything Protocol, version 14: a case that could not be run is not ok, as one that failed. */
+/** The Test Anything Protocol, version 14. A case that could not be run is `not ok`, like a failed one. */
 function resultsTap(results: readonly CaseResult[]): string {
   const lines = results.flatMap(({ id, status, reasons, problems, file, milliseconds }, index) => {
     const description = onOneLine(id).replace(/[\\#]/g, '\\$&');
@@ -120,7 +120,7 @@ function resultsTap(results: readonly CaseResult[]): string {
       return [head];
     }
     const message = [...reasons, ...problems.map(formatProblem)].join('; ');
-    // JSON texts are YAML.
+    // JSON is valid YAML.
     return [
       head,
       '  ---',
@@ -134,7 +134,7 @@ function resultsTap(results: readonly CaseResult[]): string {
   return ['TAP version 14', `1..${results.length}`, ...lines, ''].join('\n');
 }
 
-/** To a file, or for `-` to standard output. @throws UsageError */
+/** Writes to a file, or to standard output for `-`. @throws UsageError */
 export function writeJunit(file: string, text: string): void {
   if (file === '-') {
     process.stdout.write(text);

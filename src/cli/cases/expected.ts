@@ -1,11 +1,11 @@
-/** What a case expects of a text: a part of it, or a regular expression between slashes. */
+/** The text that a case expects: a substring, or a regular expression between slashes. */
 
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { isMapping, type Mapping, type Path, valueAt } from '../../base/yaml/tree.ts';
 import { jsonText } from '../common/output.ts';
 
-/** `/…/` and `/…/i` are regular expressions, everything else a part of the text; `undefined` = no regular expression. */
+/** `/…/` and `/…/i` are regular expressions, other texts are substrings; `undefined` = a substring. */
 export function patternOf(expected: string): RegExp | undefined {
   const [, source, flags] = /^\/(.+)\/(i?)$/s.exec(expected) ?? [];
   try {
@@ -22,21 +22,21 @@ export const expectedText = z
   .min(1, 'expected a part of the text, or /a regular expression/')
   .refine((written) => patternOf(written) !== undefined, 'expected a regular expression between the slashes');
 
-/** Why a text is not as expected; `undefined` = it is. `what`: what the text is called. */
+/** Why a text differs from the expectation; `undefined` = it matches. `what`: the name of the text. */
 function textDifference(what: string, expected: string, got: string): string | undefined {
   return patternOf(expected)?.test(got) === true
     ? undefined
     : `expected ${what} to ${expected.startsWith('/') ? 'match' : 'contain'} ${expected}, but it is: ${got}`;
 }
 
-/** `resources.any_of[0].use_spot`; a name with dots in quotes: `labels."a.b"`. */
+/** `resources.any_of[0].use_spot`; names with dots are quoted: `labels."a.b"`. */
 export function pathOf(text: string): Path {
   return [...text.matchAll(/"([^"]*)"|\[(\d+)\]|([^.[\]"]+)/g)].map(([, quoted, index, name]) =>
     index === undefined ? (quoted ?? name ?? '') : Number(index),
   );
 }
 
-/** Equal numbers are equal, whether of 53 bits or not. */
+/** Equal numbers compare as equal, whether or not they fit in 53 bits. */
 export function plain(value: unknown): unknown {
   if (Array.isArray(value)) {
     return value.map(plain);
@@ -47,7 +47,7 @@ export function plain(value: unknown): unknown {
   return typeof value === 'bigint' && Number.isSafeInteger(Number(value)) ? Number(value) : value;
 }
 
-/** Sentences about the paths at which a tree is not as expected. `null` = missing, too. */
+/** Sentences about the paths where a tree differs from the expectation. `null` also means missing. */
 export function pathDifferences(what: string, expected: Mapping | undefined, tree: unknown): string[] {
   return Object.entries(expected ?? {}).flatMap(([path, value]) => {
     const got = valueAt(tree, pathOf(path)) ?? null;
@@ -67,7 +67,7 @@ export const isoTime = z.iso.datetime({
 
 const ANSWERS = ['allowed', 'changed', 'unchanged', 'rejected'] as const;
 
-/** What every expectation may have, beside what it has of its own. */
+/** Members of every expectation, beside its own. */
 const expectation = {
   answer: z.enum(ANSWERS, `expected one of ${ANSWERS.join(', ')}`).optional(),
   rejected: expectedText.optional(),
@@ -76,7 +76,7 @@ const expectation = {
 
 export const EXPECTATION = `expected ${ANSWERS.join(', ')}, or a mapping`;
 
-/** One word, or a mapping. `refusals`: which of its own members name a refusal; `results`: which only what is allowed has. */
+/** One word, or a mapping. `refusals`: members that name a refusal; `results`: only for allowed requests. */
 export function expectationOf<Own extends z.ZodRawShape>(
   what: string,
   own: Own,
@@ -115,32 +115,32 @@ interface Expected {
   readonly warning?: string | undefined;
 }
 
-/** What came of the request of a case. */
+/** The result of a case's request. */
 export interface Outcome {
   readonly allowed: boolean;
-  /** Why, if there is more to say. */
+  /** The reason, if there is more to report. */
   readonly allowedAs?: string;
   readonly message: string | null;
-  /** Who rejected it. `null`: nobody, or nobody alone. */
+  /** What rejected it. `null`: nothing, or no single filter. */
   readonly by: string | null;
-  /** The rules that rejected it, without those in audit mode. */
+  /** The rules that rejected it, except those in audit mode. */
   readonly rules: readonly string[];
   readonly warnings?: readonly string[];
   readonly changed: boolean;
   readonly changedBy: readonly string[];
 }
 
-/** `refusals`: what else of the expectation names a refusal. */
+/** `refusals`: other values of the expectation that name a refusal. */
 export function expectsRejection({ answer, rejected, rule }: Expected, refusals: readonly unknown[] = []) {
   return answer === 'rejected' || [rejected, rule, ...refusals].some((one) => one !== undefined);
 }
 
-/** Those of a list, or of one name, that are not among others. */
+/** Expected names that are not in `got`. */
 export function missing(expected: string | string[] | undefined, got: readonly string[]): string[] {
   return [expected ?? []].flat().filter((one) => !got.includes(one));
 }
 
-/** Sentences; empty if everything is as expected. `more`: those about what only such a case has, `false` = none. */
+/** Sentences; empty if all is as expected. `more`: about members of this kind of case, `false` = none. */
 export function differences(
   expected: Expected,
   got: Outcome,

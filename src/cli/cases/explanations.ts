@@ -1,4 +1,4 @@
-/** What rules said of a request, and why, for people. */
+/** The answers of rules to a request, with reasons, for people. */
 
 import { errorText } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
@@ -13,7 +13,7 @@ export interface ExplainedRule {
   readonly explanations: readonly RuleExplanation[];
 }
 
-/** Filters are asked again about a lease that another filter has changed: the last answer of a rule counts. */
+/** Filters are called again when another filter changes the lease: the last answer of a rule counts. */
 export class ExplainedRules implements RuleObserver {
   readonly #rules = new Map<string, ExplainedRule>();
 
@@ -28,7 +28,7 @@ export class ExplainedRules implements RuleObserver {
     this.#rules.set(key, { rule: name, said, audit, ...place, explanations: explain() });
   }
 
-  /** Those since the last call, in order. */
+  /** The rules since the last call, in order. */
   take(): ExplainedRule[] {
     const taken = [...this.#rules.values()];
     this.#rules.clear();
@@ -36,7 +36,7 @@ export class ExplainedRules implements RuleObserver {
   }
 }
 
-/** `hours(lease) = 72`, and the whole expression last: `hours(lease) <= 48.0 → false`. */
+/** `hours(lease) = 72`, then the whole expression: `hours(lease) <= 48.0 → false`. */
 export function explanationLines({ said, explanations }: ExplainedRule): string[] {
   return explanations
     .filter(isReason(said))
@@ -47,12 +47,12 @@ export function explanationLines({ said, explanations }: ExplainedRule): string[
     );
 }
 
-/** A rule that was skipped has not looked at `allow`; if its `match` is true, it has ended, or somebody is exempt. */
+/** A skipped rule has not evaluated `allow`; if its `match` is true, it has ended or the user is exempt. */
 function isReason(said: RuleAnswer): (one: RuleExplanation) => boolean {
   return ({ of, parts }) => said !== 'skipped' || (of === 'match' && parts.at(-1)?.value === 'false');
 }
 
-/** Keeps why filters and policies failed; users read only that they did. */
+/** Collects the causes of failed filters and policies, which users do not see. */
 export function causeLogger(causes: string[]): Logger {
   const ignore = () => {};
   const error = (fields: unknown) => {

@@ -1,4 +1,4 @@
-/** What commands with `--endpoint` understand of the answers of a service. */
+/** Parses the responses of a service for commands with `--endpoint`. */
 import { z } from 'zod';
 import { unexpectedAnswer } from '../../client/pages.ts';
 import { toInstant } from '../../lease/dates.ts';
@@ -24,7 +24,7 @@ type Account = z.infer<typeof account>;
 
 export type Owner = { readonly project: Account; readonly user: Account | null };
 
-/** As the service has them, for what is printed. */
+/** The names in the response, for output. */
 export function namesOf(found: readonly Owner[]): CommandNames {
   const known = {
     project: new Map(found.map(({ project }) => [project.id, project])),
@@ -47,7 +47,7 @@ export async function allOf<Schema extends z.ZodType>(
   return items;
 }
 
-/** @throws EndpointError if the service says something else */
+/** @throws EndpointError if the response does not match the schema */
 export function understood<Schema extends z.ZodType>(schema: Schema, data: unknown): z.infer<Schema> {
   const result = schema.safeParse(data);
   if (!result.success) {

@@ -1,15 +1,15 @@
-/** What Keystone calls the projects and users that commands print or are given, if `[keystone] resolve_names` is true. */
+/** Keystone's names of projects and users for commands, if `[keystone] resolve_names` is true. */
 
 import { errorText } from '../../base/errors.ts';
 import type { Selection } from '../../decisions/selection.ts';
 import type { Configuration } from '../../enforcement/configuration.ts';
 import { UsageError, warn } from './output.ts';
 
-/** Ids as they are printed. */
+/** Formats ids for output. */
 export interface CommandNames {
   readonly project: (id: string) => string;
   readonly user: (id: string) => string;
-  /** Fields beside ids in JSON; empty unless `resolve_names` is true. */
+  /** JSON fields beside the ids; empty unless `resolve_names` is true. */
   fields(projectId: string, userId: string | null): Readonly<Record<string, string | null>>;
 }
 
@@ -19,10 +19,10 @@ interface NamedIds {
 }
 
 const UNNAMED: CommandNames = { project: (id) => id, user: (id) => id, fields: () => ({}) };
-/** A command waits longer than a request. */
+/** Longer than the timeout of a request. */
 const WAIT_MS = 10_000;
 
-/** The names of the ids in some rows. Ids that Keystone does not name are printed alone, after a warning. */
+/** The names of the ids in some rows. Ids without a name are printed alone, with a warning. */
 export async function commandNames(
   configuration: Configuration,
   rows: readonly NamedIds[],
@@ -47,7 +47,7 @@ interface Account {
   readonly domain?: string | null | undefined;
 }
 
-/** `of`: what is known of an id. */
+/** `of`: the known account of an id. */
 export function namesBy(of: (kind: 'project' | 'user', id: string) => Account | undefined): CommandNames {
   const text = (kind: 'project' | 'user') => (id: string) => namedCell(id, of(kind, id));
   return {
@@ -73,8 +73,8 @@ export function namedCell(id: string | null | undefined, { name, domain }: Accou
 }
 
 /**
- * The id of a project or a user that somebody has typed: an id as it is, or with `resolve_names` that of a `name@domain`. Without it every
- * text is an id. @throws UsageError
+ * The id of a typed project or user: an id as is, or with `resolve_names` that of a `name@domain`. Without
+ * it, every text is an id. @throws UsageError
  */
 export async function typedId(
   configuration: Configuration,
@@ -102,7 +102,7 @@ export async function typedId(
   return found.id;
 }
 
-/** What to search for, with the ids of who is called so now beside names, if `resolve_names` is true. */
+/** The selection; if `resolve_names` is true, with the current ids of its names. */
 export async function selectionWithIds(
   configuration: Configuration,
   selection: Selection,
@@ -118,7 +118,7 @@ export async function selectionWithIds(
   return found ?? selection;
 }
 
-/** Asks Keystone. `undefined` = it is not to be asked. */
+/** Calls Keystone. `undefined` = `resolve_names` is not true. */
 async function withKeystone<Result>(
   configuration: Configuration,
   ask: (opened: NonNullable<Awaited<ReturnType<typeof openedKeystone>>>) => Promise<Result>,

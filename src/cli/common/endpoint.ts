@@ -1,4 +1,4 @@
-/** The flags of commands that can ask a service instead of the ledger. */
+/** The flags of commands that can use a service instead of the ledger. */
 import { X509Certificate } from 'node:crypto';
 import type { Command } from 'commander';
 import { errorText } from '../../base/errors.ts';
@@ -26,7 +26,7 @@ export function addEndpointFlags(command: Command): Command {
   );
 }
 
-/** For a command that can only ask a service. */
+/** For commands that need a service. */
 export function requireEndpoint(command: Command): Command {
   return addTokenFlags(command.requiredOption('--endpoint <url>', `The service to ask. ${TOKEN}`));
 }
@@ -39,7 +39,7 @@ function addTokenFlags(command: Command): Command {
 }
 
 /**
- * Asks a service if there is one to ask, otherwise `local`. @throws UsageError for flags that mean nothing without `--endpoint`
+ * Uses the service of `--endpoint`, otherwise `local`. @throws UsageError for flags that need `--endpoint`
  */
 export async function localOrRemote(
   flags: EndpointFlags,
@@ -56,7 +56,7 @@ export async function localOrRemote(
   return local();
 }
 
-/** Asks a service. When it does not answer as it should, prints one line and sets exit code 3. */
+/** Calls a service. If it fails, prints one line and sets exit code 3. */
 export async function withEndpoint(
   endpoint: string,
   flags: EndpointFlags,
@@ -78,7 +78,7 @@ export async function withEndpoint(
   }
 }
 
-/** When a service does not answer as it should, prints one line and sets exit code 3. @throws UsageError if it refuses */
+/** If a service fails, prints one line and sets exit code 3. @throws UsageError if it refuses */
 export async function endpointFailures(work: () => Promise<void>): Promise<void> {
   const { EndpointError } = await import('../../client/bounded-fetch.ts');
   try {
@@ -96,13 +96,13 @@ export async function endpointFailures(work: () => Promise<void>): Promise<void>
 
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[\s\S]*?(?:-----END CERTIFICATE-----|$)/g;
 
-/** Of `--ca-file`. @throws UsageError */
+/** The certificates of `--ca-file`. @throws UsageError */
 export function pemOf(caFile: string | undefined): string | undefined {
   if (caFile === undefined) {
     return undefined;
   }
   const pem = fileText('--ca-file', caFile);
-  // Without a certificate in it, Node would trust the authorities that it has by itself.
+  // Without a certificate in it, Node would trust its built-in authorities.
   const certificates = pem.match(CERTIFICATE) ?? [];
   if (certificates.length === 0 || !certificates.every(isCertificate)) {
     throw new UsageError(`--ca-file: ${caFile}: expected certificates in PEM`);
@@ -118,7 +118,7 @@ function isCertificate(pem: string): boolean {
   }
 }
 
-/** None of both: the service may need none. */
+/** Empty without any flag or variable: the service may need no credentials. */
 async function credentialsOf({
   tokenFile,
   osCloud,
@@ -130,7 +130,7 @@ async function credentialsOf({
     : { token };
 }
 
-/** The token of a file, else of a variable. `undefined` = in neither. @throws UsageError */
+/** The token of a file, otherwise of a variable. `undefined` = neither is set. @throws UsageError */
 export async function tokenOf(
   tokenFile: string | undefined,
   variable: string | undefined,

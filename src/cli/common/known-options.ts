@@ -1,4 +1,4 @@
-/** All options, for the sample, the docs and `--help`: those of this package, those of filters in `filters_path`, and those of admin policies. */
+/** All options for the sample, docs and `--help`: of this package, of `filters_path`, of admin policies. */
 import { Command } from 'commander';
 import type { Problem } from '../../base/errors.ts';
 import type { ConfigSources } from '../../config/sources.ts';
@@ -15,7 +15,7 @@ interface KnownOptions {
 
 const NO_SOURCES: ConfigSources = { environment: {}, configFiles: [] };
 
-/** Without `sources`, the options of this package alone. */
+/** Without `sources`, only the options of this package. */
 export async function knownOptions(sources = NO_SOURCES): Promise<KnownOptions> {
   const { readConfiguration } = await import('../../enforcement/configuration.ts');
   const { SECTIONS } = await import('../../server/configuration/sections.ts');
@@ -30,7 +30,7 @@ export async function knownOptions(sources = NO_SOURCES): Promise<KnownOptions> 
   };
 }
 
-/** The help text for the options of some sections: name, and the first sentence of the description. `args`: of the command line. */
+/** The help text for the options of some sections: name and expected value. `args`: the command line. */
 export async function optionsHelp(sections: readonly string[], args: readonly string[]): Promise<string> {
   const known = (await knownOptions(sourcesIn(args))).options;
   const options = known.filter(({ section }) => sections.includes(section));
@@ -44,7 +44,7 @@ export async function optionsHelp(sections: readonly string[], args: readonly st
   return `${lists.join('')}\nFor all details, run: blazar-enforcement config sample\n`;
 }
 
-/** What `--config-file` and its like say beside `--help`. */
+/** The values of `--config-file` and similar flags beside `--help`. */
 function sourcesIn(args: readonly string[]): ConfigSources {
   const flags = addSourceFlags(new Command().helpOption(false).allowUnknownOption().allowExcessArguments())
     .exitOverride()

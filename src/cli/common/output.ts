@@ -17,18 +17,18 @@ export const ExitCode = {
   failed: 3,
   /** The reader of standard output closed the pipe: 128 + SIGPIPE, as with other commands. */
   pipeClosed: 141,
-  /** A fault of this program. */
+  /** An internal error of this program. */
   fault: 70,
   /** Standard output or error, or a file, could not be written, for example because the disk is full. */
   unwritten: 74,
-  /** `serve`: a filter blocked the process for longer than `hang_timeout`, or its stop for longer than `shutdown_grace`. */
+  /** `serve`: a filter blocked the process beyond `hang_timeout`, or its shutdown beyond `shutdown_grace`. */
   held: 75,
 } as const;
 
-/** A file could not be written, for example because the disk is full. It is no mistake of the command. */
+/** A file could not be written, for example because the disk is full. Not an error in the command's usage. */
 export class UnwrittenError extends Error {}
 
-/** What was to judge requests has failed, so that nobody knows what it would have said. */
+/** A judge of requests failed, so its decision is unknown. */
 export class FailedError extends Error {}
 
 /** Wrong usage of a command: one line, exit code 2. */
@@ -43,7 +43,7 @@ export function printProblems(problems: readonly Problem[]): void {
   }
 }
 
-/** Prints all problems. Whether there are errors: exit code 2. */
+/** Prints all problems. Returns whether there are errors, for exit code 2. */
 export function printedErrors(problems: readonly Problem[]): boolean {
   printProblems(problems);
   const isWrong = problems.some(({ severity }) => severity === 'error');
@@ -61,13 +61,13 @@ export function warn(message: string): void {
   process.stderr.write(`warning: ${onOneLine(message)}\n`);
 }
 
-/** Says why a command has failed, and sets its exit code. */
+/** Prints why a command failed, and sets its exit code. */
 export function fail(why: string, code: number = ExitCode.failed): void {
   process.stderr.write(`error: ${onOneLine(why)}\n`);
   process.exitCode = code;
 }
 
-/** JSON, in which a `bigint` is a text. */
+/** JSON with each `bigint` as a string. */
 export function jsonText(value: unknown, indent = 0): string {
   const text = JSON.stringify(
     value,
@@ -106,7 +106,7 @@ export async function printTable(
   process.stdout.write(`${text.join('\n')}\n`);
 }
 
-/** In a terminal ideographs and emoji take two columns, combining characters none. */
+/** In terminals, ideographs and emoji take two columns, combining characters none. */
 const WIDE =
   /^(?:[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|[\u{20000}-\u{3fffd}]|\p{Emoji_Presentation})/u;
 const NONE = /^[\p{Mn}\p{Me}\p{Cf}]/u;
@@ -124,7 +124,7 @@ function columnsOf(text: string): number {
   return columns;
 }
 
-/** What was changed in a text, as `diff -u` shows it. `names`: of the text before and after. */
+/** The changes of a text in the format of `diff -u`. `names`: of the text before and after. */
 export async function unifiedDiff(
   names: readonly [string, string],
   before: string,
@@ -135,7 +135,7 @@ export async function unifiedDiff(
   return createTwoFilesPatch(...names, before, after, undefined, undefined, options);
 }
 
-/** The text of the input, of at most `maxBytes`. @throws UsageError */
+/** The text of an input, at most `maxBytes`. @throws UsageError */
 export async function readText(file: string, maxBytes: number): Promise<string> {
   try {
     return await (file === '-' ? readStandardInput(maxBytes) : readTextFile(file, maxBytes));
@@ -182,7 +182,7 @@ export async function printItems<Item>(
   }
 }
 
-/** Prints what could be used, and what of it is: a row for each, with its options one below the other. */
+/** Prints the available items and their use: a row for each, with its options one below the other. */
 export async function printUses<Item extends { readonly name: string; readonly options: readonly string[] }>(
   items: readonly (Item & { readonly enabled: boolean; readonly audit: boolean })[],
   format: 'table' | 'json',
@@ -203,7 +203,7 @@ export async function printUses<Item extends { readonly name: string; readonly o
   );
 }
 
-/** Prints the members of an object one below the other, without the first, which is in the heading. */
+/** Prints the members of an object one below the other, except the first, which is in the heading. */
 export async function printFacts(head: readonly [string, string], facts: object): Promise<void> {
   const rows = Object.entries(facts).map(([name, value]) => [name, String(value ?? '')]);
   await printTable(head, rows.slice(1));

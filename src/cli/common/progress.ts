@@ -1,11 +1,9 @@
-/**
- * A line on a terminal that says how far long work is. Nothing where standard error is no terminal: a file or a pipe gets what is worth keeping.
- */
+/** A progress line on a terminal. Writes nothing if standard error is a file or a pipe. */
 
 import { setImmediate as otherTurn } from 'node:timers/promises';
 
 const EVERY_MS = 200;
-/** What is over sooner needs no line. */
+/** Work that takes less time needs no line. */
 const QUIET_MS = 400;
 const BAR = 24;
 const WIDEST = 100;
@@ -24,7 +22,7 @@ export class Progress {
   #looked = this.#started + QUIET_MS - EVERY_MS;
   #isShown = false;
 
-  /** What `done` will be at the end; `undefined` = not known (yet). */
+  /** The value of `done` at the end; `undefined` = unknown (yet). */
   total: number | undefined;
 
   /** `what`: the items, such as `leases`. */
@@ -35,8 +33,8 @@ export class Progress {
   }
 
   /**
-   * May be called for each item: it writes five times a second. Wait for the promise where nothing else lets the process hear a Ctrl-C. `items`: if
-   * `done` counts something else, such as bytes.
+   * May be called for each item; it writes five times a second. Await the promise if the work does not yield
+   * otherwise: it lets the process handle Ctrl-C. `items`: if `done` counts something else, such as bytes.
    */
   show(done: number, items = done): Promise<void> | undefined {
     const now = performance.now();
@@ -60,7 +58,7 @@ export class Progress {
     return otherTurn();
   }
 
-  /** Removes the line. Nothing may be printed before. */
+  /** Removes the line. Must be called before other output. */
   end(): void {
     for (const signal of SIGNALS) {
       process.off(signal, this.#interrupted);
@@ -71,7 +69,7 @@ export class Progress {
     }
   }
 
-  /** Ends the process as the signal would have, unless somebody else cares. */
+  /** Ends the process as the signal would have, unless the signal has another listener. */
   readonly #interrupted = (signal: NodeJS.Signals): void => {
     this.end();
     if (process.listenerCount(signal) === 0) {
@@ -89,7 +87,7 @@ export class Progress {
     return `[${'#'.repeat(full)}${' '.repeat(BAR - full)}]`;
   }
 
-  /** From 0 to 1; `undefined` = not known. */
+  /** From 0 to 1; `undefined` = unknown. */
   #part(done: number): number | undefined {
     return this.total === undefined || this.total === 0 ? undefined : Math.min(done / this.total, 1);
   }

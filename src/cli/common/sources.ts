@@ -1,4 +1,4 @@
-/** The flags for the sources of the configuration, which every command that reads it has. */
+/** The flags for configuration sources, for all commands that read the configuration. */
 import { Command, Option } from 'commander';
 import type { LogLevel } from '../../base/logger.ts';
 import type { ConfigSources } from '../../config/sources.ts';
@@ -17,7 +17,7 @@ export interface FormatFlags extends SourceFlags {
 
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const satisfies LogLevel[];
 
-/** Parses a flag that may be given several times. */
+/** Parses a repeatable flag. */
 export function repeatable(value: string, before: readonly string[] = []): readonly string[] {
   return [...before, value];
 }
@@ -112,7 +112,7 @@ export function periodOf({ since, until }: { readonly since?: string; readonly u
 }
 
 /**
- * A duration in seconds: `90s`, `30m`, `24h`, `7d`, or a whole number of seconds. `most`: the longest one accepted, in seconds.
+ * A duration in seconds: `90s`, `30m`, `24h`, `7d`, or a whole number. `most`: the maximum, in seconds.
  *
  * @throws UsageError that names the flag
  */

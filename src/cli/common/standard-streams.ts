@@ -1,4 +1,4 @@
-/** Standard output and error: what cannot be written is told, and ends with an exit code of its own; a closed pipe is no fault. */
+/** Standard output and error: a failed write has its own exit code; a closed pipe is no error. */
 import { writeSync } from 'node:fs';
 import type { Writable } from 'node:stream';
 import { CommanderError } from 'commander';
@@ -8,7 +8,7 @@ import { ExitCode, FailedError, onOneLine, printProblems, UnwrittenError, UsageE
 
 /** Must be called before anything is written. */
 export function guardStandardStreams(): void {
-  // Writing beyond a limit on the size of files fails then, as on a full disk, instead of ending the process.
+  // Writes beyond the file size limit then fail like on a full disk, instead of ending the process.
   process.on('SIGXFSZ', () => {});
   for (const stream of [process.stdout, process.stderr]) {
     if (stream.constructor.name === 'SyncWriteStream') {
@@ -27,25 +27,25 @@ export function guardStandardStreams(): void {
     lost ||= error.code !== 'EPIPE';
   });
   process.on('exit', () => {
-    // A lost warning; other exit codes tell of a lost error.
+    // A lost warning; after a lost error, the exit code is already set.
     if (lost && (process.exitCode ?? ExitCode.ok) === ExitCode.ok) {
       process.exitCode = ExitCode.unwritten;
     }
   });
 }
 
-/** Ends the process when its output is written, although a plug-in left timers or connections open. */
+/** Ends the process when its output is written, even if a plug-in left timers or connections open. */
 export function exitWhenWritten(): void {
   isDone();
   process.stdout.write('', (error) => {
-    // An error has its own exit code, by the handler above.
+    // The handler above sets the exit code of an error.
     if (error === null || error === undefined) {
       process.exit();
     }
   });
 }
 
-/** Node writes to a file once, and takes a part for the whole: on a full disk the rest would be lost without an error. */
+/** Node takes a partial write to a file for a whole one: on a full disk the rest would be lost silently. */
 function writeWhole(stream: Writable & { readonly fd: number; readonly isTTY?: boolean }): void {
   stream._write = (chunk: Uint8Array, _encoding, done) => {
     try {
@@ -75,12 +75,12 @@ function whyNot(error: NodeJS.ErrnoException): string {
   return onOneLine(WORDS[error.code ?? ''] ?? systemErrorText(error));
 }
 
-/** Codes that tell of a result, and 13: Node ends with it when nothing is left to wait for. Others tell of a failure as they are. */
+/** Codes of a result, and 13: Node exits with it when nothing is pending. Others are failures already. */
 const RESULTS: readonly unknown[] = [ExitCode.ok, ExitCode.rejected, ExitCode.usage, 13, undefined];
 
 const unfinished = new Set<object>();
 
-/** Runs a command. If the process ends meanwhile, its exit code says that a filter failed. */
+/** Runs a command. If the process ends in the meantime, its exit code is that of a failed filter. */
 export async function toItsEnd(command: () => Promise<void>): Promise<void> {
   const running = {};
   const ended = (code: number) => {
@@ -101,18 +101,18 @@ export async function toItsEnd(command: () => Promise<void>): Promise<void> {
   }
 }
 
-/** The command has its result, and will end the process by itself. */
+/** Must be called when the command has its result and will end the process itself. */
 export function isDone(): void {
   unfinished.clear();
 }
 
-/** Writes what a command has thrown to standard error, on one line each. Returns the exit code for it. */
+/** Writes an error of a command to standard error, on one line each. Returns its exit code. */
 export function reportFailure(thrown: unknown): number {
   if (thrown instanceof CommanderError) {
     if (thrown.code === 'commander.help' && thrown.exitCode !== 0) {
       process.stderr.write('error: expected a command; --help lists them\n');
     }
-    // Help and version come this way too; commander has written all other messages.
+    // Also for help and version; commander has written all other messages.
     return thrown.exitCode === 0 ? ExitCode.ok : ExitCode.usage;
   }
   if (thrown instanceof ConfigurationError) {

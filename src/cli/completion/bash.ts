@@ -1,7 +1,7 @@
-/** The completion script for bash 3.2 and later. It needs nothing of the package bash-completion. */
+/** The completion script for bash 3.2 and later. It does not need the package bash-completion. */
 import { allOf, type CommandTree } from './command-tree.ts';
 
-/** In place of choices: names of files. */
+/** Instead of choices: complete file names. */
 const FILES = '@files';
 
 export function bashScript(tree: CommandTree): string {

@@ -1,4 +1,4 @@
-/** The commands, options and arguments of the program, as completion scripts and manual pages need them. */
+/** The commands, options and arguments of the program, for completion scripts and manual pages. */
 import type { Argument, Command, Option } from 'commander';
 
 export interface CommandTree {
@@ -35,18 +35,18 @@ export function commandTree(command: Command, path: readonly string[] = []): Com
     path,
     description: command.description(),
     commands: command.commands.map((one) => commandTree(one, [...path, one.name()])),
-    // With -h, which is not among the options of a command.
+    // Includes -h, which is not among the options of a command.
     options: command.createHelp().visibleOptions(command).map(treeOption),
     arguments: command.registeredArguments.map(treeArgument),
   };
 }
 
-/** A command and all below it. */
+/** A command and all its subcommands. */
 export function allOf(tree: CommandTree): CommandTree[] {
   return [tree, ...tree.commands.flatMap(allOf)];
 }
 
-/** The first sentence, without its dot: there is one line for it. */
+/** The first sentence without its full stop, to fit on one line. */
 export function firstSentence(description: string): string {
   return (description.split(/[.;:] /)[0] ?? '').replace(/\.$/, '');
 }

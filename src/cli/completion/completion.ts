@@ -1,4 +1,4 @@
-/** `completion`: prints the script that lets a shell complete the command line. */
+/** `completion`: prints a shell completion script. */
 import { Argument, Command } from 'commander';
 import type { CommandTree } from './command-tree.ts';
 
@@ -15,7 +15,7 @@ The script is made from the commands of this version. Load it where your shell s
   zsh    source <(blazar-enforcement completion zsh)                in ~/.zshrc, after compinit
   fish   blazar-enforcement completion fish | source                in ~/.config/fish/config.fish`;
 
-/** `createProgram`: makes the program with all of its commands. */
+/** `createProgram`: creates the program with all its commands. */
 export function completionCommand(createProgram: () => Promise<Command>): Command {
   return new Command('completion')
     .description('Print a script that completes commands, options and their values in a shell.')

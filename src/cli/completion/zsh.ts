@@ -1,4 +1,4 @@
-/** The completion script for zsh, which can be sourced, or put into a folder of `fpath` as `_blazar-enforcement`. */
+/** The completion script for zsh, to be sourced, or put into a folder of `fpath` as `_blazar-enforcement`. */
 import {
   allOf,
   type CommandTree,
@@ -57,7 +57,7 @@ function lines(specs: readonly string[]): string {
   return specs.map((spec) => ` \\\n    ${spec}`).join('');
 }
 
-/** `'*'{-r,--filter}'[Run only cases]:text: '`; a star, since options with a value may be given again. */
+/** `'*'{-r,--filter}'[Run only cases]:text: '`; the star, because options with a value may be repeated. */
 function optionSpec({ flags, description, value }: TreeOption): string {
   const [only = ''] = flags;
   const exclusive = flags.length > 1 ? `'(${flags.join(' ')})'` : '';

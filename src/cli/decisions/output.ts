@@ -1,4 +1,4 @@
-/** Decisions and their statistics, as they are printed. */
+/** Formats decisions and their statistics. */
 
 import type { DecisionRecord, FilterRecord } from '../../decisions/record.ts';
 import type {
@@ -13,11 +13,11 @@ import { formatInstant } from '../../lease/dates.ts';
 import { namedCell } from '../common/command-names.ts';
 import { jsonLine, onOneLine, printTable, warn } from '../common/output.ts';
 
-/** Decisions in columns as wide as the widest cell so far, since printed lines cannot be aligned again. */
+/** Prints decisions in columns as wide as the widest cell so far: printed lines cannot be aligned again. */
 export class DecisionTable {
   readonly #widths: number[] = [];
 
-  /** The lines of these decisions. The first call puts a heading above them. */
+  /** The lines of these decisions; before the first ones, a heading. */
   lines(records: readonly DecisionRecord[]): string {
     const rows = records.map((record) => cellsOf(record).map(onOneLine));
     if (this.#widths.length === 0) {
@@ -41,7 +41,7 @@ export class DecisionTable {
 
 function cellsOf(record: DecisionRecord): string[] {
   const { time, outcome, lease_id, lease_name, filter, message } = record;
-  // Each warning names its filter: what audited filters would have rejected stands behind a rejection too.
+  // Each warning names its filter. Warnings of filters in audit mode also follow a rejection.
   const why = [...(message === null ? [] : [message]), ...record.warnings].join(' ');
   return [
     time,
@@ -96,7 +96,7 @@ export async function printDecision(stored: StoredDecision, format: 'table' | 'j
   }
 }
 
-/** As a diff: what was there, and what is. */
+/** Prints the value before and after as a diff. */
 function printChanges({ filter, audit, changes = [], changes_left_out: leftOut = 0 }: FilterRecord): void {
   if (changes.length > 0) {
     const lines = changes.flatMap(({ path, before, after }) => [
@@ -206,7 +206,7 @@ async function printTables(summary: StatisticsSummary): Promise<void> {
 
 const MAX_NAMED = 3;
 
-/** `frank 2, bob 1`, or with more users than fit `…, others 4`. */
+/** `frank 2, bob 1`; with more users than fit, `…, others 4`. */
 function userCells(users: readonly UserCount[], decisions: number): string {
   const named = users.slice(0, MAX_NAMED);
   const rest = named.reduce((left, user) => left - user.decisions, decisions);
@@ -222,12 +222,12 @@ function timeCells({ p50, p90, p99, max }: DurationQuantiles): string[] {
   return [p50, p90, p99, max].map((milliseconds) => String(rounded(milliseconds)));
 }
 
-/** Three digits are enough to compare durations. */
+/** Three digits suffice to compare durations. */
 function rounded(milliseconds: number): number {
   return Number(milliseconds.toPrecision(3));
 }
 
-/** With the names of the records. */
+/** Uses the member names of the records. */
 function jsonOf(summary: StatisticsSummary): object {
   const { decisions, refused, launches, from, to, outcomes, filters, projects, users } = summary;
   const { messages, audited, cut } = summary;

@@ -1,4 +1,4 @@
-/** Decision logs as `decisions` reads them: whole or as they grow, from files or standard input. */
+/** Decision logs for `decisions`: complete or followed, from files or standard input. */
 import { once } from 'node:events';
 import { addAbortSignal } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -50,7 +50,7 @@ export async function* chunksOf(file: string): AsyncGenerator<Buffer> {
   }
 }
 
-/** Until the signal aborts; of standard input until its end. @throws UsageError */
+/** Until the signal aborts, or the end of standard input. @throws UsageError */
 export async function* followedChunks(file: string, signal: AbortSignal): AsyncGenerator<FollowedChunk> {
   const { followChunks } = await import('../../decisions/files.ts');
   try {
@@ -70,7 +70,7 @@ function unreadable(file: string, thrown: unknown): UsageError {
   return new UsageError(`${name}: could not be read: ${systemErrorText(thrown)}`);
 }
 
-/** The last `size` decisions that were added. */
+/** The last `size` added decisions. */
 export class Latest {
   readonly #size: number;
   #records: DecisionRecord[] = [];
@@ -81,7 +81,7 @@ export class Latest {
 
   add(records: readonly DecisionRecord[]): void {
     this.#records.push(...records);
-    // Cutting each time would copy the whole list each time.
+    // Cutting every time would copy the whole list each time.
     if (this.#records.length > 2 * this.#size) {
       this.#records = this.list();
     }
@@ -92,7 +92,7 @@ export class Latest {
   }
 }
 
-/** Says on standard error how many lines were not read. */
+/** Prints the number of skipped lines on standard error. */
 export function warnOfSkipped(readers: readonly DecisionReader[]): void {
   const broken = readers.reduce((sum, { skipped }) => sum + skipped.broken, 0);
   const tooLong = readers.reduce((sum, { skipped }) => sum + skipped.tooLong, 0);
@@ -102,10 +102,10 @@ export function warnOfSkipped(readers: readonly DecisionReader[]): void {
 }
 
 const PAGE = 1000;
-/** How often to look for new decisions, in milliseconds. */
+/** Polling interval for new decisions, in milliseconds. */
 const POLL = 1000;
 
-/** Reads them in the database itself: no service need run. */
+/** Reads decisions directly from the database: no running service is needed. */
 export async function withStoredDecisions(
   flags: SourceFlags,
   selection: Selection,
@@ -125,7 +125,7 @@ export async function withStoredDecisions(
   });
 }
 
-/** All that are looked for, in pages, the newest first. */
+/** All matching decisions, in pages, newest first. */
 export async function* pagesOf(
   source: DecisionSource,
   wanted: Omit<DecisionsQuery, 'limit' | 'after'>,
@@ -140,7 +140,7 @@ export async function* pagesOf(
   }
 }
 
-/** The latest `count`, the oldest of them first. */
+/** The latest `count` decisions, oldest first. */
 export async function latestOf(
   source: DecisionSource,
   selection: Selection,
@@ -158,7 +158,7 @@ export async function latestOf(
   return found.slice(0, count).reverse();
 }
 
-/** What is stored from now on, the oldest first, until the signal fires. */
+/** Newly stored decisions, oldest first, until the signal fires. */
 export async function* newerOf(
   source: DecisionSource,
   selection: Selection,
@@ -172,7 +172,7 @@ export async function* newerOf(
       for await (const page of pagesOf(source, { ...selection, newerThan: seen })) {
         found.push(...page);
       }
-      // One that was stored since is above `newest`, and comes with the next look.
+      // Decisions stored since then are above `newest`, and are returned by the next poll.
       const now = found.filter(({ id }) => id <= newest);
       seen = newest;
       yield now.map(({ record }) => record).reverse();

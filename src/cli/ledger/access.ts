@@ -1,4 +1,4 @@
-/** How commands open the ledger of the configuration. */
+/** Opens the configured ledger for commands. */
 import { userInfo } from 'node:os';
 import { waitFor } from '../../base/deadline.ts';
 import { errorText, LedgerUnavailableError } from '../../base/errors.ts';
@@ -20,7 +20,7 @@ export interface LedgerAccess extends ConfiguredLedger {
   readonly ledger: Ledger;
 }
 
-/** A command has no deadline of its own: `[ledger] timeout` bounds each transaction. */
+/** Commands have no deadline: `[ledger] timeout` bounds each transaction. */
 export const NO_DEADLINE = waitFor(undefined);
 
 /** Reads `[ledger]`. Throws `ConfigurationError`; prints warnings. */
@@ -35,7 +35,7 @@ export async function configuredLedger(flags: SourceFlags): Promise<ConfiguredLe
   return { configuration, options, connection: connectionOf(options) };
 }
 
-/** Opens the ledger for some work. When it cannot be read or written, prints one line and sets exit code 3. */
+/** Opens the ledger for some work. If it cannot be read or written, prints one line and sets exit code 3. */
 export async function withLedger(
   flags: SourceFlags,
   work: (access: LedgerAccess) => Promise<void>,

@@ -1,4 +1,4 @@
-/** `ledger compact` and `ledger restore`: folds old leases into totals, and puts them back. */
+/** `ledger compact` and `ledger restore`: folds old leases into totals, and restores them. */
 import type { Command } from 'commander';
 import type { FoldedLease, FoldHeader } from '../../ledger/folding/folded-lease.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
@@ -89,7 +89,7 @@ async function compact(flags: CompactFlags): Promise<void> {
   });
 }
 
-/** Leases that are restored in one transaction. */
+/** Leases per transaction when restoring. */
 const PIECE = 100;
 
 async function restore(flags: RestoreFlags): Promise<void> {
@@ -148,7 +148,7 @@ async function restore(flags: RestoreFlags): Promise<void> {
   });
 }
 
-/** Leases of one project that follow each other. */
+/** Consecutive leases of one project. */
 async function* pieces(
   read: AsyncGenerator<FoldHeader | FoldedLease>,
 ): AsyncGenerator<{ projectId: string; leases: FoldedLease[] }> {

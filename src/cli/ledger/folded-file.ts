@@ -1,4 +1,4 @@
-/** The file that keeps folded leases: lines of JSON, compressed if its name ends in `.gz`. */
+/** The file of folded leases: lines of JSON, compressed if its name ends in `.gz`. */
 import { createReadStream, existsSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -15,7 +15,7 @@ import {
 } from '../../ledger/folding/folded-lease.ts';
 import { UnwrittenError, UsageError } from '../common/output.ts';
 
-/** Writes a new file, which is made with the first leases. */
+/** Writes a new file, created with the first leases. */
 export class FoldedFile {
   readonly #path: string;
   readonly #header: FoldHeader;
@@ -40,7 +40,7 @@ export class FoldedFile {
         await persistFolder(dirname(this.#path));
       }
       const text = lines.join('');
-      // Pieces that are compressed by themselves are one file: what is there before a crash can be read.
+      // Separately compressed chunks form one valid file, so that everything before a crash can be read.
       await this.#file.appendFile(this.#path.endsWith('.gz') ? gzipSync(text) : text);
       await this.#file.sync();
     } catch (thrown) {
@@ -56,7 +56,7 @@ export class FoldedFile {
   }
 }
 
-/** Who is told that the file is there must find it after a crash. */
+/** Once a file is reported as written, it must exist after a crash. */
 async function persistFolder(path: string): Promise<void> {
   const folder = await open(path, 'r');
   try {
@@ -66,12 +66,12 @@ async function persistFolder(path: string): Promise<void> {
   }
 }
 
-/** A lease has at most some hundred entries. */
+/** A lease has at most a few hundred entries. */
 const LONGEST = 64 * 1024 * 1024;
 
 /**
- * Hands the header, then the leases, one after the other. The end of a file may be missing when it was written during a crash: then that lease was
- * never folded. `cutOff` is called if the last line has no end. @throws UsageError
+ * Yields the header, then the leases. The end of a file may be missing after a crash during the write: that
+ * lease was never folded. `cutOff` is called if the last line is incomplete. @throws UsageError
  */
 export async function* readFoldedFile(
   path: string,

@@ -1,4 +1,4 @@
-/** Reads a list of leases: the output of `openstack reservation lease list -f json`, or a response of Blazar's API. */
+/** Reads a list of leases: from `openstack reservation lease list -f json`, or a response of Blazar's API. */
 import { z } from 'zod';
 import { errorText } from '../../base/errors.ts';
 import { toInstant } from '../../lease/dates.ts';
@@ -7,7 +7,7 @@ import { isPage } from '../../openstack/blazar-answers.ts';
 import { readText, shownName, UsageError } from '../common/output.ts';
 import { parsedDocument } from '../common/requests.ts';
 
-/** About a hundred thousand leases in full. */
+/** About a hundred thousand complete leases. */
 const MAX_BYTES = 256 * 1024 * 1024;
 
 const text = z.string('a text');
@@ -47,9 +47,9 @@ const lease = z
 const list = z.array(lease, 'a list of leases');
 
 export interface LeaseList {
-  /** Of all leases of the list, in whatever state. */
+  /** The ids of all leases in the list, in any state. */
   readonly ids: ReadonlySet<string>;
-  /** The leases that exist: neither terminated nor past their end. */
+  /** The existing leases: neither terminated nor past their end. */
   readonly leases: readonly ListedLease[];
 }
 
@@ -79,7 +79,7 @@ export async function readLeaseList(file: string, now: bigint): Promise<LeaseLis
       end: toInstant(one.end_date) ?? 0n,
       projectId: one.project_id || undefined,
       userId: one.user_id || undefined,
-      // JSON holds no `undefined`.
+      // JSON has no `undefined`.
       reservations: (one.reservations ?? undefined) as ListedLease['reservations'],
       status,
     }),

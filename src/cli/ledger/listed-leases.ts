@@ -1,4 +1,4 @@
-/** Leases as `ledger list` prints them: of the ledger of the configuration, or of a service. */
+/** The leases of `ledger list`: from the configured ledger, or from a service. */
 import { z } from 'zod';
 import type { ApiClient } from '../../client/client.ts';
 import { formatInstant } from '../../lease/dates.ts';
@@ -19,10 +19,10 @@ export interface LeaseSelection {
 }
 
 export interface ListedLeases {
-  /** The newest first. */
+  /** Newest first. */
   readonly leases: readonly ListedLease[];
   readonly names: CommandNames;
-  /** What the list does not have. `undefined` = it has all. */
+  /** What the list lacks. `undefined` = it is complete. */
   readonly missing: string | undefined;
 }
 
@@ -41,7 +41,7 @@ export async function localLeases(
   };
 }
 
-/** What lists of the project, or of the ledger, do not have. `undefined` = nothing is folded. */
+/** What lists of the project, or of the ledger, lack. `undefined` = nothing is folded. */
 export async function foldedText(ledger: Ledger, projectId: string | undefined): Promise<string | undefined> {
   const folded =
     projectId === undefined

@@ -1,4 +1,4 @@
-/** How leases, entries and budgets are printed: exact numbers, times in UTC. */
+/** Formats leases, entries and budgets: exact numbers, times in UTC. */
 
 import { type Amount, formatUnitHours } from '../../filter/claim.ts';
 import { formatInstant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
@@ -12,7 +12,7 @@ import {
 } from '../../ledger/reports/reports.ts';
 import type { CommandNames } from '../common/command-names.ts';
 
-/** `second`: of the epoch. */
+/** `second`: seconds of the epoch. */
 export function secondText(second: bigint): string {
   return formatInstant(second * MICROSECONDS_PER_SECOND);
 }
@@ -22,12 +22,12 @@ export function usageObject(amount: Amount): { unit_hours: string; amount: strin
   return { unit_hours: formatUnitHours(amount), amount: String(amount) };
 }
 
-/** `48 node-hours` of usage, or a count of what is held. */
+/** `48 node-hours` of usage, or a count. */
 export function amountText(amount: Amount, isUsage: boolean, unit: string): string {
   return isUsage ? `${formatUnitHours(amount)} ${unit}` : String(amount);
 }
 
-/** What lists of leases print. */
+/** The part of a lease that lists print. */
 export type ListedLease = Omit<LeaseReport, 'claims' | 'unconfirmed'>;
 
 export const LEASE_COLUMNS = ['ROW', 'LEASE', 'PROJECT', 'USER', 'NAME', 'START', 'END', 'STATE'] as const;
@@ -62,7 +62,7 @@ export function leaseObject(lease: ListedLease, names?: CommandNames) {
   };
 }
 
-/** What a lease takes as it was last asked for, and what it may take instead until that is confirmed. */
+/** The charge of a lease as last requested, and the possible charges until that is confirmed. */
 export function takenObject({ claims, unconfirmed }: LeaseReport) {
   return {
     claims: claims.map(claimObject),

@@ -1,4 +1,4 @@
-/** `ledger reconcile`: compares the ledger with the leases that Blazar has, and corrects it. */
+/** `ledger reconcile`: compares the ledger with Blazar's leases, and corrects it. */
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -70,15 +70,15 @@ export function reconcileCommand(): Command {
 
 /** In seconds. */
 const OLDER_THAN = 3600;
-/** A process that is gone is waited for as long, in milliseconds. */
+/** How long to wait for the leader lease of a process that is gone, in milliseconds. */
 const PATIENCE = 40_000;
 
-/** How a comparison ended: `doubts` say why not everything was released. */
+/** The result of a comparison: `doubts` explain why not everything was released. */
 type Compared =
   | Pick<Extract<Followed, { kind: 'done' }>, 'kind' | 'doubts'>
   | Exclude<Followed, { kind: 'done' }>;
 
-/** What both forms of the command work with. */
+/** The parameters of both forms of the command. */
 interface Comparison extends LedgerAccess {
   readonly flags: ReconcileFlags;
   readonly enforcement: UsageEnforcement;
@@ -109,7 +109,7 @@ async function reconcile(file: string | undefined, flags: ReconcileFlags): Promi
     } finally {
       await enforcement.close();
       await announce(access, done, flags);
-      // Also when it failed half way: what was done before stays done.
+      // Also after a failure: completed steps are kept.
       if (result?.kind === 'done' || done.length > 0) {
         await printReconciled(done, flags);
       }
@@ -187,7 +187,7 @@ async function withList(comparison: Comparison, list: LeaseList): Promise<Compar
   return { kind: 'done', doubts: [] };
 }
 
-/** One round of the comparison that the service makes again and again. */
+/** One round of the comparison that the service repeats. */
 async function withBlazar({
   ledger,
   configuration,
@@ -261,7 +261,7 @@ async function regionOf(
   return first ?? '';
 }
 
-/** A complete list makes a suspended ledger grant again. After an incomplete one only `--resume` does. */
+/** Resumes a suspended ledger after a complete list. After an incomplete one, only `--resume` does. */
 async function resume({ ledger, done, flags }: Comparison, isListed: boolean): Promise<void> {
   if (flags.dryRun) {
     return;
@@ -285,7 +285,7 @@ async function resume({ ledger, done, flags }: Comparison, isListed: boolean): P
   }
 }
 
-/** Tells the receiver in `[notifications]`, if there is one. A ledger that cannot keep the event is a warning: the work is done. */
+/** Notifies the receiver in `[notifications]`, if any. A failure is a warning: the work is done. */
 async function announce(
   { ledger, configuration }: Pick<LedgerAccess, 'ledger' | 'configuration'>,
   done: readonly Reconciled[],

@@ -1,4 +1,4 @@
-/** The answers of a service about projects, as `project` prints them. */
+/** Responses of a service about projects, as `project` prints them. */
 import { z } from 'zod';
 import { account, allOf, understood } from '../common/answers.ts';
 import { namedCell } from '../common/command-names.ts';
@@ -19,7 +19,7 @@ export interface DecisionsFlags extends Flags {
   readonly limit: number;
 }
 
-/** What is asked for at once. */
+/** The page size of requests. */
 const PAGE = 1000;
 
 const cell = (of: z.infer<typeof account> | null) => namedCell(of?.id, of ?? {});

@@ -1,4 +1,4 @@
-/** A report of usage as `report usage` prints it: of the ledger of the configuration, or of a service. */
+/** The usage report of `report usage`: from the configured ledger, or from a service. */
 import { z } from 'zod';
 import type { ApiClient } from '../../client/client.ts';
 import { budgetUnit } from '../../enforcement/configuration.ts';
@@ -16,18 +16,18 @@ export interface UsageQuery {
   /** Seconds of the epoch. `undefined` = the default of reports. */
   readonly from: bigint | undefined;
   readonly until: bigint | undefined;
-  /** As it was typed. `undefined` = all. */
+  /** As typed. `undefined` = all. */
   readonly project: string | undefined;
   readonly format: 'table' | 'csv' | 'json' | 'focus';
 }
 
 export interface ShownUsage {
-  /** As JSON: numbers that are not counts are texts. */
+  /** For JSON: numbers that are not counts are strings. */
   readonly json: { readonly unit: string; readonly rows: readonly ShownRow[] };
   readonly names: CommandNames;
-  /** What the rows do not have. */
+  /** What the rows lack. */
   readonly missing: readonly string[];
-  /** The text of a file, in pieces. */
+  /** The text of a file, in chunks. */
   file(format: 'csv' | 'focus'): Promise<AsyncIterable<string> | readonly string[]>;
 }
 
@@ -74,7 +74,7 @@ export async function localUsage(
 
 const amounts = { amount: z.string().nullable(), user_amount: z.string().nullable() };
 const exact = z.object({ amount: whole, user_amount: whole });
-/** In the order in which the members are printed. */
+/** In the order of the printed members. */
 const answer = z.object({
   ...{ from: z.string(), until: z.string(), by: z.string(), unit: z.string() },
   rows: z.array(

@@ -85,7 +85,7 @@ async function checkBy(
   }
 }
 
-/** The policies and cluster settings: of a service configuration, or of the flags alone. */
+/** The policies and cluster settings: of a service configuration, or only of the flags. */
 async function withJudges(flags: CheckFlags, work: (judges: Judges) => Promise<void>): Promise<void> {
   const { configured, asksCluster, paths } = await judgeOptions(flags);
   const { audit, schedulers } = configured;
@@ -140,7 +140,7 @@ async function print(
   }
 }
 
-/** The tree with another value at a path; modifies the tree. */
+/** Replaces the value at a path; modifies the tree. */
 function replaced(tree: unknown, path: Path, value: unknown): unknown {
   const last = path.at(-1);
   if (last === undefined) {

@@ -1,4 +1,4 @@
-/** The cluster that `scheduling-policy` commands ask, and what they say where it does not answer. */
+/** Cluster access for `scheduling-policy` commands, and their messages when it fails. */
 import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
@@ -10,13 +10,13 @@ import type { PolicySetOptions } from '../../kubernetes/policies/scheduling-poli
 import { fail, UsageError, warn } from '../common/output.ts';
 import { type ClusterFlags, type JudgeFlags, setOptions } from './options.ts';
 
-/** A cluster that answers. */
+/** A reachable cluster. */
 export interface AskedCluster {
   readonly client: ApiClient;
   readonly reviews: UseReviews;
 }
 
-/** Shows what a credential plugin that fails has to say, such as that a session has expired. */
+/** Shows the message of a failed credential plugin, for example that a session has expired. */
 const PLUGIN_LOGGER = {
   info: () => undefined,
   warn: (fields: unknown) => {
@@ -27,8 +27,8 @@ const PLUGIN_LOGGER = {
 };
 
 /**
- * Asks a cluster. If it refuses what is asked, that is a mistake of whoever asks: exit code 2. If it gives no answer, prints one line and
- * sets exit code 3. `configured`: the kubeconfig of the service.
+ * Connects to a cluster. A refused request is an error of the user: exit code 2. Without a response, prints
+ * one line and sets exit code 3. `configured`: the kubeconfig of the service.
  */
 export async function withCluster(
   flags: ClusterFlags,
@@ -52,7 +52,7 @@ export async function withCluster(
   }
 }
 
-/** The policies of the cluster and the rights to use them. Prints what is wrong with policies. */
+/** The policies of the cluster and the rights to use them. Prints problems of policies. */
 export async function readSnapshot(
   { client, reviews }: AskedCluster,
   rights: KubernetesOptions['rights'],
@@ -68,16 +68,17 @@ export async function readSnapshot(
   });
 }
 
-/** What pods are judged by in a cluster. */
+/** The rules by which pods are judged in a cluster. */
 interface JudgingSnapshot {
   readonly source: ClusterSnapshot;
-  /** What the API server gives to pods without one. */
+  /** The API server's default for pods without one. */
   readonly defaultPriorityClass: string | undefined;
 }
 
 /**
- * The policies of the cluster with the options of a service. Without a configuration the service is taken to know the PriorityClass with
- * `globalDefault: true`; with one, pods are judged by its `default_priority_class`, as the service does.
+ * The cluster's policies with the options of a service. Without a configuration, the service is assumed to
+ * have the PriorityClass with `globalDefault: true`; with one, its `default_priority_class` is used, like in
+ * the service.
  */
 export async function judgingSnapshot(
   cluster: AskedCluster,
@@ -105,7 +106,7 @@ export async function judgingSnapshot(
   return { source, defaultPriorityClass: found };
 }
 
-/** `unless`: what it is taken to be if it may not be asked. */
+/** `unless`: the result if the cluster refuses to answer. */
 async function defaultPriorityClassOf(
   { client }: AskedCluster,
   unless: string | undefined,
@@ -139,7 +140,7 @@ async function readPolicies(client: ApiClient): Promise<ClusterPolicies> {
   return policies;
 }
 
-/** @throws UsageError if the cluster does not know scheduling policies */
+/** @throws UsageError if the cluster does not have the resource of scheduling policies */
 export async function policiesOf(client: ApiClient): Promise<ClusterPolicies> {
   const { ApiError } = await import('../../kubernetes/cluster/api/contract.ts');
   const { readClusterPolicies } = await import('../../kubernetes/cluster/snapshot/cluster-rbac.ts');
@@ -155,7 +156,7 @@ export async function policiesOf(client: ApiClient): Promise<ClusterPolicies> {
   }
 }
 
-/** As kubectl finds it. `undefined` = the service account of this pod. */
+/** Found as by kubectl. `undefined` = the service account of this pod. */
 function kubeconfigOf(flags: ClusterFlags, configured: string | undefined): string | undefined {
   const { env } = process;
   const named = flags.kubeconfig ?? configured;
@@ -164,7 +165,7 @@ function kubeconfigOf(flags: ClusterFlags, configured: string | undefined): stri
   }
   if (env.KUBECONFIG) {
     const files = env.KUBECONFIG.split(delimiter).filter((file) => file !== '');
-    // kubectl skips files that do not exist.
+    // kubectl skips missing files.
     const there = files.length > 1 ? files.filter((file) => existsSync(file)) : files;
     if (there.length !== 1) {
       throw new UsageError(
@@ -190,7 +191,7 @@ function kubeconfigOf(flags: ClusterFlags, configured: string | undefined): stri
   );
 }
 
-/** One sentence for what keeps the cluster from answering; `undefined` = something else went wrong. @throws UsageError */
+/** One sentence on why the cluster does not answer; `undefined` = another error. @throws UsageError */
 async function problemOf(thrown: unknown, server: string): Promise<string | undefined> {
   const { ApiError, ApiUnreachableError } = await import('../../kubernetes/cluster/api/contract.ts');
   const { SourceUnavailableError } = await import('../../kubernetes/policies/access.ts');

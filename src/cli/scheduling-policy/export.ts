@@ -16,7 +16,7 @@ import { readRules } from '../../rules/read-rules.ts';
 import { ExitCode, onOneLine, printWarnings, UsageError, warn } from '../common/output.ts';
 import { type ExportFlags, judgeOptions } from './options.ts';
 
-/** Namespaces without whose pods a cluster does not work. */
+/** A cluster does not work without the pods of these namespaces. */
 const EXEMPT = ['kube-system'];
 /** All policies are in audit mode. */
 const AUDIT_ALL = '*';
@@ -42,7 +42,7 @@ export async function exportPolicies(names: readonly string[], flags: ExportFlag
   const { policiesOf, withCluster } = await import('./cluster.ts');
   await withCluster(flags, configured.kubeconfig, async ({ client }) => {
     const { valid, invalid } = await policiesOf(client);
-    // Who may use one of them is refused. Exported without it, the others would let pods through.
+    // Pods of users of an invalid policy are denied. Without it, other policies would let them pass.
     const [broken] = invalid;
     if (broken !== undefined) {
       throw new UsageError(`scheduling policy ${broken.name}: ${broken.message}. Repair or delete it first`);
@@ -51,7 +51,7 @@ export async function exportPolicies(names: readonly string[], flags: ExportFlag
   });
 }
 
-/** Rules for pods, all or none: what Kubernetes may understand differently is a mistake with its place. */
+/** Exports all rules for pods, or none: one that Kubernetes may read differently is an error with a place. */
 function exportRules(path: string, names: readonly string[], flags: ExportFlags): void {
   if (
     names.length > 0 ||

@@ -10,7 +10,7 @@ import { type PolicySource, serviceAccount } from '../../kubernetes/policies/acc
 import { type Pod, parsePod, serviceAccountName } from '../../kubernetes/policies/pod.ts';
 import { readText, shownName, UsageError } from '../common/output.ts';
 
-/** The limit of the API server. */
+/** The limit of the API server, in bytes. */
 const MAX_BYTES = 3 * 1024 * 1024;
 
 export interface CheckedObject {
@@ -52,7 +52,7 @@ export async function readObjects(file: string): Promise<{ objects: CheckedObjec
   return { objects, others };
 }
 
-/** Those of one document. @throws InvalidRequestError */
+/** The objects of one document. @throws InvalidRequestError */
 export function objectsIn(document: YamlDocument): { objects: CheckedObject[]; others: string[] } {
   const objects: CheckedObject[] = [];
   const others: string[] = [];
@@ -72,7 +72,7 @@ interface Item {
   readonly path: Path;
 }
 
-/** `kubectl get -o yaml` prints a List. The API returns lists such as DeploymentList, whose items have no kind. */
+/** kubectl prints a List. The API returns lists such as DeploymentList, whose items have no kind. */
 function itemsIn(value: unknown, path: Path, kind: string | undefined): Item[] {
   if (!isMapping(value) || typeof (value.kind ?? kind) !== 'string') {
     throw new InvalidRequestError(path.join('.'), 'expected an object with kind');
@@ -112,30 +112,30 @@ function checked(value: Mapping, at: Path, document: YamlDocument): CheckedObjec
 }
 
 export interface Judges {
-  /** `undefined` = there are none, only rules. */
+  /** `undefined` = no policies, only rules. */
   readonly source: PolicySource | undefined;
   readonly admission: PodAdmission;
-  /** What the API server gives to pods without one. */
+  /** The API server's default for pods without one. */
   readonly defaultPriorityClass: string | undefined;
 }
 
 export interface ReviewedObject {
   readonly decided: DecidedAdmission;
   readonly policies: readonly string[];
-  /** The pod as written, with what policies have added. */
+  /** The pod as written, with the additions of policies. */
   readonly written: Pod;
 }
 
 interface ReviewAs {
   /** The name of its service account. Default: that of the pod. */
   readonly account?: string | undefined;
-  /** Who sends the request, for rules. Default: not known, as of the pods that a controller will create. */
+  /** The sender, for rules. Default: unknown, for example for pods that a controller will create. */
   readonly user?: { readonly name: string; readonly groups: readonly string[] } | undefined;
-  /** The pod as it is: then it is an update. Default: a new one. */
+  /** The existing pod, for an update. Default: a new pod. */
   readonly current?: Pod | undefined;
 }
 
-/** Of an object that creates pods, its pods. */
+/** Reviews the pod of an object, or the pods that it creates. */
 export async function reviewObject(
   { source, admission, defaultPriorityClass }: Judges,
   object: CheckedObject,

@@ -1,4 +1,4 @@
-/** How the `scheduling-policy` commands judge: the options of a service, or flags alone. */
+/** The judging options of `scheduling-policy` commands: from a service configuration, or only from flags. */
 import { ConfigurationError } from '../../base/errors.ts';
 import type { KubernetesOptions } from '../../kubernetes/options.ts';
 import type { MergeStrategy } from '../../kubernetes/policies/merge.ts';
@@ -6,7 +6,7 @@ import type { PolicySetOptions } from '../../kubernetes/policies/scheduling-poli
 import { UsageError } from '../common/output.ts';
 
 interface JudgeOptions {
-  /** Those of `--config-file`, otherwise the defaults. */
+  /** The options of `--config-file`, otherwise the defaults. */
   readonly configured: KubernetesOptions;
   /** Whether policies and rights come from the cluster. */
   readonly asksCluster: boolean;
@@ -17,7 +17,7 @@ interface JudgeOptions {
 type Flags = JudgeFlags &
   ClusterFlags & { readonly policies?: readonly string[]; readonly cluster?: boolean };
 
-/** `cluster`: only what a cluster says counts. */
+/** `cluster`: only policies of a cluster count. */
 export async function judgeOptions(flags: Flags): Promise<JudgeOptions> {
   const { configFile, policies = [], cluster, kubeconfig, context } = flags;
   if (cluster === true && policies.length > 0) {
@@ -38,7 +38,7 @@ export async function judgeOptions(flags: Flags): Promise<JudgeOptions> {
   return { configured, asksCluster, paths };
 }
 
-/** How policies merge and what of a pod is not judged. Flags count more than a configuration. */
+/** How policies merge, and what is not judged. Flags override the configuration. */
 export async function setOptions(
   { mergeStrategy, defaultPriorityClass }: JudgeFlags,
   configured: KubernetesOptions,
@@ -52,7 +52,7 @@ export async function setOptions(
   };
 }
 
-/** What flags say counts more than files. */
+/** Flags override files. */
 function overrides({ policies = [], cluster, kubeconfig }: Flags): Readonly<Record<string, unknown>> {
   if (policies.length > 0) {
     return { source: 'files', scheduling_policies: [...policies] };
@@ -70,12 +70,12 @@ async function read(
   if (configFiles === undefined) {
     return (await import('../../kubernetes/options.ts')).kubernetesOptions.parse({});
   }
-  // Keys, certificates and tokens of the service need not exist where its policies are tried, nor a kubeconfig that is not used.
+  // Keys, certificates and tokens of the service, and an unused kubeconfig, need not exist here.
   const unused = values.source === 'files' ? ['tokens_file', 'kubeconfig'] : ['tokens_file'];
   return readKubernetes(configFiles, unused, values);
 }
 
-/** `[kubernetes]` of a service. Mistakes elsewhere do not count, nor those in `unused` options. @throws ConfigurationError */
+/** `[kubernetes]` of a service. Ignores errors elsewhere or in `unused`. @throws ConfigurationError */
 export async function readKubernetes(
   configFiles: readonly string[],
   unused: readonly string[],
@@ -146,9 +146,9 @@ export interface ScanFlags extends ClusterFlags, JudgeFlags {
 export interface ExportFlags extends ClusterFlags, JudgeFlags {
   readonly policies?: readonly string[];
   readonly cluster?: boolean;
-  /** Rules for pods, instead of policies. */
+  /** Rules for pods instead of policies. */
   readonly rules?: string;
-  /** Prefix of the names of all objects. */
+  /** Name prefix of all objects. */
   readonly name: string;
   readonly exemptNamespace?: readonly string[];
   readonly warnOnly?: boolean;

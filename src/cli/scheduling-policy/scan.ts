@@ -1,4 +1,4 @@
-/** `scheduling-policy scan`: which running pods enforcing would refuse if they were created now. */
+/** `scheduling-policy scan`: finds running pods that enforcement would refuse if they were created now. */
 
 import junit, { type Builder } from 'junit-report-builder';
 import { visibleXml } from '../../base/visible-text.ts';
@@ -13,7 +13,7 @@ import { Progress } from '../common/progress.ts';
 import { judgingSnapshot, withCluster } from './cluster.ts';
 import { judgeOptions, type ScanFlags } from './options.ts';
 
-/** Those that the webhooks of etc/kubernetes do not look at. */
+/** The namespaces that the webhooks of etc/kubernetes exclude. */
 const EXEMPT = ['kube-system', 'blazar-enforcement'];
 
 export async function scanCluster(flags: ScanFlags): Promise<void> {
@@ -48,7 +48,7 @@ export async function scanCluster(flags: ScanFlags): Promise<void> {
   });
 }
 
-/** A namespace with a typing mistake has no pods either: that all of them are allowed would be no answer. */
+/** Fails on a missing namespace: a mistyped name has no pods, so "all allowed" would be misleading. */
 async function expectNamespaces(
   client: ApiClient,
   namespaces: readonly string[],
@@ -155,7 +155,7 @@ function asJson({ namespace, source, owner, user, policies, count, names, reason
   };
 }
 
-/** Its types are those of the module that bundlers take; Node.js is given the builder itself. */
+/** The types describe the module for bundlers; Node.js imports the builder itself. */
 const builder = junit as unknown as Builder;
 
 function scanJunit(owners: readonly Scanned[]): string {

@@ -1,4 +1,4 @@
-/** `scheduling-policy who-can`: who may use a policy of the cluster, and which binding grants it. */
+/** `scheduling-policy who-can`: lists who may use a policy of the cluster, and the binding that grants it. */
 import { nearestName } from '../../config/nearest.ts';
 import { ApiError } from '../../kubernetes/cluster/api/contract.ts';
 import { POLICIES_PATH } from '../../kubernetes/cluster/live/read-policy.ts';
@@ -8,7 +8,7 @@ import { ExitCode, onOneLine, printJson, printTable, UsageError } from '../commo
 import { type AskedCluster, policiesOf, withCluster } from './cluster.ts';
 import type { WhoCanFlags } from './options.ts';
 
-/** Others do not exist, and could mean another path. Source: Kubernetes, names of objects (RFC 1123). */
+/** Other names cannot exist, and could change the path. Source: Kubernetes, names of objects (RFC 1123). */
 const CAN_BE_NAME = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/;
 const AUTHENTICATED = 'system:authenticated';
 
@@ -65,7 +65,7 @@ async function showAnswer(
   process.exitCode = allowed ? ExitCode.ok : ExitCode.rejected;
 }
 
-/** A policy that is not valid may be used too: those who may are refused. @throws UsageError if there is none */
+/** An invalid policy may be used, too; its users' pods are denied. @throws UsageError if it does not exist */
 async function expectPolicy({ client }: AskedCluster, name: string): Promise<void> {
   try {
     if (CAN_BE_NAME.test(name)) {
@@ -118,7 +118,7 @@ function accountOf({ namespace, serviceAccount: named, user, group }: WhoCanFlag
   return serviceAccount(place, name);
 }
 
-/** As `kubectl auth can-i --as`: who has a name has been authenticated. */
+/** As `kubectl auth can-i --as`: a user with a name is authenticated. */
 function groupsOf(user: string | undefined, groups: readonly string[] = []): readonly string[] {
   return user === undefined || groups.includes(AUTHENTICATED) ? groups : [...groups, AUTHENTICATED];
 }

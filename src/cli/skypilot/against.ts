@@ -1,4 +1,4 @@
-/** A running service that answers reviews over HTTP, instead of the policies of a configuration. */
+/** Reviews by a running service over HTTP instead of configured policies. */
 import { isDeepStrictEqual } from 'node:util';
 import { boundedFetch } from '../../client/bounded-fetch.ts';
 import type { ReceivedRequest } from '../../skypilot/request/wire.ts';
@@ -9,16 +9,16 @@ import { UsageError } from '../common/output.ts';
 import type { Reviewer } from './review-output.ts';
 import { type Answered, answerOf, type Login, netrcLogin, shownUrl } from './service-call.ts';
 
-/** How long SkyPilot waits, in seconds. */
+/** SkyPilot's timeout, in seconds. */
 const SKYPILOT_TIMEOUT = 30;
-/** Two members of a megabyte, escaped twice. */
+/** Two members of one megabyte, escaped twice. */
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 const MAX_BODY_BYTES = 4 * 1024 * 1024;
 const HIDDEN = '****';
-/** Shorter parts of an address are hardly secrets, and hiding them would hide words. */
+/** Shorter parts of an address are unlikely to be secret, and hiding them would hide words. */
 const MIN_SECRET = 4;
 
-/** `timeout`: for each question, in seconds; default as SkyPilot's. @throws UsageError */
+/** `timeout`: per request, in seconds; default: SkyPilot's. @throws UsageError */
 export function remoteReviewer(
   address: string,
   caFile: string | undefined,
@@ -37,7 +37,7 @@ export function remoteReviewer(
   });
   return {
     maxBytes: MAX_BODY_BYTES,
-    // The service never sees the header of a pipeline: SkyPilot reads it.
+    // SkyPilot reads the header of a pipeline itself; the service does not receive it.
     validation: 'warning',
     async review(request) {
       const started = performance.now();
@@ -75,7 +75,7 @@ function reviewed(
 }
 
 function serviceUrl(address: string): URL {
-  // The address is not repeated: it may hold a token.
+  // The address is not repeated: it may contain a token.
   const url = URL.canParse(address) ? new URL(address) : undefined;
   if (url === undefined || !['http:', 'https:'].includes(url.protocol) || url.hostname === '') {
     throw new UsageError(

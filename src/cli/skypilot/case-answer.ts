@@ -10,13 +10,13 @@ import { jsonText, unifiedDiff } from '../common/output.ts';
 import type { TaskExpectation } from '../test/any-case.ts';
 import { isIdempotent, whyNotIdempotent } from './review-output.ts';
 
-/** What differs: sentences, and diffs. Empty if the answer is as expected. */
+/** Differences as sentences and diffs. Empty if the answer is as expected. */
 export interface Differences {
   readonly reasons: readonly string[];
   readonly diff: string;
 }
 
-/** `again`: the review of the result; `null` after a refusal. */
+/** `again`: the review of the result; `null` after a rejection. */
 export async function differencesOf(
   expected: TaskExpectation,
   reviewed: Review,
@@ -58,7 +58,7 @@ export async function differencesOf(
   return { reasons, diff };
 }
 
-/** As SkyPilot reads it, without the copy of what was written: two spellings of one task are equal. */
+/** As read by SkyPilot, without the copy of the original: two spellings of one task are equal. */
 function comparable(task: Mapping): Mapping {
   const { _user_specified_yaml: _, ...sent } = taskAsSent(YamlDocument.from(task)).task;
   return sent;
@@ -72,7 +72,7 @@ async function diffOf(name: string, expected: Mapping, got: Mapping, secrets: Se
   return from === to ? `${diff}(the values that differ are hidden)\n` : diff;
 }
 
-/** In `got`, the same value in its forms: one of them must be equal. `null` = missing, too. */
+/** `got`: forms of the same value, of which one must be equal. `null` also means missing. */
 function paths(
   name: string,
   expected: Mapping | undefined,
@@ -84,7 +84,7 @@ function paths(
     if (values.some((one) => isDeepStrictEqual(plain(one), plain(value)))) {
       return [];
     }
-    // The name of the path decides what is secret.
+    // The last name of the path decides whether the value is secret.
     const last = String(
       pathOf(path)
         .filter((step) => typeof step === 'string')

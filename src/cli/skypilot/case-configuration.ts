@@ -1,4 +1,4 @@
-/** The configurations of cases about tasks: each is read once, whatever the number of cases that it is for. */
+/** Configurations of cases about tasks: each is read once and shared by cases. */
 
 import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
@@ -20,7 +20,7 @@ export class TaskConfigurations {
   readonly #placed = new Map<string, Promise<PlacedPolicies | undefined>>();
   readonly #read = new Map<string, Promise<Configuration>>();
 
-  /** `shared`: where policies come from, if the case does not name its own. @throws CaseMistake, ConfigurationError */
+  /** `shared`: sources of policies unless the case names its own. @throws CaseMistake, ConfigurationError */
   async of(read: ReadTaskCase, shared: ConfigSources): Promise<Configuration> {
     const { policies, options } = read.case;
     const from = dirname(read.file);
@@ -51,7 +51,7 @@ export class TaskConfigurations {
     return configuration;
   }
 
-  /** Of all cases until now, for watching their files. */
+  /** The configurations of all cases until now, for watching their files. */
   all(): readonly Promise<Configuration>[] {
     return [...this.#read.values()];
   }
@@ -68,7 +68,7 @@ function once<Value>(known: Map<string, Promise<Value>>, sources: ConfigSources,
   return reading;
 }
 
-/** What is wrong with `policies` and `options` has the place of the case. `placed`: where the policies are named, if not there. */
+/** Moves problems of `policies` and `options` to the case. `placed`: their place, if the case names none. */
 function atTheCase(
   { problems }: ConfigurationError,
   { file, lineOf }: ReadTaskCase,
@@ -92,17 +92,17 @@ interface PlacedPolicies {
   readonly origin: Origin;
 }
 
-/** The path of a policy as seen from a folder; a name of the library or of a package stays. */
+/** Resolves a policy's path from a folder; names from the library or a package stay. */
 function policyFrom(folder: string, policy: string): string {
   return /^\.{1,2}\//.test(policy) ? resolve(folder, policy) : policy;
 }
 
 /**
- * The policies of a file of configuration whose paths lead to files from its folder, as `skypilot init` writes them. `undefined` = they are
- * as good as they are written.
+ * The policies of a configuration file with paths resolved from its folder, as `skypilot init` writes them.
+ * `undefined` = no path changes.
  */
 async function policiesBesideTheirFile(sources: ConfigSources): Promise<PlacedPolicies | undefined> {
-  // What is wrong with it is told by whoever reads it next.
+  // Problems are reported by the next reader of the file.
   const { settings } = await readConfiguration(sources, [skypilotSection]);
   const { value, origin } = settings.find(({ option }) => option.name === 'admin_policies') ?? {};
   if (origin?.kind !== 'file' || !Array.isArray(value)) {

@@ -1,4 +1,4 @@
-/** Runs one case of `skypilot test`: its own threads for the policies, its own clock, no network. */
+/** Runs one case of `skypilot test`: separate policy threads, its own clock, no network. */
 import { dirname, resolve } from 'node:path';
 import { inTime, withinDeadline } from '../../base/deadline.ts';
 import { YamlDocument } from '../../base/yaml/document.ts';
@@ -26,7 +26,10 @@ const MAX_BYTES = 1_048_576;
 
 type ReadTaskCase = ReadCase<SkypilotCase>;
 
-/** `sources`: where policies come from, if the case does not name its own; `undefined` = nowhere. @throws CaseMistake, ConfigurationError */
+/**
+ * `sources`: of policies unless the case names its own; `undefined` = none.
+ * @throws CaseMistake, ConfigurationError
+ */
 export async function runTaskCase(
   read: ReadTaskCase,
   sources: ConfigSources | undefined,

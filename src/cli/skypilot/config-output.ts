@@ -1,4 +1,4 @@
-/** What `skypilot config` prints: the merged configuration, or the value that SkyPilot takes for a key. */
+/** The output of `skypilot config`: the merged configuration, or SkyPilot's value of a key. */
 import { ConfigurationError, type Problem } from '../../base/errors.ts';
 import { YamlDocument } from '../../base/yaml/document.ts';
 import { formatPath, valueAt } from '../../base/yaml/tree.ts';
@@ -42,7 +42,7 @@ export interface PrintFlags {
   readonly format: 'yaml' | 'json';
 }
 
-/** Prints what is shown of each task: as one JSON value, or one after the other. */
+/** Prints the output of each task: as one JSON value, or one after the other. */
 async function printEach<One extends { readonly task: PipelineTask | null }>(
   all: readonly One[],
   { format, explain }: PrintFlags,
@@ -121,7 +121,7 @@ function shownOf({ tree, leaves, dropped }: MergedConfig, unread: readonly Unrea
   return { tree: shown, explained, dropped: [...files, ...keys] };
 }
 
-/** The merged sources without tasks, and those of each task by itself. */
+/** The merged sources without tasks, and the merged source of each task. */
 interface ReadConfig {
   readonly config: MergedConfig;
   readonly commandLine: MergedConfig;
@@ -130,13 +130,13 @@ interface ReadConfig {
 }
 
 interface Answer {
-  /** `null` unless there are several. */
+  /** `null` unless there are several tasks. */
   readonly task: PipelineTask | null;
   readonly reading: Reading<LeafSource>;
   readonly answer: EffectiveValue<LeafSource>;
 }
 
-/** Flags that only `--get` knows. */
+/** Flags that require `--get`. */
 const OWN_FLAGS = ['context', 'region', 'zone', 'workspace'] as const;
 
 /** @throws UsageError for flags that have no effect without `--get` */
@@ -147,7 +147,7 @@ export function requireGet(flags: PrintFlags): void {
   }
 }
 
-/** Merges what a value is read from: a task does not change the configuration, but overrides it where SkyPilot asks. */
+/** Merges the sources of values. Tasks are not merged in: SkyPilot applies them as overrides. */
 export function readConfig(sources: readonly Source[], tasks: readonly TaskSource[]): ReadConfig {
   return {
     config: mergeSources(sources),
@@ -276,7 +276,7 @@ function shownValue({ reading, answer }: Answer, flags: PrintFlags) {
   return { value, explained };
 }
 
-/** Names around a value say whether it is secret, so it is hidden as part of the whole key. */
+/** Names around a value decide whether it is secret, so it is masked as part of the whole key. */
 function withoutSecretsOf(
   { config, task }: Reading<LeafSource>,
   { key, value }: EffectiveValue<LeafSource>['whole'],

@@ -104,12 +104,12 @@ async function getValue(flags: ConfigFlags, { sources, tasks, problems }: FoundS
   ]);
 }
 
-/** What does not match the schema, as `--validation` wants it. */
+/** Schema violations, with the severity of `--validation`. */
 function validated({ validation }: ConfigFlags, problems: () => Problem[]): Problem[] {
   return validation === 'ignore' ? [] : problems().map((problem) => ({ ...problem, severity: validation }));
 }
 
-/** Prints problems and sets the exit code. Problems of a file, the same for each task, are printed once. */
+/** Prints problems and sets the exit code. Problems of a file that repeat for each task are printed once. */
 function report(found: readonly Problem[]): void {
   printProblems([...new Map(found.map((problem) => [formatProblem(problem), problem])).values()]);
   process.exitCode = found.some(({ severity }) => severity === 'error') ? ExitCode.rejected : ExitCode.ok;

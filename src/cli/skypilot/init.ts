@@ -1,4 +1,4 @@
-/** `skypilot init`: writes a policy package to start from. */
+/** `skypilot init`: writes a starter policy package. */
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
@@ -56,7 +56,7 @@ function className(text: string): string {
   return text;
 }
 
-/** Path in the package → content. `name`: the class of the policy, such as `MaxGpusPolicy`. */
+/** Content by path in the package. `name`: the class of the policy, such as `MaxGpusPolicy`. */
 function packageFiles(name: string, version: string): Readonly<Record<string, string>> {
   const file = classFileName(name);
   const options = optionPrefix(name);
@@ -67,7 +67,7 @@ function packageFiles(name: string, version: string): Readonly<Record<string, st
     type: 'module',
     exports: `./${file}.js`,
     scripts: { test: 'blazar-enforcement skypilot test cases --config-file blazar.conf' },
-    // Optional, so that npm does not install a second copy of what runs the policy.
+    // Optional, so that npm does not install a second copy of the runtime.
     peerDependencies: { 'blazar-enforcement': `>=${version}`, zod: '>=4' },
     peerDependenciesMeta: { 'blazar-enforcement': { optional: true }, zod: { optional: true } },
   };

@@ -1,4 +1,4 @@
-/** The requests in a file: the body of one, or a task or pipeline that SkyPilot would ask about. */
+/** Reads requests from a file: a request body, or a task or pipeline that SkyPilot would send. */
 
 import { type Command, InvalidArgumentError } from 'commander';
 import type { Problem } from '../../base/errors.ts';
@@ -21,7 +21,7 @@ export interface Requested {
 
 interface RequestFile {
   readonly requests: readonly Requested[];
-  /** Mistakes of a pipeline's header, which is part of no request. SkyPilot refuses a file with an error. */
+  /** Errors in a pipeline's header, which belongs to no request. SkyPilot rejects a file with an error. */
   readonly problems: readonly Problem[];
 }
 
@@ -101,7 +101,7 @@ async function headerProblems(text: string, file: string): Promise<Problem[]> {
   }));
 }
 
-/** A task in JSON has no members of these names. */
+/** A JSON task has no members of these names. */
 function bodyOf(text: string): unknown {
   try {
     const body: unknown = JSON.parse(text);
@@ -156,7 +156,7 @@ export function addRequestFlags(command: Command): Command {
     );
 }
 
-/** `id:name`, or one text that is both. */
+/** `id:name`, or one text for both. */
 export function userOf(text: string): { id: string; name: string } {
   const colon = text.indexOf(':');
   const [id, name] = colon === -1 ? [text, text] : [text.slice(0, colon), text.slice(colon + 1)];

@@ -1,4 +1,4 @@
-/** What answers reviews, and how they are printed: the answer of each policy, and what was changed as a diff without secrets. */
+/** Reviewers and their output: the answer of each policy, and the changes as a diff without secrets. */
 import type { Places } from '../../skypilot/config/config-validation.ts';
 import type { SkypilotOptions } from '../../skypilot/options.ts';
 import type { Review } from '../../skypilot/policies/policy-chain.ts';
@@ -8,16 +8,16 @@ import { onOneLine, printJson, printTable, unifiedDiff } from '../common/output.
 import type { Requested } from './requests.ts';
 
 export interface Reviewer {
-  /** Maximum size of what is asked about, in bytes. */
+  /** Maximum size of a request, in bytes. */
   readonly maxBytes: number;
-  /** `[skypilot] config_validation`, for what is part of no request. */
+  /** `[skypilot] config_validation`, for content that belongs to no request. */
   readonly validation: SkypilotOptions['config_validation'];
   /** `places`: where the request was written, for messages. */
   review(request: ReceivedRequest, places?: Places): Promise<Review>;
   close(): Promise<void>;
 }
 
-/** `again`: the review of the result, if it was asked for. */
+/** `again`: the review of the result, if requested. */
 export async function printReview(
   file: string,
   { request, task: part }: Requested,
@@ -54,14 +54,14 @@ export async function printReview(
   }
 }
 
-/** What was changed, as unified diffs without secrets; empty if nothing was. */
+/** The changes as unified diffs without secrets; empty if there are none. */
 async function diffsOf(
   request: ReceivedRequest,
   reviewed: Review,
 ): Promise<{ task: string; skypilot_config: string }> {
   const { SecretValues } = await import('../../skypilot/secrets.ts');
   const after = reviewed.skypilotConfig.toDict();
-  // A secret of one text is hidden in all of them.
+  // A secret found in one text is masked in all of them.
   const secrets = SecretValues.of(request.task.value, request.skypilotConfig.value, reviewed.task, after);
   return {
     task: await changes('task', request.task, reviewed.task, secrets),

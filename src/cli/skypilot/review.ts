@@ -1,4 +1,4 @@
-/** `skypilot review`: asks admin policies about a request, without SkyPilot. */
+/** `skypilot review`: sends a request to admin policies, without SkyPilot. */
 
 import { existsSync } from 'node:fs';
 import { Command } from 'commander';
@@ -91,7 +91,7 @@ async function review(file: string, flags: ReviewFlags): Promise<void> {
   } finally {
     await reviewer.close();
   }
-  // A policy may leave timers and connections open, above all one that never answered.
+  // A policy may leave timers and connections open, especially one that never answered.
   exitWhenWritten();
 }
 
@@ -112,7 +112,7 @@ async function reviewerOf(flags: ReviewFlags): Promise<Reviewer> {
   return remoteReviewer(against, caFile);
 }
 
-/** SkyPilot refuses the file of a wrong header by itself. `config_validation` says what it is here, as for a task. */
+/** SkyPilot itself rejects a file with a wrong header. Here, `config_validation` decides, as for a task. */
 function reportHeader(problems: readonly Problem[], validation: Reviewer['validation']): number {
   if (validation === 'ignore') {
     return ExitCode.ok;
@@ -139,7 +139,7 @@ async function localReviewer(flags: SourceFlags & { readonly logLevel: LogLevel 
   const { serviceSection } = await import('../../server/configuration/options.ts');
   const { PolicyChain } = await import('../../skypilot/policies/policy-chain.ts');
   const configuration = await requireConfiguration(reviewSources(flags), SECTIONS);
-  // Warnings about filters do not matter here.
+  // Warnings about filters are irrelevant here.
   printWarnings(configuration.problems.filter(({ section }) => section !== 'enforcement'));
   const { deadline: seconds, config_validation: validation } = sectionOf(configuration, skypilotSection);
   const { body_limit: maxBytes } = sectionOf(configuration, serviceSection);

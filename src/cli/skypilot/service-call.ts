@@ -1,4 +1,4 @@
-/** One request to a policy service over HTTP, as SkyPilot sends it, and its answer. Source: SkyPilot 0.13, `RestfulAdminPolicy`. */
+/** One request to a policy service over HTTP, as by `RestfulAdminPolicy` of SkyPilot 0.13. */
 
 import { homedir } from 'node:os';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ const MAX_REASON = 8000;
 const MAX_SHOWN = 200;
 const MAX_REDIRECTS = 5;
 
-/** Why the service's answer is of no use, in words for the user. */
+/** The service's response is unusable; the message is for the user. */
 class NoAnswer extends Error {}
 
 export type Answered = State | { readonly message: string; readonly failed: boolean };
@@ -55,7 +55,7 @@ export async function answerOf(
   }
 }
 
-/** SkyPilot's client repeats the request only for 307 and 308. It is not sent to another host, without TLS, or with a token. */
+/** SkyPilot resends the body only for 307 and 308. Never sent to other hosts, without TLS or with a token. */
 async function posted(
   client: BoundedFetch,
   url: URL,
@@ -188,7 +188,7 @@ export function loginIn(text: string, host: string): Login | undefined {
   return entry && { name: entry.login || entry.account, password: entry.password };
 }
 
-/** Words and quoted words. Comments take a line, macros all lines to an empty one. */
+/** Words and quoted words. A comment ends with its line, a macro with an empty line. */
 function tokensOf(text: string): string[] {
   const withoutMacros = text.replace(/^\s*macdef\b[^\n]*\n(?:[^\n]+\n)*/gm, '');
   return withoutMacros.split('\n').flatMap((line) => {

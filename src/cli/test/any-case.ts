@@ -1,4 +1,4 @@
-/** The cases that `test` runs: what they are about decides what they may say. Those about leases are in a file of their own. */
+/** Cases of `test`. Their subject decides which keys they may have. Lease cases have their own file. */
 import { z } from 'zod';
 import { isMapping } from '../../base/yaml/tree.ts';
 import {
@@ -34,7 +34,7 @@ const podCaseSchema = z
       pod_file: text('a path').optional(),
       namespace: text('a name').optional(),
       service_account: text('a name').optional(),
-      /** Who sends the request: rules may ask for it. Of most pods a controller. */
+      /** The sender of the request, for rules. For most pods, a controller. */
       user: z
         .union(
           [
@@ -45,9 +45,9 @@ const podCaseSchema = z
         )
         .optional(),
       now: isoTime.optional(),
-      /** The pod as it is: then it is an update. */
+      /** The existing pod, for an update. */
       current: mapping.optional(),
-      /** Instead of those of the configuration: files and folders beside the case. */
+      /** Files and folders beside the case, instead of the configured ones. */
       scheduling_policies: z.array(text('a path')).min(1, 'expected at least one path').optional(),
       expect: podExpectation,
     },
@@ -136,7 +136,7 @@ const SCHEMAS = {
   task: taskCaseSchema.transform((written): AnyCase => ({ kind: 'task', written })),
 };
 
-/** By the first of their keys. */
+/** The first key that a case has decides. */
 const KEYS = [
   ['task', ['task', 'task_file']],
   ['pod', ['pod', 'pod_file', 'scheduling_policies', 'service_account']],

@@ -1,4 +1,4 @@
-/** Puts into the ledger of a trial what a case gives. */
+/** Fills the ledger of a trial from a case. */
 import { waitFor } from '../../base/deadline.ts';
 import type { SharedServices } from '../../filter/services.ts';
 import { HttpCallError } from '../../http/call-error.ts';
@@ -40,7 +40,7 @@ export async function giveBudget(trial: LeaseTrial, budget: CaseBudget): Promise
   await trial.ledger?.read((ledger) => setBudget(ledger, wanted, author, WAIT));
 }
 
-/** Records leases whether they fit or not, each when it began: all of it is charged. */
+/** Records leases, even if they do not fit, each at its start: all of it is charged. */
 export async function giveLeases(trial: LeaseTrial, leases: readonly ExistingLease[]): Promise<void> {
   const now = trial.now();
   const dated = leases.map((one) => ({
@@ -48,7 +48,7 @@ export async function giveLeases(trial: LeaseTrial, leases: readonly ExistingLea
     start: leaseStart(one.lease) ?? now,
     end: leaseEnd(one.lease) ?? now,
   }));
-  // The clock of a ledger does not go back.
+  // A ledger's clock does not go back.
   dated.sort((a, b) => (a.start < b.start ? -1 : a.start > b.start ? 1 : 0));
   for (const { context, lease, start, end } of dated) {
     const known = { name: nameOf([lease, lease]), start, end, reservations: lease.reservations ?? [] };
@@ -74,7 +74,7 @@ export interface CaseAccount {
   readonly name?: string | undefined;
   /** The name of its domain. Default: `Default`. */
   readonly domain?: string | undefined;
-  /** Of a project. Default: none. */
+  /** For projects. Default: none. */
   readonly tags?: readonly string[] | undefined;
 }
 
@@ -144,7 +144,7 @@ function notGiven(): KeystoneError {
 
 interface GivenServices {
   readonly http: SharedServices['http'];
-  /** The addresses that were called and have no answer, without credentials and parameters. */
+  /** The called addresses without an answer, without credentials and parameters. */
   readonly unanswered: ReadonlySet<string>;
 }
 

@@ -1,4 +1,4 @@
-/** Which filters and rules no case has seen allow a request, and which none has seen refuse one. */
+/** Finds filters and rules that never allowed, or never refused, a request of a case. */
 import type { Configuration } from '../../enforcement/configuration.ts';
 import type { ObservedRule, RuleAnswer, RuleObserver } from '../../filter/services.ts';
 import type { Decision } from '../../filter/verdict.ts';
@@ -10,13 +10,13 @@ import { printTable } from '../common/output.ts';
 interface Covered {
   readonly kind: 'filter' | 'rule' | 'scheduling-policy' | 'admin-policy';
   readonly name: string;
-  /** `file:line`; of a filter the file of the configuration. */
+  /** `file:line`; for a filter, the configuration file. */
   readonly place: string;
   allowed: boolean;
   refused: boolean;
 }
 
-/** Of all cases of a run. */
+/** Coverage of all cases of a run. */
 export class Coverage {
   readonly #configurations = new Map<string, ConfigurationCoverage>();
 
@@ -66,7 +66,7 @@ class ConfigurationCoverage implements RuleObserver {
     entry.refused ||= said === 'refused';
   }
 
-  /** There is something that cases should see. */
+  /** Adds an entry that cases should cover. */
   expect(kind: Covered['kind'], name: string, place = this.#file): Covered {
     const key = `${kind}\0${name}\0${place}`;
     const entry = this.#seen.get(key) ?? { kind, name, place, allowed: false, refused: false };
@@ -79,13 +79,13 @@ class ConfigurationCoverage implements RuleObserver {
   }
 }
 
-/** Each filter, rule and policy should be seen once to allow, and once to refuse. In percent; 100 if there is nothing to see. */
+/** Each filter, rule and policy should be seen to allow, and to refuse. In percent; 100 for an empty list. */
 export function coveredPercent(covered: readonly Covered[]): number {
   const seen = covered.reduce((sum, { allowed, refused }) => sum + Number(allowed) + Number(refused), 0);
   return covered.length === 0 ? 100 : (seen / (2 * covered.length)) * 100;
 }
 
-/** Rounded down: 100 is everything. */
+/** Rounded down: 100 means complete. */
 export function percentText(percent: number): string {
   return `${Math.floor(percent * 10) / 10} %`;
 }
@@ -105,7 +105,7 @@ export async function printCoverage(covered: readonly Covered[]): Promise<void> 
   process.stdout.write(`\ncoverage: ${percentText(coveredPercent(covered))}\n`);
 }
 
-/** What cannot be read is told by whoever reads it for a case. */
+/** Unreadable files are reported when a case reads them. */
 export function expectRules(configuration: Configuration, coverage: Coverage): void {
   const setting = (section: string, name: string) =>
     configuration.settings.find(({ option }) => option.section === section && option.name === name)?.value;

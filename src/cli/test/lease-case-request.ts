@@ -1,4 +1,4 @@
-/** The request of a case: a body that Blazar has sent, or made from its short form. */
+/** The request of a case: a body from Blazar, or one built from the short form. */
 import { dirname, resolve } from 'node:path';
 import { InvalidRequestError } from '../../base/errors.ts';
 import { readTextFile, systemErrorText } from '../../config/read-file.ts';
@@ -10,7 +10,7 @@ import { parsedDocument } from '../common/requests.ts';
 import { type LeaseCase, type ShortLease, type ShortReservation, timeOf } from './lease-case.ts';
 import type { TriedRequest } from './lease-trial.ts';
 
-/** As for the service. */
+/** The limit of the service. */
 const MAX_BYTES = 16 * 1024 * 1024;
 
 /** @throws CaseMistake */
@@ -61,14 +61,14 @@ function capturedBody(read: ReadCase<LeaseCase>, request: string | object): obje
 const HOST = 'physical:host';
 const PROJECT = 'project';
 const USER = 'user';
-/** In hours, where a case does not say: a lease that no limit is about. */
+/** The default duration in hours, short enough for any limit. */
 const HOURS = 1;
 const SECONDS_PER_HOUR = 3600;
 const AUTH_URL = 'https://keystone.example.org/v3';
-/** Of a lease that an update changes, where the case does not say. */
+/** The default id of a lease before an update. */
 const CURRENT_ID = '00000000-0000-4000-8000-000000000001';
 
-/** Whose the lease is. `current`: the lease before an update. */
+/** The owner of the lease. `current`: the lease before an update. */
 export function contextOf(short: ShortLease, current?: ShortLease): Context {
   return {
     user_id: idOf(short.user) ?? idOf(current?.user) ?? USER,
@@ -82,7 +82,7 @@ function idOf(account: string | { readonly id: string } | undefined): string | u
   return typeof account === 'object' ? account.id : account;
 }
 
-/** A lease that has everything. Default: of one host, for an hour from now. */
+/** A complete lease. Default: one host, for an hour from now. */
 export function wholeLease(short: ShortLease, now: Instant): Lease {
   const start = timeOf(short.start ?? 'now', now);
   return {
@@ -95,7 +95,7 @@ export function wholeLease(short: ShortLease, now: Instant): Lease {
   };
 }
 
-/** The lease after an update. What it does not say stays. A new start without a new end keeps the end. */
+/** The lease after an update. Missing values stay. A new start without a new end keeps the end. */
 function changedLease(short: ShortLease, current: Lease, now: Instant): Lease {
   const start = short.start === undefined ? leaseStart(current) : timeOf(short.start, now);
   const end = start === undefined ? leaseEnd(current) : (endOf(short, start, now) ?? leaseEnd(current));
@@ -116,7 +116,7 @@ function changedLease(short: ShortLease, current: Lease, now: Instant): Lease {
   };
 }
 
-/** The lease that an update changes: Blazar sends it with the ids of the lease and of its reservations. */
+/** The lease before an update: Blazar sends it with its own id and the ids of its reservations. */
 export function currentLease(short: ShortLease, now: Instant): Lease {
   const lease = wholeLease(short, now);
   return {
@@ -145,7 +145,7 @@ function dateOf(instant: Instant): string {
   return formatInstant(instant).replace(/Z$/, '');
 }
 
-/** The only reservation, where the lease itself says what it reserves. */
+/** The only reservation, if the lease itself describes it. */
 function ownReservation({
   resource_type,
   hosts,
@@ -156,7 +156,7 @@ function ownReservation({
   return { resource_type, hosts, size, properties, allocations };
 }
 
-/** `before`: the reservation that it changes. */
+/** `before`: the reservation before the change. */
 function reservationOf(short: ShortReservation, before?: Reservation): Reservation {
   const { properties, allocations, attributes } = short;
   const type = short.resource_type ?? before?.resource_type ?? HOST;
@@ -179,7 +179,7 @@ function countsOf(type: string, size: number | { readonly min?: number | undefin
   return type === HOST ? { min: min ?? max, max } : { amount: max };
 }
 
-/** `["==", "$gpu", "True"]`, as Blazar has it. */
+/** `["==", "$gpu", "True"]`, in Blazar's syntax. */
 function propertiesOf(properties: NonNullable<ShortReservation['properties']>): string {
   if (typeof properties === 'string') {
     return properties;

@@ -95,7 +95,7 @@ export async function runLeaseCase(
   }
 }
 
-/** Why the rules that apply said what they said. */
+/** Explains the answers of the rules that apply. */
 function whyRules(rules: readonly ExplainedRule[]): string {
   return rules
     .filter(({ said }) => said !== 'skipped')
@@ -122,7 +122,7 @@ function accountsOf({ keystone, lease, current }: LeaseCase) {
   return { projects, users, isUnavailable, areGiven: projects.size + users.size > 0 || isUnavailable };
 }
 
-/** The lease that an update changes is in the ledger, as it is in Blazar. */
+/** Fills the ledger. It contains the lease before an update, like Blazar. */
 async function fill(read: ReadCase<LeaseCase>, trial: LeaseTrial, request: TriedRequest): Promise<void> {
   const { leases = [], budgets = [] } = read.case.ledger ?? {};
   if (trial.ledger === undefined) {
@@ -165,15 +165,15 @@ function chargedIn(budgets: Awaited<ReturnType<typeof budgetsIn>>): Charged {
   return { project: sum(false), user: sum(true) };
 }
 
-/** Millionths of unit-hours that the budgets pay for the lease; of an update, for what it changes. */
+/** The charge of the lease to budgets, in millionths of unit-hours; for an update, the change. */
 interface Charged {
-  /** By the budgets of whole projects. */
+  /** To budgets of whole projects. */
   readonly project: number;
-  /** By the budgets of single users. */
+  /** To budgets of single users. */
   readonly user: number;
 }
 
-/** Whether a lease that filters have changed is as good as allowed: otherwise the service refuses it, as Blazar cannot use it. */
+/** Whether a lease changed by filters counts as allowed. The service refuses it: Blazar cannot use it. */
 function expectsChange(expected: LeaseExpectation): boolean {
   const { answer, lease_paths } = expected;
   return answer === 'changed' || answer === 'unchanged' || lease_paths !== undefined;
@@ -214,7 +214,7 @@ function leaseDifferences(
   );
 }
 
-/** What people write has at most six decimals. */
+/** Cases have at most six decimals. */
 const MILLION = 1_000_000;
 
 function chargeDifferences(expected: LeaseExpectation['charged'], got: Charged): string[] {

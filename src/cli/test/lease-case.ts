@@ -1,4 +1,4 @@
-/** What a case about a lease says. */
+/** The schema of a case about a lease. */
 import { z } from 'zod';
 import { type Instant, MICROSECONDS_PER_SECOND, toInstant } from '../../lease/dates.ts';
 import { expectationOf, expectedText, mapping, text } from '../cases/expected.ts';
@@ -29,7 +29,7 @@ const reserved = {
   resource_type: text('a resource type such as physical:host').optional(),
   hosts: sizeSchema.optional(),
   size: sizeSchema.optional(),
-  /** By name, each with `==`; or as Blazar writes them. */
+  /** By name, each with `==`; or in Blazar's syntax. */
   properties: z
     .union([
       text('properties as Blazar writes them'),
@@ -69,7 +69,7 @@ const leaseSchema = z
       days: lasting.optional(),
       ...reserved,
       reservations: z.array(reservationSchema, 'expected a list of reservations').optional(),
-      /** Anything else that Blazar or a plug-in sends with a lease. */
+      /** Other attributes that Blazar or a plug-in sends with a lease. */
       attributes: mapping.optional(),
     },
     'expected a mapping',
@@ -114,7 +114,7 @@ const answerSchema = z.strictObject(
     body: z
       .union([z.string(), mapping, z.array(z.unknown())], 'expected a mapping, a list or a text')
       .optional(),
-    /** Instead: the call fails. */
+    /** Alternatively: the call fails. */
     error: z.enum(HTTP_ERRORS, `expected one of ${HTTP_ERRORS.join(', ')}`).optional(),
   },
   'expected a mapping with status and body, or error',
@@ -145,7 +145,7 @@ export const leaseCaseSchema = z
   .strictObject(
     {
       name: text('a name').optional(),
-      /** A body that Blazar has sent: the path of a JSON file, or the body itself. */
+      /** A body from Blazar: the path of a JSON file, or the body itself. */
       request: z.union([text('a path'), mapping], 'expected a path, or a mapping').optional(),
       lease: leaseSchema.optional(),
       current: leaseSchema.optional(),
@@ -197,7 +197,7 @@ function isTimeText(text: string): boolean {
   return text === 'now' || FROM_NOW.test(text) || toInstant(text) !== undefined;
 }
 
-/** `now`, `+2d12h`, `-30m`, or a date. The text must be one. */
+/** `now`, `+2d12h`, `-30m`, or a date. The text must be valid. */
 export function timeOf(text: string, now: Instant): Instant {
   if (text === 'now') {
     return now;

@@ -1,6 +1,6 @@
 /**
- * Tries requests about leases by a configuration, away from everything else: no network, a ledger of its own, its own clock. It knows
- * nothing of cases.
+ * Decides lease requests by a configuration in isolation: no network, and a ledger and clock of its own.
+ * Independent of cases.
  */
 import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,7 +17,7 @@ import type { ChainLedger } from '../../ledger/service.ts';
 import type { Keystone } from '../../openstack/contract.ts';
 import { causeLogger } from '../cases/explanations.ts';
 
-/** Where the configuration does not say, in seconds. */
+/** Default if not configured, in seconds. */
 const DEADLINE = 30;
 
 export type TriedRequest =
@@ -30,13 +30,13 @@ interface TrialContext {
   readonly keystone: Keystone;
   readonly http: SharedServices['http'];
   readonly ruleObserver?: RuleObserver | undefined;
-  /** Shared by trials, and closed by whoever made it. */
+  /** Shared by trials, and closed by its creator. */
   readonly ledgers: EmptyLedgers;
 }
 
 interface Tried {
   readonly decision: Decision;
-  /** Why filters failed, from the log: users only read that they did. */
+  /** Why filters failed, from the log: users only see that they failed. */
   readonly causes: readonly string[];
 }
 
@@ -55,7 +55,7 @@ export class LeaseTrial {
     this.#parts = parts;
   }
 
-  /** `configuration`: one that `requireConfiguration` has returned, with `SECTIONS`. @throws ConfigurationError */
+  /** `configuration`: from `requireConfiguration`, with `SECTIONS`. @throws ConfigurationError */
   static async open(configuration: Configuration, trialContext: TrialContext): Promise<LeaseTrial> {
     const { now, keystone, http, ruleObserver, ledgers } = trialContext;
     const causes: string[] = [];
@@ -80,7 +80,7 @@ export class LeaseTrial {
     }
   }
 
-  /** For filling it. `undefined` = no filter uses the ledger. */
+  /** The ledger to fill. `undefined` = no filter uses it. */
   get ledger(): ChainLedger | undefined {
     return this.#parts.enforcement.ledger;
   }
@@ -105,7 +105,7 @@ export class LeaseTrial {
     }
   }
 
-  /** Decides as the service does, and records the lease if it is allowed. */
+  /** Decides like the service, and records the lease if it is allowed. */
   async judge(request: TriedRequest, { acceptsChanges = false } = {}): Promise<Tried> {
     this.#parts.causes.length = 0;
     const decision = await withinDeadline(this.#parts.deadline, (deadline) => {
@@ -123,7 +123,7 @@ export class LeaseTrial {
   }
 }
 
-/** Stands still, unless it is the clock of the machine. */
+/** A stopped clock, or that of the machine. */
 class TrialClock {
   /** In milliseconds since 1970. */
   time: number | undefined;
@@ -137,18 +137,18 @@ class TrialClock {
   }
 }
 
-/** Whether a filter has looked for a ledger. */
+/** Whether a filter needs a ledger. */
 function needsLedger(thrown: unknown): boolean {
   return thrown instanceof ConfigurationError && thrown.problems.some(({ section }) => section === 'ledger');
 }
 
-/** In seconds. What else `[service]` says need not be right where a lease is tried. */
+/** In seconds. Other options of `[service]` may be wrong here. */
 function deadlineOf({ settings }: Configuration): number {
   const found = settings.find(({ option }) => option.section === 'service' && option.name === 'deadline');
   return typeof found?.value === 'number' ? found.value : DEADLINE;
 }
 
-/** Whatever database the configuration names, a trial writes to a file of its own, and tells nobody. */
+/** Replaces the database with a file of the trial, and disables notifications. */
 function apart(configuration: Configuration, file: string): Configuration {
   const own: Readonly<Record<string, unknown>> = {
     'ledger.connection': `sqlite://${file}`,
@@ -173,7 +173,7 @@ function remove(folder: string): void {
 export class EmptyLedgers {
   #made: Promise<string> | undefined;
 
-  /** Puts one at this path. */
+  /** Creates an empty ledger at this path. */
   async at(file: string): Promise<void> {
     this.#made ??= make();
     copyFileSync(join(await this.#made, 'ledger.db'), file);

@@ -1,4 +1,4 @@
-/** What `--replay` and `--record` have in common: the configuration, and the decisions of the logs. */
+/** Shared by `--replay` and `--record`: the configuration, and the decisions of the logs. */
 
 import { createReadStream, readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
@@ -32,16 +32,16 @@ export interface LogFlags {
   readonly force?: boolean;
 }
 
-/** Lines that are no decisions, such as one that was cut off. */
+/** Lines that are not decisions, such as a truncated one. */
 export interface DamagedLines {
   count: number;
-  /** The first of them, as `file:line`, and why. */
+  /** The first damaged lines, as `file:line` with the reason. */
   readonly first: string[];
 }
 
 const MAX_SHOWN = 10;
 
-/** The decisions of logs, and a configuration that judges them again. */
+/** The decisions of logs, and a configuration to judge them again. */
 export class LogRun {
   readonly replay: Replay;
   readonly notes: Notes;
@@ -77,7 +77,7 @@ export class LogRun {
     return new LogRun(await openReplay(sourcesOf(flags)), files, selection);
   }
 
-  /** Calls `take` with each selected decision, in order, and shows how far it is. @throws UsageError if a file cannot be read */
+  /** Calls `take` for selected decisions in order; shows progress. @throws UsageError on unreadable files */
   async each(take: (past: PastDecision) => Promise<void>): Promise<void> {
     const total = this.#files.reduce((sum, { size }) => sum + (size ?? Number.NaN), 0);
     const progress = new Progress('decisions', Number.isNaN(total) ? undefined : total);
@@ -160,15 +160,15 @@ const CHUNK_BYTES = 256 * 1024;
 const GZIP = Buffer.of(0x1f, 0x8b);
 
 interface LogFile {
-  /** As it is shown: the path, or `standard input`. */
+  /** For output: the path, or `standard input`. */
   readonly name: string;
-  /** On the disk; `undefined` = not known. */
+  /** In bytes on disk; `undefined` = unknown. */
   readonly size: number | undefined;
-  /** Unpacked, if it was packed. `read` is told how many bytes were read from the disk. @throws UsageError */
+  /** Decompressed if necessary. `read` receives the number of bytes read from disk. @throws UsageError */
   chunks(read: (bytes: number) => void): AsyncGenerator<Buffer>;
 }
 
-/** In the order of the command line; of a pattern by name. @throws UsageError */
+/** In the order of the command line; the files of a pattern by name. @throws UsageError */
 function logFiles(named: readonly string[]): LogFile[] {
   if (named.filter((one) => one === STDIN).length > 1) {
     throw new UsageError('standard input (-) can be read only once');
@@ -176,7 +176,7 @@ function logFiles(named: readonly string[]): LogFile[] {
   return named.flatMap(expanded).map(logFile);
 }
 
-/** A shell may have left `*` and `?` as they are. Only in the last part of a path. */
+/** For shells that leave `*` and `?` unexpanded. Only in the last part of a path. */
 function expanded(path: string): string[] {
   const pattern = basename(path);
   if (path === STDIN || !/[*?]/.test(pattern) || isFile(path)) {
@@ -237,7 +237,7 @@ async function* counted(bytes: AsyncIterable<Buffer>, read: (bytes: number) => v
   }
 }
 
-/** By the first bytes, not by the name: logrotate packs late, and standard input has no name. */
+/** By the first bytes, not by name: logrotate compresses late, and standard input has no name. */
 async function* unpacked(bytes: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
   const first = await bytes.next();
   if (first.done === true) {

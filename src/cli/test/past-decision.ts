@@ -1,11 +1,11 @@
-/** A line of the decision log, as far as it is needed to judge its request again. */
+/** A line of the decision log, as far as needed to judge its request again. */
 
 import { nameText } from '../../filter/account-limits.ts';
 import type { Named, RequestNames } from '../../filter/call.ts';
 
-/** With the names of the log. */
+/** With the member names of the log. */
 interface LoggedDecision {
-  /** As it is written. */
+  /** As written. */
   readonly time: string;
   readonly request_id: string;
   readonly operation: string;
@@ -18,14 +18,14 @@ interface LoggedDecision {
   readonly filter: string | null;
   readonly message: string | null;
   readonly filters: readonly PastAnswer[];
-  /** Why the request is not there, as the log says. */
+  /** Why the log does not contain the request. */
   readonly request_left_out?: string | undefined;
 }
 
 export interface PastDecision extends LoggedDecision {
   /** In milliseconds since 1970. */
   readonly now: number;
-  /** `undefined` = it is not in the log. */
+  /** `undefined` = not in the log. */
   readonly request: PastRequest | undefined;
 }
 
@@ -36,7 +36,7 @@ interface PastAnswer {
   readonly message: string | null;
 }
 
-/** Whether it is a request is for the enforcement to say. */
+/** Not validated: the enforcement does that. */
 interface PastRequest {
   readonly body: object;
   readonly names: RequestNames | undefined;
@@ -48,7 +48,8 @@ const MAX_TIME = 32;
 type Loose = Readonly<Record<string, unknown>>;
 
 /**
- * `undefined` = the line is no decision. By hand: a schema would take longer than all rules, and a field too many does no harm here.
+ * `undefined` = not a decision. Parsed by hand: a schema would be slower than all rules, and extra fields are
+ * harmless.
  */
 export function pastDecision(line: string): PastDecision | undefined {
   let read: unknown;
@@ -61,10 +62,10 @@ export function pastDecision(line: string): PastDecision | undefined {
     return undefined;
   }
   const { time, request } = read;
-  // Others than ours may have comments of any length.
+  // Dates from other sources may have comments of any length.
   const now = time.length > MAX_TIME ? Number.NaN : Date.parse(time);
   const asked = request === undefined ? undefined : pastRequest(request);
-  // No copy: it would take as long as parsing the line.
+  // Not copied: that would take as long as parsing the line.
   return Number.isNaN(now) || (request !== undefined && asked === undefined)
     ? undefined
     : Object.assign(read, { now, request: asked });
@@ -127,7 +128,7 @@ function isObject(value: unknown): value is Loose {
 }
 
 export interface LogSelection {
-  /** By id, or as `name@domain`, which finds only decisions whose requests are logged with names. `undefined` = all. */
+  /** By id, or by `name@domain` if the log has names. `undefined` = all. */
   readonly projects: ReadonlySet<string> | undefined;
   readonly users: ReadonlySet<string> | undefined;
   /** In milliseconds since 1970, inclusive and exclusive. */
@@ -147,7 +148,7 @@ export function isSelected(
   );
 }
 
-/** As in the lists of filters: a domain whose name contains `@` cannot be named. */
+/** As in the lists of filters: domains with `@` in the name cannot be selected. */
 function isAmong(wanted: ReadonlySet<string>, id: string | null, named: Named | undefined): boolean {
   return (
     (id !== null && wanted.has(id)) ||

@@ -1,4 +1,4 @@
-/** Runs one case about pods, by scheduling policies from files and by rules. */
+/** Runs one case about pods, with scheduling policies from files and rules. */
 import { dirname, resolve } from 'node:path';
 import { InvalidRequestError } from '../../base/errors.ts';
 import { YamlDocument } from '../../base/yaml/document.ts';
@@ -23,7 +23,7 @@ import {
 import type { PodCase, PodExpectation } from './any-case.ts';
 import type { Coverage } from './coverage.ts';
 
-/** As of the API server. */
+/** The limit of the API server. */
 const MAX_BYTES = 3 * 1024 * 1024;
 
 /** @throws CaseMistake, ConfigurationError */
@@ -150,7 +150,7 @@ function podDifferences(
   const { message, reasons } = decided;
   const rules = (decided.rules ?? []).flatMap(({ rule, audit }) => (audit ? [] : [rule]));
   const policies = reasons.flatMap((one) => one.policies);
-  // A field that no policy mentions is refused by none of them alone.
+  // A field that no policy mentions is not refused by a single policy.
   const by = [...new Set([...policies, ...rules])].join(', ') || null;
   const silent = missing(policy, policies).join(', ');
   const fields = reasons.map((one) => one.field);

@@ -1,4 +1,4 @@
-/** `test --record`: writes a case for each different decision of a log. */
+/** `test --record`: writes a case for each distinct decision of a log. */
 
 import { createHash } from 'node:crypto';
 import { closeSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -18,7 +18,7 @@ import type { PastDecision } from './past-decision.ts';
 
 interface RecordFlags extends LogFlags, SourceFlags {}
 
-/** In the order in which they are told. */
+/** In the order of the output. */
 const COUNTS = {
   written: 'cases written',
   unchanged: 'cases there already',
@@ -30,7 +30,7 @@ const COUNTS = {
 } as const;
 type Count = keyof typeof COUNTS;
 
-/** Writes cases, says how many, and returns the exit code. @throws UsageError, ConfigurationError */
+/** Writes cases, prints their number, and returns the exit code. @throws UsageError, ConfigurationError */
 export async function record(
   logs: readonly string[],
   folders: readonly string[],
@@ -80,7 +80,7 @@ export async function record(
   return counts.has('kept') ? ExitCode.usage : ExitCode.ok;
 }
 
-/** Whether a filter of the configuration asks for something that the log does not hold. */
+/** Whether a filter of the configuration needs data that the log lacks. */
 async function needsMore({ operation, request, now }: PastDecision, { replay }: LogRun): Promise<boolean> {
   if (request === undefined || (replay.usesNames && request.names === undefined)) {
     return true;
@@ -89,7 +89,7 @@ async function needsMore({ operation, request, now }: PastDecision, { replay }: 
     const { body, names } = request;
     const asked = operation === 'create' ? 'create' : 'update';
     const { decision, unanswered } = await replay.judge({ operation: asked, body, names, now });
-    // In a case, a filter that is asked too early fails; one that is never asked does no harm.
+    // In a case, a filter that is called too early fails; one that is never called is harmless.
     return unanswered.length > 0 || (decision.failed && !decision.allowed);
   } catch (thrown) {
     if (thrown instanceof InvalidRequestError) {
@@ -99,7 +99,7 @@ async function needsMore({ operation, request, now }: PastDecision, { replay }: 
   }
 }
 
-/** Replaces nothing, unless it may. @throws UsageError, UnwrittenError */
+/** Replaces a file only if `mayReplace`. @throws UsageError, UnwrittenError */
 function put(folder: string, { file, text }: RecordedCase, mayReplace: boolean): Count {
   const path = join(folder, file);
   try {
@@ -116,7 +116,7 @@ function put(folder: string, { file, text }: RecordedCase, mayReplace: boolean):
       return 'unchanged';
     }
     if (mayReplace) {
-      // Whole or not at all: on a full disk, the case that is there stays.
+      // Replaced atomically: on a full disk, the existing case remains.
       const beside = `${path}.${process.pid}.new`;
       writeNew(beside, text);
       renameSync(beside, path);
@@ -128,7 +128,7 @@ function put(folder: string, { file, text }: RecordedCase, mayReplace: boolean):
   }
 }
 
-/** Leaves no half of it. Exclusively: a link that somebody has put there is not followed. */
+/** Removes a partial file. Exclusive, so that it does not follow an existing link. */
 function writeNew(path: string, text: string): void {
   const file = openSync(path, 'wx');
   try {
@@ -152,23 +152,23 @@ function codeOf(thrown: unknown): string {
   return thrown instanceof Error && 'code' in thrown ? String(thrown.code) : '';
 }
 
-/** The same decision at another time makes the same case. */
+/** The same decision at another time gives the same case. */
 function withoutTime(text: string): string {
   return text.replace(/^ {2}"(?:name|now)": .*\n/gm, '');
 }
 
 interface RecordedCase {
-  /** The same for the same decision in any log. */
+  /** Equal for equal decisions in any log. */
   readonly file: string;
   readonly text: string;
 }
 
-/** Longer messages were cut by the log; those of cases say so by being parts of them. */
+/** The log cuts longer messages; a case expects only a part of the message. */
 const CUT = '…';
 const MAX_NAME = 40;
 const SPACES = 2;
 
-/** `undefined` = it cannot be written as a case: it failed then, or Keystone did not tell who it was. */
+/** `undefined` = no case is possible: it failed then, or Keystone did not provide names. */
 function recordedCase(past: PastDecision): RecordedCase | undefined {
   const { operation, request, failed, time } = past;
   if (request === undefined || failed || past.outcome === 'allowed-on-error') {
@@ -181,13 +181,13 @@ function recordedCase(past: PastDecision): RecordedCase | undefined {
   }
   const body = { context, lease, ...(current_lease !== undefined && { current_lease }) };
   const written = { operation, request: body, ...keystone, expect: expectationOf(past) };
-  // Without what differs when somebody asks again for the same.
+  // Without values that differ when the same request is repeated.
   const digest = createHash('sha256').update(JSON.stringify(written)).digest('hex').slice(0, 16);
   const text = `${visibleJson(JSON.stringify({ name: nameOf(past), now: time, ...written }, null, SPACES))}\n`;
   return isReadAs(text, body) ? { file: `${fileName(past)}-${digest}.yaml`, text } : undefined;
 }
 
-/** Nearly all JSON is YAML: but not a member with a name of more than 1024 characters, or more values than a case may have. */
+/** JSON is YAML, except with member names over 1024 characters or more values than a case may have. */
 function isReadAs(text: string, body: object): boolean {
   try {
     const { value } = YamlDocument.parse(text, MAX_TOKENS);
@@ -200,7 +200,7 @@ function isReadAs(text: string, body: object): boolean {
   }
 }
 
-/** A name is shown to people, and may be anything. */
+/** For people, so any text is allowed. */
 function nameOf({ operation, lease_name, project_id, time }: PastDecision): string {
   return `${operation} ${lease_name ?? 'a lease'} of ${project_id ?? 'a project'}, ${time}`;
 }
@@ -223,12 +223,12 @@ function expectationOf({ allowed, filter, message }: PastDecision): unknown {
   };
 }
 
-/** A message in slashes would be taken for a regular expression. */
+/** Quotes a message in slashes, which would be read as a regular expression. */
 function literally(message: string): string {
   return /^\/.+\/i?$/s.test(message) ? `/^${message.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')}/` : message;
 }
 
-/** `null` = Keystone did not know one of them, which a case cannot say. */
+/** `null` = unknown to Keystone, which a case cannot express. */
 function accountsOf(context: unknown, { project, user }: RequestNames): object | null {
   const { project_id, user_id } = context as Readonly<Record<string, unknown>>;
   if (project === undefined || user === undefined || project.domain === '' || user.domain === '') {
@@ -237,7 +237,7 @@ function accountsOf(context: unknown, { project, user }: RequestNames): object |
   if (typeof project_id !== 'string' || typeof user_id !== 'string') {
     return null;
   }
-  // `JSON.stringify` keeps `__proto__` if it is a member of its own.
+  // `JSON.stringify` keeps `__proto__` if it is an own member.
   return {
     projects: Object.fromEntries([
       [project_id, { name: project.name, domain: project.domain, tags: project.tags }],

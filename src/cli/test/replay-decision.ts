@@ -1,4 +1,4 @@
-/** Judges a past decision by another configuration, and says how the two answers differ. */
+/** Judges a past decision by another configuration, and classifies the difference. */
 
 import { InvalidRequestError } from '../../base/errors.ts';
 import type { Replay, UnknownAnswer } from '../../enforcement/replay.ts';
@@ -6,19 +6,19 @@ import type { ObservedRule } from '../../filter/services.ts';
 import type { PastDecision } from './past-decision.ts';
 
 /**
- * - `same`: allowed or refused, as it was
+ * - `same`: allowed or refused, as before
  * - `now-refused`, `now-allowed`: otherwise
- * - `undecidable`: the log does not hold all that the configuration asks for
- * - `failed`: a filter or rule broke, so that the lease would be refused
- * - `skipped`: nothing is decided there: an end, a commit, a bypass
+ * - `undecidable`: the log lacks data that the configuration needs
+ * - `failed`: a filter or rule failed, so the lease would be refused
+ * - `skipped`: not a decision: an end, a commit, a bypass
  */
 export type Difference = 'same' | 'now-refused' | 'now-allowed' | 'undecidable' | 'failed' | 'skipped';
 
 interface ReplayedDecision {
   readonly difference: Difference;
-  /** What refuses it now, or allowed it wrongly: a filter, or rules of it as `file:line: name`. */
+  /** What refuses it now, or refused it then: a filter, or its rules as `file:line: name`. */
   readonly by: readonly string[];
-  /** Refused: what the user would read now. Undecidable, failed: why. */
+  /** Refused: the message for the user. Undecidable, failed: the cause. */
   readonly message: string | null;
 }
 
@@ -27,7 +27,7 @@ interface ReplayOptions {
   readonly assumeRecorded: boolean;
 }
 
-/** What is told about the last request: rules that have refused, and why something failed. Emptied for each request. */
+/** Notes about the last request: rules that refused it, and causes of failures. Emptied for each request. */
 export interface Notes {
   readonly refusing: ObservedRule[];
   readonly causes: string[];
@@ -88,7 +88,7 @@ export async function replayDecision(
   }
   const filter = decision.filter ?? '';
   if (decision.failed) {
-    // A filter that failed then and now makes no difference.
+    // A filter that fails now as then makes no difference.
     const message = notes.causes.at(-1) ?? decision.message;
     return past.failed && past.filter === filter ? SAME : { difference: 'failed', by: [filter], message };
   }
@@ -140,7 +140,7 @@ function undecidable(message: string): ReplayedDecision {
   return { difference: 'undecidable', by: [], message };
 }
 
-/** In this order they are shown. */
+/** In the order of the output. */
 export const DIFFERENCES = [
   'same',
   'now-refused',
@@ -150,7 +150,7 @@ export const DIFFERENCES = [
   'skipped',
 ] as const satisfies readonly Difference[];
 
-/** With the names of the decision log. */
+/** With the member names of the decision log. */
 export interface Example {
   readonly difference: Difference;
   readonly time: string;
@@ -177,10 +177,10 @@ interface Cause {
   readonly decisions: number;
 }
 
-/** Different filters and reasons: names come from logs, too. */
+/** Limit of distinct filters and reasons, because logs contain names, too. */
 const MAX_CAUSES = 1000;
 const OTHERS = '(all others)';
-/** As in the log: texts of a log that somebody else has written may be longer. */
+/** As in our logs: texts in other logs may be longer. */
 const MAX_TEXT = 2000;
 
 export class ReplaySummary {
@@ -191,7 +191,7 @@ export class ReplaySummary {
   #first: string | undefined;
   #last: string | undefined;
 
-  /** `examplesOfEach`: how many examples of each difference are kept. */
+  /** `examplesOfEach`: the number of examples to keep of each difference. */
   constructor(examplesOfEach: number) {
     this.#examplesOfEach = examplesOfEach;
   }
@@ -219,19 +219,19 @@ export class ReplaySummary {
     return this.#counts.get(difference) ?? 0;
   }
 
-  /** All that were selected. */
+  /** All selected decisions. */
   get decisions(): number {
     return [...this.#counts.values()].reduce((sum, count) => sum + count, 0);
   }
 
-  /** `undefined` = there is none. */
+  /** `undefined` = no decisions. */
   get period(): { readonly from: string; readonly to: string } | undefined {
     return this.#first === undefined || this.#last === undefined
       ? undefined
       : { from: this.#first, to: this.#last };
   }
 
-  /** The most frequent first. */
+  /** Most frequent first. */
   get causes(): Cause[] {
     return [...this.#causes.values()].sort((a, b) => b.decisions - a.decisions);
   }
@@ -273,7 +273,7 @@ function exampleOf(past: PastDecision, { difference, by, message }: ReplayedDeci
   };
 }
 
-/** Copies the part: a slice would keep the whole line in memory. */
+/** Copies the text: a slice would keep the whole line in memory. */
 function cut(text: string): string {
   return text.length > MAX_TEXT ? `${structuredClone(text.slice(0, MAX_TEXT))}…` : text;
 }

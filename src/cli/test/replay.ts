@@ -1,4 +1,4 @@
-/** `test --replay`: which decisions of a log a configuration would decide otherwise. */
+/** `test --replay`: finds decisions of a log that a configuration would change. */
 
 import { type CaseResult, printResults, resultsJunit, writeJunit } from '../cases/case-report.ts';
 import { ExitCode, jsonLine, onOneLine, printTable, UsageError } from '../common/output.ts';
@@ -43,7 +43,7 @@ export async function replay(
   return exitCodeOf(summary, damaged, flags.allowUndecidable === true);
 }
 
-/** What could not be judged may differ: it is no success, unless the operator says so. */
+/** Decisions that could not be judged may differ: no success, unless the operator accepts them. */
 function exitCodeOf(summary: ReplaySummary, damaged: DamagedLines, allowsUndecidable: boolean): number {
   if (summary.count('failed') > 0) {
     return ExitCode.failed;
@@ -143,7 +143,7 @@ function afterOf({ after }: Example): string {
   return after.by.length === 0 ? (after.message ?? '') : `${after.by.join(', ')}: ${after.message ?? ''}`;
 }
 
-/** With the names of the decision log. */
+/** With the member names of the decision log. */
 function jsonOf(summary: ReplaySummary, damaged: DamagedLines): object {
   const counts = Object.fromEntries(DIFFERENCES.map((one) => [one.replace('-', '_'), summary.count(one)]));
   return {
@@ -165,7 +165,7 @@ const STATUS = {
   failed: 'broken',
 } as const;
 
-/** A test for all that are the same, one for each example, and one for the rest of each difference. */
+/** One result for all unchanged decisions, one for each example, and one for the rest of each difference. */
 function resultsOf(summary: ReplaySummary, damaged: DamagedLines): CaseResult[] {
   const result = (id: string, more: Pick<CaseResult, 'status' | 'reasons'>): CaseResult => ({
     ...{ id, file: '', name: id, diff: '', problems: [], milliseconds: 0 },

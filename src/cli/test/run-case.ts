@@ -1,4 +1,4 @@
-/** Runs one case, of whatever it is: a lease, a pod or a task. */
+/** Runs one case about a lease, pod or task. */
 
 import { existsSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
@@ -17,21 +17,21 @@ export const CASES = 'cases';
 /** The configuration beside cases. */
 const CONFIG_FILES = ['blazar.conf', 'blazar-enforcement.conf'] as const;
 
-/** Of `[kubernetes]`: what is used only by a service. */
+/** Options of `[kubernetes]` that only a service uses. */
 const UNUSED: ReadonlySet<string> = new Set(['tokens_file', 'client_ca_file', 'kubeconfig']);
 
-/** What all cases of a run share. */
+/** State shared by all cases of a run. */
 export interface TestRun {
   readonly flags: Pick<ConfigSources, 'configFiles' | 'configDirs' | 'config'>;
   readonly coverage: Coverage;
   readonly ledgers: EmptyLedgers;
-  /** Read once for all cases, by its sources. */
+  /** Read once for all cases, by source. */
   readonly configurations: Map<string, Promise<Configuration>>;
-  /** The same, of cases about tasks. */
+  /** The same, for cases about tasks. */
   readonly tasks: TaskConfigurations;
 }
 
-/** Never throws because of a case or of what it tests. */
+/** Never throws because of a case or the tested code. */
 export async function runCase(read: ReadCase<AnyCase>, folder: string, run: TestRun): Promise<CaseResult> {
   const started = performance.now();
   const { file, id } = read;
@@ -97,8 +97,8 @@ async function configurationOf(
 }
 
 /**
- * Certificates, tokens and accounts of the service need not exist where its limits are tested: such mistakes are for `config validate`.
- * @throws ConfigurationError
+ * Certificates, tokens and accounts of the service need not exist to test its limits: `config validate`
+ * reports those. @throws ConfigurationError
  */
 async function readWhatCounts(
   sources: ConfigSources,
@@ -119,7 +119,7 @@ async function readWhatCounts(
   return configuration;
 }
 
-/** Sections that a chain of filters reads. A file that they name may be missing. */
+/** Sections that a filter chain reads. Their files may be missing. */
 const BESIDE_FILTERS: ReadonlySet<string> = new Set(['ledger', 'keystone', 'notifications']);
 
 function isUsable(configuration: Configuration, section: Parameters<typeof sectionOf>[1]): boolean {
@@ -132,8 +132,8 @@ function isUsable(configuration: Configuration, section: Parameters<typeof secti
 }
 
 /**
- * Where the configuration of a case is: what the flags name, otherwise the nearest file beside the case or above it, up to the folder that
- * is tested; beside a folder called `cases`, too. `undefined` = there is none.
+ * The configuration of a case: from flags, otherwise the nearest file in its folder or above, up to the
+ * tested folder; also beside a folder named `cases`. `undefined` = none.
  */
 function sourcesOfCase(
   file: string,
@@ -158,7 +158,7 @@ function nearestConfig(from: string, folder: string): string | undefined {
   }
 }
 
-/** As somebody in the working directory would write it. */
+/** Relative to the working directory, unless outside of it. */
 function shortest(path: string): string {
   const short = relative(process.cwd(), path);
   return short.startsWith('..') ? path : short;

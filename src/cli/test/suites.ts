@@ -1,4 +1,4 @@
-/** Finds the cases of folders, runs them, once or as their files change, and prints what came of them. */
+/** Finds the cases of folders, runs them once or whenever their files change, and prints the results. */
 import { readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import type { z } from 'zod';
@@ -27,15 +27,15 @@ export interface TestFlags extends SourceFlags {
 }
 
 const MAX_FILES = 10_000;
-/** A case elsewhere. */
+/** Cases outside of `cases` folders. */
 const CASE_FILE = /[.-]case\.ya?ml$/i;
 interface CaseFolder {
-  /** What the ids of its cases begin after. */
+  /** The prefix that the ids of its cases omit. */
   readonly folder: string;
   readonly files: readonly string[];
 }
 
-/** `which`: all YAML files are cases, or those in folders called `cases` and those called `*.case.yaml`. @throws UsageError */
+/** `which`: all YAML files, or only those in `cases` folders and `*.case.yaml` files. @throws UsageError */
 export function caseFolder(path: string, which: 'all' | 'named'): CaseFolder {
   if (isFile(path)) {
     return { folder: dirname(path), files: [path] };
@@ -69,7 +69,7 @@ function isFile(path: string): boolean {
   }
 }
 
-/** At the same time: threads of policies mostly wait for each other's start. */
+/** The number of concurrent cases: policy threads mostly wait until others have started. */
 const AT_ONCE = 3;
 
 export interface TestOptions {
@@ -85,7 +85,7 @@ export interface TestOptions {
 interface TestReport {
   readonly results: readonly CaseResult[];
   readonly coverage: Coverage;
-  /** The files and folders that configurations consist of, for watching them. */
+  /** The files and folders of configurations, for watching. */
   readonly files: readonly string[];
 }
 
@@ -125,7 +125,7 @@ async function testCases(options: TestOptions): Promise<TestReport> {
     ...configurations.flatMap((one) =>
       one.status === 'fulfilled' ? [...one.value.files, ...one.value.namedFiles] : [],
     ),
-    // Where a mistake is, it will be corrected.
+    // Errors will be corrected there.
     ...results
       .flatMap(({ problems }) => problems)
       .flatMap(({ origin }) => (origin?.kind === 'file' ? origin.file : [])),
@@ -141,7 +141,7 @@ function nameOf(one: CaseFile<AnyCase>): string {
   return isRead(one) ? (one.case.written.name ?? '') : '';
 }
 
-/** Some at a time, in order. */
+/** Runs some at a time; results are in order. */
 async function inTurn<Item, Result>(
   items: readonly Item[],
   work: (item: Item) => Promise<Result>,
@@ -158,7 +158,7 @@ async function inTurn<Item, Result>(
   return results;
 }
 
-/** Runs cases, prints what came of them, and sets the exit code. @throws UsageError */
+/** Runs cases, prints the results, and sets the exit code. @throws UsageError */
 export async function runOnce(suite: string, options: TestOptions, flags: TestFlags): Promise<TestReport> {
   const report = await testCases(options);
   const { results } = report;
@@ -193,7 +193,7 @@ async function showCoverage({ coverage }: TestReport, { format, threshold = 0, j
   }
 }
 
-/** A mistake is shown, and waits for its correction. */
+/** Prints an error, and waits for its correction. */
 export async function runWatching(suite: string, options: TestOptions, flags: TestFlags): Promise<void> {
   let watched: readonly string[] = [];
   await watching(options.folders, async () => {
@@ -208,14 +208,14 @@ export async function runWatching(suite: string, options: TestOptions, flags: Te
   });
 }
 
-/** In milliseconds. Changes that come together cause one run. */
+/** In milliseconds. Changes within this time cause one run. */
 const POLL_MS = 300;
-/** A tree with more folders has something else in it. */
+/** Larger trees are not folders of cases. */
 const MAX_FOLDERS = 1_000;
 
 /**
- * Calls `run` now, and after each change below the folders or of the files that it resolves to, until SIGINT or SIGTERM. One run at a time: changes
- * during a run cause one more. Resolves when the last run has ended.
+ * Calls `run` now, and after each change in the folders or in the files that it resolves to, until SIGINT or
+ * SIGTERM. Runs do not overlap: changes during a run cause one more. Resolves when the last run has ended.
  */
 async function watching(folders: readonly string[], run: () => Promise<readonly string[]>): Promise<void> {
   let wake = () => {};
@@ -230,7 +230,7 @@ async function watching(folders: readonly string[], run: () => Promise<readonly 
   };
   process.once('SIGINT', stop);
   process.once('SIGTERM', stop);
-  // Nothing else keeps the process alive between two runs.
+  // Nothing else keeps the process alive between runs.
   const alive = setInterval(() => {}, 60_000);
   try {
     await watched.watch(foldersBelow(folders));
@@ -253,7 +253,7 @@ async function watching(folders: readonly string[], run: () => Promise<readonly 
   }
 }
 
-/** The folders and files, and all folders in them. */
+/** The paths, and all folders in them. */
 function foldersBelow(paths: readonly string[]): string[] {
   const found = [...paths];
   for (let index = 0; index < found.length && found.length < MAX_FOLDERS; index += 1) {
@@ -266,7 +266,7 @@ function foldersBelow(paths: readonly string[]): string[] {
           .map(({ name }) => join(path, name)),
       );
     } catch {
-      // A file, or a folder that is gone: it is watched all the same.
+      // A file, or a deleted folder: watched nevertheless.
     }
   }
   return found.slice(0, MAX_FOLDERS);

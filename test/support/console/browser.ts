@@ -1,4 +1,4 @@
-/** A real Chromium that looks at the console, and what must hold for every page in it. */
+/** A real Chromium for the console, and the checks that every page must pass. */
 import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
@@ -13,13 +13,13 @@ if (!HAS_CHROMIUM) {
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** How a page must be fit to be seen. */
+/** Browser settings for which pages are tested. */
 export const LOOKS = [
   { name: 'wide', viewport: { width: 1280, height: 900 }, colorScheme: 'light' },
   { name: 'narrow and dark', viewport: { width: 320, height: 640 }, colorScheme: 'dark' },
 ] as const satisfies readonly (BrowserContextOptions & { name: string })[];
 
-/** One browser for all tests of a file. Call it where the tests are described. */
+/** One browser for all tests of a file. Call it at describe level. */
 export function sharedBrowser(): () => Browser {
   let browser: Browser | undefined;
   beforeAll(async () => {
@@ -48,17 +48,17 @@ export function launch(): Promise<Browser> {
 
 export interface Visited {
   readonly page: Page;
-  /** What the browser complained of: scripts, the policy of the page, dialogs. */
+  /** Errors of the browser: scripts, content security policy, dialogs. */
   readonly said: string[];
   /** The addresses of all requests. */
   readonly asked: string[];
 }
 
-/** A page of its own, as somebody who is not logged in yet. It is closed when the test is over. */
+/** A separate page, not logged in. Closed after the test. */
 export async function openPage(browser: Browser, options: BrowserContextOptions = {}): Promise<Visited> {
   const context = await browser.newContext(options);
   onTestFinished(() => context.close());
-  // Of a busy machine.
+  // For a busy machine.
   context.setDefaultTimeout(120_000);
   const page = await context.newPage();
   const [said, asked]: [string[], string[]] = [[], []];
@@ -69,7 +69,7 @@ export async function openPage(browser: Browser, options: BrowserContextOptions 
     void dialog.dismiss();
   });
   page.on('console', (message) => {
-    // Of a status such as 401, which is meant.
+    // An expected status such as 401.
     const isStatus = /^Failed to load resource: the server responded with a status of 4/.test(message.text());
     if (!isStatus && message.type() !== 'debug') {
       said.push(`${message.type()}: ${message.text()}`);
@@ -78,7 +78,7 @@ export async function openPage(browser: Browser, options: BrowserContextOptions 
   return { page, said, asked };
 }
 
-/** Logs in with a token of the service, wherever the page is. */
+/** Logs in with a token of the service, on any page. */
 export async function logIn(page: Page, token: string): Promise<void> {
   const details = page.locator('details', { hasText: 'Log in with a token' });
   if ((await details.count()) > 0) {
@@ -92,16 +92,16 @@ export async function logIn(page: Page, token: string): Promise<void> {
   await page.getByRole('button', { name: 'Log out' }).waitFor();
 }
 
-/** That nothing is wrong with a page for whoever reads it with eyes, ears or keys. */
+/** Expects no visual, accessibility or keyboard problems on a page. */
 export async function expectSound(page: Page, where = page.url()): Promise<void> {
   expect({ where, found: await axeFindings(page) }).toEqual({ where, found: [] });
   expect({ where, over: await overflow(page) }).toEqual({ where, over: [] });
   expect({ where, overlaps: await overlaps(page) }).toEqual({ where, overlaps: [] });
 }
 
-/** What axe finds, in words. */
+/** The findings of axe as text. */
 export async function axeFindings(page: Page): Promise<string[]> {
-  // As the debugger does it: the policy of the page lets in no such script.
+  // Evaluated like by the debugger: the page's policy blocks such scripts.
   await page.evaluate(AXE);
   return page.evaluate(async () => {
     const { axe } = globalThis as unknown as { axe: { run(): Promise<{ violations: AxeViolation[] }> } };
@@ -117,7 +117,7 @@ export async function axeFindings(page: Page): Promise<string[]> {
   });
 }
 
-/** What sticks out of the page at the side. */
+/** Elements that overflow the page horizontally. */
 export function overflow(page: Page): Promise<string[]> {
   return page.evaluate(() => {
     const { document, innerWidth } = globalThis as unknown as {
@@ -129,7 +129,7 @@ export function overflow(page: Page): Promise<string[]> {
   });
 }
 
-/** Pieces of text that lie on each other, where both can be seen. */
+/** Overlapping pieces of visible text. */
 export function overlaps(page: Page): Promise<string[]> {
   return page.evaluate(`(() => {
     const shown = [];
@@ -175,7 +175,7 @@ export function overlaps(page: Page): Promise<string[]> {
   })()`);
 }
 
-/** What can be used by a mouse, and is not reached by the tab key, or not seen then. */
+/** Elements for the mouse that the tab key does not reach, or that are then not visible. */
 export async function unreachable(page: Page): Promise<string[]> {
   const unseen = (await tabStops(page, 1000)).filter((stop) => stop.includes('(unseen)'));
   const missed = (await page.evaluate(`[...document.querySelectorAll(
@@ -185,7 +185,7 @@ export async function unreachable(page: Page): Promise<string[]> {
   return [...unseen, ...missed];
 }
 
-/** What the tab key leads to, from the top of a page: the accessible text of each stop, at most `most`. */
+/** The accessible text of each tab stop from the top of a page, at most `most`. */
 export async function tabStops(page: Page, most = 60): Promise<string[]> {
   const stops: string[] = [];
   await page.evaluate('tabStops = new Set(); document.body.focus(); getSelection()?.removeAllRanges()');
@@ -208,7 +208,7 @@ export async function tabStops(page: Page, most = 60): Promise<string[]> {
   return stops;
 }
 
-/** Bytes over the wire, headers included, for everything that a first look at a page loads. */
+/** Bytes on the wire, headers included, of the first load of a page. */
 export async function transferred(page: Page, url: string): Promise<number> {
   const session = await page.context().newCDPSession(page);
   await session.send('Network.enable');
@@ -217,7 +217,7 @@ export async function transferred(page: Page, url: string): Promise<number> {
     bytes += encodedDataLength;
   });
   await page.goto(url, { waitUntil: 'load' });
-  // Scripts load others.
+  // Scripts load other scripts.
   await page.waitForTimeout(1000);
   await session.detach();
   return bytes;
