@@ -102,9 +102,19 @@ async function round(changes: number): Promise<number> {
   let reported = 0;
   const started = performance.now();
   const followed = await follow({
-    ...{ ledger, keystone, endpoint: undefined, region: undefined, claimants: enforcement.claimants },
-    ...{ exemptProjects: [], grace: 600, isDryRun: false, holder: 'bench', every: 0, who: 'bench' },
-    ...{ reason: null, signal: undefined },
+    ledger,
+    keystone,
+    endpoint: undefined,
+    region: undefined,
+    claimants: enforcement.claimants,
+    exemptProjects: [],
+    grace: 600,
+    isDryRun: false,
+    holder: 'bench',
+    every: 0,
+    who: 'bench',
+    reason: null,
+    signal: undefined,
     report: ({ outcome }) => {
       reported += outcome === 'corrected' ? 1 : 0;
     },

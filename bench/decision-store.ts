@@ -97,7 +97,8 @@ async function measure({ quick }: Scale): Promise<Run> {
   try {
     for (const dialect of DIALECTS) {
       for (const { what, kind, requests } of CHAINS) {
-        const [plain, storing] = [await start(kind, dialect), await start(`${kind}, decisions`, dialect)];
+        const plain = await start(kind, dialect);
+        const storing = await start(`${kind}, decisions`, dialect);
         try {
           const many = quick ? QUICK_REQUESTS : requests;
           const turns: [Turn, Turn][] = [];

@@ -22,7 +22,8 @@ async function ledgerOf(dialect: Dialect): Promise<string> {
   const connection = await newLedger(dialect);
   const options = { connection, commit: 'check', timeout: 60, pool_size: 1 } as const;
   const { ledger } = openLedger(options, { clock: CLOCK, observer: undefined });
-  const [first, year] = [BigInt(Date.UTC(2026, 0) / 1000), 31_536_000n];
+  const first = BigInt(Date.UTC(2026, 0) / 1000);
+  const year = 31_536_000n;
   for (const [from, hours] of [
     [first, 20n],
     [first + year, 1_000_000n],
@@ -60,7 +61,8 @@ function wishes(prefix: string): () => CreateRequest {
       context,
       lease: {
         ...lease,
-        ...{ start_date: '2026-12-01T09:00:00', end_date: '2026-12-11T09:00:00' },
+        start_date: '2026-12-01T09:00:00',
+        end_date: '2026-12-11T09:00:00',
         reservations: reservations.map((one) => ({ ...one, max: 4, allocations: [] })),
       },
     };

@@ -62,7 +62,8 @@ export async function bareRows(together: number): Promise<Subject> {
   database.exec('CREATE TABLE rows (text TEXT)');
   const statement = database.prepare('INSERT INTO rows VALUES (?)');
   const text = 'x'.repeat(ROW);
-  const [begin, commit] = [database.prepare('BEGIN IMMEDIATE'), database.prepare('COMMIT')];
+  const begin = database.prepare('BEGIN IMMEDIATE');
+  const commit = database.prepare('COMMIT');
   const batch = () => {
     begin.run([]);
     for (let count = 0; count < together; count += 1) {

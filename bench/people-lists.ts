@@ -149,7 +149,8 @@ async function measure({ quick }: Scale): Promise<Run> {
   try {
     const ledgers: Partial<Record<Dialect, { few: string; many: string }>> = {};
     for (const dialect of DIALECTS) {
-      const [few, many] = [await newLedger(dialect), await newLedger(dialect)];
+      const few = await newLedger(dialect);
+      const many = await newLedger(dialect);
       await fillForPeople(few, FEW);
       await fillForPeople(many, quick ? FEW : MANY);
       ledgers[dialect] = { few, many };

@@ -32,7 +32,11 @@ function logLines(count: number): string {
   }
   const date = (at: number) => new Date(at).toISOString().slice(0, 19);
   const filters = ['MaxLeaseDurationFilter', 'RulesFilter'].map((filter) => ({
-    ...{ filter, outcome: 'allowed', audit: false, message: null, duration_ms: 0.01 },
+    filter,
+    outcome: 'allowed',
+    audit: false,
+    message: null,
+    duration_ms: 0.01,
   }));
   return Array.from({ length: count }, (_, index) => {
     const now = Date.parse('2026-11-01T00:00:00Z') + index * 1000;
@@ -44,17 +48,22 @@ function logLines(count: number): string {
     };
     const { user_id, project_id } = captured.context;
     return `${JSON.stringify({
-      ...{ time: new Date(now).toISOString(), request_id: `req-${index}`, operation: 'create' },
-      ...{ project_id, user_id, lease_id: null, lease_name: lease.name, allowed: true, outcome: 'allowed' },
-      ...{
-        filter: null,
-        message: null,
-        failed: false,
-        warnings: [],
-        filters,
-        generation: 1,
-        duration_ms: 0.5,
-      },
+      time: new Date(now).toISOString(),
+      request_id: `req-${index}`,
+      operation: 'create',
+      project_id,
+      user_id,
+      lease_id: null,
+      lease_name: lease.name,
+      allowed: true,
+      outcome: 'allowed',
+      filter: null,
+      message: null,
+      failed: false,
+      warnings: [],
+      filters,
+      generation: 1,
+      duration_ms: 0.5,
       request: { context: captured.context, lease },
     })}\n`;
   }).join('');

@@ -43,7 +43,8 @@ function nodeHours(budget: number, now: () => number) {
       return undefined;
     }
     // In hundredths, with the price rounded up and the rest down: a rejection must not look affordable.
-    const [price, purse] = [Math.ceil((more * 100) / HOUR) / 100, Math.floor((rest * 100) / HOUR) / 100];
+    const price = Math.ceil((more * 100) / HOUR) / 100;
+    const purse = Math.floor((rest * 100) / HOUR) / 100;
     const what = bill.cost === 0 ? 'lease' : 'change';
     return `This ${what} costs ${price} node-hours, and the project has ${purse} of ${budget / HOUR} left.`;
   }

@@ -79,8 +79,10 @@ export class LeaseDatesFilter extends BaseFilter<z.infer<typeof options>> {
   }
 
   checkUpdate(_context: Context, currentLease: Lease, newLease: Lease): Verdict {
-    const [start, end] = [leaseStart(newLease), leaseEnd(newLease)];
-    const [currentStart, currentEnd] = [leaseStart(currentLease), leaseEnd(currentLease)];
+    const start = leaseStart(newLease);
+    const end = leaseEnd(newLease);
+    const currentStart = leaseStart(currentLease);
+    const currentEnd = leaseEnd(currentLease);
     // A running lease started in the past, and may be older than this rule.
     const isEarlier = start !== undefined && (currentStart === undefined || start < currentStart);
     const isLater = end !== undefined && (currentEnd === undefined || end > currentEnd);

@@ -109,7 +109,11 @@ export class UsageBudgetFilter extends LedgerFilter<Options> {
     const perSecond = (total + MILLION - 1n) / MILLION;
     const charged = budgetClaims({
       isRequired: this.options.usage_budget_required,
-      ...{ start, end, perSecond, budgets, userId: context.user_id },
+      start,
+      end,
+      perSecond,
+      budgets,
+      userId: context.user_id,
       project: accountText(projectOf(context, names)),
       user: accountText(userOf(context, names)),
       unit: this.options.usage_budget_unit,

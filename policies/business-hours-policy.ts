@@ -232,7 +232,8 @@ function hoursOf(text: string): Hours | undefined {
   const named = days.trim() === '' ? ['mon-sun'] : days.trim().toLowerCase().split(/ +/);
   const numbers = named.map(daysOf);
   const [h1 = 0, m1 = 0, h2 = 0, m2 = 0] = times.map(Number);
-  const [begin, end] = [h1 * 60 + m1, h2 * 60 + m2];
+  const begin = h1 * 60 + m1;
+  const end = h2 * 60 + m2;
   const isTime = m1 < 60 && m2 < 60 && begin < DAY_MINUTES && end <= DAY_MINUTES && begin !== end;
   if (!isTime || numbers.some((one) => one === undefined)) {
     return undefined;

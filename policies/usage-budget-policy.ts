@@ -163,7 +163,11 @@ export class UsageBudgetPolicy extends AdminPolicy<Options> implements LaunchLim
       return [];
     }
     return budgetClaims({
-      ...{ start, end, perSecond: cost, budgets, userId: context.user_id },
+      start,
+      end,
+      perSecond: cost,
+      budgets,
+      userId: context.user_id,
       isRequired: this.options.usage_budget_required,
       project: `the workspace ${owner.workspace}`,
       user: `the user ${owner.userName === '' ? owner.userId : owner.userName}`,
@@ -199,7 +203,8 @@ async function problemsOf({
       ? [
           {
             severity: 'warning' as const,
-            ...{ section: 'skypilot', option: 'usage_budget_unit' },
+            section: 'skypilot',
+            option: 'usage_budget_unit',
             message: `catalogs have prices, and the unit is ${UNIT}; set it to the currency of the prices, such as US dollars`,
           },
         ]

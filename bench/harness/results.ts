@@ -100,7 +100,8 @@ export function besideReference(comparison: Comparison, runs: readonly Run[]): B
   // A rate is stored as the time of one operation, where less is better.
   const moreIsBetter = of !== 'rate' && comparison.target !== undefined && 'atLeast' in comparison.target;
   const ratios = runs.map((run, index) => {
-    const [ours, theirs] = [run.get(measured) ?? Number.NaN, values[index] ?? Number.NaN];
+    const ours = run.get(measured) ?? Number.NaN;
+    const theirs = values[index] ?? Number.NaN;
     return ours === theirs ? 1 : moreIsBetter ? ours / theirs : theirs / ours;
   });
   if (!ratios.every(Number.isFinite)) {

@@ -101,7 +101,8 @@ function acrossScale(sizes: readonly number[]): Scale {
 }
 
 function upScale(ratios: readonly number[]): Scale {
-  const [least, most] = [Math.min(...ratios), Math.max(...ratios)];
+  const least = Math.min(...ratios);
+  const most = Math.max(...ratios);
   const height = HEIGHT - TOP - BOTTOM;
   if (most >= FAR_APART) {
     const ticks = powersOfTen(least, most);

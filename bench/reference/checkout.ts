@@ -79,7 +79,8 @@ export class Checkout {
     // Hooks of the clone do not apply to this checkout.
     const noHooks = ['-c', 'core.hooksPath=/dev/null'];
     git(this.#root, ...noHooks, 'worktree', 'add', '--quiet', '--detach', this.folder, hash);
-    const [lock, modules] = ['package-lock.json', 'node_modules'];
+    const lock = 'package-lock.json';
+    const modules = 'node_modules';
     if (sameFile(join(this.#root, lock), join(this.folder, lock)) && existsSync(join(this.#root, modules))) {
       tell(`${ref}: ${lock} is the same: its ${modules} are those of this tree`);
       symlinkSync(realpathSync(join(this.#root, modules)), join(this.folder, modules), 'dir');
@@ -126,7 +127,8 @@ export class Checkout {
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     this.#command = child;
-    let [output, stdout] = ['', ''];
+    let output = '';
+    let stdout = '';
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
       stdout += text;
       output += text;

@@ -47,7 +47,8 @@ export class Cloud {
     const file = (/** @type {string} */ name) => join(this.#folder, name);
     await writeFile(file('tokens'), `${POLICY_TOKEN}\n`, { mode: 0o600 });
     await writeFile(file('keystone-password'), 'blazar\n', { mode: 0o600 });
-    const [policyPort, blazarPort] = [await freePort(), await freePort()];
+    const policyPort = await freePort();
+    const blazarPort = await freePort();
     this.policyUrl = `http://127.0.0.1:${policyPort}`;
     this.blazarUrl = `http://127.0.0.1:${blazarPort}/v1`;
     const { stdout } = await run(this.#peers.keystone, [file('keystone')], {

@@ -27,8 +27,13 @@ export function* randomOperations(seed, steps) {
     return { resource_type: 'physical:host', min, max: min + below(4), ...properties };
   };
   const instances = () => ({
-    ...{ resource_type: 'virtual:instance', amount: 1 + below(4) },
-    ...{ vcpus: 4, memory_mb: 4096, disk_gb: 10, affinity: null, resource_properties: '' },
+    resource_type: 'virtual:instance',
+    amount: 1 + below(4),
+    vcpus: 4,
+    memory_mb: 4096,
+    disk_gb: 10,
+    affinity: null,
+    resource_properties: '',
   });
   /** @returns {Operation} */
   const create = () => {

@@ -12,12 +12,14 @@ const { KEYSTONE_PEER: keystone = '', BLAZAR_PEER: blazar = '' } = process.env;
 const SEED = Number(process.env.SEED ?? 14);
 const STEPS = Number(process.env.STEPS ?? 300);
 /** In node-hours, of the project and of alice in it. */
-const [BUDGET, OF_ALICE] = [600, 400];
+const BUDGET = 600;
+const OF_ALICE = 400;
 /** Millionths of a node for a second; the rates of `policy-service.conf`. */
 const HOUR = 3600n * 1_000_000n;
 const RATES = { 'physical:host': 1_000_000n, 'virtual:instance': 250_000n };
 /** Every so many operations there is a round, and something is stopped and started. */
-const [ROUND, OUTAGE] = [10, 60];
+const ROUND = 10;
+const OUTAGE = 60;
 
 if (keystone === '' || blazar === '') {
   process.stderr.write('Set KEYSTONE_PEER and BLAZAR_PEER to the programs that start them: see README.md.\n');
@@ -43,7 +45,8 @@ process.exitCode = failures.length === 0 ? 0 : 1;
 
 /** What a user sees. */
 async function firstLease() {
-  const [from, until] = ['2026-01-01', '2040-01-01'];
+  const from = '2026-01-01';
+  const until = '2040-01-01';
   const valid = ['--from', from, '--until', until];
   await cloud.command('budget', 'set', 'climate@Default', '--amount', String(BUDGET), ...valid);
   await cloud.command(
@@ -64,8 +67,11 @@ async function firstLease() {
     end_date: date(Date.now() + 2 * 86_400_000),
     reservations: [
       {
-        ...{ resource_type: 'physical:host', min: hosts, max: hosts },
-        ...{ hypervisor_properties: '', resource_properties: '' },
+        resource_type: 'physical:host',
+        min: hosts,
+        max: hosts,
+        hypervisor_properties: '',
+        resource_properties: '',
       },
     ],
   });
@@ -164,7 +170,8 @@ function oneHost() {
 async function costs() {
   const { climate } = cloud.ids.projects ?? {};
   const owners = await leaseOwners();
-  let [project, alice] = [0n, 0n];
+  let project = 0n;
+  let alice = 0n;
   for (const {
     lease_id,
     resource_type,

@@ -35,7 +35,9 @@ function remoteSpan(
   }
   const state = typeof tracestate === 'string' && tracestate.length <= MAX_TRACESTATE ? tracestate : '';
   return {
-    ...{ traceId, spanId, isRemote: true },
+    traceId,
+    spanId,
+    isRemote: true,
     traceFlags: Number.parseInt(flags ?? '00', 16) & SAMPLED,
     ...(state !== '' && { traceState: api.createTraceState(state) }),
   };

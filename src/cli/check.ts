@@ -106,8 +106,10 @@ async function check(operation: Operation, files: readonly string[], flags: Chec
     for (const { file, body } of requests) {
       const judgement = await withinDeadline(seconds, (deadline) =>
         judge(enforcement, operation, file, body, {
-          ...{ explain: flags.explain ?? false, estimate: flags.estimate ?? false },
-          ...{ deadline, rules },
+          explain: flags.explain ?? false,
+          estimate: flags.estimate ?? false,
+          deadline,
+          rules,
         }),
       );
       judgements.push(judgement);
@@ -161,7 +163,14 @@ async function judge(
     const estimated = await enforcement.estimate(request, { deadline, acceptsChanges: false });
     const { allowed, message, filter, failed, warnings, outcomes } = estimated.decision;
     return {
-      ...{ file, operation, allowed, message, filter, failed, warnings, outcomes },
+      file,
+      operation,
+      allowed,
+      message,
+      filter,
+      failed,
+      warnings,
+      outcomes,
       ...(await shownEstimate(estimated)),
     };
   }
@@ -181,7 +190,10 @@ async function shownEstimate({ charges, suggestions, searched }: Estimate) {
     kind === 'usage' ? formatUnitHours(amount, rounding) : String(amount);
   return {
     charges: charges.map(({ filter, account, kind, amount, precision, left }) => ({
-      ...{ filter, account, amount: text(kind, amount), precision },
+      filter,
+      account,
+      amount: text(kind, amount),
+      precision,
       left: left === null ? null : text(kind, left, 'down'),
     })),
     suggestions: suggestions.map(({ change, text, lease }) => ({ change, text, lease })),

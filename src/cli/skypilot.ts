@@ -101,7 +101,8 @@ async function test(folder: string, flags: TestFlags): Promise<void> {
   const { schemaOfTask } = await import('./test/any-case.ts');
   const options = {
     ...({ folders: [folder], files: 'all', schemaFor: schemaOfTask } as const),
-    ...{ filter: flags.filter, flags: sourcesOf(flags) },
+    filter: flags.filter,
+    flags: sourcesOf(flags),
   };
   const { runOnce } = await import('./test/suites.ts');
   await runOnce('blazar-enforcement skypilot test', options, flags);

@@ -69,8 +69,11 @@ async function test(named: readonly string[], flags: TestFlags & LogFlags): Prom
   const { schemaOfCase } = await import('./test/any-case.ts');
   const folders = named.length === 0 ? ['.'] : named;
   const options: TestOptions = {
-    ...{ folders, files: 'named', schemaFor: schemaOfCase },
-    ...{ filter: flags.filter, flags: sourcesOf(flags) },
+    folders,
+    files: 'named',
+    schemaFor: schemaOfCase,
+    filter: flags.filter,
+    flags: sourcesOf(flags),
   };
   const { runOnce, runWatching } = await import('./test/suites.ts');
   await (flags.watch === true ? runWatching : runOnce)('blazar-enforcement test', options, flags);

@@ -31,13 +31,11 @@ export function boundedFetch({ timeout, maxAnswerBytes, ca }: BoundedFetchOption
     const sent = request.body === null ? undefined : new Uint8Array(await request.arrayBuffer());
     try {
       const answer = await undiciFetch(request.url, {
-        ...{
-          method: request.method,
-          headers: [...request.headers, ...Object.entries(more)],
-          redirect: 'manual',
-          signal,
-          dispatcher,
-        },
+        method: request.method,
+        headers: [...request.headers, ...Object.entries(more)],
+        redirect: 'manual',
+        signal,
+        dispatcher,
         ...(sent !== undefined && { body: sent }),
       });
       const body = new GrowingBuffer();

@@ -115,7 +115,10 @@ export function createApiClient({
       return (await (GET as AnyGet)(path, { params, signal })).data;
     });
   return {
-    ...{ GET, POST, PATCH, DELETE },
+    GET,
+    POST,
+    PATCH,
+    DELETE,
     pages: pages as ApiClient['pages'],
     items: async function* items(path: ListPath, init?: AnyInit) {
       for await (const page of pages(path, init)) {

@@ -82,10 +82,8 @@ function mergeMappings(
   for (const name of names) {
     const value = over[name];
     const before = member(base, name);
-    const [at, origin] = [
-      [...path, name],
-      [...from, name],
-    ];
+    const at = [...path, name];
+    const origin = [...from, name];
     if (isMapping(before) && isMapping(value)) {
       setMember(merged, name, mergeMappings(before, value, schema.member(name), at, origin, placed));
     } else if (Array.isArray(before) && Array.isArray(value)) {
@@ -102,7 +100,8 @@ function mergeMappings(
 }
 
 function requireKind(before: unknown, value: unknown, rule: ListRule, path: Path): void {
-  const [own, other] = [kindOf(value), kindOf(before)];
+  const own = kindOf(value);
+  const other = kindOf(before);
   if (own !== other && value !== null && !(own === 'list' && rule.kind === 'replace')) {
     const overridden = before === null ? 'null' : `a ${other}`;
     throw new MergeError(path, `expected no ${own}, because the value that it overrides is ${overridden}`);

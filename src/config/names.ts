@@ -89,7 +89,8 @@ function whyNoAccount(account: string): string | undefined {
   if (at < 0) {
     return whyNoId(account);
   }
-  const [name, domain] = [account.slice(0, at), account.slice(at + 1)];
+  const name = account.slice(0, at);
+  const domain = account.slice(at + 1);
   if (name === '' || domain === '') {
     return 'is neither an id nor name@domain: a part is empty';
   }

@@ -238,7 +238,8 @@ function isTrusted(problems: Problem[]): (file: string) => boolean {
 function whyNotTrusted(file: string): string | undefined {
   try {
     // The owner of a link decides which file is read.
-    const [link, target] = [lstatSync(file), statSync(file)];
+    const link = lstatSync(file);
+    const target = statSync(file);
     const mine = process.getuid?.() ?? target.uid;
     if ([link, target].some(({ uid }) => uid !== 0 && uid !== mine)) {
       return 'it belongs to another user';

@@ -237,8 +237,12 @@ export class UsageEnforcement {
       // Checks do not need it.
       const { estimate } = await import('./estimate/estimate.ts');
       const parts = {
-        ...{ chain: this.#parts.chain, exemptions: this.#parts.exemptions, ledger: this.#parts.ledger },
-        ...{ claimants: this.claimants, logger: this.#parts.logger, now: toInstant(this.clock.now()) ?? 0n },
+        chain: this.#parts.chain,
+        exemptions: this.#parts.exemptions,
+        ledger: this.#parts.ledger,
+        claimants: this.claimants,
+        logger: this.#parts.logger,
+        now: toInstant(this.clock.now()) ?? 0n,
       };
       return await estimate(parts, parsed, options, names);
     } finally {

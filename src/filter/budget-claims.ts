@@ -145,7 +145,8 @@ export function missingBudget(message: string): MissingBudget | undefined {
   const exceeded = EXCEEDED.exec(message);
   if (exceeded !== null) {
     const [, asked = '', owner, size = ''] = exceeded;
-    const [cost, left] = [parseUnitHours(asked), parseUnitHours(size)];
+    const cost = parseUnitHours(asked);
+    const left = parseUnitHours(size);
     const amount = cost === undefined || left === undefined ? undefined : cost - left;
     return { amount, isOfUser: owner === 'user' };
   }

@@ -68,7 +68,10 @@ function parseText(text: string): Instant | undefined {
   return OTHER_DATE.test(text) ? parseOtherDate(text) : undefined;
 }
 
-const [DASH, COLON, T, SPACE] = [45, 58, 84, 32];
+const DASH = 45;
+const COLON = 58;
+const T = 84;
+const SPACE = 32;
 
 /** Whether all but the digits matches `2026-12-01T09:00:00` or `2026-12-01 09:00`, the forms that Blazar sends. */
 function hasUsualForm(text: string): boolean {

@@ -111,7 +111,8 @@ export function reservationsHalfway(currentLease: Lease, updated: readonly Reser
  * and the new dates are within the current ones; it then sends the same reservations in both leases.
  */
 export function keepsReservations(currentLease: Lease, newLease: Lease): boolean {
-  const [start, end] = [leaseStart(currentLease), leaseEnd(currentLease)];
+  const start = leaseStart(currentLease);
+  const end = leaseEnd(currentLease);
   const isWithin =
     start !== undefined &&
     end !== undefined &&
@@ -132,7 +133,8 @@ function byId(reservations: readonly Reservation[]): Map<unknown, Reservation> {
 }
 
 function larger(before: unknown, after: unknown): unknown {
-  const [one, other] = [countOf(before), countOf(after)];
+  const one = countOf(before);
+  const other = countOf(after);
   return one !== undefined && (after === undefined || after === null || (other !== undefined && one > other))
     ? before
     : after;

@@ -147,7 +147,8 @@ function datesOf(lease: Lease, other: Lease): Pick<Proposal, 'start' | 'end'> {
 
 /** An end may lack dates and reservations: then only the id identifies the lease. */
 export function endedLease({ context, lease }: LeaseRequest): EndedLease {
-  const [start, end] = [leaseStart(lease), leaseEnd(lease)];
+  const start = leaseStart(lease);
+  const end = leaseEnd(lease);
   const shape =
     start === undefined || end === undefined || lease.reservations === undefined
       ? undefined

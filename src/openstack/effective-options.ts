@@ -143,7 +143,10 @@ export function identityUrl(authUrl: string): string {
 /** Common options of the clients for Keystone and the services in its catalog. */
 export function clientOptions({ cafile, timeout }: KeystoneOptions): HttpClientOptions {
   return {
-    ...{ timeout, connectRetries: 1, breakerFailures: 5, breakerCooldown: 2 },
+    timeout,
+    connectRetries: 1,
+    breakerFailures: 5,
+    breakerCooldown: 2,
     tls: cafile === undefined ? undefined : { ca: readFileSync(cafile) },
   };
 }

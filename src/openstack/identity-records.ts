@@ -116,7 +116,8 @@ export async function accountIdOf(
     return text;
   }
   const at = text.lastIndexOf('@');
-  const [name, domain] = [text.slice(0, at), text.slice(at + 1)];
+  const name = text.slice(0, at);
+  const domain = text.slice(at + 1);
   if (at < 1 || domain === '') {
     return undefined;
   }

@@ -88,10 +88,13 @@ function emptied(path: string, before: readonly PlacedRule[], next: readonly Pla
 
 /** The changes in all files together: a rule that moved to another file is unchanged. */
 export function ruleChanges(before: WrittenRules, next: WrittenRules): RuleChanges {
-  const [old, young] = [all(before), all(next)];
-  const [lost, won] = [without(old, young), without(young, old)];
+  const old = all(before);
+  const young = all(next);
+  const lost = without(old, young);
+  const won = without(young, old);
   const names = (rules: readonly PlacedRule[]) => [...new Set(rules.map(({ name }) => name))];
-  const [oldNames, youngNames] = [new Set(names(old)), new Set(names(young))];
+  const oldNames = new Set(names(old));
+  const youngNames = new Set(names(young));
   return {
     added: names(won).filter((name) => !oldNames.has(name)),
     changed: names([...lost, ...won]).filter((name) => oldNames.has(name) && youngNames.has(name)),

@@ -172,7 +172,13 @@ class Reader {
         (match === undefined) === (one.match === undefined)
       ) {
         this.#reading.rules[operation].push({
-          ...{ name: one.name, audit: one.mode === 'audit', until, exempt, match, allow, message },
+          name: one.name,
+          audit: one.mode === 'audit',
+          until,
+          exempt,
+          match,
+          allow,
+          message,
           place: { file, line },
           needs,
           placeOf: (part, offset = 0) => this.#placeIn([...at, part], offset),

@@ -61,7 +61,9 @@ export function createApp(parts: AppParts): RequestListener {
   const logins = new OidcLogins(logger);
   const sessions = new Sessions({ ownerOf: sessionOwners(authenticators.users, logins.renew), logger });
   const users = createUserAuthenticator({
-    ...{ tokens: authenticators.users, sessions, wrong: authenticators.wrong },
+    tokens: authenticators.users,
+    sessions,
+    wrong: authenticators.wrong,
     configuration: () => generations.current.configuration,
   });
   const login = loginRoutes({
@@ -76,8 +78,14 @@ export function createApp(parts: AppParts): RequestListener {
   const line = new UserLimiter();
   const api = apiRoutes(API_ROUTES, { users, line, logger });
   const console = consoleRoutes(pages, {
-    ...{ generations, recorder, metrics, isDraining },
-    ...{ users, showLogin, line, logger },
+    generations,
+    recorder,
+    metrics,
+    isDraining,
+    users,
+    showLogin,
+    line,
+    logger,
   });
   const events = eventRoutes({ users, current: () => generations.current, recent: recorder.recent });
   parts.stopping?.addEventListener('abort', events.close, { once: true });

@@ -89,7 +89,9 @@ async function open(sources: ConfigSources, settings: ServiceSettings, opened: O
   opened.push(() => log?.close(0));
   const generations: Generations = await Generations.start(sources, configuration, started, {
     logger,
-    ...{ keystoneAuthenticators, stores, clusters },
+    keystoneAuthenticators,
+    stores,
+    clusters,
     httpObserver: metrics.calls,
     ledgerObserver: metrics.ledger,
     namesObserver: metrics.names,
@@ -113,7 +115,13 @@ async function open(sources: ConfigSources, settings: ServiceSettings, opened: O
   const recorder = new DecisionRecorder(metrics.decisions, log, generations, requestMember);
   const { host, port, reuse_port: reusePort, admin_host, admin_port } = options;
   const appParts: AppParts = {
-    ...{ generations, authenticators, recorder, metrics, refusedRequests, reports, logger },
+    generations,
+    authenticators,
+    recorder,
+    metrics,
+    refusedRequests,
+    reports,
+    logger,
     isDraining: () => stopping.signal.aborted,
     stopping: stopping.signal,
     hasAdminPort: admin_port !== undefined,
@@ -136,7 +144,10 @@ async function open(sources: ConfigSources, settings: ServiceSettings, opened: O
   const current = () => generations.current;
   const follower = new Follower({ current, metrics: metrics.follower, logger });
   const skypilotFollower = new SkypilotFollower({
-    ...{ current, metrics: metrics.skypilot, httpObserver: metrics.calls, logger },
+    current,
+    metrics: metrics.skypilot,
+    httpObserver: metrics.calls,
+    logger,
     record: async (record) => {
       if (!(await recorder.found(record))) {
         const { project_id: workspace, lease_name: cluster } = record;
@@ -148,8 +159,24 @@ async function open(sources: ConfigSources, settings: ServiceSettings, opened: O
     },
   });
   service = new Service({
-    ...{ ...checked, sources, watched, watchdog, logger, metrics, log, stores, refusedRequests, generations },
-    ...{ follower, skypilotFollower, reports, certificates, authenticators, listener, admin, stopping },
+    ...checked,
+    sources,
+    watched,
+    watchdog,
+    logger,
+    metrics,
+    log,
+    stores,
+    refusedRequests,
+    generations,
+    follower,
+    skypilotFollower,
+    reports,
+    certificates,
+    authenticators,
+    listener,
+    admin,
+    stopping,
     heartbeat: new Heartbeat(() => generations.current, logger),
   });
   service.begin();

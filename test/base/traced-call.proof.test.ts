@@ -44,7 +44,10 @@ function cluster(url: string) {
 
 function http() {
   const client = loaded.createHttpClient({
-    ...{ timeout: 10, connectRetries: 0, breakerFailures: 0, breakerCooldown: 0 },
+    timeout: 10,
+    connectRetries: 0,
+    breakerFailures: 0,
+    breakerCooldown: 0,
     headers: { 'X-Auth-Token': 's3cret' },
   });
   onTestFinished(() => client.close());

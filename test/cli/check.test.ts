@@ -31,8 +31,14 @@ describe('check', () => {
     const { code, stdout } = await check('create', [FITS, NINE_DAYS], '--format', 'json');
     expect(code).toBe(1);
     const outcome = {
-      ...{ filter: 'MaxLeaseDurationFilter', allowed: true, message: null, failed: false },
-      ...{ onError: false, audit: false, changed: false, milliseconds: expect.any(Number) },
+      filter: 'MaxLeaseDurationFilter',
+      allowed: true,
+      message: null,
+      failed: false,
+      onError: false,
+      audit: false,
+      changed: false,
+      milliseconds: expect.any(Number),
     };
     const common = { operation: 'create', failed: false, warnings: [] };
     const { filter } = outcome;
@@ -312,7 +318,11 @@ describe('check --explain', () => {
     const { stdout } = await explained(RULE('hours(lease) < 0.0'), '--format', 'json');
     expect(JSON.parse(stdout).rules).toEqual([
       {
-        ...{ rule: 'a', said: 'refused', audit: false, file: 'rules.yaml', line: 2 },
+        rule: 'a',
+        said: 'refused',
+        audit: false,
+        file: 'rules.yaml',
+        line: 2,
         explanations: [
           {
             of: 'allow',
@@ -419,14 +429,17 @@ describe('check --estimate', () => {
 
   it('shows what would be allowed instead of a change that is rejected', async () => {
     const request = {
-      ...{ context, current_lease: { ...lease, id: 'mine' } },
+      context,
+      current_lease: { ...lease, id: 'mine' },
       lease: { end_date: '2098-02-02', reservations: hosts(1) },
     };
     const { code, stdout } = await estimated('update', request, '--format', 'json');
     expect(code).toBe(1);
     expect(answers(stdout)).toMatchObject([
       {
-        ...{ operation: 'update', allowed: false, filter: 'UsageBudgetFilter' },
+        operation: 'update',
+        allowed: false,
+        filter: 'UsageBudgetFilter',
         charges: [
           { amount: '9504', left: expect.stringMatching(/^-/) },
           { left: expect.stringMatching(/^-/) },
@@ -441,7 +454,8 @@ describe('check --estimate', () => {
 
   it('is not for ends, and not beside --explain', async () => {
     expect(await estimated('end', { context, lease })).toMatchObject({
-      ...{ code: 2, stderr: expect.stringContaining('expected the operation create or update') },
+      code: 2,
+      stderr: expect.stringContaining('expected the operation create or update'),
     });
     expect((await estimated('create', { context, lease }, '--explain')).code).toBe(2);
   });

@@ -95,7 +95,9 @@ describe('conformance', () => {
     }
     const exchange = {
       sent: {
-        ...{ method: 'POST', url: `${url}/check-create`, body: 'a lease of the type network' },
+        method: 'POST',
+        url: `${url}/check-create`,
+        body: 'a lease of the type network',
         headers: expect.objectContaining({ 'Content-Type': 'application/json', 'X-Auth-Token': '****' }),
         bytes: expect.any(Number),
       },
@@ -109,7 +111,10 @@ describe('conformance', () => {
       exchanges: [exchange],
     });
     expect(found.find(({ check }) => check === 'allow-lease')).toMatchObject({
-      ...{ result: 'skipped', reason: '--allow-lease is not given', problems: [], exchanges: [] },
+      result: 'skipped',
+      reason: '--allow-lease is not given',
+      problems: [],
+      exchanges: [],
     });
     expect(stdout).not.toContain(TOKEN);
   });
@@ -161,7 +166,9 @@ describe('the endpoints', () => {
   });
 
   it('can each have a URL of its own', async () => {
-    const [create, update, end] = [await smallService(), await smallService(), await smallService()];
+    const create = await smallService();
+    const update = await smallService();
+    const end = await smallService();
     const { code } = await conformance(
       'http://127.0.0.1:1',
       ...['--create-endpoint', `${create.url}/check-create`, '--end-endpoint', `${end.url}/on-end`],

@@ -87,8 +87,14 @@ describe('decisions tail', () => {
 
   it('prints nothing that would steer a terminal, and loses nothing of it in JSON', async () => {
     const hostile = named(HOSTILE, {
-      ...{ project_id: HOSTILE, user_id: HOSTILE, filter: HOSTILE, message: HOSTILE, warnings: [HOSTILE] },
-      ...{ allowed: false, outcome: 'rejected', request_id: HOSTILE },
+      project_id: HOSTILE,
+      user_id: HOSTILE,
+      filter: HOSTILE,
+      message: HOSTILE,
+      warnings: [HOSTILE],
+      allowed: false,
+      outcome: 'rejected',
+      request_id: HOSTILE,
       filters: [{ filter: HOSTILE, outcome: 'rejected', audit: false, message: HOSTILE, duration_ms: 1 }],
     });
     const log = logOf(hostile, { ...hostile, message: null });
@@ -213,15 +219,23 @@ describe('decisions stats', () => {
     expect(stdout.trimEnd().split('\n')).toHaveLength(1);
     const quantiles = { p50: expect.any(Number), p90: 10_000, p99: 10_000, max: 10_000 };
     expect(JSON.parse(stdout)).toMatchObject({
-      ...{ decisions: 24, refused: 9, from: '2026-11-19T08:02:11.480Z', to: '2026-11-19T16:48:55.912Z' },
+      decisions: 24,
+      refused: 9,
+      from: '2026-11-19T08:02:11.480Z',
+      to: '2026-11-19T16:48:55.912Z',
       outcomes: expect.arrayContaining([
         { outcome: 'rejected', filter: 'ExternalServiceFilter', decisions: 2, refused: 2 },
       ]),
       filters: [
         { filter: 'MaxLeaseDurationFilter', asked: 23, rejected: 5 },
         {
-          ...{ filter: 'ExternalServiceFilter', asked: 18, rejected: 2, failed: 3 },
-          ...{ allowed_on_error: 1, would_have_rejected: 1, duration_ms: quantiles },
+          filter: 'ExternalServiceFilter',
+          asked: 18,
+          rejected: 2,
+          failed: 3,
+          allowed_on_error: 1,
+          would_have_rejected: 1,
+          duration_ms: quantiles,
         },
       ],
       projects: {
@@ -352,13 +366,11 @@ describe('decisions of the ledger', () => {
 
   it('say of a request why it was refused, with the answer of every filter', async () => {
     const refused = aRecord({
-      ...{
-        request_id: 'req-1',
-        allowed: false,
-        outcome: 'rejected',
-        filter: 'BFilter',
-        message: 'No \u001b[2J',
-      },
+      request_id: 'req-1',
+      allowed: false,
+      outcome: 'rejected',
+      filter: 'BFilter',
+      message: 'No \u001b[2J',
       filters: [
         { filter: 'AFilter', outcome: 'allowed', audit: false, message: null, duration_ms: 1 },
         { filter: 'BFilter', outcome: 'rejected', audit: false, message: 'No \u001b[2J', duration_ms: 2 },
@@ -374,7 +386,8 @@ describe('decisions of the ledger', () => {
     const json = await decisions('show', 'req-1', '--format', 'json');
     expect(decisionsIn(json.stdout)).toEqual([refused]);
     expect(await decisions('show', 'req-3')).toMatchObject({
-      ...{ code: 2, stdout: '' },
+      code: 2,
+      stdout: '',
       stderr: expect.stringContaining('no decision of the request req-3 is stored'),
     });
   });

@@ -93,7 +93,9 @@ describe('ledger --endpoint', () => {
     );
     for (const args of [['upgrade'], ['show', 'x'], ['export'], ['verify'], ['reconcile'], ['compact']]) {
       expect({ args, ...(await remote('ledger', ...args)) }).toEqual({
-        ...{ args, code: 2, stdout: '' },
+        args,
+        code: 2,
+        stdout: '',
         stderr: expect.stringMatching(/^error: --endpoint: only ledger list asks a service; [^\n]+\n$/),
       });
     }
@@ -105,7 +107,8 @@ describe('project', () => {
     const { remote, post } = await both();
     const list = await remote('project', 'list');
     expect({ ...list, stdout: rows(list.stdout) }).toEqual({
-      ...{ code: 0, stderr: '' },
+      code: 0,
+      stderr: '',
       stdout: [
         ['PROJECT', 'OPEN LEASES', 'BUDGET', 'TAKEN', 'LEFT', 'UNTIL'],
         ['climate', '1', '1000', '48', '952', '2098-01-01T00:00:00Z'],
@@ -134,11 +137,13 @@ describe('project', () => {
 
   it('needs a service, and says in one line what is wrong with it', async () => {
     expect(await runProgramInProcess(['project', 'list'])).toMatchObject({
-      ...{ code: 2, stdout: '' },
+      code: 2,
+      stdout: '',
       stderr: "error: required option '--endpoint <url>' not specified\n",
     });
     const server = await policyServer({
-      ...{ status: 200, headers: { 'Content-Type': 'application/json' } },
+      status: 200,
+      headers: { 'Content-Type': 'application/json' },
       body: '{"items":[{"__proto__":5}],"next":null}',
     });
     for (const args of [['list'], ['show', 'a/../b'], ['decisions', 'x']]) {

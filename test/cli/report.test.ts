@@ -60,8 +60,13 @@ describe('report usage', () => {
     const report = reportOn(await newLedger());
     const told = JSON.parse((await report(...WINTER, '--by', 'user', '--format', 'json')).stdout);
     expect(told).toMatchObject({
-      ...{ from: '2026-12-01T00:00:00Z', until: '2027-02-01T00:00:00Z', by: 'user', unit: 'node-hours' },
-      ...{ undated: { amount: '0' }, folded: null, leases_of_unknown_resources: 0 },
+      from: '2026-12-01T00:00:00Z',
+      until: '2027-02-01T00:00:00Z',
+      by: 'user',
+      unit: 'node-hours',
+      undated: { amount: '0' },
+      folded: null,
+      leases_of_unknown_resources: 0,
     });
     expect(
       told.rows.map((row: Record<string, unknown>) => [row.project_id, row.user_id, row.amount]),

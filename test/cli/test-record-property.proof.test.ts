@@ -43,7 +43,8 @@ const lease = fc
     reservations: fc.array(reservation, { maxLength: 2 }),
   })
   .map(({ start, hours, ...rest }) => ({
-    ...{ start_date: date(start), end_date: date(start + hours) },
+    start_date: date(start),
+    end_date: date(start + hours),
     ...rest,
   }));
 const asked = fc.record({
@@ -84,8 +85,14 @@ it('records cases that are replayed and tested to the decisions of their log', a
         const { decision } = await replay.judge({ operation, body, names, now: now.getTime() });
         const { allowed, filter, message } = decision;
         const record = aRecord({
-          ...{ time: now.toISOString(), operation, allowed, filter, message, failed: decision.failed },
-          ...{ outcome: allowed ? 'allowed' : 'rejected', lease_name: request.lease.name },
+          time: now.toISOString(),
+          operation,
+          allowed,
+          filter,
+          message,
+          failed: decision.failed,
+          outcome: allowed ? 'allowed' : 'rejected',
+          lease_name: request.lease.name,
         });
         lines.push(JSON.stringify({ ...record, request: body }));
       }

@@ -91,7 +91,10 @@ decision_log_when_full = block
   const same = await replay();
   expect([same.code, same.stderr]).toEqual([0, '']);
   expect(JSON.parse(same.stdout)).toMatchObject({
-    ...{ decisions: answers.length, same: answers.length, undecidable: 0, damaged_lines: 0 },
+    decisions: answers.length,
+    same: answers.length,
+    undecidable: 0,
+    damaged_lines: 0,
   });
   const stricter = await replay('--config', `enforcement.max_lease_duration=${HOUR}`);
   const [{ answers: short } = { answers: [] }] = loads;

@@ -55,8 +55,16 @@ describe('test --replay', () => {
       line({ hours: 72, project: 'climate' }),
     ]);
     expect({ code, stderr, ...report }).toMatchObject({
-      ...{ code: 1, stderr: '', decisions: 5, same: 3, now_refused: 1, now_allowed: 1 },
-      ...{ failed: 0, undecidable: 0, skipped: 0, damaged_lines: 0 },
+      code: 1,
+      stderr: '',
+      decisions: 5,
+      same: 3,
+      now_refused: 1,
+      now_allowed: 1,
+      failed: 0,
+      undecidable: 0,
+      skipped: 0,
+      damaged_lines: 0,
       causes: [
         { difference: 'now-refused', by: expect.stringMatching(/rules\.yaml:2: two-days$/), decisions: 1 },
         { difference: 'now-allowed', by: 'RulesFilter', decisions: 1 },

@@ -34,8 +34,11 @@ async function realClient() {
 }
 
 const budgetOf = (project: string, year = 2030) => ({
-  ...{ project_id: project, amount: '100', reason: 'why' },
-  ...{ valid_from: `${year}-01-01`, valid_until: `${year + 1}-01-01` },
+  project_id: project,
+  amount: '100',
+  reason: 'why',
+  valid_from: `${year}-01-01`,
+  valid_until: `${year + 1}-01-01`,
 });
 
 /** What a call rejects with. */
@@ -101,7 +104,9 @@ describe('createApiClient', () => {
 
     const one = { items: [1], next: 'more' };
     const { server, client: other } = await clientOfServer({
-      ...{ status: 200, headers: JSON_TYPE, body: JSON.stringify(one) },
+      status: 200,
+      headers: JSON_TYPE,
+      body: JSON.stringify(one),
     });
     for await (const page of other.pages('/v1/projects/{project_id}/leases', {
       path: { project_id: 'a/b c' },
@@ -121,7 +126,8 @@ describe('createApiClient', () => {
     const wrong = client.POST('/v1/budgets', { body: { ...budgetOf('climate'), amount: 'much' } });
     expect(await failureOf(wrong)).toMatchObject({ kind: 'refused', status: 422, field: 'amount' });
     const { client: other } = await clientOfServer({
-      ...{ status: 409, headers: { 'Content-Type': 'application/problem+json' } },
+      status: 409,
+      headers: { 'Content-Type': 'application/problem+json' },
       body: '{"message":"twice","field":"from"}',
     });
     expect(await failureOf(other.GET('/v1/budgets'))).toMatchObject({ kind: 'refused', field: 'from' });
@@ -139,7 +145,8 @@ describe('createApiClient', () => {
     'fails in one sentence where a server answers with %s',
     async (_, answer, message) => {
       const { server, client } = await clientOfServer((_request, response) => answer(response), {
-        ...{ timeout: message.source.includes('within') ? 0.5 : 60, maxAnswerBytes: 1_000_000 },
+        timeout: message.source.includes('within') ? 0.5 : 60,
+        maxAnswerBytes: 1_000_000,
       });
       const list = client.items('/v1/budgets');
       const thrown = await failureOf(
@@ -158,11 +165,15 @@ describe('createApiClient', () => {
 
   it('hides a token that the service repeats, says after how long to try again, and where nobody answers', async () => {
     const { server, client } = await clientOfServer({
-      ...{ status: 503, headers: { ...JSON_TYPE, 'Retry-After': '7' } },
+      status: 503,
+      headers: { ...JSON_TYPE, 'Retry-After': '7' },
       body: '{"message":"who is a-secret-token?","field":5}',
     });
     expect(await failureOf(client.GET('/v1/projects'))).toMatchObject({
-      ...{ kind: 'failed', status: 503, retryAfter: 7, field: undefined },
+      kind: 'failed',
+      status: 503,
+      retryAfter: 7,
+      field: undefined,
       message: `${server.url}: who is ****? (it asks to wait 7 s)`,
     });
     server.server.close();
@@ -230,7 +241,9 @@ describe('createApiClient with a cloud', () => {
       issued ? tokenAnswer(`token-${count}`) : { ...tokenAnswer(''), status: 401, body: '{}' },
     );
     for (const [name, value] of Object.entries({
-      ...{ AUTH_URL: `${keystone.url}/v3`, USERNAME: 'alice', PASSWORD: 'of-alice' },
+      AUTH_URL: `${keystone.url}/v3`,
+      USERNAME: 'alice',
+      PASSWORD: 'of-alice',
       PROJECT_NAME: 'climate',
     })) {
       vi.stubEnv(`OS_${name}`, value);
@@ -270,7 +283,8 @@ describe('createApiClient with a cloud', () => {
   it('refuses without a token of Keystone, and tells the service nothing', async () => {
     const { server, client } = await cloud(() => true, false);
     expect(await failureOf(client.GET('/v1/budgets'))).toMatchObject({
-      ...{ kind: 'refused', message: expect.stringMatching(/^no token of Keystone: /) },
+      kind: 'refused',
+      message: expect.stringMatching(/^no token of Keystone: /),
     });
     expect(server.requests).toEqual([]);
   });

@@ -11,7 +11,8 @@ const SERVER = '[enforcement]\nenabled_filters = MaxLeaseDurationFilter\nmax_lea
 
 /** Sources with these texts for the user, the project and the server. */
 function sources(user: string, project: string, server = SERVER): ClientSources {
-  const [home, projectFolder] = [temporaryFolder(), temporaryFolder()];
+  const home = temporaryFolder();
+  const projectFolder = temporaryFolder();
   const own = join(home, '.config', 'blazar-enforcement');
   mkdirSync(own, { recursive: true });
   configFile(user, 'user.yaml', own);

@@ -33,7 +33,9 @@ async function problems(sources: ClientSources): Promise<string[]> {
 describe('all sources', () => {
   it('override each other in this order: default, files, folders, user, project, environment, --config, code', async () => {
     const { own, project, home } = places();
-    const [conf, x, y] = [join(home, '1.conf'), join(home, 'x'), join(home, 'y')];
+    const conf = join(home, '1.conf');
+    const x = join(home, 'x');
+    const y = join(home, 'y');
     const all: (readonly [string, ClientSources])[] = [
       ['default', {}],
       ['1.conf:2', { configFiles: [configFile('[enforcement]\nmax_lease_duration = 1\n', '1.conf', home)] }],

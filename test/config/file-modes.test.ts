@@ -101,7 +101,8 @@ describe('a file that everyone may write to is refused:', () => {
   });
 
   it('a scheduling policy, and a folder of them', async () => {
-    const [folder, open] = [temporaryFolder(), folderOf(0o777)];
+    const folder = temporaryFolder();
+    const open = folderOf(0o777);
     file(folder, 'policy.yaml', '', 0o666);
     const text = (path: string) => `[kubernetes]\nscheduling_policies = ${path}`;
     expect(await named(conf(text(folder)))).toContainEqual(

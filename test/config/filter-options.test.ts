@@ -101,7 +101,8 @@ describe('ExternalServiceFilter', () => {
   });
 
   it('needs certificate and key together', async () => {
-    const [cert, key] = [configFile('', 'cert.pem'), configFile('', 'key.pem')];
+    const cert = configFile('', 'cert.pem');
+    const key = configFile('', 'key.pem');
     const together =
       'expected external_service_client_cert_file and external_service_client_key_file together, got one of them';
     const certLine = `external_service_client_cert_file = ${cert}`;

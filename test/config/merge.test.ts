@@ -39,10 +39,8 @@ describe('by the general rules', () => {
   });
 
   it('unchanged parts are shared, not copied', () => {
-    const [base, over] = [
-      { kept: { x: 1 }, both: { y: [1] } },
-      { new: { z: 1 }, both: { w: 1 } },
-    ];
+    const base = { kept: { x: 1 }, both: { y: [1] } };
+    const over = { new: { z: 1 }, both: { w: 1 } };
     const result = merged(base, over) as { kept: unknown; new: unknown; both: { y: unknown } };
     expect(result.kept).toBe(base.kept);
     expect(result.new).toBe(over.new);

@@ -140,7 +140,8 @@ describe('the table of the options', () => {
 
   it('has every option of the package, as the sample does, with help', async () => {
     const options = await allOptions();
-    const [table, sample] = [optionsTable(options), sampleText(options)];
+    const table = optionsTable(options);
+    const sample = sampleText(options);
     expect(options.length).toBeGreaterThan(20);
     for (const { name, help } of options) {
       expect(help, name).toMatch(/^[A-Z].*[.]$/);

@@ -195,7 +195,9 @@ describe('what was allowed', () => {
   it('is told to have ended, once, and with what an update has changed', async () => {
     const server = await policyServer({ status: 204 });
     const target = targetAt(server.url);
-    const [created, updated, ended] = [leases.make(), leases.make(), leases.make()];
+    const created = leases.make();
+    const updated = leases.make();
+    const ended = leases.make();
     await target.ask('create', created, 'a lease');
     await target.ask('create', updated, 'a lease');
     await target.ask('update', updated, 'an update', {

@@ -121,10 +121,20 @@ describe('Statistics', () => {
     ]);
     const [first, second] = summary.filters;
     expect(first).toMatchObject({
-      ...{ filter: 'AFilter', asked: 5, rejected: 1, failed: 1, allowedOnError: 1, wouldHaveRejected: 0 },
+      filter: 'AFilter',
+      asked: 5,
+      rejected: 1,
+      failed: 1,
+      allowedOnError: 1,
+      wouldHaveRejected: 0,
     });
     expect(second).toMatchObject({
-      ...{ filter: 'TriedFilter', asked: 4, rejected: 0, failed: 1, allowedOnError: 0, wouldHaveRejected: 2 },
+      filter: 'TriedFilter',
+      asked: 4,
+      rejected: 0,
+      failed: 1,
+      allowedOnError: 0,
+      wouldHaveRejected: 2,
     });
     expect(summary.filters).toHaveLength(2);
   });
@@ -172,7 +182,9 @@ describe('Statistics', () => {
   it('say of what there was more than can be counted', () => {
     const many = Array.from({ length: 10_001 }, (_, index) =>
       aRecord({
-        ...{ user_id: `u${index}`, project_id: `p${index}`, message: `m${index}` },
+        user_id: `u${index}`,
+        project_id: `p${index}`,
+        message: `m${index}`,
         filters: index <= 1000 ? [said('allowed', { filter: `F${index}` })] : [],
       }),
     );

@@ -151,7 +151,8 @@ it('docs/reference/protocol.md says how the service tells how it is', async () =
   const service = await start();
   onTestFinished(() => service.close());
   const get = (path: string) => fetch(service.url + path);
-  const [health, ready] = [await get('/healthz'), await get('/readyz')];
+  const health = await get('/healthz');
+  const ready = await get('/readyz');
   writeFileSync(file, conf('one day'));
   await service.reload();
   const notValid = await get('/readyz');
@@ -201,7 +202,8 @@ it('docs/policy-service-author.md says what the filter makes of an answer', asyn
     });
     return enforcement;
   };
-  const [patient, hasty] = [await waiting(60), await waiting(1)];
+  const patient = await waiting(60);
+  const hasty = await waiting(1);
 
   const rows = tableUnder(pageNamed('docs/policy-service-author.md'), 'What the filter makes of your answer');
   const statuses = ['204', '204', '403', '403', '200', '302', '401', '500', undefined];

@@ -32,21 +32,42 @@ function sent(): CloudEvent[] {
   const budget = { id: 1n, projectId: 'climate', userId: null, validFrom: 0n, validUntil: 1n, amount: 1n };
   const step = { at: 0n, who: 'a', reason: 'a' };
   const named = {
-    ...{ project_id: 'a', project_name: 'a', project_domain: 'a' },
-    ...{ user_id: 'a', user_name: 'a', user_domain: 'a' },
+    project_id: 'a',
+    project_name: 'a',
+    project_domain: 'a',
+    user_id: 'a',
+    user_name: 'a',
+    user_domain: 'a',
   };
   return [
     thresholdEvent('/', 'a', {
-      ...{ budget, threshold: 80, before: 0n, taken: 1n, at: 0n },
-      ...{ cause: 'create', who: 'alice', requestId: 'a' },
+      budget,
+      threshold: 80,
+      before: 0n,
+      taken: 1n,
+      at: 0n,
+      cause: 'create',
+      who: 'alice',
+      requestId: 'a',
     }),
     requestEvent('/', 'a', {
-      ...{ id: 17n, projectId: 'climate', userId: null, amount: 1n, validUntil: 1n, reason: 'a', asker: 'a' },
-      ...{ state: 'changed', asked: { at: 0n, who: 'a' }, endorsed: step, settled: step },
+      id: 17n,
+      projectId: 'climate',
+      userId: null,
+      amount: 1n,
+      validUntil: 1n,
+      reason: 'a',
+      asker: 'a',
+      state: 'changed',
+      asked: { at: 0n, who: 'a' },
+      endorsed: step,
+      settled: step,
       granted: { amount: 1n, validUntil: 1n, budget: 1n },
     }),
     refusedEvent('/', 'a', {
-      ...{ isMixed: false, count: 1, firstAt: 'a' },
+      isMixed: false,
+      count: 1,
+      firstAt: 'a',
       last: { ...last, ...named, lease_id: null, lease_name: 'a', time: '2026-11-21T09:00:30Z' },
     }),
     correctedEvent('/', 'a', { who: 'a', reason: null, at: new Date(0), corrections }),
@@ -54,7 +75,11 @@ function sent(): CloudEvent[] {
       at: new Date(0),
       records: [
         {
-          ...{ request_id: 'a', project_id: 'ml', user_id: 'a', lease_name: 'a', message: 'a' },
+          request_id: 'a',
+          project_id: 'ml',
+          user_id: 'a',
+          lease_name: 'a',
+          message: 'a',
           filters: [{ filter: 'a' }],
         },
       ],

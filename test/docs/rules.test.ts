@@ -62,8 +62,10 @@ it.each(Object.entries(BLOCKS))(
   'the reference of %s names all variables, attributes and functions, and no others',
   (mark, written) => {
     const text = readFileSync(PAGE, 'utf8');
-    const [begin, end] = [`<!-- ${mark} -->`, `<!-- /${mark} -->`];
-    const [from, to] = [text.indexOf(begin) + begin.length, text.indexOf(end)];
+    const begin = `<!-- ${mark} -->`;
+    const end = `<!-- /${mark} -->`;
+    const from = text.indexOf(begin) + begin.length;
+    const to = text.indexOf(end);
     expect(from < to, `expected ${begin} and ${end} in ${PAGE}`).toBe(true);
     if (process.env.UPDATE_DOCS === '1') {
       writeFileSync(PAGE, `${text.slice(0, from)}\n\n${written()}\n${text.slice(to)}`);

@@ -162,7 +162,8 @@ describe('a project that somebody holds', PATIENT, () => {
     const service = await startService({
       connection,
       poolSize: 4,
-      ...{ deadline: 600, timeout: 600 },
+      deadline: 600,
+      timeout: 600,
       enforcement: 'usage_budget_required = false',
     });
     await untilAllowed(() => create(service));
@@ -192,7 +193,9 @@ describe('a server with fewer connections than all pools together', PATIENT, () 
       const connection = await newLedger(small);
       const services = await startServices(3, {
         connection,
-        ...{ poolSize: 8, deadline: 600, timeout: 600 },
+        poolSize: 8,
+        deadline: 600,
+        timeout: 600,
         enforcement: 'usage_budget_required = false',
       });
       const answers = await Promise.all(

@@ -18,7 +18,8 @@ const BROKEN = '[enforcement]\nno line of ours\n';
 
 /** A home and a working directory with files of a user and of a project, where they are found and named by variables. */
 function place(userText: string, projectText = userText) {
-  const [home, cwd] = [temporaryFolder(), temporaryFolder()];
+  const home = temporaryFolder();
+  const cwd = temporaryFolder();
   const own = join(home, '.config', 'blazar-enforcement');
   mkdirSync(own, { recursive: true });
   const user = configFile(userText, 'own.conf', own);

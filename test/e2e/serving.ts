@@ -28,7 +28,11 @@ export async function serve(args: readonly string[], options: CommandOptions = {
   const metricNow: Serving['metric'] = async (name, labels) =>
     metric(await (await fetch(`${url}/metrics`)).text(), `blazar_enforcement_${name}`, labels);
   return {
-    ...{ ...running, url, port: Number(new URL(url).port), post, metric: metricNow },
+    ...running,
+    url,
+    port: Number(new URL(url).port),
+    post,
+    metric: metricNow,
     statusFor: async (seconds, project) =>
       (
         await post(

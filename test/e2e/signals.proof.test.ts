@@ -54,7 +54,8 @@ describe('serve', () => {
     const conf = neverConf();
     writeFileSync(conf, readFileSync(conf, 'utf8').replace('shutdown_grace = 60', 'shutdown_grace = 5'));
     const { process, ended, underWay, port } = await serveOn(conf);
-    const [busy, half] = [await openRaw(port), await openRaw(port)];
+    const busy = await openRaw(port);
+    const half = await openRaw(port);
     busy.socket.write(postBytes('/check-create', FITS));
     half.socket.write('POST /check-create HTTP/1.1\r\n');
     await underWay();

@@ -281,18 +281,27 @@ it('decisions and their records have the names', async () => {
     enforcement: { enabled_filters: ['MaxLeaseDurationFilter'] },
   });
   const facts = (project: string, user: string) => ({
-    ...{ requestId: 'r', generation: 1, milliseconds: 1 },
+    requestId: 'r',
+    generation: 1,
+    milliseconds: 1,
     request: request(project, 1, user),
   });
   const record = decisionRecord(await check(IDS.other, 1, IDS.dave), facts(IDS.other, IDS.dave));
   expect(record).toMatchObject({
-    ...{ project_id: IDS.other, project_name: 'climate', project_domain: 'other' },
-    ...{ user_id: IDS.dave, user_name: 'dave', user_domain: 'other' },
+    project_id: IDS.other,
+    project_name: 'climate',
+    project_domain: 'other',
+    user_id: IDS.dave,
+    user_name: 'dave',
+    user_domain: 'other',
   });
   expect(decisionRecordSchema.parse(JSON.parse(JSON.stringify(record)))).toEqual(record);
   const unknown = '0'.repeat(32);
   expect(decisionRecord(await check(unknown, 1), facts(unknown, IDS.alice))).toMatchObject({
-    ...{ project_name: null, project_domain: null, user_name: 'alice', user_domain: 'Default' },
+    project_name: null,
+    project_domain: null,
+    user_name: 'alice',
+    user_domain: 'Default',
   });
   const { context, lease } = request(IDS.climate, 1);
   const report = await enforcement.onEnd({ context, lease: { ...lease, id: 'l1' } });

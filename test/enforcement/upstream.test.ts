@@ -84,7 +84,8 @@ const LOAD: Record<Way, (enforcement: Enforcement, now?: string) => Promise<Ask>
   },
   async service(enforcement) {
     const service = await runServiceOn({
-      ...{ environment: {}, configFiles: [] },
+      environment: {},
+      configFiles: [],
       values: { enforcement, service: { port: 0 } },
     });
     return async (operation, request) => {

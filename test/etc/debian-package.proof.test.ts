@@ -41,7 +41,8 @@ function firstPackage(): Promise<string> {
 /** The same as version 1.0.1, with other configuration files. */
 async function secondPackage(): Promise<string> {
   const folder = temporaryFolder(afterwards);
-  const [tree, file] = [join(folder, 'tree'), join(folder, `${NAME}_1.0.1_amd64.deb`)];
+  const tree = join(folder, 'tree');
+  const file = join(folder, `${NAME}_1.0.1_amd64.deb`);
   await run('dpkg-deb', ['--raw-extract', await firstPackage(), tree]);
   for (const path of ['DEBIAN/control', `usr/lib/${NAME}/package.json`]) {
     const text = readFileSync(join(tree, path), 'utf8');

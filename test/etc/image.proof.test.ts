@@ -160,7 +160,8 @@ describe.skipIf(!hasContainerBuilder())('the image', () => {
 
   it('has all filters and policies by name, and decides with them', async () => {
     const credits = await policyServer({ status: 204 });
-    const [filters, policies] = [namesIn('filters'), namesIn('policies')];
+    const filters = namesIn('filters');
+    const policies = namesIn('policies');
     const conf = etcBlazar({
       'blazar.conf': `${SERVICE}[enforcement]
 enabled_filters = ${filters.join(', ')}

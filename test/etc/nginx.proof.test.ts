@@ -91,7 +91,8 @@ describe.skipIf(!HAS_NGINX)('etc/nginx/policy-service.conf', () => {
     const policyPort = Number(new URL(service.url).port);
     const behind = await startBlazar(await startProxy(policyPort));
     const direct = await startBlazar(service.url);
-    const [kept, lost] = [await behind.create(), await direct.create()];
+    const kept = await behind.create();
+    const lost = await direct.create();
     service.server.closeAllConnections();
     service.server.close();
     expect(await behind.extend(kept)).toBe(400);

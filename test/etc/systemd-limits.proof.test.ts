@@ -40,7 +40,8 @@ it.each(['blazar-enforcement.service', 'blazar-enforcement@.service'])(
     const [, url = ''] = await running.printed(/^Listening on (\S+)$/m);
     const post = (path: string, body: string) =>
       fetch(url + path, {
-        ...{ method: 'POST', body },
+        method: 'POST',
+        body,
         headers: { 'Content-Type': 'application/json' },
       }).then(({ status }) => status);
     const lease = createLasting(60);

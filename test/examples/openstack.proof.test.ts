@@ -6,7 +6,8 @@ import { projectFile } from '../support/files.ts';
 import { peerProgram } from '../support/peers.ts';
 
 const run = promisify(execFile);
-const [keystone, blazar] = [peerProgram('KEYSTONE_PEER'), peerProgram('BLAZAR_PEER')];
+const keystone = peerProgram('KEYSTONE_PEER');
+const blazar = peerProgram('BLAZAR_PEER');
 const STEPS = process.env.STEPS ?? '60';
 
 describe.skipIf(keystone === undefined || blazar === undefined)('the small OpenStack', () => {

@@ -27,7 +27,10 @@ describe.skipIf(keystone === undefined)('examples/python/budgets.py', () => {
     return runServiceOf({
       service: { keystone_auth: true, operator_tokens: [OPERATOR] },
       keystone: {
-        ...{ auth_url: real.url, username: 'blazar', password: 'blazar', project_name: 'service' },
+        auth_url: real.url,
+        username: 'blazar',
+        password: 'blazar',
+        project_name: 'service',
         resolve_names: true,
       },
       ledger: { connection: await newLedger() },
@@ -38,8 +41,12 @@ describe.skipIf(keystone === undefined)('examples/python/budgets.py', () => {
   /** As alice, in `climate`. */
   async function example(endpoint: string, password = 'alice') {
     const variables = {
-      ...{ AUTH_URL: real.url, USERNAME: 'alice', PASSWORD: password, PROJECT_NAME: 'climate' },
-      ...{ USER_DOMAIN_NAME: 'Default', PROJECT_DOMAIN_NAME: 'Default' },
+      AUTH_URL: real.url,
+      USERNAME: 'alice',
+      PASSWORD: password,
+      PROJECT_NAME: 'climate',
+      USER_DOMAIN_NAME: 'Default',
+      PROJECT_DOMAIN_NAME: 'Default',
     };
     const env = Object.fromEntries(Object.entries(variables).map(([name, value]) => [`OS_${name}`, value]));
     const folder = temporaryFolder();
@@ -62,8 +69,12 @@ describe.skipIf(keystone === undefined)('examples/python/budgets.py', () => {
       post(
         '/v1/budgets',
         {
-          ...{ project_id, amount, reason: 'a proof' },
-          ...{ valid_from: `${from}-01-01`, valid_until: `${from + 1}-01-01`, ...more },
+          project_id,
+          amount,
+          reason: 'a proof',
+          valid_from: `${from}-01-01`,
+          valid_until: `${from + 1}-01-01`,
+          ...more,
         },
         { 'X-Auth-Token': OPERATOR },
       );

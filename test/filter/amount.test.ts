@@ -85,7 +85,8 @@ describe('formatUnitHours', () => {
     fc.assert(
       fc.property(amount, (value) => {
         fc.pre(value < MAX_AMOUNT - HOUR && value > HOUR - MAX_AMOUNT);
-        const [up, down] = [shown(formatUnitHours(value, 'up')), shown(formatUnitHours(value, 'down'))];
+        const up = shown(formatUnitHours(value, 'up'));
+        const down = shown(formatUnitHours(value, 'down'));
         expect(up).toBeGreaterThanOrEqual(value);
         expect(down).toBeLessThanOrEqual(value);
         expect(up - down).toBeLessThanOrEqual(360_000n);

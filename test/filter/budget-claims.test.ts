@@ -8,12 +8,19 @@ const HOUR = 3_600_000_000n;
 function refusals(shortage: Omit<Shortage, 'taken'>, unit: string, whose = 'climate'): string[] {
   const budget = { id: 1n, projectId: 'p', validUntil: 4_000_200_000n, amount: HOUR };
   const claims = budgetClaims({
-    ...{ start: 4_000_000_000_000_000n, end: 4_000_172_800_000_000n, perSecond: 1n, isRequired: true },
+    start: 4_000_000_000_000_000n,
+    end: 4_000_172_800_000_000n,
+    perSecond: 1n,
+    isRequired: true,
     budgets: [
       { ...budget, userId: null, validFrom: 0n },
       { ...budget, id: 2n, userId: 'u', validFrom: 4_000_100_000n },
     ],
-    ...{ userId: 'u', project: `project ${whose}`, user: `user ${whose}`, unit, what: 'lease' },
+    userId: 'u',
+    project: `project ${whose}`,
+    user: `user ${whose}`,
+    unit,
+    what: 'lease',
   });
   return claims.map(({ refuse }) => refuse({ ...shortage, taken: 0n }));
 }

@@ -74,7 +74,9 @@ export function testFilter({ name, options, folders = [], ledger = false, prepar
 
     it('reads requests without changing them, frozen or not', async () => {
       const enforcement = await load();
-      const [create, update, end] = [createPhysicalHost(), updateExtend(), endActive()];
+      const create = createPhysicalHost();
+      const update = updateExtend();
+      const end = endActive();
       await enforcement.checkCreate(create);
       await enforcement.checkUpdate(update);
       await enforcement.onEnd(end);
@@ -88,10 +90,8 @@ export function testFilter({ name, options, folders = [], ledger = false, prepar
 
     it('gives the same answer when a check is repeated', async () => {
       const enforcement = await load();
-      const [first, second] = [
-        await enforcement.checkCreate(createPhysicalHost()),
-        await enforcement.checkCreate(createPhysicalHost()),
-      ];
+      const first = await enforcement.checkCreate(createPhysicalHost());
+      const second = await enforcement.checkCreate(createPhysicalHost());
       expect({ ...second, outcomes: [] }).toEqual({ ...first, outcomes: [] });
       await enforcement.close();
     });

@@ -23,7 +23,8 @@ const request = (name: string, lease: Lease = {}) => createHost({ name, ...lease
 
 const load = (rules: string, more: { connection?: string; enabled?: string[] } = {}) =>
   onLedger({
-    ...{ enabled: more.enabled ?? ['RulesFilter'], options: { rules_path: rules } },
+    enabled: more.enabled ?? ['RulesFilter'],
+    options: { rules_path: rules },
     ...(more.connection !== undefined && { connection: more.connection }),
   });
 
@@ -117,13 +118,15 @@ describe('a rule that reads the ledger', () => {
     const rules = rulesFile('- {name: none, allow: taken() == 0.0, message: Something is taken.}');
     const connection = await newLedgerOf('sqlite');
     const { enforcement, budget } = await onLedger({
-      ...{ enabled: ['RulesFilter'], connection },
+      enabled: ['RulesFilter'],
+      connection,
       options: { rules_path: rules, audit_filters: ['UsageBudgetFilter'] },
     });
     await budget({ amount: '100' });
     expect(await enforcement.checkCreate(request('first'))).toMatchObject(ALLOWED);
     expect(await enforcement.checkCreate(request('second'))).toMatchObject({
-      ...{ allowed: false, message: 'Something is taken.' },
+      allowed: false,
+      message: 'Something is taken.',
     });
   });
 

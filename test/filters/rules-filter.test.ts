@@ -50,7 +50,10 @@ it('answers with the messages of all violated rules, and records their names', a
   expect(decision).toMatchObject({ allowed: false, failed: false, filter: 'RulesFilter' });
   expect(decision.message).toBe('At most two days. At most 2 hosts, not 4.');
   const record = decisionRecord(decision, {
-    ...{ requestId: 'r', generation: 1, milliseconds: 1, request: REQUEST },
+    requestId: 'r',
+    generation: 1,
+    milliseconds: 1,
+    request: REQUEST,
   });
   expect(record.filters[0]?.rules).toEqual([
     { rule: 'two-days', outcome: 'rejected', audit: false },
@@ -147,7 +150,9 @@ it.for<[string, RegExp]>([
     `rules:\n- {name: a, allow: 1 > 2, message: {expression: ${expression}}}\n- {name: b, allow: 1 > 2, message: And b.}\n`,
   );
   expect(await enforcement.checkCreate(REQUEST)).toMatchObject({
-    ...{ allowed: false, failed: false, filter: 'RulesFilter' },
+    allowed: false,
+    failed: false,
+    filter: 'RulesFilter',
     message: 'The rule a refuses this request. Its message is broken; please tell the operator. And b.',
   });
   const lines = logger.lines.filter(({ message }) => message === 'rule failed');
@@ -242,7 +247,8 @@ it('never refuses the end of a lease', async () => {
 `);
   const { context, lease } = REQUEST;
   expect(await enforcement.onEnd({ context, lease: { ...lease, id: 'l' } })).toMatchObject({
-    ...{ failed: false, warnings: [] },
+    failed: false,
+    warnings: [],
   });
   expect(logger.lines.filter(({ level }) => level === 'error' || level === 'warn')).toEqual([]);
 });
@@ -274,7 +280,10 @@ it.for<[string, boolean, boolean]>([
 - {name: h, allow: 'reservations.all(r, !("vcpus" in r.properties))', message: hypervisor}
 `);
   const reservation = {
-    ...{ resource_type, amount: 1, min: 1, max: 1 },
+    resource_type,
+    amount: 1,
+    min: 1,
+    max: 1,
     resource_properties: '["==", "$gpu", "True"]',
     hypervisor_properties: '["==", "$vcpus", "8"]',
   };

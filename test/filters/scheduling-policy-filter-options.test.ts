@@ -114,7 +114,10 @@ describe('scheduling_policy_merge_strategy', () => {
 
   it('can be first: only the first policy counts', async () => {
     expect(await judge({ scheduling_policy_merge_strategy: 'first' })).toEqual({
-      ...{ rack1: false, rack2: false, gpu: false, zone: false },
+      rack1: false,
+      rack2: false,
+      gpu: false,
+      zone: false,
       added: '["==","$gpu","False"]',
     });
   });

@@ -70,7 +70,8 @@ describe('the circuit breaker', () => {
 
   it('fails calls at once after so many failures in a row', async () => {
     const service = await startMoodyService(BROKEN);
-    const [broken, open] = ['transport', 'breaker-open'];
+    const broken = 'transport';
+    const open = 'breaker-open';
     const found = await outcomes(newClient({ breakerFailures: 3 }), service.url, 5);
     expect(found).toEqual([broken, broken, broken, open, open]);
     expect(service.requests).toHaveLength(3);
@@ -115,7 +116,8 @@ describe('the circuit breaker', () => {
   });
 
   it('is one per origin, whatever the path', async () => {
-    const [broken, working] = [await startMoodyService(BROKEN), await startMoodyService({ status: 204 })];
+    const broken = await startMoodyService(BROKEN);
+    const working = await startMoodyService({ status: 204 });
     const client = newClient({ breakerFailures: 1 });
     expect(await outcomes(client, broken.url, 1)).toEqual(['transport']);
     expect(await outcomes(client, `${broken.url}/other`, 1)).toEqual(['breaker-open']);

@@ -133,7 +133,8 @@ describe('a commit whose answer is lost', () => {
 
   it('stays when the same lease is granted again meanwhile', async () => {
     const { process, states } = await newGround();
-    const [one, other] = [process(), process()];
+    const one = process();
+    const other = process();
     await loseAnswer(one);
     await recordLease(other.ledger, { name: 'run', leaseId: 'A' });
     one.fault.isAway = false;
@@ -165,7 +166,8 @@ describe('a commit whose answer is lost', () => {
 
   it('is forgotten by a process that has found it in the folder, when another one has settled it', async () => {
     const { process, states, files } = await newGround();
-    const [one, other] = [process(), process()];
+    const one = process();
+    const other = process();
     await loseAnswer(one);
     other.fault.isAway = true;
     other.ledger.attend();

@@ -36,7 +36,8 @@ describe.each(DIALECTS)('a ledger on %s that has gone back', (dialect) => {
 
   it('grants nothing more, in any process, until it is resumed', async () => {
     const connection = await newLedger(dialect);
-    const [one, other] = [await openedLedger(connection), await openedLedger(connection)];
+    const one = await openedLedger(connection);
+    const other = await openedLedger(connection);
     const first = await recordLease(one, { name: 'first', leaseId: 'F' });
     await recordLease(one, { name: 'second' });
     await lose(connection);

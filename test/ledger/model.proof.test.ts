@@ -180,8 +180,16 @@ async function followSeen({ seen }: World, fixture: LedgerFixture): Promise<void
     return;
   }
   const options = {
-    ...{ region: '', claimants: fixture.claimants, who: 'follower', reason: null, exemptProjects: [] },
-    ...{ grace: 1n, isDryRun: false, doubts: [], isKnownEndpoint: true, looksOften: true },
+    region: '',
+    claimants: fixture.claimants,
+    who: 'follower',
+    reason: null,
+    exemptProjects: [],
+    grace: 1n,
+    isDryRun: false,
+    doubts: [],
+    isKnownEndpoint: true,
+    looksOften: true,
     doubted: new Set(seen.rows.rows.keys()),
   };
   const done = reconcileObservation(fixture.ledger, seen.rows, seen.leases, options, NO_WAIT);

@@ -62,7 +62,8 @@ export async function newSender(
   const logger = recordingLogger();
   const chain = new ChainOutbox({ ledger, logger, observer: undefined, pace });
   onTestFinished(() => chain.close());
-  let [underWay, most] = [0, 0];
+  let underWay = 0;
+  let most = 0;
   const tries = new Map<string, number>();
   const message = (id: string | undefined, body: string) => ({
     context: fixture.context(),

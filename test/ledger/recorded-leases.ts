@@ -51,8 +51,15 @@ export const CLAIMANT: Claimant = {
 
 /** What a comparison with a list is told, where nothing else is said. */
 export const LIST_TERMS: ListTerms = {
-  ...{ region: '', projectIds: undefined, olderThan: 0n, isDryRun: false },
-  ...{ claimants: [CLAIMANT], exemptProjects: [], ids: undefined, who: 'operator', reason: null },
+  region: '',
+  projectIds: undefined,
+  olderThan: 0n,
+  isDryRun: false,
+  claimants: [CLAIMANT],
+  exemptProjects: [],
+  ids: undefined,
+  who: 'operator',
+  reason: null,
 };
 
 export function by(operation: Author['operation']): Author {
@@ -88,7 +95,11 @@ export function requestOf(lease: LeaseText): LedgerRequest {
     identity: { leaseId, region, projectId, userId },
     name,
     proposal: { context, start, end, reservations: [], allocationsAreExact: true },
-    ...{ current: undefined, halfway: undefined, isCertain: false, adopts: false, repetition: undefined },
+    current: undefined,
+    halfway: undefined,
+    isCertain: false,
+    adopts: false,
+    repetition: undefined,
     claimants: [lease.claimant ?? CLAIMANT],
   };
 }

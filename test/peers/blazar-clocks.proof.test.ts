@@ -60,12 +60,14 @@ async function newSite(): Promise<Site> {
   await giveBudget(ledger, {
     projectId: PROJECT,
     amount: String(BUDGET),
-    ...{ from: '2026-01-01', until: '2040-01-01' },
+    from: '2026-01-01',
+    until: '2040-01-01',
   });
   // Blazar takes who asks from the token.
   const forServices = await forwarding((headers) => ({ ...headers, 'x-auth-token': 'admin' }));
   const setup = {
-    ...{ connection, enabled: 'UsageBudgetFilter, MaxLeasesFilter' },
+    connection,
+    enabled: 'UsageBudgetFilter, MaxLeasesFilter',
     enforcement: `usage_budget_rates = physical:host:1, virtual:instance:0.3, virtual:floatingip:0.1
 max_leases_per_project = 16
 [keystone]

@@ -26,8 +26,13 @@ const HOUR = 3_600_000;
 let day = 20;
 
 const instances = (amount: number) => ({
-  ...{ resource_type: 'virtual:instance', amount, affinity: null },
-  ...{ vcpus: 1, memory_mb: 1000, disk_gb: 1, resource_properties: '' },
+  resource_type: 'virtual:instance',
+  amount,
+  affinity: null,
+  vcpus: 1,
+  memory_mb: 1000,
+  disk_gb: 1,
+  resource_properties: '',
 });
 const hosts = (min: number, max: number) => ({ resource_type: 'physical:host', min, max });
 
@@ -97,9 +102,20 @@ function estimating(...more: string[]) {
     round: async (of: RealBlazar) => {
       const keystone = headerKeystone(of.url);
       await follow({
-        ...{ ledger, keystone, endpoint: undefined, region: undefined, claimants: enforcement.claimants },
-        ...{ exemptProjects: [], grace: 3600, isDryRun: false, holder: 'a test', every: 0, who: 'follower' },
-        ...{ reason: null, signal: undefined, report: () => {} },
+        ledger,
+        keystone,
+        endpoint: undefined,
+        region: undefined,
+        claimants: enforcement.claimants,
+        exemptProjects: [],
+        grace: 3600,
+        isDryRun: false,
+        holder: 'a test',
+        every: 0,
+        who: 'follower',
+        reason: null,
+        signal: undefined,
+        report: () => {},
       });
       await keystone.close();
     },
@@ -178,7 +194,9 @@ describe.skipIf(program === undefined)('an estimate beside a real Blazar', () =>
     const project = 'now';
     await of.give(project, '100');
     const lease = {
-      ...{ name: 'now', start_date: 'now', end_date: date(Date.now() + 2 * DAY) },
+      name: 'now',
+      start_date: 'now',
+      end_date: date(Date.now() + 2 * DAY),
       reservations: [instances(2)],
     };
     const minuteNow = () => BigInt(Math.floor(Date.now() / 60_000));
@@ -217,14 +235,18 @@ const CASES: readonly Case[] = [
   { what: 'a range of hosts for longer', reservation: hostReservation(2, 3), end: 5 },
   { what: 'more hosts for longer', reservation: hostReservation(1, 2), end: 5, reservations: [hosts(2, 3)] },
   {
-    ...{ what: 'more instances', reservation: instances(2) },
+    what: 'more instances',
+    reservation: instances(2),
     reservations: [{ resource_type: 'virtual:instance', amount: 5 }],
   },
   { what: 'too long', reservation: hostReservation(1, 1), end: 11 * 24 },
   { what: 'too dear', reservation: hostReservation(1, 2), end: 6 * 24 },
   {
-    ...{ what: 'too many for too long', reservation: hostReservation(1, 1), end: 11 * 24 },
-    ...{ reservations: [hosts(1, 4)], change: 'smaller-shorter' },
+    what: 'too many for too long',
+    reservation: hostReservation(1, 1),
+    end: 11 * 24,
+    reservations: [hosts(1, 4)],
+    change: 'smaller-shorter',
   },
 ];
 
@@ -310,7 +332,9 @@ describe.skipIf(program === undefined)('the estimate of a change beside a real B
     const who = `${project}/alice`;
     await of.give(project, '250');
     const { lease, text } = await blazar.ask('POST', '/v1/leases', who, {
-      ...{ name: 'begun', start_date: 'now', end_date: date(Date.now() + DAY) },
+      name: 'begun',
+      start_date: 'now',
+      end_date: date(Date.now() + DAY),
       reservations: [hostReservation(1, 1)],
     });
     if (lease === undefined) {

@@ -28,7 +28,8 @@ const HOUR = 3600;
 /** Leases begin under the first budgets, and end under the others; user and project have theirs for other times. */
 function budgetsOf(begin: number, more: number): CaseBudget[] {
   const after = (hours: number) => new Date(begin + hours * HOUR * 1000).toISOString();
-  const [first, last] = ['2026-01-01T00:00:00Z', '2040-01-01T00:00:00Z'];
+  const first = '2026-01-01T00:00:00Z';
+  const last = '2040-01-01T00:00:00Z';
   return [
     { user: null, from: first, until: after(9), amount: 300 * more },
     { user: null, from: after(9), until: last, amount: 700 * more },

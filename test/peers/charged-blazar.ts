@@ -113,9 +113,20 @@ export class ChargedBlazar {
     const keystone = headerKeystone(blazar.url);
     const done: Reconciled[] = [];
     const followed = await follow({
-      ...{ ledger: this.ledger, keystone, endpoint: undefined, region: undefined },
-      ...{ claimants: this.#enforcement.claimants, exemptProjects: [], grace, isDryRun: false, known },
-      ...{ holder: 'a test', every: 0, who: 'follower', reason: null, signal: undefined },
+      ledger: this.ledger,
+      keystone,
+      endpoint: undefined,
+      region: undefined,
+      claimants: this.#enforcement.claimants,
+      exemptProjects: [],
+      grace,
+      isDryRun: false,
+      known,
+      holder: 'a test',
+      every: 0,
+      who: 'follower',
+      reason: null,
+      signal: undefined,
       report: (one) => done.push(one),
     });
     await keystone.close();

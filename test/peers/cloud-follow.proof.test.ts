@@ -20,7 +20,10 @@ afterAll(() => keystone?.remove());
 
 const host = (min: number, max: number) => ({
   resource_type: 'physical:host',
-  ...{ min, max, hypervisor_properties: '', resource_properties: '' },
+  min,
+  max,
+  hypervisor_properties: '',
+  resource_properties: '',
 });
 
 describe.skipIf(program === undefined || keystone === undefined)('a small cloud', () => {

@@ -7,19 +7,30 @@ export const GROUP = 'scheduling.blazar-enforcement';
 export const RBAC = 'rbac.authorization.k8s.io';
 
 export const namespace = (name: string, labels: object = {}) => ({
-  ...{ apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } },
+  apiVersion: 'v1',
+  kind: 'Namespace',
+  metadata: { name, labels },
 });
 
 export const serviceAccount = (name: string, namespace: string) => ({
-  ...{ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name, namespace } },
+  apiVersion: 'v1',
+  kind: 'ServiceAccount',
+  metadata: { name, namespace },
 });
 
 export const priorityClass = (name: string, value: number, more: object = {}) => ({
-  ...{ apiVersion: 'scheduling.k8s.io/v1', kind: 'PriorityClass', metadata: { name }, value, ...more },
+  apiVersion: 'scheduling.k8s.io/v1',
+  kind: 'PriorityClass',
+  metadata: { name },
+  value,
+  ...more,
 });
 
 export const clusterRole = (name: string, ...rules: object[]) => ({
-  ...{ apiVersion: `${RBAC}/v1`, kind: 'ClusterRole', metadata: { name }, rules },
+  apiVersion: `${RBAC}/v1`,
+  kind: 'ClusterRole',
+  metadata: { name },
+  rules,
 });
 
 /** To a ClusterRole: in a namespace if there is one, else in the whole cluster. */
@@ -33,16 +44,24 @@ export const binding = (name: string, role: string, subjects: readonly object[],
 
 /** Of an account in a namespace, or of no namespace. */
 export const accountSubject = (name: string, namespace: string) => ({
-  ...{ kind: 'ServiceAccount', name, namespace },
+  kind: 'ServiceAccount',
+  name,
+  namespace,
 });
 
 /** The rule of a role for the use of policies. */
 export const useOf = (...resourceNames: string[]) => ({
-  ...{ apiGroups: [GROUP], resources: ['schedulingpolicies'], verbs: ['use'], resourceNames },
+  apiGroups: [GROUP],
+  resources: ['schedulingpolicies'],
+  verbs: ['use'],
+  resourceNames,
 });
 
 export const schedulingPolicy = (name: string, spec: unknown = {}) => ({
-  ...{ apiVersion: `${GROUP}/v1alpha1`, kind: 'SchedulingPolicy', metadata: { name }, spec },
+  apiVersion: `${GROUP}/v1alpha1`,
+  kind: 'SchedulingPolicy',
+  metadata: { name },
+  spec,
 });
 
 /** A webhook configuration of etc/kubernetes for a service outside of the cluster, which is in `folder`. */

@@ -24,7 +24,9 @@ const FLAVORS = [
   ['0f3d2c1b-77aa-4f0e-9d59-2b8b1b5b6a11', 8],
 ] as const;
 /** As Keystone writes ids. The first is that of the peer. */
-const [TEAM, CLIMATE, OCEAN] = [newProject(), newProject(), newProject()];
+const TEAM = newProject();
+const CLIMATE = newProject();
+const OCEAN = newProject();
 /** The most that leases of one project use at a time. */
 const RUNNING = 16;
 const now = Math.floor(Date.now() / HOUR) * HOUR;
@@ -40,7 +42,9 @@ interface Asked {
 }
 
 const contextOf = ({ project }: Asked) => ({
-  ...{ user_id: USER, project_id: project, region_name: 'RegionOne' },
+  user_id: USER,
+  project_id: project,
+  region_name: 'RegionOne',
   auth_url: 'https://keystone.example.org:5000/v3',
 });
 
@@ -48,7 +52,8 @@ function leaseOf({ from, hours, instances, flavor }: Asked, id?: string) {
   const [flavor_id, vcpus] = FLAVORS[flavor];
   return {
     ...(id !== undefined && { id }),
-    ...{ name: `run-${id ?? 'new'}`, start_date: date(now + from * HOUR) },
+    name: `run-${id ?? 'new'}`,
+    start_date: date(now + from * HOUR),
     end_date: date(now + (from + hours) * HOUR),
     reservations: [{ resource_type: 'flavor:instance', flavor_id, amount: instances, affinity: null }],
     resource_requests: { VCPU: instances * vcpus, MEMORY_MB: instances },
@@ -137,17 +142,17 @@ async function fillIn(real: RealCoralCredits): Promise<ReadonlyMap<string, Asked
   }
   const leases = new Map<string, Asked>();
   const known: readonly (Asked & { readonly is: 'there' | 'over' | 'ended' | 'deleted' | 'refused' })[] = [
-    { ...{ project: TEAM, from: -3, hours: 8, instances: 4, flavor: 0 }, is: 'there' },
+    { project: TEAM, from: -3, hours: 8, instances: 4, flavor: 0, is: 'there' },
     // From before the allocation is valid.
-    { ...{ project: TEAM, from: -36, hours: 48, instances: 1, flavor: 1 }, is: 'there' },
-    { ...{ project: TEAM, from: 24, hours: 10, instances: 2, flavor: 1 }, is: 'there' },
-    { ...{ project: TEAM, from: 48, hours: 1000, instances: 2, flavor: 1 }, is: 'refused' },
-    { ...{ project: CLIMATE, from: -20, hours: 5, instances: 3, flavor: 0 }, is: 'over' },
-    { ...{ project: CLIMATE, from: -10, hours: 60, instances: 1, flavor: 0 }, is: 'there' },
-    { ...{ project: CLIMATE, from: 72, hours: 10, instances: 5, flavor: 1 }, is: 'deleted' },
+    { project: TEAM, from: -36, hours: 48, instances: 1, flavor: 1, is: 'there' },
+    { project: TEAM, from: 24, hours: 10, instances: 2, flavor: 1, is: 'there' },
+    { project: TEAM, from: 48, hours: 1000, instances: 2, flavor: 1, is: 'refused' },
+    { project: CLIMATE, from: -20, hours: 5, instances: 3, flavor: 0, is: 'over' },
+    { project: CLIMATE, from: -10, hours: 60, instances: 1, flavor: 0, is: 'there' },
+    { project: CLIMATE, from: 72, hours: 10, instances: 5, flavor: 1, is: 'deleted' },
     // Half of it is in the time of the next allocation.
-    { ...{ project: OCEAN, from: 30 * 24 - 5, hours: 10, instances: 3, flavor: 0 }, is: 'there' },
-    { ...{ project: OCEAN, from: -9, hours: 20, instances: 1, flavor: 1 }, is: 'ended' },
+    { project: OCEAN, from: 30 * 24 - 5, hours: 10, instances: 3, flavor: 0, is: 'there' },
+    { project: OCEAN, from: -9, hours: 20, instances: 1, flavor: 1, is: 'ended' },
   ];
   for (const asked of known) {
     const id = randomUUID();

@@ -17,7 +17,9 @@ const HOUR = 3_600_000;
 const CREDITS = { VCPU: 1000, MEMORY_MB: 1_000_000 };
 
 const context = {
-  ...{ user_id: USER, project_id: PROJECT, region_name: 'RegionOne' },
+  user_id: USER,
+  project_id: PROJECT,
+  region_name: 'RegionOne',
   auth_url: 'https://keystone.example.org:5000/v3',
 };
 
@@ -35,7 +37,9 @@ const begin = Math.ceil(Date.now() / HOUR) * HOUR + 7 * 24 * HOUR;
 function lease({ vcpus, hours, name = 'run-7', id }: Asked) {
   return {
     ...(id !== undefined && { id }),
-    ...{ name, start_date: date(begin), end_date: date(begin + hours * HOUR) },
+    name,
+    start_date: date(begin),
+    end_date: date(begin + hours * HOUR),
     reservations: [{ resource_type: 'flavor:instance', flavor_id: 'f1', amount: vcpus, allocations: [] }],
     resource_requests: { VCPU: vcpus, MEMORY_MB: vcpus * 512 },
   };
@@ -60,7 +64,8 @@ describe.skipIf(program === undefined)('ExternalServiceFilter beside a real cora
   const enforcementAt = async ({ url, token }: RealCoralCredits, commit: 'check' | 'request' | undefined) => {
     const enforcement = await UsageEnforcement.load(
       {
-        ...{ environment: {}, configFiles: [] },
+        environment: {},
+        configFiles: [],
         values: {
           enforcement: {
             enabled_filters: ['ExternalServiceFilter'],
@@ -196,7 +201,8 @@ describe.skipIf(program === undefined)('ExternalServiceFilter beside a real cora
     const now = Date.now();
     const over = {
       ...lease({ vcpus: 1, hours: 1, id: randomUUID() }),
-      ...{ start_date: date(now - 2 * HOUR), end_date: date(now) },
+      start_date: date(now - 2 * HOUR),
+      end_date: date(now),
     };
     expect(await enforcement.commitCreate({ context, lease: over })).toMatchObject({ allowed: true });
     expect((await real.truth()).left.VCPU).toBe(CREDITS.VCPU - 2);
@@ -227,12 +233,17 @@ describe.skipIf(program === undefined)('ExternalServiceFilter beside a real cora
     }
     const at = (path: string) => new URL(`${real.url}/consumer/${path}`);
     const endpoints = {
-      ...{ create: at('check-create'), update: at('check-update'), end: at('on-end') },
-      ...{ commitCreate: at('create'), commitUpdate: at('update') },
+      create: at('check-create'),
+      update: at('check-update'),
+      end: at('on-end'),
+      commitCreate: at('create'),
+      commitUpdate: at('update'),
     };
     const ours = { ...context, project_id: PROJECT_ID };
     const { results } = await runConformance({
-      ...{ endpoints, credentials: { bearer: real.token }, timeout: 600 },
+      endpoints,
+      credentials: { bearer: real.token },
+      timeout: 600,
       allowLease: JSON.stringify({ context: ours, lease: lease({ vcpus: 1, hours: 1 }) }),
       denyLease: JSON.stringify({ context: ours, lease: lease({ vcpus: 8, hours: 500 }) }),
     });

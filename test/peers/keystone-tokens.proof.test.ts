@@ -25,7 +25,10 @@ describe.skipIf(real === undefined)('with a real Keystone', () => {
       enforcement: { max_lease_duration: 2 * HOUR },
       service: { keystone_auth: true, tokens: ['fixed-0123456789abcdef'], deadline: 600, ...service },
       keystone: {
-        ...{ auth_url: peer.url, username: 'blazar', password: 'blazar', project_name: 'service' },
+        auth_url: peer.url,
+        username: 'blazar',
+        password: 'blazar',
+        project_name: 'service',
         // For a Keystone on a busy machine.
         timeout: 600,
       },
@@ -91,7 +94,8 @@ describe.skipIf(real === undefined)('with a real Keystone', () => {
       const path = what === 'users' ? `/users/${users.bob}` : `/projects/${projects.climate}`;
       const enable = (enabled: boolean) =>
         peer.ask('PATCH', path, { [what === 'users' ? 'user' : 'project']: { enabled } });
-      const [seen, unseen] = [await peer.token('bob'), await peer.token('bob')];
+      const seen = await peer.token('bob');
+      const unseen = await peer.token('bob');
       expect(await check(seen)).toBe(204);
       expect((await enable(false)).status).toBe(200);
       try {
@@ -149,7 +153,8 @@ describe.skipIf(real === undefined)('with a real Keystone', () => {
 
     it('while Keystone is stopped, known tokens go on until they expire; then it is as before', async () => {
       const { check, validated } = await guarded({ token_cache_time: 0 });
-      const [known, unknown] = [await ofBlazar(), await peer.token('admin', { project: 'admin' })];
+      const known = await ofBlazar();
+      const unknown = await peer.token('admin', { project: 'admin' });
       expect(await check(known)).toBe(204);
       await peer.stop();
       expect(await check(known)).toBe(204);

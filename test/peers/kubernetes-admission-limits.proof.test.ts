@@ -131,7 +131,8 @@ function exportOf({ specs, strategy }: Shape, size: number) {
 }
 
 function largest(shape: Shape): number {
-  let [low, high] = [1, shape.most];
+  let low = 1;
+  let high = shape.most;
   while (high - low > 1) {
     const middle = Math.floor((low + high) / 2);
     try {

@@ -222,7 +222,9 @@ describe.skipIf(started === undefined)('etc/kubernetes in a real cluster', () =>
       const changed = { failurePolicy: 'Ignore', timeoutSeconds: 30 };
       const ignored = webhooks.flatMap((_: unknown, index: number) =>
         Object.entries(changed).map(([field, value]) => ({
-          ...{ op: 'replace', path: `/webhooks/${index}/${field}`, value },
+          op: 'replace',
+          path: `/webhooks/${index}/${field}`,
+          value,
         })),
       );
       const patch = ['patch', kind, 'blazar-enforcement', '--type=json', '-p', JSON.stringify(ignored)];
@@ -233,7 +235,9 @@ describe.skipIf(started === undefined)('etc/kubernetes in a real cluster', () =>
     const tried = (spec: object, metadata: object = {}): Promise<string> =>
       client
         .request({
-          ...{ method: 'POST', path: '/api/v1/namespaces/shop/pods', query: { dryRun: 'All' } },
+          method: 'POST',
+          path: '/api/v1/namespaces/shop/pods',
+          query: { dryRun: 'All' },
           body: pod('unread', spec, metadata),
         })
         .then(() => '', String);
@@ -282,7 +286,9 @@ describe.skipIf(started === undefined)('etc/kubernetes in a real cluster', () =>
     expect(await said('set', 'image', 'pod/kept', 'main=example.org/other')).toContain('updated');
     const path = '/api/v1/namespaces/shop/pods/kept/ephemeralcontainers';
     const body = {
-      ...{ apiVersion: 'v1', kind: 'EphemeralContainers', metadata: { name: 'kept', namespace: 'shop' } },
+      apiVersion: 'v1',
+      kind: 'EphemeralContainers',
+      metadata: { name: 'kept', namespace: 'shop' },
       ephemeralContainers: [
         { name: 'debugger', image: 'evil', imagePullPolicy: 'Always', terminationMessagePolicy: 'File' },
       ],

@@ -90,8 +90,12 @@ function configured(name: string, kubernetes: Readonly<Record<string, string>> =
   const options = {
     source: 'cluster',
     tokens: 'token-put-by-kustomize',
-    ...{ kubeconfig, certificate_secret: SECRET, certificate_folder: own },
-    ...{ certificate_names: HOST, certificate_days: '1', webhook_configurations: configurations },
+    kubeconfig,
+    certificate_secret: SECRET,
+    certificate_folder: own,
+    certificate_names: HOST,
+    certificate_days: '1',
+    webhook_configurations: configurations,
     ...kubernetes,
   };
   writeFileSync(
@@ -144,7 +148,8 @@ describe.skipIf(cluster === undefined)('the chart in a real cluster', () => {
       const { user, groups } = serviceAccount(namespace, own);
       const resourceAttributes = { verb, ...target, namespace: where };
       const body = {
-        ...{ apiVersion: 'authorization.k8s.io/v1', kind: 'SubjectAccessReview' },
+        apiVersion: 'authorization.k8s.io/v1',
+        kind: 'SubjectAccessReview',
         spec: { user, groups, resourceAttributes },
       };
       const path = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
@@ -248,7 +253,9 @@ describe.skipIf(cluster === undefined)('the chart in a real cluster', () => {
     );
     const create = async (name: string, spec: object = {}) => {
       const pod = {
-        ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace: 'shop' } },
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: { name, namespace: 'shop' },
         spec: { containers: [{ name: 'c', image: 'x' }], ...spec },
       };
       const args = ['create', '--validate=false', '--dry-run=server', '-f', '-'];

@@ -216,7 +216,9 @@ describe.skipIf(started === undefined)('in a real cluster', () => {
     await started.apply([
       ...NAMESPACES.map((name) => namespace(name)),
       ...['n1', 'n2'].map((name) => ({
-        ...{ apiVersion: 'v1', kind: 'Node', metadata: { name, labels: { disk: 'tape' } } },
+        apiVersion: 'v1',
+        kind: 'Node',
+        metadata: { name, labels: { disk: 'tape' } },
       })),
       ...[priorityClass('urgent', 1000), priorityClass('usual', 10)],
     ]);
@@ -280,10 +282,8 @@ describe.skipIf(started === undefined)('in a real cluster', () => {
         names.map((name) => [`${namespace}/${name}`, reasons.map(({ message }) => message)] as const),
       ),
     );
-    const [ofDaemonSets, others] = [
-      pods.filter(isOfDaemonSet),
-      pods.filter((one: Manifest) => !isOfDaemonSet(one)),
-    ];
+    const ofDaemonSets = pods.filter(isOfDaemonSet);
+    const others = pods.filter((one: Manifest) => !isOfDaemonSet(one));
     const answers = new Map<Manifest, string>();
     for (const [some, ...flags] of [[others], [ofDaemonSets, ...AS_DAEMON_SETS]] as const) {
       const said = await verdicts(some.map(anew), ...flags);
@@ -296,7 +296,9 @@ describe.skipIf(started === undefined)('in a real cluster', () => {
       const { namespace, name } = one.metadata;
       const reasons = byPod.get(`${namespace}/${name}`);
       expect({ namespace, name, allowed: reasons === undefined, answer }).toEqual({
-        ...{ namespace, name, answer },
+        namespace,
+        name,
+        answer,
         allowed: answer === '',
       });
       refused += answer === '' ? 0 : 1;
@@ -378,7 +380,9 @@ describe.skipIf(started === undefined)('in a real cluster', () => {
           ? usable[GROUP]?.includes(name) === true
           : await canI(name, question);
         expect({ name, ...question, listed: isListed(users, question) }).toEqual({
-          ...{ name, ...question, listed: yes },
+          name,
+          ...question,
+          listed: yes,
         });
         // For one account, the command asks the API server the same.
         if (index % 8 === 0) {

@@ -30,14 +30,19 @@ const aPod: AskedRequest = {
 };
 const NOT_ALLOWED = pod({ nodeName: 'n1' });
 const onSubresource = (subresource: string): Partial<AskedRequest> => ({
-  ...{ operation: 'UPDATE', subresource, object: NOT_ALLOWED, oldObject: pod() },
+  operation: 'UPDATE',
+  subresource,
+  object: NOT_ALLOWED,
+  oldObject: pod(),
 });
 const template = (spec: object) => ({
   metadata: { name: 'web' },
   spec: { selector: {}, template: { ...pod(spec), metadata: { labels: { a: 'b' } } } },
 });
 const bound = (resource: string, subresource = ''): Partial<AskedRequest> => ({
-  ...{ resource, subresource, kind: 'Binding' },
+  resource,
+  subresource,
+  kind: 'Binding',
   object: { metadata: { name: 'web' }, target: { kind: 'Node', name: 'n1' } },
   allowed: [`${RIGHT}@lin`],
 });

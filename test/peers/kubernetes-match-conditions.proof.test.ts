@@ -98,7 +98,10 @@ const CASES: readonly Case[] = [
     'an update of a DaemonSet',
     [PODS],
     {
-      ...{ operation: 'UPDATE', group: 'apps', resource: 'daemonsets', kind: 'DaemonSet' },
+      operation: 'UPDATE',
+      group: 'apps',
+      resource: 'daemonsets',
+      kind: 'DaemonSet',
       object: workload('DaemonSet', 'x'),
       oldObject: workload('DaemonSet', 'x'),
     },

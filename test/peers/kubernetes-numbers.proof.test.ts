@@ -131,7 +131,8 @@ describe.skipIf(cluster === undefined)('a large cluster', () => {
       };
       return JSON.stringify({ ...review, request: { ...review.request, namespace, object } });
     });
-    let [next, allowed] = [0, 0];
+    let next = 0;
+    let allowed = 0;
     const ask = async () => {
       while (next < PODS) {
         const body = bodies[next % ACCOUNTS] ?? '';
@@ -155,7 +156,8 @@ function say(when: string, { resident, peak, heap }: ServiceMemory): void {
 /** Of the line through points, by least squares. */
 function slope(points: readonly (readonly [x: number, y: number])[]): number {
   const mean = (values: readonly number[]) => values.reduce((sum, one) => sum + one, 0) / values.length;
-  const [atX, atY] = [mean(points.map(([x]) => x)), mean(points.map(([, y]) => y))];
+  const atX = mean(points.map(([x]) => x));
+  const atY = mean(points.map(([, y]) => y));
   const [up, along] = points.reduce(
     ([sum, squares], [x, y]) => [sum + (x - atX) * (y - atY), squares + (x - atX) ** 2],
     [0, 0],

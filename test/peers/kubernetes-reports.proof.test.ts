@@ -33,7 +33,9 @@ describe.skipIf(!there)('services beside a real API server', () => {
 
   const workload = (kind: string, name: string, spec: object) => ({
     apiVersion: kind === 'Job' ? 'batch/v1' : 'apps/v1',
-    ...{ kind, metadata: { name, namespace: 'first' }, spec },
+    kind,
+    metadata: { name, namespace: 'first' },
+    spec,
   });
   /** Pods that no policy allows. */
   const template = {
@@ -81,7 +83,8 @@ describe.skipIf(!there)('services beside a real API server', () => {
       apiVersion: 'v1',
       kind: 'Pod',
       metadata: {
-        ...{ name: 'forged', namespace: 'first' },
+        name: 'forged',
+        namespace: 'first',
         ownerReferences: [
           { apiVersion: 'apps/v1', kind: 'ReplicaSet', controller: true, ...owner?.metadata },
         ].map(({ apiVersion, kind, controller, name, uid }) => ({ apiVersion, kind, controller, name, uid })),

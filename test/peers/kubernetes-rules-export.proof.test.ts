@@ -43,7 +43,9 @@ const USERS = [
 /** Each object by each user, created and updated, to an object or one of its subresources. */
 function requestsFor(subresource?: string): AskedRequest[] {
   const pod = (metadata: object, spec: object) => ({
-    ...{ apiVersion: 'v1', kind: 'Pod', spec },
+    apiVersion: 'v1',
+    kind: 'Pod',
+    spec,
     metadata: { name: 'p', namespace: 'default', ...metadata },
   });
   const operations = subresource === undefined ? (['CREATE', 'UPDATE'] as const) : (['UPDATE'] as const);
@@ -52,7 +54,11 @@ function requestsFor(subresource?: string): AskedRequest[] {
       USERS.flatMap((user) =>
         operations.map(
           (operation): AskedRequest => ({
-            ...{ ...user, operation, resource: 'pods', kind: 'Pod', namespace: 'default' },
+            ...user,
+            operation,
+            resource: 'pods',
+            kind: 'Pod',
+            namespace: 'default',
             ...(subresource !== undefined && { subresource }),
             object: pod(metadata, spec),
             oldObject: operation === 'CREATE' ? null : pod({}, SPECS[0] ?? {}),
@@ -67,8 +73,13 @@ function requestsFor(subresource?: string): AskedRequest[] {
 function refusalsOf(rules: PodRules, asked: AskedRequest): readonly string[] {
   const { user, groups, operation, object, oldObject } = asked;
   const request = {
-    ...{ kind: 'pod', isUpdate: operation === 'UPDATE', namespace: 'default', username: user, groups },
-    ...{ pod: object, current: oldObject ?? undefined },
+    kind: 'pod',
+    isUpdate: operation === 'UPDATE',
+    namespace: 'default',
+    username: user,
+    groups,
+    pod: object,
+    current: oldObject ?? undefined,
   };
   try {
     return rules.judge(request as never, object as never).map(String);
@@ -93,7 +104,7 @@ describe.skipIf(judge === undefined)('rules as ValidatingAdmissionPolicies', () 
       const match = index % 2 === 0 ? undefined : RULES[(index + 3) % RULES.length];
       const exempt = { users: index === 3 ? ['ada'] : [] };
       const rules = readPodRules([
-        { ...{ name: 'one', on: 'pod', match, allow, exempt }, message: "It's refused." },
+        { name: 'one', on: 'pod', match, allow, exempt, message: "It's refused." },
       ]);
       const ours = new PodRules(rules);
       const requests = [undefined, 'ephemeralcontainers', 'resize'].flatMap((one) => requestsFor(one));
@@ -116,7 +127,10 @@ describe.skipIf(judge === undefined)('rules as ValidatingAdmissionPolicies', () 
   it('refuse together what one of them refuses', async () => {
     const rules = readPodRules(
       RULES.slice(1, 6).map((allow, index) => ({
-        ...{ name: `rule-${index}`, on: 'pod', allow, message: `Refused by ${index}.` },
+        name: `rule-${index}`,
+        on: 'pod',
+        allow,
+        message: `Refused by ${index}.`,
       })),
     );
     const ours = new PodRules(rules);

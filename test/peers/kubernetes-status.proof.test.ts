@@ -119,7 +119,10 @@ describe.skipIf(!there)('beside a real API server', () => {
     await cluster.apply([policy('shared')]);
     await shows('shared', ...VALID);
     const foreign = {
-      ...{ type: 'Reviewed', status: 'True', reason: 'Seen', message: 'by a person' },
+      type: 'Reviewed',
+      status: 'True',
+      reason: 'Seen',
+      message: 'by a person',
       lastTransitionTime: '2026-01-01T00:00:00Z',
     };
     const { status } = (await cluster.get('get', 'schedpol', 'shared')) as {
@@ -160,7 +163,9 @@ describe.skipIf(!there)('beside a real API server', () => {
       binding(name, name, [{ apiGroup: RBAC, kind: 'User', name: 'status-less' }]),
     ];
     const rule = (group: string, resource: string, ...verbs: string[]) => ({
-      ...{ apiGroups: [group], resources: [resource], verbs },
+      apiGroups: [group],
+      resources: [resource],
+      verbs,
     });
     await cluster.apply([
       ...bind('reads', [rule(GROUP, 'schedulingpolicies', 'list', 'watch'), rule('', 'events', 'create')]),

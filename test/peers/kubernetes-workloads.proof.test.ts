@@ -87,12 +87,16 @@ const TEMPLATES: Readonly<Record<string, object>> = {
   'forbidden-toleration': tolerating({ key: 'gpu', operator: 'Exists' }),
   'allowed-toleration': as('wide', tolerating({ key: 'gpu', operator: 'Exists', effect: 'NoSchedule' })),
   'toleration-of-the-api-server': tolerating({
-    ...{ key: 'node.kubernetes.io/not-ready', operator: 'Exists', effect: 'NoExecute' },
+    key: 'node.kubernetes.io/not-ready',
+    operator: 'Exists',
+    effect: 'NoExecute',
     tolerationSeconds: 300,
   }),
   'toleration-for-ever': tolerating({ key: 'node.kubernetes.io/not-ready', operator: 'Exists' }),
   'toleration-of-daemon-sets': tolerating({
-    ...{ key: 'node.kubernetes.io/network-unavailable', operator: 'Exists', effect: 'NoSchedule' },
+    key: 'node.kubernetes.io/network-unavailable',
+    operator: 'Exists',
+    effect: 'NoSchedule',
   }),
   'forbidden-affinity': { affinity: { nodeAffinity: gpu } },
   'allowed-affinity': as('wide', { affinity: { nodeAffinity: gpu } }),
@@ -191,12 +195,10 @@ describe.skipIf(cluster === undefined)('workloads in a real cluster', () => {
       ...Object.keys(ACCOUNTS).map((name) => serviceAccount(name, NAMESPACE)),
       ...[priorityClass('everybody', 7, { globalDefault: true }), priorityClass('high', 9)],
       {
-        ...{
-          apiVersion: 'node.k8s.io/v1',
-          kind: 'RuntimeClass',
-          metadata: { name: 'slow' },
-          handler: 'slow',
-        },
+        apiVersion: 'node.k8s.io/v1',
+        kind: 'RuntimeClass',
+        metadata: { name: 'slow' },
+        handler: 'slow',
         scheduling: { nodeSelector: { disk: 'tape' } },
       },
     ]);

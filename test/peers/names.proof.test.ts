@@ -25,7 +25,10 @@ async function load(
       enforcement: { enabled_filters: ['MaxLeaseDurationFilter'], ...enforcement },
       keystone: {
         auth_url: real?.url,
-        ...{ username: 'blazar', password: 'blazar', project_name: 'service', resolve_names: true },
+        username: 'blazar',
+        password: 'blazar',
+        project_name: 'service',
+        resolve_names: true,
         ...keystone,
       },
     }),

@@ -34,7 +34,10 @@ describe.skipIf(keystone === undefined)('budgets at a service beside a real Keys
     const { url, logger } = await runServiceOf({
       service: { keystone_auth: true, token_cache_time: 1 },
       keystone: {
-        ...{ auth_url: real.url, username: 'blazar', password: 'blazar', project_name: 'service' },
+        auth_url: real.url,
+        username: 'blazar',
+        password: 'blazar',
+        project_name: 'service',
       },
       ledger: { connection: await newLedger() },
       enforcement: { enabled_filters: ['UsageBudgetFilter'] },
@@ -63,8 +66,12 @@ describe.skipIf(keystone === undefined)('budgets at a service beside a real Keys
   /** The variables that an OpenRC file sets. */
   function openRc(user: string, project: string, password = user) {
     for (const [name, value] of Object.entries({
-      ...{ OS_AUTH_URL: real.url, OS_USERNAME: user, OS_PASSWORD: password, OS_PROJECT_NAME: project },
-      ...{ OS_USER_DOMAIN_NAME: 'Default', OS_PROJECT_DOMAIN_NAME: 'Default' },
+      OS_AUTH_URL: real.url,
+      OS_USERNAME: user,
+      OS_PASSWORD: password,
+      OS_PROJECT_NAME: project,
+      OS_USER_DOMAIN_NAME: 'Default',
+      OS_PROJECT_DOMAIN_NAME: 'Default',
     })) {
       vi.stubEnv(name, value);
     }
@@ -72,12 +79,10 @@ describe.skipIf(keystone === undefined)('budgets at a service beside a real Keys
 
   it('are given, changed and removed by managers in their project, also to users of other domains', async () => {
     const { as, budget } = await serving();
-    const [operator, bob, carol, alice] = [
-      await as('admin', 'admin'),
-      await as('bob', 'climate'),
-      await as('carol', 'physics'),
-      await as('alice', 'climate'),
-    ];
+    const operator = await as('admin', 'admin');
+    const bob = await as('bob', 'climate');
+    const carol = await as('carol', 'physics');
+    const alice = await as('alice', 'climate');
     const done = { code: 0, stderr: '' };
     const { climate, physics } = real.ids.projects;
     for (const project of ['climate@Default', physics]) {
@@ -164,8 +169,12 @@ describe.skipIf(keystone === undefined)('budgets at a service beside a real Keys
     vi.unstubAllEnvs();
     const clouds = join(temporaryFolder(), 'clouds.yaml');
     const auth = {
-      ...{ auth_url: real.url, username: 'alice', password: 'alice', project_name: 'climate' },
-      ...{ user_domain_name: 'Default', project_domain_name: 'Default' },
+      auth_url: real.url,
+      username: 'alice',
+      password: 'alice',
+      project_name: 'climate',
+      user_domain_name: 'Default',
+      project_domain_name: 'Default',
     };
     writeFileSync(clouds, JSON.stringify({ clouds: { mine: { auth } } }), { mode: 0o600 });
     vi.stubEnv('OS_CLIENT_CONFIG_FILE', clouds);
@@ -177,7 +186,8 @@ describe.skipIf(keystone === undefined)('budgets at a service beside a real Keys
 
   it('are not shown to a token that was revoked, nor while Keystone is stopped to one that is new', async () => {
     const { api, budget, logger } = await serving();
-    const [token, fresh] = [await real.token('bob'), await real.token('bob')];
+    const token = await real.token('bob');
+    const fresh = await real.token('bob');
     expect(await api(token, 'GET', '/v1/budgets')).toMatchObject({ status: 200, json: { items: [] } });
     await real.revoke(token);
     await expect
@@ -201,7 +211,8 @@ describe.skipIf(keystone === undefined)('budgets at a service beside a real Keys
       vi.unstubAllEnvs();
       openRc('bob', 'climate');
       expect(await budget('list')).toMatchObject({
-        ...{ code: 3, stdout: '' },
+        code: 3,
+        stdout: '',
         stderr: expect.stringMatching(/^error: no token of Keystone: [^\n]*\n$/),
       });
       expect(JSON.stringify(logger.lines)).not.toContain(fresh);

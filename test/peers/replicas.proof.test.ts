@@ -39,8 +39,16 @@ const newLedger = newLedgers();
 afterAll(() => real?.remove());
 
 const counted = {
-  ...{ kills: 0, pages: 0, forms: 0, formsLost: 0, formsDoneAlready: 0 },
-  ...{ leases: 0, leasesNotChecked: 0, refusalsNotSeen: 0, calls: 0, callsLost: 0 },
+  kills: 0,
+  pages: 0,
+  forms: 0,
+  formsLost: 0,
+  formsDoneAlready: 0,
+  leases: 0,
+  leasesNotChecked: 0,
+  refusalsNotSeen: 0,
+  calls: 0,
+  callsLost: 0,
 };
 
 /** Requests that are being answered, but live updates. */
@@ -89,7 +97,8 @@ class Person {
     await meanwhile();
     counted.forms += 1;
     const lost = page.getByRole('heading', { name: 'The service was interrupted' });
-    const [isDone, isRefused] = [page.getByText(done), page.getByText('Nothing was changed')];
+    const isDone = page.getByText(done);
+    const isRefused = page.getByText('Nothing was changed');
     for (let times = 1; ; times += 1) {
       await page.getByRole('button', { name: button }).click();
       await isDone.or(lost).or(isRefused).first().waitFor();
@@ -150,11 +159,9 @@ describe.skipIf(real === undefined)('two replicas behind nginx, one killed every
       await logInAs(page, url, user, project);
       return new Person(page);
     };
-    const [alice, max, admin] = [
-      await enter('alice', 'climate'),
-      await enter('max', 'climate'),
-      await enter('admin', 'admin'),
-    ];
+    const alice = await enter('alice', 'climate');
+    const max = await enter('max', 'climate');
+    const admin = await enter('admin', 'admin');
     const token = await keystone.adminToken();
     const api = createApiClient({ endpoint: url, token, ca: readFileSync(tlsFixture('ca.pem'), 'utf8') });
     onTestFinished(() => api.close());
@@ -226,7 +233,9 @@ describe.skipIf(real === undefined)('two replicas behind nginx, one killed every
     const away = `http://127.0.0.2:${await unusedPort()}`;
     onTestFinished(await startNginx(nginxFiles(ports, [away, away]), `http://127.0.0.1:${ports[1]}`));
     const { page } = await openPage(browser(), {
-      ...{ ignoreHTTPSErrors: true, viewport: { width: 320, height: 640 }, colorScheme: 'dark' },
+      ignoreHTTPSErrors: true,
+      viewport: { width: 320, height: 640 },
+      colorScheme: 'dark',
     });
     const answer = await page.goto(`https://127.0.0.1:${ports[0]}/budgets`);
     expect(answer?.status()).toBe(502);

@@ -56,7 +56,9 @@ export function* randomActions(seed: number, steps: number, scene: Scene, ranges
     resource_properties: '',
   });
   const floatingIps = () => ({
-    ...{ resource_type: 'virtual:floatingip', network_id: 'net1', amount: 1 + below(2) },
+    resource_type: 'virtual:floatingip',
+    network_id: 'net1',
+    amount: 1 + below(2),
   });
   const dates = () => {
     const start = one([begin, begin, begin + DAY, begin + 2 * DAY]);
@@ -235,7 +237,9 @@ export function* randomActions(seed: number, steps: number, scene: Scene, ranges
     };
   };
   const byAdmin = (kind: string, act: (blazar: RealBlazar) => Promise<Outcome>): Action => ({
-    ...{ kind, who: 'admin', do: act },
+    kind,
+    who: 'admin',
+    do: act,
   });
   const nova = (fails: boolean) =>
     byAdmin(fails ? 'nova fails' : 'nova works', async (blazar) => {

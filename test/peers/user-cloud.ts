@@ -131,8 +131,11 @@ export function leaseOf(name: string, days: readonly [from: number, until: numbe
     end_date: `${dayFromNow(days[1])} 00:00`,
     reservations: [
       {
-        ...{ resource_type: 'physical:host', min: hosts, max: hosts },
-        ...{ hypervisor_properties: '', resource_properties: '' },
+        resource_type: 'physical:host',
+        min: hosts,
+        max: hosts,
+        hypervisor_properties: '',
+        resource_properties: '',
       },
     ],
     events: [],

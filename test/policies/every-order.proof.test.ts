@@ -220,7 +220,9 @@ const tasks = fc
     ),
   )
   .map(([task, outer, [config, made], alternatives]) => ({
-    ...{ run: 'echo', ...task, ...config },
+    run: 'echo',
+    ...task,
+    ...config,
     resources: { ...outer, ...made, ...alternatives },
   }));
 const configs = fc.constantFrom(

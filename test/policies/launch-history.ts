@@ -56,7 +56,8 @@ export async function play(history: readonly Step[], setup: LabSetup = {}): Prom
     expect(changes.filter(({ error }) => error !== undefined)).toEqual([]);
     reported ||= changes.some(({ settlement }) => settlement?.exceeded !== undefined);
     // What was used is charged, and beyond the budget nothing is used without a word.
-    const [taken, truth] = [await lab.taken(), used()];
+    const taken = await lab.taken();
+    const truth = used();
     expect(taken).toBeGreaterThanOrEqual(truth - 1e-9);
     expect(reported || truth <= BUDGET).toBe(true);
   };

@@ -129,7 +129,9 @@ for (const dialect of DIALECTS) {
 it('one launch that client and server ask about at two services at once is charged once', async () => {
   const connection = await newLedgerOn('postgresql');
   const { ledger, services } = await laboratory({
-    ...{ connection, count: 2, budget: '25' },
+    connection,
+    count: 2,
+    budget: '25',
     options: 'gpu_quota_per_user = A100:1',
   });
   const answers = await Promise.all(
@@ -145,7 +147,9 @@ it('one launch that client and server ask about at two services at once is charg
 it('of launches at once that each take the whole quota, exactly one passes', async () => {
   const connection = await newLedgerOn('postgresql');
   const { ledger, services } = await laboratory({
-    ...{ connection, count: 2, budget: '1000000' },
+    connection,
+    count: 2,
+    budget: '1000000',
     options: 'gpu_quota_per_user = A100:8',
   });
   for (let round = 0; round < 5; round += 1) {
@@ -166,7 +170,9 @@ it('of launches at once that each take the whole quota, exactly one passes', asy
 it('a process that is killed in the midst of launches leaves no half of a charge, and each answer is charged', async () => {
   const connection = await newLedgerOn('postgresql');
   const { ledger, services } = await laboratory({
-    ...{ connection, count: 2, budget: '1000000' },
+    connection,
+    count: 2,
+    budget: '1000000',
     options: 'gpu_quota_per_user = A100:100000',
   });
   const [doomed, other] = services as [ServiceProcess, ServiceProcess];

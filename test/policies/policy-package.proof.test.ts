@@ -14,7 +14,11 @@ const NAME = 'site-admin-policies';
 /** It depends on its own file and on its two peers, which are not installed beside it. */
 const PACKAGE = {
   'package.json': JSON.stringify({
-    ...{ name: NAME, version: '1.0.0', type: 'module', main: './index.js', files: ['*.js'] },
+    name: NAME,
+    version: '1.0.0',
+    type: 'module',
+    main: './index.js',
+    files: ['*.js'],
     peerDependencies: { 'blazar-enforcement': '>=0.1.0', zod: '^4.0.0' },
   }),
   'index.js': "export { MaxNodesPolicy } from './max-nodes-policy.js';\n",
@@ -75,7 +79,10 @@ it('is served by its name, beside an included policy', async () => {
         skypilotConfig: '{}\n',
         requestName: 'launch',
         requestOptions: { clusterName: 'c1', idleMinutesToAutostop: null, down: false, dryrun: false },
-        ...{ atClientSide: false, user: LEE, clientApiVersion: 56, clientVersion: '0.13.0' },
+        atClientSide: false,
+        user: LEE,
+        clientApiVersion: 56,
+        clientVersion: '0.13.0',
       }),
     );
 

@@ -144,8 +144,13 @@ describe('RateLimitLaunchPolicy', () => {
     );
     const launch = (id: string, cluster: string) =>
       policy.validateAndMutate({
-        ...{ task: {}, skypilotConfig: Config.fromDict({}), requestName: 'launch', atClientSide: false },
-        ...{ clientApiVersion: null, clientVersion: null, user: { ...LEE, id } },
+        task: {},
+        skypilotConfig: Config.fromDict({}),
+        requestName: 'launch',
+        atClientSide: false,
+        clientApiVersion: null,
+        clientVersion: null,
+        user: { ...LEE, id },
         requestOptions: { clusterName: cluster, idleMinutesToAutostop: null, down: false, dryrun: false },
       });
     for (let user = 0; user < 10_000; user += 1) {

@@ -10,12 +10,10 @@ const NOW = new Date('2026-11-21T09:00:00Z');
 const environments = { create: leaseEnvironment('create'), update: leaseEnvironment('update') };
 const host = { resource_type: 'physical:host', min: 1, max: 2 };
 const LEASE: Lease = {
-  ...{
-    name: 'a',
-    start_date: '2026-12-01 09:00',
-    end_date: '2026-12-03 09:00',
-    before_end_date: '2026-12-03 08:00',
-  },
+  name: 'a',
+  start_date: '2026-12-01 09:00',
+  end_date: '2026-12-03 09:00',
+  before_end_date: '2026-12-03 08:00',
   reservations: [{ ...host, id: 'r' }],
 };
 

@@ -93,7 +93,8 @@ function answered(expression: Expression, request: Request, meter: Meter): unkno
 
 function activationOf({ xs, name, rows, groups }: Request): object {
   return {
-    ...{ xs, name },
+    xs,
+    name,
     rows: rows.map((row) => new JsonMap(row)),
     groups: groups.map((group) => new Group(group)),
   };

@@ -118,7 +118,8 @@ export function slowly(tree: Tree, request: Request): { readonly value: unknown;
       const decisive = operator === '||';
       return sides.includes(decisive) ? decisive : sides.includes('none') ? none() : !decisive;
     }
-    const [a, b] = [look(left, seen), look(right, seen)];
+    const a = look(left, seen);
+    const b = look(right, seen);
     switch (operator) {
       case '==':
         return same(a, b);

@@ -42,7 +42,8 @@ async function runGate(service: ServiceOptions['service'], log?: string) {
 describe('body_limit', () => {
   it('is the longest body that is judged, compressed and uncompressed', async () => {
     const { post } = await runService({ service: { body_limit: 2048 } });
-    const [fits, more] = [lasting('climate').padEnd(2048), lasting('climate').padEnd(2049)];
+    const fits = lasting('climate').padEnd(2048);
+    const more = lasting('climate').padEnd(2049);
     expect(await post('/check-create', fits)).toMatchObject({ status: 204 });
     const tooLong = { status: 413, json: { message: 'expected a body of at most 2048 bytes' } };
     expect(await post('/check-create', more)).toMatchObject(tooLong);
@@ -161,7 +162,9 @@ describe('deadline', () => {
     const running = await runService({
       filters: {
         'late-filter.js': filterSource('LateFilter', {
-          ...{ create: blocking, update: giving, end: 'return new Promise(() => {});' },
+          create: blocking,
+          update: giving,
+          end: 'return new Promise(() => {});',
         }),
       },
       enforcement: { enabled_filters: ['LateFilter'], max_lease_duration: undefined },

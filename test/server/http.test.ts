@@ -61,7 +61,10 @@ describe('a method', () => {
       for (const method of ['GET', 'PUT', 'PATCH', 'DELETE']) {
         const { status, headers, json } = await request(path, { method });
         expect({ path, method, status, allow: headers.get('Allow'), json }).toEqual({
-          ...{ path, method, status: 405, allow: 'POST' },
+          path,
+          method,
+          status: 405,
+          allow: 'POST',
           json: { message: `${method} is not allowed here` },
         });
       }

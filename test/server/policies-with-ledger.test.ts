@@ -17,7 +17,9 @@ function valuesOf(connection: string, apiServer = 'http://127.0.0.1:9') {
   return {
     ledger: { connection },
     service: {
-      ...{ port: 0, decision_store: 'none', metrics_budgets: 10 },
+      port: 0,
+      decision_store: 'none',
+      metrics_budgets: 10,
       operator_tokens: ['operator-secret-0123456789abcdef'],
     },
     skypilot: { admin_policies: ['UsageBudgetPolicy'], api_server: apiServer, api_server_interval: 5 },

@@ -102,7 +102,11 @@ describe('a request that is not judged', () => {
           level: 'warn',
           message: 'request refused',
           fields: {
-            ...{ status, method: 'POST', path: shown, address: '127.0.0.1', reason },
+            status,
+            method: 'POST',
+            path: shown,
+            address: '127.0.0.1',
+            reason,
             request_id: answer.headers.get('X-Openstack-Request-Id'),
           },
         },

@@ -24,11 +24,17 @@ export type Values = Readonly<Record<string, Readonly<Record<string, unknown>>>>
 /** `projects`: whether they manage it. */
 export function member(name: string, projects: Readonly<Record<string, boolean>>): Caller {
   return {
-    ...{ kind: 'member', provenBy: 'keystone', identity: `keystone id-of-${name}` },
-    ...{ who: `${name}@Default (id-of-${name})`, name, userId: `id-of-${name}` },
+    kind: 'member',
+    provenBy: 'keystone',
+    identity: `keystone id-of-${name}`,
+    who: `${name}@Default (id-of-${name})`,
+    name,
+    userId: `id-of-${name}`,
     memberships: Object.entries(projects).map(([projectId, isManager]) => ({
-      ...{ projectId, isManager },
-      ...{ name: `name-of-${projectId}`, domain: 'Default' },
+      projectId,
+      isManager,
+      name: `name-of-${projectId}`,
+      domain: 'Default',
     })),
   };
 }
@@ -67,7 +73,10 @@ export async function servedGeneration({
     SECTIONS,
   );
   const metrics = new Metrics({
-    ...{ underWay: () => 0, queued: () => 0, generation: () => 1, configurationIsValid: () => true },
+    underWay: () => 0,
+    queued: () => 0,
+    generation: () => 1,
+    configurationIsValid: () => true,
   });
   const generation = await Generation.create(1, configuration, {
     logger,
@@ -88,7 +97,8 @@ export async function servedGeneration({
   await once(server, 'listening');
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    ...{ generation, logger },
+    generation,
+    logger,
     close: async () => {
       server.closeAllConnections();
       server.close();

@@ -88,7 +88,8 @@ describe('a service that is closed', () => {
 
   it('closes idle connections while others are still in use', async () => {
     const { port, service, open, asked } = await runWaiting();
-    const [busy, idle] = [await openRaw(port), await openRaw(port)];
+    const busy = await openRaw(port);
+    const idle = await openRaw(port);
     idle.socket.write(GET);
     await idle.answers(1);
     busy.socket.write(postBytes('/check-create', FITS));
@@ -103,7 +104,8 @@ describe('a service that is closed', () => {
 
   it('reports on open connections that it is not ready', async () => {
     const { port, service, open, asked } = await runWaiting();
-    const [busy, fresh] = [await openRaw(port), await openRaw(port)];
+    const busy = await openRaw(port);
+    const fresh = await openRaw(port);
     busy.socket.write(postBytes('/check-create', FITS));
     await asked();
     const closed = service.close();
@@ -117,7 +119,8 @@ describe('a service that is closed', () => {
 
   it('answers a partial request when the rest arrives', async () => {
     const { port, service } = await runService();
-    const [body, head] = [await openRaw(port), await openRaw(port)];
+    const body = await openRaw(port);
+    const head = await openRaw(port);
     body.socket.write(postHead('/check-create', Buffer.byteLength(FITS)) + FITS.slice(0, 100));
     head.socket.write('GET /healthz HTTP/1.1\r\n');
     await sleep(100);

@@ -26,8 +26,15 @@ export const BEGIN = Date.UTC(2026, 11, 1) / 1000;
 /** A lease of another project that is always there. */
 export const ANCHOR_PROJECT = 'anchor';
 export const ANCHOR: Held = {
-  ...{ id: 'anchor', user: 'root', min: 1, max: 1, hosts: 1, status: 'PENDING' },
-  ...{ start: BEGIN - 7200, end: BEGIN + 365 * 86_400, createdAt: BEGIN - 7200 },
+  id: 'anchor',
+  user: 'root',
+  min: 1,
+  max: 1,
+  hosts: 1,
+  status: 'PENDING',
+  start: BEGIN - 7200,
+  end: BEGIN + 365 * 86_400,
+  createdAt: BEGIN - 7200,
 };
 
 export class Blazar {
@@ -86,7 +93,9 @@ export class Blazar {
   /** In host-seconds: what was used within the window, and what the leases that are there will use. */
   cost(window: Window): number {
     const rest = this.live.map(({ id, user, hosts, start, end }) => ({
-      ...{ user, hosts, until: end },
+      user,
+      hosts,
+      until: end,
       from: Math.max(start, this.#begins.get(id) ?? start),
     }));
     return [...this.#used, ...rest]
@@ -148,7 +157,10 @@ export function asSent({ id, min, max, start, end }: Asked, hosts: readonly stri
     end_date: dateOf(end),
     reservations: [
       {
-        ...{ id: `r-${id ?? ''}`, resource_type: 'physical:host', min, max },
+        id: `r-${id ?? ''}`,
+        resource_type: 'physical:host',
+        min,
+        max,
         allocations: hosts.map((host) => ({ id: host })),
       },
     ],
@@ -165,19 +177,24 @@ export function dateOf(second: number): string {
 
 function listed({ id, user, min, max, start, end, status, createdAt }: Held) {
   return {
-    ...{
-      id,
-      name: 'run',
-      project_id: id === ANCHOR.id ? ANCHOR_PROJECT : PROJECT,
-      user_id: user,
-      status,
-      degraded: false,
-    },
-    ...{ start_date: dateOf(start), end_date: dateOf(end), created_at: dateOf(createdAt) },
+    id,
+    name: 'run',
+    project_id: id === ANCHOR.id ? ANCHOR_PROJECT : PROJECT,
+    user_id: user,
+    status,
+    degraded: false,
+    start_date: dateOf(start),
+    end_date: dateOf(end),
+    created_at: dateOf(createdAt),
     reservations: [
       {
-        ...{ id: `r-${id}`, resource_type: 'physical:host', status: 'pending', min, max },
-        ...{ missing_resources: false, resources_changed: false },
+        id: `r-${id}`,
+        resource_type: 'physical:host',
+        status: 'pending',
+        min,
+        max,
+        missing_resources: false,
+        resources_changed: false,
       },
     ],
   };

@@ -68,14 +68,24 @@ export class Follower {
     const before = await this.#schedule.during(readOpenRows(ledger, '', NO_WAIT, known));
     this.#mishaps.step();
     const { leases, doubts } = await observe({
-      ...{ keystone: this.#keystone(replica), endpoint: 'http://blazar/v1', signal: undefined },
+      keystone: this.#keystone(replica),
+      endpoint: 'http://blazar/v1',
+      signal: undefined,
       now: () => ledger.now(),
       openAt: before.readAt,
     });
     const options = {
-      ...{ region: '', claimants: replica.enforcement.claimants, who: 'follower', reason: null },
-      ...{ exemptProjects: [], grace: BigInt(GRACE), isDryRun: false, doubts, isKnownEndpoint: true },
-      ...{ doubted: this.#doubted, looksOften: age <= GRACE },
+      region: '',
+      claimants: replica.enforcement.claimants,
+      who: 'follower',
+      reason: null,
+      exemptProjects: [],
+      grace: BigInt(GRACE),
+      isDryRun: false,
+      doubts,
+      isKnownEndpoint: true,
+      doubted: this.#doubted,
+      looksOften: age <= GRACE,
     };
     const round = reconcileObservation(ledger, before, leases, options, NO_WAIT);
     let next = await round.next();

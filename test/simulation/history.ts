@@ -117,7 +117,8 @@ function compare(site: Site): void {
       site.follower.round(replica, isByHand).then((done) => {
         for (const { outcome, leaseId, row, note, userId, start, end } of done ?? []) {
           if (outcome === 'released') {
-            const [from, until] = [Number(start / 1_000_000n), Number(end / 1_000_000n)];
+            const from = Number(start / 1_000_000n);
+            const until = Number(end / 1_000_000n);
             site.released.push({ id: leaseId, user: userId ?? '', start: from, end: until });
           }
           site.measured += outcome === 'left' ? 0 : 1;

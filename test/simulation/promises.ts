@@ -101,7 +101,8 @@ export class Promises {
     hold(lost.length === 0, `the external service was not told of the end of ${lost}`);
     const isExact = !site.hasWasted && site.unknown + site.unheard + site.skew + site.faults === 0;
     for (const [index, budget] of this.#budgets.entries()) {
-      const [taken, truth] = [this.#taken(index + 1), site.blazar.cost(budget)];
+      const taken = this.#taken(index + 1);
+      const truth = site.blazar.cost(budget);
       const slack = site.delays * MOST_HOSTS;
       const isSettled = truth <= taken + slack && (site.hasChanged || taken <= truth + slack);
       hold(!isExact || isSettled, `budget ${index + 1}: ${truth} used, ${taken} settled`);
@@ -129,8 +130,10 @@ export class Promises {
       const charged = nameless.filter((row) =>
         alternativesOf(row).some(({ start, end }) =>
           isAlike({
-            ...{ id: null, user: row.user_id },
-            ...{ start: Number(start / 1_000_000n), end: Number(end / 1_000_000n) },
+            id: null,
+            user: row.user_id,
+            start: Number(start / 1_000_000n),
+            end: Number(end / 1_000_000n),
           }),
         ),
       );

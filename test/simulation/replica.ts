@@ -70,7 +70,9 @@ export class Replica implements Actor {
     };
     const logger = { ...SILENT, error: (_: unknown, text?: string) => log(`${parts.name} logs: ${text}`) };
     const enforcement = await UsageEnforcement.fromConfiguration(configuration, {
-      ...{ clock, logger, http: { createClient: () => client } },
+      clock,
+      logger,
+      http: { createClient: () => client },
     });
     replica.#enforcement = enforcement;
     const ledger = await enforcement.ledger?.ledger(NO_WAIT);

@@ -143,7 +143,9 @@ export class Site {
     const replica = await Replica.start({
       name: `service ${this.#names}`,
       configuration: this.#shared.configure(this.commit, this.hasService),
-      ...{ schedule: this.schedule, chance: this.chance, faults: this.faults },
+      schedule: this.schedule,
+      chance: this.chance,
+      faults: this.faults,
       now: () => this.now,
       ahead: this.#someSkew(),
       database: this.hasOneClock ? () => this.now + this.databaseAhead : undefined,

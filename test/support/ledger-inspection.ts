@@ -36,7 +36,9 @@ export async function extremes(
 ): Promise<{ highest: Amount; lowest: Amount }> {
   const query = ledger.database.queries.selectFrom('entries').select('delta');
   const entries = await read(ledger, query.where('account', '=', account).orderBy('id').compile());
-  let [balance, highest, lowest] = [0n, 0n, 0n];
+  let balance = 0n;
+  let highest = 0n;
+  let lowest = 0n;
   for (const { delta } of entries) {
     balance += delta;
     highest = balance > highest ? balance : highest;

@@ -16,8 +16,11 @@ import { filterFolder, type WhenDone } from './filter-folder.ts';
 import { type RecordingLogger, recordingLogger } from './logger.ts';
 
 export const ALLOWED_AS_IT_CAME = {
-  ...{ allowed: true, changed: false, failed: false },
-  ...{ message: null, policy: null },
+  allowed: true,
+  changed: false,
+  failed: false,
+  message: null,
+  policy: null,
 };
 export const FAILED = 'The request could not be checked. Please try again later, or ask the operator.';
 

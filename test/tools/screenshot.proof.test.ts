@@ -13,7 +13,8 @@ const widthOf = (picture: Buffer) => picture.readUInt32BE(16);
 
 describe.skipIf(!existsSync('/usr/bin/chromium'))('the screenshots', () => {
   it('are those that the docs show, as wide, and small enough to load at once', () => {
-    const [taken, shown] = [temporaryFolder(), projectFile('docs/images')];
+    const taken = temporaryFolder();
+    const shown = projectFile('docs/images');
     execFileSync(process.execPath, [projectFile('dist/tools/screenshot.js'), taken]);
     const names = readdirSync(taken);
     expect(names.sort()).toEqual(
@@ -23,7 +24,8 @@ describe.skipIf(!existsSync('/usr/bin/chromium'))('the screenshots', () => {
     );
     expect(names).toContain('console-overview.png');
     for (const name of names) {
-      const [now, before] = [readFileSync(join(taken, name)), readFileSync(join(shown, name))];
+      const now = readFileSync(join(taken, name));
+      const before = readFileSync(join(shown, name));
       expect(widthOf(now), name).toBe(widthOf(before));
       expect(Math.max(now.length, before.length), name).toBeLessThan(MAX_BYTES);
     }

@@ -14,7 +14,8 @@ export const OPERATOR_TOKEN = 'operator-of-the-pictures';
 const BLAZAR_TOKEN = 'blazar-of-the-pictures';
 const DAY = 86_400_000;
 /** Start and end of budgets, in days before and after now. */
-const [BEFORE, AFTER] = [30, 60];
+const BEFORE = 30;
+const AFTER = 60;
 
 export interface Cloud {
   readonly url: string;
@@ -108,8 +109,11 @@ async function giveBudgets(url: string, now: number): Promise<void> {
   const midnight = (days: number) => BigInt((Math.floor(now / DAY) + days) * (DAY / 1000));
   for (const { project, user, amount } of BUDGETS) {
     const wanted = {
-      ...{ projectId: project, userId: user, amount: parseUnitHours(amount) ?? 0n },
-      ...{ validFrom: midnight(-BEFORE), validUntil: midnight(AFTER) },
+      projectId: project,
+      userId: user,
+      amount: parseUnitHours(amount) ?? 0n,
+      validFrom: midnight(-BEFORE),
+      validUntil: midnight(AFTER),
     };
     const author = { who: 'operator', reason: 'grant of this quarter' };
     await setBudget(opened.ledger, wanted, author, { signal: undefined, throwIfOver() {} });

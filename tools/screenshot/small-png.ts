@@ -83,7 +83,9 @@ function foretold(filter: number, left: number, above: number, aboveLeft: number
       return (left + above) >> 1;
     case 4: {
       const sum = left + above - aboveLeft;
-      const [a, b, c] = [Math.abs(sum - left), Math.abs(sum - above), Math.abs(sum - aboveLeft)];
+      const a = Math.abs(sum - left);
+      const b = Math.abs(sum - above);
+      const c = Math.abs(sum - aboveLeft);
       return a <= b && a <= c ? left : b <= c ? above : aboveLeft;
     }
     default:
@@ -119,7 +121,8 @@ function indexes(pixels: Uint32Array, width: number, palette: readonly number[])
 }
 
 function distance(one: number, other: number): number {
-  const [a, b] = [bytesOf(one), bytesOf(other)];
+  const a = bytesOf(one);
+  const b = bytesOf(other);
   return a.reduce((sum, value, index) => sum + (value - (b[index] ?? 0)) ** 2, 0);
 }
 
@@ -129,7 +132,8 @@ function bytesOf(colour: number): Buffer {
 
 function chunk(type: string, data: Buffer): Buffer {
   const body = Buffer.concat([Buffer.from(type, 'latin1'), data]);
-  const [length, checksum] = [Buffer.alloc(4), Buffer.alloc(4)];
+  const length = Buffer.alloc(4);
+  const checksum = Buffer.alloc(4);
   length.writeUInt32BE(data.length);
   checksum.writeUInt32BE(crc32(body));
   return Buffer.concat([length, body, checksum]);

@@ -174,7 +174,12 @@ function budgetOf(
   const whole = left + taken;
   const amount = whole < 0n ? 0n : ((whole + MILLIONTH - 1n) / MILLIONTH) * MILLIONTH;
   return {
-    ...{ id: BigInt(id), projectId, userId: null, amount, taken, left },
+    id: BigInt(id),
+    projectId,
+    userId: null,
+    amount,
+    taken,
+    left,
     validFrom: start / MICROSECONDS_PER_SECOND,
     validUntil: end / MICROSECONDS_PER_SECOND,
   };

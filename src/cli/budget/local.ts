@@ -45,7 +45,9 @@ export function localBudgets({ ledger, configuration }: LedgerAccess): BudgetSto
     return { items, unit, names: await commandNames(configuration, items) };
   };
   const requested = async (items: readonly BudgetRequest[]) => ({
-    ...{ items, unit, names: await commandNames(configuration, items) },
+    items,
+    unit,
+    names: await commandNames(configuration, items),
   });
   const done = (edit: RequestEdit) => {
     if (edit.kind === 'refused') {
@@ -149,7 +151,8 @@ export function localBudgets({ ledger, configuration }: LedgerAccess): BudgetSto
         const step =
           kind === 'grant'
             ? {
-                ...{ kind, isBounded: false },
+                kind,
+                isBounded: false,
                 amount: amount === undefined ? undefined : amountIn(amount),
                 validUntil: until === undefined ? undefined : untilIn(until),
               }

@@ -22,10 +22,13 @@ function budgetObject(
 ) {
   return {
     budget: id,
-    ...{ project_id: projectId, user_id: userId },
+    project_id: projectId,
+    user_id: userId,
     ...names.fields(projectId, userId),
-    ...{ from: secondText(validFrom), until: secondText(validUntil) },
-    ...{ amount: usageObject(amount), taken: usageObject(taken) },
+    from: secondText(validFrom),
+    until: secondText(validUntil),
+    amount: usageObject(amount),
+    taken: usageObject(taken),
     left: { unit_hours: formatUnitHours(left, 'down'), amount: String(left) },
     percent: percentOf(taken, amount),
   };
@@ -117,8 +120,16 @@ export function printChanges(
     items,
     format,
     ({ at, operation, budget, projectId, userId, validFrom, validUntil, amount, who, reason }) => ({
-      ...{ at: formatInstant(at), operation, budget, project_id: projectId, user_id: userId },
-      ...{ from: secondText(validFrom), until: secondText(validUntil), ...usageObject(amount), who, reason },
+      at: formatInstant(at),
+      operation,
+      budget,
+      project_id: projectId,
+      user_id: userId,
+      from: secondText(validFrom),
+      until: secondText(validUntil),
+      ...usageObject(amount),
+      who,
+      reason,
     }),
     ['AT', 'OPERATION', 'BUDGET', 'PROJECT', 'USER', 'FROM', 'UNTIL', 'AMOUNT', 'WHO', 'REASON'],
     ({ at, operation, budget, projectId, userId, validFrom, validUntil, amount, who, reason }) => [
@@ -193,14 +204,19 @@ function requestObject(request: BudgetRequest, names: CommandNames) {
   const { id, projectId, userId, amount, validUntil, reason, state, asked, granted } = request;
   return {
     request: id,
-    ...{ project_id: projectId, user_id: userId },
+    project_id: projectId,
+    user_id: userId,
     ...names.fields(projectId, userId),
-    ...{ amount: usageObject(amount), until: secondText(validUntil), reason, state },
+    amount: usageObject(amount),
+    until: secondText(validUntil),
+    reason,
+    state,
     asked: { at: formatInstant(asked.at), who: asked.who },
     endorsed: stepObject(request.endorsed),
     settled: stepObject(request.settled),
     granted: granted && {
-      ...{ budget: granted.budget, amount: usageObject(granted.amount) },
+      budget: granted.budget,
+      amount: usageObject(granted.amount),
       until: secondText(granted.validUntil),
     },
   };

@@ -44,14 +44,24 @@ const change = z.object({
   reason: z.string().nullable(),
 });
 const charged = z.object({
-  ...{ row: whole, lease_id: z.string().nullable(), region: z.string(), project: account, user: account },
-  ...{ name: z.string(), start: time, end: time, state: z.enum(['open', 'ended']), recorded_at: time },
+  row: whole,
+  lease_id: z.string().nullable(),
+  region: z.string(),
+  project: account,
+  user: account,
+  name: z.string(),
+  start: time,
+  end: time,
+  state: z.enum(['open', 'ended']),
+  recorded_at: time,
   charges: z.array(z.object({ account: z.string(), exact: whole, from: time, until: time })),
 });
 const report = z.object({
   message: z.string().optional(),
   dry_run: z.boolean(),
-  ...{ set: z.int(), changed: z.int(), unchanged: z.int() },
+  set: z.int(),
+  changed: z.int(),
+  unchanged: z.int(),
   mistakes: z.array(
     z.object({ line: z.int().nullable(), field: z.string().nullable(), message: z.string() }),
   ),
@@ -59,8 +69,11 @@ const report = z.object({
     z.object({
       line: z.int(),
       outcome: z.enum(['set', 'changed', 'unchanged']),
-      ...{ project_id: z.string(), user_id: z.string().nullable() },
-      ...{ valid_from: z.string(), valid_until: z.string(), amount: z.string() },
+      project_id: z.string(),
+      user_id: z.string().nullable(),
+      valid_from: z.string(),
+      valid_until: z.string(),
+      amount: z.string(),
       before: z.object({ valid_until: z.string(), amount: z.string() }).nullable(),
     }),
   ),
@@ -76,10 +89,17 @@ const amount = z.string().transform((text, context) => {
 });
 const step = z.object({ at: time, who: z.string(), reason: z.string().nullable() }).nullable();
 const request = z.object({
-  ...{ id: whole, project: account, user: account.nullable(), amount, unit: z.string() },
-  ...{ valid_until: time, reason: z.string(), state: z.enum(BUDGET_REQUEST_STATES) },
+  id: whole,
+  project: account,
+  user: account.nullable(),
+  amount,
+  unit: z.string(),
+  valid_until: time,
+  reason: z.string(),
+  state: z.enum(BUDGET_REQUEST_STATES),
   asked: z.object({ at: time, who: z.string() }),
-  ...{ endorsed: step, settled: step },
+  endorsed: step,
+  settled: step,
   granted: z.object({ amount, valid_until: time, budget_id: whole }).nullable(),
 });
 
@@ -97,14 +117,17 @@ export function remoteBudgets(api: ApiClient): BudgetStore {
   const listed = async (filters: { readonly project_id?: string; readonly user_id?: string } = {}) => {
     const found = await allOf(budget, api.items('/v1/budgets', { query: { ...filters, limit } }));
     const items = found.map((one): RemoteBudget => {
-      const [amount, taken] = [BigInt(one.exact.amount), BigInt(one.exact.taken)];
+      const amount = BigInt(one.exact.amount);
+      const taken = BigInt(one.exact.taken);
       const { id, etag } = one;
       return { ...ownerOf(one), id: BigInt(id), amount, taken, left: amount - taken, etag };
     });
     return { items, unit: unitOf(found), names: namesOf(found) };
   };
   const requested = (found: readonly z.infer<typeof request>[]) => ({
-    ...{ items: found.map(requestOf), unit: unitOf(found), names: namesOf(found) },
+    items: found.map(requestOf),
+    unit: unitOf(found),
+    names: namesOf(found),
   });
   const one = (data: unknown) => requested([understood(request, data)]);
   const sizeOf = (text: string) => budgetAmountText(inFlags(() => amountOf(text, 'unit-hours')));
@@ -146,8 +169,10 @@ export function remoteBudgets(api: ApiClient): BudgetStore {
         found === undefined
           ? api.POST('/v1/budgets', {
               body: {
-                ...{ project_id: project, ...(user !== undefined && { user_id: user }) },
-                ...{ valid_from: dateText(validFrom), ...body },
+                project_id: project,
+                ...(user !== undefined && { user_id: user }),
+                valid_from: dateText(validFrom),
+                ...body,
               },
             })
           : api.PATCH('/v1/budgets/{budget_id}', {
@@ -196,8 +221,13 @@ export function remoteBudgets(api: ApiClient): BudgetStore {
       const found = await allOf(change, api.items('/v1/budgets/changes', { query: { ...filters, limit } }));
       const items = found.map((one) => ({
         ...ownerOf(one),
-        ...{ id: BigInt(one.id), at: one.at, budget: BigInt(one.budget_id), operation: one.operation },
-        ...{ amount: BigInt(one.exact.amount), who: one.who, reason: one.reason },
+        id: BigInt(one.id),
+        at: one.at,
+        budget: BigInt(one.budget_id),
+        operation: one.operation,
+        amount: BigInt(one.exact.amount),
+        who: one.who,
+        reason: one.reason,
       }));
       return { items, unit: unitOf(found) };
     },
@@ -237,8 +267,11 @@ export function remoteBudgets(api: ApiClient): BudgetStore {
       refuseWho(flags.who);
       const { user, reason } = flags;
       const body = {
-        ...{ project_id: project, ...(user !== undefined && { user_id: user }) },
-        ...{ amount: sizeOf(flags.amount), valid_until: untilOf(flags.until), reason },
+        project_id: project,
+        ...(user !== undefined && { user_id: user }),
+        amount: sizeOf(flags.amount),
+        valid_until: untilOf(flags.until),
+        reason,
       };
       return one((await api.POST('/v1/budget-requests', { body })).data);
     },
@@ -270,10 +303,15 @@ export function remoteBudgets(api: ApiClient): BudgetStore {
 
 function requestOf({ project, user, valid_until, granted, ...rest }: z.infer<typeof request>): BudgetRequest {
   return {
-    ...{ ...rest, id: BigInt(rest.id), projectId: project.id, userId: user?.id ?? null, asker: '' },
+    ...rest,
+    id: BigInt(rest.id),
+    projectId: project.id,
+    userId: user?.id ?? null,
+    asker: '',
     validUntil: valid_until / MICROSECONDS_PER_SECOND,
     granted: granted && {
-      ...{ amount: granted.amount, budget: BigInt(granted.budget_id) },
+      amount: granted.amount,
+      budget: BigInt(granted.budget_id),
       validUntil: granted.valid_until / MICROSECONDS_PER_SECOND,
     },
   };
@@ -282,13 +320,23 @@ function requestOf({ project, user, valid_until, granted, ...rest }: z.infer<typ
 function chargedLease(one: z.infer<typeof charged>): ChargedLease {
   return {
     lease: {
-      ...{ row: BigInt(one.row), leaseId: one.lease_id, region: one.region },
-      ...{ projectId: one.project.id, userId: one.user.id, name: one.name },
-      ...{ start: one.start, end: one.end, state: one.state, recordedAt: one.recorded_at, endedAt: null },
+      row: BigInt(one.row),
+      leaseId: one.lease_id,
+      region: one.region,
+      projectId: one.project.id,
+      userId: one.user.id,
+      name: one.name,
+      start: one.start,
+      end: one.end,
+      state: one.state,
+      recordedAt: one.recorded_at,
+      endedAt: null,
     },
     charges: one.charges.map(({ account: name, exact, from, until }) => ({
-      ...{ account: name, amount: BigInt(exact) },
-      ...{ from: from / MICROSECONDS_PER_SECOND, until: until / MICROSECONDS_PER_SECOND },
+      account: name,
+      amount: BigInt(exact),
+      from: from / MICROSECONDS_PER_SECOND,
+      until: until / MICROSECONDS_PER_SECOND,
     })),
   };
 }

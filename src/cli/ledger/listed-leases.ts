@@ -55,8 +55,15 @@ function textOf({ leases, until }: FoldedTotals): string {
 }
 
 const listed = z.object({
-  ...{ row: whole, lease_id: z.string().nullable(), region: z.string(), user: account, name: z.string() },
-  ...{ start: time, end: time, state: z.enum(['pending', 'active', 'ended']), recorded_at: time },
+  row: whole,
+  lease_id: z.string().nullable(),
+  region: z.string(),
+  user: account,
+  name: z.string(),
+  start: time,
+  end: time,
+  state: z.enum(['pending', 'active', 'ended']),
+  recorded_at: time,
 });
 const page = z.object({
   items: z.array(listed),
@@ -90,10 +97,17 @@ export async function remoteLeases(
   }
   const leases = found.slice(0, limit).map(
     (one): ListedLease => ({
-      ...{ row: BigInt(one.row), leaseId: one.lease_id, region: one.region, name: one.name },
-      ...{ projectId: project, userId: one.user.id, start: one.start, end: one.end },
+      row: BigInt(one.row),
+      leaseId: one.lease_id,
+      region: one.region,
+      name: one.name,
+      projectId: project,
+      userId: one.user.id,
+      start: one.start,
+      end: one.end,
       state: one.state === 'ended' ? 'ended' : 'open',
-      ...{ recordedAt: one.recorded_at, endedAt: one.state === 'ended' ? one.end : null },
+      recordedAt: one.recorded_at,
+      endedAt: one.state === 'ended' ? one.end : null,
     }),
   );
   const unnamed = { id: project, name: null, domain: null };

@@ -211,7 +211,10 @@ async function withBlazar({
   const progress = new Progress('corrected leases');
   const round = () =>
     follow({
-      ...{ ledger, keystone, endpoint, claimants },
+      ledger,
+      keystone,
+      endpoint,
+      claimants,
       region: flags.region ?? region_name,
       exemptProjects,
       grace: flags.olderThan ?? grace,

@@ -52,15 +52,26 @@ const shown = z.looseObject({
   unit: z.string(),
   budgets: z.array(
     z.looseObject({
-      ...{ user: account.nullable(), valid_from: z.string(), valid_until: z.string(), amount: z.string() },
-      ...{ taken: z.string(), planned: z.string().nullable(), left: z.string() },
+      user: account.nullable(),
+      valid_from: z.string(),
+      valid_until: z.string(),
+      amount: z.string(),
+      taken: z.string(),
+      planned: z.string().nullable(),
+      left: z.string(),
     }),
   ),
   has_more_budgets: z.boolean(),
   open_leases: z.array(
     z.looseObject({
-      ...{ row: z.string(), lease_id: z.string().nullable(), user: account, name: z.string() },
-      ...{ start: z.string(), end: z.string(), state: z.string(), cost: z.string() },
+      row: z.string(),
+      lease_id: z.string().nullable(),
+      user: account,
+      name: z.string(),
+      start: z.string(),
+      end: z.string(),
+      state: z.string(),
+      cost: z.string(),
     }),
   ),
   has_more_open_leases: z.boolean(),
@@ -100,9 +111,14 @@ export async function show(project: string, flags: Flags): Promise<void> {
 }
 
 const decided = z.looseObject({
-  ...{ time: z.string(), outcome: z.string(), operation: z.string(), user: account.nullable() },
-  ...{ lease_id: z.string().nullable(), lease_name: z.string().nullable() },
-  ...{ filter: z.string().nullable(), message: z.string().nullable() },
+  time: z.string(),
+  outcome: z.string(),
+  operation: z.string(),
+  user: account.nullable(),
+  lease_id: z.string().nullable(),
+  lease_name: z.string().nullable(),
+  filter: z.string().nullable(),
+  message: z.string().nullable(),
 });
 
 export async function decisions(project: string, flags: DecisionsFlags): Promise<void> {

@@ -23,7 +23,13 @@ export interface UsageQuery {
 
 export interface ShownUsage {
   /** For JSON: numbers that are not counts are strings. */
-  readonly json: { readonly unit: string; readonly rows: readonly ShownRow[] };
+  readonly json: {
+    readonly from: string;
+    readonly until: string;
+    readonly by: string;
+    readonly unit: string;
+    readonly rows: readonly ShownRow[];
+  };
   readonly names: CommandNames;
   /** What the rows lack. */
   readonly missing: readonly string[];
@@ -76,13 +82,22 @@ const amounts = { amount: z.string().nullable(), user_amount: z.string().nullabl
 const exact = z.object({ amount: whole, user_amount: whole });
 /** In the order of the printed members. */
 const answer = z.object({
-  ...{ from: z.string(), until: z.string(), by: z.string(), unit: z.string() },
+  from: z.string(),
+  until: z.string(),
+  by: z.string(),
+  unit: z.string(),
   rows: z.array(
     z.object({
-      ...{ project: account.optional(), user: account.nullable().optional() },
-      ...{ month: z.string().optional(), resource_type: z.string().optional() },
-      ...{ ...amounts, exact: exact.nullable() },
-      ...{ resource_hours: z.string(), leases: z.int(), ended_early: z.int(), unused_hours: z.string() },
+      project: account.optional(),
+      user: account.nullable().optional(),
+      month: z.string().optional(),
+      resource_type: z.string().optional(),
+      ...amounts,
+      exact: exact.nullable(),
+      resource_hours: z.string(),
+      leases: z.int(),
+      ended_early: z.int(),
+      unused_hours: z.string(),
     }),
   ),
   undated: z.object({ ...amounts, exact }),
@@ -113,10 +128,13 @@ export async function remoteUsage(
       folded === null ? undefined : { leases: BigInt(folded.leases), until: understood(time, folded.before) },
     leasesOfUnknownResources: told.leases_of_unknown_resources,
   };
-  const { from: start, until: end, unit, ...rest } = told;
+  const { from: start, until: end, by: key, unit, ...rest } = told;
   return {
     json: {
-      ...{ from: start, until: end, by, unit },
+      from: start,
+      until: end,
+      by: key,
+      unit,
       rows: rows.map(({ project: one, user, ...row }) => ({
         ...(one !== undefined && { project_id: one.id }),
         ...(user !== undefined && { user_id: user?.id ?? null }),

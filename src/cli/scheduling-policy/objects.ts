@@ -150,9 +150,16 @@ export async function reviewObject(
     );
   const pod = completed(object.pod);
   const request: PodRequest = {
-    ...{ kind: isTemplate ? 'template' : 'pod', uid: '', name: object.name, namespace, pod },
-    ...{ current: current && completed(current), isUpdate: current !== undefined, dryRun: true },
-    ...{ username: user?.name, groups: user?.groups ?? [] },
+    kind: isTemplate ? 'template' : 'pod',
+    uid: '',
+    name: object.name,
+    namespace,
+    pod,
+    current: current && completed(current),
+    isUpdate: current !== undefined,
+    dryRun: true,
+    username: user?.name,
+    groups: user?.groups ?? [],
   };
   const isLater = !isTemplate && object.kind !== 'Pod' && user === undefined;
   const options = { addDefaults: true, workload: isLater ? object.kind : undefined };

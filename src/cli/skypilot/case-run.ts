@@ -75,8 +75,16 @@ function requestsOf(read: ReadTaskCase): { requests: ReceivedRequest[]; tasks: P
     throw new CaseMistake(wrong);
   }
   const facts = {
-    ...{ requestName: name, clusterName: cluster_name, idleMinutes: idle_minutes, down, dryRun: dry_run },
-    ...{ clientSide: client_side, user, workspace, clientVersion, clientApiVersion },
+    requestName: name,
+    clusterName: cluster_name,
+    idleMinutes: idle_minutes,
+    down,
+    dryRun: dry_run,
+    clientSide: client_side,
+    user,
+    workspace,
+    clientVersion,
+    clientApiVersion,
   };
   try {
     const config = YamlDocument.from(skypilot_config ?? {}).toString();
@@ -106,7 +114,10 @@ function tasksIn(read: ReadTaskCase): PipelineTask[] {
     throw new CaseMistake(wrong);
   }
   return list.map((value, index) => ({
-    ...{ document: YamlDocument.from(value), value, number: index + 1, of: list.length },
+    document: YamlDocument.from(value),
+    value,
+    number: index + 1,
+    of: list.length,
     name: typeof value.name === 'string' ? value.name : null,
   }));
 }
@@ -143,7 +154,8 @@ async function reviewed(
   const { deadline: seconds } = sectionOf(configuration, skypilotSection);
   const causes: string[] = [];
   const chain = await PolicyChain.fromConfiguration(configuration, {
-    ...{ logger: causeLogger(causes), ruleObserver },
+    logger: causeLogger(causes),
+    ruleObserver,
     trial: { now: now === undefined ? null : Date.parse(now), network },
   });
   try {

@@ -96,7 +96,8 @@ async function requestsOf(
 async function headerProblems(text: string, file: string): Promise<Problem[]> {
   const { pipelineProblems } = await import('../../skypilot/task/pipeline.ts');
   return pipelineProblems(text).map(({ severity, line, message }) => ({
-    ...{ severity, message },
+    severity,
+    message,
     origin: { kind: 'file', file, line },
   }));
 }

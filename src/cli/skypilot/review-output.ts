@@ -33,7 +33,16 @@ export async function printReview(
     printJson({
       file,
       ...(pipeline && { pipeline }),
-      ...{ allowed, message, policy, failed, changed, exempt, warnings, idempotent, outcomes, diff },
+      allowed,
+      message,
+      policy,
+      failed,
+      changed,
+      exempt,
+      warnings,
+      idempotent,
+      outcomes,
+      diff,
     });
     return;
   }

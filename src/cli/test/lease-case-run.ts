@@ -44,7 +44,10 @@ export async function runLeaseCase(
     throw CaseMistake.at(read, [read.case.keystone === undefined ? 'lease' : 'keystone'], message);
   }
   const trial = await LeaseTrial.open(configuration, {
-    ...{ now, keystone: caseKeystone(accounts), http: services.http, ledgers },
+    now,
+    keystone: caseKeystone(accounts),
+    http: services.http,
+    ledgers,
     ruleObserver: {
       rulesRead: (rules) => seen.rulesRead(rules),
       ruleJudged: (rule, said, explain) => {

@@ -81,7 +81,8 @@ export class LogRun {
   async each(take: (past: PastDecision) => Promise<void>): Promise<void> {
     const total = this.#files.reduce((sum, { size }) => sum + (size ?? Number.NaN), 0);
     const progress = new Progress('decisions', Number.isNaN(total) ? undefined : total);
-    let [bytes, taken] = [0, 0];
+    let bytes = 0;
+    let taken = 0;
     const takeOne = (past: PastDecision) => {
       taken += 1;
       return take(past);

@@ -168,7 +168,12 @@ const STATUS = {
 /** One result for all unchanged decisions, one for each example, and one for the rest of each difference. */
 function resultsOf(summary: ReplaySummary, damaged: DamagedLines): CaseResult[] {
   const result = (id: string, more: Pick<CaseResult, 'status' | 'reasons'>): CaseResult => ({
-    ...{ id, file: '', name: id, diff: '', problems: [], milliseconds: 0 },
+    id,
+    file: '',
+    name: id,
+    diff: '',
+    problems: [],
+    milliseconds: 0,
     ...more,
   });
   const rest = (what: string, count: number, status: CaseResult['status']) =>

@@ -36,7 +36,12 @@ export async function runCase(read: ReadCase<AnyCase>, folder: string, run: Test
   const started = performance.now();
   const { file, id } = read;
   const result = (more: Pick<CaseResult, 'status'> & Partial<CaseResult>): CaseResult => ({
-    ...{ file, id, name: read.case.written.name ?? id, reasons: [], diff: '', problems: [] },
+    file,
+    id,
+    name: read.case.written.name ?? id,
+    reasons: [],
+    diff: '',
+    problems: [],
     ...more,
     milliseconds: performance.now() - started,
   });

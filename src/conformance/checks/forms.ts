@@ -130,7 +130,8 @@ async function dates(
   write: (date: Date) => string,
   { withBeforeEnd = false } = {},
 ): Promise<Finding[]> {
-  const [start_date, end_date] = [write(leases.start), write(leases.end)];
+  const start_date = write(leases.start);
+  const end_date = write(leases.end);
   const before_end_date = withBeforeEnd ? write(new Date(leases.end.getTime() - 3_600_000)) : '';
   const lease = leases.make({ lease: { start_date, end_date, before_end_date } });
   const also = withBeforeEnd ? `, before_end_date ${before_end_date}` : '';

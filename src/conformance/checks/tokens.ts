@@ -107,7 +107,8 @@ async function accepted({ target, leases }: Run): Promise<Finding[] | typeof NO_
   const lease = leases.make();
   const wrong = await askAs(target, operation, lease, 'another');
   const right = await askAs(target, operation, lease);
-  const [given, before] = [right.answer, wrong.answer];
+  const given = right.answer;
+  const before = wrong.answer;
   // A service may respond to a wrong token with 403, too: then only the message differs.
   if (given?.status === 403 && before?.status === 403 && given.body === before.body) {
     return [{ expected: 'a different answer than to a request with a wrong token', exchange: right }];

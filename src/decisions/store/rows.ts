@@ -170,8 +170,11 @@ export function* writeToPostgres(queries: Queries, json: string, replica: string
 export function* writeToSqlite(queries: Queries, json: string, replica: string): Work<void> {
   const given = JSON.parse(json) as readonly NewRow[];
   const values = given.map((row) => ({
-    ...{ ...row, replica, at: BigInt(row.at) },
-    ...{ asked_start: bigint(row.asked_start), asked_end: bigint(row.asked_end) },
+    ...row,
+    replica,
+    at: BigInt(row.at),
+    asked_start: bigint(row.asked_start),
+    asked_end: bigint(row.asked_end),
   }));
   const filters: DecisionFiltersTable[] = [];
   for (const some of inFewSizes(values)) {

@@ -149,7 +149,9 @@ export class DecisionTable implements DecisionTarget {
       .compile();
     const found = await this.#database.read(() => rows(query), wait);
     return found.map(({ name, version, generation, digest }) => ({
-      ...{ name, version, digest },
+      name,
+      version,
+      digest,
       generation: Number(generation),
       isSelf: name === this.#replica,
     }));

@@ -110,7 +110,8 @@ export function endRequest(
   const wait = waitOf(options);
   const call = new RequestCall(wait, undefined, [context, lease], names);
   const { requestId } = options;
-  const [seenContext, seenLease] = [readOnly(context), readOnly(lease)];
+  const seenContext = readOnly(context);
+  const seenLease = readOnly(lease);
   return { operation: 'end', context, seenContext, requestId, lease, seenLease, wait, call };
 }
 

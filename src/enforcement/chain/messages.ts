@@ -76,7 +76,10 @@ function fieldsOf(filter: string, { operation, context, requestId, lease, curren
   const { project_id, user_id } = context;
   return {
     ...(requestId === undefined ? {} : { request_id: requestId }),
-    ...{ operation, filter, project_id, user_id },
+    operation,
+    filter,
+    project_id,
+    user_id,
     ...textField('lease_id', lease.id ?? currentLease?.id),
     ...textField('lease_name', lease.name ?? currentLease?.name),
   };

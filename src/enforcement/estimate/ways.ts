@@ -42,7 +42,8 @@ const MAX_INSTANT = toInstant('9999-12-31 23:59') ?? 0n;
 
 /** The same start, an earlier end, at least a minute after `now`. */
 export function shorter(lease: Lease, { ends }: FittingTimes, now: Instant): Way | undefined {
-  const [start, end] = [leaseStart(lease), leaseEnd(lease)];
+  const start = leaseStart(lease);
+  const end = leaseEnd(lease);
   if (start === undefined || end === undefined) {
     return undefined;
   }
@@ -63,7 +64,8 @@ export function shorter(lease: Lease, { ends }: FittingTimes, now: Instant): Way
 
 /** The same length, a later start. */
 export function later(lease: Lease, { starts }: FittingTimes): Way | undefined {
-  const [start, end] = [leaseStart(lease), leaseEnd(lease)];
+  const start = leaseStart(lease);
+  const end = leaseEnd(lease);
   if (start === undefined || end === undefined) {
     return undefined;
   }
@@ -137,7 +139,8 @@ function written(instant: Instant, before: unknown): string {
 
 /** The dates of a lease that starts later and is shorter. */
 export function datesText(lease: Lease): string {
-  const [start, end] = [leaseStart(lease) ?? 0n, leaseEnd(lease) ?? 0n];
+  const start = leaseStart(lease) ?? 0n;
+  const end = leaseEnd(lease) ?? 0n;
   return `Start on ${shown(start)} and end on ${shown(end)}: later, and shorter.`;
 }
 

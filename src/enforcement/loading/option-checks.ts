@@ -48,7 +48,10 @@ export function withoutEffect(
   return settings
     .filter(({ option, origin }) => origin.kind !== 'default' && options.includes(option))
     .map(({ option: { section, name: option }, origin }) => ({
-      ...{ severity: 'warning', origin, section, option },
+      severity: 'warning',
+      origin,
+      section,
+      option,
       message: `has no effect: ${reason}`,
     }));
 }

@@ -62,7 +62,10 @@ export async function openParts(configuration: Configuration, services: WatchedS
     throw thrown;
   });
   const notifications = await notices?.Notifications.open({
-    ...{ ledger, outbox, services: shared, options: notices.options },
+    ledger,
+    outbox,
+    services: shared,
+    options: notices.options,
     dropped: (event) => observer?.noticeDropped?.(event),
   }).catch(async (thrown: unknown) => {
     await closeChain(chain, logger);
@@ -76,7 +79,16 @@ export async function openParts(configuration: Configuration, services: WatchedS
   const exemptions = new Exemptions(configuration.exemptProjects, logger);
   const commitsChecks = ledgerOptions.commit === 'check' && commits !== undefined;
   return {
-    ...{ chain, ledger, outbox, keystone, names, logger, clock, exemptions, commits, commitsChecks },
+    chain,
+    ledger,
+    outbox,
+    keystone,
+    names,
+    logger,
+    clock,
+    exemptions,
+    commits,
+    commitsChecks,
     notifications,
   };
 }

@@ -53,7 +53,10 @@ export function thresholdEvent(source: string, id: string, crossing: Crossing): 
   const { projectId, userId, amount, validFrom, validUntil } = budget;
   const time = formatInstant(at);
   return cloudEvent({
-    ...{ kind: 'budget.threshold', source, id, time },
+    kind: 'budget.threshold',
+    source,
+    id,
+    time,
     subject: ['projects', projectId, ...(userId === null ? [] : ['users', userId])],
     data: {
       threshold,
@@ -80,17 +83,25 @@ export function requestEvent(source: string, id: string, request: BudgetRequest)
   const until = (second: bigint) => formatInstant(second * MICROSECONDS_PER_SECOND);
   const { at } = settled ?? endorsed ?? asked;
   return cloudEvent({
-    ...{ kind: 'budget.request', source, id, time: formatInstant(at) },
+    kind: 'budget.request',
+    source,
+    id,
+    time: formatInstant(at),
     subject: ['projects', projectId, ...(userId === null ? [] : ['users', userId])],
     data: {
-      ...{ request: String(request.id), state, project: named({ id: projectId }) },
+      request: String(request.id),
+      state,
+      project: named({ id: projectId }),
       user: userId === null ? null : named({ id: userId }),
-      ...{ amount: budgetAmountText(amount), until: until(validUntil), reason: bounded(reason) },
+      amount: budgetAmountText(amount),
+      until: until(validUntil),
+      reason: bounded(reason),
       asked: { at: formatInstant(asked.at), by: bounded(asked.who) },
       endorsed: endorsed && takenStep(endorsed),
       settled: settled && takenStep(settled),
       granted: granted && {
-        ...{ amount: budgetAmountText(granted.amount), until: until(granted.validUntil) },
+        amount: budgetAmountText(granted.amount),
+        until: until(granted.validUntil),
         budget: String(granted.budget),
       },
     },
@@ -137,7 +148,10 @@ export function refusedEvent(source: string, id: string, refusals: Refusals): st
   const project = { id: project_id, name: last.project_name, domain: last.project_domain };
   const user = { id: user_id, name: last.user_name, domain: last.user_domain };
   return cloudEvent({
-    ...{ kind: 'lease.refused', source, id, time },
+    kind: 'lease.refused',
+    source,
+    id,
+    time,
     subject: isMixed || project_id === null ? ['projects'] : ['projects', project_id],
     data: {
       project: isMixed || project_id === null ? null : named(project),
@@ -170,7 +184,11 @@ export interface Comparison {
 export function correctedEvent(source: string, id: string, comparison: Comparison): string {
   const { who, reason, at, corrections } = comparison;
   return cloudEvent({
-    ...{ kind: 'ledger.corrected', source, id, subject: ['ledger'], time: at.toISOString() },
+    kind: 'ledger.corrected',
+    source,
+    id,
+    subject: ['ledger'],
+    time: at.toISOString(),
     data: {
       changed_by: bounded(who),
       reason: reason === null ? null : bounded(reason),
@@ -216,7 +234,11 @@ const MOST_CLUSTERS = 50;
 export function bypassedEvent(source: string, id: string, { at, records }: FoundBypasses): string {
   const listed = records.slice(0, MOST_CLUSTERS);
   return cloudEvent({
-    ...{ kind: 'skypilot.bypassed', source, id, subject: ['skypilot'], time: at.toISOString() },
+    kind: 'skypilot.bypassed',
+    source,
+    id,
+    subject: ['skypilot'],
+    time: at.toISOString(),
     data: {
       count: records.length,
       clusters: listed.map(({ request_id, project_id, user_id, lease_name, message, filters }) => ({

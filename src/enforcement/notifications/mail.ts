@@ -70,8 +70,12 @@ export class Mail implements OutboxSender {
       return { outcome: 'delivered' };
     }
     const mail: SendMailOptions = {
-      ...{ ...this.#envelope, to },
-      ...{ subject, text, date: new Date(time), messageId: `<${id}@${this.#domain}>` },
+      ...this.#envelope,
+      to,
+      subject,
+      text,
+      date: new Date(time),
+      messageId: `<${id}@${this.#domain}>`,
       headers: { 'Auto-Submitted': 'auto-generated' },
       disableFileAccess: true,
       disableUrlAccess: true,
@@ -180,7 +184,12 @@ const requestEvent = z.object({
   ...common,
   type: z.literal(`${PREFIX}budget.request`),
   data: z.object({
-    ...{ ...owner, ...amount, request: text, state: text, reason: text, asked: step },
+    ...owner,
+    ...amount,
+    request: text,
+    state: text,
+    reason: text,
+    asked: step,
     endorsed: step.nullable(),
     settled: step.nullable(),
     granted: z.object(amount).nullable(),
@@ -218,7 +227,9 @@ function mailOf(body: string): MailText {
   const facts = lines.map(([name, ...said]) => `${`${name}:`.padEnd(10)}${said.join('')}`);
   const foot = ['-- ', `Sent by blazar-enforcement, ${source}: event ${id}, ${time}`];
   return {
-    ...{ id, time, receivers },
+    id,
+    time,
+    receivers,
     // A name that looks like an encoded word (RFC 2047) would be decoded.
     subject: cut(subject, LONGEST_SUBJECT).replaceAll('=?', '= ?'),
     text: `${[`${subject}.`, '', ...facts, '', ...foot].join('\n')}\n`,

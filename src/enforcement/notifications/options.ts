@@ -168,7 +168,10 @@ function withoutEffect(options: NotificationsOptions): Problem[] {
   const { webhook_token_file: tokenFile, webhook_secret_file: secretsFile } = options;
   const isMeant = token !== '' || secret !== '' || (tokenFile ?? secretsFile) !== undefined;
   const warning = (option: string, message: string): Problem => ({
-    ...{ severity: 'warning', section: 'notifications', option, message },
+    severity: 'warning',
+    section: 'notifications',
+    option,
+    message,
   });
   return [
     ...(url === undefined && isMeant
@@ -187,8 +190,10 @@ function withoutEffect(options: NotificationsOptions): Problem[] {
 function mistakesInMail(options: NotificationsOptions): SectionProblem[] {
   const { smtp_url, smtp_username, smtp_password, smtp_password_file, mail_from, mail_to } = options;
   const isGiven = {
-    ...{ mail_to: mail_to.length > 0, mail_from: mail_from !== undefined },
-    ...{ smtp_username: smtp_username !== '', smtp_password_file: smtp_password_file !== undefined },
+    mail_to: mail_to.length > 0,
+    mail_from: mail_from !== undefined,
+    smtp_username: smtp_username !== '',
+    smtp_password_file: smtp_password_file !== undefined,
     smtp_ca_file: options.smtp_ca_file !== undefined,
   };
   const found: SectionProblem[] = [];
@@ -205,7 +210,8 @@ function mistakesInMail(options: NotificationsOptions): SectionProblem[] {
     expect(isGiven.mail_to, 'smtp_url', 'expected mail_to, too: who gets the mails');
     expect(isGiven.mail_from, 'smtp_url', 'expected mail_from, too: the sender of the mails');
   }
-  const [inOption, inFile] = [smtp_password !== '', isGiven.smtp_password_file];
+  const inOption = smtp_password !== '';
+  const inFile = isGiven.smtp_password_file;
   const hasPassword = inOption || inFile;
   expect(
     !(inOption && inFile),

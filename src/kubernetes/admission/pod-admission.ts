@@ -61,8 +61,13 @@ export interface DecidedAdmission extends Admission {
 function untouched({ pod }: PodRequest | BindingRequest, account: Account): DecidedAdmission {
   return {
     account,
-    ...{ allowed: true, message: null, patch: [], warnings: [] },
-    ...{ isAudited: false, reasons: [], tried: [] },
+    allowed: true,
+    message: null,
+    patch: [],
+    warnings: [],
+    isAudited: false,
+    reasons: [],
+    tried: [],
     ...(pod !== undefined && { pod }),
   };
 }
@@ -142,7 +147,12 @@ export class PodAdmission {
       const before = admission.message === null ? [] : [admission.message];
       return {
         ...admission,
-        ...{ allowed: false, patch: [], warnings: [], isAudited: false, tried: [], rules: said },
+        allowed: false,
+        patch: [],
+        warnings: [],
+        isAudited: false,
+        tried: [],
+        rules: said,
         message: cutMessage([...before, ...refused].join(' ')),
       };
     }
@@ -150,7 +160,8 @@ export class PodAdmission {
       ? { ...admission, rules: said }
       : {
           ...admission,
-          ...{ rules: said, isAudited: true },
+          rules: said,
+          isAudited: true,
           warnings: [...admission.warnings, ...triedRules('this pod', said)],
         };
   }

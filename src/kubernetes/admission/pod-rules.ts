@@ -64,7 +64,12 @@ export class PodRules {
     const time = now();
     const isLater = workload !== undefined;
     const activation = new PodActivation({
-      ...{ pod, namespace, username, groups, now: time, isLater },
+      pod,
+      namespace,
+      username,
+      groups,
+      now: time,
+      isLater,
       operation: isUpdate ? 'update' : 'create',
       kind: workload ?? (kind === 'template' ? 'DaemonSet' : 'Pod'),
     });

@@ -75,7 +75,9 @@ function unread({
   // Unknown kinds count as pods.
   const kind = resource.resource === '' ? 'pod' : reviewedKind(resource, subResource);
   return {
-    ...{ uid, resource, kind: isReviewed ? kind : undefined },
+    uid,
+    resource,
+    kind: isReviewed ? kind : undefined,
     isForRulesAlone: isForRulesAlone(resource, subResource),
   };
 }

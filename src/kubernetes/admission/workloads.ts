@@ -79,7 +79,10 @@ export class WorkloadReview {
     }
     return {
       ...decided,
-      ...{ allowed: true, isAudited: true, reasons: [], tried: reasons },
+      allowed: true,
+      isAudited: true,
+      reasons: [],
+      tried: reasons,
       // They refuse nothing before there are pods.
       rules: rules.map((one) => ({ ...one, audit: true })),
       warnings: [...warningsFor(words, reasons), ...said.map((one) => warning(`${words}: ${one}`))],
@@ -102,7 +105,10 @@ export class WorkloadReview {
     const defaultPriorityClass = this.#defaultPriorityClass;
     return {
       kind: 'pod',
-      ...{ uid, dryRun, namespace, name },
+      uid,
+      dryRun,
+      namespace,
+      name,
       pod: asAdmitted(template, { defaultPriorityClass, isTemplate: false }),
       current: undefined,
       isUpdate: false,

@@ -281,7 +281,8 @@ function callOf(node: Node & { readonly op: 'call' | 'rcall' }, scope: Scope): T
     return refuse(node);
   }
   if (name === 'orValue' && receiver.op === '.?') {
-    const [map, key] = [typed(receiver.args[0], 'map', scope), literal(receiver.args[1])];
+    const map = typed(receiver.args[0], 'map', scope);
+    const key = literal(receiver.args[1]);
     const otherwise = typed(argument, 'string', scope);
     return { text: `(${key} in ${map} ? ${map}[${key}] : ${otherwise})`, type: 'string' };
   }

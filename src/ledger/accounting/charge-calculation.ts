@@ -102,7 +102,8 @@ export function calculateChargeWithin(early: ChargeInput, late: ChargeInput | un
   const deltas = most([first.deltas, second.deltas]);
   for (const account of deltas.keys()) {
     // An account that is missing from one of them does not change there.
-    const [one, other] = [first.deltas.get(account) ?? 0n, second.deltas.get(account) ?? 0n];
+    const one = first.deltas.get(account) ?? 0n;
+    const other = second.deltas.get(account) ?? 0n;
     deltas.set(account, one > other ? one : other);
   }
   const { refusal = second.refusal, isTooMuch } = first;
@@ -164,7 +165,8 @@ export function calculateCharge(of: ChargeInput): ChargeCalculation {
     warnings: refusals.filter(({ audit }) => audit),
     alternatives: [first, ...further],
     isTooMuch: overflowing.length > 0,
-    ...{ deltas, givenBack },
+    deltas,
+    givenBack,
   };
 }
 

@@ -93,7 +93,11 @@ class FileTooLongError extends Error {}
 async function recordsOf(text: string): Promise<CsvRecord[]> {
   const { parse } = await import('csv-parse');
   const parser: Parser = parse({
-    ...{ bom: true, delimiter: delimiterOf(text), trim: true, relax_column_count: true, info: true },
+    bom: true,
+    delimiter: delimiterOf(text),
+    trim: true,
+    relax_column_count: true,
+    info: true,
     max_record_size: LONGEST_LINE,
   });
   const records: CsvRecord[] = [];

@@ -75,7 +75,9 @@ export function amendBudget(
   return editedAsSeen(ledger, seen, wait, function* (current) {
     const { id: _, projectId, userId, validFrom } = current;
     const wanted = {
-      ...{ projectId, userId, validFrom },
+      projectId,
+      userId,
+      validFrom,
       validUntil: validUntil ?? current.validUntil,
       amount: amount ?? current.amount,
     };

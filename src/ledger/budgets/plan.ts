@@ -162,7 +162,9 @@ export async function importReport(
       message: `the file has ${mistakes.length} ${mistakes.length === 1 ? 'mistake' : 'mistakes'}: nothing was set`,
     }),
     dry_run: isDryRun,
-    ...{ set: count('set'), changed: count('changed'), unchanged: count('unchanged') },
+    set: count('set'),
+    changed: count('changed'),
+    unchanged: count('unchanged'),
     mistakes,
     lines: shown,
   };
@@ -170,7 +172,10 @@ export async function importReport(
 
 function reported({ line, outcome, before, wanted }: PlannedLine): ReportedLine {
   return {
-    ...{ line, outcome, project_id: wanted.projectId, user_id: wanted.userId },
+    line,
+    outcome,
+    project_id: wanted.projectId,
+    user_id: wanted.userId,
     valid_from: dateText(wanted.validFrom),
     valid_until: dateText(wanted.validUntil),
     amount: budgetAmountText(wanted.amount),

@@ -78,7 +78,11 @@ export class ChainOutbox implements OutboxService {
       putBack: (settled) => queue.putBack(settled),
     });
     const queue: DeliveryQueue = new DeliveryQueue({
-      ...{ sender, store, backoff, logger, observer },
+      sender,
+      store,
+      backoff,
+      logger,
+      observer,
       now: () => ledger.now(),
     });
     await store.verify();

@@ -117,8 +117,14 @@ export class Crossings {
     const at = this.#now();
     const share = before === undefined ? undefined : { amount: before, taken };
     const crossings = this.#passed(budget, share, taken, at).map((threshold) => ({
-      ...{ budget, threshold, before: taken, taken, at, who },
-      ...{ cause: 'budget' as const, requestId: null },
+      budget,
+      threshold,
+      before: taken,
+      taken,
+      at,
+      who,
+      cause: 'budget' as const,
+      requestId: null,
     }));
     yield* this.#write(crossings, undefined);
   }

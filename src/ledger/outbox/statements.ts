@@ -226,7 +226,10 @@ export function* settle(queries: Queries, worker: string, settled: readonly Sett
       const record = (change: Partial<Pick<OutboxTable, 'state' | 'settled_at' | 'next_at'>>) =>
         claimedBy(queries, worker, [id])
           .set((row) => ({
-            ...{ ...UNCLAIMED, ...change, error, attempts: row('attempts', '+', 1n) },
+            ...UNCLAIMED,
+            ...change,
+            error,
+            attempts: row('attempts', '+', 1n),
             ...(rest !== undefined && { body: rest }),
           }))
           .where('state', '=', 'waiting');

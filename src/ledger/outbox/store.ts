@@ -102,7 +102,8 @@ export class OutboxStore {
   }
 
   async #write(messages: readonly NewMessage[], queue: NewMessages): Promise<AddedMessage[]> {
-    const [worker, claim] = [this.#worker, this.#claim];
+    const worker = this.#worker;
+    const claim = this.#claim;
     const settled = queue.handOver();
     try {
       const added = await this.#transact(function* (opened) {

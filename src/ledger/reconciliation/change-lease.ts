@@ -142,11 +142,20 @@ export function requestFor(
   const { name, start, end, reservations } = lease;
   const proposal = {
     context: { project_id, user_id, region_name },
-    ...{ start, end, reservations: shown?.given ?? reservations, allocationsAreExact: true },
+    start,
+    end,
+    reservations: shown?.given ?? reservations,
+    allocationsAreExact: true,
   };
   return {
-    ...{ identity, name, proposal, current: { ...proposal, ...current }, halfway: undefined },
-    ...{ isCertain: true, adopts: false, repetition: undefined },
+    identity,
+    name,
+    proposal,
+    current: { ...proposal, ...current },
+    halfway: undefined,
+    isCertain: true,
+    adopts: false,
+    repetition: undefined,
     claimants: claimants.map((one) => throwing(shown === undefined ? one : exact(one))),
     ...(shown && { demand: demandOf(reservations), shown: digestOf(shown) }),
   };

@@ -179,7 +179,10 @@ export function spanLease(row: Row, charges: readonly Share[], budgets: BudgetAc
   const { user_id: userId } = row;
   // The most expensive of its alternatives may be at another time.
   return {
-    ...{ userId, shares, charges, resources },
+    userId,
+    shares,
+    charges,
+    resources,
     from: shares.reduce((time, share) => smaller(time, share.from), from),
     until: shares.reduce((time, share) => larger(time, share.until), until),
   };

@@ -94,7 +94,10 @@ function recordedLease(row: LeaseRow, leaseId: string, now: bigint): RecordedLea
   const [asked] = alternativesOf(row);
   const { start, end, demand } = asked ?? { start: row.starts_at, end: row.ends_at, demand: row.demand };
   return {
-    ...{ ...listedRow(row), leaseId, start, end },
+    ...listedRow(row),
+    leaseId,
+    start,
+    end,
     isEnded: row.state === 'ended' || row.ends_at <= now,
     reservations: reservationsOf(row, demand),
   };
@@ -107,7 +110,8 @@ function reservationsOf({ resources }: LeaseRow, demand: string): RecordedLease[
   }
   const withMin = (min: number) =>
     counts.map(([resource_type, count]) => ({
-      ...{ id: resource_type, resource_type },
+      id: resource_type,
+      resource_type,
       ...(resource_type === 'physical:host' ? { min: Math.min(min, count), max: count } : { amount: count }),
     }));
   const hosts = counts.find(([type]) => type === 'physical:host')?.[1] ?? 1;

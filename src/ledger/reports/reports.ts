@@ -38,8 +38,14 @@ export interface ListedRow {
 export function listedRow(row: LeaseRow): ListedRow {
   const { id, lease_id: leaseId, region, project_id: projectId, user_id: userId, name } = row;
   return {
-    ...{ row: id, leaseId, region, projectId, userId, name },
-    ...{ start: row.starts_at, recordedAt: row.recorded_at },
+    row: id,
+    leaseId,
+    region,
+    projectId,
+    userId,
+    name,
+    start: row.starts_at,
+    recordedAt: row.recorded_at,
   };
 }
 

@@ -182,7 +182,9 @@ async function verifyAccounts(
       by(account);
     }
   };
-  let [known, entries, leases] = [0, 0n, 0];
+  let known = 0;
+  let entries = 0n;
+  let leases = 0;
   const balances = within(queries.selectFrom('accounts').selectAll(), part);
   for await (const { project_id, name, balance } of snapshot.stream(balances.compile())) {
     change(project_id, name, (account) => {

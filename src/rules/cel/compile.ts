@@ -162,7 +162,8 @@ export class Compiler {
     if (operator === undefined || first === undefined || second === undefined) {
       throw new ExpressionMistake(`${node.op} is not available here`, node.start);
     }
-    const [left, right] = [this.compile(first, scope), this.compile(second, scope)];
+    const left = this.compile(first, scope);
+    const right = this.compile(second, scope);
     const quick =
       node.op === 'in'
         ? membershipRun(left, second)

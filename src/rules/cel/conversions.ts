@@ -154,12 +154,10 @@ function parseTimestamp(text: string): Timestamp | Failure {
     return failure();
   }
   const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = match.slice(1, 7).map(Number);
-  const [fraction = '', sign, hours = 0, minutes = 0] = [
-    match[7],
-    match[8],
-    Number(match[9] ?? 0),
-    Number(match[10] ?? 0),
-  ];
+  const fraction = match[7] ?? '';
+  const sign = match[8];
+  const hours = Number(match[9] ?? 0);
+  const minutes = Number(match[10] ?? 0);
   const midnight = new Date(0);
   midnight.setUTCFullYear(year, month - 1, day);
   if (

@@ -92,7 +92,8 @@ export function mapRun(entries: readonly (readonly [Run, Run])[], offset: number
   return (frame) => {
     const map = new Map<unknown, unknown>();
     for (const [key, value] of entries) {
-      const [name, one] = [key(frame), value(frame)];
+      const name = key(frame);
+      const one = value(frame);
       if (name instanceof Failure || one instanceof Failure) {
         return name instanceof Failure ? name : one;
       }

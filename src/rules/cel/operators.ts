@@ -52,7 +52,8 @@ function add(a: unknown, b: unknown, meter: Meter): unknown {
   if (a instanceof Timestamp && b instanceof Duration) {
     return timestampOf(a.nanos + b.nanos);
   }
-  const [items, others] = [itemsOf(a), itemsOf(b)];
+  const items = itemsOf(a);
+  const others = itemsOf(b);
   if (items !== undefined && others !== undefined) {
     meter.spend(items.length + others.length);
     return [...items, ...others];
@@ -161,7 +162,8 @@ function orderOfTexts(a: string, b: string): number {
   if (index === shorter) {
     return a.length - b.length;
   }
-  const [one, other] = [a.charCodeAt(index), b.charCodeAt(index)];
+  const one = a.charCodeAt(index);
+  const other = b.charCodeAt(index);
   return rank(one) - rank(other);
 }
 

@@ -157,7 +157,8 @@ export function areEqual(a: unknown, b: unknown, meter: Meter, depth = 0): boole
         : areEqual(a.value, b.value, meter, depth + 1)
       : false;
   }
-  const [items, others] = [itemsOf(a), itemsOf(b)];
+  const items = itemsOf(a);
+  const others = itemsOf(b);
   if (items !== undefined && others !== undefined) {
     return listsAreEqual(items, others, meter, depth + 1);
   }

@@ -158,7 +158,11 @@ export function requestIn(
   const amount = valid.reduce((sum, budget) => sum + budget.amount, 0n);
   const { lease, currentLease } = request;
   return {
-    ...{ operation: currentLease === undefined ? 'create' : 'update', context, lease, currentLease, names },
+    operation: currentLease === undefined ? 'create' : 'update',
+    context,
+    lease,
+    currentLease,
+    names,
     now: new Date(Number(now / 1000n)),
     ledger: {
       leases: others.count,

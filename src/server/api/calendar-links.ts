@@ -100,7 +100,10 @@ export const CALENDAR_LINK_ROUTES = [
 
 function linkJson({ id, who, isOwn, madeAt, worksUntil }: CalendarLink) {
   return {
-    ...{ link_id: String(id), owner: who, is_own: isOwn },
-    ...{ made_at: timeText(madeAt), works_until: timeText(worksUntil) },
+    link_id: String(id),
+    owner: who,
+    is_own: isOwn,
+    made_at: timeText(madeAt),
+    works_until: timeText(worksUntil),
   };
 }

@@ -123,14 +123,17 @@ const changeRoute: ApiRoute = route({
   },
   answers: [
     {
-      ...{ status: 200, description: 'The estimate.', name: 'ChangeEstimate' },
+      status: 200,
+      description: 'The estimate.',
+      name: 'ChangeEstimate',
       schema: answerSchema(leaseChangeSchema),
     },
     refusedAs(404, 'The project has no such lease, or no filter that needs a ledger is enabled.'),
     refusedAs(409, 'The lease has ended, or the ledger does not have its reservations.'),
   ],
   async answer({ caller, params, body: change, generation, requestId, deadline }) {
-    const [projectId, leaseId] = [pathId(params, 'project_id'), pathId(params, 'lease_id')];
+    const projectId = pathId(params, 'project_id');
+    const leaseId = pathId(params, 'lease_id');
     const lease = await changeableLease({ caller, generation, deadline }, leaseId, projectId);
     const forMember = caller.kind === 'member';
     return {

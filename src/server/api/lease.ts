@@ -82,7 +82,10 @@ export const projectLeaseRoute = route({
     const visible = visibleProjects(caller);
     const page = await leaseHistory<StoredDecision>(
       {
-        ...{ ...pageQueryOf(query), caller, found, ledger },
+        ...pageQueryOf(query),
+        caller,
+        found,
+        ledger,
         leaseId: found === undefined ? key : found.lease.leaseId,
         search:
           source &&

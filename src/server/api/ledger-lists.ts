@@ -160,7 +160,13 @@ export const ledgerEntriesRoute = route({
     const { account, operation, until } = asked;
     const wanted = {
       ...pageQueryOf(asked),
-      ...{ projectId, leaseId, account, operation, requestId, since, until },
+      projectId,
+      leaseId,
+      account,
+      operation,
+      requestId,
+      since,
+      until,
     };
     const page = await listEntries(ledger, wanted, deadline);
     const folded =

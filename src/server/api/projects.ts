@@ -233,7 +233,11 @@ function limitsJson({ filter, audit, options }: ReturnType<typeof projectLimits>
     filter,
     audit,
     options: options.map(({ option, description, unit, value, isHidden, isDefault, origin }) => ({
-      ...{ option, description, unit, value, origin },
+      option,
+      description,
+      unit,
+      value,
+      origin,
       hidden: isHidden,
       default: isDefault,
     })),

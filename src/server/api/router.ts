@@ -58,7 +58,14 @@ async function serve(ctx: Context, entry: ApiRoute, { users, line, logger }: Api
           await yieldToEventLoop();
         }
         return entry.answer({
-          ...{ caller, params, query, body: received(), generation, requestId, deadline, logger },
+          caller,
+          params,
+          query,
+          body: received(),
+          generation,
+          requestId,
+          deadline,
+          logger,
           header: (name) => ctx.get(name),
         });
       },

@@ -36,7 +36,10 @@ export const refusedAs = (
   description: string,
   headers: ApiExample['headers'] = {},
 ): ApiExample => ({
-  ...{ status, description, ...ERROR, headers },
+  status,
+  description,
+  ...ERROR,
+  headers,
 });
 export const WITHOUT_LEDGER = refusedAs(404, 'No filter that needs a ledger is enabled.');
 export const UNNAMED = refusedAs(422, 'Keystone has no account of this name.');
@@ -73,7 +76,10 @@ const pageParameters = {
     .refine((limit) => limit <= MOST, WHOLE)
     .optional()
     .meta({
-      ...{ type: 'integer', minimum: 1, maximum: MOST, pattern: undefined },
+      type: 'integer',
+      minimum: 1,
+      maximum: MOST,
+      pattern: undefined,
       description: `Maximum number of items. Default: ${PAGE}.`,
     }),
   after: z.string().max(4000, 'expected the cursor of the page before').optional().meta({
@@ -238,9 +244,12 @@ export async function accountsOf(
     const known = names?.known({ project_id: id, user_id: id })[kind];
     return { id, name: known?.name ?? null, domain: known?.domain || null };
   };
-  const [project, user] = [of('project'), of('user')];
+  const project = of('project');
+  const user = of('user');
   return {
-    ...{ project, user, unit: budgetUnit(generation.configuration) },
+    project,
+    user,
+    unit: budgetUnit(generation.configuration),
     owner: ({ projectId, userId }) => ({
       project: project(projectId),
       user: userId === null ? null : user(userId),

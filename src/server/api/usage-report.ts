@@ -49,7 +49,10 @@ const hours = (what: string) =>
   z.string().meta({ description: `${what}: a decimal number.`, examples: ['48'] });
 
 const reportSchema = z.strictObject({
-  ...{ from: timeSchema, until: timeSchema, by: z.enum(USAGE_KEYS), unit: z.string() },
+  from: timeSchema,
+  until: timeSchema,
+  by: z.enum(USAGE_KEYS),
+  unit: z.string(),
   rows: z.array(
     z.strictObject({
       project: accountSchema.optional().meta({ description: 'With by=project and by=user.' }),

@@ -93,7 +93,8 @@ export async function stepRequestFor(
   const step: RequestStep =
     kind === 'grant'
       ? {
-          ...{ kind, isBounded: caller.kind !== 'operator' },
+          kind,
+          isBounded: caller.kind !== 'operator',
           amount: amount === undefined ? undefined : amountIn(requester, amount),
           validUntil: until === undefined ? undefined : untilIn(until),
         }

@@ -39,11 +39,9 @@ export function calendarRoutes({ line, logger }: FeedParts): Router {
     // The path holds a secret: no log, metric or span shows it.
     stateOf(ctx).route = '/calendars/{file}';
     ctx.set({
-      ...{
-        'Cache-Control': 'no-store',
-        'Referrer-Policy': 'no-referrer',
-        'X-Content-Type-Options': 'nosniff',
-      },
+      'Cache-Control': 'no-store',
+      'Referrer-Policy': 'no-referrer',
+      'X-Content-Type-Options': 'nosniff',
       'X-Robots-Tag': 'noindex',
     });
     const [, secret] = SECRET_FILE.exec(ctx.params.file ?? '') ?? [];
@@ -59,7 +57,8 @@ export function calendarRoutes({ line, logger }: FeedParts): Router {
         const { cause } = thrown;
         logger.warn({ request_id: requestId, error: errorText(cause ?? thrown) }, 'a calendar was not sent');
         ctx.throw(503, 'the calendar cannot be read now; please try again', {
-          ...{ expose: true, headers: { 'Retry-After': RETRY_AFTER } },
+          expose: true,
+          headers: { 'Retry-After': RETRY_AFTER },
         });
       }
       if (thrown instanceof ApiError) {
@@ -111,7 +110,8 @@ function eventOf(lease: LeaseRowView, ledgerId: string, user: string): CalendarE
   const of = lease.leaseId === null ? [] : [`Lease: ${lease.leaseId}`];
   return {
     uid: `${lease.row}@${ledgerId}`,
-    ...{ start: lease.start, end: lease.end },
+    start: lease.start,
+    end: lease.end,
     summary: lease.name === '' ? 'Lease' : lease.name,
     description: [...reserved, `User: ${user}`, `State: ${lease.state}`, ...of].join('\n'),
   };

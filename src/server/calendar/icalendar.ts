@@ -27,7 +27,8 @@ export function calendarText({ name, now, events }: Calendar): string {
   ];
   const stamp = timeOf(now);
   for (const { uid, start, end, summary, description } of events) {
-    const [from, until] = [timeOf(start), timeOf(end)];
+    const from = timeOf(start);
+    const until = timeOf(end);
     if (TIME.test(from) && TIME.test(until) && from < until) {
       lines.push(
         ...['BEGIN:VEVENT', `UID:${escaped(uid)}`, `DTSTAMP:${stamp}`, `DTSTART:${from}`, `DTEND:${until}`],

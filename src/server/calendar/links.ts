@@ -69,8 +69,11 @@ export async function calendarLinksFor(
   const sorted = listed.orderBy('id').limit(limit + 1);
   const found = await read(() => rows(sorted.compile()));
   const items = found.slice(0, limit).map((row) => ({
-    ...{ id: row.id, who: row.who, isOwn: row.owner === caller.identity },
-    ...{ madeAt: row.made_at, worksUntil: row.renewed_at + LIFETIME },
+    id: row.id,
+    who: row.who,
+    isOwn: row.owner === caller.identity,
+    madeAt: row.made_at,
+    worksUntil: row.renewed_at + LIFETIME,
   }));
   const end = found.length > limit ? items.at(-1) : undefined;
   return { items, next: end && cursorOf([end.id]) };

@@ -118,8 +118,15 @@ export class Generation {
       });
       const skypilot = { options: sectionOf(configuration, skypilotSection), policies };
       return new Generation({
-        ...{ number, configuration, options, tokens, keystone },
-        ...{ enforcement, skypilot, kubernetes, decisions },
+        number,
+        configuration,
+        options,
+        tokens,
+        keystone,
+        enforcement,
+        skypilot,
+        kubernetes,
+        decisions,
         sessions: services.logger && new LedgerSessions(configuration, services.logger),
       });
     } catch (thrown) {

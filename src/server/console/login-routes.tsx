@@ -132,7 +132,9 @@ export function loginRoutes(parts: LoginParts): { router: Router; showLogin: Sho
   router.post('/login/keystone', async (ctx) => {
     const form = await readForm(ctx, FORM_LIMIT);
     const field = (name: string) => form?.get(name)?.slice(0, MAX_FIELD) ?? '';
-    const [username, domain, project] = [field('username'), field('domain'), field('project')];
+    const username = field('username');
+    const domain = field('domain');
+    const project = field('project');
     const next = returnPath(form?.get('next'));
     const shown = { way: 'password', username, domain, project } as const;
     const password = form?.get('password') ?? '';
@@ -183,7 +185,10 @@ export function loginRoutes(parts: LoginParts): { router: Router; showLogin: Sho
     }
   });
   addOidcRoutes(router, {
-    ...{ sessions, attempts, logins, logger },
+    sessions,
+    attempts,
+    logins,
+    logger,
     refuse: (ctx, status, next, message) => show(ctx, status, next, { way: 'provider', message }),
   });
   // After a wrong token these paths are in the address bar, so a browser may request them.

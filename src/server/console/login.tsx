@@ -102,7 +102,10 @@ interface SecretProps {
 function SecretInput({ name, describedBy, isWrong }: SecretProps) {
   return (
     <input
-      {...{ id: name, name, type: 'password', autocomplete: 'current-password' }}
+      id={name}
+      name={name}
+      type="password"
+      autocomplete="current-password"
       required
       aria-describedby={describedBy}
       aria-invalid={isWrong}

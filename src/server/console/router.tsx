@@ -98,7 +98,11 @@ function framed(
   main: VNode,
 ): VNode {
   const csrf = parts.users.csrfOf(ctx);
-  return <Layout {...{ title, caller, csrf, pages, path: page.path }}>{main}</Layout>;
+  return (
+    <Layout title={title} caller={caller} csrf={csrf} pages={pages} path={page.path}>
+      {main}
+    </Layout>
+  );
 }
 
 async function answerOf(
@@ -127,7 +131,14 @@ async function answerOf(
     caller,
     (deadline) =>
       page.answer({
-        ...{ caller, params, query, form, generation, requestId, deadline, recorder },
+        caller,
+        params,
+        query,
+        form,
+        generation,
+        requestId,
+        deadline,
+        recorder,
         csrf: users.csrfOf(ctx),
         problems: generations.problems,
         isDraining: isDraining(),

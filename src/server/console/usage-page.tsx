@@ -91,8 +91,8 @@ export const usagePage: ConsolePage = {
       title: 'Usage',
       main: (
         <>
-          <UsageForm {...{ asked, mistakes }} projects={visibleProjects(caller)} />
-          {report !== undefined && <UsageReportView {...{ asked, report, unit }} />}
+          <UsageForm asked={asked} mistakes={mistakes} projects={visibleProjects(caller)} />
+          {report !== undefined && <UsageReportView asked={asked} report={report} unit={unit} />}
         </>
       ),
     };
@@ -111,12 +111,16 @@ function UsageForm({ asked, mistakes, projects = [] }: FormProps) {
   const fields: readonly FieldEntry[] = [
     { name: 'from', label: 'From (UTC)', type: dateType(asked.from) },
     {
-      ...{ name: 'until', label: 'Until (UTC)', type: dateType(asked.until) },
+      name: 'until',
+      label: 'Until (UTC)',
+      type: dateType(asked.until),
       hint: 'The first day that is not counted.',
     },
     { name: 'by', label: 'By', options: Object.entries(KEY_TEXTS) },
     {
-      ...{ name: 'project', label: 'Project', hint: 'Its id, or name@domain. Empty: all.' },
+      name: 'project',
+      label: 'Project',
+      hint: 'Its id, or name@domain. Empty: all.',
       suggestions: projects,
     },
   ];

@@ -67,7 +67,10 @@ export class DecisionStores {
       return undefined;
     }
     const options: DecisionQueueOptions = {
-      ...{ kind, timeout, days: decision_store_days, most: decision_store_max },
+      kind,
+      timeout,
+      days: decision_store_days,
+      most: decision_store_max,
     };
     // A digest, since it holds a password.
     const key = hash('sha256', JSON.stringify([connection, timeout]));
@@ -79,7 +82,9 @@ export class DecisionStores {
     const { queue, target } = shared;
     const { release } = this.#shared.use(key, () => shared);
     return {
-      ...{ queue, source: target, replicas: target },
+      queue,
+      source: target,
+      replicas: target,
       apply: () => {
         queue.options = options;
       },

@@ -107,7 +107,8 @@ export function changeRequest(
   const minute = now - (now % MINUTE);
   const at = (text: string | undefined, before: Instant) =>
     text === undefined ? before : text === 'now' ? minute : (toInstant(text) ?? before);
-  const [start, end] = [at(start_date, lease.start), at(end_date, lease.end)];
+  const start = at(start_date, lease.start);
+  const end = at(end_date, lease.end);
   if (start !== lease.start && hasBegun(lease, now)) {
     throw new UnusableLeaseError('start_date', 'expected the start that it has: the lease has begun');
   }
@@ -123,15 +124,18 @@ export function changeRequest(
   return {
     context: { user_id, project_id, auth_url: auth_url ?? null, region_name: region || null },
     currentLease: {
-      ...{ id, name, user_id, project_id, status: hasBegun(lease, now) ? 'ACTIVE' : 'PENDING' },
-      ...{
-        start_date: asBlazarSends(lease.start),
-        end_date: asBlazarSends(lease.end),
-        reservations: current,
-      },
+      id,
+      name,
+      user_id,
+      project_id,
+      status: hasBegun(lease, now) ? 'ACTIVE' : 'PENDING',
+      start_date: asBlazarSends(lease.start),
+      end_date: asBlazarSends(lease.end),
+      reservations: current,
     },
     lease: {
-      ...{ start_date: asBlazarSends(start), end_date: asBlazarSends(end) },
+      start_date: asBlazarSends(start),
+      end_date: asBlazarSends(end),
       reservations: resized(current, reservations),
     },
   };
@@ -177,7 +181,8 @@ function resized(current: Current, wanted: LeaseChange['reservations']): Reserva
 
 /** The change that leads to this lease: unchanged attributes are omitted. */
 export function changeTo({ currentLease }: UpdateRequest, lease: Lease): Partial<LeaseChange> {
-  const [start, end] = [leaseStart(lease), leaseEnd(lease)];
+  const start = leaseStart(lease);
+  const end = leaseEnd(lease);
   const isOther = (at: Instant | undefined, before: Instant | undefined): at is Instant =>
     at !== undefined && at !== before;
   const reservations = (lease.reservations ?? []).flatMap((one, index) => {

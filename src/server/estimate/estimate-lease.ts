@@ -82,10 +82,16 @@ async function shownEstimate<Sent>(
   return {
     project: account(project_id, decision.names?.project),
     user: account(user_id, decision.names?.user),
-    ...{ allowed, outcome, filter, message, warnings, filters },
+    allowed,
+    outcome,
+    filter,
+    message,
+    warnings,
+    filters,
     charges: charges.map(shown),
     suggestions: suggestions.map(({ change, text, lease, charges: its }) => ({
-      ...{ change, text },
+      change,
+      text,
       /** In Blazar's format. */
       lease: sentAs(lease),
       charges: its.map(shown),
@@ -102,7 +108,10 @@ function account(id: string, named: Named | undefined) {
 
 function shown({ filter, account: name, kind, amount, precision, limit, taken, left }: EstimatedCharge) {
   return {
-    ...{ filter, account: name, kind, precision },
+    filter,
+    account: name,
+    kind,
+    precision,
     amount: chargeText(kind, amount),
     limit: limit === null ? null : chargeText(kind, limit, 'down'),
     taken: chargeText(kind, taken),

@@ -98,7 +98,8 @@ export class UnusableLeaseError extends Error {
 export function requestFor(wanted: WantedLease, context: Context, now: Instant): CreateRequest {
   const minute = now - (now % MINUTE);
   const at = (text: string) => (text === 'now' ? minute : (toInstant(text) ?? minute));
-  const [start, end] = [at(wanted.start_date), at(wanted.end_date)];
+  const start = at(wanted.start_date);
+  const end = at(wanted.end_date);
   if (start < minute) {
     throw new UnusableLeaseError('start_date', 'expected a date that is not past');
   }
@@ -111,7 +112,9 @@ export function requestFor(wanted: WantedLease, context: Context, now: Instant):
     ...rest,
     start_date: asBlazarSends(start),
     end_date: asBlazarSends(end),
-    ...{ status: 'CREATING', user_id, project_id },
+    status: 'CREATING',
+    user_id,
+    project_id,
     reservations: wanted.reservations.map((one) => ({ ...one, allocations: [] })),
   };
   return { context, lease };

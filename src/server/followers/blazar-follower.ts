@@ -54,8 +54,18 @@ export class Follower extends Reconciler<Followable, FollowerMetrics> {
       const exemptProjects = await enforcement.exemptProjectIds();
       const followed = await chain.read((ledger) =>
         follow({
-          ...{ ledger, keystone, endpoint, region, claimants, grace, exemptProjects },
-          ...{ isDryRun: false, who, reason: null, known: this.#known, ...terms },
+          ledger,
+          keystone,
+          endpoint,
+          region,
+          claimants,
+          grace,
+          exemptProjects,
+          isDryRun: false,
+          who,
+          reason: null,
+          known: this.#known,
+          ...terms,
           report: (one) => {
             corrections.add(one);
             this.#report(one);

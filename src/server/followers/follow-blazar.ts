@@ -88,7 +88,9 @@ async function run(following: Following, leader: LeaderLease, wait: Wait) {
   const { region, doubts: unsure } = await regionOf(following, wait);
   const before = region === undefined ? undefined : await readOpenRows(ledger, region, wait, known);
   const observation = await observe({
-    ...{ keystone, endpoint, signal },
+    keystone,
+    endpoint,
+    signal,
     now: () => ledger.now(),
     openAt: before?.readAt,
   });

@@ -130,7 +130,9 @@ export abstract class Reconciler<
     const seconds = () => (performance.now() - started) / 1000;
     generation.enter();
     try {
-      const [holder, every, { signal }] = [this.#holder, interval * EARLY, this.#stopping];
+      const holder = this.#holder;
+      const every = interval * EARLY;
+      const { signal } = this.#stopping;
       const result = await this.round({ generation, holder, every, signal });
       if (result !== undefined) {
         this.#done(result, interval, seconds());

@@ -74,7 +74,10 @@ export class SkypilotFollower extends Reconciler<FollowableSkypilot, SkypilotMet
     let isWhole = false;
     try {
       const round = await followSkypilot({
-        ...{ ledger: await launches.ledger(terms), limits: launches.limits, server, ...terms },
+        ledger: await launches.ledger(terms),
+        limits: launches.limits,
+        server,
+        ...terms,
         report: (change) => {
           this.#report(change);
           bypasses.add(change);
@@ -176,7 +179,11 @@ export class Bypasses {
       const key = JSON.stringify([kind, workspace, cluster, String(startedAt)]);
       const before = this.#found.get(key);
       this.#found.set(key, {
-        ...{ kind, workspace, cluster, startedAt, userId: settlement.userId },
+        kind,
+        workspace,
+        cluster,
+        startedAt,
+        userId: settlement.userId,
         policies: [...(before?.policies ?? []), limit],
         exceeded: before?.exceeded ?? settlement.exceeded,
       });

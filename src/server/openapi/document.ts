@@ -168,7 +168,9 @@ const entryOf = (name: ResponseName): ResponseEntry => RESPONSES[name];
 function problemResponse(name: ResponseName): object {
   const { status, examples = {}, ...entry } = entryOf(name);
   return response({
-    ...{ ...entry, status, body: 'Problem' },
+    ...entry,
+    status,
+    body: 'Problem',
     examples: mapped(examples, (example) => problemOf(status, example as object)),
   });
 }
@@ -296,17 +298,20 @@ const TEXT = { type: 'string' };
 function apiOperation(route: ApiRoute): object {
   const { id, path, summary, description, action, query, headers = {}, body, answers } = route;
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
-    ...{ name, in: 'path', required: true },
+    name,
+    in: 'path',
+    required: true,
     schema: { ...TEXT, maxLength: 255 },
   }));
   const inQuery =
     query instanceof z.ZodObject
       ? mapped(query.shape as Record<string, z.ZodType>, (schema, name) => ({
-          ...{ name, in: 'query' },
+          name,
+          in: 'query',
           ...described(schema),
         }))
       : {};
-  const inHeaders = mapped(headers, (one, name) => ({ ...{ name, in: 'header' }, ...textHeader(one) }));
+  const inHeaders = mapped(headers, (one, name) => ({ name, in: 'header', ...textHeader(one) }));
   return {
     operationId: id,
     tags: [PEOPLE.name],
@@ -331,7 +336,9 @@ function apiOperation(route: ApiRoute): object {
 }
 
 const textHeader = ({ description }: { readonly description: string }) => ({
-  ...{ required: true, description, schema: TEXT },
+  required: true,
+  description,
+  schema: TEXT,
 });
 
 function apiAnswer({ status, description, headers = {}, name, schema, ...more }: ApiExample): object {

@@ -65,7 +65,11 @@ export class FailedReviews {
     const { message, failed } = this.failure(thrown, account.user, requestId);
     return refusesNothing
       ? {
-          ...{ ...facts, failed, allowed: true, message: null, isAudited: true },
+          ...facts,
+          failed,
+          allowed: true,
+          message: null,
+          isAudited: true,
           warnings: [`scheduling policies in audit mode could not be tried: ${message}`],
         }
       : { ...facts, failed, allowed: false, message, warnings: [], isAudited: false };

@@ -25,7 +25,8 @@ export class FairShare<Item> {
     if (this.#size < this.#max) {
       return undefined;
     }
-    let [most, count] = [identity, (this.#of.get(identity)?.size ?? 0) + 1];
+    let most = identity;
+    let count = (this.#of.get(identity)?.size ?? 0) + 1;
     for (const [other, { size }] of this.#of) {
       if (size > count) {
         [most, count] = [other, size];

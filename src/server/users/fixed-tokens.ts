@@ -59,7 +59,8 @@ export class FixedTokens {
 
   /** Whether the token gives access to budgets in the metrics. Compared with all tokens, in constant time. */
   seesBudgets(token: string): boolean {
-    const [forMetrics, owner] = [this.#metrics.sessionKeyOf(token), this.ownerOf(token)];
+    const forMetrics = this.#metrics.sessionKeyOf(token);
+    const owner = this.ownerOf(token);
     return forMetrics !== undefined || owner !== undefined;
   }
 

@@ -48,7 +48,8 @@ export class OidcClient {
     return oidc.buildAuthorizationUrl(config, {
       redirect_uri: redirectUrl,
       scope: this.#options.scopes.join(' '),
-      ...{ state, nonce },
+      state,
+      nonce,
       code_challenge: await oidc.calculatePKCECodeChallenge(verifier),
       code_challenge_method: 'S256',
     }).href;
@@ -64,7 +65,9 @@ export class OidcClient {
     const current = new URL(redirectUrl);
     current.search = query;
     const tokens = await oidc.authorizationCodeGrant(config, current, {
-      ...{ expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier },
+      expectedState: state,
+      expectedNonce: nonce,
+      pkceCodeVerifier: verifier,
       idTokenExpected: true,
     });
     const claims = tokens.claims();

@@ -56,7 +56,8 @@ export function oidcSession(
     sid: typeof sid === 'string' ? sid : undefined,
     caller: { ...caller, provenBy: 'oidc', memberships: [...caller.memberships] },
     refreshToken,
-    ...{ askedAt: 0, askingUntil: 0 },
+    askedAt: 0,
+    askingUntil: 0,
   };
 }
 
@@ -170,7 +171,9 @@ function renewedBy(
   }
   return {
     ...oidcSession(caller, { ...renewal, refreshToken: renewal.refreshToken ?? kept.refreshToken }, options),
-    ...{ sid: kept.sid, askedAt, confirmedAt: askedAt },
+    sid: kept.sid,
+    askedAt,
+    confirmedAt: askedAt,
   };
 }
 

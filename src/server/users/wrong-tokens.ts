@@ -111,7 +111,8 @@ function blockOf(address: string): string {
   }
   const [head = '', tail] = plain.split('::');
   const groups = (part: string | undefined) => (part === undefined || part === '' ? [] : part.split(':'));
-  const [first, last] = [groups(head), groups(tail)];
+  const first = groups(head);
+  const last = groups(tail);
   const zeros = tail === undefined ? 0 : 8 - first.length - last.length;
   const all = [...first, ...Array.from({ length: Math.max(zeros, 0) }, () => '0'), ...last];
   return all.slice(0, 4).join(':');

@@ -146,7 +146,8 @@ async function settled(
     reservations: latest === undefined ? [] : reservationsOf(latest),
     demand: latest === undefined ? (row?.demand ?? '') : demandOfHardware(latest),
     runs: runs.map(({ from, until, hardware }) => ({
-      ...{ from, until },
+      from,
+      until,
       claimant: hardware === undefined ? unknownHardware(limit) : claimantOf(limit, owner, [hardware]),
     })),
     hasAutostop: autostop === undefined ? undefined : autostop >= 0,

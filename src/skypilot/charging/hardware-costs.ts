@@ -104,7 +104,8 @@ export class HardwareCosts {
       ? [null]
       : readingsOfAccelerator(named.name, [...this.#rates.names, ...(catalog?.accelerators ?? [])]).map(
           (name) => ({
-            ...{ name, count: named.count },
+            name,
+            count: named.count,
           }),
         );
   }
@@ -142,9 +143,11 @@ function askedOf({
   return {
     instanceType: (shownType ?? instanceType)?.toLowerCase() ?? null,
     accelerator: null,
-    ...{ region: region?.toLowerCase() ?? null, isSpot },
+    region: region?.toLowerCase() ?? null,
+    isSpot,
     mayFallBack: wishes?.mayFallBack ?? false,
-    ...{ cpus: fitsCpus, memory: fitsMemory },
+    cpus: fitsCpus,
+    memory: fitsMemory,
     max: maxPrice === null ? undefined : parsePrice(String(maxPrice)),
     hasTpuHost: wishes?.hasTpuHost ?? false,
   };

@@ -24,8 +24,11 @@ export function readConfigFile(level: Level, file: string, name?: string): Sourc
   }
   const typed = document.typed as Mapping | null;
   return {
-    ...{ level, ...(name !== undefined && { name }) },
-    ...{ tree: value, ...(typed !== null && { typed }), originOf: originsIn(file, document) },
+    level,
+    ...(name !== undefined && { name }),
+    tree: value,
+    ...(typed !== null && { typed }),
+    originOf: originsIn(file, document),
   };
 }
 
@@ -56,7 +59,8 @@ export function readTaskFile(file: string): TaskSource[] {
 /** Whether two paths name one file. `false` for devices such as `/dev/null`, pipes and unreadable files. */
 export function isSameFile(first: string, second: string): boolean {
   try {
-    const [one, other] = [statSync(first), statSync(second)];
+    const one = statSync(first);
+    const other = statSync(second);
     return one.isFile() && one.dev === other.dev && one.ino === other.ino;
   } catch {
     return false;

@@ -94,7 +94,9 @@ function commandLineSources(texts: readonly string[]): Source[] {
     const origin: Origin = { kind: 'command line', flag: `--config ${path.join('.')}` };
     const below = (leaf: unknown) => nested(path, leaf) as Source['tree'];
     return {
-      ...{ level: 'command line', tree: below(value.value), typed: below(value.typed) },
+      level: 'command line',
+      tree: below(value.value),
+      typed: below(value.typed),
       originOf: () => origin,
     };
   });

@@ -166,7 +166,8 @@ export class Config implements Iterable<[string, unknown]> {
   /** Removes the key at the end of a path. Returns whether it existed. Its mapping stays, even if empty. */
   unset(keys: readonly string[]): boolean {
     requirePath(keys);
-    const [parent, key] = [keys.slice(0, -1), keys.at(-1)];
+    const parent = keys.slice(0, -1);
+    const key = keys.at(-1);
     const holder = parent.reduce<unknown>(
       (value, name) => isMapping(value) && member(value, name),
       this.#tree,

@@ -85,7 +85,9 @@ function rulesIn(rules: unknown): Pick<Answer, 'rules'> {
   return areRules(rules) && rules.length > 0
     ? {
         rules: rules.slice(0, MAX_RULES).map(({ rule, outcome, audit, message }) => ({
-          ...{ rule, outcome, audit },
+          rule,
+          outcome,
+          audit,
           message: typeof message === 'string' ? message.slice(0, MAX_TEXT) : null,
         })),
       }

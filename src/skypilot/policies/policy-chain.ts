@@ -91,7 +91,8 @@ export class PolicyChain {
     const started = await Promise.allSettled(
       policies.map((policy) =>
         startPolicy(policy, configuration, {
-          ...{ ...services, logger },
+          ...services,
+          logger,
           launches: audited.has(policy.policyClass.name) ? launches?.tried : launches,
         }),
       ),
@@ -134,8 +135,14 @@ export class PolicyChain {
   async review(request: ReceivedRequest, options: ReviewOptions): Promise<Review> {
     const original = originalOf(request);
     const call: Call = {
-      ...{ ...options, request, state: original, refusal: undefined },
-      ...{ outcomes: new Map(), steps: [], notes: [], mismatches: [] },
+      ...options,
+      request,
+      state: original,
+      refusal: undefined,
+      outcomes: new Map(),
+      steps: [],
+      notes: [],
+      mismatches: [],
     };
     const { notes, mismatches } = call;
     const exemption = this.#exemptions.of(request, original);

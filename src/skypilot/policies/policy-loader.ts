@@ -69,7 +69,8 @@ export async function loadPolicies(
 /** The class of one policy. @throws Error whose message completes "… cannot be used: …" */
 export async function policyOf(specifier: string): Promise<PolicyClass> {
   const hash = specifier.lastIndexOf('#');
-  const [place, name] = [specifier.slice(0, Math.max(hash, 0)), specifier.slice(hash + 1)];
+  const place = specifier.slice(0, Math.max(hash, 0));
+  const name = specifier.slice(hash + 1);
   const isOwn = hash === -1 && CLASS_NAME.test(name);
   const isPackage = PACKAGE.test(place);
   if (!isOwn && (!CLASS_NAME.test(name) || (!isPackage && !FILE.test(place)))) {

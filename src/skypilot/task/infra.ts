@@ -108,7 +108,8 @@ function mayHaveZone(cloud: string | null): boolean {
 
 /** Without slashes at its ends. No pattern: it would take quadratic time for many slashes. */
 function withoutSlashes(text: string): string {
-  let [start, end] = [0, text.length];
+  let start = 0;
+  let end = text.length;
   while (text[start] === '/') {
     start += 1;
   }
@@ -164,7 +165,8 @@ export class AllowedInfra {
       (allowed) =>
         (allowed.cloud === null || allowed.cloud === asked.cloud) &&
         PARTS.every((part) => {
-          const [pattern, name] = [allowed[part], asked[part]];
+          const pattern = allowed[part];
+          const name = asked[part];
           return pattern === null || (name !== null && isMatch(asked.cloud, pattern, name));
         }),
     );
@@ -193,7 +195,9 @@ export class AllowedInfra {
     }
     return places.map((place) => ({
       infra: formatInfra(place),
-      ...{ cloud: undefined, region: undefined, zone: undefined },
+      cloud: undefined,
+      region: undefined,
+      zone: undefined,
     }));
   }
 
@@ -223,7 +227,8 @@ function joined(allowed: Infra, asked: Infra): Infra | undefined {
   }
   const cloud = asked.cloud ?? allowed.cloud;
   const names = PARTS.map((part) => {
-    const [pattern, name] = [allowed[part], asked[part]];
+    const pattern = allowed[part];
+    const name = asked[part];
     return pattern !== null && name !== null && !isMatch(cloud, pattern, name)
       ? undefined
       : (name ?? pattern);

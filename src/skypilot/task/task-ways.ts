@@ -69,7 +69,9 @@ function wayOf(
   }
   const autostop = autostopMinutesOf(one.autostop) ?? saidAutostop;
   return {
-    ...{ cloud: cloud ?? undefined, region: region ?? undefined, zone: zone ?? undefined },
+    cloud: cloud ?? undefined,
+    region: region ?? undefined,
+    zone: zone ?? undefined,
     instanceType: type ?? undefined,
     accelerators: new Map(accelerator === undefined ? [] : [[nameOf(accelerator), accelerator.count]]),
     mayBe: (wanted: string) => accelerator !== undefined && mayBe(accelerator, wanted),

@@ -210,7 +210,8 @@ describe.skipIf(!hasPyYaml)(what, () => {
       fc.asyncProperty(
         fc.array(piece, { maxLength: 7 }).map((pieces) => pieces.join('')),
         async (text) => {
-          const [seen, document] = [await python.read(text), parsed(text)];
+          const seen = await python.read(text);
+          const document = parsed(text);
           if (seen !== undefined && document !== undefined) {
             compared += 1;
             expect(document.value).toSatisfy((value) => isSame(seen, value));
@@ -277,7 +278,8 @@ describe.skipIf(!hasPyYaml)(what, () => {
           const document = YamlDocument.parse(text);
           const after = changed(document.value, all);
           const result = document.with(after).toString();
-          const [then, now] = [await python.read(text), await python.read(result)];
+          const then = await python.read(text);
+          const now = await python.read(result);
           expect({ text, result, after }).toSatisfy(
             () => then !== undefined && isOnlyChanged(now, then, document.value, after),
           );

@@ -117,7 +117,8 @@ describe('budget from-coral-credits', () => {
     ['no project', { ...ANSWERS, '/resource_provider_account': [] }],
   ])('prints no file for %s', async (_, answers) => {
     expect(await convert(answers)).toMatchObject({
-      ...{ code: 2, lines: [] },
+      code: 2,
+      lines: [],
       stderr:
         'error: no project of cloud has credits of the class VCPU in an allocation that has not ended\n',
     });

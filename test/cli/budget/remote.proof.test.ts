@@ -52,7 +52,8 @@ describe('budget --endpoint', () => {
   });
 
   it('sets, changes, removes and refuses as on the ledger itself', async () => {
-    const [one, other] = [await both(), await both()];
+    const one = await both();
+    const other = await both();
     const why = ['--reason', 'why'];
     for (const args of [
       ['set', 'climate', '--amount', '12.5', ...YEAR, ...why],
@@ -70,7 +71,8 @@ describe('budget --endpoint', () => {
   });
 
   it('imports and exports files as on the ledger itself', async () => {
-    const [one, other] = [await both(), await both()];
+    const one = await both();
+    const other = await both();
     const file = join(temporaryFolder(), 'budgets.csv');
     const head = 'project_id,user_id,valid_from,valid_until,amount\n';
     const why = ['--reason', 'why'];

@@ -38,9 +38,16 @@ describe.each([
     expect({ code: made.code, stderr: made.stderr }).toEqual({ code: 0, stderr: '' });
     expect(JSON.parse(made.stdout)).toMatchObject([
       {
-        ...{ request: '1', project_id: 'climate', user_id: null, until: '2097-01-01T00:00:00Z' },
+        request: '1',
+        project_id: 'climate',
+        user_id: null,
+        until: '2097-01-01T00:00:00Z',
         amount: { unit_hours: '5', amount: '18000000000' },
-        ...{ reason: 'a workshop', state: 'requested', endorsed: null, settled: null, granted: null },
+        reason: 'a workshop',
+        state: 'requested',
+        endorsed: null,
+        settled: null,
+        granted: null,
       },
     ]);
     expect((await budget('endorse', '1')).stdout).toMatch(/^1 +endorsed +climate +5 node-hours +2097/m);
@@ -83,7 +90,9 @@ describe.each([
     ] as const) {
       const { code, stdout, stderr } = await budget(...args);
       expect({ args, code, stdout, stderr }).toEqual({
-        ...{ args, code: 2, stdout: '' },
+        args,
+        code: 2,
+        stdout: '',
         stderr: expect.stringMatching(expected),
       });
     }

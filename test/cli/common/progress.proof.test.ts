@@ -105,11 +105,14 @@ function listOf(name: string) {
 const WORK: Readonly<Record<string, () => Promise<LongWork>>> = {
   'test --replay': async () => ({
     args: ['test', '--replay', 'log', '--config-file', 'blazar.conf', '--format', 'json'],
-    ...{ cwd: folderWithLog(60_000), items: 'decisions', hasTotal: true },
+    cwd: folderWithLog(60_000),
+    items: 'decisions',
+    hasTotal: true,
   }),
   'ledger verify': async () => ({
     args: ['ledger', 'verify', '--config-file', await manyLeases(100_000)],
-    ...{ items: 'leases', hasTotal: true },
+    items: 'leases',
+    hasTotal: true,
   }),
   'ledger reconcile': async () => {
     const conf = await manyLeases(8000);
@@ -131,7 +134,8 @@ const WORK: Readonly<Record<string, () => Promise<LongWork>>> = {
     );
     return {
       args: ['budget', 'import', file, '--dry-run', '--config-file', conf],
-      ...{ items: 'lines', hasTotal: true },
+      items: 'lines',
+      hasTotal: true,
     };
   },
   'scheduling-policy scan': async () => {
@@ -143,7 +147,8 @@ const WORK: Readonly<Record<string, () => Promise<LongWork>>> = {
     api.fault = ({ path }) => (path.endsWith('/pods') ? { delayMs: 300 } : undefined);
     return {
       args: ['scheduling-policy', 'scan', '--kubeconfig', api.kubeconfig()],
-      ...{ items: 'pods', hasTotal: false },
+      items: 'pods',
+      hasTotal: false,
     };
   },
 };

@@ -54,7 +54,10 @@ async function filled(file = 'folded.jsonl') {
     }
   };
   return {
-    ...{ connection, path, content, ledger },
+    connection,
+    path,
+    content,
+    ledger,
     compact: () => ledger('compact', ...BEFORE, '--export', path),
     restore: () => ledger('restore', '--from', path),
   };
@@ -258,7 +261,8 @@ describe('ledger restore', () => {
     const before = await content();
     writeFileSync(path, readFileSync(path, 'utf8').replace(/"until":"\d+"/, '"until":"1483228800000001"'));
     expect(await restore()).toEqual({
-      ...{ code: 1, stderr: '' },
+      code: 1,
+      stderr: '',
       stdout:
         'Restored leases 0, there already 0\nNot restored: the ledger has not folded 3 leases of the file\n',
     });
@@ -271,7 +275,8 @@ describe('ledger restore', () => {
     await recordLease(book, { name: 'again', leaseId: 'lease-first', ...COMING });
     await book.close();
     expect(await restore()).toEqual({
-      ...{ code: 1, stderr: '' },
+      code: 1,
+      stderr: '',
       stdout:
         'Restored leases 2, there already 0\nNot restored: lease-first was recorded again since\nStill folded before 2017-01-01T00:00:00Z, in another file: leases 1\n',
     });
@@ -306,12 +311,19 @@ describe('a list without folded leases', () => {
     const records = jsonLines(stdout);
     expect(records.filter(({ kind }) => kind.startsWith('folded'))).toEqual([
       {
-        ...{ kind: 'folded', project_id: 'climate', region: '', before: '2017-01-01T00:00:00Z' },
-        ...{ leases: '2', entries: '10' },
+        kind: 'folded',
+        project_id: 'climate',
+        region: '',
+        before: '2017-01-01T00:00:00Z',
+        leases: '2',
+        entries: '10',
       },
       {
-        ...{ kind: 'folded_balance', project_id: 'climate', account: 'usage_budget/1' },
-        ...{ unit_hours: '48', amount: '172800000000' },
+        kind: 'folded_balance',
+        project_id: 'climate',
+        account: 'usage_budget/1',
+        unit_hours: '48',
+        amount: '172800000000',
       },
     ]);
   });

@@ -43,9 +43,17 @@ describe('ledger list', () => {
     const { stdout } = await ledger('list', '--format', 'json', '--user', 'alice', '--project', 'climate');
     expect(JSON.parse(stdout)).toEqual([
       {
-        ...{ row: '1', lease_id: 'lease-1', region: '', project_id: 'climate', user_id: 'alice' },
-        ...{ name: 'first', start: '2096-12-01T00:00:00Z', end: '2096-12-02T00:00:00Z', state: 'open' },
-        ...{ recorded_at: '2026-11-21T09:00:30Z', ended_at: null },
+        row: '1',
+        lease_id: 'lease-1',
+        region: '',
+        project_id: 'climate',
+        user_id: 'alice',
+        name: 'first',
+        start: '2096-12-01T00:00:00Z',
+        end: '2096-12-02T00:00:00Z',
+        state: 'open',
+        recorded_at: '2026-11-21T09:00:30Z',
+        ended_at: null,
       },
     ]);
   });
@@ -68,8 +76,13 @@ describe('ledger show', () => {
     const { ledger } = await filled();
     const [lease] = JSON.parse((await ledger('show', 'lease-1', '--format', 'json')).stdout);
     expect(lease.claims).toContainEqual({
-      ...{ kind: 'usage', account: 'usage_budget/1', amount: '86400000000', unit_hours: '24' },
-      ...{ per_second: '1000000', from: '2096-12-01T00:00:00Z', until: '2096-12-02T00:00:00Z' },
+      kind: 'usage',
+      account: 'usage_budget/1',
+      amount: '86400000000',
+      unit_hours: '24',
+      per_second: '1000000',
+      from: '2096-12-01T00:00:00Z',
+      until: '2096-12-02T00:00:00Z',
     });
     expect(lease.entries).toContainEqual(
       expect.objectContaining({ account: 'max_leases/project', amount: '1', operation: 'create' }),

@@ -254,7 +254,8 @@ async function blazar(more = '') {
   const run = (file: string, args: readonly string[]) =>
     runInProcess(ledgerCommand(), [...args, '--config-file', file]);
   return {
-    ...{ answers, keystone },
+    answers,
+    keystone,
     reconcile: (...args: string[]) =>
       run(conf(`${uses}[keystone]\n${account}\n`), ['reconcile', '--blazar', ...args]),
     withoutKeystone: () => run(conf(uses), ['reconcile', '--blazar']),

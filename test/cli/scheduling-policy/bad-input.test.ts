@@ -200,7 +200,8 @@ describe('scheduling-policy validate', () => {
     });
     const more = temporaryFile('more.yaml', grant('one', EVERYBODY));
     expect(await run('validate', one, more)).toEqual({
-      ...{ code: 0, stderr: '' },
+      code: 0,
+      stderr: '',
       stdout: 'no mistakes in 1 scheduling policy, 1 role, 1 binding\n',
     });
   });

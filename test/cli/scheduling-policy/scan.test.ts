@@ -55,20 +55,18 @@ shop       Deployment web  3     nodeSelector disk: expected ssd, got "tape" (sc
         reviews: 1,
         refusals: [
           {
-            ...{ namespace: 'shop', source: 'pod', owner: { kind: 'Deployment', name: 'web' } },
-            ...{
-              user: 'system:serviceaccount:shop:default',
-              policies: ['disks'],
-              count: 1,
-              names: ['web-a'],
-            },
+            namespace: 'shop',
+            source: 'pod',
+            owner: { kind: 'Deployment', name: 'web' },
+            user: 'system:serviceaccount:shop:default',
+            policies: ['disks'],
+            count: 1,
+            names: ['web-a'],
             reasons: [
               {
-                ...{
-                  field: 'nodeSelector disk',
-                  expectation: 'expected ssd, got "tape"',
-                  policies: ['disks'],
-                },
+                field: 'nodeSelector disk',
+                expectation: 'expected ssd, got "tape"',
+                policies: ['disks'],
                 message: 'nodeSelector disk: expected ssd, got "tape" (scheduling policy disks)',
               },
             ],

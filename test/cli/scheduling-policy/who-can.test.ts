@@ -65,7 +65,9 @@ User gone                   all        ClusterRole sp:disks  ClusterRoleBinding 
     const { code, stdout } = await run('who-can', 'disks', '-n', 'ci', '--format', 'json');
     const answer = JSON.parse(stdout);
     expect({ code, policy: answer.policy, namespace: answer.namespace }).toEqual({
-      ...{ code: 0, policy: 'disks', namespace: 'ci' },
+      code: 0,
+      policy: 'disks',
+      namespace: 'ci',
     });
     expect(answer.users.map(({ subject }: { subject: unknown }) => subject)).toEqual([
       { kind: 'Group', name: 'system:authenticated', namespace: null },

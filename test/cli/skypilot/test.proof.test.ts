@@ -126,7 +126,9 @@ interface Lock {
 function site(): string {
   const folder = realpathSync(temporaryFolder());
   const packed = execFileSync('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', folder], {
-    ...{ cwd: projectFile('.'), encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] },
+    cwd: projectFile('.'),
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'ignore'],
   });
   const [{ filename = '' } = {}] = JSON.parse(packed) as { filename?: string }[];
   const modules = join(folder, 'node_modules');
@@ -169,8 +171,14 @@ it('is installed and passes its cases with npm ci && npm test, and its types are
     join(own, 'jsconfig.json'),
     JSON.stringify({
       compilerOptions: {
-        ...{ checkJs: true, allowJs: true, strict: true, noEmit: true, skipLibCheck: true },
-        ...{ module: 'nodenext', target: 'es2022', types: [] },
+        checkJs: true,
+        allowJs: true,
+        strict: true,
+        noEmit: true,
+        skipLibCheck: true,
+        module: 'nodenext',
+        target: 'es2022',
+        types: [],
       },
       include: ['*.js'],
     }),

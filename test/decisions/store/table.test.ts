@@ -35,20 +35,26 @@ const KINDS: readonly Partial<DecisionRecord>[] = [
   { user_id: 'bob', lease_id: 'lease-1', operation: 'update' },
   { project_name: 'weather', project_domain: 'Default', user_name: 'al', user_domain: 'Default' },
   {
-    ...{ outcome: 'audit', filter: 'TriedFilter', lease_id: 'lease-1' },
+    outcome: 'audit',
+    filter: 'TriedFilter',
+    lease_id: 'lease-1',
     filters: [
       { filter: 'TriedFilter', outcome: 'rejected', audit: true, message: 'Not yet.', duration_ms: 1 },
       { filter: 'OtherFilter', outcome: 'allowed', audit: false, message: null, duration_ms: 1 },
     ],
   },
   {
-    ...{ outcome: 'allowed-on-error', filter: 'OtherFilter' },
+    outcome: 'allowed-on-error',
+    filter: 'OtherFilter',
     filters: [
       { filter: 'OtherFilter', outcome: 'allowed-on-error', audit: false, message: null, duration_ms: 1 },
     ],
   },
   {
-    ...{ operation: 'end', outcome: 'failed', filter: 'OtherFilter', failed: true },
+    operation: 'end',
+    outcome: 'failed',
+    filter: 'OtherFilter',
+    failed: true,
     filters: [
       { filter: 'OtherFilter', outcome: 'failed', audit: false, message: 'Not told.', duration_ms: 1 },
     ],
@@ -182,10 +188,8 @@ for (const dialect of DIALECTS) {
       const other = new DecisionTable(database, 'other/1');
       await table.present(facts, NO_WAIT);
       await other.present({ ...facts, generation: 7 }, NO_WAIT);
-      const [own, second] = [
-        { ...facts, name: 'host/1', isSelf: true },
-        { ...facts, generation: 7, name: 'other/1', isSelf: false },
-      ];
+      const own = { ...facts, name: 'host/1', isSelf: true };
+      const second = { ...facts, generation: 7, name: 'other/1', isSelf: false };
       expect(await table.replicas(NO_WAIT)).toEqual([own, second]);
       await table.present({ ...facts, generation: 2 }, NO_WAIT);
       expect(await table.replicas(NO_WAIT)).toEqual([{ ...own, generation: 2 }, second]);
@@ -250,20 +254,23 @@ for (const dialect of DIALECTS) {
 
     it('keep hostile texts readable, and are not found by what these would become', async () => {
       const hostile = aRecord({
-        ...{
-          request_id: 'hostile',
-          project_id: 'cli\0mate',
-          user_id: 'al\ud800ice',
-          lease_name: "'; drop table decisions --",
-        },
-        ...{ message: '\\u0000 \udc00 \u0000', filter: 'A\0B', outcome: 'failed', time: at(-3000) },
+        request_id: 'hostile',
+        project_id: 'cli\0mate',
+        user_id: 'al\ud800ice',
+        lease_name: "'; drop table decisions --",
+        message: '\\u0000 \udc00 \u0000',
+        filter: 'A\0B',
+        outcome: 'failed',
+        time: at(-3000),
         lease_id: `${'é'.repeat(255)}…`,
       });
       await table.write([rowJson(hostile, undefined)], NO_WAIT);
       const [found] = (await table.search({ ...FIRST, requestId: 'hostile' }, NO_WAIT)).items;
       expect(found?.record).toEqual({
         ...hostile,
-        ...{ project_id: 'cli\ufffdmate', user_id: 'al\ufffdice', filter: 'A\ufffdB' },
+        project_id: 'cli\ufffdmate',
+        user_id: 'al\ufffdice',
+        filter: 'A\ufffdB',
         message: '\\u0000 \ufffd \ufffd',
       });
       for (const query of [

@@ -20,13 +20,24 @@ describe('the estimate of a change', () => {
     expect(longer.decision).toMatchObject({ allowed: true, operation: 'update' });
     expect(longer.charges.filter(({ limit }) => limit !== null)).toEqual([
       {
-        ...{ filter: 'MaxLeasesFilter', account: 'max_leases/project', kind: 'held', precision: 'exact' },
-        ...{ amount: 0n, limit: 1n, taken: 1n, left: 0n },
+        filter: 'MaxLeasesFilter',
+        account: 'max_leases/project',
+        kind: 'held',
+        precision: 'exact',
+        amount: 0n,
+        limit: 1n,
+        taken: 1n,
+        left: 0n,
       },
       {
-        ...{ filter: 'UsageBudgetFilter', account: expect.stringMatching(/^usage_budget\/\d+$/) },
-        ...{ kind: 'usage', precision: 'exact', amount: hours('48'), limit: hours('100') },
-        ...{ taken: hours('20'), left: hours('32') },
+        filter: 'UsageBudgetFilter',
+        account: expect.stringMatching(/^usage_budget\/\d+$/),
+        kind: 'usage',
+        precision: 'exact',
+        amount: hours('48'),
+        limit: hours('100'),
+        taken: hours('20'),
+        left: hours('32'),
       },
     ]);
     const shorter = await enforcement.estimate(until('2026-12-01T14:00:00'));

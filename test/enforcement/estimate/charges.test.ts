@@ -16,7 +16,12 @@ describe('the estimate of a lease', () => {
       {
         filter: 'MaxLeasesFilter',
         account: 'max_leases/project',
-        ...{ kind: 'held', amount: 1n, precision: 'exact', limit: 3n, taken: 1n, left: 1n },
+        kind: 'held',
+        amount: 1n,
+        precision: 'exact',
+        limit: 3n,
+        taken: 1n,
+        left: 1n,
       },
       {
         filter: 'UsageBudgetFilter',
@@ -30,7 +35,9 @@ describe('the estimate of a lease', () => {
       },
     ]);
     expect(charges.find(({ account }) => account === 'max_leases/user/alice')).toMatchObject({
-      ...{ limit: null, left: null, taken: 1n },
+      limit: null,
+      left: null,
+      taken: 1n,
     });
   });
 

@@ -38,7 +38,9 @@ const periods = fc.array(
 
 const reservation = fc.oneof(
   fc.tuple(fc.integer({ min: 1, max: 4 }), fc.integer({ min: 0, max: 8 })).map(([min, more]) => ({
-    ...{ resource_type: 'physical:host', min, max: min + more },
+    resource_type: 'physical:host',
+    min,
+    max: min + more,
   })),
   fc.integer({ min: 1, max: 60 }).map((amount) => ({ resource_type: 'virtual:instance', amount })),
   fc
@@ -210,7 +212,10 @@ export class RandomProjects {
         new Date(FIRST + at * DAY).toISOString().slice(0, 10),
       );
       await giveBudget(this.ledger, {
-        ...{ projectId, amount: String(hours), from: from ?? '', until: until ?? '' },
+        projectId,
+        amount: String(hours),
+        from: from ?? '',
+        until: until ?? '',
         ...(userId !== null && { userId }),
       });
       day += days;
@@ -300,7 +305,8 @@ function withoutTimes(decision: { readonly outcomes: readonly object[] }): objec
 function expectOnly(change: string, wished: Lease, lease: Lease): void {
   const at = ({ start_date, end_date }: Lease) =>
     [start_date, end_date].map((date) => Number((toInstant(date) ?? 0n) / 1000n)) as [number, number];
-  const [[start, end], [from, until]] = [at(wished), at(lease)];
+  const [start, end] = at(wished);
+  const [from, until] = at(lease);
   const { reservations = [] } = lease;
   const { start_date, end_date } = wished;
   expect({ ...lease, start_date, end_date, reservations: wished.reservations }).toEqual(wished);

@@ -191,7 +191,8 @@ describe('a lease for which one change is not enough', () => {
       ...LIMITS,
       enabled: [...LIMITS.enabled, 'LeaseDatesFilter'],
       options: {
-        ...{ max_lease_duration: 172_800, lease_dates_earliest_start: '2026-12-24 00:00' },
+        max_lease_duration: 172_800,
+        lease_dates_earliest_start: '2026-12-24 00:00',
         max_reservation_size: { 'physical:host': 3 },
       },
     });
@@ -208,7 +209,8 @@ describe('a lease for which one change is not enough', () => {
       create: 'globalThis.asked = (globalThis.asked ?? 0) + 1; return reject("never");',
     });
     const { enforcement } = await onLedger({
-      ...{ enabled: ['CountingFilter'], files: { CountingFilter: file } },
+      enabled: ['CountingFilter'],
+      files: { CountingFilter: file },
     });
     const counted = globalThis as { asked?: number };
     try {

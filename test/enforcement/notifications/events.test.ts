@@ -17,11 +17,20 @@ const AT = 1_795_258_830_000_000n;
 
 const crossing = (userId: string | null, projectId = 'climate'): Crossing => ({
   budget: {
-    ...{ id: 7n, projectId, userId, amount: hours('1000') },
-    ...{ validFrom: 1_767_225_600n, validUntil: 1_798_761_600n },
+    id: 7n,
+    projectId,
+    userId,
+    amount: hours('1000'),
+    validFrom: 1_767_225_600n,
+    validUntil: 1_798_761_600n,
   },
-  ...{ threshold: 80, before: hours('799.99'), taken: hours('800.00001'), at: AT },
-  ...{ cause: 'create', who: 'alice', requestId: 'req-1' },
+  threshold: 80,
+  before: hours('799.99'),
+  taken: hours('800.00001'),
+  at: AT,
+  cause: 'create',
+  who: 'alice',
+  requestId: 'req-1',
 });
 
 it('says which budget has passed which threshold, with amounts as decimal texts', () => {
@@ -59,16 +68,31 @@ it('says which budget has passed which threshold, with amounts as decimal texts'
 it('says what is asked for, by whom and why, and what it has come to', () => {
   const step = { at: AT, who: HOSTILE, reason: HOSTILE.repeat(400) };
   const request: BudgetRequest = {
-    ...{ id: 17n, projectId: HOSTILE, userId: HOSTILE, amount: hours('40'), validUntil: 1_798_761_600n },
-    ...{ reason: HOSTILE, state: 'endorsed' as const, asker: 'secret', asked: { at: AT, who: HOSTILE } },
-    ...{ endorsed: step, settled: null, granted: null },
+    id: 17n,
+    projectId: HOSTILE,
+    userId: HOSTILE,
+    amount: hours('40'),
+    validUntil: 1_798_761_600n,
+    reason: HOSTILE,
+    state: 'endorsed' as const,
+    asker: 'secret',
+    asked: { at: AT, who: HOSTILE },
+    endorsed: step,
+    settled: null,
+    granted: null,
   };
   const body = requestEvent('/here', 'id-1', request);
   const event = eventIn(body);
   expect(event.subject).toMatch(/^projects\/a%2Fb%00%0A[^/]+\/users\/a%2Fb%00/);
   expect(event.data).toMatchObject({
-    ...{ request: '17', state: 'endorsed', amount: '40', until: '2027-01-01T00:00:00Z', reason: HOSTILE },
-    ...{ endorsed: { at: '2026-11-21T11:00:30Z', by: HOSTILE }, settled: null, granted: null },
+    request: '17',
+    state: 'endorsed',
+    amount: '40',
+    until: '2027-01-01T00:00:00Z',
+    reason: HOSTILE,
+    endorsed: { at: '2026-11-21T11:00:30Z', by: HOSTILE },
+    settled: null,
+    granted: null,
   });
   expect(body).not.toContain('secret');
   expect(body.length).toBeLessThan(20_000);
@@ -76,9 +100,18 @@ it('says what is asked for, by whom and why, and what it has come to', () => {
 
 const refusals = {
   last: {
-    ...{ time: '2026-11-22T10:00:30.000Z', request_id: 'req-1', operation: 'create', outcome: 'rejected' },
-    ...{ message: 'x'.repeat(10_000), filter: 'MaxLeasesFilter', lease_id: null, lease_name: 'run' },
-    ...{ project_id: HOSTILE, project_name: 'Climate', project_domain: 'Default', user_id: 'alice' },
+    time: '2026-11-22T10:00:30.000Z',
+    request_id: 'req-1',
+    operation: 'create',
+    outcome: 'rejected',
+    message: 'x'.repeat(10_000),
+    filter: 'MaxLeasesFilter',
+    lease_id: null,
+    lease_name: 'run',
+    project_id: HOSTILE,
+    project_name: 'Climate',
+    project_domain: 'Default',
+    user_id: 'alice',
   },
   isMixed: false,
   count: 3,
@@ -106,8 +139,14 @@ it('names nobody of refusals that have nothing in common', () => {
 it('counts corrections, and lists the first of them', () => {
   const corrections = new Corrections();
   const lease = {
-    ...{ row: 1n, leaseId: 'lease-1', projectId: 'climate', userId: 'alice', name: 'n'.repeat(5000) },
-    ...{ start: AT, end: AT, note: HOSTILE },
+    row: 1n,
+    leaseId: 'lease-1',
+    projectId: 'climate',
+    userId: 'alice',
+    name: 'n'.repeat(5000),
+    start: AT,
+    end: AT,
+    note: HOSTILE,
   };
   const done = (outcome: Reconciled['outcome']): Reconciled => ({ ...lease, outcome });
   corrections.add(done('left'));

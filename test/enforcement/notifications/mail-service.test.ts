@@ -18,7 +18,8 @@ interface Receivers {
 
 function running(connection: string, { mailPort, webhook }: Receivers): Promise<RunningPolicyService> {
   return runServiceOn({
-    ...{ environment: {}, configFiles: [] },
+    environment: {},
+    configFiles: [],
     values: {
       service: { port: 0, operator_tokens: [TOKEN] },
       ledger: { connection },
@@ -40,7 +41,8 @@ function running(connection: string, { mailPort, webhook }: Receivers): Promise<
 async function twoSteps({ request }: RunningPolicyService): Promise<void> {
   const ask = async (path: string, body: object) => {
     const { status, json } = await request(`/v1/budget-requests${path}`, {
-      ...{ method: 'POST', body: JSON.stringify(body) },
+      method: 'POST',
+      body: JSON.stringify(body),
       headers: { 'Content-Type': 'application/json', 'X-Auth-Token': TOKEN },
     });
     expect([200, 201], JSON.stringify(json)).toContain(status);

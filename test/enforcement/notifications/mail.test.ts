@@ -25,15 +25,24 @@ const OWN_CERTIFICATE = {
 function message({ projectId = 'climate', userId = null as string | null, who = 'alice' } = {}) {
   const budget = { id: 1n, projectId, userId, validFrom: 0n, validUntil: 86_400n, amount: 3_600_000_000n };
   const body = thresholdEvent('https://blazar.example.org/', 'id-1', {
-    ...{ budget, threshold: 80, before: 0n, taken: 2_880_000_000n, at: 0n },
-    ...{ cause: 'create', who, requestId: 'req-1' },
+    budget,
+    threshold: 80,
+    before: 0n,
+    taken: 2_880_000_000n,
+    at: 0n,
+    cause: 'create',
+    who,
+    requestId: 'req-1',
   });
   return { key: 'id-1/notifications-mail', body };
 }
 
 function sender(url: string, options: object = {}, logger = recordingLogger()): Mail {
   const values = notificationsOptions.parse({
-    ...{ smtp_url: url, smtp_timeout: 200, mail_from: 'blazar@example.org', mail_to: ['ops@example.org'] },
+    smtp_url: url,
+    smtp_timeout: 200,
+    mail_from: 'blazar@example.org',
+    mail_to: ['ops@example.org'],
     ...options,
   });
   return new Mail(url, values, logger);
@@ -118,9 +127,18 @@ it('sends one mail to all receivers, which another attempt repeats to the letter
 it('says of a request what was asked for, and how to answer', async () => {
   const running = await mailServer();
   const request = {
-    ...{ id: 17n, projectId: 'climate', userId: 'alice', amount: 3_600_000_000n, validUntil: 86_400n },
-    ...{ reason: 'a workshop', asker: 'a', asked: { at: 0n, who: 'alice' } },
-    ...{ endorsed: null, settled: null, granted: null, state: 'requested' as const },
+    id: 17n,
+    projectId: 'climate',
+    userId: 'alice',
+    amount: 3_600_000_000n,
+    validUntil: 86_400n,
+    reason: 'a workshop',
+    asker: 'a',
+    asked: { at: 0n, who: 'alice' },
+    endorsed: null,
+    settled: null,
+    granted: null,
+    state: 'requested' as const,
   };
   const step = { at: 0n, who: 'mona', reason: 'what is left' };
   const settled = {

@@ -88,7 +88,9 @@ it('takes a mail server with or without a webhook, and addresses of hosts withou
   const configuration = await read(local);
   expect(ofSection(configuration.problems)).toEqual([]);
   expect(sectionOf(configuration, notificationsSection)).toMatchObject({
-    ...{ smtp_timeout: 10, mail_max_age: 604_800, mail_to: ['root@a', 'o+b@c.example'] },
+    smtp_timeout: 10,
+    mail_max_age: 604_800,
+    mail_to: ['root@a', 'o+b@c.example'],
   });
 });
 

@@ -61,7 +61,8 @@ it('announces each step of a request for more budget, once, signed and in order'
   const receiver = await policyServer({ status: 204 });
   const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
   const { url } = await runServiceOn({
-    ...{ environment: {}, configFiles: [] },
+    environment: {},
+    configFiles: [],
     values: {
       service: { port: 0, operator_tokens: ['of-an-operator-0123456789abcdef'] },
       ledger: { connection: await newLedger() },
@@ -71,7 +72,8 @@ it('announces each step of a request for more budget, once, signed and in order'
   });
   const ask = async (path: string, body: object) => {
     const answer = await fetch(`${url}/v1/budget-requests${path}`, {
-      ...{ method: 'POST', body: JSON.stringify(body) },
+      method: 'POST',
+      body: JSON.stringify(body),
       headers: { 'Content-Type': 'application/json', 'X-Auth-Token': 'of-an-operator-0123456789abcdef' },
     });
     expect(answer.ok).toBe(true);
@@ -91,9 +93,12 @@ it('announces each step of a request for more budget, once, signed and in order'
     [id, 'changed'],
   ]);
   expect(events.at(-1)).toMatchObject({
-    ...{ type: 'io.blazar-enforcement.budget.request', subject: 'projects/climate' },
+    type: 'io.blazar-enforcement.budget.request',
+    subject: 'projects/climate',
     data: {
-      ...{ amount: '40', until: '2090-12-31T00:00:00Z', reason: 'a \u202eworkshop' },
+      amount: '40',
+      until: '2090-12-31T00:00:00Z',
+      reason: 'a \u202eworkshop',
       settled: { by: 'operator token', reason: 'fine' },
       granted: { amount: '30', until: '2090-12-31T00:00:00Z' },
     },

@@ -204,7 +204,10 @@ describe('the webhooks of etc/kubernetes', () => {
     expect(rest).toEqual(asValidation);
     expect(rules).toEqual([
       {
-        ...{ apiGroups: [''], apiVersions: ['v1'], operations: ['UPDATE'], scope: 'Namespaced' },
+        apiGroups: [''],
+        apiVersions: ['v1'],
+        operations: ['UPDATE'],
+        scope: 'Namespaced',
         resources: ['pods', 'pods/ephemeralcontainers', 'pods/resize'],
       },
     ]);

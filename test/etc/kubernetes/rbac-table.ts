@@ -34,7 +34,9 @@ export function rbacTable(): TableRow[] {
       const rights = resources.split(', ').flatMap((resource) =>
         verbs.split(', ').map((verb) => ({
           where: where === 'cluster' ? ('cluster' as const) : ('own namespace' as const),
-          ...{ group, resource, verb },
+          group,
+          resource,
+          verb,
           named: names === 'its own',
         })),
       );
@@ -55,7 +57,9 @@ export function grantedRights(objects: readonly Manifest[], name: string): Right
         return resources.flatMap((resource: string) =>
           verbs.map((verb: string) => ({
             where: kind === 'Role' ? 'own namespace' : 'cluster',
-            ...{ group: apiGroups.join(), resource, verb },
+            group: apiGroups.join(),
+            resource,
+            verb,
             named: resourceNames !== undefined,
           })),
         );

@@ -76,8 +76,16 @@ it('fails for a pod that cannot be read, and for a rule that breaks', async () =
 describe('a Deployment', () => {
   const review = (rules: string | undefined, mode: 'warn' | 'refuse', spec: object = {}) =>
     new WorkloadReview(admission(rules), { mode }).admit({
-      ...{ kind: 'workload', uid: 'u', username: 'ada', groups: ['students'], dryRun: false, name: 'd' },
-      ...{ workload: 'Deployment', namespace: 'climate', pod: undefined, current: undefined },
+      kind: 'workload',
+      uid: 'u',
+      username: 'ada',
+      groups: ['students'],
+      dryRun: false,
+      name: 'd',
+      workload: 'Deployment',
+      namespace: 'climate',
+      pod: undefined,
+      current: undefined,
       object: {
         metadata: { name: 'd' },
         spec: {
@@ -90,7 +98,8 @@ describe('a Deployment', () => {
   it('whose pods rules would refuse is warned of, or refused', async () => {
     const words = "this Deployment's pods would be refused: At most 4 cores.";
     expect(await review(RULES, 'warn')).toMatchObject({
-      ...{ allowed: true, warnings: [words] },
+      allowed: true,
+      warnings: [words],
       rules: [{ rule: 'cpus', outcome: 'rejected', audit: true }],
     });
     expect(await review(RULES, 'refuse')).toMatchObject({ allowed: false, message: words });

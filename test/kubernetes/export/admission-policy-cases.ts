@@ -241,7 +241,8 @@ export const admissionCases: fc.Arbitrary<AdmissionCase> = fc
     group: fc.constantFrom('extensions', 'scheduling.blazar-enforcement'),
   })
   .map(({ whole, another, focus, kept, spread: constraints, mirror: isMirror, isUpdate, group, ...rest }) => {
-    const [one, other] = [focused(whole, focus), focused(another, focus)];
+    const one = focused(whole, focus);
+    const other = focused(another, focus);
     const policies = one.documents.map(({ name, spec }) => ({
       ...policy(name, spec),
       group,

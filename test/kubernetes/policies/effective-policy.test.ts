@@ -35,7 +35,8 @@ describe('without any usable policy', () => {
 });
 
 describe('merging', () => {
-  const [ssd, sata] = [{ disk: 'ssd' }, { disk: 'sata' }];
+  const ssd = { disk: 'ssd' };
+  const sata = { disk: 'sata' };
 
   it.each([
     [22, 23, 'deep'],

@@ -31,7 +31,8 @@ describe('an example of the proposal', () => {
   });
 
   it.each(FILES)('is accepted or rejected as the table says: %s', (file) => {
-    const [path, number] = [`${FOLDER}/${file}`, file.slice(0, 2)];
+    const path = `${FOLDER}/${file}`;
+    const number = file.slice(0, 2);
     const { policies, roles, bindings, problems } = readPolicyDocuments([path]);
     const problem = PROBLEMS[number];
     expect(problems.map((one) => formatProblem(one).replace(path, ''))).toEqual(

@@ -150,7 +150,8 @@ describe('calculateCharge', () => {
         const { deltas, alternatives } = calculateCharge(
           input(wanted, { recorded, now, begun, isUpdate: true }),
         );
-        const [charged, returned] = [chargedBy(alternatives), refundOf(recorded, now)];
+        const charged = chargedBy(alternatives);
+        const returned = refundOf(recorded, now);
         for (const name of ['a', 'b', 'c']) {
           expect(deltas.get(name) ?? 0n).toBe((charged.get(name) ?? 0n) - (returned.get(name) ?? 0n));
           expect(deltas.get(name)).not.toBe(0n);
@@ -207,7 +208,10 @@ describe('calculateCharge', () => {
     const asked = (perSecond: bigint, limit: bigint) =>
       calculateCharge(
         input([], {
-          ...{ now: 4n, staysOpen: true, recorded: [earlier], balances: new Map([['a', 20n]]) },
+          now: 4n,
+          staysOpen: true,
+          recorded: [earlier],
+          balances: new Map([['a', 20n]]),
           wanted: [{ ...claimed(by('F', [used('a', perSecond, 4n, 10n, limit)])), start: 4n }],
         }),
       );

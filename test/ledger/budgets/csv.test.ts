@@ -52,7 +52,11 @@ describe('budgets in CSV', () => {
         const clear = budgets.filter((_, index) => unclear[index]?.length === 0);
         expect(wanted.map((one) => one.wanted)).toEqual(
           clear.map(({ projectId, userId, validFrom, validUntil, amount }) => ({
-            ...{ projectId, userId, validFrom, validUntil, amount },
+            projectId,
+            userId,
+            validFrom,
+            validUntil,
+            amount,
           })),
         );
       }),
@@ -87,7 +91,9 @@ describe('budgets in CSV', () => {
     for (const form of forms) {
       const { wanted, mistakes } = await read(form);
       expect({ form, mistakes, wanted: wanted.map((one) => one.wanted) }).toEqual({
-        ...{ form, mistakes: [], wanted: expected },
+        form,
+        mistakes: [],
+        wanted: expected,
       });
     }
   });

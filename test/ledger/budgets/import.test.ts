@@ -11,7 +11,8 @@ import { DIALECTS, giveBudget, NO_WAIT, newLedgers, openedLedger } from '../../s
 
 const newLedger = newLedgers();
 const AUTHOR = { who: 'operator', reason: 'a new year' };
-const [FROM, UNTIL] = [1_798_761_600n, 1_830_297_600n];
+const FROM = 1_798_761_600n;
+const UNTIL = 1_830_297_600n;
 
 const wanted = (projects: readonly string[], amount = 5n): WantedLine[] =>
   projects.map((projectId, index) => ({
@@ -88,7 +89,8 @@ describe.each(DIALECTS)('an import into a ledger on %s', (dialect) => {
     const taken = found
       .filter(({ project_id }) => project_id !== 'c')
       .map(({ id, project_id }) => ({
-        ...{ project_id, name: budgetAccount({ id }) },
+        project_id,
+        name: budgetAccount({ id }),
         balance: project_id === 'a' ? 45n : 10n,
       }));
     const add = queries.insertInto('accounts').values(taken).compile();

@@ -67,7 +67,10 @@ function kindOf(edit: RequestEdit): string {
 
 async function budgets({ ledger, project }: LedgerFixture) {
   return (await listBudgets(ledger, project, NO_WAIT)).map(({ userId, validFrom, validUntil, amount }) => ({
-    ...{ userId, validFrom, validUntil, hours: amount / HOUR },
+    userId,
+    validFrom,
+    validUntil,
+    hours: amount / HOUR,
   }));
 }
 

@@ -120,7 +120,8 @@ export function budgeting(fixtures: LedgerFixtures): void {
     await setBudget(fixture.ledger, { ...wanted, amount: 6n }, { who: 'root', reason: null }, NO_WAIT);
     await removeBudget(fixture.ledger, wanted, OPERATOR, NO_WAIT);
     const history = await budgetHistory(fixture.ledger, fixture.project, NO_WAIT);
-    const [first, later] = [1_795_251_630_000_000n, 1_795_305_600_000_000n];
+    const first = 1_795_251_630_000_000n;
+    const later = 1_795_305_600_000_000n;
     expect(history.map(({ id, ...change }) => change)).toEqual([
       { ...wanted, ...OPERATOR, budget, at: first, operation: 'set' },
       { ...wanted, amount: 6n, who: 'root', reason: null, budget, at: later, operation: 'set' },
@@ -196,9 +197,12 @@ export function budgeting(fixtures: LedgerFixtures): void {
       fullest.filter(({ projectId, userId }) => projectId === fixture.project && userId === 'b'),
     ).toEqual([
       {
-        ...{ projectId: fixture.project, userId: 'b' },
-        ...{ amount: 25n * 3_600_000_000n, taken: 24n * 3_600_000_000n },
-        ...{ validFrom: expect.any(BigInt), validUntil: expect.any(BigInt) },
+        projectId: fixture.project,
+        userId: 'b',
+        amount: 25n * 3_600_000_000n,
+        taken: 24n * 3_600_000_000n,
+        validFrom: expect.any(BigInt),
+        validUntil: expect.any(BigInt),
       },
     ]);
   });

@@ -33,7 +33,8 @@ export function crowding(fixtures: LedgerFixtures): void {
   it('is the same ledger for every process that opens it', async () => {
     const fixture = await fixtures({ budget: '48' });
     const other = await fixtures({ budget: '48', projectId: fixture.project, isApart: true });
-    const [first, second] = [leaseOf({ name: 'first' }), leaseOf({ name: 'second' })];
+    const first = leaseOf({ name: 'first' });
+    const second = leaseOf({ name: 'second' });
     await Promise.all([
       fixture.create(first),
       other.create(second),

@@ -75,7 +75,8 @@ export function creating(fixtures: LedgerFixtures): void {
   it('records a request that is sent again with its key once, and allows checking it', async () => {
     const fixture = await fixtures({ budget: '24', most: 1 });
     const { lease } = await fixture.create(leaseOf(), undefined, { key: 'k1' });
-    const [entries, accounts] = [await fixture.rows('entries'), await fixture.rows('accounts')];
+    const entries = await fixture.rows('entries');
+    const accounts = await fixture.rows('accounts');
     expect(await fixture.create(leaseOf(), undefined, { key: 'k1' })).toEqual({
       refusal: undefined,
       warnings: [],

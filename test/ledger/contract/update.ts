@@ -272,7 +272,8 @@ export function updating(fixtures: LedgerFixtures): void {
   });
 
   it('treats an id in another project as another lease', async () => {
-    const [one, other] = [await fixtures({ budget: '100' }), await fixtures({ budget: '100' })];
+    const one = await fixtures({ budget: '100' });
+    const other = await fixtures({ budget: '100' });
     await one.create({ ...leaseOf(), id: 'same' });
     const request = { context: other.context(), lease: { ...leaseOf(), id: 'same' } };
     await other.chain.end(request, {});

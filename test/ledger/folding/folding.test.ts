@@ -101,7 +101,8 @@ describe.each(DIALECTS)('folding on %s', (dialect) => {
 
   it('says of usage from when on it is known, and of budgets the same to the second', async () => {
     const ledger = await oldLedger(dialect);
-    const [from, until] = [instant('2026-11-01') / 1_000_000n, instant('2027-04-01') / 1_000_000n];
+    const from = instant('2026-11-01') / 1_000_000n;
+    const until = instant('2027-04-01') / 1_000_000n;
     const query = { projectId: 'climate', from, until };
     const coursesOf = () => budgetsOverTime(ledger, { ...query, points: 4 }, NO_WAIT);
     const [whole] = await coursesOf();

@@ -21,9 +21,13 @@ const newLedger = newLedgers();
 const listed = Array.from({ length: LEASES }, (_, index) => ({
   id: `lease-${index}`,
   name: 'run',
-  ...{ project_id: index % 2 === 0 ? 'climate' : 'physics', user_id: 'alice', status: 'PENDING' },
-  ...{ start_date: '2039-01-01T00:00:00.000000', end_date: '2039-01-01T01:00:00.000000' },
-  ...{ created_at: '2026-11-01 00:00:00', degraded: false },
+  project_id: index % 2 === 0 ? 'climate' : 'physics',
+  user_id: 'alice',
+  status: 'PENDING',
+  start_date: '2039-01-01T00:00:00.000000',
+  end_date: '2039-01-01T01:00:00.000000',
+  created_at: '2026-11-01 00:00:00',
+  degraded: false,
   reservations: [
     {
       id: `r-${index}`,

@@ -137,10 +137,8 @@ class World {
       lease.user,
     );
     expect(refusal).toBeUndefined();
-    const [before, wanted] = [
-      { from: lease.start, until: lease.end },
-      { from: start, until: end },
-    ];
+    const before = { from: lease.start, until: lease.end };
+    const wanted = { from: start, until: end };
     const isDearer = before.until - before.from > wanted.until - wanted.from;
     lease.span = { ...(isDearer ? before : wanted) };
     lease.asked = { from: start, until: Math.max(before.until, wanted.until) };

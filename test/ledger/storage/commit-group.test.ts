@@ -23,8 +23,16 @@ const UNHURRIED: GroupBounds = { members: 64, milliseconds: 60_000, characters: 
 
 /** Knows nothing: parts have savepoints from their first write on, and ask the database for all the same. */
 const knowsNothing = (): Memory => ({
-  ...{ gather: () => [], recall: () => undefined, missing: (query) => query, note() {}, forget() {} },
-  ...{ postpone: () => undefined, isPostponing: false, takeOwn: () => [], takeDue: () => [], endPart() {} },
+  gather: () => [],
+  recall: () => undefined,
+  missing: (query) => query,
+  note() {},
+  forget() {},
+  postpone: () => undefined,
+  isPostponing: false,
+  takeOwn: () => [],
+  takeDue: () => [],
+  endPart() {},
 });
 
 /** Knows nothing, and leaves names for later, until somebody asks. */

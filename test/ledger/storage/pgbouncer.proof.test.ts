@@ -52,7 +52,8 @@ describe.skipIf(!hasPgBouncer())('a ledger behind PgBouncer', { timeout: 1_200_0
 
   it('waits for a project until its time is over, and leaves nothing waiting', async () => {
     const { direct, opened } = await newGround();
-    const [ledger, hasty] = [await opened(), await opened(undefined, { timeout: 1 })];
+    const ledger = await opened();
+    const hasty = await opened(undefined, { timeout: 1 });
     await recordLease(ledger, { name: 'first' });
     const letGo = await holdProject(direct, 'climate');
     const waiting = ['second', 'third', 'fourth'].map((name) => recordLease(hasty, { name }));

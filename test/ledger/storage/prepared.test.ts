@@ -23,7 +23,8 @@ describe('prepared', () => {
         .where('name', '!=', of.name)
         .where('size', '<', 5n);
     });
-    const [first, second] = [find({ name: '__proto__', size: 1n }), find({ name: "'", size: null })];
+    const first = find({ name: '__proto__', size: 1n });
+    const second = find({ name: "'", size: null });
     expect(built).toBe(1);
     expect(first.sql).toBe(second.sql);
     expect(first.parameters).toEqual(['__proto__', 1n, '__proto__', 5n]);

@@ -13,7 +13,8 @@ it('lets so many in, and the next when one has left, in their order', async () =
     entered.push(name);
     return left;
   };
-  const [third, fourth] = [enter('third'), enter('fourth')];
+  const third = enter('third');
+  const fourth = enter('fourth');
   await Promise.resolve();
   expect(entered).toEqual([]);
   leave[0]?.();

@@ -57,10 +57,15 @@ it('every error of the API is a problem of RFC 9457, as JSON unless the client n
   ].filter(({ status }) => status >= 400);
   for (const { id, text, status, json, ...answer } of answers) {
     expect({ id, status, json, type: typeOf(answer) }).toEqual({
-      ...{ id, status, type: 'application/json; charset=utf-8' },
+      id,
+      status,
+      type: 'application/json; charset=utf-8',
       json: expect.objectContaining({
-        ...{ type: 'about:blank', title: STATUS_CODES[status], status },
-        ...{ detail: json.message, message: expect.stringMatching(/./) },
+        type: 'about:blank',
+        title: STATUS_CODES[status],
+        status,
+        detail: json.message,
+        message: expect.stringMatching(/./),
       }),
     });
   }
@@ -83,7 +88,8 @@ it('every error of the API is a problem of RFC 9457, as JSON unless the client n
   const headers = { 'X-Auth-Token': 'op-1-0123456789abcdef', Accept: 'application/problem+json' };
   const listed = await fetch(`${url}/v1/budgets`, { headers });
   expect({ status: listed.status, type: typeOf(listed) }).toEqual({
-    ...{ status: 200, type: 'application/json; charset=utf-8' },
+    status: 200,
+    type: 'application/json; charset=utf-8',
   });
   // The protocol of Blazar is next to it.
   for (const path of ['/check-create', '/v1/check-create', '/v1/on-end', '/nothing']) {
@@ -97,7 +103,8 @@ it('every error of the API is a problem of RFC 9457, as JSON unless the client n
         'text' in answer && typeof answer.text === 'string' ? answer.text : await (answer as Response).text(),
       );
       expect({ path, type: typeOf(answer), names: Object.keys(body) }).toEqual({
-        ...{ path, type: 'application/json; charset=utf-8' },
+        path,
+        type: 'application/json; charset=utf-8',
         names: body.field === undefined ? ['message'] : ['message', 'field'],
       });
     }

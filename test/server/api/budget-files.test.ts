@@ -40,7 +40,9 @@ describe('budgets in files', () => {
 
   it('are set, changed and left as they are, after a dry run that says so', async () => {
     const on = fixture(dialect);
-    const [a, b, c] = [newProject(), newProject(), newProject()];
+    const a = newProject();
+    const b = newProject();
+    const c = newProject();
     const kept = await on.ask('operator', 'POST', '/v1/budgets', { body: wanted(a) });
     const other = await on.ask('operator', 'POST', '/v1/budgets', { body: wanted(b) });
     const removed = await on.ask('operator', 'POST', '/v1/budgets', { body: wanted(c) });
@@ -60,8 +62,13 @@ describe('budgets in files', () => {
       json: { dry_run: true, set: 3, changed: 1, unchanged: 1, mistakes: [] },
     });
     expect(tried.json.lines[1]).toEqual({
-      ...{ line: 3, outcome: 'changed', project_id: b, user_id: null },
-      ...{ valid_from: '2027-01-01T00:00:00Z', valid_until: '2027-06-01T00:00:00Z', amount: '7.000001' },
+      line: 3,
+      outcome: 'changed',
+      project_id: b,
+      user_id: null,
+      valid_from: '2027-01-01T00:00:00Z',
+      valid_until: '2027-06-01T00:00:00Z',
+      amount: '7.000001',
       before: { valid_until: '2028-01-01T00:00:00Z', amount: '100' },
     });
     expect((await on.ask('reader', 'GET', `/v1/budgets/${other.json.id}`)).json).toEqual(other.json);
@@ -69,7 +76,8 @@ describe('budgets in files', () => {
     expect(done.json).toEqual({ ...tried.json, dry_run: false });
     expect((await on.ask('reader', 'GET', `/v1/budgets/${kept.json.id}`)).json).toEqual(kept.json);
     expect((await on.ask('reader', 'GET', `/v1/budgets/${other.json.id}`)).json).toMatchObject({
-      ...{ amount: '7.000001', changed: { who: 'operator token', reason: 'the grant' } },
+      amount: '7.000001',
+      changed: { who: 'operator token', reason: 'the grant' },
     });
     const back = await on.ask('reader', 'GET', `/v1/budgets/${removed.json.id}`);
     expect(back.json).toMatchObject({ id: removed.json.id, amount: '5' });
@@ -80,7 +88,8 @@ describe('budgets in files', () => {
 
   it('are all refused if one of them is wrong, with every mistake', async () => {
     const on = fixture(dialect);
-    const [a, b] = [newProject(), newProject()];
+    const a = newProject();
+    const b = newProject();
     const there = await on.ask('operator', 'POST', '/v1/budgets', { body: wanted(b) });
     const lines = [
       `${a},,2027-01-01,2028-01-01,100`,
@@ -92,11 +101,13 @@ describe('budgets in files', () => {
     const mistakes = [
       { line: 3, field: 'valid_from', message: 'this budget is in line 2 already' },
       {
-        ...{ line: 4, field: 'valid_from' },
+        line: 4,
+        field: 'valid_from',
         message: 'it would overlap with line 2, from 2027-01-01T00:00:00Z until 2028-01-01T00:00:00Z',
       },
       {
-        ...{ line: 5, field: 'valid_from' },
+        line: 5,
+        field: 'valid_from',
         message: `it would overlap with budget ${there.json.id} of project ${b}, from 2027-01-01T00:00:00Z until 2028-01-01T00:00:00Z`,
       },
       { line: 6, field: 'amount', message: expect.stringContaining('got "-1"') },

@@ -78,7 +78,8 @@ async function served(connection: string, values: Values = {}) {
   };
   const { close, ...service } = await servedGeneration({ connection, values, users, hasStores: true });
   const fixture: BudgetFixture = {
-    ...{ ...service, connection },
+    ...service,
+    connection,
     async ask(who, method, path, { etag, body, text } = {}) {
       const sent = text?.text ?? (body === undefined ? undefined : JSON.stringify(body));
       const answer = await fetch(service.url + path, {

@@ -50,10 +50,15 @@ describe.each(DIALECTS)('requests for more budget over the API, on %s', (dialect
       id: expect.stringMatching(/^\d+$/),
       project: { id: 'climate', name: null, domain: null },
       user: null,
-      ...{ amount: '50', unit: 'node-hours', valid_until: '2027-06-01T00:00:00Z', reason: body.reason },
+      amount: '50',
+      unit: 'node-hours',
+      valid_until: '2027-06-01T00:00:00Z',
+      reason: body.reason,
       state: 'requested',
       asked: { at: expect.stringMatching(/Z$/), who: expect.stringContaining('meg') },
-      ...{ endorsed: null, settled: null, granted: null },
+      endorsed: null,
+      settled: null,
+      granted: null,
     });
     const endorsed = await step(ask, 'mona', path, 'endorse');
     expect(endorsed.json).toMatchObject({
@@ -133,7 +138,8 @@ describe('requests for more budget over the API', () => {
     for (const who of ['meg', 'mona', 'max'] as const) {
       for (const kind of ['', 'endorse', 'grant', 'refuse', 'withdraw']) {
         const ofKind = (at: string) => (kind === '' ? ask(who, 'GET', at) : step(ask, who, at, kind));
-        const [there, absent] = [await ofKind(path), await ofKind(none)];
+        const there = await ofKind(path);
+        const absent = await ofKind(none);
         expect([there.status, there.text]).toEqual([absent.status, absent.text]);
         expect([403, 404]).toContain(there.status);
       }

@@ -77,7 +77,10 @@ describe('the estimate of a change', () => {
     const { status, json } = await ask({ end_date: '2026-12-02 09:00' });
     expect(status).toBe(200);
     expect(json).toMatchObject({
-      ...{ project: { id: 'climate' }, user: { id: 'id-of-bob' }, allowed: true, outcome: 'allowed' },
+      project: { id: 'climate' },
+      user: { id: 'id-of-bob' },
+      allowed: true,
+      outcome: 'allowed',
       charges: [{ filter: 'UsageBudgetFilter', amount: '42', taken: '30', left: '28', limit: '100' }],
     });
   });
@@ -125,7 +128,9 @@ describe('the estimate of a change', () => {
 
   it('gives no verdict on a lease with more types than the ledger keeps: some of what it reserves is unknown', async () => {
     const types = Array.from({ length: 16 }, (_, index) => ({
-      ...{ id: `t${index}`, resource_type: `type:${index}`, amount: 1 },
+      id: `t${index}`,
+      resource_type: `type:${index}`,
+      amount: 1,
     }));
     const asked = { who: 'pat', project: 'physics' };
     await record('physics', 'sixteen', types);
@@ -135,7 +140,8 @@ describe('the estimate of a change', () => {
     });
     await record('physics', 'seventeen', [...types, hosts(1, 1)]);
     expect(await ask({}, { ...asked, lease: 'seventeen' })).toMatchObject({
-      ...{ status: 409, json: { message: expect.stringContaining('too many types') } },
+      status: 409,
+      json: { message: expect.stringContaining('too many types') },
     });
   });
 

@@ -10,7 +10,10 @@ import { budgetFixtures, type Told } from './budget-fixture.ts';
 const fixture = budgetFixtures();
 
 const refusal: Partial<DecisionRecord> = {
-  ...{ allowed: false, outcome: 'rejected', filter: 'MaxLeasesFilter', message: 'At most 1 lease.' },
+  allowed: false,
+  outcome: 'rejected',
+  filter: 'MaxLeasesFilter',
+  message: 'At most 1 lease.',
   warnings: ['TriedFilter: not yet'],
   filters: [
     { filter: 'TriedFilter', outcome: 'rejected', audit: true, message: 'not yet', duration_ms: 1 },
@@ -65,21 +68,29 @@ describe.each(DIALECTS)('decisions over the API on %s', (dialect) => {
       const all = await get(who, '/v1/decisions');
       expect(ids(all)).toEqual(['req-4', 'req-3', 'req-2', 'req-1', 'req-1']);
       expect(all.json.items[3]).toEqual({
-        ...{ time: '2026-11-20T08:00:02.000Z', request_id: 'req-1', operation: 'commit-create' },
-        ...{ side: null, launch: null },
+        time: '2026-11-20T08:00:02.000Z',
+        request_id: 'req-1',
+        operation: 'commit-create',
+        side: null,
+        launch: null,
         project: { id: 'climate', name: null, domain: null },
         user: { id: 'alice', name: null, domain: null },
-        ...{ lease_id: null, lease_name: 'ocean-model' },
+        lease_id: null,
+        lease_name: 'ocean-model',
         asked: {
-          ...{ start: '2026-12-01T10:00:00Z', end: '2026-12-01T11:00:00Z' },
+          start: '2026-12-01T10:00:00Z',
+          end: '2026-12-01T11:00:00Z',
           reservations: [{ resource_type: 'physical:host', min: 1, max: 2 }],
         },
-        ...{ allowed: false, outcome: 'rejected', filter: 'MaxLeasesFilter', message: 'At most 1 lease.' },
-        ...{
-          warnings: ['TriedFilter: not yet'],
-          filters: refusal.filters?.map((one) => ({ ...one, changes: [], changes_left_out: 0 })),
-        },
-        ...{ replica: 'host/7', generation: 1, duration_ms: 0.5 },
+        allowed: false,
+        outcome: 'rejected',
+        filter: 'MaxLeasesFilter',
+        message: 'At most 1 lease.',
+        warnings: ['TriedFilter: not yet'],
+        filters: refusal.filters?.map((one) => ({ ...one, changes: [], changes_left_out: 0 })),
+        replica: 'host/7',
+        generation: 1,
+        duration_ms: 0.5,
       });
       expect(all.json.items[2].asked.reservations).toBeNull();
       expect(all.json.items[4].user).toEqual({ id: 'alice', name: 'alice', domain: 'Default' });
@@ -107,10 +118,8 @@ describe.each(DIALECTS)('decisions over the API on %s', (dialect) => {
     const none = await get('meg', '/v1/decisions/req-none');
     expect([hidden.status, hidden.json]).toEqual([none.status, none.json]);
     expect(hidden.status).toBe(404);
-    const [foreign, absent] = [
-      await get('meg', '/v1/projects/secret/decisions'),
-      await get('meg', '/v1/projects/nowhere/decisions'),
-    ];
+    const foreign = await get('meg', '/v1/projects/secret/decisions');
+    const absent = await get('meg', '/v1/projects/nowhere/decisions');
     expect([foreign.status, foreign.text]).toEqual([absent.status, absent.text]);
     expect(foreign.status).toBe(403);
     // Nor by an id that a stranger has sent as well.

@@ -31,7 +31,8 @@ async function runOnLedger(values: Values = {}) {
   const connection = await newLedger();
   const enforcement = {
     enabled_filters: ['UsageBudgetFilter', 'MaxLeasesFilter', 'MaxLeaseDurationFilter'],
-    ...{ max_leases_per_project: 3, max_lease_duration: 172_800 },
+    max_leases_per_project: 3,
+    max_lease_duration: 172_800,
   };
   const service = { decision_store: 'refused' };
   return { ...(await run({ ...values, service, enforcement, ledger: { connection } })), connection };
@@ -70,7 +71,8 @@ async function fromALedger(): Promise<RouteAnswer[]> {
     answers.push(answer);
     return answer;
   };
-  const [terms, climate] = [{ reason: 'the grant', amount: '100.5' }, { project_id: 'climate' }];
+  const terms = { reason: 'the grant', amount: '100.5' };
+  const climate = { project_id: 'climate' };
   const years = { valid_from: '2020-01-01', valid_until: '2090-01-01T00:00:00Z' };
   const first = take(await call('createBudget', { body: { ...climate, ...years, ...terms } }));
   const budget = { budget_id: first.json.id };

@@ -75,7 +75,12 @@ describe('an estimate', () => {
     expect((json.charges as object[])[0]).toEqual({
       filter: 'UsageBudgetFilter',
       account: expect.stringMatching(/^usage_budget\/\d+$/),
-      ...{ kind: 'usage', amount: '192', precision: 'at-most', limit: '100', taken: '0', left: '-92' },
+      kind: 'usage',
+      amount: '192',
+      precision: 'at-most',
+      limit: '100',
+      taken: '0',
+      left: '-92',
     });
   });
 

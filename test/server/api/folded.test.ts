@@ -50,13 +50,18 @@ describe('the API beside folded leases', () => {
 
   it('begins usage at the date, says so, and takes nothing for used that is folded', async () => {
     expect(await usage('2016-06-01', '2017-06-01')).toMatchObject({
-      ...{ from: '2017-01-01T00:00:00Z', is_partial: true, folded: FOLDED },
+      from: '2017-01-01T00:00:00Z',
+      is_partial: true,
+      folded: FOLDED,
       groups: [{ amount: '24', leases: 1 }],
     });
     expect(await usage('2017-01-01', '2017-06-01')).toMatchObject({ is_partial: false, folded: FOLDED });
     // All of it is folded: the usage of no time is told.
     expect(await usage('2016-06-01', '2016-12-31')).toMatchObject({
-      ...{ from: '2016-12-31T00:00:00Z', until: '2016-12-31T00:00:00Z', is_partial: true, groups: [] },
+      from: '2016-12-31T00:00:00Z',
+      until: '2016-12-31T00:00:00Z',
+      is_partial: true,
+      groups: [],
     });
   });
 

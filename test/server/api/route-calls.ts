@@ -60,8 +60,11 @@ export function routesAt({
     });
     const { status, headers } = answer;
     return answered(id, {
-      ...{ method: route.method.toLowerCase(), path: route.path },
-      ...{ status, headers, text: await answer.text() },
+      method: route.method.toLowerCase(),
+      path: route.path,
+      status,
+      headers,
+      text: await answer.text(),
     });
   };
   return {

@@ -206,10 +206,8 @@ describe('tokens_file', () => {
   );
 
   it('is the one that a reload names: the tokens of the one before no longer count', async () => {
-    const [before, after] = [
-      temporaryFile('tokens', 'old-0123456789abcdef\n'),
-      temporaryFile('tokens', 'new-0123456789abcdef\n'),
-    ];
+    const before = temporaryFile('tokens', 'old-0123456789abcdef\n');
+    const after = temporaryFile('tokens', 'new-0123456789abcdef\n');
     const conf = confOf(`tokens_file = ${before}`);
     const { post, service } = await runServiceOn({ environment: {}, configFiles: [conf] }, { pollMs: 100 });
     const statusOf = async (token: string) => (await post('/on-end', FITS, { 'X-Auth-Token': token })).status;

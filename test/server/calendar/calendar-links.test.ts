@@ -150,7 +150,8 @@ describe.each(DIALECTS)('links to calendars, on %s', (dialect) => {
       next: expect.any(String),
     });
     expect((await fixture.ask('mona', 'GET', `${LINKS}?limit=1&after=${first.next}`)).json).toMatchObject({
-      ...{ items: [{ link_id: ofMona.link_id, is_own: true }], next: null },
+      items: [{ link_id: ofMona.link_id, is_own: true }],
+      next: null,
     });
     const revoked = async (who: string, id: string) =>
       (await fixture.ask(who, 'DELETE', `${LINKS}/${id}`)).status;

@@ -7,8 +7,11 @@ import { type CalendarEvent, calendarText } from '../../../src/server/calendar/i
 
 const at = (date: string) => toInstant(date) ?? 0n;
 const EVENT: CalendarEvent = {
-  ...{ uid: '7@ledger', summary: 'run', description: '2 physical:host' },
-  ...{ start: at('2026-12-01T09:00:00.7Z'), end: at('2026-12-03') },
+  uid: '7@ledger',
+  summary: 'run',
+  description: '2 physical:host',
+  start: at('2026-12-01T09:00:00.7Z'),
+  end: at('2026-12-03'),
 };
 const written = (...events: readonly Partial<CalendarEvent>[]) =>
   calendarText({

@@ -15,7 +15,8 @@ import { tlsFixture } from '../../support/tls.ts';
 const CHAIN = '[enforcement]\nenabled_filters = MaxLeaseDurationFilter\nmax_lease_duration = 60\n';
 const text = (...lines: string[]) => `${CHAIN}[service]\nport = 0\n${lines.join('\n')}\n`;
 const files = (...lines: string[]): ConfigSources => ({
-  ...{ environment: {}, configFiles: [confFile(text(...lines))] },
+  environment: {},
+  configFiles: [confFile(text(...lines))],
 });
 
 /** What `config validate` says, and `serve` refuses to start with. */

@@ -46,7 +46,8 @@ describe('a reload with a ledger', () => {
     onTestFinished(() => void vi.unstubAllGlobals());
     const create = 'return authenticator().then(() => allow());';
     const folder = filterFolder({ 'slow-filter.js': filterSource('SlowFilter', { create }) });
-    const [before, after] = [await newLedger(), await newLedger()];
+    const before = await newLedger();
+    const after = await newLedger();
     const { post, change } = await onLedger(before, 'SlowFilter, MaxLeasesFilter', folder);
 
     const waiting = post('/check-create', createLasting(60));

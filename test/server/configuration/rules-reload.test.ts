@@ -22,7 +22,8 @@ async function onRules() {
   );
   return {
     ...running,
-    ...{ first, other },
+    first,
+    other,
     said: () => JSON.stringify(running.logger.lines),
     refuses: async () => (await running.post('/check-create', TWO_HOURS)).status === 403,
   };

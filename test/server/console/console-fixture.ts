@@ -52,13 +52,19 @@ export async function consoleOn(
   };
   let recorder: DecisionRecorder | undefined;
   const service = await servedGeneration({
-    ...{ connection, values, now, users, hasStores },
+    connection,
+    values,
+    now,
+    users,
+    hasStores,
     routes: (parts) => {
       recorder = new DecisionRecorder(parts.metrics.decisions, undefined);
       return [
         assetRoutes(),
         consoleRoutes(CONSOLE_PAGES, {
-          ...{ ...parts, recorder, isDraining: () => false },
+          ...parts,
+          recorder,
+          isDraining: () => false,
           generations: { current: parts.generation, problems: [] },
           showLogin: (ctx) => ctx.throw(403, 'log in'),
         }),
@@ -77,7 +83,8 @@ export async function consoleOn(
     };
   };
   return {
-    ...{ ...service, recorder },
+    ...service,
+    recorder,
     get: (who, path) => seen(path, { headers: { Cookie: `person=${who}` } }),
     send: (who, path, fields) =>
       seen(path, {

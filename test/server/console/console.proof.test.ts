@@ -40,7 +40,8 @@ async function hostileService() {
     ledger: { connection: await newLedger('sqlite') },
     enforcement: {
       enabled_filters: ['MaxLeasesFilter', 'MaxLeaseDurationFilter'],
-      ...{ max_lease_duration: 172_800, max_leases_per_project: 3 },
+      max_lease_duration: 172_800,
+      max_leases_per_project: 3,
     },
   };
   const service = await runServiceOf(values);
@@ -197,7 +198,10 @@ describe.skipIf(!HAS_CHROMIUM)('the console in Chromium', () => {
     const times = Array.from({ length: 30 }, (_, index) => start + index * 86_400);
     const hostile = '</script><script>alert(1)</script>';
     const chart: ConsolePage = {
-      ...{ method: 'GET', path: '/chart', action: 'see-project', label: 'Chart' },
+      method: 'GET',
+      path: '/chart',
+      action: 'see-project',
+      label: 'Chart',
       answer: async () => ({
         title: 'Chart',
         main: h(
@@ -205,7 +209,11 @@ describe.skipIf(!HAS_CHROMIUM)('the console in Chromium', () => {
           { name: 'chart' },
           h('section', { 'aria-label': 'Chart' }, [
             h(Chart, {
-              ...{ id: 'one', title: hostile, description: 'It rises.', unit: 'node-hours', times },
+              id: 'one',
+              title: hostile,
+              description: 'It rises.',
+              unit: 'node-hours',
+              times,
               now: start + 10 * 86_400,
               series: [
                 {

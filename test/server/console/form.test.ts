@@ -16,14 +16,20 @@ async function visitPages({
 }: Partial<ConsolePage> & { tokens?: string[] } = {}) {
   const sent: string[] = [];
   const shown: ConsolePage = {
-    ...{ method: 'GET', path: '/thing/{project_id}', action: 'see-project', label: 'Thing' },
+    method: 'GET',
+    path: '/thing/{project_id}',
+    action: 'see-project',
+    label: 'Thing',
     answer: async ({ csrf }) => ({
       title: 'Thing',
       main: h('input', { type: 'hidden', name: 'csrf', value: csrf }),
     }),
   };
   const changed: ConsolePage = {
-    ...{ ...shown, method: 'POST', formLimit: 4096, ...more },
+    ...shown,
+    method: 'POST',
+    formLimit: 4096,
+    ...more,
     answer: async ({ form }) => {
       sent.push(form.get('text') ?? '');
       return { redirect: '/thing/x?done=1' };
@@ -40,7 +46,9 @@ describe('a form', () => {
     const { send, sent } = await visitPages();
     const { status, headers } = await send('/thing/x', { text: 'é +&' });
     expect({ status, to: headers.get('Location'), sent }).toEqual({
-      ...{ status: 303, to: '/thing/x?done=1', sent: ['é +&'] },
+      status: 303,
+      to: '/thing/x?done=1',
+      sent: ['é +&'],
     });
   });
 
@@ -66,7 +74,9 @@ describe('a form', () => {
     const { request } = await visitPages();
     const sendPacked = (text: string) =>
       request('/thing/x', {
-        ...{ method: 'POST', body: gzipSync(text), redirect: 'manual' },
+        method: 'POST',
+        body: gzipSync(text),
+        redirect: 'manual',
         headers: { ...FORM, 'Content-Encoding': 'gzip' },
       });
     expect((await sendPacked('text=x')).status).toBe(303);

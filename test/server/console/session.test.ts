@@ -49,7 +49,9 @@ describe('without a session', () => {
     expect((await visit.get()).text).not.toContain('Log out');
     const { status, headers } = await visit.send('/login', { token: 'any' });
     expect({ status, to: headers.get('Location'), cookie: visit.cookie() }).toEqual({
-      ...{ status: 303, to: '/', cookie: '' },
+      status: 303,
+      to: '/',
+      cookie: '',
     });
   });
 });

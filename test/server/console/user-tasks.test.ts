@@ -29,8 +29,14 @@ function hidden(html: string, name: string): string {
 
 /** A lease that fits into the budget. */
 const WISH = {
-  ...{ project: 'climate', name: 'run', start: '2026-12-01T09:00', end: '2026-12-02T09:00', do: 'try' },
-  ...{ r0_type: 'physical:host', r0_min: '1', r0_max: '2' },
+  project: 'climate',
+  name: 'run',
+  start: '2026-12-01T09:00',
+  end: '2026-12-02T09:00',
+  do: 'try',
+  r0_type: 'physical:host',
+  r0_min: '1',
+  r0_max: '2',
 };
 
 describe('a member', () => {
@@ -133,8 +139,12 @@ describe('a manager', () => {
     expect(html).toContain('<small>manager</small>');
     expect(html).toMatch(/name="valid_until"[^>]* value="2027-01-01T00:00"/);
     const fields = {
-      ...{ project_id: 'climate', user_id: 'id-of-mel', amount: '50', reason: 'a workshop' },
-      ...{ valid_from: '2026-01-01T00:00', valid_until: '2027-01-01T00:00' },
+      project_id: 'climate',
+      user_id: 'id-of-mel',
+      amount: '50',
+      reason: 'a workshop',
+      valid_from: '2026-01-01T00:00',
+      valid_until: '2027-01-01T00:00',
     };
     const tooMuch = await fixture.send('mona', '/budgets/new', { ...fields, amount: '500' });
     expect(tooMuch.status).toBe(422);
@@ -151,8 +161,12 @@ describe('a manager', () => {
 
   it('cannot set the budget of a project', async () => {
     const fields = {
-      ...{ project_id: 'climate', user_id: '', amount: '5000', reason: 'more' },
-      ...{ valid_from: '2027-01-01T00:00', valid_until: '2028-01-01T00:00' },
+      project_id: 'climate',
+      user_id: '',
+      amount: '5000',
+      reason: 'more',
+      valid_from: '2027-01-01T00:00',
+      valid_until: '2028-01-01T00:00',
     };
     expect((await fixture.send('mona', '/budgets/new', fields)).status).toBe(403);
     expect((await fixture.get('mona', '/budgets/1')).status).toBe(403);
@@ -229,8 +243,12 @@ describe('an operator', () => {
       expect((await send({ csv: text, digest: sent, do: 'import' })).status).toBe(412);
     }
     await fixture.send('operator', '/budgets/new', {
-      ...{ project_id: 'geo', user_id: '', amount: '7', reason: 'meanwhile' },
-      ...{ valid_from: '2027-01-01', valid_until: '2028-01-01' },
+      project_id: 'geo',
+      user_id: '',
+      amount: '7',
+      reason: 'meanwhile',
+      valid_from: '2027-01-01',
+      valid_until: '2028-01-01',
     });
     const late = await send({ csv: first, digest, do: 'import' });
     expect(late.status).toBe(412);

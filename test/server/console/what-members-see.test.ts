@@ -11,8 +11,14 @@ const TRIED = 'MaxLeaseDurationFilter';
 const ID = 'req-7f1b2c3d-0000-4000-8000-0000000000aa';
 
 const record = aRecord({
-  ...{ time: new Date().toISOString(), request_id: ID, generation: 4711, outcome: 'audit' },
-  ...{ duration_ms: 4712, filter: TRIED, user_id: 'id-of-meg', lease_name: 'tried-on-me' },
+  time: new Date().toISOString(),
+  request_id: ID,
+  generation: 4711,
+  outcome: 'audit',
+  duration_ms: 4712,
+  filter: TRIED,
+  user_id: 'id-of-meg',
+  lease_name: 'tried-on-me',
   warnings: [`${TRIED} (tried, not enforced) would have rejected: too long`],
   filters: [
     { filter: TRIED, outcome: 'rejected', audit: true, message: 'too long', duration_ms: 1 },
@@ -72,8 +78,15 @@ describe('a member does not learn of a filter that is only tried', () => {
 
   it('from trying a lease', async () => {
     const wish = {
-      ...{ project: 'climate', user: 'u', name: 'a', start: '2099-01-01T00:00', end: '2099-01-02T00:00' },
-      ...{ r0_type: 'physical:host', r0_min: '1', r0_max: '1', do: 'try' },
+      project: 'climate',
+      user: 'u',
+      name: 'a',
+      start: '2099-01-01T00:00',
+      end: '2099-01-02T00:00',
+      r0_type: 'physical:host',
+      r0_min: '1',
+      r0_max: '1',
+      do: 'try',
     };
     const texts = await Promise.all(
       (['meg', 'reader'] as const).map(async (who) => textOf((await fixture.send(who, '/try', wish)).html)),

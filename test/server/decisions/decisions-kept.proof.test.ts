@@ -159,9 +159,11 @@ describe('secrets', () => {
     });
     const running = await runLogged({
       enforcement: {
-        ...{ enabled_filters: ['ExternalServiceFilter', 'CredentialsFilter'], max_lease_duration: undefined },
+        enabled_filters: ['ExternalServiceFilter', 'CredentialsFilter'],
+        max_lease_duration: undefined,
         external_service_base_endpoint: external.url,
-        ...{ external_service_token: SECRETS.external, external_service_bearer_token: SECRETS.bearer },
+        external_service_token: SECRETS.external,
+        external_service_bearer_token: SECRETS.bearer,
         external_service_breaker_failures: 0,
       },
       filters: {

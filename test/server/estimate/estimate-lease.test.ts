@@ -30,7 +30,9 @@ it('hides from members what is only tried, and what it would take', async () => 
   onTestFinished(() => deadline.end());
   const asked = {
     generation,
-    ...{ requestId: 'req-1', projectId: 'climate', userId: 'alice' },
+    requestId: 'req-1',
+    projectId: 'climate',
+    userId: 'alice',
     wanted: {
       start_date: '2055-01-11 09:00',
       end_date: '2055-01-15 09:00',

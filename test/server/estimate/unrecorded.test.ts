@@ -19,7 +19,10 @@ async function serving() {
   const create = async () => (await service.post('/check-create', createLasting(3600))).status;
   const estimate = async () => {
     const lease = {
-      ...{ name: 'a', start_date: '2099-06-01 00:00', end_date: '2099-06-02 00:00', user_id: 'u' },
+      name: 'a',
+      start_date: '2099-06-01 00:00',
+      end_date: '2099-06-02 00:00',
+      user_id: 'u',
       reservations: [{ resource_type: 'physical:host', min: 1, max: 1 }],
     };
     const { json } = await service.post('/v1/projects/climate/estimate', lease, token);
@@ -27,8 +30,15 @@ async function serving() {
     const page = await visitor(service.url).send(
       '/try',
       {
-        ...{ project: 'climate', user: 'u', name: 'a', start: '2099-06-01T00:00', end: '2099-06-02T00:00' },
-        ...{ r0_type: 'physical:host', r0_min: '1', r0_max: '1', do: 'try' },
+        project: 'climate',
+        user: 'u',
+        name: 'a',
+        start: '2099-06-01T00:00',
+        end: '2099-06-02T00:00',
+        r0_type: 'physical:host',
+        r0_min: '1',
+        r0_max: '1',
+        do: 'try',
       },
       token,
     );

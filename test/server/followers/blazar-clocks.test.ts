@@ -19,7 +19,8 @@ async function comparedWorld(now: string): Promise<RecordedBlazar> {
   blazar.now = now;
   const { status, headers, body } = blazar.answers.get('/v1/leases') as Answer;
   blazar.answers.set('/v1/leases', {
-    ...{ status, body },
+    status,
+    body,
     headers: { ...headers, date: new Date(now).toUTCString() },
   });
   await blazar.round();
@@ -31,7 +32,8 @@ const openIds = async (blazar: RecordedBlazar) => (await blazar.open()).map(({ l
 describe.each(PATHS)('a clock that is set while Blazar is asked for %s', (path) => {
   it.each(Object.entries(SET))('and goes %s, releases no lease', async (_, seconds) => {
     const blazar = await comparedWorld(BEFORE_END);
-    const [before, taken] = [await openIds(blazar), await blazar.taken()];
+    const before = await openIds(blazar);
+    const taken = await blazar.taken();
     blazar.before = async (asked) => {
       if (asked === path) {
         blazar.now = shifted(BEFORE_END, seconds);

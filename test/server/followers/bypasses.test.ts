@@ -6,8 +6,12 @@ import { Bypasses } from '../../../src/server/followers/skypilot-follower.ts';
 import type { ClusterChange } from '../../../src/skypilot/charging/follow.ts';
 
 const NOBODY_ASKED: Settlement = {
-  ...{ outcome: 'recorded', row: 1n, projectId: 'ml', userId: 'eve' },
-  ...{ exceeded: undefined, hasLostAutostop: false },
+  outcome: 'recorded',
+  row: 1n,
+  projectId: 'ml',
+  userId: 'eve',
+  exceeded: undefined,
+  hasLostAutostop: false,
 };
 const NO_AUTOSTOP: Settlement = { ...NOBODY_ASKED, outcome: 'continued', hasLostAutostop: true };
 
@@ -23,8 +27,13 @@ describe('what got past policies', () => {
     found.add(change({ ...NOBODY_ASKED, exceeded: 'too much' }, { limit: 'GpuQuotaPolicy' }));
     expect(found.all).toEqual([
       {
-        ...{ kind: 'undecided', workspace: 'ml', cluster: 'train', startedAt: 0n, userId: 'eve' },
-        ...{ policies: ['UsageBudgetPolicy', 'GpuQuotaPolicy'], exceeded: 'too much' },
+        kind: 'undecided',
+        workspace: 'ml',
+        cluster: 'train',
+        startedAt: 0n,
+        userId: 'eve',
+        policies: ['UsageBudgetPolicy', 'GpuQuotaPolicy'],
+        exceeded: 'too much',
       },
     ]);
   });

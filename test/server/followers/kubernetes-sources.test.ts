@@ -13,7 +13,10 @@ function reporting() {
   const reports = new KubernetesReports({ logger: recordingLogger(), observer });
   onTestFinished(() => reports.close());
   const follow = (double: ClusterDouble): FollowedCluster => ({
-    ...{ client: double.client('policies'), policies: double.live, start() {}, close: async () => undefined },
+    client: double.client('policies'),
+    policies: double.live,
+    start() {},
+    close: async () => undefined,
     permissions: { usable: (_, names) => names },
   });
   return { reports, follow };
@@ -40,7 +43,8 @@ describe('the reports of a service', () => {
 
   it('move to the cluster of the next configuration', async () => {
     const { reports, follow } = reporting();
-    const [first, second] = [new ClusterDouble(), new ClusterDouble()];
+    const first = new ClusterDouble();
+    const second = new ClusterDouble();
     reports.takeOver(follow(first), options());
     await leads(reports);
     reports.takeOver(follow(second), options());

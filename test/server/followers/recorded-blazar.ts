@@ -156,9 +156,19 @@ export class RecordedBlazar {
   ): Promise<{ followed: Followed; changes: string[]; kept: string[] }> {
     const done: Reconciled[] = [];
     const followed = await follow({
-      ...{ ledger: this.ledger, keystone: this.keystone, endpoint: undefined, region: undefined },
-      ...{ claimants: this.claimants, exemptProjects: [], grace: 600, isDryRun: false, holder: 'a test' },
-      ...{ every: 0, who: 'a test', reason: null, signal: undefined },
+      ledger: this.ledger,
+      keystone: this.keystone,
+      endpoint: undefined,
+      region: undefined,
+      claimants: this.claimants,
+      exemptProjects: [],
+      grace: 600,
+      isDryRun: false,
+      holder: 'a test',
+      every: 0,
+      who: 'a test',
+      reason: null,
+      signal: undefined,
       report: (one) => done.push(one),
       ...others,
     });

@@ -44,7 +44,9 @@ async function followed(setup: LabSetup) {
 
 it('reports clusters that run without a decision and beyond the budget, and counts rounds', async () => {
   const { lab, follower, count, records, told } = await followed({
-    ...{ budget: '1', policies: ['UsageBudgetPolicy', 'GpuQuotaPolicy'], isCounted: false },
+    budget: '1',
+    policies: ['UsageBudgetPolicy', 'GpuQuotaPolicy'],
+    isCounted: false,
     options: { gpu_quota_per_user: { A100: 100 } },
   });
   lab.api.launch({ name: 'wild', workspace: 'ml', user: 'eve', accelerators: { A100: 8 } });
@@ -60,13 +62,11 @@ it('reports clusters that run without a decision and beyond the budget, and coun
   await follower.close();
   expect(records).toMatchObject([
     {
-      ...{
-        operation: 'skypilot.bypass',
-        outcome: 'bypassed',
-        project_id: 'ml',
-        user_id: 'eve',
-        lease_name: 'wild',
-      },
+      operation: 'skypilot.bypass',
+      outcome: 'bypassed',
+      project_id: 'ml',
+      user_id: 'eve',
+      lease_name: 'wild',
       filter: 'UsageBudgetPolicy',
       message: expect.stringMatching(
         /^The cluster wild was started at 2026-11-21T09:00:00Z without asking .* beyond a limit: /,

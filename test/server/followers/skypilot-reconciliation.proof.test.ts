@@ -41,7 +41,9 @@ async function world({ timeout = 10 } = {}) {
   const records: DecisionRecord[] = [];
   let held = 0;
   const generationOf = (configuration: Configuration, policies: PolicyChain) => ({
-    ...{ number: 1, configuration, enforcement: { notifications: undefined } },
+    number: 1,
+    configuration,
+    enforcement: { notifications: undefined },
     skypilot: { options: sectionOf(configuration, skypilotSection), policies },
     enter() {
       held += 1;
@@ -53,7 +55,10 @@ async function world({ timeout = 10 } = {}) {
   let current = generationOf(lab.configuration, lab.chain);
   const newFollower = () => {
     const follower = new SkypilotFollower({
-      ...{ current: () => current, metrics, httpObserver: undefined, logger: lab.logger },
+      current: () => current,
+      metrics,
+      httpObserver: undefined,
+      logger: lab.logger,
       record: async (record) => void records.push(record),
     });
     onTestFinished(() => follower.close());

@@ -85,7 +85,8 @@ function countedLedger(answer: () => Promise<unknown>) {
 it('a ledger is read at most once a minute, and another ledger at once', async () => {
   let now = 0;
   const gauge = createBudgetGauge(() => now);
-  const [one, other] = [countedLedger(async () => 'one'), countedLedger(async () => 'other')];
+  const one = countedLedger(async () => 'one');
+  const other = countedLedger(async () => 'other');
   expect(await Promise.all([gauge.read(one, 10), gauge.read(one, 10)])).toEqual(['one', 'one']);
   now = 59_999;
   await gauge.read(one, 10);

@@ -67,10 +67,8 @@ describe('the metrics of a ledger', () => {
 
   it('count the budgets in force by how much of them is taken, at most once a minute', async () => {
     const connection = await newLedger();
-    const [project, user] = [
-      { projectId: 'climate', amount: '48' },
-      { projectId: 'climate', userId: 'alice', amount: '25' },
-    ];
+    const project = { projectId: 'climate', amount: '48' };
+    const user = { projectId: 'climate', userId: 'alice', amount: '25' };
     const ledger = await ledgerAt(connection, { now: () => new Date().toISOString() });
     for (const budget of [project, user]) {
       await giveBudget(ledger, { ...budget, from: '2020-01-01', until: '2200-01-01' });

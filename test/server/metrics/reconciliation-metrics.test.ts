@@ -21,7 +21,8 @@ it.each([2, -2])(
   async (hours) => {
     const registry = new Registry();
     const metrics = new FollowerMetrics(new Instruments(registry));
-    const [now, ticks] = [Date.now(), performance.now()];
+    const now = Date.now();
+    const ticks = performance.now();
     const at = vi.spyOn(performance, 'now').mockReturnValue(ticks);
     vi.spyOn(Date, 'now').mockReturnValue(now);
     metrics.following(true);

@@ -18,8 +18,11 @@ function both(values: readonly (readonly [number, number])[]) {
   const theirs = new Registry();
   const quick = new QuickHistogram<'operation' | 'filter'>(ours, 'a_name', 'What it is.', BUCKETS);
   const histogram = new Histogram({
-    ...{ name: 'a_name', help: 'What it is.', buckets: BUCKETS },
-    ...{ labelNames: ['operation', 'filter'], registers: [theirs] },
+    name: 'a_name',
+    help: 'What it is.',
+    buckets: BUCKETS,
+    labelNames: ['operation', 'filter'],
+    registers: [theirs],
   });
   const children = new Map<number, ReturnType<typeof quick.labelled>>();
   for (const [which, seconds] of values) {
@@ -44,7 +47,8 @@ describe('a quick histogram', () => {
   it('is added up with those of other processes as the one of prom-client', () =>
     fc.assert(
       fc.asyncProperty(observed, observed, async (one, other) => {
-        const [first, second] = [both(one), both(other)];
+        const first = both(one);
+        const second = both(other);
         const whole = async (...registries: Registry[]) => {
           const written = await Promise.all(
             registries.map(async (each) => JSON.parse(JSON.stringify(await each.getMetricsAsJSON()))),

@@ -36,7 +36,10 @@ describe('a pod that cannot be judged', () => {
   it('is let through with a warning if all policies are only tried', () => {
     const answer = failing(['*']).admission(SECRET);
     expect(answer).toMatchObject({
-      ...{ allowed: true, message: null, isAudited: true, failed: 500 },
+      allowed: true,
+      message: null,
+      isAudited: true,
+      failed: 500,
       warnings: [expect.stringMatching(/^scheduling policies in audit mode could not be tried: /)],
     });
     expect(JSON.stringify(answer)).not.toContain('hunter2');

@@ -84,17 +84,20 @@ describe('a service that follows a cluster', () => {
     double.unknown.add('schedulingpolicies');
     const { ask, ready, whenReady, logger, metrics, allows } = await following({ cluster: double });
     await expect.poll(ready).toMatchObject({
-      ...{ httpStatus: 503, status: 'policies not known' },
+      httpStatus: 503,
+      status: 'policies not known',
       problems: [expect.stringContaining('does not know schedulingpolicies')],
       policies: { state: 'starting', age_seconds: null },
     });
     const { status, allowed, answer } = await ask(SSD);
     expect({ status, allowed, answer: answer.json }).toMatchObject({
-      ...{ status: 200, allowed: false },
+      status: 200,
+      allowed: false,
       answer: {
         response: {
           status: {
-            ...{ code: 503, reason: 'ServiceUnavailable' },
+            code: 503,
+            reason: 'ServiceUnavailable',
             message:
               'the scheduling policies of system:serviceaccount:shop:default cannot be determined now; try again',
           },
@@ -128,7 +131,9 @@ describe('a service that follows a cluster', () => {
     double.fault = ({ path }) => (path === POLICIES ? { status: 500 } : undefined);
     double.cutWatches();
     await expect.poll(ready).toMatchObject({
-      ...{ httpStatus: 200, status: 'ready', problems: [] },
+      httpStatus: 200,
+      status: 'ready',
+      problems: [],
       policies: { state: 'behind', age_seconds: expect.any(Number), problem: expect.any(String) },
     });
     expect([await allows(SSD), await allows(HDD)]).toEqual([true, false]);

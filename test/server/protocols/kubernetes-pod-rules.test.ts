@@ -183,7 +183,9 @@ describe('the ephemeral containers of a pod without the pod, as Kubernetes sent 
   const alone = () => {
     const { request, ...review } = debugged('example.org/tools');
     const object = {
-      ...{ kind: 'EphemeralContainers', apiVersion: 'v1', metadata: { name: 'batch-0', namespace: 'shop' } },
+      kind: 'EphemeralContainers',
+      apiVersion: 'v1',
+      metadata: { name: 'batch-0', namespace: 'shop' },
       ephemeralContainers: [{ name: 'debugger', image: 'example.org/tools' }],
     };
     return {

@@ -34,7 +34,8 @@ async function recorded(
   const text = policiesForAll({ disks, ...further });
   const service = await runKubernetes(text, { kubernetes, service: { decision_log: log } });
   await use(service);
-  const [{ text: metrics }, { text: page }] = [await service.request('/metrics'), await service.request('/')];
+  const { text: metrics } = await service.request('/metrics');
+  const { text: page } = await service.request('/');
   await service.service.close();
   const records = decisionsInFile(log);
   const everything = [JSON.stringify(records), metrics, page, JSON.stringify(service.logger.lines)].join(
@@ -71,7 +72,9 @@ function line(outcome: string, changes: object = {}) {
 
 /** What was enforced, and what policies in audit mode would have done. */
 function tried(outcome: string) {
-  const [filter, message, duration_ms] = ['SchedulingPolicy', null, expect.any(Number)];
+  const filter = 'SchedulingPolicy';
+  const message = null;
+  const duration_ms = expect.any(Number);
   return [
     { filter, outcome, audit: false, message, duration_ms },
     { filter, outcome: 'rejected', audit: true, message, duration_ms },
@@ -105,7 +108,9 @@ describe('an admission', () => {
     ]).toEqual([2, 1, 1, 1, 5]);
     expect(
       metric(metrics, 'blazar_enforcement_kubernetes_refusals_total', {
-        ...{ policy: 'disks', rule: 'nodeSelector', mode: 'enforce' },
+        policy: 'disks',
+        rule: 'nodeSelector',
+        mode: 'enforce',
       }),
     ).toBe(2);
     expect(page).toContain('system:serviceaccount:shop:default');
@@ -131,7 +136,9 @@ describe('an admission', () => {
     expect(metric(metrics, 'blazar_enforcement_audit_refusals_total', refused)).toBe(1);
     expect(
       metric(metrics, 'blazar_enforcement_kubernetes_refusals_total', {
-        ...{ policy: 'disks', rule: 'nodeSelector', mode: 'audit' },
+        policy: 'disks',
+        rule: 'nodeSelector',
+        mode: 'audit',
       }),
     ).toBe(1);
     const labels = { operation: 'kubernetes.admission', outcome: 'audit', filter: 'SchedulingPolicy' };

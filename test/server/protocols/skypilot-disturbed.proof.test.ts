@@ -30,7 +30,9 @@ async function disturbed(dialect: (typeof DIALECTS)[number]) {
   await giveBudget(ledger, { projectId: 'ml', amount: '100000', from: '2020-01-01', until: '2200-01-01' });
   const file = temporaryFile('decisions.log', '');
   const [service] = await startServices(1, {
-    ...{ connection, timeout: 20, deadline: 60 },
+    connection,
+    timeout: 20,
+    deadline: 60,
     enabled: 'MaxLeaseDurationFilter',
     service: `decision_log = ${file}`,
     sections: `[skypilot]\nadmin_policies = UsageBudgetPolicy\napi_server = ${api.url}\n`,

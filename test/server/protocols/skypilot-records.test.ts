@@ -31,10 +31,8 @@ async function recorded(
   const log = join(temporaryFolder(), 'decisions.jsonl');
   const service = await runSkypilot(policies, { ...options, service: { decision_log: log } });
   await use(service);
-  const [{ text: metrics }, { text: page }] = [
-    await service.request('/metrics'),
-    await service.request('/decisions'),
-  ];
+  const { text: metrics } = await service.request('/metrics');
+  const { text: page } = await service.request('/decisions');
   await service.service.close();
   const records = decisionsInFile(log);
   return { records, text: JSON.stringify(records), metrics, page, service };

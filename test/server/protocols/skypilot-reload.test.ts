@@ -39,10 +39,8 @@ const SET = (name: string) => `if (task.name === 'tiny') task.name = '${name}';`
 describe('a reload', () => {
   it('changes the policies, the path and the tokens', async () => {
     const folder = temporaryFolder();
-    const [one, two] = [
-      policyFile(folder, 'OnePolicy', SET('one')),
-      policyFile(folder, 'TwoPolicy', SET('two')),
-    ];
+    const one = policyFile(folder, 'OnePolicy', SET('one'));
+    const two = policyFile(folder, 'TwoPolicy', SET('two'));
     const { ask, change } = await onFile(`admin_policies = ${one}`);
     expect(await ask()).toBe(named('one'));
 

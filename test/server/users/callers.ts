@@ -54,7 +54,9 @@ export async function callersOf(configured: Configured) {
     },
   });
   const users = createUserAuthenticator({
-    ...{ tokens, sessions, wrong: new WrongTokens() },
+    tokens,
+    sessions,
+    wrong: new WrongTokens(),
     configuration: () => configuration,
   });
   const app = new Koa();

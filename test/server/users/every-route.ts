@@ -72,14 +72,13 @@ export async function servedCallers() {
   const { request, url } = await runService({
     service: {
       keystone_auth: true,
-      ...{
-        tokens: ['blazar-1-0123456789abcdef'],
-        // Each request has an address of its own: a wrong token is sent more often than is possible from one.
-        trusted_proxies: ['127.0.0.1'],
-        operator_tokens: ['op-1-0123456789abcdef'],
-        reader_tokens: ['read-1-0123456789abcdef'],
-      },
-      ...{ manager_roles: ['member'], reader_roles: ['reader'] },
+      tokens: ['blazar-1-0123456789abcdef'],
+      // Each request has an address of its own: a wrong token is sent more often than is possible from one.
+      trusted_proxies: ['127.0.0.1'],
+      operator_tokens: ['op-1-0123456789abcdef'],
+      reader_tokens: ['read-1-0123456789abcdef'],
+      manager_roles: ['member'],
+      reader_roles: ['reader'],
     },
     keystone: keystone.account,
   });

@@ -71,16 +71,25 @@ async function issuerWith({
     asked.push(path);
     const now = Math.floor(Date.now() / 1000);
     const claims = {
-      ...{ iss: url, aud: 'console', sub: 's1', iat: now, exp: now + 300, nonce },
-      ...{ roles: ['root'], sid: 'sid-1' },
+      iss: url,
+      aud: 'console',
+      sub: 's1',
+      iat: now,
+      exp: now + 300,
+      nonce,
+      roles: ['root'],
+      sid: 'sid-1',
     };
     const instead = answers[path];
     if (instead !== undefined) {
       instead(response);
     } else if (path === '/.well-known/openid-configuration') {
       sendJson(response, {
-        ...{ issuer: url, authorization_endpoint: `${url}/auth`, token_endpoint: `${url}/token` },
-        ...{ jwks_uri: `${url}/jwks`, response_types_supported: ['code'] },
+        issuer: url,
+        authorization_endpoint: `${url}/auth`,
+        token_endpoint: `${url}/token`,
+        jwks_uri: `${url}/jwks`,
+        response_types_supported: ['code'],
         id_token_signing_alg_values_supported: ['RS256'],
         ...metadata,
       });

@@ -40,7 +40,10 @@ describe.skipIf(keystone === undefined)('beside a real Keystone', () => {
     const running = await runService({
       service: { keystone_auth: true, token_cache_time: 0, ...service },
       keystone: {
-        ...{ auth_url: real.url, username: 'blazar', password: 'blazar', project_name: 'service' },
+        auth_url: real.url,
+        username: 'blazar',
+        password: 'blazar',
+        project_name: 'service',
       },
     });
     const visit = visitor(running.url);

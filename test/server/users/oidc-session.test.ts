@@ -98,7 +98,10 @@ describe('oidcCaller', () => {
   it('names the user by claims that may be chosen, and nobody without an id', () => {
     const groups = ['/projects/c/member'];
     expect(callerOf({ groups, preferred_username: 'alice' })).toMatchObject({
-      ...{ userId: 's1', name: 'alice', who: 'alice (s1)', provenBy: 'oidc' },
+      userId: 's1',
+      name: 'alice',
+      who: 'alice (s1)',
+      provenBy: 'oidc',
     });
     expect(callerOf({ groups, uid: 7 }, { user_claim: 'uid' })).toMatchObject({ userId: '7', who: '7 (7)' });
     for (const uid of [undefined, '', null, ['a'], { a: 1 }, 'x'.repeat(256)]) {

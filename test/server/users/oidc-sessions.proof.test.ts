@@ -105,7 +105,9 @@ describe('two services on one ledger, behind a load balancer without stickiness'
   it('ask the provider once, whichever of them is asked at the same time, and know what it says', async () => {
     const { at } = clock();
     const { logIn, browser, url, provider, accounts } = await sites({
-      ...{ refreshes: true, isPublic: true, ledger: await newLedger() },
+      refreshes: true,
+      isPublic: true,
+      ledger: await newLedger(),
     });
     await logIn('olga');
     const granted = vi.fn();
@@ -167,7 +169,8 @@ describe('a logout at the provider', () => {
 
   it('ends all sessions of the user here if the provider names none', async () => {
     const { toCallback, browser, url, issuer } = await sites({ namesSessions: false });
-    const [elsewhere, rita] = [new Browser(), new Browser()];
+    const elsewhere = new Browser();
+    const rita = new Browser();
     for (const one of [browser, elsewhere]) {
       await one.get(await toCallback('olga', '/', one));
     }

@@ -30,7 +30,11 @@ async function fixture() {
   const urls = services.map(({ url }) => url);
   const balancer = await startBalancer(urls);
   return {
-    ...{ keystone, connection, services, urls, balancer },
+    keystone,
+    connection,
+    services,
+    urls,
+    balancer,
     /** Kills one, and starts another one in its place. */
     restart: async (index: 0 | 1) => {
       await services[index]?.kill();

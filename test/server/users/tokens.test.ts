@@ -31,7 +31,8 @@ describe('a token of the configuration', () => {
   });
 
   it('is refused if it is another one', async () => {
-    const [other, twice] = ['op-2-0123456789abcdef', `${OPERATOR}, ${OPERATOR}`];
+    const other = 'op-2-0123456789abcdef';
+    const twice = `${OPERATOR}, ${OPERATOR}`;
     for (const token of [
       'op-1',
       OPERATOR.toUpperCase(),

@@ -7,7 +7,12 @@ import { UserLimiter } from '../../../src/server/users/user-limiter.ts';
 
 const generation = { options: { deadline: 60 } } as Pick<Generation, 'options'>;
 const member = (userId: string): Caller => ({
-  ...{ kind: 'member', provenBy: 'keystone', identity: userId, who: userId, name: userId, userId },
+  kind: 'member',
+  provenBy: 'keystone',
+  identity: userId,
+  who: userId,
+  name: userId,
+  userId,
   memberships: [{ projectId: 'climate', isManager: false }],
 });
 
@@ -102,10 +107,8 @@ describe('the limits of users', () => {
 
   it('lets many requests with one token of the configuration wait, but only for each other', async () => {
     const line = new UserLimiter();
-    const [one, other] = [
-      tokenCaller('reader', 'reader token', '1'),
-      tokenCaller('reader', 'reader token', '2'),
-    ];
+    const one = tokenCaller('reader', 'reader token', '1');
+    const other = tokenCaller('reader', 'reader token', '2');
     const { opened: slow, open: answer } = gate();
     let underWay = 0;
     const ask = () =>

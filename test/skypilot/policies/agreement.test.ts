@@ -90,7 +90,11 @@ describe('policies that undo what others set', () => {
     const { review, logger } = await chainOf(policies);
     const names = Object.keys(policies);
     expect(await review(received())).toMatchObject({
-      ...{ allowed: false, failed: true, message: FAILED, answer: null, changed: false },
+      allowed: false,
+      failed: true,
+      message: FAILED,
+      answer: null,
+      changed: false,
       outcomes: names.map((policy) => ({ policy, failed: true, allowed: false })),
     });
     expect(logger.lines).toMatchObject([

@@ -152,7 +152,8 @@ it('accelerators are found by their alias, and by the first name if both are set
 describe('the alias of accelerators', () => {
   it('replaces the outer value, by either name', () => {
     const taken = (resources: Resources) => resourcesOf({ resources }).map(acceleratorsOf);
-    const [t4, h100] = [[{ name: 'T4', count: 1 }], [{ name: 'H100', count: 8 }]];
+    const t4 = [{ name: 'T4', count: 1 }];
+    const h100 = [{ name: 'H100', count: 8 }];
     expect(taken({ accelerators: 'T4', any_of: [{ gpus: 'H100:8' }, {}] })).toEqual([h100, t4]);
     expect(taken({ gpus: 'T4', ordered: [{ accelerators: 'H100:8' }] })).toEqual([h100]);
     expect(taken({ gpus: 'T4', any_of: [{ accelerators: null }] })).toEqual([[]]);

@@ -55,7 +55,8 @@ export function holdCertificate(
   if (missing !== undefined) {
     return `the certificate is not for ${missing}`;
   }
-  const [validFrom, validTo] = [Date.parse(leaf.validFrom), Date.parse(leaf.validTo)];
+  const validFrom = Date.parse(leaf.validFrom);
+  const validTo = Date.parse(leaf.validTo);
   if (!(validFrom <= now && now < validTo)) {
     return `the certificate is valid from ${leaf.validFrom} to ${leaf.validTo}`;
   }
@@ -143,7 +144,8 @@ export async function issueCertificate(
   await import('reflect-metadata');
   const x509 = await import('@peculiar/x509');
   const generate = () => webcrypto.subtle.generateKey(ALGORITHM, true, ['sign', 'verify']);
-  const [ofAuthority, ofServer] = [await generate(), await generate()];
+  const ofAuthority = await generate();
+  const ofServer = await generate();
   const terms = {
     notBefore: new Date(now - Math.min(EARLIER_MS, lifeMs / 10)),
     notAfter: new Date(now + lifeMs),

@@ -29,7 +29,9 @@ export async function configuredRotator(
   const rotator = new CertificateRotator(
     client,
     {
-      ...{ secret, folder, names: options.certificate_names },
+      secret,
+      folder,
+      names: options.certificate_names,
       webhookConfigurations: options.webhook_configurations,
       lifeMs: options.certificate_days * DAY_MS,
       ...timing,

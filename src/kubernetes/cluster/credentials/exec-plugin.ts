@@ -207,7 +207,8 @@ function parseCredential(apiVersion: string, output: string): ExecCredential {
     throw new Error('expirationTimestamp: expected a time such as 2026-01-31T12:00:00Z');
   }
   return {
-    ...{ cert, key },
+    cert,
+    key,
     authorization: token === undefined ? undefined : bearer(token),
     expiresAt: Number.isNaN(expiresAt) ? undefined : expiresAt,
   };

@@ -162,7 +162,10 @@ class Kubeconfig {
     const { command, args, env, installHint, apiVersion } = exec;
     const isPath = /[\\/]/.test(command);
     return {
-      ...{ apiVersion, args: args ?? [], env: env ?? [], installHint: installHint || undefined },
+      apiVersion,
+      args: args ?? [],
+      env: env ?? [],
+      installHint: installHint || undefined,
       // As in kubectl, a name without a slash is not searched beside the kubeconfig.
       command: isPath ? resolve(dirname(this.#file), command) : command,
       cluster: exec.provideClusterInfo === true ? clusterInfo(cluster) : undefined,

@@ -58,7 +58,11 @@ export function followCluster({
   const client = createApiClient({ kubeconfig, logger });
   const follow = (path: string, listener: ObjectListener) =>
     new ListWatch({
-      ...{ client, path, listener, logger, hints: HINTS },
+      client,
+      path,
+      listener,
+      logger,
+      hints: HINTS,
       ...(observer && { observer: observer.watching(path.split('/').at(-1) ?? path) }),
       times: { watchSeconds: WATCH_SECONDS, graceMs: GRACE_MS, backoffMs: [100, MAX_PAUSE_MS] },
     });
@@ -68,7 +72,9 @@ export function followCluster({
   const permissions = new ReviewedPermissions({ client, rights, hint, logger, observer });
   const followed = [policies, ...roles];
   return {
-    ...{ client, policies, permissions },
+    client,
+    policies,
+    permissions,
     start: () => {
       for (const one of followed) {
         one.start();

@@ -159,7 +159,11 @@ function judged(
 ): Judged {
   const common = {
     source: kind === 'Pod' ? ('pod' as const) : ('template' as const),
-    ...{ namespace, name, owner, user: account.user, policies: policies.names },
+    namespace,
+    name,
+    owner,
+    user: account.user,
+    policies: policies.names,
   };
   if (typeof pod === 'string') {
     return { ...common, reasons: [{ field: '', expectation: `it cannot be read: ${pod}`, policies: [] }] };
@@ -169,7 +173,13 @@ function judged(
   const { reasons } = admission.review(
     {
       kind: isTemplate ? 'template' : 'pod',
-      ...{ uid: '', name, namespace, current: undefined, isUpdate: false, groups: [], dryRun: true },
+      uid: '',
+      name,
+      namespace,
+      current: undefined,
+      isUpdate: false,
+      groups: [],
+      dryRun: true,
       pod: asAdmitted(pod, { defaultPriorityClass, isTemplate }),
       username: isOfDaemonSet ? DAEMON_SET_CONTROLLER : undefined,
     },

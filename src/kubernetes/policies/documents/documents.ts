@@ -151,7 +151,7 @@ class Documents {
         for (const [position, name] of (resourceNames ?? []).entries()) {
           const path = ['rules', index, 'resourceNames', position];
           const policy = { kind: 'SchedulingPolicy', namespace: undefined, name };
-          this.#references.refer({ ...{ item, path, ...policy }, apiGroups: apiGroups ?? [] });
+          this.#references.refer({ item, path, ...policy, apiGroups: apiGroups ?? [] });
         }
       }
     }

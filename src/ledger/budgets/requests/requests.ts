@@ -80,8 +80,15 @@ export async function askForBudget(
       return refused(place.refusal);
     }
     const values = {
-      ...{ project_id: projectId, user_id: userId, amount, valid_until: validUntil, reason },
-      ...{ asked_at: now, asked_by: who, asker: identity, state: 'requested' as const },
+      project_id: projectId,
+      user_id: userId,
+      amount,
+      valid_until: validUntil,
+      reason,
+      asked_at: now,
+      asked_by: who,
+      asker: identity,
+      state: 'requested' as const,
     };
     const [added] = yield* rows(
       queries.insertInto('budget_requests').values(values).returningAll().compile(),
@@ -134,7 +141,8 @@ export async function stepRequest(
           ? granted
           : yield* put(ledger, current, {
               ...(current.endorsed === null ? endorsed : {}),
-              ...{ ...settled, ...granted },
+              ...settled,
+              ...granted,
             });
       }
     }
@@ -158,7 +166,9 @@ function* grant(
     return refused(refusal);
   }
   const wanted = {
-    ...{ projectId, userId, validFrom: budget?.validFrom ?? second },
+    projectId,
+    userId,
+    validFrom: budget?.validFrom ?? second,
     validUntil: budget !== undefined && budget.validUntil > validUntil ? budget.validUntil : validUntil,
     amount: (budget?.amount ?? 0n) + amount,
   };
@@ -174,7 +184,9 @@ function* grant(
   const isAsAsked = amount === request.amount && validUntil === request.validUntil;
   return {
     state: isAsAsked ? ('granted' as const) : ('changed' as const),
-    ...{ granted_amount: amount, granted_until: validUntil, budget: result.budget.id },
+    granted_amount: amount,
+    granted_until: validUntil,
+    budget: result.budget.id,
   };
 }
 
@@ -225,7 +237,8 @@ function* put(
 function* announced(ledger: Ledger, request: BudgetRequest): Work<RequestEdit> {
   const { watch, database } = ledger;
   if (watch?.requestBody !== undefined) {
-    const [about, key] = [['budget request', String(request.id)], randomUUID()];
+    const about = ['budget request', String(request.id)];
+    const key = randomUUID();
     const notice = { about, projectId: request.projectId, key, body: watch.requestBody(request, key) };
     yield* addMessages(database.queries, messagesOf(notice, watch.senders), ledger.now());
   }

@@ -45,8 +45,14 @@ export function isOpen({ state }: Pick<BudgetRequest, 'state'>): boolean {
 export function requestOf(row: Selectable<BudgetRequestsTable>): BudgetRequest {
   const { granted_amount: amount, granted_until: validUntil, budget } = row;
   return {
-    ...{ id: row.id, projectId: row.project_id, userId: row.user_id, amount: row.amount },
-    ...{ validUntil: row.valid_until, reason: row.reason, state: row.state, asker: row.asker },
+    id: row.id,
+    projectId: row.project_id,
+    userId: row.user_id,
+    amount: row.amount,
+    validUntil: row.valid_until,
+    reason: row.reason,
+    state: row.state,
+    asker: row.asker,
     asked: { at: row.asked_at, who: row.asked_by },
     endorsed: stepOf(row.endorsed_at, row.endorsed_by, row.endorsed_reason),
     settled: stepOf(row.settled_at, row.settled_by, row.settled_reason),

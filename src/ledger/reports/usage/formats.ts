@@ -25,7 +25,10 @@ async function* written({ rows }: UsageReport, { columns, cells }: Cells): Async
   for (let start = 0; start === 0 || start < rows.length; start += PIECE) {
     const some = rows.slice(start, start + PIECE);
     yield stringify(some.map(cells), {
-      ...{ header: start === 0, columns: [...columns], record_delimiter: '\r\n', quoted_match: /^\s|\s$/ },
+      header: start === 0,
+      columns: [...columns],
+      record_delimiter: '\r\n',
+      quoted_match: /^\s|\s$/,
     });
     await nextTurn();
   }
@@ -50,14 +53,19 @@ export function usageJson(
   const { folded, undated, leasesOfUnknownResources } = report;
   const hasAmounts = by !== 'resource_type';
   return {
-    ...{ from: dateText(from), until: dateText(until), by, unit },
+    from: dateText(from),
+    until: dateText(until),
+    by,
+    unit,
     rows: report.rows.map((row) => ({
       ...idsOf(row),
       ...(by === 'month' && { month: monthText(row) }),
       ...(by === 'resource_type' && { resource_type: row.resourceType }),
       ...(hasAmounts ? amountsJson(row) : { amount: null, user_amount: null, exact: null }),
       resource_hours: hoursText(row.resourceSeconds),
-      ...{ leases: row.leases, ended_early: row.endedEarly, unused_hours: hoursText(row.unusedSeconds) },
+      leases: row.leases,
+      ended_early: row.endedEarly,
+      unused_hours: hoursText(row.unusedSeconds),
     })),
     undated: amountsJson(undated),
     folded:
@@ -68,7 +76,8 @@ export function usageJson(
 
 function amountsJson({ amount, userAmount }: Pick<UsageRow, 'amount' | 'userAmount'>) {
   return {
-    ...{ amount: formatUnitHours(amount), user_amount: formatUnitHours(userAmount) },
+    amount: formatUnitHours(amount),
+    user_amount: formatUnitHours(userAmount),
     exact: { amount: String(amount), user_amount: String(userAmount) },
   };
 }

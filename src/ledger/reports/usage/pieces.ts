@@ -109,8 +109,10 @@ export function* usageBlock(ledger: Ledger, query: PieceQuery, after: bigint | u
           coalesce(cast(sum(revision % ${sql.lit(HALF)}) as text), '') as checksum
       from leases where ${within(query, range)}`.compile(ledger.database.queries),
   );
-  const [from, until] = [floor(found?.starts_at ?? 0n), ceil(found?.ends_at ?? 0n)];
-  const [first = 0n, last = 0n] = [query.edges[0], query.edges.at(-1)];
+  const from = floor(found?.starts_at ?? 0n);
+  const until = ceil(found?.ends_at ?? 0n);
+  const first = query.edges[0] ?? 0n;
+  const last = query.edges.at(-1) ?? 0n;
   const mayCount = (until > first && from < last) || found?.moved !== 0n;
   return { range, checksum: found?.checksum ?? '', from, until, mayCount };
 }
@@ -214,7 +216,8 @@ function counted(
   more: RawBuilder<unknown> = sql`1 = 1`,
 ): RawBuilder<unknown> {
   const { edges } = query;
-  const [from = 0n, until = 0n] = [edges[0], edges.at(-1)];
+  const from = edges[0] ?? 0n;
+  const until = edges.at(-1) ?? 0n;
   return sql`(
     select id as number, ${owner(query)}, ${partOf(query)} as part, ${columns}
     from leases where ${within(query, range)} and ${more} and

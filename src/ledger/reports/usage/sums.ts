@@ -158,8 +158,10 @@ export class ReportSums {
   /** The totals so far, without folded leases. */
   totals(): Totals {
     return {
-      ...{ rows: [...this.#rows.values()], unknown: this.#unknown },
-      ...{ first: this.#first, last: this.#last },
+      rows: [...this.#rows.values()],
+      unknown: this.#unknown,
+      first: this.#first,
+      last: this.#last,
     };
   }
 
@@ -215,7 +217,8 @@ export class ReportSums {
   /** `end`: they have used nothing from this second on. */
   addFoldedBalance(project_id: string, account: string, amount: Amount, end: bigint): void {
     const budget = this.budgets.get(account);
-    const [first = 0n, last = 0n] = [this.#edges[0], this.#edges.at(-1)];
+    const first = this.#edges[0] ?? 0n;
+    const last = this.#edges.at(-1) ?? 0n;
     if (!this.pieces.hasAmounts || budget === undefined || end <= first || budget.from >= last) {
       return;
     }
@@ -239,8 +242,10 @@ export class ReportSums {
         compared(nameOf(a), nameOf(b)),
     );
     return {
-      ...{ rows, leasesOfUnknownResources: this.#unknown },
-      ...{ folded: this.#folded, undated: this.#undated },
+      rows,
+      leasesOfUnknownResources: this.#unknown,
+      folded: this.#folded,
+      undated: this.#undated,
     };
   }
 
@@ -274,8 +279,17 @@ export class ReportSums {
     }
     const [from = 0n, until = 0n] = this.#edges.slice(Number(part));
     const row = {
-      ...{ projectId, userId, resourceType, from, until, amount: 0n, userAmount: 0n },
-      ...{ resourceSeconds: 0n, leases: 0, endedEarly: 0, unusedSeconds: 0n },
+      projectId,
+      userId,
+      resourceType,
+      from,
+      until,
+      amount: 0n,
+      userAmount: 0n,
+      resourceSeconds: 0n,
+      leases: 0,
+      endedEarly: 0,
+      unusedSeconds: 0n,
     };
     this.#rows.set(key, row);
     return row;

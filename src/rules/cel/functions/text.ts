@@ -180,7 +180,8 @@ function sizeOf(value: unknown, spend: (steps: number) => void): unknown {
 
 /** White space as in Unicode. A pattern for the end of a text would try each run of blanks in it. */
 function trimmed(text: string): string {
-  let [start, end] = [0, text.length];
+  let start = 0;
+  let end = text.length;
   while (start < end && WHITE.test(text.charAt(start))) {
     start += 1;
   }

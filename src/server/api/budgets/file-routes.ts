@@ -71,8 +71,13 @@ const exportSchema = z.strictObject({
   unit: z.string(),
   budgets: z.array(
     z.strictObject({
-      ...{ project_id: z.string(), user_id: z.string().nullable(), valid_from: timeSchema },
-      ...{ valid_until: timeSchema, amount: z.string(), taken: amountSchema, left: amountSchema },
+      project_id: z.string(),
+      user_id: z.string().nullable(),
+      valid_from: timeSchema,
+      valid_until: timeSchema,
+      amount: z.string(),
+      taken: amountSchema,
+      left: amountSchema,
     }),
   ),
 });

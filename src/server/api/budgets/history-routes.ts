@@ -127,9 +127,14 @@ export const BUDGET_CHARGE_ROUTES: readonly ApiRoute[] = [listBudgetCharges];
 
 function leaseJson(lease: LeaseReport, accounts: Accounts) {
   return {
-    ...{ row: String(lease.row), lease_id: lease.leaseId, region: lease.region },
+    row: String(lease.row),
+    lease_id: lease.leaseId,
+    region: lease.region,
     ...accounts.owner(lease),
-    ...{ name: lease.name, start: timeText(lease.start), end: timeText(lease.end), state: lease.state },
+    name: lease.name,
+    start: timeText(lease.start),
+    end: timeText(lease.end),
+    state: lease.state,
     recorded_at: timeText(lease.recordedAt),
     charges: lease.claims.flatMap((claim) =>
       claim.kind === 'usage'

@@ -57,7 +57,11 @@ const requestSchema = z.strictObject({
 });
 
 const shown = (status: number, description: string, headers: ApiExample['headers'] = {}): ApiExample => ({
-  ...{ status, description, schema: requestSchema, name: 'BudgetRequest', headers },
+  status,
+  description,
+  schema: requestSchema,
+  name: 'BudgetRequest',
+  headers,
 });
 const NOT_THERE = refusedAs(
   404,
@@ -85,7 +89,8 @@ const listRequests = route({
     const { project_id, user_id, state } = request.query;
     const page = await requestsFor(request, {
       ...pageQueryOf(request.query),
-      ...{ projectId: project_id, userId: user_id },
+      projectId: project_id,
+      userId: user_id,
       states: state === undefined ? undefined : state === 'open' ? OPEN_STATES : [state],
     });
     return { json: await namedPage(request, page, requestJson) };
@@ -157,7 +162,9 @@ function stepRoute<Body extends StepInput>(
   body: NonNullable<ApiRoute<Body, Body>['body']>,
 ): ApiRoute {
   return route({
-    ...{ ...texts, method: 'POST' as const, path: `/v1/budget-requests/{request_id}/${kind}` },
+    ...texts,
+    method: 'POST' as const,
+    path: `/v1/budget-requests/{request_id}/${kind}`,
     description: `${description} A repeated request has no further effect.`,
     body,
     answers: [
@@ -189,7 +196,8 @@ const STEPS = [
   stepRoute(
     'endorse',
     {
-      ...{ id: 'endorseBudgetRequest', action: 'endorse-budget-request' },
+      id: 'endorseBudgetRequest',
+      action: 'endorse-budget-request',
       summary: 'Endorse a request',
       description: 'For managers of the project and operators.',
       done: 'The request is endorsed.',
@@ -199,7 +207,8 @@ const STEPS = [
   stepRoute(
     'grant',
     {
-      ...{ id: 'grantBudgetRequest', action: 'set-user-budget' },
+      id: 'grantBudgetRequest',
+      action: 'set-user-budget',
       summary: 'Grant a request, as requested or changed',
       description:
         "Increases the owner's last budget that is in force at some time until then, and extends it if it ends earlier; a project without one gets a budget that starts now. Operators may grant every request; managers those for users of their projects, within the budgets of the project. Granting a request also endorses it.",
@@ -218,7 +227,8 @@ const STEPS = [
   stepRoute(
     'refuse',
     {
-      ...{ id: 'refuseBudgetRequest', action: 'endorse-budget-request' },
+      id: 'refuseBudgetRequest',
+      action: 'endorse-budget-request',
       summary: 'Refuse a request',
       description: 'For managers of the project and operators.',
       done: 'The request is refused.',
@@ -232,7 +242,8 @@ const STEPS = [
   stepRoute(
     'withdraw',
     {
-      ...{ id: 'withdrawBudgetRequest', action: 'request-budget' },
+      id: 'withdrawBudgetRequest',
+      action: 'request-budget',
       summary: 'Withdraw a request',
       description: 'For the user who made the request.',
       done: 'The request is withdrawn.',
@@ -255,7 +266,8 @@ function requestJson(request: BudgetRequest, accounts: Accounts): z.infer<typeof
     amount: budgetAmountText(request.amount),
     unit: accounts.unit,
     valid_until: secondText(validUntil),
-    ...{ reason: request.reason, state },
+    reason: request.reason,
+    state,
     asked: { at: timeText(asked.at), who: asked.who },
     endorsed: stepJson(endorsed),
     settled: stepJson(settled),

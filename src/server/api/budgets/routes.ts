@@ -31,7 +31,10 @@ import { budgetJson, budgetSchema } from './json.ts';
 
 const ETAG = { ETag: { description: 'For `If-Match`: changes with each change of the budget.' } };
 const shown = (status: number, description: string, more: object = {}): ApiExample => ({
-  ...{ status, description, schema: budgetSchema, name: 'Budget' },
+  status,
+  description,
+  schema: budgetSchema,
+  name: 'Budget',
   headers: { ...ETAG, ...more },
 });
 const OVERLAPS = refusedAs(
@@ -88,7 +91,9 @@ const listBudgets = route({
     const { project_id, user_id, valid_at, search } = request.query;
     const page = await budgetsFor(request, {
       ...pageQueryOf(request.query),
-      ...{ projectId: project_id, userId: user_id, search },
+      projectId: project_id,
+      userId: user_id,
+      search,
       validAt: valid_at && secondOf(valid_at),
     });
     return { json: await namedPage(request, page, budgetJson) };

@@ -42,7 +42,10 @@ interface NewBudgetProps extends Common {
 }
 
 const PROJECT: FieldEntry = {
-  ...{ name: 'project_id', label: 'Project', hint: 'Its id, or name@domain.', isRequired: true },
+  name: 'project_id',
+  label: 'Project',
+  hint: 'Its id, or name@domain.',
+  isRequired: true,
 };
 interface ProjectFieldProps {
   /** Otherwise it is the project of the page. */
@@ -67,14 +70,26 @@ export function ProjectField({ isTyped, id, sent }: ProjectFieldProps) {
 }
 
 const FROM: FieldEntry = {
-  ...{ name: 'valid_from', label: 'Valid from (UTC)', type: 'datetime-local', step: '1', isRequired: true },
+  name: 'valid_from',
+  label: 'Valid from (UTC)',
+  type: 'datetime-local',
+  step: '1',
+  isRequired: true,
 };
 export const UNTIL: FieldEntry = {
-  ...{ name: 'valid_until', label: 'Valid until (UTC)', type: 'datetime-local', step: '1', isRequired: true },
+  name: 'valid_until',
+  label: 'Valid until (UTC)',
+  type: 'datetime-local',
+  step: '1',
+  isRequired: true,
   hint: 'The first moment that it does not pay for.',
 };
 export const REASON: FieldEntry = {
-  ...{ name: 'reason', label: 'Reason', hint: 'For the history.', maxLength: 1000, isRequired: true },
+  name: 'reason',
+  label: 'Reason',
+  hint: 'For the history.',
+  maxLength: 1000,
+  isRequired: true,
 };
 
 function userField(maySetProject: boolean): FieldEntry {
@@ -90,7 +105,10 @@ function userField(maySetProject: boolean): FieldEntry {
 
 export function amountField(unit: string): FieldEntry {
   return {
-    ...{ name: 'amount', label: `Amount, in ${unit}`, maxLength: 30, isRequired: true },
+    name: 'amount',
+    label: `Amount, in ${unit}`,
+    maxLength: 30,
+    isRequired: true,
     hint: 'A decimal number, such as 50 or 12.5.',
   };
 }

@@ -60,7 +60,9 @@ export function formPages(
   return [
     { path, method: 'GET', action: actions.GET, answer: (request) => show(request, undefined) },
     {
-      ...{ path, method: 'POST', action: actions.POST },
+      path,
+      method: 'POST',
+      action: actions.POST,
       answer: async (request) => {
         const values = budgetValues(request.form);
         try {
@@ -111,7 +113,16 @@ async function newBudget(request: PageRequest, sent: Sent | undefined): Promise<
   return {
     status: sent?.status ?? 200,
     title,
-    main: <NewBudgetView {...{ values, csrf, maySetProject, within, unit }} mistake={sent} />,
+    main: (
+      <NewBudgetView
+        values={values}
+        csrf={csrf}
+        maySetProject={maySetProject}
+        within={within}
+        unit={unit}
+        mistake={sent}
+      />
+    ),
   };
 }
 
@@ -163,7 +174,10 @@ function editBudget(isRemoval: boolean) {
       title: isRemoval ? 'Remove a budget' : 'Change a budget',
       main: (
         <EditBudgetView
-          {...{ isRemoval, budget, csrf, isChanged }}
+          isRemoval={isRemoval}
+          budget={budget}
+          csrf={csrf}
+          isChanged={isChanged}
           values={sent?.values ?? { ...NOTHING, ...now }}
           mistake={sent}
           unit={budgetUnit(generation.configuration)}

@@ -18,11 +18,16 @@ const PATH = '/budgets/import';
 
 export const IMPORT_PAGES: readonly ConsolePage[] = [
   {
-    ...{ method: 'GET', path: PATH, action: 'import-budgets' },
+    method: 'GET',
+    path: PATH,
+    action: 'import-budgets',
     answer: async (request) => shown(request, {}),
   },
   {
-    ...{ method: 'POST', path: PATH, action: 'import-budgets', formLimit: FORM_LIMIT },
+    method: 'POST',
+    path: PATH,
+    action: 'import-budgets',
+    formLimit: FORM_LIMIT,
     answer: async (request) => {
       const { form } = request;
       // Browsers send every line break as CRLF.
@@ -86,7 +91,10 @@ function digestOf(csv: string, { lines }: ImportPlan): string {
 const SHOWN = 300;
 const EXAMPLE = 'project_id,user_id,valid_from,valid_until,amount';
 const CSV: FieldEntry = {
-  ...{ name: 'csv', label: 'Budgets as CSV', rows: 12, isRequired: true },
+  name: 'csv',
+  label: 'Budgets as CSV',
+  rows: 12,
+  isRequired: true,
   hint: `The first line names the columns: ${EXAMPLE}. An empty user_id: the whole project's. Dates in UTC.`,
 };
 
@@ -120,7 +128,9 @@ function shown({ csrf, generation }: PageRequest, said: Shown): PageAnswer {
           <Field {...CSV} value={csv} />
           <div data-file-into="csv" />
           <Field
-            {...{ ...REASON, hint: 'For the history of each budget.', value: reason }}
+            {...REASON}
+            hint="For the history of each budget."
+            value={reason}
             mistake={reasonMistake}
             hasFocus={reasonMistake !== undefined}
           />

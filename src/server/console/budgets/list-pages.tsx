@@ -48,8 +48,10 @@ export const budgetsPage: ConsolePage = {
     const project = queryText(query, 'project');
     const now = (await ledgerFor(request)).now();
     const page = await budgetsFor(request, {
-      ...{ limit: ROWS, after: listPage(query).after },
-      ...{ projectId: project || undefined, search: search || undefined },
+      limit: ROWS,
+      after: listPage(query).after,
+      projectId: project || undefined,
+      search: search || undefined,
     });
     await learnNames(generation, page.items);
     const plain = new URLSearchParams(query);
@@ -58,7 +60,11 @@ export const budgetsPage: ConsolePage = {
       title: 'Budgets',
       main: (
         <BudgetList
-          {...{ page, search, project, caller, now }}
+          page={page}
+          search={search}
+          project={project}
+          caller={caller}
+          now={now}
           query={plain}
           unit={budgetUnit(generation.configuration)}
           done={DONE[query.get('done') ?? '']}
@@ -76,7 +82,8 @@ export const budgetHistoryPage: ConsolePage = {
     const { query, generation } = request;
     const budget = queryText(query, 'budget');
     const page = await budgetChangesFor(request, {
-      ...{ limit: ROWS, after: listPage(query).after },
+      limit: ROWS,
+      after: listPage(query).after,
       projectId: queryText(query, 'project') || undefined,
       // No budget has the id 0.
       budget: budget === '' ? undefined : /^\d{1,18}$/.test(budget) ? BigInt(budget) : 0n,
@@ -84,7 +91,7 @@ export const budgetHistoryPage: ConsolePage = {
     await learnNames(generation, page.items);
     return {
       title: 'History of budgets',
-      main: <BudgetHistory {...{ page, query }} unit={budgetUnit(generation.configuration)} />,
+      main: <BudgetHistory page={page} query={query} unit={budgetUnit(generation.configuration)} />,
     };
   },
 };
@@ -131,7 +138,8 @@ export function BudgetList(props: BudgetListProps) {
         columns={budgetColumns(caller, unit, now / MICROSECONDS_PER_SECOND)}
         path="/budgets"
         empty="No budgets."
-        {...{ page, query }}
+        page={page}
+        query={query}
       />
     </section>
   );
@@ -209,7 +217,8 @@ export function BudgetHistory({ page, query, unit }: BudgetHistoryProps) {
         named={1}
         path="/budgets/history"
         empty="Nothing was changed."
-        {...{ page, query }}
+        page={page}
+        query={query}
       />
     </section>
   );

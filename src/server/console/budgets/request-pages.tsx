@@ -39,7 +39,9 @@ export const requestsPage: ConsolePage = {
     const state = [...BUDGET_REQUEST_STATES, 'all'].find((one) => one === asked) ?? 'open';
     const states = BUDGET_REQUEST_STATES.filter((one) => one === state);
     const page = await requestsFor(request, {
-      ...{ limit: ROWS, after: listPage(query).after, projectId: project || undefined },
+      limit: ROWS,
+      after: listPage(query).after,
+      projectId: project || undefined,
       states: state === 'all' ? undefined : state === 'open' ? OPEN_STATES : states,
     });
     await learnNames(generation, page.items);
@@ -47,7 +49,10 @@ export const requestsPage: ConsolePage = {
       title: 'Requests for more budget',
       main: (
         <RequestList
-          {...{ page, query, project, state }}
+          page={page}
+          query={query}
+          project={project}
+          state={state}
           unit={budgetUnit(generation.configuration)}
           askPath={
             may(caller, 'request-budget', project || undefined) ? pathWith(NEW_PATH, { project }) : undefined
@@ -76,8 +81,10 @@ async function askForMore(request: PageRequest, sent: Sent | undefined): Promise
   const title = 'Ask for more budget';
   const own = visibleProjects(caller);
   const linked = {
-    ...{ project_id: query.get('project') ?? '', user_id: query.get('user') ?? '' },
-    ...{ amount: query.get('amount') ?? '', valid_until: query.get('until') ?? '' },
+    project_id: query.get('project') ?? '',
+    user_id: query.get('user') ?? '',
+    amount: query.get('amount') ?? '',
+    valid_until: query.get('until') ?? '',
     reason: query.get('reason') ?? '',
   };
   const given = sent?.values ?? budgetValues(new URLSearchParams(linked));
@@ -94,7 +101,9 @@ async function askForMore(request: PageRequest, sent: Sent | undefined): Promise
     title,
     main: (
       <AskView
-        {...{ csrf, mistake: sent, values: { ...given, project_id: project } }}
+        csrf={csrf}
+        mistake={sent}
+        values={{ ...given, project_id: project }}
         unit={budgetUnit(generation.configuration)}
         isProjectTyped={own === undefined}
         mayNameUsers={may(caller, 'set-user-budget', project === '' ? undefined : project)}
@@ -136,7 +145,11 @@ async function oneRequest(request: PageRequest, sent: Sent | undefined): Promise
     title: `Request ${found.id}`,
     main: (
       <OneRequest
-        {...{ csrf, steps, mistake: sent, request: found, done: query.get('done') === found.state }}
+        csrf={csrf}
+        steps={steps}
+        mistake={sent}
+        request={found}
+        done={query.get('done') === found.state}
         values={sent?.values ?? budgetValues(new URLSearchParams(asked))}
         unit={budgetUnit(generation.configuration)}
       />
@@ -170,7 +183,8 @@ export function askPathOf(
   }
   const { amount, isOfUser } = missing;
   return pathWith(NEW_PATH, {
-    ...{ project, user: isOfUser ? (user ?? undefined) : undefined },
+    project,
+    user: isOfUser ? (user ?? undefined) : undefined,
     amount: amount === undefined || amount <= 0n ? undefined : budgetAmountText(amount),
     until: asked && local((asked.end + MICROSECONDS_PER_SECOND - 1n) / MICROSECONDS_PER_SECOND),
     reason: name === null || name === '' ? undefined : `Lease ${name.slice(0, MAX_NAME).toWellFormed()}`,

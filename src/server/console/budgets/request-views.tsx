@@ -87,7 +87,8 @@ export function RequestList({ page, query, project, state, unit, askPath }: Requ
         columns={requestColumns(unit)}
         path={PATH}
         empty="No requests."
-        {...{ page, query }}
+        page={page}
+        query={query}
       />
     </section>
   );
@@ -141,7 +142,8 @@ interface AskProps extends FormProps {
 export function AskView({ csrf, unit, values, mistake, isProjectTyped, mayNameUsers, ownId }: AskProps) {
   const sent = { values, mistakes: mistakesOf(mistake) };
   const user: FieldEntry = {
-    ...{ name: 'user_id', label: 'For whom' },
+    name: 'user_id',
+    label: 'For whom',
     hint: 'A user can only be given more if they have a budget of their own.',
     ...(mayNameUsers
       ? { label: 'For the user (may be empty)' }
@@ -188,7 +190,8 @@ export function OneRequest({ request, steps, done, csrf, unit, values, mistake }
   const { id, state, projectId } = request;
   const sent = { values, mistakes: mistakesOf(mistake) };
   const reason = {
-    ...{ ...REASON, isRequired: false },
+    ...REASON,
+    isRequired: false,
     hint: 'Needed to grant and to refuse. Everybody in the project sees it.',
   };
   return (

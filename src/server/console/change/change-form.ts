@@ -20,7 +20,8 @@ export function fieldsOf(lease: RecordedLease, other?: Lease): Values {
   const end = (other && leaseEnd(other)) ?? lease.end;
   const reservations: readonly Reservation[] = other?.reservations ?? lease.reservations;
   return {
-    ...{ start: local(start), end: local(end) },
+    start: local(start),
+    end: local(end),
     ...Object.fromEntries(
       reservations.flatMap((one, index) =>
         COUNTS.flatMap((count) =>

@@ -21,14 +21,18 @@ import {
 
 export const CHANGE_PAGES: readonly ConsolePage[] = [
   {
-    ...{ method: 'GET', path: '/leases/{lease_id}/change', action: 'estimate' },
+    method: 'GET',
+    path: '/leases/{lease_id}/change',
+    action: 'estimate',
     answer: async (request) => {
       const lease = await leaseOf(request);
       return shown(request, lease, valuesOf(lease, request.query));
     },
   },
   {
-    ...{ method: 'POST', path: '/leases/{lease_id}/change', action: 'estimate' },
+    method: 'POST',
+    path: '/leases/{lease_id}/change',
+    action: 'estimate',
     answer: async (request) => {
       const lease = await leaseOf(request);
       const values = valuesOf(lease, request.form);
@@ -57,7 +61,9 @@ async function answerTo(request: PageRequest, lease: RecordedLease, values: Valu
     const asked = changeRequest(lease, whole, cloudOf(generation), filterNow(generation));
     const command = changeCommand(lease.leaseId, changeTo(asked, asked.lease));
     const answer = await tried(request, {
-      ...{ request: asked, what: 'change', action: changePath(lease.leaseId) },
+      request: asked,
+      what: 'change',
+      action: changePath(lease.leaseId),
       howToGet: <HowToGet command={command} />,
       fieldsOf: (suggested) => Object.entries(fieldsOf(lease, suggested)),
     });
@@ -107,7 +113,7 @@ async function shown(
       form: (
         <ChangeForm action={changePath(leaseId)} csrf={csrf}>
           <div class="fields">
-            <Fields fields={formFields(lease, filterNow(generation))} {...{ values, mistakes }} />
+            <Fields fields={formFields(lease, filterNow(generation))} values={values} mistakes={mistakes} />
           </div>
           <button type="submit" name="do" value="try">
             Try it

@@ -47,7 +47,12 @@ async function answered(request: PageRequest, key: string): Promise<PageAnswer> 
   const projects = lease && [lease.projectId];
   const history = await leaseHistory(
     {
-      ...{ limit: STEPS, after: listPage(query).after, caller, found, ledger, leaseId },
+      limit: STEPS,
+      after: listPage(query).after,
+      caller,
+      found,
+      ledger,
+      leaseId,
       search: (wanted, page) => findDecisions(request, { ...wanted, ...page, projects }),
     },
     deadline,
@@ -64,7 +69,12 @@ async function answered(request: PageRequest, key: string): Promise<PageAnswer> 
     title: name ? `Lease ${name}` : 'A lease without a name',
     main: (
       <LeaseView
-        {...{ lease, leaseId, projectId, userId, history, query }}
+        lease={lease}
+        leaseId={leaseId}
+        projectId={projectId}
+        userId={userId}
+        history={history}
+        query={query}
         path={leasePath(leaseId, lease?.row)}
         unit={budgetUnit(generation.configuration)}
         seesLedger={may(caller, 'see-ledger')}

@@ -86,7 +86,9 @@ export class Listeners {
       ...asked,
       stream: new PassThrough(),
       projects: visible && new Set(visible),
-      ...{ since: now, wroteAt: now, askedAt: now },
+      since: now,
+      wroteAt: now,
+      askedAt: now,
     };
     this.#open.add(listener);
     this.#shares.add(identity, listener);

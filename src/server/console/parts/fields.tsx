@@ -55,7 +55,9 @@ function Control(props: FieldProps) {
   const { name, hint, value = '', type = 'text', isRequired = false, mistake, hasFocus = false } = props;
   const ids = [mistake !== undefined && `${name}-mistake`, hint !== undefined && `${name}-hint`];
   const common = {
-    ...{ id: name, name, autofocus: hasFocus },
+    id: name,
+    name,
+    autofocus: hasFocus,
     'aria-describedby': ids.filter(Boolean).join(' ') || undefined,
     'aria-invalid': mistake === undefined ? undefined : ('true' as const),
   };
@@ -85,7 +87,9 @@ function Control(props: FieldProps) {
         value={value}
         required={isRequired}
         maxLength={type === 'text' ? maxLength : undefined}
-        {...{ min, step, list }}
+        min={min}
+        step={step}
+        list={list}
         spellcheck={false}
       />
       {suggestions !== undefined && (
@@ -112,7 +116,7 @@ export function Fields({ fields, values = {}, mistakes }: FieldsProps) {
   return (
     <>
       {fields.map(({ name, value = values[name], ...entry }) => (
-        <Field {...entry} {...{ name, value, mistake: mistakes.get(name), hasFocus: name === first }} />
+        <Field {...entry} name={name} value={value} mistake={mistakes.get(name)} hasFocus={name === first} />
       ))}
     </>
   );

@@ -22,7 +22,8 @@ const NARROWEST_BAR = 0.7;
 
 /** A scale for a time window: its ends are the edges of the picture. */
 export function windowScale(window: { readonly from: Instant; readonly until: Instant }): TimeScale {
-  const [from, until] = [milliseconds(window.from), milliseconds(window.until)];
+  const from = milliseconds(window.from);
+  const until = milliseconds(window.until);
   const percent = (time: number) => Math.min(100, Math.max(0, (100 * (time - from)) / (until - from)));
   return {
     place: (instant) => shown(percent(milliseconds(instant))),

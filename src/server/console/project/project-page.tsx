@@ -60,7 +60,16 @@ export const projectPage: ConsolePage = {
       title: `Project ${named?.name ?? projectId}`,
       main: (
         <ProjectView
-          {...{ projectId, now, window, budgets, overTime, leases, folded, query, usage, refusals }}
+          projectId={projectId}
+          now={now}
+          window={window}
+          budgets={budgets}
+          overTime={overTime}
+          leases={leases}
+          folded={folded}
+          query={query}
+          usage={usage}
+          refusals={refusals}
           isNamed={named !== undefined}
           unit={budgetUnit(generation.configuration)}
           {...limitsOf(request, projectId)}
@@ -90,7 +99,9 @@ const SHOWN = 20;
 /** As members see them, whoever the caller is. */
 function refusalsOf(request: PageRequest, projectId: string): Promise<FoundDecisions> {
   return findDecisions(request, {
-    ...{ visible: [projectId], projects: [projectId], limit: SHOWN },
+    visible: [projectId],
+    projects: [projectId],
+    limit: SHOWN,
     outcomes: ['rejected', 'failed'],
   });
 }

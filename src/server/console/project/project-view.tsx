@@ -125,8 +125,12 @@ function refusedLanes(refusals: readonly FoundDecision[], window: TimeWindow): T
         ? []
         : [
             {
-              ...{ name: name ?? '', userId, start: asked.start, end: asked.end },
-              ...{ look: 'refused', reason: message ?? undefined },
+              name: name ?? '',
+              userId,
+              start: asked.start,
+              end: asked.end,
+              look: 'refused',
+              reason: message ?? undefined,
             },
           ],
     )

@@ -63,7 +63,8 @@ export function ProjectsView({ search, page, query, unit, seesAll }: ProjectsDat
         columns={columns(unit)}
         path="/projects"
         empty={search === '' ? 'No projects.' : 'No project has an id that contains this text.'}
-        {...{ page, query }}
+        page={page}
+        query={query}
       />
     </section>
   );

@@ -25,7 +25,8 @@ export function timeWindow(
   now: Instant,
 ): TimeWindow & { readonly mistake?: string | undefined } {
   const usual = bounded({ from: now - BEFORE, until: now + AFTER });
-  const [from, until] = [query.get('from') ?? '', query.get('until') ?? ''];
+  const from = query.get('from') ?? '';
+  const until = query.get('until') ?? '';
   if (from === '' && until === '') {
     return usual;
   }

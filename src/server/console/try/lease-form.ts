@@ -42,8 +42,11 @@ const LONGEST = 4096;
 export function readLeaseForm(form: URLSearchParams, types: readonly string[]): LeaseForm {
   const text = (name: string) => (form.get(name) ?? '').slice(0, LONGEST + 1).trim();
   return {
-    ...{ project: text('project'), user: text('user'), name: text('name') },
-    ...{ start: text('start'), end: text('end') },
+    project: text('project'),
+    user: text('user'),
+    name: text('name'),
+    start: text('start'),
+    end: text('end'),
     reservations: Array.from({ length: MOST_RESERVATIONS }, (_, index) =>
       reservationForm((field) => text(fieldName(index, field))),
     ).filter(({ type }) => types.includes(type)),

@@ -172,7 +172,8 @@ class WrittenReservation {
       return;
     }
     const requirements = given.map((row) => {
-      const [name, value] = [form[`p${row}_name`], form[`p${row}_value`]];
+      const name = form[`p${row}_name`];
+      const value = form[`p${row}_value`];
       const operator = OPERATORS.find((one) => one === form[`p${row}_operator`]);
       const isName = /^\$?[^\s$]+$/.test(name) && !UNSEEN.test(name) && name.length <= MAX_ID;
       const isValue = value !== '' && !UNSEEN.test(value) && value.length <= MAX_ID;

@@ -35,18 +35,25 @@ function typeName(type: string): string {
 const ANYBODY: readonly FieldEntry[] = [
   { name: 'project', label: 'Project', hint: 'Its id, or name@domain.', isRequired: true },
   {
-    ...{ name: 'user', label: 'User', isRequired: true },
+    name: 'user',
+    label: 'User',
+    isRequired: true,
     hint: 'The id, or name@domain, of the user who asks for the lease.',
   },
 ];
 const NAME: FieldEntry = { name: 'name', label: 'Name of the lease', maxLength: 80, isRequired: true };
 const DATES: readonly FieldEntry[] = [
   {
-    ...{ name: 'start', type: 'datetime-local', label: 'Start (UTC)' },
+    name: 'start',
+    type: 'datetime-local',
+    label: 'Start (UTC)',
     hint: 'Date and time in UTC. Empty: now.',
   },
   {
-    ...{ name: 'end', type: 'datetime-local', label: 'End (UTC)', isRequired: true },
+    name: 'end',
+    type: 'datetime-local',
+    label: 'End (UTC)',
+    isRequired: true,
     hint: 'Date and time in UTC.',
   },
 ];
@@ -65,11 +72,11 @@ export function TryForm({ leaseForm, mistakes, csrf, projects, types }: TryFormP
       </button>
       {[[...whose, NAME], DATES].map((fields) => (
         <div class="fields">
-          <Fields {...{ fields, values, mistakes }} />
+          <Fields fields={fields} values={values} mistakes={mistakes} />
         </div>
       ))}
       {reservations.map((reservation, index) => (
-        <ReservationFields {...{ reservation, index, mistakes }} />
+        <ReservationFields reservation={reservation} index={index} mistakes={mistakes} />
       ))}
       {mistakes.has('add') && <Message kind="error">{mistakes.get('add')}</Message>}
       {reservations.length < MOST_RESERVATIONS && (
@@ -95,7 +102,10 @@ interface Entry extends FieldEntry {
 }
 
 const count = (name: ReservationField, label: string, min = '1'): Entry => ({
-  ...{ name, label, type: 'number', min },
+  name,
+  label,
+  type: 'number',
+  min,
 });
 const AFFINITY: Entry = {
   name: 'affinity',
@@ -129,16 +139,21 @@ const FIELDS: Readonly<Record<string, readonly Entry[]>> = {
 const OTHER_FIELDS: readonly Entry[] = [
   count('amount', 'How many (may be empty)'),
   {
-    ...{ name: 'more', label: 'Further attributes' },
+    name: 'more',
+    label: 'Further attributes',
     hint: 'An object in JSON, as the plug-in expects. May be empty.',
   },
 ];
 const PROPERTIES: Entry = {
-  ...{ name: 'properties', label: 'resource_properties', rows: 2 },
+  name: 'properties',
+  label: 'resource_properties',
+  rows: 2,
   hint: 'JSON, instead of the fields above: ["and", ["==", "$gpu", "A100"], [">=", "$nvme", "2"]]',
 };
 const HYPERVISOR: Entry = {
-  ...{ name: 'hypervisor', label: 'hypervisor_properties', rows: 2 },
+  name: 'hypervisor',
+  label: 'hypervisor_properties',
+  rows: 2,
   hint: 'JSON, with attributes that Nova reports: [">=", "$vcpus", "16"]',
 };
 
@@ -155,9 +170,11 @@ function Entries({
   mistakes,
 }: ReservationProps & { readonly entries: readonly Entry[] }) {
   const fields = entries.map((one) => ({
-    ...{ ...one, name: fieldName(index, one.name), value: reservation[one.name] },
+    ...one,
+    name: fieldName(index, one.name),
+    value: reservation[one.name],
   }));
-  return <Fields {...{ fields, mistakes }} />;
+  return <Fields fields={fields} mistakes={mistakes} />;
 }
 
 function ReservationFields(props: ReservationProps) {
@@ -199,7 +216,8 @@ function Properties(props: ReservationProps) {
             entries={[
               { name: `p${row}_name`, label: `Property ${row + 1}` },
               {
-                ...{ name: `p${row}_operator`, label: `Comparison ${row + 1}` },
+                name: `p${row}_operator`,
+                label: `Comparison ${row + 1}`,
                 options: OPERATORS.map((one) => [one, one]),
               },
               { name: `p${row}_value`, label: `Value ${row + 1}` },

@@ -31,7 +31,10 @@ const FORM_LIMIT = 131_072;
 
 export const TRY_PAGES: readonly ConsolePage[] = [
   {
-    ...{ method: 'GET', path: '/try', action: 'estimate', label: 'Try it' },
+    method: 'GET',
+    path: '/try',
+    action: 'estimate',
+    label: 'Try it',
     answer: async (request) => {
       const { query, caller, generation } = request;
       const types = typesOf(generation);
@@ -42,7 +45,10 @@ export const TRY_PAGES: readonly ConsolePage[] = [
     },
   },
   {
-    ...{ method: 'POST', path: '/try', action: 'estimate', formLimit: FORM_LIMIT },
+    method: 'POST',
+    path: '/try',
+    action: 'estimate',
+    formLimit: FORM_LIMIT,
     answer: async (request) => {
       const { form, generation } = request;
       const leaseForm = readLeaseForm(form, typesOf(generation));
@@ -76,7 +82,9 @@ async function answerTo(request: PageRequest, leaseForm: LeaseForm): Promise<Sho
   try {
     const answer = await tried(request, {
       request: { context: { user_id: known.user, project_id: known.project }, lease },
-      ...{ what: 'lease', action: '/try', howToGet: <HowToGet wanted={wanted} /> },
+      what: 'lease',
+      action: '/try',
+      howToGet: <HowToGet wanted={wanted} />,
       fieldsOf: (suggested) => leaseFormFields(formOfLease(suggested, leaseForm, lease)),
     });
     return { answer };
@@ -124,7 +132,15 @@ function shown(
     {
       title: 'Try it',
       questions: ['What lease do you want?', 'Try another one'],
-      form: <TryForm {...{ leaseForm, mistakes, csrf, projects, types: typesOf(generation) }} />,
+      form: (
+        <TryForm
+          leaseForm={leaseForm}
+          mistakes={mistakes}
+          csrf={csrf}
+          projects={projects}
+          types={typesOf(generation)}
+        />
+      ),
     },
     said,
   );

@@ -75,7 +75,9 @@ export class SessionTable implements SessionStore {
     }
     const { since, revision, sealed, now } = row;
     return {
-      ...{ since: Number(since), revision: Number(revision), sealed },
+      since: Number(since),
+      revision: Number(revision),
+      sealed,
       now: this.#now?.() ?? Number(now),
     };
   }

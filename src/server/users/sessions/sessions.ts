@@ -84,7 +84,9 @@ export class Sessions {
     const { identity, ...binding } = bindingOf(proof);
     const content: StoredSession = { csrf: randomText(), proof };
     const session = {
-      ...{ name: digest(id), owner: digest(identity), ...binding },
+      name: digest(id),
+      owner: digest(identity),
+      ...binding,
       sealed: seal(content, keyOfCookie(id)),
     };
     const opening = { lifetime: lifetimeOf(ctx), instead: idsOf(ctx).map(digest) };
@@ -168,7 +170,8 @@ export class Sessions {
     if (id === undefined || !COOKIE_FORM.test(id)) {
       return undefined;
     }
-    const [name, key] = [digest(id), keyOfCookie(id)];
+    const name = digest(id);
+    const key = keyOfCookie(id);
     const row = await this.#ask(ctx, (store, wait) => store.find(name, wait));
     const content = row && storedSession.safeParse(unseal(row.sealed, key)).data;
     if (row === undefined || content === undefined) {
@@ -183,7 +186,9 @@ export class Sessions {
       kept: StoredProof,
       { since, now, revision }: Omit<FoundSession, 'sealed'>,
     ): HeldSession => ({
-      ...{ kept, since, now },
+      kept,
+      since,
+      now,
       keep: async (next) => {
         const sealed = seal({ csrf, proof: next } satisfies StoredSession, key);
         const isKept = await this.#ask(ctx, (store, wait) => store.replace(name, revision, sealed, wait));

@@ -103,7 +103,9 @@ async function readLines(bytes: Buffer, machines: Machines, mistakes: CatalogMis
   const isText = isUtf8(bytes);
   const isWrong = (cell: string) => cell.includes('\0') || (!isText && cell.includes('\ufffd'));
   let places: ReadonlyMap<Column, number> | undefined;
-  let [width, line, lines] = [0, 1, 0];
+  let width = 0;
+  let line = 1;
+  let lines = 0;
   pipeline(Readable.from(pieces(bytes)), parser, () => {});
   try {
     for await (const { record: cells, info } of parser as AsyncIterable<{ record: string[]; info: Info }>) {
@@ -207,8 +209,10 @@ function readLine(
     instanceType: name('InstanceType'),
     accelerator: name('AcceleratorName'),
     count: size('AcceleratorCount') ?? 0,
-    ...{ vcpus: size('vCPUs'), memory: size('MemoryGiB') },
-    ...{ price: price('Price'), spot: price('SpotPrice') },
+    vcpus: size('vCPUs'),
+    memory: size('MemoryGiB'),
+    price: price('Price'),
+    spot: price('SpotPrice'),
     region: name('Region'),
   };
   if (found.instanceType === '' && found.accelerator === '') {

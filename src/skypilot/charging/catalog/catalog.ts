@@ -187,15 +187,23 @@ function sum(one: Price | undefined, other: Price | undefined): Price | undefine
 /** Accelerator → count → the machines that have them. All in lower case. */
 const BUILT_IN: Readonly<Record<string, Readonly<Record<number, readonly string[]>>>> = {
   a100: {
-    ...{ 1: ['a2-highgpu-1g'], 2: ['a2-highgpu-2g'], 4: ['a2-highgpu-4g'], 8: ['a2-highgpu-8g'] },
+    1: ['a2-highgpu-1g'],
+    2: ['a2-highgpu-2g'],
+    4: ['a2-highgpu-4g'],
+    8: ['a2-highgpu-8g'],
     16: ['a2-megagpu-16g'],
   },
   'a100-80gb': {
-    ...{ 1: ['a2-ultragpu-1g'], 2: ['a2-ultragpu-2g'], 4: ['a2-ultragpu-4g'], 8: ['a2-ultragpu-8g'] },
+    1: ['a2-ultragpu-1g'],
+    2: ['a2-ultragpu-2g'],
+    4: ['a2-ultragpu-4g'],
+    8: ['a2-ultragpu-8g'],
   },
   l4: {
     1: ['g2-standard-4', 'g2-standard-8', 'g2-standard-12', 'g2-standard-16', 'g2-standard-32'],
-    ...{ 2: ['g2-standard-24'], 4: ['g2-standard-48'], 8: ['g2-standard-96'] },
+    2: ['g2-standard-24'],
+    4: ['g2-standard-48'],
+    8: ['g2-standard-96'],
   },
   h100: { 1: ['a3-highgpu-1g'], 2: ['a3-highgpu-2g'], 4: ['a3-highgpu-4g'], 8: ['a3-highgpu-8g'] },
   'h100-mega': { 8: ['a3-megagpu-8g'] },

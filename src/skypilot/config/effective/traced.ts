@@ -127,7 +127,8 @@ export function updated<Source>(base: Traced<Source>, overlay: Traced<Source>): 
   const value: Mapping = { ...base.value, ...overlay.value };
   const names = Object.keys(value);
   const parts = names.map((name) => {
-    const [own, before] = [partOf(overlay, [name]), partOf(base, [name])];
+    const own = partOf(overlay, [name]);
+    const before = partOf(base, [name]);
     return placedAt(own.value === undefined ? before : over(own, before), [name]);
   });
   return { value, leaves: parts.flatMap(({ leaves }) => leaves) };

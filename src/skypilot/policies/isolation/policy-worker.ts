@@ -44,7 +44,9 @@ async function answer(policy: AdminPolicy, ask: Extract<ToThread, { kind: 'ask' 
       'rejected' in answered
         ? { kind: 'rejected', id, rejected: answered.rejected, rules: answered.rules }
         : {
-            ...{ kind: 'answered', id, rules: answered.rules },
+            kind: 'answered',
+            id,
+            rules: answered.rules,
             ...(answered.task !== question.task && { task: answered.task }),
             ...(answered.skypilotConfig !== question.skypilotConfig && {
               skypilotConfig: answered.skypilotConfig,
@@ -175,7 +177,8 @@ function forwardingObserver(send: Send): HttpObserver {
 /** Forwards the outcomes of rules to the observer of the main thread, without reasons. */
 function forwardingRules(send: Send): RuleObserver {
   const plain = ({ name, audit, place: { file, line } }: ObservedRule) => ({
-    ...{ name, audit },
+    name,
+    audit,
     place: { file, line },
   });
   return {

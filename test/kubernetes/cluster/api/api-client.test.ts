@@ -201,7 +201,8 @@ describe('the client of an API server', () => {
   });
 
   it('calls another API server once the kubeconfig names it, and lets calls to the first one end', async () => {
-    const [one, other] = [await startApiServerDouble(), await startApiServerDouble()];
+    const one = await startApiServerDouble();
+    const other = await startApiServerDouble();
     const file = one.kubeconfig();
     const client = createApiClient({ kubeconfig: file });
     onTestFinished(() => client.close());

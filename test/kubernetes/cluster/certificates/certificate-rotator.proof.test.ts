@@ -98,7 +98,8 @@ describe('the certificate of the service', () => {
 describe('a change of the certificate', () => {
   it('has API servers trust every replica after each step, also one that lags and one that starts', async () => {
     const { start, later, isTrusted } = replicas();
-    const [first, second] = [start(), start()];
+    const first = start();
+    const second = start();
     await first.rotator.step();
     await second.rotator.step();
     const before = first.served().fingerprint256;

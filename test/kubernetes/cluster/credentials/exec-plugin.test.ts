@@ -41,7 +41,11 @@ async function pluggedIn({ script, exec = {}, cluster = {}, options = {} }: Plug
   onTestFinished(() => client.close());
   const runs = () => (existsSync(join(folder, 'runs')) ? readFileSync(join(folder, 'runs'), 'utf8') : '');
   return {
-    ...{ server, client, folder, kubeconfig, logger },
+    server,
+    client,
+    folder,
+    kubeconfig,
+    logger,
     ask: () => client.request(review),
     runs: () => runs().split('\n').length - 1,
   };
@@ -53,7 +57,8 @@ function sent({ requests }: ApiServerDouble): (string | undefined)[] {
 
 /** The clocks stand still until they are moved. */
 function stoppedClocks(): { advance(milliseconds: number): void } {
-  let [monotonic, wall] = [performance.now(), Date.now()];
+  let monotonic = performance.now();
+  let wall = Date.now();
   const clocks = [
     vi.spyOn(performance, 'now').mockImplementation(() => monotonic),
     vi.spyOn(Date, 'now').mockImplementation(() => wall),

@@ -16,7 +16,9 @@ async function followed() {
   const api = await startApiServerDouble();
   const store = (...disks: string[]) =>
     api.store.put(POLICIES, {
-      ...{ apiVersion: `${GROUP}/v1alpha1`, kind: 'SchedulingPolicy', metadata: { name: 'disks' } },
+      apiVersion: `${GROUP}/v1alpha1`,
+      kind: 'SchedulingPolicy',
+      metadata: { name: 'disks' },
       spec: { allowed: { schedulerNames: [], nodeSelectors: { disk: disks } } },
     });
   store('ssd');
@@ -24,7 +26,8 @@ async function followed() {
     user === ACCOUNT.user && resourceAttributes.name === 'disks';
   const follow = async (staleAfter?: number) => {
     const policies = await followSchedulingPolicies({
-      ...{ kubeconfig: api.kubeconfig(), logger: recordingLogger() },
+      kubeconfig: api.kubeconfig(),
+      logger: recordingLogger(),
       ...(staleAfter !== undefined && { staleAfter }),
     });
     onTestFinished(() => policies.close());

@@ -60,7 +60,8 @@ describe('policies of a cluster', () => {
     const told = toldPolicies();
     told.list(policyObject('a', ssd));
     const heard = vi.fn();
-    const [leave, leaveToo] = [told.policies.onChange(heard), told.policies.onChange(heard)];
+    const leave = told.policies.onChange(heard);
+    const leaveToo = told.policies.onChange(heard);
     leave();
     leave();
     told.listener.changed(policyObject('b', ssd));

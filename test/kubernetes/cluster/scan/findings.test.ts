@@ -2,15 +2,13 @@ import { describe, expect, it } from 'vitest';
 import { Findings, type Judged } from '../../../../src/kubernetes/cluster/scan/findings.ts';
 
 const judged = (parts: Partial<Judged>): Judged => ({
-  ...{
-    source: 'pod',
-    namespace: 'shop',
-    name: 'web',
-    owner: undefined,
-    user: 'u',
-    policies: [],
-    reasons: [],
-  },
+  source: 'pod',
+  namespace: 'shop',
+  name: 'web',
+  owner: undefined,
+  user: 'u',
+  policies: [],
+  reasons: [],
   ...parts,
 });
 const because = (expectation: string) => [{ field: 'f', expectation, policies: [] }];

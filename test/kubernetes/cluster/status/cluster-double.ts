@@ -59,9 +59,15 @@ export class ClusterDouble extends StoredObjects {
     const before = this.policies.get(name);
     const generation = (before?.generation ?? 0) + 1;
     this.policies.set(name, {
-      ...{ name, uid: `uid-${name}`, status: undefined, mistake: undefined, leftOut: [] },
+      name,
+      uid: `uid-${name}`,
+      status: undefined,
+      mistake: undefined,
+      leftOut: [],
       ...before,
-      ...{ generation, enforcedGeneration: generation, resourceVersion: this.nextVersion() },
+      generation,
+      enforcedGeneration: generation,
+      resourceVersion: this.nextVersion(),
       ...changes,
     });
     this.tell(name);

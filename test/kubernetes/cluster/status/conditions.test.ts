@@ -11,8 +11,14 @@ const NOW = new Date('2026-11-22T10:00:00.999Z');
 
 function live(changes: Partial<LivePolicy> = {}): LivePolicy {
   return {
-    ...{ name: 'a', uid: 'u', generation: 4, resourceVersion: '9', status: undefined },
-    ...{ mistake: undefined, enforcedGeneration: 4, leftOut: [] },
+    name: 'a',
+    uid: 'u',
+    generation: 4,
+    resourceVersion: '9',
+    status: undefined,
+    mistake: undefined,
+    enforcedGeneration: 4,
+    leftOut: [],
     ...changes,
   };
 }

@@ -34,8 +34,16 @@ function creation(owner: unknown = OWNER, changes: Partial<PodRequest> = {}): Po
   const owners = Array.isArray(owner) ? owner : [owner];
   const pod = { metadata: { ownerReferences: owners }, spec: {} } as PodRequest['pod'];
   return {
-    ...{ kind: 'pod', uid: 'r', username: CONTROLLER, groups: [], dryRun: false, name: undefined },
-    ...{ namespace: 'shop', pod, current: undefined, isUpdate: false },
+    kind: 'pod',
+    uid: 'r',
+    username: CONTROLLER,
+    groups: [],
+    dryRun: false,
+    name: undefined,
+    namespace: 'shop',
+    pod,
+    current: undefined,
+    isUpdate: false,
     ...changes,
   };
 }
@@ -55,10 +63,15 @@ describe('a refusal', () => {
     expect(cluster.calls[0]?.path).toBe(`/api/v1/namespaces/${namespace}/events`);
     expect(sent()).toMatchObject([
       {
-        ...{ apiVersion: 'v1', kind: 'Event', type: 'Warning', reason: 'SchedulingPolicyRefused' },
-        ...{ metadata: { namespace }, message: MESSAGE, count: 1 },
-        ...{ involvedObject: { apiVersion, kind, name, uid, namespace } },
-        ...{ source: { component: 'blazar-enforcement' } },
+        apiVersion: 'v1',
+        kind: 'Event',
+        type: 'Warning',
+        reason: 'SchedulingPolicyRefused',
+        metadata: { namespace },
+        message: MESSAGE,
+        count: 1,
+        involvedObject: { apiVersion, kind, name, uid, namespace },
+        source: { component: 'blazar-enforcement' },
       },
     ]);
     expect(outcomes).toEqual(['sent']);
@@ -175,7 +188,9 @@ describe('the queue of events', () => {
 describe('an event', () => {
   const draft = {
     involved: { apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'web', uid: 'u-1', namespace: 'shop' },
-    ...{ namespace: 'shop', reason: 'SchedulingPolicyRefused', message: 'm' },
+    namespace: 'shop',
+    reason: 'SchedulingPolicyRefused',
+    message: 'm',
   };
   const nameAt = (time: string, changes: object = {}) =>
     (eventObject({ ...draft, at: new Date(time), ...changes }) as { metadata: { name: string } }).metadata

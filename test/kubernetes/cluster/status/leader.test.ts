@@ -14,7 +14,10 @@ function replicas() {
   const elected: string[] = [];
   const replica = (identity: string, options: Partial<LeaderOptions> = {}) =>
     new Leader({
-      ...{ client: cluster.client('policies'), logger, identity, clock },
+      client: cluster.client('policies'),
+      logger,
+      identity,
+      clock,
       onElected: () => elected.push(identity),
       ...options,
     });
@@ -25,7 +28,8 @@ function replicas() {
 describe('the leader', () => {
   it('is the replica that creates the lease, and stays it by renewing', async () => {
     const { clock, elected, replica, spec } = replicas();
-    const [a, b] = [replica('a'), replica('b')];
+    const a = replica('a');
+    const b = replica('b');
     for (let times = 0; times < 20; times += 1) {
       await a.attempt();
       await b.attempt();
@@ -39,7 +43,8 @@ describe('the leader', () => {
 
   it('is another one only when the lease was seen unchanged for its duration, whatever the times in it say', async () => {
     const { cluster, clock, replica, spec } = replicas();
-    const [a, b] = [replica('a'), replica('b')];
+    const a = replica('a');
+    const b = replica('b');
     await a.attempt();
     const stored = cluster.objects.get(PATH);
     cluster.objects.set(PATH, {
@@ -58,7 +63,8 @@ describe('the leader', () => {
 
   it('is it no more as soon as it goes on after it was frozen, before it has asked anybody', async () => {
     const { clock, elected, replica } = replicas();
-    const [a, b] = [replica('a'), replica('b')];
+    const a = replica('a');
+    const b = replica('b');
     await a.attempt();
     await b.attempt();
     clock.freeze(9_999);
@@ -94,7 +100,8 @@ describe('the leader', () => {
 
   it('gives the lease back at the end, so that the next one need not wait', async () => {
     const { replica, spec } = replicas();
-    const [a, b] = [replica('a'), replica('b')];
+    const a = replica('a');
+    const b = replica('b');
     await a.attempt();
     await b.attempt();
     await a.close();

@@ -68,7 +68,8 @@ describe('a default affinity', () => {
   const affinity = { ...preferring(['zone In north']), ...ofPods('podAntiAffinity', 'required', 'host') };
   const BY_DEFAULT = `default: {${wants(affinity)}}`;
   const filled = {
-    ...{ ...requiring(['arch Exists']), podAffinity: null },
+    ...requiring(['arch Exists']),
+    podAffinity: null,
     ...ofPods('podAntiAffinity', 'required', 'host'),
     nodeAffinity: { ...requiring(['arch Exists']).nodeAffinity, ...affinity.nodeAffinity },
   };

@@ -39,7 +39,9 @@ const hours = (seconds: bigint) => Number(seconds) / 3600;
 function shown({ rows }: UsageReport, by: UsageKey): string[] {
   return rows.map((row) => {
     const key = {
-      ...{ project: row.projectId, user: row.userId, resource_type: row.resourceType },
+      project: row.projectId,
+      user: row.userId,
+      resource_type: row.resourceType,
       month: new Date(Number(row.from) * 1000).toISOString().slice(0, 7),
     }[by];
     const amounts = `${formatUnitHours(row.amount)}+${formatUnitHours(row.userAmount)}`;
@@ -199,7 +201,9 @@ describe.each(DIALECTS)('a report of usage on %s', (dialect) => {
   it('refuses more rows than are wanted, and has none of an empty ledger or of no project', async () => {
     const fixture = await newGround(dialect, { budget: '1000' });
     expect(await report(fixture, 'month')).toEqual({
-      ...{ rows: [], leasesOfUnknownResources: 0, folded: undefined },
+      rows: [],
+      leasesOfUnknownResources: 0,
+      folded: undefined,
       undated: { amount: 0n, userAmount: 0n },
     });
     await fixture.create(leaseOf());
@@ -407,15 +411,23 @@ describe('the files of a report', () => {
       ['2027-01-01T00:00:00Z', '2027-01-20T00:00:00Z', '24'],
     ]);
     expect(rows[0]).toMatchObject({
-      ...{
-        BillingAccountId: fixture.project,
-        BillingAccountName: `'=${fixture.project}`,
-        SubAccountId: 'alice',
-      },
-      ...{ BillingPeriodStart: '2026-12-01T00:00:00Z', BillingPeriodEnd: '2027-01-01T00:00:00Z' },
-      ...{ BilledCost: '0', EffectiveCost: '0', ListCost: '0', ContractedCost: '0', BillingCurrency: 'XXX' },
-      ...{ ChargeCategory: 'Usage', ChargeClass: '', ConsumedUnit: 'Node-Hours', PricingUnit: 'Node-Hours' },
-      ...{ PricingQuantity: '12', x_ExactQuantity: '43200000000', x_ResourceType: '' },
+      BillingAccountId: fixture.project,
+      BillingAccountName: `'=${fixture.project}`,
+      SubAccountId: 'alice',
+      BillingPeriodStart: '2026-12-01T00:00:00Z',
+      BillingPeriodEnd: '2027-01-01T00:00:00Z',
+      BilledCost: '0',
+      EffectiveCost: '0',
+      ListCost: '0',
+      ContractedCost: '0',
+      BillingCurrency: 'XXX',
+      ChargeCategory: 'Usage',
+      ChargeClass: '',
+      ConsumedUnit: 'Node-Hours',
+      PricingUnit: 'Node-Hours',
+      PricingQuantity: '12',
+      x_ExactQuantity: '43200000000',
+      x_ResourceType: '',
     });
     expect(await textOf(usageFocus({ ...detailed, rows: [] }, 'user', 'x', () => null))).toBe(
       `${Object.keys(rows[0] ?? {}).join(',')}\r\n`,

@@ -4,8 +4,17 @@ import type { Totals, UsageReportQuery, UsageRow } from '../../../../src/ledger/
 import { TotalsCache } from '../../../../src/ledger/reports/usage/totals-cache.ts';
 
 const ROW: UsageRow = {
-  ...{ projectId: null, userId: null, resourceType: null, from: 0n, until: 100n },
-  ...{ amount: 1n, userAmount: 0n, resourceSeconds: 0n, leases: 1, endedEarly: 0, unusedSeconds: 0n },
+  projectId: null,
+  userId: null,
+  resourceType: null,
+  from: 0n,
+  until: 100n,
+  amount: 1n,
+  userAmount: 0n,
+  resourceSeconds: 0n,
+  leases: 1,
+  endedEarly: 0,
+  unusedSeconds: 0n,
 };
 const TOTALS: Totals = { rows: [ROW], unknown: 0, first: undefined, last: undefined };
 const QUERY: UsageReportQuery = { projectIds: undefined, from: 0n, until: 100n, by: 'project' };
@@ -13,7 +22,11 @@ const QUERY: UsageReportQuery = { projectIds: undefined, from: 0n, until: 100n, 
 const of = (kept: TotalsCache, query: Partial<UsageReportQuery> = {}) =>
   kept.of({ query: { ...QUERY, ...query }, budgets: new Map() });
 const block = (after: bigint, checksum = '1') => ({
-  ...{ range: { after, last: after + 10n }, checksum, from: 10n, until: 20n, mayCount: true },
+  range: { after, last: after + 10n },
+  checksum,
+  from: 10n,
+  until: 20n,
+  mayCount: true,
 });
 
 it('keeps no more than so many rows: those that were used last', () => {

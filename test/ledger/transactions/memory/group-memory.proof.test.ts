@@ -28,7 +28,8 @@ function performing(fixture: LedgerFixture) {
 }
 
 it.each(DIALECTS)('comes to what its parts come to one after the other: %s', async (dialect) => {
-  const [together, apart] = [await newGround(dialect), await newGround(dialect)];
+  const together = await newGround(dialect);
+  const apart = await newGround(dialect);
   const runs = (dialect === 'sqlite' ? 100 : 40) * Number(process.env.LEDGER_PROOFS ?? 1);
   await fc.assert(
     fc.asyncProperty(fc.array(round, { minLength: 1, maxLength: 4 }), async (rounds) => {
@@ -40,7 +41,8 @@ it.each(DIALECTS)('comes to what its parts come to one after the other: %s', asy
       for (const { minutes, asked } of operations) {
         together.time.now += minutes * (HOUR / 60n);
         apart.time.now = together.time.now;
-        const [atOnce, inTurn] = [performing(together), performing(apart)];
+        const atOnce = performing(together);
+        const inTurn = performing(apart);
         const answers = await Promise.all(asked.map((one) => atOnce(one.asked, one.project)));
         const expected: unknown[] = [];
         for (const one of asked) {

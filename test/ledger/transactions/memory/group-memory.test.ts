@@ -27,7 +27,13 @@ async function newProject(dialect: (typeof DIALECTS)[number]) {
 type Create = Operation & { readonly kind: 'create' };
 
 const create = (user: string, lease: Partial<Create> = {}): Create => ({
-  ...{ kind: 'create', user, key: undefined, id: null, start: 1n, hours: 1n, fate: 'written' },
+  kind: 'create',
+  user,
+  key: undefined,
+  id: null,
+  start: 1n,
+  hours: 1n,
+  fate: 'written',
   ...lease,
 });
 const budget = (hours: '1' | '3' | '25'): Operation => ({ kind: 'budget', user: null, hours });

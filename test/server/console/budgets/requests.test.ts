@@ -39,8 +39,12 @@ function give(budget: Partial<BudgetText> & { amount: string }): Promise<void> {
 function wish(more: Readonly<Record<string, string>> = {}) {
   count += 1;
   return {
-    ...{ project_id: 'climate', user_id: '', amount: '5', valid_until: '2098-01-01T00:00' },
-    ...{ reason: `run ${count}`, ...more },
+    project_id: 'climate',
+    user_id: '',
+    amount: '5',
+    valid_until: '2098-01-01T00:00',
+    reason: `run ${count}`,
+    ...more,
   };
 }
 
@@ -124,7 +128,7 @@ describe('a request for more budget', () => {
       [{ reason: ' ' }, 422, /expected why, for the history/],
       [{ user_id: 'id-of-meg' }, 422, /the user has no budget of their own/],
     ] as const) {
-      const seen = await fixture.send('meg', `${PATH}/new`, wish({ ...{ reason: 'kept' }, ...more }));
+      const seen = await fixture.send('meg', `${PATH}/new`, wish({ reason: 'kept', ...more }));
       expect([seen.status, textOf(seen.html)]).toEqual([status, expect.stringMatching(expected)]);
       expect(seen.html).toMatch(/aria-invalid="true"/);
     }
@@ -144,7 +148,8 @@ describe('a request for more budget', () => {
       }
       return seen.map(({ status, html }) => [status, textOf(html).replaceAll(/req-[0-9a-f-]+/g, '')]);
     };
-    const [there, absent] = [await seenBy(secret), await seenBy(`${PATH}/999999`)];
+    const there = await seenBy(secret);
+    const absent = await seenBy(`${PATH}/999999`);
     expect(there).toEqual(absent);
     expect(new Set(there.map(([status]) => status))).toEqual(new Set([404]));
     for (const path of [PATH, `${PATH}?project=secret&state=all`]) {
@@ -205,9 +210,20 @@ describe('a request for more budget', () => {
 describe('a refused lease', () => {
   const ID = 'req-7f1b2c3d-0000-4000-8000-0000000000bb';
   const refused = (message: string, more: Partial<DecisionRecord> = {}): DecisionRecord => ({
-    ...{ time: new Date().toISOString(), request_id: ID, operation: 'create', generation: 1 },
-    ...{ allowed: false, outcome: 'rejected', failed: false, duration_ms: 1, filter: 'UsageBudgetFilter' },
-    ...{ project_id: 'climate', user_id: 'id-of-meg', lease_id: null, lease_name: 'run & "7"', message },
+    time: new Date().toISOString(),
+    request_id: ID,
+    operation: 'create',
+    generation: 1,
+    allowed: false,
+    outcome: 'rejected',
+    failed: false,
+    duration_ms: 1,
+    filter: 'UsageBudgetFilter',
+    project_id: 'climate',
+    user_id: 'id-of-meg',
+    lease_id: null,
+    lease_name: 'run & "7"',
+    message,
     warnings: [],
     filters: [{ filter: 'UsageBudgetFilter', outcome: 'rejected', audit: false, message, duration_ms: 1 }],
     ...more,

@@ -31,7 +31,10 @@ async function record(project_id: string, id: string): Promise<void> {
   const made = await fixture.generation.enforcement.checkCreate({
     context: { user_id: 'id-of-bob', project_id },
     lease: {
-      ...{ id, name: `run ${id}`, start_date: '2026-12-01T09:00:00', end_date: '2026-12-01T19:00:00' },
+      id,
+      name: `run ${id}`,
+      start_date: '2026-12-01T09:00:00',
+      end_date: '2026-12-01T19:00:00',
       reservations: [
         { id: 'h', resource_type: 'physical:host', min: 1, max: 2 },
         { id: 'a', resource_type: 'virtual:floatingip', amount: 3 },
@@ -42,7 +45,11 @@ async function record(project_id: string, id: string): Promise<void> {
 }
 
 const AS_IT_IS = {
-  ...{ start: '2026-12-01T09:00', end: '2026-12-01T19:00', r0_min: '1', r0_max: '2', r1_amount: '3' },
+  start: '2026-12-01T09:00',
+  end: '2026-12-01T19:00',
+  r0_min: '1',
+  r0_max: '2',
+  r1_amount: '3',
   do: 'try',
 };
 

@@ -14,14 +14,13 @@ const HOST = { resource_type: 'physical:host', min: 1, max: 1 };
 const DATES = { start_date: '2026-12-01 00:00', end_date: '2026-12-02 00:00' };
 const LONGER = { start_date: '2026-12-01 00:00', end_date: '2026-12-03 00:00' };
 const REFUSED: Partial<DecisionRecord> = {
-  ...{
-    operation: 'update',
-    lease_id: 'lease-1',
-    allowed: false,
-    outcome: 'rejected',
-    filter: 'UsageBudgetFilter',
-  },
-  ...{ message: 'Too dear.', warnings: ['TriedFilter: not yet'] },
+  operation: 'update',
+  lease_id: 'lease-1',
+  allowed: false,
+  outcome: 'rejected',
+  filter: 'UsageBudgetFilter',
+  message: 'Too dear.',
+  warnings: ['TriedFilter: not yet'],
 };
 
 for (const dialect of DIALECTS) {
@@ -204,7 +203,11 @@ for (const dialect of DIALECTS) {
       for (const who of ['operator', 'meg'] as const) {
         const whole = (await api(who, 'lease-1')).json;
         expect(whole.lease).toMatchObject({
-          ...{ row: '1', lease_id: 'lease-1', state: 'ended', cost: '24', confirmed: true },
+          row: '1',
+          lease_id: 'lease-1',
+          state: 'ended',
+          cost: '24',
+          confirmed: true,
           charges: [
             {
               account: 'usage_budget/1',

@@ -8,7 +8,12 @@ import { listen } from './listen.ts';
 
 const SECRET = 's3cret-0123456789abcdef';
 const member = (...projectIds: string[]): Caller => ({
-  ...{ kind: 'member', provenBy: 'keystone', identity: 'm', who: 'm', name: 'm', userId: 'm' },
+  kind: 'member',
+  provenBy: 'keystone',
+  identity: 'm',
+  who: 'm',
+  name: 'm',
+  userId: 'm',
   memberships: projectIds.map((projectId) => ({ projectId, isManager: false })),
 });
 
@@ -21,7 +26,11 @@ function newListeners(): Listeners {
 /** Listens without a connection. */
 function hearing(listeners: Listeners, caller: Caller, more: Partial<Parameters<Listeners['open']>[0]> = {}) {
   const stream = listeners.open({
-    ...{ caller, key: caller.who, identity: caller.who, askEvery: 1000, isStillThere: async () => true },
+    caller,
+    key: caller.who,
+    identity: caller.who,
+    askEvery: 1000,
+    isStillThere: async () => true,
     ...more,
   });
   let heard = '';
@@ -47,7 +56,9 @@ describe('a page that listens', () => {
     const token = { 'X-Auth-Token': SECRET };
     const { status, headers, events, ended } = await listen(service.url, token);
     expect({ status, type: headers.get('Content-Type'), kept: headers.get('Cache-Control') }).toEqual({
-      ...{ status: 200, type: 'text/event-stream; charset=utf-8', kept: 'no-store' },
+      status: 200,
+      type: 'text/event-stream; charset=utf-8',
+      kept: 'no-store',
     });
     await expect.poll(events).toEqual(['hello']);
     await service.post('/check-create', createLasting(60), token);
@@ -100,7 +111,8 @@ describe('a member', () => {
 
   it('is not told of what is only called like their project', async () => {
     const listeners = newListeners();
-    const [one, all] = [hearing(listeners, member('mine')), hearing(listeners, reader)];
+    const one = hearing(listeners, member('mine'));
+    const all = hearing(listeners, reader);
     const record = { operation: 'kubernetes.CREATE', project_id: 'mine' };
     listeners.decided(record as unknown as Parameters<Listeners['decided']>[0]);
     await expect.poll(() => [one.changes(), all.changes()]).toEqual([0, 1]);

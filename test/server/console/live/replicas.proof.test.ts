@@ -18,12 +18,14 @@ const SOON = { timeout: 60_000, interval: 50 };
 const AWAY = 'only what this process has decided is shown';
 
 const setupOf = (connection: string, service = '') => ({
-  ...{ connection, timeout: 5, deadline: 10 },
+  connection,
+  timeout: 5,
+  deadline: 10,
   enabled: 'MaxLeaseDurationFilter, MaxLeasesFilter',
   enforcement: 'max_lease_duration = 259200\nmax_leases_per_project = 1000',
   service: `operator_tokens = ${OPERATOR}\n${service}`,
 });
-const startTwo = async (setup: ReturnType<typeof setupOf>) =>
+const startTwo = async (setup: ReturnType<typeof setupOf> & { readonly sections?: string }) =>
   [await startService(setup), await startService(setup)] as const;
 
 /** A lease that is allowed for two days, and refused for more than three. */
@@ -85,16 +87,12 @@ it('a member hears of their project alone, from the other replica too', async ()
   const { auth_url, username, password, project_name } = keystone.account;
   const [first, second] = await startTwo({
     ...setupOf(await newLedger('postgresql'), 'keystone_auth = true\ntokens = the-token-of-blazar-0123\n'),
-    ...{
-      sections: `[keystone]\nauth_url = ${auth_url}\nusername = ${username}\npassword = ${password}\nproject_name = ${project_name}\nresolve_names = false\n`,
-    },
+    sections: `[keystone]\nauth_url = ${auth_url}\nusername = ${username}\npassword = ${password}\nproject_name = ${project_name}\nresolve_names = false\n`,
   });
   const blazar = (body: object) =>
     postJson(`${first.url}/check-create`, body, { 'X-Auth-Token': 'the-token-of-blazar-0123' });
-  const [member, operator] = [
-    await page(second, { 'X-Auth-Token': 'gAAAAABof-a-member' }),
-    await page(second),
-  ];
+  const member = await page(second, { 'X-Auth-Token': 'gAAAAABof-a-member' });
+  const operator = await page(second);
   const of = (project_id: string) => {
     const { body } = newLease(2);
     const { context } = body as { readonly context: object };
@@ -111,7 +109,8 @@ it('goes on with what its own replica decides while the database is away, says s
   const postgres = await startPostgres();
   onTestFinished(() => postgres.remove());
   const [first, second] = await startTwo(setupOf(await upgraded(await postgres.createDatabase())));
-  const [one, other] = [await page(first), await page(second)];
+  const one = await page(first);
+  const other = await page(second);
   expect(await ask(first, 9)).toMatchObject({ status: 403 });
   await one.hears(1);
   await other.hears(1);

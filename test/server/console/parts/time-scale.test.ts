@@ -34,7 +34,8 @@ describe('the time scale', () => {
         expect(scale.ticks.length).toBeLessThanOrEqual(9);
         for (const [start, long] of some) {
           const { x, width } = scale.bar(start, start + long);
-          const [left, right] = [Number.parseFloat(x), Number.parseFloat(x) + Number.parseFloat(width)];
+          const left = Number.parseFloat(x);
+          const right = Number.parseFloat(x) + Number.parseFloat(width);
           expect(left).toBeGreaterThanOrEqual(0);
           expect(right).toBeLessThanOrEqual(100.01);
           expect(right - left).toBeGreaterThanOrEqual(0.69);

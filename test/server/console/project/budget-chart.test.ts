@@ -3,7 +3,12 @@ import { chartPoints } from '../../../../src/server/console/project/budget-chart
 
 const HOUR = 3_600_000_000n;
 const course = (budget: bigint, from: bigint, used: bigint[]) => ({
-  ...{ budget, amount: 10n * HOUR, validFrom: from, validUntil: from + 100n, now: 150n, isPartial: false },
+  budget,
+  amount: 10n * HOUR,
+  validFrom: from,
+  validUntil: from + 100n,
+  now: 150n,
+  isPartial: false,
   points: used.map((hours, index) => ({ at: from + BigInt(index) * 50n, used: hours * HOUR })),
 });
 

@@ -61,12 +61,10 @@ beforeAll(async () => {
     await enforcement.checkCreate({
       context: { user_id: index % 2 === 0 ? 'id-of-bob' : LONG, project_id: 'climate' },
       lease: {
-        ...{
-          id: index === 1 ? LONG : `lease-${index}`,
-          name,
-          start_date: `2026-11-${day} 00:00`,
-          end_date: `2026-12-${String(index + 2).padStart(2, '0')} 00:00`,
-        },
+        id: index === 1 ? LONG : `lease-${index}`,
+        name,
+        start_date: `2026-11-${day} 00:00`,
+        end_date: `2026-12-${String(index + 2).padStart(2, '0')} 00:00`,
         reservations: [{ resource_type: 'physical:host', min: 1, max: 1 + (index % 2) }],
       },
     });
@@ -333,7 +331,8 @@ describe.runIf(HAS_CHROMIUM)('the time line', () => {
     if (box === null) {
       throw new Error('expected a track');
     }
-    const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
+    const x = box.x + box.width / 2;
+    const y = box.y + box.height / 2;
     await page.mouse.move(x, y);
     await page.mouse.down();
     await page.mouse.move(x + box.width / 4, y, { steps: 4 });

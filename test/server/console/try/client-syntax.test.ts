@@ -12,7 +12,11 @@ const asked = (
   reservations: RequestedLease['reservations'],
   more: Partial<RequestedLease> = {},
 ): RequestedLease => ({
-  ...{ name: 'run', start: '2026-12-01 09:00', end: '2026-12-02 09:00', reservations, ...more },
+  name: 'run',
+  start: '2026-12-01 09:00',
+  end: '2026-12-02 09:00',
+  reservations,
+  ...more,
 });
 
 describe('the command for a lease', () => {
@@ -80,17 +84,24 @@ describe('the command for a lease', () => {
 describe('what the client sends', () => {
   it('has whole numbers as numbers, lists as lists, and the values of what is left out', () => {
     expect(sentReservation('resource_type=physical:host,min=1,max=2')).toEqual({
-      ...{ resource_type: 'physical:host', min: 1, max: 2 },
-      ...{ hypervisor_properties: '', resource_properties: '' },
+      resource_type: 'physical:host',
+      min: 1,
+      max: 2,
+      hypervisor_properties: '',
+      resource_properties: '',
     });
     expect(
       sentReservation('resource_type=virtual:floatingip,network_id=n,required_floatingips=["203.0.113.7"]'),
     ).toEqual({
-      ...{ resource_type: 'virtual:floatingip', network_id: 'n', amount: 1 },
+      resource_type: 'virtual:floatingip',
+      network_id: 'n',
+      amount: 1,
       required_floatingips: ['203.0.113.7'],
     });
     expect(sentReservation('resource_type=flavor:instance,flavor_id=007,amount=2')).toMatchObject({
-      ...{ flavor_id: '007', amount: 2, affinity: 'None' },
+      flavor_id: '007',
+      amount: 2,
+      affinity: 'None',
     });
   });
 

@@ -15,7 +15,11 @@ const NOW = toInstant('2026-11-22T11:00:42Z') ?? 0n;
 /** A form for one host, with some fields as they are given. */
 function leaseForm(fields: Record<string, string> = {}, type = 'physical:host'): LeaseForm {
   const plain: LeaseForm = {
-    ...{ project: 'climate', user: 'alice', name: 'run', start: '2026-12-01T09:00', end: '2026-12-02T09:00' },
+    project: 'climate',
+    user: 'alice',
+    name: 'run',
+    start: '2026-12-01T09:00',
+    end: '2026-12-02T09:00',
     reservations: [newReservation(type)],
   };
   const form = new URLSearchParams(leaseFormFields(plain));
@@ -37,14 +41,23 @@ const leaseFor = (fields: Record<string, string>, type?: string) => {
 describe('the form of "Try it"', () => {
   it('becomes the lease that the client would ask for', () => {
     const lease = leaseFor({
-      ...{ r0_max: '4', r0_p0_name: 'gpu', r0_p0_value: 'A100' },
-      ...{ r0_p1_name: '$nvme', r0_p1_operator: '>=', r0_p1_value: '2' },
+      r0_max: '4',
+      r0_p0_name: 'gpu',
+      r0_p0_value: 'A100',
+      r0_p1_name: '$nvme',
+      r0_p1_operator: '>=',
+      r0_p1_value: '2',
     });
     expect(lease).toEqual({
-      ...{ name: 'run', start_date: '2026-12-01 09:00', end_date: '2026-12-02 09:00' },
+      name: 'run',
+      start_date: '2026-12-01 09:00',
+      end_date: '2026-12-02 09:00',
       reservations: [
         {
-          ...{ resource_type: 'physical:host', min: 1, max: 4, hypervisor_properties: '' },
+          resource_type: 'physical:host',
+          min: 1,
+          max: 4,
+          hypervisor_properties: '',
           resource_properties: '["and",["==","$gpu","A100"],[">=","$nvme","2"]]',
         },
       ],
@@ -99,9 +112,15 @@ describe('the form of "Try it"', () => {
   it.for(TYPES)('fills itself with a lease that was suggested, and means the same lease then: %s', (type) => {
     const first = leaseForm(
       {
-        ...{ r0_flavor_id: 'f1', r0_network_id: 'n1', r0_vcpus: '2', r0_memory_mb: '4096', r0_disk_gb: '0' },
-        ...{ r0_affinity: 'False', r0_addresses: '203.0.113.7, 203.0.113.8' },
-        ...{ r0_p0_name: 'gpu', r0_p0_value: 'A100' },
+        r0_flavor_id: 'f1',
+        r0_network_id: 'n1',
+        r0_vcpus: '2',
+        r0_memory_mb: '4096',
+        r0_disk_gb: '0',
+        r0_affinity: 'False',
+        r0_addresses: '203.0.113.7, 203.0.113.8',
+        r0_p0_name: 'gpu',
+        r0_p0_value: 'A100',
       },
       type,
     );
@@ -115,7 +134,8 @@ describe('the form of "Try it"', () => {
     const asked = { start_date: '2026-11-22 11:00', end_date: '2026-12-02 09:00' };
     const now = leaseForm({ start: '' });
     expect(formOfLease({ ...asked, end_date: '2026-12-01T09:00:59Z' }, now, asked)).toMatchObject({
-      ...{ start: '', end: '2026-12-01T09:00' },
+      start: '',
+      end: '2026-12-01T09:00',
     });
     expect(formOfLease({ ...asked, start_date: '2026-11-23T11:00:01Z' }, now, asked)).toMatchObject({
       start: '2026-11-23T11:01',

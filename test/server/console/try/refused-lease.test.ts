@@ -11,18 +11,19 @@ const newLedger = newLedgers();
 const DATES = { start_date: '2036-12-01 09:00', end_date: '2036-12-11 09:00' };
 const WISHES = [
   {
-    ...{ resource_type: 'physical:host', min: 1, max: 3, hypervisor_properties: '[">=", "$vcpus", "16"]' },
+    resource_type: 'physical:host',
+    min: 1,
+    max: 3,
+    hypervisor_properties: '[">=", "$vcpus", "16"]',
     resource_properties: '["and", ["==", "$gpu", "A100"], [">=", "$nvme", "2"]]',
   },
   {
-    ...{
-      resource_type: 'virtual:instance',
-      amount: 2,
-      vcpus: 4,
-      memory_mb: 8192,
-      disk_gb: 0,
-      affinity: true,
-    },
+    resource_type: 'virtual:instance',
+    amount: 2,
+    vcpus: 4,
+    memory_mb: 8192,
+    disk_gb: 0,
+    affinity: true,
     resource_properties: '["or", ["==", "$a", "1"], ["==", "$b", "2"]]',
   },
   {
@@ -77,20 +78,33 @@ describe.each([true, false])('"Try it" from a refusal, with stored decisions: %s
       .toContain(`decision=${id}`);
     const html = await get(link);
     expect(fields(html)).toMatchObject({
-      ...{ project: 'climate', user: 'meg', name: 'too long' },
-      ...{ start: '2036-12-01T09:00', end: '2036-12-11T09:00' },
-      ...{ r0_type: 'physical:host', r0_min: '1', r0_max: '3', r0_hypervisor: '[">=", "$vcpus", "16"]' },
-      ...{ r0_p0_name: 'gpu', r0_p0_value: 'A100', r0_p1_name: 'nvme', r0_p1_value: '2', r0_properties: '' },
-      ...{
-        r1_type: 'virtual:instance',
-        r1_amount: '2',
-        r1_vcpus: '4',
-        r1_memory_mb: '8192',
-        r1_disk_gb: '0',
-      },
-      ...{ r1_properties: '["or", ["==", "$a", "1"], ["==", "$b", "2"]]' },
-      ...{ r2_type: 'virtual:floatingip', r2_amount: '2', r2_network_id: 'ext', r2_addresses: '203.0.113.7' },
-      ...{ r3_type: 'flavor:instance', r3_amount: '1', r3_flavor_id: 'm1"<b>' },
+      project: 'climate',
+      user: 'meg',
+      name: 'too long',
+      start: '2036-12-01T09:00',
+      end: '2036-12-11T09:00',
+      r0_type: 'physical:host',
+      r0_min: '1',
+      r0_max: '3',
+      r0_hypervisor: '[">=", "$vcpus", "16"]',
+      r0_p0_name: 'gpu',
+      r0_p0_value: 'A100',
+      r0_p1_name: 'nvme',
+      r0_p1_value: '2',
+      r0_properties: '',
+      r1_type: 'virtual:instance',
+      r1_amount: '2',
+      r1_vcpus: '4',
+      r1_memory_mb: '8192',
+      r1_disk_gb: '0',
+      r1_properties: '["or", ["==", "$a", "1"], ["==", "$b", "2"]]',
+      r2_type: 'virtual:floatingip',
+      r2_amount: '2',
+      r2_network_id: 'ext',
+      r2_addresses: '203.0.113.7',
+      r3_type: 'flavor:instance',
+      r3_amount: '1',
+      r3_flavor_id: 'm1"<b>',
     });
     expect(html).toMatch(/<option value="True" selected/);
     expect(textOf(html)).not.toContain('refused lease');

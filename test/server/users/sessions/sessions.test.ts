@@ -174,7 +174,8 @@ describe.each(Object.entries(STORES))('Sessions in %s', (_, storeOf) => {
       await sessions.callerOf(ctx);
       return sessions.csrfOf(ctx);
     };
-    const [one, other] = [await logIn(), await logIn()];
+    const one = await logIn();
+    const other = await logIn();
     const csrf = await csrfOf(one);
     expect(csrf).toMatch(/^[\w-]{43}$/);
     expect(await csrfOf(one)).toBe(csrf);
@@ -322,7 +323,8 @@ describe.each(DIALECTS)('Sessions in the ledger on %s', (dialect) => {
 
   it('are known to every replica, and end at each', async () => {
     const database = await databaseOf(dialect);
-    const [one, other] = [sessionsIn(new SessionTable(database)), sessionsIn(new SessionTable(database))];
+    const one = sessionsIn(new SessionTable(database));
+    const other = sessionsIn(new SessionTable(database));
     const cookie = await one.logIn();
     expect(await other.callerOf(cookie)).toEqual(OPERATOR);
     await other.end(cookie);

@@ -39,13 +39,11 @@ describe.skipIf(source === undefined)('what SkyPilot may choose', () => {
     for (const [index, one] of questions.entries()) {
       const { accelerator, count, cpus, memory, spot, region, max, type } = one;
       const hardware: Hardware = {
-        ...{
-          nodes: 1,
-          cloud: 'aws',
-          region: region?.toLowerCase() ?? null,
-          instanceType: type,
-          isSpot: spot,
-        },
+        nodes: 1,
+        cloud: 'aws',
+        region: region?.toLowerCase() ?? null,
+        instanceType: type,
+        isSpot: spot,
         accelerators: accelerator === null ? null : { name: accelerator, count },
         wishes: { cpus, memory, maxPrice: max, mayFallBack: false, hasTpuHost: false, clouds: null },
       };

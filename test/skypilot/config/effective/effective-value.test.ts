@@ -462,7 +462,8 @@ function traced(tree: Mapping, level: 'server' | 'task') {
 
 function answers({ config, task, key, region, zone, workspace }: SkypilotQuestion) {
   const place = { workspace, region: region ?? undefined, zone: zone ?? undefined };
-  const [base, own] = [traced(config, 'server'), task === null ? undefined : traced(task, 'task')];
+  const base = traced(config, 'server');
+  const own = task === null ? undefined : traced(task, 'task');
   const overrides = taskOverrides<LeafSource>(own, NOTHING);
   const bare = (value: unknown) => (value === undefined ? NOTHING : { value, leaves: [] });
   return {
@@ -493,7 +494,8 @@ describe('the origins of an effective value', () => {
     fc.assert(
       fc.property(skypilotQuestion, (question) => {
         const { trees, withLeaves, without } = answers(question);
-        const [own, bare] = [attempt(withLeaves), attempt(without)];
+        const own = attempt(withLeaves);
+        const bare = attempt(without);
         if (own === 'cannot be merged' || bare === 'cannot be merged') {
           expect(own).toBe(bare);
           return;

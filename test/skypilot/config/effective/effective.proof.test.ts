@@ -44,7 +44,8 @@ describe.skipIf(source === undefined)('the effective value of a key', () => {
     );
     expect(theirs).toHaveLength(RUNS);
     const different = questions.flatMap((asked, index) => {
-      const [own, other] = [ours(asked), theirs[index] ?? {}];
+      const own = ours(asked);
+      const other = theirs[index] ?? {};
       const isSame =
         'error' in own || 'error' in other
           ? 'error' in own && 'error' in other

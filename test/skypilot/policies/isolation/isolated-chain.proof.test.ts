@@ -29,9 +29,11 @@ describe('a policy in a thread', () => {
       shared: 'task.buffer = new SharedArrayBuffer(8);',
     };
     const policies = switched(ways);
-    const [isolated, here] = [await threads(policies), await chainOf(policies)];
+    const isolated = await threads(policies);
+    const here = await chainOf(policies);
     for (const name of [...Object.keys(ways), 'last']) {
-      const [one, other] = [await isolated.review(taskOf(name)), await here.review(taskOf(name))];
+      const one = await isolated.review(taskOf(name));
+      const other = await here.review(taskOf(name));
       const of = ({ outcomes, skypilotConfig, ...review }: typeof one) => ({
         ...review,
         config: skypilotConfig.toDict(),
