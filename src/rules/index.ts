@@ -16,13 +16,26 @@ export { type Compiled, compileExpression, type ExplainedPart, type Expression }
 export { type IsExempt, type Judgement, type RuleFailure, RuleJudge, type Violation } from './judge.ts';
 export { leaseEnvironment } from './lease/environment.ts';
 export { LeaseActivation, type LeaseRequestParts, requestIn } from './lease/request-view.ts';
-export { judgeWithoutLedger, leaseExemption } from './lease/without-ledger.ts';
+export {
+  judgeWithoutLedger,
+  /** @deprecated The name of `judgeWithoutLedger` in version 1.0. */
+  judgeWithoutLedger as judgeRegardless,
+  leaseExemption,
+} from './lease/without-ledger.ts';
 export { podEnvironment } from './pod/environment.ts';
 export { PodActivation, type PodRequestParts } from './pod/pod-view.ts';
 export { type ReadRules, readRules } from './read-rules.ts';
 export { type Operation, type Rule, type RuleSet, readsLedger } from './rule.ts';
 export type { Environments } from './rule-file.ts';
-export { brokenIn, reasonOf, ruleFailureText, ruleOutcomes, soundOutcomes } from './rule-outcomes.ts';
+export {
+  brokenIn,
+  reasonOf,
+  ruleFailureText,
+  ruleOutcomes,
+  /** @deprecated The name of `ruleOutcomes` in version 1.0. */
+  ruleOutcomes as saidBy,
+  soundOutcomes,
+} from './rule-outcomes.ts';
 export { sectionProblems } from './section-problems.ts';
 export {
   MAX_WAYS,
