@@ -210,13 +210,13 @@ async function expected(answer: Response, origin: string, token: string | undefi
     throw new EndpointError('failed', `${origin}: ${message ?? `it answered ${status}`}${again}`, facts);
   }
   if (message === undefined) {
-    throw nonsense(origin, status);
+    throw unexpectedAnswer(origin, status);
   }
   throw new EndpointError('refused', message, facts);
 }
 
 /** Not a service of this project, or another version of it. */
-function nonsense(origin: string, status: number): EndpointError {
+function unexpectedAnswer(origin: string, status: number): EndpointError {
   const message = `${origin}: it answered ${status}, but not as blazar-enforcement does; is this the address of the service?`;
   return new EndpointError('failed', message, { status });
 }

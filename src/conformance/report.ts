@@ -15,7 +15,7 @@ export function sentText({ url, what, bytes, headers }: Exchange): string {
 }
 
 /** `403 {"message": …}`, or why there is no response. */
-export function cameText({ answer, excerpt, failure }: Exchange): string {
+export function receivedText({ answer, excerpt, failure }: Exchange): string {
   return answer === undefined ? `no answer: ${failure}` : `${answer.status} ${excerpt}`.trim();
 }
 
@@ -23,7 +23,7 @@ export function cameText({ answer, excerpt, failure }: Exchange): string {
 export function detailsOf({ check, findings }: CheckResult): [label: string, text: string][] {
   const told = findings.slice(0, MAX_FINDINGS).flatMap(({ expected, exchange }): [string, string][] => [
     ['sent', sentText(exchange)],
-    ['came', cameText(exchange)],
+    ['came', receivedText(exchange)],
     ['expected', expected],
   ]);
   const more = findings.length - MAX_FINDINGS;
@@ -78,13 +78,13 @@ export function junitOf(results: readonly CheckResult[]): string {
       continue;
     }
     test.standardOutput(
-      exchanges.map((exchange) => `${sentText(exchange)}\n→ ${cameText(exchange)}`).join('\n'),
+      exchanges.map((exchange) => `${sentText(exchange)}\n→ ${receivedText(exchange)}`).join('\n'),
     );
     const [finding] = findings;
     if (finding !== undefined) {
       const details = detailsOf(result).map(([label, text]) => `${label}: ${text}`);
       test
-        .failure(`expected ${finding.expected}, came ${cameText(finding.exchange)}`)
+        .failure(`expected ${finding.expected}, came ${receivedText(finding.exchange)}`)
         .stacktrace(details.join('\n'));
     }
   }

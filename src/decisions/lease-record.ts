@@ -135,10 +135,10 @@ function namesOf({ project, user }: RequestNames) {
 function decisionOutcome(decision: Decision | EndReport): Pick<DecisionRecord, 'outcome' | 'filter'> {
   const { outcomes, failed } = decision;
   if (decision.operation === 'end') {
-    const deaf = failed ? outcomes.find((outcome) => outcome.failed) : undefined;
-    return deaf === undefined
+    const failing = failed ? outcomes.find((outcome) => outcome.failed) : undefined;
+    return failing === undefined
       ? { outcome: 'allowed', filter: null }
-      : { outcome: 'failed', filter: deaf.filter };
+      : { outcome: 'failed', filter: failing.filter };
   }
   if (!decision.allowed) {
     return { outcome: failed ? 'failed' : 'rejected', filter: decision.filter };

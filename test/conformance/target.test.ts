@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { createLeases } from '../../src/conformance/leases.ts';
-import { cameText, jsonOf, sentText } from '../../src/conformance/report.ts';
+import { jsonOf, receivedText, sentText } from '../../src/conformance/report.ts';
 import { type Credentials, Target, UnreachableError } from '../../src/conformance/target.ts';
 import { type Answer, policyServer } from '../support/policy-server.ts';
 import { unusedPort } from '../support/unused-port.ts';
@@ -90,12 +90,12 @@ describe('a token', () => {
       authorization: `Bearer ${BEARER}`,
     });
     const { answer: _, ...shown } = exchange;
-    const texts = [sentText(exchange), cameText(exchange), JSON.stringify(shown)].join('\n');
+    const texts = [sentText(exchange), receivedText(exchange), JSON.stringify(shown)].join('\n');
     for (const secret of [TOKEN, JSON.stringify(TOKEN).slice(1, -1), BEARER]) {
       expect(texts).not.toContain(secret);
     }
     expect(sentText(exchange)).toContain('X-Auth-Token: ****, Authorization: ****');
-    expect(cameText(exchange)).toBe('403 {"message":"not **** nor Bearer ****"}\n****\n****');
+    expect(receivedText(exchange)).toBe('403 {"message":"not **** nor Bearer ****"}\n****\n****');
     const check = { id: 'x', title: 'x', protocol: 'x', sources: [], run: () => [] };
     const findings = [{ expected: 'something else', exchange }];
     const line = JSON.stringify(
@@ -126,7 +126,7 @@ describe('an answer', () => {
   it('is shown by its start', async () => {
     const server = await policyServer({ status: 403, body: 'x'.repeat(60_000) });
     const exchange = await targetAt(server.url).ask('create', leases.make(), 'a lease');
-    expect(cameText(exchange)).toBe(`403 ${'x'.repeat(500)}`);
+    expect(receivedText(exchange)).toBe(`403 ${'x'.repeat(500)}`);
   });
 
   it('of more than 64 KiB is none', async () => {

@@ -152,8 +152,8 @@ export function differences(
   const isRejected = expectsRejection(expected, refusals);
   if (got.allowed === isRejected) {
     const rejection = by === null ? 'it was rejected' : `${by} rejected it`;
-    const came = got.allowed ? `it was allowed${got.allowedAs ?? ''}` : `${rejection}: ${message}`;
-    return [`expected it to be ${isRejected ? 'rejected' : 'allowed'}, but ${came}`];
+    const actual = got.allowed ? `it was allowed${got.allowedAs ?? ''}` : `${rejection}: ${message}`;
+    return [`expected it to be ${isRejected ? 'rejected' : 'allowed'}, but ${actual}`];
   }
   const silent = missing(rule, rules).join(', ');
   return [

@@ -184,8 +184,8 @@ function expanded(path: string): string[] {
     return [path];
   }
   const parts = pattern.split(/([*?]+)/).map((part, index) => {
-    const wild = part.includes('*') ? '.*' : '.'.repeat(part.length);
-    return index % 2 === 1 ? wild : part.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
+    const wildcard = part.includes('*') ? '.*' : '.'.repeat(part.length);
+    return index % 2 === 1 ? wildcard : part.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
   });
   const matching = new RegExp(`^${parts.join('')}$`, 'su');
   const folder = dirname(path);

@@ -31,7 +31,7 @@ export interface StoredDecision {
 }
 
 /** Changes in the database since an id. */
-export interface StoreNews {
+export interface StoreChanges {
   /** The highest id. */
   readonly newest: bigint;
   /** Decisions of other replicas since then: the newest 500. */
@@ -47,7 +47,7 @@ export interface DecisionSource {
   /** The highest id; 0 = none. */
   newest(wait: Wait): Promise<bigint>;
   /** Changes since an id. Cheap: live pages call it twice a second. */
-  news(after: bigint, wait: Wait): Promise<StoreNews>;
+  news(after: bigint, wait: Wait): Promise<StoreChanges>;
   /**
    * Project → number of transactions, for the thousand projects that were changed last; includes changes that
    * are not decisions. Only with a ledger.

@@ -73,7 +73,7 @@ export class DecisionQueue {
   #dropped = 0;
   #logged = Number.NEGATIVE_INFINITY;
   /** Aborted = no more gathering. */
-  readonly #hurry = new AbortController();
+  readonly #flushNow = new AbortController();
   readonly #givenUp = new AbortController();
   #closing: Promise<void> | undefined;
 
@@ -126,7 +126,7 @@ export class DecisionQueue {
   async #close(): Promise<void> {
     clearInterval(this.#trimming);
     this.#isTrimDue = false;
-    this.#hurry.abort();
+    this.#flushNow.abort();
     // A blocked write is abandoned.
     await Promise.race([this.#working, aborted(this.#givenUp.signal)]);
     this.#givenUp.abort();
@@ -157,7 +157,7 @@ export class DecisionQueue {
   async #work(): Promise<void> {
     while ((this.#waiting > 0 || this.#isTrimDue) && !this.#givenUp.signal.aborted) {
       if (this.#pieces.length < BATCH_PIECES) {
-        await pause(GATHER, undefined, { signal: this.#hurry.signal }).catch(() => {});
+        await pause(GATHER, undefined, { signal: this.#flushNow.signal }).catch(() => {});
         this.#endPiece();
       }
       const started = performance.now();
@@ -229,7 +229,7 @@ export class DecisionQueue {
         const removed = await withinDeadline(timeout, (deadline) =>
           this.#target.trim({ days, most }, deadline),
         );
-        this.#isTrimDue = removed > 0 && !this.#hurry.signal.aborted;
+        this.#isTrimDue = removed > 0 && !this.#flushNow.signal.aborted;
         this.#observer.removed(removed);
         await this.#pause((performance.now() - started) * REST);
       }

@@ -14,8 +14,8 @@ import {
   REPLICA_LISTED,
   type ReplicaFacts,
   type Retention,
+  type StoreChanges,
   type StoredDecision,
-  type StoreNews,
 } from './contract.ts';
 import { memberQuery, memberView } from './member-view.ts';
 import { type NewRow, removeOld, storedDecision, writeToPostgres, writeToSqlite } from './rows.ts';
@@ -26,12 +26,12 @@ const FIRST_WINDOW = 1000;
 const LARGEST_WINDOW = 32_000;
 /** Time limit of a page, in milliseconds: the client continues with the next page. */
 const PATIENCE = 60;
-const MOST_NEWS = 500;
+const MOST_CHANGES = 500;
 const MOST_PROJECTS = 1000;
 const MOST_REPLICAS = 100;
 const LISTED = BigInt(REPLICA_LISTED) * MICROSECONDS_PER_SECOND;
 /** Time limit for a stopping replica to remove itself from the list, in seconds. */
-const GOODBYE = 1;
+const REMOVAL_TIMEOUT = 1;
 
 export class DecisionTable implements DecisionTarget {
   readonly #database: Database;
@@ -89,7 +89,7 @@ export class DecisionTable implements DecisionTarget {
     return row?.id ?? 0n;
   }
 
-  news(after: bigint, wait: Wait): Promise<StoreNews> {
+  news(after: bigint, wait: Wait): Promise<StoreChanges> {
     const { queries } = this.#database;
     const newest = queries.selectFrom('decisions').select('id').orderBy('id', 'desc').limit(1).compile();
     const others = queries
@@ -98,7 +98,7 @@ export class DecisionTable implements DecisionTarget {
       .where('id', '>', after)
       .where('replica', '<>', this.#replica)
       .orderBy('id', 'desc')
-      .limit(MOST_NEWS)
+      .limit(MOST_CHANGES)
       .compile();
     return this.#database.read(function* () {
       const [row] = yield* rows(newest);
@@ -161,7 +161,9 @@ export class DecisionTable implements DecisionTarget {
     if (this.#isListed) {
       const own = this.#database.queries.deleteFrom('replicas').where('name', '=', this.#replica).compile();
       // If this fails, it stays listed for a while.
-      await withinDeadline(GOODBYE, (wait) => this.#database.transact(() => rows(own), wait)).catch(() => {});
+      await withinDeadline(REMOVAL_TIMEOUT, (wait) => this.#database.transact(() => rows(own), wait)).catch(
+        () => {},
+      );
     }
     await this.#database.close();
   }

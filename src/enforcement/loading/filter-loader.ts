@@ -78,9 +78,9 @@ class Loading implements FilterCatalog {
     try {
       const filterClass = await load();
       const { name } = filterClass;
-      const twin = this.filters.get(name);
-      if (twin !== undefined) {
-        throw new Error(`there is another ${name} in ${twin.file}; remove or rename one of them`);
+      const existing = this.filters.get(name);
+      if (existing !== undefined) {
+        throw new Error(`there is another ${name} in ${existing.file}; remove or rename one of them`);
       }
       const options = checkFilterClass(filterClass);
       for (const option of options) {

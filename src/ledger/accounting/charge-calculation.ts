@@ -134,7 +134,7 @@ export function calculateCharge(of: ChargeInput): ChargeCalculation {
   const taken = (account: string) =>
     (balances.get(account) ?? 0n) - (of.returned.get(account) ?? 0n) - (givenBack.get(account) ?? 0n);
   const all = [
-    ...untold([...wanted, ...(current === undefined ? [] : [current])]),
+    ...uncomputable([...wanted, ...(current === undefined ? [] : [current])]),
     ...overflowing,
     ...shortages(wanted, (claim) => {
       const { account, limit } = claim;
@@ -198,7 +198,7 @@ function isSame(one: Alternative, other: Alternative): boolean {
 
 type Judged = Refusal & { readonly audit: boolean };
 
-function untold(claimed: readonly Claimed[]): Judged[] {
+function uncomputable(claimed: readonly Claimed[]): Judged[] {
   const said: Judged[] = [];
   for (const { byFilter } of claimed) {
     for (const { filter, audit, refusal } of byFilter) {

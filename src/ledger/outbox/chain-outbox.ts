@@ -35,7 +35,7 @@ interface Prepared {
   /** The id of the row; rejects if the row could not be written. */
   readonly row: Promise<bigint | undefined>;
   /** `sent`: released, or replaced by a new message. `owed`: must be sent, but is not released yet. */
-  fate: 'open' | 'owed' | 'sent';
+  status: 'open' | 'owed' | 'sent';
 }
 
 /** Time limit for running deliveries at a stop, in milliseconds. */
@@ -146,7 +146,7 @@ export class ChainOutbox implements OutboxService {
   /** No undo can follow: removes or releases prepared messages, with retries until it succeeds. */
   forget(call: Call): void {
     for (const prepared of this.#commits.get(call) ?? []) {
-      if (prepared.fate !== 'sent') {
+      if (prepared.status !== 'sent') {
         const settled = this.#settleAtLast(prepared);
         this.#settling.add(settled);
         void settled.then(() => this.#settling.delete(settled));
@@ -155,18 +155,18 @@ export class ChainOutbox implements OutboxService {
     this.#commits.delete(call);
   }
 
-  async #settleAtLast({ row, store, sender, fate }: Prepared): Promise<void> {
+  async #settleAtLast({ row, store, sender, status }: Prepared): Promise<void> {
     const id = await row.catch(() => undefined);
     for (let isLogged = false; id !== undefined; isLogged = true) {
       try {
-        await (fate === 'owed' ? store.release(id) : store.remove(id));
+        await (status === 'owed' ? store.release(id) : store.remove(id));
         this.#senders.get(sender)?.queue.wake();
         return;
       } catch (thrown) {
         if (!isLogged) {
           this.#parts.logger.error(
             { filter: sender, message: String(id), error: errorText(thrown) },
-            fate === 'owed'
+            status === 'owed'
               ? 'a message in the outbox cannot be released yet: it is sent when that succeeds'
               : 'a message in the outbox is void and cannot be removed: it is sent unless that succeeds',
           );
@@ -185,7 +185,7 @@ export class ChainOutbox implements OutboxService {
     const prepared = this.#commits.get(call.undoes ?? call)?.find(({ sender }) => sender === name);
     if (prepared !== undefined) {
       // From now on it must not be removed, even if releasing it fails or takes too long.
-      prepared.fate = 'owed';
+      prepared.status = 'owed';
       if (await this.#release(prepared, wait)) {
         queue.wake();
         return;
@@ -194,7 +194,7 @@ export class ChainOutbox implements OutboxService {
     const isTaken = queue.hasTime;
     await store.add(message, call, wait, isTaken);
     if (prepared !== undefined) {
-      prepared.fate = 'sent';
+      prepared.status = 'sent';
     }
     if (!isTaken) {
       queue.wake();
@@ -207,14 +207,14 @@ export class ChainOutbox implements OutboxService {
     if (row === undefined || !(await inTime(prepared.store.release(row), wait))) {
       return false;
     }
-    prepared.fate = 'sent';
+    prepared.status = 'sent';
     return true;
   }
 
   async #prepare({ name, store, queue }: Sending, message: EndMessage, call: Call): Promise<void> {
     const commit = this.#commits.get(call);
     const row = store.prepare(message, call, waitOf(call), commit !== undefined);
-    commit?.push({ sender: name, store, row, fate: 'open' });
+    commit?.push({ sender: name, store, row, status: 'open' });
     queue.wake();
     await row;
   }

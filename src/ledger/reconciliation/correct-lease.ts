@@ -142,7 +142,7 @@ function* asObserved(correction: Correction, shown: ShownLease): Work<Result> {
   const charged = added([sums(claims, charge), spentBefore(recorded, shown.start)]);
   const before = chargedBy(recorded);
   if (row.state === 'ended' || isShown(row) || (shown.isHealed && isCheaper(charged, before))) {
-    return yield* unheard(correction, shown);
+    return yield* unrequested(correction, shown);
   }
   const deltas = changesOf(charged, before);
   const note = differenceOf(row, shown, deltas.size > 0);
@@ -179,7 +179,10 @@ function* asObserved(correction: Correction, shown: ShownLease): Work<Result> {
 }
 
 /** A change that the ledger was not called for: its time is unknown, so past use stays charged. */
-function* unheard({ ledger, transaction, row: found, terms }: Correction, shown: ShownLease): Work<Result> {
+function* unrequested(
+  { ledger, transaction, row: found, terms }: Correction,
+  shown: ShownLease,
+): Work<Result> {
   const row = yield* named(ledger.statements, found, shown.id);
   const current = currentOf(row, alternativesOf(row));
   const request = requestFor(identityOf(row, shown), shown, current, terms.claimants);

@@ -33,7 +33,7 @@ export interface Run {
 }
 
 /** The state of a cluster according to SkyPilot. */
-interface ClusterTruth {
+interface ClusterState {
   /** With a lease id. */
   readonly identity: LeaseIdentity;
   readonly name: string;
@@ -74,7 +74,7 @@ export function* settleCluster(
   ledger: Ledger,
   transaction: Transaction,
   before: LeaseRow | undefined,
-  truth: ClusterTruth,
+  truth: ClusterState,
   terms: SettlingTerms,
 ): Work<Settlement | undefined | Undone<undefined>> {
   const { statements } = ledger;
@@ -173,7 +173,7 @@ interface Past {
   readonly kept: ReadonlyMap<string, Amount>;
 }
 
-function pastOf(row: LeaseRow | undefined, { demand, runs }: ClusterTruth, now: Instant): Past {
+function pastOf(row: LeaseRow | undefined, { demand, runs }: ClusterState, now: Instant): Past {
   const nothing = new Map<string, Amount>();
   if (row === undefined) {
     return { since: now - LOOKED_BACK, charged: nothing, kept: nothing };
@@ -244,7 +244,7 @@ function isSame(row: LeaseRow, facts: Partial<LeaseRow>): boolean {
 
 function proposalOf(
   { projectId: project_id, userId: user_id, region: region_name }: LeaseIdentity,
-  { reservations }: ClusterTruth,
+  { reservations }: ClusterState,
   start: Instant,
   end: Instant,
 ): Proposal {

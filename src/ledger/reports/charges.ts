@@ -41,7 +41,7 @@ export type ChargedRow = Pick<
  * Whether the charge follows from the row alone: the lease was not changed since it was recorded, and did not
  * end early.
  */
-export function tellsItsCharge(row: ChargedRow): boolean {
+export function hasCharge(row: ChargedRow): boolean {
   return (
     // Rows of older versions do not show whether they were changed.
     row.resources !== null &&

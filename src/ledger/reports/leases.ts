@@ -7,7 +7,7 @@ import type { Ledger } from '../ledger.ts';
 import { rows, type Work } from '../storage/database.ts';
 import { isAmong } from '../storage/query-parts.ts';
 import type { LeaseRow } from '../storage/schema.ts';
-import { type ChargedRow, type Share, sharesOf, tellsItsCharge } from './charges.ts';
+import { type ChargedRow, hasCharge, type Share, sharesOf } from './charges.ts';
 import {
   cursorOf,
   numberIn,
@@ -232,7 +232,7 @@ export function* chargesOf(
   { database: { queries, dialect } }: Ledger,
   leases: readonly (ChargedRow & { readonly id: bigint })[],
 ): Work<Map<bigint, Map<string, Amount>>> {
-  const asked = leases.filter((row) => !tellsItsCharge(row)).map(({ id }) => id);
+  const asked = leases.filter((row) => !hasCharge(row)).map(({ id }) => id);
   const charges = new Map(asked.map((id) => [id, new Map<string, Amount>()]));
   if (asked.length > 0) {
     const sums = yield* rows(

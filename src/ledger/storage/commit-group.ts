@@ -56,8 +56,8 @@ interface Member extends Part {
   stopListening: (() => void) | undefined;
 }
 
-class DesertedError extends LedgerUnavailableError {}
-const NOBODY = 'nobody waits for the transaction';
+class NoCallersError extends LedgerUnavailableError {}
+const NO_CALLERS = 'no caller waits for the transaction';
 
 /** For a part that has begun but not ended, which is impossible. */
 const NO_OUTCOME: Outcome = { kind: 'failed', error: new LedgerUnavailableError('the part has not ended') };
@@ -136,7 +136,7 @@ export class CommitGroups {
   }
 
   #fail(thrown: unknown): void {
-    if (thrown instanceof DesertedError || this.#givenUp?.signal.aborted) {
+    if (thrown instanceof NoCallersError || this.#givenUp?.signal.aborted) {
       this.#beginAgain();
       return;
     }
@@ -277,7 +277,7 @@ export class CommitGroups {
       }
     }
     if (this.#waiting.size === 0) {
-      throw new DesertedError(NOBODY);
+      throw new NoCallersError(NO_CALLERS);
     }
   }
 
@@ -290,7 +290,7 @@ export class CommitGroups {
     });
     const isOfNoUse = hasBegun && (this.#phase === 'runs' || this.#begun().length === 0);
     if (isOfNoUse || this.#waiting.size === 0) {
-      this.#givenUp?.abort(new DesertedError(NOBODY));
+      this.#givenUp?.abort(new NoCallersError(NO_CALLERS));
     }
   }
 }

@@ -60,7 +60,7 @@ export function* record(
   const preview = yield* previewLease(statements, request, now, latest, isReopened ? undefined : first);
   const { row, isRepeated, overdue, balances, budgets, calculation } = preview;
   const { refusal, warnings, alternatives } = calculation;
-  if (row !== undefined && (isRepeated || saysNothingNew(row, request, calculation))) {
+  if (row !== undefined && (isRepeated || isUnchanged(row, request, calculation))) {
     // A new revision, so that an earlier request can no longer take it back.
     const lease_id = row.lease_id ?? identity.leaseId;
     yield* rows(
@@ -224,7 +224,7 @@ export function* release(
 }
 
 /** Whether the ledger already has a new lease exactly as requested: a repeated request takes nothing more. */
-function saysNothingNew(
+function isUnchanged(
   row: LeaseRow,
   { current }: LedgerRequest,
   { alternatives, deltas, isTooMuch }: LeasePreview['calculation'],

@@ -25,30 +25,30 @@ const FOUND_SECONDS = 5;
 type RequestMember = (request: DecidedRequest, names: RequestNames | undefined) => string;
 
 /** The store of decisions and the notifications of the current configuration. */
-interface Hearing {
+interface CurrentGeneration {
   readonly current: Pick<Generation, 'decisions' | 'enforcement'>;
 }
 
 export class DecisionRecorder {
   readonly #metrics: DecisionMetrics;
   readonly #log: DecisionLog | undefined;
-  readonly #hearing: Hearing | undefined;
+  readonly #generations: CurrentGeneration | undefined;
   readonly #requestMember: RequestMember | undefined;
   readonly recent = new RecentDecisions();
 
   /**
-   * `log`: `undefined` = decisions are not logged. `hearing`: `undefined` = no store and no notifications.
+   * `log`: `undefined` = decisions are not logged. `generations`: `undefined` = no store and no notifications.
    * `requestMember`: `undefined` = requests are not logged.
    */
   constructor(
     metrics: DecisionMetrics,
     log: DecisionLog | undefined,
-    hearing?: Hearing,
+    generations?: CurrentGeneration,
     requestMember?: RequestMember | undefined,
   ) {
     this.#metrics = metrics;
     this.#log = log;
-    this.#hearing = hearing;
+    this.#generations = generations;
     this.#requestMember = log && requestMember;
   }
 
@@ -97,7 +97,7 @@ export class DecisionRecorder {
 
   #tell(record: DecisionRecord, asked: RequestedLease | undefined): void {
     this.recent.add(record, asked);
-    const now = this.#hearing?.current;
+    const now = this.#generations?.current;
     now?.decisions?.queue.add(record, asked);
     // Only Blazar's operations: those of other protocols have a dot.
     if (!record.allowed && !record.operation.includes('.')) {
@@ -115,21 +115,21 @@ interface RecentDecision {
 /** The latest decisions, for the console. */
 export class RecentDecisions {
   readonly #kept: RecentDecision[] = [];
-  readonly #heardBy = new Set<(record: DecisionRecord) => void>();
+  readonly #listeners = new Set<(record: DecisionRecord) => void>();
   #next = 0;
 
   add(record: DecisionRecord, asked?: RequestedLease): void {
     this.#kept[this.#next] = { record, asked };
     this.#next = (this.#next + 1) % RECENT;
-    for (const hear of this.#heardBy) {
-      hear(record);
+    for (const listen of this.#listeners) {
+      listen(record);
     }
   }
 
   /** Calls `listener`, which must be quick, with each decision. Returns a function that removes it. */
-  hear(listener: (record: DecisionRecord) => void): () => void {
-    this.#heardBy.add(listener);
-    return () => void this.#heardBy.delete(listener);
+  listen(listener: (record: DecisionRecord) => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
   }
 
   /** Newest first. */

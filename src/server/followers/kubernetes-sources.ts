@@ -29,10 +29,10 @@ interface KubernetesSourcesOptions {
   readonly logger: Logger;
   readonly metrics: KubernetesMetrics;
   /** Maximum time a reload waits for a new cluster, in milliseconds. Default: 10000. */
-  readonly patienceMs?: number;
+  readonly waitMs?: number;
 }
 
-const PATIENCE_MS = 10_000;
+const WAIT_MS = 10_000;
 
 /** Configurations with the same cluster options share its watches, so that a reload lists nothing again. */
 export class KubernetesSources {
@@ -50,7 +50,7 @@ export class KubernetesSources {
    * @throws ConfigurationError
    */
   async open(options: KubernetesOptions, isStart: boolean): Promise<HeldSource> {
-    const { logger, patienceMs = PATIENCE_MS } = this.#options;
+    const { logger, waitMs = WAIT_MS } = this.#options;
     // Imported on demand: loading takes time.
     const { followCluster } = await import('../../kubernetes/cluster/live/follow-cluster.ts');
     const { ClusterSource } = await import('../../kubernetes/cluster/live/live-source.ts');
@@ -68,7 +68,7 @@ export class KubernetesSources {
       await shared.release();
     };
     cluster.start();
-    if (!isStart && !(await isListedWithin(policies, patienceMs, released.signal))) {
+    if (!isStart && !(await isListedWithin(policies, waitMs, released.signal))) {
       const { problem = 'no answer yet' } = policies.following;
       await release();
       const message = `the policies of the cluster cannot be read: ${problem}`;

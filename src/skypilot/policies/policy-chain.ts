@@ -232,12 +232,12 @@ export class PolicyChain {
       return reviewOf(state, { changed, answer }, outcomes, notes);
     } catch (thrown) {
       // The result is probably too large or too deep for SkyPilot.
-      const guilty = changing.at(-1)?.policy ?? null;
-      this.#asking.logFailure(guilty, thrown, state, call);
+      const failing = changing.at(-1)?.policy ?? null;
+      this.#asking.logFailure(failing, thrown, state, call);
       const failures = outcomes.map((one) =>
-        one.policy === guilty ? { ...refusedOutcome(one, FAILED), changes: undefined } : one,
+        one.policy === failing ? { ...refusedOutcome(one, FAILED), changes: undefined } : one,
       );
-      return reviewOf(original, { ...FAILED, policy: guilty }, failures, notes);
+      return reviewOf(original, { ...FAILED, policy: failing }, failures, notes);
     }
   }
 }

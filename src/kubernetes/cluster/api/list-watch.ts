@@ -63,7 +63,7 @@ const TIMES: ListWatchTimes = {
 const EARLY_MS = 100;
 
 /** The listener has thrown; the error is logged. */
-class DeafListenerError extends Error {}
+class ListenerError extends Error {}
 
 export class ListWatch {
   readonly #options: ListWatchOptions;
@@ -124,7 +124,7 @@ export class ListWatch {
   async #listAndWatch(): Promise<void> {
     const { observer } = this.#options;
     const listAt = elapsed() + this.#times.listEveryMs * (0.8 + 0.4 * Math.random());
-    let version = await this.#hearList();
+    let version = await this.#deliverList();
     while (!this.#closing.signal.aborted) {
       version = await this.#watch(version);
       await this.#confirm(version);
@@ -142,7 +142,7 @@ export class ListWatch {
    * Resolves to the version of the list. A separate function, since the one that watches would keep all
    * objects in memory.
    */
-  async #hearList(): Promise<string> {
+  async #deliverList(): Promise<string> {
     const { listener, observer } = this.#options;
     const started = elapsed();
     const { objects, resourceVersion } = await this.#list();
@@ -201,7 +201,7 @@ export class ListWatch {
         if (this.#closing.signal.aborted) {
           return version;
         }
-        version = this.#hear(event, version);
+        version = this.#deliver(event, version);
       }
     } catch (thrown) {
       throw overdue.signal.reason instanceof SilentError
@@ -248,7 +248,7 @@ export class ListWatch {
     }
   }
 
-  #hear({ type, object }: WatchEvent, before: string): string {
+  #deliver({ type, object }: WatchEvent, before: string): string {
     this.#checkServer();
     const { listener, observer, client } = this.#options;
     const version = object.metadata.resourceVersion;
@@ -289,7 +289,7 @@ export class ListWatch {
         { path: this.#options.path, error: errorText(thrown) },
         'a change in the cluster could not be taken over',
       );
-      throw new DeafListenerError('a change in the cluster could not be taken over');
+      throw new ListenerError('a change in the cluster could not be taken over');
     }
   }
 

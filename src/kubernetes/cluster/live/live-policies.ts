@@ -30,7 +30,7 @@ export class WatchedPolicies implements LivePolicies {
   readonly #entries = new Map<string, Entry>();
   readonly #live = new Map<string, LivePolicy>();
   /** Each in its own object: a function may be added twice. */
-  readonly #listeners = new Set<{ readonly hear: (names: readonly string[]) => void }>();
+  readonly #listeners = new Set<{ readonly notify: (names: readonly string[]) => void }>();
   #known: KnownPolicies = { names: [], policies: [], invalid: [] };
   /** Objects to be read, by name, newest last; none = it was removed. */
   readonly #pending = new Map<string, readonly ApiObject[]>();
@@ -62,8 +62,8 @@ export class WatchedPolicies implements LivePolicies {
     return this.#followed.following;
   }
 
-  onChange(hear: (names: readonly string[]) => void): () => void {
-    const listener = { hear };
+  onChange(notify: (names: readonly string[]) => void): () => void {
+    const listener = { notify };
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
@@ -175,9 +175,9 @@ export class WatchedPolicies implements LivePolicies {
     }
     const names = [...this.#changed];
     this.#changed.clear();
-    for (const { hear } of [...this.#listeners]) {
+    for (const { notify } of [...this.#listeners]) {
       try {
-        hear(names);
+        notify(names);
       } catch (thrown) {
         this.#logger.error({ error: errorText(thrown) }, 'a listener of scheduling policies has failed');
       }

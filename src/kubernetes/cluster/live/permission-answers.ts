@@ -8,9 +8,9 @@ import type { UseHint } from './rbac-hint.ts';
 /** No answer is used later than this after its review was sent. */
 export const LIFETIME_MILLISECONDS = 10_000;
 /** From this age on the next answer is fetched, while this one is used. */
-const REFRESH_MILLISECONDS = 7000;
+const REJUST_SENT_MS = 7000;
 /** An older answer is not completed with reviews of further policies: all are reviewed again. */
-const YOUNG_MILLISECONDS = 5000;
+const JUST_SENT_MS = 5000;
 /** How long another API server's authorizer may still use the old state after a binding has changed. */
 const SETTLING_MILLISECONDS = 1000;
 
@@ -32,7 +32,7 @@ function permissionAnswers(
 ): PermissionAnswers {
   return {
     ...parts,
-    refreshAt: parts.sentAt + REFRESH_MILLISECONDS,
+    refreshAt: parts.sentAt + REJUST_SENT_MS,
     expiresAt: parts.sentAt + LIFETIME_MILLISECONDS,
   };
 }
@@ -56,8 +56,8 @@ export function isFresh(
   return now < answers.expiresAt;
 }
 
-export function isYoung({ sentAt }: PermissionAnswers, now: number): boolean {
-  return now - sentAt < YOUNG_MILLISECONDS;
+export function isJustSent({ sentAt }: PermissionAnswers, now: number): boolean {
+  return now - sentAt < JUST_SENT_MS;
 }
 
 /** Its answer for other names; `undefined` = some were not asked about. */

@@ -16,7 +16,7 @@ import type { UsePermissions } from './contract.ts';
 import {
   answerFor,
   isFresh,
-  isYoung,
+  isJustSent,
   LIFETIME_MILLISECONDS,
   type PermissionAnswers,
   type ReviewQuestion,
@@ -201,7 +201,7 @@ export class ReviewedPermissions implements UsePermissions {
       !isAhead &&
       answers !== undefined &&
       isFresh(answers, account, hint, startedAt) &&
-      isYoung(answers, startedAt)
+      isJustSent(answers, startedAt)
         ? answers
         : undefined;
     const controller = new AbortController();

@@ -170,7 +170,7 @@ const ENDS = sql`((ends_at + ${sql.lit(MICROSECONDS_PER_SECOND - 1n)}) / ${MICRO
 const IS_EARLY = sql`(state = 'ended' and ended_at < ends_at)`;
 /** The last entry is an undo: the recording was taken back, so it is not counted as a lease. */
 const IS_UNDONE = sql`(select operation from entries where entries.lease = leases.id order by entries.id desc limit 1) = 'undo'`;
-/** See `tellsItsCharge`. A lease that ended before it started is charged what its entries say. */
+/** See `hasCharge`. A lease that ended before it started is charged what its entries say. */
 const TELLS_CHARGE = sql`(touched_at = recorded_at and (state = 'open' or coalesce(ended_at, 0) = ends_at))`;
 /** Reserved the same all the time: `recordedResources` starts with the last period. */
 const IS_EVEN = sql`substr(resources, 1, 7) = '[[null,'`;

@@ -25,7 +25,7 @@ export interface PostgresSettings {
 }
 
 /** Uses a connection. `begin`: begins a transaction on it. */
-type Lent<Result> = (
+type ClientWork<Result> = (
   client: pg.PoolClient,
   begin: (beginning: Beginning) => Promise<Pipeline>,
 ) => Promise<Result>;
@@ -74,7 +74,7 @@ export class PostgresPool {
    * Lends a connection. If the wait ends first or the work fails, the connection is closed, which rolls back
    * its transaction.
    */
-  async withClient<Result>(wait: Wait, work: Lent<Result>): Promise<Result> {
+  async withClient<Result>(wait: Wait, work: ClientWork<Result>): Promise<Result> {
     if (this.#semaphore.limit < this.#poolSize && performance.now() - this.#shrunk > GROWS_AFTER) {
       this.#shrunk = performance.now();
       this.#semaphore.limit += 1;
@@ -145,7 +145,11 @@ export class PostgresPool {
     }
   }
 
-  async #withConnection<Result>(client: pg.PoolClient, wait: Wait, work: Lent<Result>): Promise<Result> {
+  async #withConnection<Result>(
+    client: pg.PoolClient,
+    wait: Wait,
+    work: ClientWork<Result>,
+  ): Promise<Result> {
     const { signal } = wait;
     let isReleased = false;
     const release = (broken: boolean) => {

@@ -125,10 +125,10 @@ export class PostgresDatabase implements Database {
       return await transact();
     } catch (thrown) {
       // A new connection has no prepared statements from before an upgrade.
-      const isWorthIt = isStalePlan(thrown)
+      const mayRetry = isStalePlan(thrown)
         ? !attempt?.pipeline?.isCommitSent
         : isVictim(thrown) && !attempt?.pipeline?.isInDoubt;
-      if (!isWorthIt) {
+      if (!mayRetry) {
         throw thrown;
       }
       return transact();

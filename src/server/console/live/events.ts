@@ -113,7 +113,7 @@ class Watch {
   readonly #current: () => Generation;
   readonly #recent: RecentDecisions;
   #timer: NodeJS.Timeout | undefined;
-  #stopHearing: (() => void) | undefined;
+  #stopListening: (() => void) | undefined;
   #generation = 0;
   #seen: Seen | undefined;
   /** Projects with decisions of this process: between the last two polls, and since the last one. */
@@ -135,7 +135,7 @@ class Watch {
     if (this.#timer === undefined) {
       this.#generation = this.#current().number;
       this.#seen = undefined;
-      this.#stopHearing = this.#recent.hear((record) => {
+      this.#stopListening = this.#recent.listen((record) => {
         this.#listeners.decided(record);
         if (record.project_id !== null) {
           this.#own.add(record.project_id);
@@ -150,8 +150,8 @@ class Watch {
   stop(): void {
     clearInterval(this.#timer);
     this.#timer = undefined;
-    this.#stopHearing?.();
-    this.#stopHearing = undefined;
+    this.#stopListening?.();
+    this.#stopListening = undefined;
   }
 
   #look(): void {

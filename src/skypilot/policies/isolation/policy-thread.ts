@@ -57,7 +57,7 @@ export class PolicyThread {
   readonly #worker: Worker;
   readonly #events: ThreadEvents;
   readonly #exited: Promise<void>;
-  #heardAt = performance.now();
+  #lastMessageAt = performance.now();
   #waitingSince = 0;
   #cause: Error | undefined;
   #closed: ((cause: string | undefined) => void) | undefined;
@@ -90,12 +90,12 @@ export class PolicyThread {
 
   /** Milliseconds since it took or answered a question, or got one while idle. Log lines do not count. */
   get silence(): number {
-    return performance.now() - this.#heardAt;
+    return performance.now() - this.#lastMessageAt;
   }
 
   /** Milliseconds for which questions have waited without progress; 0 if none waits. */
   get heldFor(): number {
-    return this.hasWaiting ? performance.now() - Math.max(this.#heardAt, this.#waitingSince) : 0;
+    return this.hasWaiting ? performance.now() - Math.max(this.#lastMessageAt, this.#waitingSince) : 0;
   }
 
   /** Whether any of its questions is not yet taken. */
@@ -105,7 +105,7 @@ export class PolicyThread {
 
   ask(asked: PendingQuestion): void {
     const now = performance.now();
-    this.#heardAt = this.pending.size === 0 ? now : this.#heardAt;
+    this.#lastMessageAt = this.pending.size === 0 ? now : this.#lastMessageAt;
     this.#waitingSince = this.hasWaiting ? this.#waitingSince : now;
     this.pending.set(asked.id, asked);
     this.#post({ kind: 'ask', id: asked.id, question: asked.question, milliseconds: asked.left() });
@@ -210,7 +210,7 @@ export class PolicyThread {
   }
 
   #take(id: number): void {
-    this.#heardAt = performance.now();
+    this.#lastMessageAt = performance.now();
     const asked = this.pending.get(id);
     if (asked !== undefined) {
       asked.taken = true;
@@ -218,7 +218,7 @@ export class PolicyThread {
   }
 
   #settle(id: number): PendingQuestion | undefined {
-    this.#heardAt = performance.now();
+    this.#lastMessageAt = performance.now();
     const asked = this.pending.get(id);
     this.pending.delete(id);
     return asked;
