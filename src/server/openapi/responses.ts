@@ -162,7 +162,7 @@ export const RESPONSES = {
   WrongMethod: refusal(
     405,
     'The path does not support this method.',
-    { wrongMethod: 'PUT is not possible here' },
+    { wrongMethod: 'PUT is not allowed here' },
     [REQUEST_ID_HEADER, 'Allow'],
   ),
   ArrivedTooSlowly: {
