@@ -99,11 +99,14 @@ it.each(DIALECTS)(
     };
     const files: string[] = [];
     const fileOf = (number: number) => join(folder, `folded-${number}.jsonl${number % 2 ? '.gz' : ''}`);
+    const ends: (string | null)[] = [];
     for (const [number, least] of [100n, 300n, 600n].entries()) {
       const args = run('compact', '--before', '2016-06-01', '--export', fileOf(number));
-      expect(await killed(args, (folded) => folded >= least)).toBe('SIGKILL');
+      ends.push(await killed(args, (folded) => folded >= least));
       expect((await verifyLedger(ledger, NO_WAIT)).differences).toEqual([]);
     }
+    // One may have folded the rest before it was seen.
+    expect(ends).toContain('SIGKILL');
     const last = spawnSync(
       process.execPath,
       run('compact', '--before', '2016-06-01', '--export', fileOf(4)),
@@ -115,7 +118,9 @@ it.each(DIALECTS)(
     files.push(...readdirSync(folder).map((name) => join(folder, name)));
     expect(files.every((file) => existsSync(file))).toBe(true);
     const [first = ''] = files;
-    expect(await killed(run('restore', '--from', first), (folded) => folded < 900n)).toMatch(/SIGKILL|null/);
+    expect([null, 'SIGKILL']).toContain(
+      await killed(run('restore', '--from', first), (folded) => folded < 900n),
+    );
     for (const file of [...files, first]) {
       const restored = spawnSync(process.execPath, run('restore', '--from', file), { encoding: 'utf8' });
       expect(restored).toMatchObject({ status: 0, stderr: '' });
