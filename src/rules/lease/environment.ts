@@ -156,96 +156,110 @@ function reading(
 }
 
 const REQUEST = objectType('Request', 'The request.', RequestInfo, {
-  operation: { type: 'string', description: '`create` or `update`.' },
+  operation: { type: 'string', description: '`create` or `update`.', read: ({ operation }) => operation },
 });
 
 const PROJECT = objectType('Project', 'A project of Keystone.', ProjectView, {
-  id: { type: 'string', description: 'Its id.' },
+  id: { type: 'string', description: 'Its id.', read: ({ id }) => id },
   name: {
     type: 'string',
     description: 'Its name. Missing unless `[keystone] resolve_names` is true.',
     isName: true,
+    read: ({ name }) => name,
   },
   domain: {
     type: 'string',
     description: 'The name of its domain. Missing unless `[keystone] resolve_names` is true.',
     isName: true,
+    read: ({ domain }) => domain,
   },
   tags: {
     type: 'list<string>',
     description: 'Its tags. Missing unless `[keystone] resolve_names` is true.',
     isName: true,
+    read: ({ tags }) => tags,
   },
 });
 
 const USER = objectType('User', 'A user of Keystone.', UserView, {
-  id: { type: 'string', description: 'Their id.' },
+  id: { type: 'string', description: 'Their id.', read: ({ id }) => id },
   name: {
     type: 'string',
     description: 'Their name. Missing unless `[keystone] resolve_names` is true.',
     isName: true,
+    read: ({ name }) => name,
   },
   domain: {
     type: 'string',
     description: 'The name of their domain. Missing unless `[keystone] resolve_names` is true.',
     isName: true,
+    read: ({ domain }) => domain,
   },
 });
 
 const CONTEXT = objectType('Context', 'Who asks.', ContextView, {
-  project: { type: 'Project', description: 'The project of the lease.' },
-  user: { type: 'User', description: 'The user who asks.' },
-  project_id: { type: 'string', description: 'The id of the project.' },
-  user_id: { type: 'string', description: 'The id of the user.' },
+  project: { type: 'Project', description: 'The project of the lease.', read: ({ project }) => project },
+  user: { type: 'User', description: 'The user who asks.', read: ({ user }) => user },
+  project_id: { type: 'string', description: 'The id of the project.', read: ({ project_id }) => project_id },
+  user_id: { type: 'string', description: 'The id of the user.', read: ({ user_id }) => user_id },
   region: {
     type: 'string',
     description: 'The region of Blazar. Missing if Blazar sends none.',
+    read: ({ region }) => region,
   },
 });
 
 const RESERVATION = objectType('Reservation', 'Resources of one kind.', ReservationView, {
-  id: { type: 'string', description: 'Its id. Missing in a new lease.' },
+  id: { type: 'string', description: 'Its id. Missing in a new lease.', read: ({ id }) => id },
   resource_type: {
     type: 'string',
     description: 'The kind of resource, such as `physical:host`.',
+    read: ({ resource_type }) => resource_type,
   },
   size: {
     type: 'int',
     description: 'The most that it may get: `max` for hosts, `amount` for everything else.',
+    read: ({ size }) => size,
   },
   properties: {
     type: 'map<string, string>',
     description: 'The properties of machines that it requires with `==`.',
+    read: ({ properties }) => properties,
   },
   allocations: {
     type: 'list<map<string, dyn>>',
     description: 'The hosts, addresses, … that were found for it.',
     total: MAX_ALLOCATIONS,
+    read: ({ allocations }) => allocations,
   },
   attributes: {
     type: 'map<string, dyn>',
     description: 'All of its attributes in the request.',
+    read: ({ attributes }) => attributes,
   },
 });
 
 const LEASE = objectType('Lease', 'A lease.', LeaseView, {
-  id: { type: 'string', description: 'Its id. Missing in a new lease.' },
-  name: { type: 'string', description: 'Its name.' },
+  id: { type: 'string', description: 'Its id. Missing in a new lease.', read: ({ id }) => id },
+  name: { type: 'string', description: 'Its name.', read: ({ name }) => name },
   status: {
     type: 'string',
     description: 'As Blazar writes it: `PENDING`, `ACTIVE`.',
+    read: ({ status }) => status,
   },
-  start_date: { type: 'timestamp', description: 'Its start.' },
-  end_date: { type: 'timestamp', description: 'Its end.' },
+  start_date: { type: 'timestamp', description: 'Its start.', read: ({ start_date }) => start_date },
+  end_date: { type: 'timestamp', description: 'Its end.', read: ({ end_date }) => end_date },
   reservations: {
     type: 'list<Reservation>',
     description: 'Its reservations. At an update also those that stay as they are.',
     items: MAX_RESERVATIONS,
     isDistinct: true,
+    read: ({ reservations }) => reservations,
   },
   attributes: {
     type: 'map<string, dyn>',
     description: 'All of its attributes in the request.',
+    read: ({ attributes }) => attributes,
   },
 });
 
