@@ -4,7 +4,7 @@ import { nameText } from '../../filter/account-limits.ts';
 import type { Named, RequestNames } from '../../filter/call.ts';
 
 /** With the member names of the log. */
-interface LoggedDecision {
+export interface LoggedDecision {
   /** As written. */
   readonly time: string;
   readonly request_id: string;

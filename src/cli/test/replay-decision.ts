@@ -3,7 +3,7 @@
 import { InvalidRequestError } from '../../base/errors.ts';
 import type { Replay, UnknownAnswer } from '../../enforcement/replay.ts';
 import type { ObservedRule } from '../../filter/services.ts';
-import type { PastDecision } from './past-decision.ts';
+import type { LoggedDecision, PastDecision } from './past-decision.ts';
 
 /**
  * - `same`: allowed or refused, as before
@@ -151,14 +151,12 @@ export const DIFFERENCES = [
 ] as const satisfies readonly Difference[];
 
 /** With the member names of the decision log. */
-export interface Example {
+export interface Example
+  extends Pick<
+    LoggedDecision,
+    'time' | 'request_id' | 'operation' | 'project_id' | 'user_id' | 'lease_name'
+  > {
   readonly difference: Difference;
-  readonly time: string;
-  readonly request_id: string;
-  readonly operation: string;
-  readonly project_id: string | null;
-  readonly user_id: string | null;
-  readonly lease_name: string | null;
   readonly before: {
     readonly allowed: boolean;
     readonly filter: string | null;

@@ -252,7 +252,7 @@ const PREFIX = 'whsec_';
 const LEAST = 24;
 const MOST = 64;
 const EXPECTED_SECRET = `${PREFIX} and ${LEAST} to ${MOST} bytes in base64`;
-/** More would make each message moreExpensive for no use. */
+/** More would make each message more expensive for no use. */
 const MOST_SECRETS = 4;
 
 /** Empty = none. @throws if the file cannot be used */

@@ -16,7 +16,7 @@ const SETTLING_MILLISECONDS = 1000;
 
 /** One answer for a whole list of names, as old as its oldest review. */
 export interface PermissionAnswers {
-  /** The names that were asked about: shared by all accounts, so that a answers is small. */
+  /** The names that were asked about: shared by all accounts, so that the answers of an account are small. */
   readonly asked: readonly string[];
   /** The same array while the answer does not change. `asked` = all of them. */
   readonly usable: readonly string[];
