@@ -73,7 +73,13 @@ export function startCluster({ flags = '' }: { readonly flags?: string } = {}): 
     stop,
     apply: async (objects) => {
       const list = { apiVersion: 'v1', kind: 'List', items: objects };
-      orThrow(await kubectl(['apply', '--validate=false', '-f', '-'], { stdin: JSON.stringify(list) }));
+      const apply = () => kubectl(['apply', '--validate=false', '-f', '-'], { stdin: JSON.stringify(list) });
+      let answer = await apply();
+      // The cluster's controllers made the account "default" of a namespace between kubectl's look and its request: then there is one to change.
+      while (answer.stderr.includes('(AlreadyExists)')) {
+        answer = await apply();
+      }
+      orThrow(answer);
     },
     get: async (...args) => JSON.parse(orThrow(await kubectl([...args, '-o', 'json']))) as unknown,
     user: (name, group) => {
