@@ -107,7 +107,6 @@ export function* previewLease(
     ...overdue.flatMap(({ returned }) => [...returned.keys()]),
   ]);
   if (sent !== undefined) {
-    // CSRF token and proof of identity, encrypted with a key derived from the cookie.
     statements.expected.learn(identity, accounts);
   }
   const balances = yield* readBalances(statements, identity, accounts, reads);

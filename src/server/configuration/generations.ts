@@ -1,5 +1,6 @@
 /** Reloads: a new configuration is built beside the current one, and replaces it in one step. */
 
+import { dirname, join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ConfigurationError, errorText, formatProblem, type Problem } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
@@ -154,7 +155,7 @@ export class Generations {
       }
       this.#read = configuration;
       withoutMistakes(configuration);
-      refuseCutOff(before.configuration, configuration);
+      refuseCutOff(before.configuration, configuration, this.#sources);
       refuseOpened(before, configuration, this.#started);
       const open = startProblems(configuration, this.#started);
       if (open.length > 0) {
@@ -229,14 +230,22 @@ export class Generations {
 
 /**
  * A file that was truncated while it was written, for example on a full disk, may have no mistakes: an empty
- * file enforces nothing, and one that ends within a line lacks the filters and limits after it.
+ * file enforces nothing, and one that ends within a line lacks the filters and limits after it. So does a
+ * folder that is empty because its volume is not mounted.
  */
-function refuseCutOff(before: Configuration, next: Configuration): void {
+function refuseCutOff(before: Configuration, next: Configuration, { configDirs = [] }: ConfigSources): void {
   const became = (list: 'emptyFiles' | 'unendedFiles', message: string) =>
     next[list]
       .filter((file) => before.files.includes(file) && !before[list].includes(file))
       .map((file) => ({ severity: 'error', message: `${file}: ${message}` }) as const);
+  const hasFiles = ({ files }: Configuration, folder: string) =>
+    files.some((file) => dirname(file) === dirname(join(folder, 'file')));
+  const emptied = configDirs.filter((folder) => hasFiles(before, folder) && !hasFiles(next, folder));
   const problems = [
+    ...emptied.map((folder) => {
+      const message = `${folder}: the folder has no configuration files any more; restart to accept it`;
+      return { severity: 'error', message } as const;
+    }),
     ...became('emptyFiles', 'the file became empty; restart to accept it'),
     ...became(
       'unendedFiles',

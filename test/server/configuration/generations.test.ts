@@ -1,5 +1,5 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { runProgramInProcess } from '../../support/command-in-process.ts';
 import { temporaryFile } from '../../support/files.ts';
@@ -7,7 +7,7 @@ import { filterFolder, filterSource } from '../../support/filter-folder.ts';
 import { jsonLines } from '../../support/json-lines.ts';
 import { metric } from '../../support/metric.ts';
 import { capturedText, createLasting } from '../../support/requests.ts';
-import { runServiceOnFile } from '../../support/running-service.ts';
+import { runServiceOn, runServiceOnFile } from '../../support/running-service.ts';
 
 const SOON = { timeout: 120_000, interval: 5 };
 
@@ -210,6 +210,21 @@ describe('a reload', () => {
     );
     await expect(rewrite(`${cut}\n`)).resolves.toBe(true);
     expect(await post('/check-create', TWO_DAYS)).toMatchObject({ status: 204 });
+  });
+
+  it('with a folder that has lost all its files changes nothing: it is not mounted, most likely', async () => {
+    const file = temporaryFile('10.conf', written(ONE_HOUR, ''));
+    const folder = dirname(file);
+    const running = await runServiceOn({ environment: {}, configDirs: [`${folder}/`] });
+    rmSync(file);
+    await expect(running.service.reload()).resolves.toBe(false);
+    expect(await running.post('/check-create', TWO_DAYS)).toMatchObject({ status: 403 });
+    expect(running.logger.lines.map(({ message }) => message)).toContain(
+      `${folder}/: the folder has no configuration files any more; restart to accept it`,
+    );
+    writeFileSync(join(folder, '20.conf'), written(THREE_DAYS, ''));
+    await expect(running.service.reload()).resolves.toBe(true);
+    expect(await running.post('/check-create', TWO_DAYS)).toMatchObject({ status: 204 });
   });
 
   it('with a filter that can not be set up changes nothing, and lets go of what was built before it', async () => {
