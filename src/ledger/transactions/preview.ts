@@ -107,6 +107,7 @@ export function* previewLease(
     ...overdue.flatMap(({ returned }) => [...returned.keys()]),
   ]);
   if (sent !== undefined) {
+    // Only a commit has the claims of all filters, and expected accounts.
     statements.expected.learn(identity, accounts);
   }
   const balances = yield* readBalances(statements, identity, accounts, reads);
