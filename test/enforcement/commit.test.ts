@@ -77,6 +77,30 @@ describe('a lease that every filter allows', () => {
   });
 
   it.each([
+    ['a key', CREATE, { idempotencyKey: 'k1' }],
+    ['an id', { ...CREATE, lease: { ...CREATE.lease, id: '1' } }, {}],
+  ])(
+    'is not recorded if it is sent twice at once with %s, and a commit refuses both',
+    async (_, create, again) => {
+      const chain = await load(['MaxLeasesFilter', 'LastFilter'], {
+        files: {
+          // The second request has the time to find what the first has recorded.
+          LastFilter: filterSource('LastFilter', {
+            extra:
+              "async commitCreate() { await new Promise((over) => setTimeout(over, 100)); return reject('no'); }",
+          }),
+        },
+      });
+      const twice = [
+        chain.enforcement.checkCreate(create, again),
+        chain.enforcement.checkCreate(create, again),
+      ];
+      expect(await Promise.all(twice)).toMatchObject([rejectedWith('no'), rejectedWith('no')]);
+      expect(chain.balances()).toEqual({});
+    },
+  );
+
+  it.each([
     ['refuses', "return reject('no');"],
     ['breaks', "throw new Error('x');"],
   ])('except the last, which %s, is not recorded', async (_, create) => {

@@ -36,6 +36,8 @@ export class Commits {
   readonly claimants: readonly Claimant[];
   readonly #parts: CommitParts;
   readonly #undoing = new Set<Promise<void>>();
+  /** New lease → resolves when the last request for it is answered, or undone. */
+  readonly #latest = new Map<string, Promise<unknown>>();
 
   constructor(parts: CommitParts) {
     this.#parts = parts;
@@ -46,8 +48,31 @@ export class Commits {
 
   /** For a decision that allows: the same decision after recording, or a refusal with nothing recorded. */
   async commit(decision: Decision, lease: LeaseRequest, request: HookRequest): Promise<Decision> {
+    const same = sameLease(lease, request);
+    if (same === undefined) {
+      return (await this.#commit(decision, lease, request)).decision;
+    }
+    // One after the other: a repetition keeps its lease from being taken back, although it may be refused, too.
+    const earlier = this.#latest.get(same);
+    const committed = this.#commit(decision, lease, request, earlier);
+    const ended = Promise.allSettled([earlier, committed.then(({ undone }) => undone)]);
+    this.#latest.set(same, ended);
+    void ended.then(() => {
+      if (this.#latest.get(same) === ended) {
+        this.#latest.delete(same);
+      }
+    });
+    return (await committed).decision;
+  }
+
+  async #commit(
+    decision: Decision,
+    lease: LeaseRequest,
+    request: HookRequest,
+    earlier?: Promise<unknown>,
+  ): Promise<{ readonly decision: Decision; readonly undone?: Promise<void> }> {
     const outcomes = new CommitOutcomes(decision.outcomes, this.#parts.logger, request);
-    const recording = await this.#record(lease, request, outcomes);
+    const recording = await this.#record(lease, request, outcomes, earlier);
     const committed: ChainedFilter[] = [];
     // A lease recorded before this request stays granted: it must not be reported as ended.
     const isNew =
@@ -63,14 +88,14 @@ export class Commits {
     }
     const { rejection } = outcomes;
     if (rejection === undefined) {
-      return accepted(decision.operation, decision.lease, decision.changed, outcomes.list());
+      return { decision: accepted(decision.operation, decision.lease, decision.changed, outcomes.list()) };
     }
     const undone = this.#undo(recording, isNew ? committed : [], lease, request);
     this.#undoing.add(undone);
     void undone.then(() => this.#undoing.delete(undone));
     // The answer does not wait beyond its deadline: the lease is refused anyway.
     await inTime(undone, request.wait).catch(() => {});
-    return refused(decision.operation, decision.lease, rejection, outcomes.list());
+    return { decision: refused(decision.operation, decision.lease, rejection, outcomes.list()), undone };
   }
 
   /** Resolves when nothing is being undone. */
@@ -78,11 +103,12 @@ export class Commits {
     await Promise.all(this.#undoing);
   }
 
-  /** Records the claims of all filters, in one transaction. */
+  /** Records the claims of all filters, in one transaction, after an `earlier` request for the same lease. */
   async #record(
     lease: LeaseRequest,
     request: HookRequest,
     outcomes: CommitOutcomes,
+    earlier: Promise<unknown> | undefined,
   ): Promise<Recording | undefined> {
     const [first] = this.claimants;
     if (first === undefined) {
@@ -94,6 +120,9 @@ export class Commits {
     const ruled = new Map<string, RuleOutcomes>();
     const claimants = this.claimants.map((claimant) => rejectingOnFailure(claimant, failures, ruled));
     try {
+      if (earlier !== undefined) {
+        await inTime(earlier, request.wait);
+      }
       const operation = lease.currentLease === undefined ? 'create' : 'update';
       const author = authorOf(operation, request);
       const recorded = {
@@ -201,6 +230,17 @@ export class Commits {
     ]);
     this.#parts.outbox.forget(undoes);
   }
+}
+
+/** By the key of a request that is repeated, or the id of a new lease. `undefined` = any other request is for another lease. */
+function sameLease(
+  { context, currentLease, lease }: LeaseRequest,
+  { call }: HookRequest,
+): string | undefined {
+  const same = call.repetition?.key ?? lease.id;
+  return currentLease === undefined && typeof same === 'string'
+    ? JSON.stringify([context.region_name, context.project_id, same])
+    : undefined;
 }
 
 /** Marks the filter's execution around `claims`, which the ledger calls in a transaction. */
