@@ -147,6 +147,19 @@ describe('who pays', () => {
     },
   );
 
+  it('needs room for every replica of a service, also those in reserve', async () => {
+    const lab = await Lab.open({ budget: '72', options: { usage_budget_managed: 'check' } });
+    const up = (policy: string) =>
+      lab.ask({
+        name: 'serve.up',
+        cluster: null,
+        task: `resources: {accelerators: A100:1}\nservice: {replica_policy: {min_replicas: 1, ${policy}}}\n`,
+      });
+    expect(await up('max_replicas: 3')).toMatchObject(ALLOWED);
+    expect(await up('max_replicas: 3, num_overprovision: 1')).toMatchObject(REJECTED);
+    expect(await up('max_replicas: 1.5')).toMatchObject(REJECTED);
+  });
+
   it('is unknown for a launch without a name', async () => {
     const lab = await Lab.open({ budget: '100' });
     expect(await lab.ask({ cluster: null })).toMatchObject(REJECTED);

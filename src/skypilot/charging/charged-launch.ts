@@ -108,24 +108,22 @@ function replicasOf(requestName: string, task: Task): number {
     return 1;
   }
   const { service, pool } = task;
-  const found = [service, pool].flatMap((place) =>
-    isMapping(place)
-      ? [place.workers, place.max_workers, place.replicas, ...policyOf(place.replica_policy)]
-      : [],
-  );
-  const numbers = found.filter((value) => value !== undefined && value !== null);
-  if (
-    numbers.some(
-      (value) => typeof value !== 'number' || !Number.isInteger(value) || value < 0 || value > 10_000,
-    )
-  ) {
-    throw new PolicyRejected('The number of replicas or workers: expected a whole number.');
-  }
-  return Math.max(1, ...(numbers as number[]));
+  const numbers = [service, pool].map((place) => {
+    const { workers, max_workers, replicas, replica_policy } = isMapping(place) ? place : {};
+    const { min_replicas, max_replicas, num_overprovision } = isMapping(replica_policy) ? replica_policy : {};
+    const most = Math.max(1, ...[workers, max_workers, replicas, min_replicas, max_replicas].map(numberOf));
+    // These come on top, for spot instances that may be taken away.
+    return most + numberOf(num_overprovision);
+  });
+  return Math.max(...numbers);
 }
 
-function policyOf(policy: unknown): unknown[] {
-  return isMapping(policy) ? [policy.min_replicas, policy.max_replicas] : [];
+function numberOf(value: unknown): number {
+  const number = value ?? 0;
+  if (typeof number !== 'number' || !Number.isInteger(number) || number < 0 || number > 10_000) {
+    throw new PolicyRejected('The number of replicas or workers: expected a whole number.');
+  }
+  return number;
 }
 
 // The maximum time that a cluster is up as the request guarantees it: by an autostop that waits for nothing, also
