@@ -86,6 +86,17 @@ describe('a launch', () => {
     expect(await lab.ask({ task })).toMatchObject(ALLOWED);
     expect(await lab.taken()).toBe(2);
   });
+
+  it.each([
+    ['resources:\n  accelerators: A100:1\n  autostop: {idle_minutes: 90, wait_for: none, hook: sleep 1d}\n'],
+    [
+      'resources:\n  accelerators: A100:1\n  autostop: {idle_minutes: 90, wait_for: none}\nconfig: {hooks: [{run: sleep 1d}]}\n',
+    ],
+  ])('is held for its whole time if a hook may keep it up', async (task) => {
+    const lab = await Lab.open({ budget: '100' });
+    expect(await lab.ask({ task })).toMatchObject(ALLOWED);
+    expect(await lab.taken()).toBe(24);
+  });
 });
 
 describe('who pays', () => {
@@ -107,6 +118,16 @@ describe('who pays', () => {
     expect(await lab.ask({ workspace: '__proto__', cluster: 'two' })).toMatchObject(REJECTED);
   });
 
+  it('is in doubt where the task names another workspace', async () => {
+    const lab = await Lab.open({ budget: '100' });
+    const task = (name: string) => `resources: {accelerators: A100:1}\nconfig: {active_workspace: ${name}}\n`;
+    expect(await lab.ask({ task: task('bio') })).toMatchObject(
+      rejectedWith('active_workspace of the task: expected ml, where it is launched.'),
+    );
+    expect(await lab.ask({ task: task('bio'), name: 'validate' })).toMatchObject(ALLOWED);
+    expect(await lab.ask({ task: task('ml') })).toMatchObject(ALLOWED);
+  });
+
   it('is not asked for what costs nothing', async () => {
     const lab = await Lab.open();
     expect(await lab.ask({ task: 'run: hostname\n' })).toMatchObject(ALLOWED);
@@ -125,6 +146,19 @@ describe('who pays', () => {
       expect(await checking.leases()).toEqual([]);
     },
   );
+
+  it('needs room for every replica of a service, also those in reserve', async () => {
+    const lab = await Lab.open({ budget: '72', options: { usage_budget_managed: 'check' } });
+    const up = (policy: string) =>
+      lab.ask({
+        name: 'serve.up',
+        cluster: null,
+        task: `resources: {accelerators: A100:1}\nservice: {replica_policy: {min_replicas: 1, ${policy}}}\n`,
+      });
+    expect(await up('max_replicas: 3')).toMatchObject(ALLOWED);
+    expect(await up('max_replicas: 3, num_overprovision: 1')).toMatchObject(REJECTED);
+    expect(await up('max_replicas: 1.5')).toMatchObject(REJECTED);
+  });
 
   it('is unknown for a launch without a name', async () => {
     const lab = await Lab.open({ budget: '100' });

@@ -1,10 +1,12 @@
 /** `scheduling-policy check`: reviews pods like the webhook. */
 
 import { type Path, plainCopy, valueAt } from '../../base/yaml/tree.ts';
+import { BrokenRulesError, type RuleOutcomes } from '../../filter/verdict.ts';
 import { PodAdmission } from '../../kubernetes/admission/pod-admission.ts';
 import { formatReason, type Reason } from '../../kubernetes/policies/rules/reason.ts';
 import {
   ExitCode,
+  FailedError,
   onOneLine,
   printJson,
   printTable,
@@ -23,6 +25,7 @@ interface Checked {
   readonly policies: readonly string[];
   readonly allowed: boolean;
   readonly reasons: readonly Reason[];
+  readonly rules: RuleOutcomes;
   readonly warnings: readonly string[];
   readonly diff: string;
 }
@@ -63,6 +66,9 @@ async function checkBy(
     const namespace = namespaceOf(object, file, flags);
     const { decided, policies, written } = await reviewObject(judges, object, namespace, {
       account: flags.serviceAccount,
+      isSenderUnknown: true,
+    }).catch((thrown: unknown) => {
+      throw thrown instanceof BrokenRulesError ? new FailedError(thrown.message) : thrown;
     });
     return {
       object,
@@ -70,6 +76,7 @@ async function checkBy(
       policies,
       allowed: decided.allowed,
       reasons: decided.reasons,
+      rules: decided.rules ?? [],
       warnings: decided.warnings,
       diff: decided.allowed ? await diffOf(object, written) : '',
     };
@@ -87,15 +94,19 @@ async function checkBy(
 
 /** The policies and cluster settings: of a service configuration, or only of the flags. */
 async function withJudges(flags: CheckFlags, work: (judges: Judges) => Promise<void>): Promise<void> {
-  const { configured, asksCluster, paths } = await judgeOptions(flags);
-  const { audit, schedulers } = configured;
+  const { configured, asksCluster, paths } = await judgeOptions(flags, true);
+  const { audit, schedulers, rules_path } = configured;
+  const rules =
+    rules_path === undefined
+      ? undefined
+      : (await import('../../kubernetes/admission/pod-rules.ts')).PodRules.read(rules_path);
   if (asksCluster) {
     const { judgingSnapshot, withCluster } = await import('./cluster.ts');
     await withCluster(flags, configured.kubeconfig, async (cluster) => {
       const { source, defaultPriorityClass } = await judgingSnapshot(cluster, flags, configured);
       await work({
         source,
-        admission: new PodAdmission(source, { audit, schedulers }),
+        admission: new PodAdmission(source, { audit, schedulers, rules }),
         defaultPriorityClass,
       });
     });
@@ -103,37 +114,40 @@ async function withJudges(flags: CheckFlags, work: (judges: Judges) => Promise<v
   }
   const { SchedulingPolicies } = await import('../../kubernetes/policies/scheduling-policies.ts');
   const options = await setOptions(flags, configured);
-  const { policies, warnings } = SchedulingPolicies.read(paths, options);
+  const { policies, warnings } =
+    paths.length === 0 ? { warnings: [] } : SchedulingPolicies.read(paths, options);
   printWarnings(warnings);
   await work({
     source: policies,
-    admission: new PodAdmission(policies, { audit, schedulers }),
+    admission: new PodAdmission(policies, { audit, schedulers, rules }),
     defaultPriorityClass: options.defaultPriorityClass,
   });
 }
 
-function asJson({ object: { kind, name, namespace }, reasons, ...result }: Checked) {
+function asJson({ object: { kind, name, namespace }, reasons, rules, ...result }: Checked) {
   return {
     kind,
     name: name ?? null,
     namespace: namespace ?? null,
     ...result,
     reasons: reasons.map((reason) => ({ ...reason, message: formatReason(reason) })),
+    ...(rules.length > 0 && { rules }),
   };
 }
 
 async function print(
-  { object, user, allowed, reasons, diff }: Checked,
+  { object, user, allowed, reasons, rules, diff }: Checked,
   isOneOfSeveral: boolean,
 ): Promise<void> {
   const named = [object.kind, ...(object.name === undefined ? [] : [onOneLine(object.name)])].join(' ');
   const of = isOneOfSeveral || object.kind !== 'Pod' ? `${named}: ` : '';
   process.stdout.write(`${of}${allowed ? 'allowed' : 'rejected'} for ${onOneLine(user)}\n`);
-  if (reasons.length > 0) {
-    await printTable(
-      ['FIELD', 'REASON', 'POLICIES'],
-      reasons.map(({ field, expectation, policies }) => [field, expectation, policies.join(', ')]),
-    );
+  const rows = [
+    ...reasons.map(({ field, expectation, policies }) => [field, expectation, policies.join(', ')]),
+    ...rules.flatMap(({ rule, audit, message }) => (audit ? [] : [[`rule ${rule}`, message ?? '', '']])),
+  ];
+  if (rows.length > 0) {
+    await printTable(['FIELD', 'REASON', 'POLICIES'], rows);
   }
   if (diff !== '') {
     process.stdout.write(`\n${diff.split('\n').map(onOneLine).join('\n')}`);

@@ -131,6 +131,8 @@ interface ReviewAs {
   readonly account?: string | undefined;
   /** The sender, for rules. Default: unknown, for example for pods that a controller will create. */
   readonly user?: { readonly name: string; readonly groups: readonly string[] } | undefined;
+  /** Skip rules that need who sends it, or its name, also for pods. Default: only for pods of a controller. */
+  readonly isSenderUnknown?: boolean;
   /** The existing pod, for an update. Default: a new pod. */
   readonly current?: Pod | undefined;
 }
@@ -140,7 +142,7 @@ export async function reviewObject(
   { source, admission, defaultPriorityClass }: Judges,
   object: CheckedObject,
   namespace: string,
-  { account = serviceAccountName(object.pod), user, current }: ReviewAs = {},
+  { account = serviceAccountName(object.pod), user, isSenderUnknown, current }: ReviewAs = {},
 ): Promise<ReviewedObject> {
   const isTemplate = object.kind === 'DaemonSet';
   const completed = ({ spec, ...rest }: Pod) =>
@@ -161,7 +163,7 @@ export async function reviewObject(
     username: user?.name,
     groups: user?.groups ?? [],
   };
-  const isLater = !isTemplate && object.kind !== 'Pod' && user === undefined;
+  const isLater = isSenderUnknown === true || (!isTemplate && object.kind !== 'Pod' && user === undefined);
   const options = { addDefaults: true, workload: isLater ? object.kind : undefined };
   const policies = await source?.policiesOf(serviceAccount(namespace, account));
   const decided =

@@ -17,8 +17,8 @@ interface JudgeOptions {
 type Flags = JudgeFlags &
   ClusterFlags & { readonly policies?: readonly string[]; readonly cluster?: boolean };
 
-/** `cluster`: only policies of a cluster count. */
-export async function judgeOptions(flags: Flags): Promise<JudgeOptions> {
+/** `cluster`: only policies of a cluster count. `judgesRules`: rules for pods suffice. */
+export async function judgeOptions(flags: Flags, judgesRules = false): Promise<JudgeOptions> {
   const { configFile, policies = [], cluster, kubeconfig, context } = flags;
   if (cluster === true && policies.length > 0) {
     throw new UsageError('expected either --cluster or --policies, got both');
@@ -30,7 +30,7 @@ export async function judgeOptions(flags: Flags): Promise<JudgeOptions> {
     throw new UsageError(`expected ${flag} only where the cluster is asked: with --cluster`);
   }
   const paths = asksCluster ? [] : policies.length === 0 ? configured.scheduling_policies : policies;
-  if (!asksCluster && paths.length === 0) {
+  if (!asksCluster && paths.length === 0 && !(judgesRules && configured.rules_path !== undefined)) {
     throw new UsageError(
       'expected --policies, --cluster, or --config-file with scheduling_policies or source = cluster in [kubernetes]',
     );

@@ -23,6 +23,7 @@ import type { DecisionStores } from '../decisions/stores.ts';
 import type { KubernetesSources } from '../followers/kubernetes-sources.ts';
 import { warnOfUndelivered } from '../followers/undelivered.ts';
 import { oidcSection } from '../users/oidc-options.ts';
+import { KeptPolicies } from './cut-off-policies.ts';
 import { KeptRules } from './cut-off-rules.ts';
 import { Generation } from './generation.ts';
 import { READ_AT_START, type ServiceOptions, serviceSection } from './options.ts';
@@ -59,6 +60,7 @@ export class Generations {
   readonly #atStart: ServiceOptions;
   readonly #started: Started;
   readonly #rules: KeptRules;
+  readonly #policies: KeptPolicies;
 
   private constructor(
     sources: ConfigSources,
@@ -66,6 +68,7 @@ export class Generations {
     first: Generation,
     started: Started,
     rules: KeptRules,
+    policies: KeptPolicies,
   ) {
     this.#sources = sources;
     this.#services = services;
@@ -74,6 +77,7 @@ export class Generations {
     this.#atStart = first.options;
     this.#started = started;
     this.#rules = rules;
+    this.#policies = policies;
   }
 
   /** Loads the first generation, from a valid configuration. @throws ConfigurationError */
@@ -85,11 +89,13 @@ export class Generations {
   ): Promise<Generations> {
     const rules = new KeptRules(services.logger);
     const written = await rules.read(configuration);
+    const policies = new KeptPolicies();
+    policies.keep(await policies.read(configuration));
     const first = await Generation.create(1, configuration, services);
     first.enforcement.deliver();
     void warnOfUndelivered(first.enforcement, undefined, services.logger);
     await rules.keep(written, true);
-    return new Generations(sources, services, first, started, rules);
+    return new Generations(sources, services, first, started, rules, policies);
   }
 
   /** The configuration that was read last. It is in force unless it has mistakes. */
@@ -163,11 +169,17 @@ export class Generations {
       }
       const written = await this.#rules.read(configuration);
       await this.#rules.refuseCutOff(written);
+      const policies = await this.#policies.read(configuration);
+      this.#policies.refuseCutOff(policies);
       const next = await Generation.create(before.number + 1, configuration, this.#services);
-      await this.#rules.refuseUnread(written, configuration).catch(async (thrown: unknown) => {
+      try {
+        await this.#rules.refuseUnread(written, configuration);
+        await this.#policies.refuseUnread(policies, configuration);
+      } catch (thrown) {
         await next.retire();
         throw thrown;
-      });
+      }
+      this.#policies.keep(policies);
       this.current = next;
       this.#problems = [];
       swapped(next);

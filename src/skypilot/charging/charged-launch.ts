@@ -6,8 +6,9 @@
 import { isMapping } from '../../base/yaml/tree.ts';
 import type { Call } from '../../filter/call.ts';
 import { PolicyRejected, type PolicyServices } from '../admin-policy.ts';
+import { taskConfigsOf } from '../config/task-configs.ts';
 import { MutatedUserRequest, type Task, type UserRequest } from '../request/user-request.ts';
-import { AUTOSTOP_OFF, autostopMinutesOf } from '../task/autostop.ts';
+import { AUTOSTOP_OFF, autostopOf } from '../task/autostop.ts';
 import { canonicalCloud } from '../task/infra.ts';
 import { resourcesOf } from '../task/resources.ts';
 import type { Hardware, Launch, LaunchLedger, LaunchLimit } from './contract.ts';
@@ -68,6 +69,11 @@ export function chargedLaunch(request: UserRequest): ChargedLaunch | undefined {
   if (typeof workspace !== 'string' || workspace === '') {
     throw new PolicyRejected('active_workspace: expected the name of a workspace.');
   }
+  // A task may name one itself: which of the two pays is in doubt. Before a launch, a client's own is not shown.
+  const named = taskConfigsOf(task).map((one) => one.config.active_workspace ?? workspace);
+  if (!FORERUNNERS.has(requestName) && named.some((one) => one !== workspace)) {
+    throw new PolicyRejected(`active_workspace of the task: expected ${workspace}, where it is launched.`);
+  }
   const one = hardwareOf(task, cloudsOf(config.allowed_clouds));
   const times = isManaged ? replicasOf(requestName, task) : 1;
   const [first, ...others] = one.map((hardware) => ({ ...hardware, nodes: hardware.nodes * times }));
@@ -102,38 +108,45 @@ function replicasOf(requestName: string, task: Task): number {
     return 1;
   }
   const { service, pool } = task;
-  const found = [service, pool].flatMap((place) =>
-    isMapping(place)
-      ? [place.workers, place.max_workers, place.replicas, ...policyOf(place.replica_policy)]
-      : [],
-  );
-  const numbers = found.filter((value) => value !== undefined && value !== null);
-  if (
-    numbers.some(
-      (value) => typeof value !== 'number' || !Number.isInteger(value) || value < 0 || value > 10_000,
-    )
-  ) {
+  const numbers = [service, pool].map((place) => {
+    const { workers, max_workers, replicas, replica_policy } = isMapping(place) ? place : {};
+    const { min_replicas, max_replicas, num_overprovision } = isMapping(replica_policy) ? replica_policy : {};
+    const most = Math.max(1, ...[workers, max_workers, replicas, min_replicas, max_replicas].map(numberOf));
+    // These come on top, for spot instances that may be taken away.
+    return most + numberOf(num_overprovision);
+  });
+  return Math.max(...numbers);
+}
+
+function numberOf(value: unknown): number {
+  const number = value ?? 0;
+  if (typeof number !== 'number' || !Number.isInteger(number) || number < 0 || number > 10_000) {
     throw new PolicyRejected('The number of replicas or workers: expected a whole number.');
   }
-  return Math.max(1, ...(numbers as number[]));
+  return number;
 }
 
-function policyOf(policy: unknown): unknown[] {
-  return isMapping(policy) ? [policy.min_replicas, policy.max_replicas] : [];
-}
-
-// The maximum time that a cluster is up as the request guarantees it: by an autostop that waits for nothing.
+// The maximum time that a cluster is up as the request guarantees it: by an autostop that waits for nothing, also
+// not for a hook.
 
 /** In seconds, the longest of all alternatives, without provisioning. `undefined` = unlimited. */
 function autostopLimitOf(task: Task): number | undefined {
+  const { hooks } = isMapping(task.config) ? task.config : {};
+  if (hooks !== undefined && hooks !== null) {
+    return undefined;
+  }
   let longest = 0;
   for (const { autostop } of resourcesOf(task)) {
-    const minutes = autostopMinutesOf(autostop);
-    const waits = !isMapping(autostop) || String(autostop.wait_for).toLowerCase() !== 'none';
-    if (waits || minutes === undefined || minutes === AUTOSTOP_OFF) {
+    const { idleMinutes, waitFor, hook } = autostopOf(autostop) ?? {};
+    if (
+      idleMinutes === undefined ||
+      idleMinutes === AUTOSTOP_OFF ||
+      waitFor !== 'none' ||
+      hook !== undefined
+    ) {
       return undefined;
     }
-    longest = Math.max(longest, minutes * 60);
+    longest = Math.max(longest, idleMinutes * 60);
   }
   return longest;
 }

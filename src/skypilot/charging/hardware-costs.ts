@@ -53,7 +53,8 @@ export class HardwareCosts {
   #inCloud(cloud: string | null, hardware: Hardware, asked: RequestedHardware): bigint | CostMistake {
     const { accelerators, instanceType, isSpot, shownType } = hardware;
     const counted = accelerators ?? acceleratorsIn(instanceType);
-    const named = counted !== null && counted.count > 0 ? counted : null;
+    const named =
+      counted !== null && counted.count > 0 ? { ...counted, count: countIn(cloud, counted.count) } : null;
     const catalog = cloud === null ? undefined : this.#catalogs.get(cloud);
     const cost = this.#priced(cloud, catalog, asked, named, shownType !== undefined);
     if (cost !== undefined) {
@@ -177,6 +178,14 @@ function shown({ accelerators, instanceType, shownType, region, isSpot }: Hardwa
   );
 }
 
+/** Clouds without machine types of their own. */
+const ROUNDED_UP = new Set(['kubernetes', 'ssh', 'slurm']);
+
+/** SkyPilot rounds parts of an accelerator up where they are no machines of a catalog. `null` = perhaps there. */
+function countIn(cloud: string | null, count: number): number {
+  return cloud === null || ROUNDED_UP.has(cloud) ? Math.ceil(count) : count;
+}
+
 const MILLION = 1_000_000n;
 
 /** Why a cost is unknown: a sentence without its end. */
@@ -223,10 +232,13 @@ export class HardwareRates {
       );
     }
     const names = readingsOfAccelerator(counted.name, this.#names);
-    const rates = clouds.flatMap((one) =>
-      names.map((name) => this.#ownRateOf(one, name) ?? this.#defaultRateOf(one)),
+    const costs = clouds.flatMap((one) =>
+      names.map((name) => {
+        const rate = this.#ownRateOf(one, name) ?? this.#defaultRateOf(one) ?? 0n;
+        return this.#multiplied(rate, countIn(one, counted.count), isSpot, nodes);
+      }),
     );
-    return this.#multiplied(rates.reduce(moreExpensive, undefined) ?? 0n, counted.count, isSpot, nodes);
+    return costs.reduce(moreExpensive, undefined) ?? 0n;
   }
 
   /** The accelerators and instance types that have a rate. */

@@ -171,7 +171,8 @@ export function hardwareShown(shown: ShownHardware): Hardware | undefined {
     region: known(region),
     instanceType: null,
     accelerators,
-    isSpot: /\[spot\]|\bspot\b/i.test(full ?? ''),
+    // Only before the parenthesis: after it are texts of the user, such as the name of an image.
+    isSpot: /^[^(]*\bspot\b/i.test(full ?? ''),
     shownType: typeShown(full ?? ''),
   };
 }

@@ -53,6 +53,35 @@ tolerations[0]     expected nothing, got "ci" with any value, every effect
     });
   });
 
+  it('judges by the rules of the configuration too, except those that need who sends the pod', async () => {
+    const rules = (allow: string) =>
+      temporaryFile(
+        'rules.yaml',
+        `rules: [{name: own-images, on: pod, allow: '${allow}', message: Only ours.}]\n`,
+      );
+    const images = 'pod.containers.all(one, one.image.startsWith("ours/"))';
+    const configuration = (allow: string, more = '') =>
+      temporaryFile('service.conf', `[enforcement]\n[kubernetes]\nrules_path = ${rules(allow)}\n${more}`);
+    const file = temporaryFile('web.yaml', WEB);
+    const said = {
+      code: 1,
+      stdout: `rejected for system:serviceaccount:shop:default
+FIELD            REASON      POLICIES
+rule own-images  Only ours.
+`,
+      stderr: '',
+    };
+    expect(await run('check', file, '--config-file', configuration(images))).toEqual(said);
+    expect(await check(file, '--config-file', configuration(images))).toEqual(said);
+    const byUser = configuration('user.name == "root"', `scheduling_policies = ${basicPolicies()}\n`);
+    expect(await run('check', file, '--config-file', byUser)).toMatchObject({ code: 0, stderr: '' });
+    const broken = configuration('pod.labels.team == "a"');
+    expect(await run('check', file, '--config-file', broken)).toMatchObject({
+      code: 3,
+      stderr: expect.stringContaining('rule own-images: allow failed'),
+    });
+  });
+
   it('prints JSON', async () => {
     const file = temporaryFile('web.yaml', WEB);
     const policies = basicPolicies();

@@ -3,7 +3,15 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { temporaryFolder } from '../../support/filter-folder.ts';
-import { ADMISSION, asking, creating, policiesForAll, VALIDATION } from '../../support/kubernetes-service.ts';
+import {
+  ADMISSION,
+  asking,
+  creating,
+  EVERYBODY,
+  grant,
+  policiesForAll,
+  VALIDATION,
+} from '../../support/kubernetes-service.ts';
 import { metric } from '../../support/metric.ts';
 import { runServiceOnFile } from '../../support/running-service.ts';
 
@@ -52,6 +60,33 @@ describe('a reload', () => {
     expect(await change(naming('policies.yaml'))).toBe(true);
     expect(await allowed()).toEqual(['ssd']);
     expect(await described()).toEqual([ADMISSION, VALIDATION]);
+  });
+
+  it('refuses a file of policies that was cut off, which may lack what a policy requires', async () => {
+    const { service, file, allowed, said } = await onFile();
+    const anyDisk = `${grant(['disks'], EVERYBODY)}---
+kind: SchedulingPolicy
+metadata: {name: disks}
+spec:
+  allowed:
+    nodeSelectors: {}
+`;
+    const other = `---\n${MISTAKEN.replace('disks', 'others').replace('colour: red', 'nodeSelectors: {}')}`;
+    writeFileSync(file, `${anyDisk}  required:\n    nodeSelectors: {disk: [ssd]}\n${other}`);
+    await expect(service.reload()).resolves.toBe(true);
+    expect(await allowed()).toEqual(['ssd']);
+    for (const text of [anyDisk, anyDisk.trimEnd(), `# Mine.\n${anyDisk}`.trimEnd()]) {
+      writeFileSync(file, text);
+      await expect(service.reload()).resolves.toBe(false);
+      expect(await allowed()).toEqual(['ssd']);
+    }
+    expect(said()).toContain('/policies.yaml: the end of the file is gone, within a document');
+    expect(said()).toContain('/policies.yaml: the file no longer ends with a line break');
+    writeFileSync(file, `${anyDisk}  required:\n    nodeSelectors: {disk: [ssd]}\n`);
+    await expect(service.reload()).resolves.toBe(true);
+    writeFileSync(file, `# Mine.\n${anyDisk}`);
+    await expect(service.reload()).resolves.toBe(true);
+    expect(await allowed()).toEqual(['ssd', 'hdd', 'tape']);
   });
 });
 

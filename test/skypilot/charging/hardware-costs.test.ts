@@ -160,6 +160,7 @@ describe('a cluster that SkyPilot shows', () => {
   it('costs the price of its own instance type, where it is', () => {
     expect(shown('2x(cpus=2, mem=8, m6i.large, disk=256)')).toBe(0.192);
     expect(shown('2x[spot](cpus=2, mem=8, m6i.large, disk=256)')).toBe(0.0726);
+    expect(shown('2x(cpus=2, mem=8, m6i.large, image_id=docker:lab/spot:1, disk=256)')).toBe(0.192);
     expect(
       shown("2x(gpus=T4:1, cpus=4, mem=16, g4dn.xlarge, image_id={'us-east-1': 'x'}, disk=256)", "{'T4': 1}"),
     ).toBe(1.052);
@@ -222,7 +223,9 @@ describe('the cost of a launch', () => {
     ['a cloud without one', 'infra: k8s\n  accelerators: A100', 2],
     ['the rate of a cloud', 'infra: GCP\n  accelerators: T4:2', 10],
     ['no cloud: the most expensive', 'accelerators: T4', 5],
-    ['a fraction', 'infra: k8s\n  accelerators: A100:0.5', 1],
+    ['a part, where a catalog may have machines with it', 'infra: aws\n  accelerators: A100:0.5', 1.5],
+    ['a whole one for a part, where SkyPilot rounds up', 'infra: k8s\n  accelerators: A100:0.5', 2],
+    ['a whole one for a part, where the cloud is unknown', 'accelerators: H200:0.001', 1],
     ['a mapping', 'infra: k8s\n  accelerators: {A100: 3}', 6],
     ['a list, of which the most expensive counts', 'infra: k8s\n  accelerators: [A100:1, T4:3]', 3],
     ['gpus, the alias', 'infra: k8s\n  gpus: A100:4', 8],

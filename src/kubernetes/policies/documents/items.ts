@@ -59,6 +59,20 @@ export function readItems(paths: readonly string[], report: Report): Item[] {
   return paths.flatMap((path) => filesAt(path, report)).flatMap((file) => itemsIn(file, report));
 }
 
+/** The text of each file that `readItems` reads. Files that cannot be read are missing: `readItems` reports them. */
+export function policyTexts(paths: readonly string[]): ReadonlyMap<string, string> {
+  const files = paths.flatMap((path) => filesAt(path, () => {}));
+  return new Map(
+    files.flatMap((file): [string, string][] => {
+      try {
+        return [[file, readTextFile(file, MAX_BYTES)]];
+      } catch {
+        return [];
+      }
+    }),
+  );
+}
+
 function isPolicyFile(name: string): boolean {
   return /\.(ya?ml|json)$/i.test(name) && !name.startsWith('.');
 }
