@@ -181,6 +181,11 @@ describe('an expression', () => {
       30,
       'there is no time zone "No/Zone"; expected one such as Europe/Berlin or +01:00',
     ],
+    ...['+99:99', '+01:60', '-15:00'].map((zone): [string, number, string] => [
+      `lease.start_date.getHours("${zone}") == 1`,
+      26,
+      `there is no time zone "${zone}"; expected one such as Europe/Berlin or +01:00`,
+    ]),
     [
       'lease.start_date.getDayOfWeek(lease.name) == 1',
       30,
