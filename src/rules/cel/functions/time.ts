@@ -24,7 +24,10 @@ const PARTS: readonly (readonly [name: string, part: (date: Date) => number])[] 
   ['getMilliseconds', (date) => date.getUTCMilliseconds()],
 ];
 
-/** In nanoseconds. For durations, the results are totals, not parts, also for milliseconds. */
+/**
+ * In nanoseconds. For durations, the results are totals, as in cel-go and so in Kubernetes. CEL's own
+ * conformance cases have only the part below a second for milliseconds, and say that this will be deprecated.
+ */
 const UNITS: ReadonlyMap<string, bigint> = new Map([
   ['getHours', 3_600_000n * MILLISECOND],
   ['getMinutes', 60_000n * MILLISECOND],
