@@ -11,6 +11,7 @@ export function reviewedSource(documents: ClusterDocuments): ClusterSource {
   const client: ApiClient = {
     server: 'https://api-server',
     namespace: undefined,
+    serverTime: undefined,
     request: async ({ body }) => review(body as Parameters<typeof review>[0]),
     async *watch() {},
     close: async () => {},

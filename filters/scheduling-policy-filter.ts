@@ -154,6 +154,7 @@ export class SchedulingPolicyFilter extends BaseFilter<Options> {
       if (resource_type === FLAVOR_INSTANCE) {
         const isRefused =
           this.options.scheduling_policy_flavor_instances === 'refuse' && !allowsAnyNode(policy);
+        refused += isRefused ? 1 : 0;
         return { reasons: isRefused ? [`${place}.flavor_id: ${FLAVOR_REFUSAL}`] : [], changed: undefined };
       }
       const demands = demandsOf(reservation);
@@ -214,8 +215,8 @@ function quoted(value: string): string {
 }
 
 function listed(reasons: readonly string[]): string {
-  const more = reasons.length - MAX_REASONS;
-  return `${reasons.slice(0, MAX_REASONS).join('; ')}${more > 0 ? `; and ${more} more` : ''}`;
+  const shown = reasons.slice(0, MAX_REASONS).join('; ');
+  return reasons.length > MAX_REASONS ? `${shown}; and more` : shown;
 }
 
 function withDefaults(

@@ -1,7 +1,7 @@
 /** Judges a request by rules: every rule is evaluated, so that the result names all violations. */
 
 import { cut, onOneLine } from '../base/visible-text.ts';
-import { Failure, type Meter } from './cel/frame.ts';
+import { Failure, InvalidPartError, type Meter } from './cel/frame.ts';
 import { type Activation, Frame, type Linked } from './expression.ts';
 import type { Exemption, Rule } from './rule.ts';
 
@@ -14,6 +14,8 @@ export interface Violation {
   readonly message: string;
   /** Why the message of the rule failed, for the log. */
   readonly unsaid?: RuleFailure;
+  /** The rule could not be evaluated, because of an invalid part of the request, which the message names. */
+  readonly isInvalidPart?: true;
 }
 
 /** A rule that could not be evaluated: the request is refused, and the cause is logged. */
@@ -92,7 +94,14 @@ export class RuleJudge {
         continue;
       }
       const part = concerns === true ? 'allow' : 'match';
-      failures.push({ rule, part, cause: causeOf(allows, 'true or false') });
+      const cause = causeOf(allows, 'true or false');
+      const invalid = invalidPartOf(cause);
+      if (invalid !== undefined) {
+        violations.push({ rule, message: invalid, isInvalidPart: true });
+        judged?.(rule, 'refused');
+        continue;
+      }
+      failures.push({ rule, part, cause });
       judged?.(rule, 'failed');
     }
     return { violations, failures };
@@ -131,13 +140,24 @@ function violation(rule: Rule, frame: Frame): Violation {
   }
   const said = evaluated(rule.message.link(), frame);
   const message = typeof said === 'string' ? shownMessage(said) : '';
-  return message === ''
+  if (message !== '') {
+    return { rule, message };
+  }
+  const cause = causeOf(said, 'a text that is not empty');
+  const invalid = invalidPartOf(cause);
+  return invalid === undefined
     ? {
         rule,
         message: `The rule ${rule.name} refuses this request. Its message is broken; please tell the operator.`,
-        unsaid: { rule, part: 'message', cause: causeOf(said, 'a text that is not empty') },
+        unsaid: { rule, part: 'message', cause },
       }
-    : { rule, message };
+    : { rule, message: invalid };
+}
+
+/** What to tell the user, if the request is the cause. */
+function invalidPartOf(cause: unknown): string | undefined {
+  const thrown = cause instanceof Error && cause.cause !== undefined ? cause.cause : cause;
+  return thrown instanceof InvalidPartError ? thrown.message : undefined;
 }
 
 function causeOf(value: unknown, expected: string): unknown {

@@ -45,8 +45,9 @@ export function brokenIn({ violations, failures }: Judgement): readonly RuleFail
 /** The reason for a refusal: the messages of enforced rules in order; `undefined` = none refuses. */
 export function reasonOf(violations: readonly Violation[]): string | undefined {
   let reason: string | undefined;
-  for (const { rule, message } of violations) {
-    if (!rule.audit) {
+  for (const { rule, message, isInvalidPart } of violations) {
+    const isRepeated = isInvalidPart === true && reason?.includes(message) === true;
+    if (!rule.audit && !isRepeated) {
       reason = reason === undefined ? message : `${reason} ${message}`;
     }
   }

@@ -293,6 +293,29 @@ it.for<[string, boolean, boolean]>([
   expect(message ?? '').toBe(expected.join(' '));
 });
 
+it('rejects properties that Blazar would refuse, says why, and logs no failure', async () => {
+  const { enforcement, logger } = await loaded(`rules:
+- {name: a, allow: 'reservations.all(r, property(r, "gpu") == "")', message: No GPUs.}
+- {name: b, match: 'reservations.exists(r, "gpu" in r.properties)', allow: "false", message: No GPUs.}
+- {name: c, allow: "false", message: {expression: 'property(reservations[1], "gpu")'}}
+- {name: d, mode: audit, allow: 'reservations.all(r, property(r, "gpu") == "")', message: No GPUs.}
+- {name: e, allow: 'true || property(reservations[1], "gpu") == ""', message: No GPUs.}
+`);
+  const [host] = REQUEST.lease.reservations ?? [];
+  const reservations = [{ ...host }, { ...host, resource_properties: '["~", "$gpu", "True"]' }];
+  const { outcomes, ...decision } = await enforcement.checkCreate({
+    ...REQUEST,
+    lease: { ...REQUEST.lease, reservations },
+  });
+  const message =
+    'reservations[1].resource_properties: expected one of =, ==, !=, >=, <=, >, < as the first of three.';
+  expect(decision).toMatchObject({ allowed: false, failed: false, message: `${message} ${message}` });
+  expect(outcomes[0]?.rules).toEqual(
+    ['a', 'b', 'c', 'd'].map((rule) => ({ rule, outcome: 'rejected', audit: rule === 'd', message })),
+  );
+  expect(logger.lines.filter(({ message }) => /failed/.test(message))).toEqual([]);
+});
+
 it('judges leases of a flavor, which Blazar stores as JSON in their properties', async () => {
   const { enforcement } = await loaded(
     `rules:\n- {name: r, allow: 'reservations.all(r, property(r, "gpu") == "")', message: No GPUs.}\n`,

@@ -1,6 +1,7 @@
 /** A Nova flavor determines the machines, and Blazar sends only its id: the filter cannot check what it selects. */
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { CreateRequest } from '../../src/index.ts';
+import { EffectivePolicy } from '../../src/kubernetes/policies/effective-policy.ts';
 import { schedulingPolicy } from '../peers/cluster-objects.ts';
 import { ALLOWED, rejectedWith } from '../support/decisions.ts';
 import { temporaryFile } from '../support/files.ts';
@@ -50,6 +51,18 @@ describe('a reservation of flavor:instance', () => {
       const decision = await chain.checkCreate(ofFlavor(properties));
       expect(decision).toMatchObject({ allowed: false, failed: false, message: `${REJECTED}${REASON}.` });
     }
+  });
+
+  it('is one of at most ten reasons, and no further reservation is reviewed', async () => {
+    const reviews = vi.spyOn(EffectivePolicy.prototype, 'reviewNodeSelectors');
+    onTestFinished(() => reviews.mockRestore());
+    const request = ofFlavor('');
+    const reservations = Array.from({ length: 40 }, () => request.lease.reservations?.[0] ?? {});
+    const chain = await filterFor({ p: NODE_TYPES });
+    const { message } = await chain.checkCreate({ ...request, lease: { ...request.lease, reservations } });
+    expect(message?.split('flavor_id')).toHaveLength(11);
+    expect(message).toMatch(/; and more\.$/);
+    expect(reviews).toHaveBeenCalledTimes(11);
   });
 
   it('is refused if the user may use no policy', async () => {

@@ -107,6 +107,7 @@ class Follower {
     return {
       server: client.server,
       namespace: client.namespace,
+      serverTime: client.serverTime,
       close: () => client.close(),
       request: (request: ApiRequest) => {
         count();

@@ -35,6 +35,24 @@ it.for<[string, Record<string, unknown>, string | null]>([
   expect(review).toMatchObject({ allowed: message === null, failed: false, changed: false, message });
 });
 
+it.for<[Record<string, unknown>, string | null]>([
+  [{ cpus: '8+', memory: '1.5TB+' }, null],
+  [{ cpus: 8, memory: '4x' }, null],
+  [{ cpus: '9+', memory: 16 }, 'Too large.'],
+  [{ cpus: 8, memory: '2pi' }, 'Too large.'],
+  [{ cpus: '8k' }, 'resources.cpus: expected a number such as 8 or 8+.'],
+  [{ cpus: '8GB' }, 'resources.cpus: expected a number such as 8 or 8+.'],
+  [{ memory: '8k' }, 'resources.memory: expected a number such as 8 or 8+.'],
+])('reads CPUs and memory as SkyPilot does: %j', async ([resources, message]) => {
+  const rules_path = temporaryFile(
+    'rules.yaml',
+    'rules:\n- {name: a, on: task, allow: "resources.all(one, one.?cpus.orValue(0.0) <= 8.0 && one.?memory.orValue(0.0) <= 2048.0)", message: Too large.}\n',
+  );
+  const { ask } = await chainOf(['RulesPolicy'], { rules_path });
+  const review = await ask({ name: 'launch', task: JSON.stringify({ resources }) });
+  expect(review).toMatchObject({ allowed: message === null, failed: false, message });
+});
+
 it('refuses with a generic sentence if a rule breaks', async () => {
   const broken = temporaryFile(
     'rules.yaml',

@@ -63,6 +63,8 @@ describe('an expression', () => {
     ['overlaps(lease, "2026-12-21T10:59:59+01:00", "2026-12-22")', true],
     ['lease.start_date - now < duration("443h")', true],
     ['duration("1h30m") == duration("90m")', true],
+    ['duration("10000s").getHours() == 2 && duration("-3730s").getMinutes() == -62', true],
+    ['duration("1m30.5s").getSeconds() == 90 && duration("1m30.5s").getMilliseconds() == 90500', true],
     ['lease.?id.orValue("none") == "none"', true],
     ['lease.attributes.?nope.?x.hasValue()', false],
     ['[1, 2, 3].map(x, [4, 5].map(y, x * y)) == [[4, 5], [8, 10], [12, 15]]', true],
@@ -181,6 +183,11 @@ describe('an expression', () => {
       30,
       'there is no time zone "No/Zone"; expected one such as Europe/Berlin or +01:00',
     ],
+    ...['+99:99', '+01:60', '-15:00'].map((zone): [string, number, string] => [
+      `lease.start_date.getHours("${zone}") == 1`,
+      26,
+      `there is no time zone "${zone}"; expected one such as Europe/Berlin or +01:00`,
+    ]),
     [
       'lease.start_date.getDayOfWeek(lease.name) == 1',
       30,

@@ -3,7 +3,13 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import type { Lease } from '../../src/index.ts';
-import { LeaseActivation, leaseEnvironment, RuleJudge, readRules } from '../../src/rules/index.ts';
+import {
+  judgeWithoutLedger,
+  LeaseActivation,
+  leaseEnvironment,
+  RuleJudge,
+  readRules,
+} from '../../src/rules/index.ts';
 import { temporaryFile } from '../support/files.ts';
 
 const NOW = new Date('2026-11-21T09:00:00Z');
@@ -71,6 +77,23 @@ it('adds up reservations of one type, and tells them apart', () => {
   const lease = { ...LEASE, reservations: [host, gpu, { resource_type: 'device', min: 1, max: 9 }] };
   expect(said('size(lease, "physical:host") == 5', lease)).toBe(true);
   expect(said('reservations.filter(r, property(r, "gpu") == "True").size() == 1', lease)).toBe(true);
+});
+
+it('leaves it to the ledger whether invalid properties matter, if the rule reads both', () => {
+  const rulesOf = (allow: string) => {
+    const file = temporaryFile('rules.yaml', JSON.stringify({ rules: [{ name: 'a', allow, message: 'x' }] }));
+    return readRules(file, environments).rules.create;
+  };
+  const lease = { ...LEASE, reservations: [{ ...host, resource_properties: 'no JSON' }] };
+  const parts = { operation: 'create', context: { user_id: 'a', project_id: 'b' }, lease, now: NOW } as const;
+  const judged = (allow: string) => judgeWithoutLedger(new RuleJudge(rulesOf(allow)), parts, () => false);
+  const known = 'property(reservations[0], "gpu") == ""';
+  expect(judged(known)).toMatchObject({ violations: [{ rule: { name: 'a' } }], failures: [], open: [] });
+  expect(judged(`${known} || leases() < 1`)).toMatchObject({
+    violations: [],
+    failures: [],
+    open: [{ name: 'a' }],
+  });
 });
 
 it('looks at 10,000 allocations, and refuses at load what would look at each pair of them', () => {

@@ -126,7 +126,7 @@ export async function releaseLeaderLease(
       held_until: 0n,
       ...(done && {
         matched: done.matched,
-        doubted: done.doubted.size === 0 ? null : JSON.stringify([...done.doubted].map(Number)),
+        doubted: done.doubted.size === 0 ? null : JSON.stringify([...done.doubted].map(String)),
         ...(done.isGood && { followed_at: databaseTime(ledger.database.dialect) }),
       }),
     })

@@ -105,6 +105,11 @@ export function placed(value: unknown, offset: number): unknown {
   return value instanceof Failure ? value.at(offset) : value;
 }
 
+/** A part of the request is invalid. Rules that read it refuse the request; the message, a sentence, is for its user. */
+export class InvalidPartError extends Error {
+  override readonly name = 'InvalidPartError';
+}
+
 /** The expression has no value for this request. Rules that throw it refuse the request. */
 export class EvaluationError extends Error {
   override readonly name: string = 'EvaluationError';

@@ -1,6 +1,8 @@
 /** Leases as rules see them. Each attribute is computed on first use; `undefined` = the request has none. */
+import { errorText } from '../../base/errors.ts';
 import { type Lease, leaseEnd, leaseStart, type Reservation, reservationSize } from '../../lease/lease.ts';
-import { parseResourceProperties } from '../../lease/resource-properties.ts';
+import { type PropertyRequirement, parseResourceProperties } from '../../lease/resource-properties.ts';
+import { InvalidPartError } from '../cel/frame.ts';
 import { JsonList, JsonMap, Timestamp } from '../cel/values.ts';
 
 /**
@@ -64,7 +66,7 @@ export class LeaseView {
   }
 
   get reservations(): readonly ReservationView[] {
-    this.#reservations ??= this.#whole.map((one) => new ReservationView(one));
+    this.#reservations ??= this.#whole.map((one, index) => new ReservationView(one, index));
     return this.#reservations;
   }
 
@@ -76,12 +78,15 @@ export class LeaseView {
 
 export class ReservationView {
   readonly #reservation: Reservation;
+  readonly #index: number;
   #allocations: JsonList | undefined;
   #size: bigint | undefined;
   #properties: ReadonlyMap<string, string> | undefined;
 
-  constructor(reservation: Reservation) {
+  /** `index`: in the lease, for messages. */
+  constructor(reservation: Reservation, index: number) {
     this.#reservation = reservation;
+    this.#index = index;
   }
 
   get id(): string | undefined {
@@ -110,7 +115,7 @@ export class ReservationView {
     return new JsonMap(this.#reservation);
   }
 
-  /** Its required properties of machines: values compared with `==`. Throws if Blazar would refuse it. */
+  /** Its required properties of machines: values compared with `==`. @throws InvalidPartError if Blazar would refuse them */
   get properties(): ReadonlyMap<string, string> {
     this.#properties ??= this.#required();
     return this.#properties;
@@ -119,13 +124,21 @@ export class ReservationView {
   #required(): ReadonlyMap<string, string> {
     const required = new Map<string, string>();
     for (const written of READ_PROPERTIES.get(this.resource_type ?? '') ?? READ_ELSEWHERE) {
-      for (const { name, operator, value } of parseResourceProperties(this.#reservation[written])) {
+      for (const { name, operator, value } of this.#requirements(written)) {
         if (operator === '==') {
           required.set(name, value);
         }
       }
     }
     return required;
+  }
+
+  #requirements(written: string): readonly PropertyRequirement[] {
+    try {
+      return parseResourceProperties(this.#reservation[written]);
+    } catch (thrown) {
+      throw new InvalidPartError(`reservations[${this.#index}].${written}: ${errorText(thrown)}.`);
+    }
   }
 }
 

@@ -23,20 +23,23 @@ export function judgeWithoutLedger(
   isExempt: IsExempt,
   judged?: (activation: LeaseActivation, rule: Rule, said: RuleAnswer) => void,
 ): KnownJudgement {
-  const missing = new Set<Rule>();
+  const answers: [Rule, RuleAnswer][] = [];
   const activation = new LeaseActivation(parts);
-  const { violations, failures } = judge.judge(activation, isExempt, parts.now.getTime(), (rule, said) => {
-    // It may have failed for another reason, which the ledger might have prevented.
-    if (said === 'failed' && readsLedger(rule)) {
-      missing.add(rule);
-    } else {
+  const { violations, failures } = judge.judge(activation, isExempt, parts.now.getTime(), (rule, said) =>
+    answers.push([rule, said]),
+  );
+  // They may have failed for another reason, which the ledger might have prevented.
+  const failed = [...failures, ...violations.filter(({ isInvalidPart }) => isInvalidPart)];
+  const missing = new Set(failed.map(({ rule }) => rule).filter(readsLedger));
+  for (const [rule, said] of answers) {
+    if (!missing.has(rule)) {
       judged?.(activation, rule, said);
     }
-  });
+  }
   return {
-    violations: violations.map((one) =>
-      one.unsaid !== undefined && readsLedger(one.rule) ? unworded(one.rule) : one,
-    ),
+    violations: violations
+      .filter(({ rule }) => !missing.has(rule))
+      .map((one) => (one.unsaid !== undefined && readsLedger(one.rule) ? unworded(one.rule) : one)),
     failures: failures.filter(({ rule }) => !missing.has(rule)),
     open: [...missing].filter(({ audit }) => !audit),
   };

@@ -14,8 +14,15 @@ import { imagesOf } from './images.ts';
 import { infraOf } from './infra.ts';
 import { type Resources, resourcesOf } from './resources.ts';
 
-const NUMBER = /^\s*(\d{1,12}(?:\.\d{1,6})?)\s*(?:([kmgt])i?b?)?\s*\+?\s*$/i;
-const GIGABYTES: Readonly<Record<string, number>> = { k: 1 / 1024 ** 2, m: 1 / 1024, g: 1, t: 1024 };
+/** Source: SkyPilot 0.13, `parse_memory_resource`. */
+const NUMBER = /^\s*(\d{1,12}(?:\.\d{1,6})?)\s*(?:([kmgtp])[bi])?\s*\+?\s*$/i;
+const GIGABYTES: Readonly<Record<string, number>> = {
+  k: 1 / 1024 ** 2,
+  m: 1 / 1024,
+  g: 1,
+  t: 1024,
+  p: 1024 ** 2,
+};
 const MULTIPLE = /^\s*\d+(?:\.\d+)?x\+?\s*$/i;
 
 /** @throws PolicyRejected for more than `most` ways, and for unreadable values */
@@ -99,17 +106,17 @@ function mayBe({ name, memory }: Accelerator, wanted: string): boolean {
   return memory !== undefined || readingsOfAccelerator(name, [wanted]).includes(wanted.trim().toLowerCase());
 }
 
-/** Numbers, `4+`, `16GB`; memory may be a multiple of the CPUs, which is not a number. */
+/** Numbers, `4+`, `16GB`, but no unit for CPUs; memory may be a multiple of the CPUs, which is not a number. */
 function amountOf(name: string, value: unknown): number | undefined {
   if (value === undefined || value === null || (name === 'memory' && isText(value) && MULTIPLE.test(value))) {
     return undefined;
   }
   const text = typeof value === 'number' || typeof value === 'bigint' ? String(value) : value;
-  const [, number, unit = 'g'] = (isText(text) && NUMBER.exec(text)) || [];
-  if (number === undefined) {
+  const [, number, unit] = (isText(text) && NUMBER.exec(text)) || [];
+  if (number === undefined || (name === 'cpus' && unit !== undefined)) {
     throw unreadable(`resources.${name}`, 'a number such as 8 or 8+');
   }
-  return Number(number) * (GIGABYTES[unit.toLowerCase()] ?? 1);
+  return Number(number) * (GIGABYTES[(unit ?? 'g').toLowerCase()] ?? 1);
 }
 
 function portsOf(ports: unknown): readonly string[] {

@@ -64,6 +64,7 @@ class Client implements ApiClient {
   readonly #ending = new Set<Promise<unknown>>();
   readonly #userAgent = `blazar-enforcement/${packageVersion()}`;
   #connections: Connections;
+  serverTime: number | undefined;
 
   constructor(options: ApiClientOptions) {
     const {
@@ -190,7 +191,7 @@ class Client implements ApiClient {
     return this.#sendAs(await time.within(this.#access.again(access)), request, time, kind, more);
   }
 
-  #sendAs(
+  async #sendAs(
     access: ClusterAccess,
     { method, path, query, body, contentType = 'application/merge-patch+json' }: ApiRequest,
     time: CallTime,
@@ -202,7 +203,7 @@ class Client implements ApiClient {
       throw new ApiUnreachableError('a call with a path that no API server has');
     }
     const search = query === undefined ? '' : `?${new URLSearchParams(query)}`;
-    return this.#connectionsFor(access)[kind].request({
+    const answer = await this.#connectionsFor(access)[kind].request({
       method,
       path: `${access.basePath}${path}${search}`,
       headers: {
@@ -217,6 +218,9 @@ class Client implements ApiClient {
       body: body === undefined ? null : JSON.stringify(body),
       signal: time.signal,
     });
+    const date = Date.parse(String(answer.headers.date));
+    this.serverTime = Number.isNaN(date) ? undefined : date;
+    return answer;
   }
 
   /** Earlier connections end with their calls. */

@@ -47,6 +47,8 @@ export interface ApiClient {
   readonly server: string;
   /** The namespace of the kubeconfig's context, or of the service account. */
   readonly namespace: string | undefined;
+  /** The `Date` of the latest answer, in milliseconds since 1970. `undefined` = it had none. */
+  readonly serverTime: number | undefined;
   /** The body of a 2xx answer, parsed. @throws ApiError for another status @throws ApiUnreachableError */
   request(request: ApiRequest): Promise<unknown>;
   /**

@@ -9,7 +9,8 @@
  *    certificate the current one.
  * 4. Each replica uses it, again only after it has itself seen API servers trust it. One that lags is still
  *    trusted.
- * No step compares the clocks of two machines: each replica measures waiting alone.
+ * Each replica measures waiting alone. A replica whose clock differs from the API server's issues nothing:
+ * the certificate that it finds expired may be one that others use.
  */
 import { errorText } from '../../../base/errors.ts';
 import type { Logger } from '../../../base/logger.ts';
@@ -47,6 +48,8 @@ interface CertificateClocks {
 
 const INTERVAL_MS = 30_000;
 const SETTLE_MS = 120_000;
+/** Certificates are valid from 2.4 hours before they are issued, or earlier: two replicas may differ by twice this. */
+const MAX_CLOCK_DIFFERENCE_MS = 3_600_000;
 /** Other replicas change the Secret concurrently. */
 const TRIES = 5;
 
@@ -145,6 +148,7 @@ export class CertificateRotator {
         if (isUsable && (next !== undefined || !isDue(current, now))) {
           return state;
         }
+        this.#checkClock(now);
         const issued = await issueCertificate({ names, lifeMs }, now);
         const authorities = [...this.#authoritiesOf(state).map(String), issued.authority];
         if (isUsable) {
@@ -171,6 +175,17 @@ export class CertificateRotator {
           throw thrown;
         }
       }
+    }
+  }
+
+  /** @throws Error if this machine and the API server disagree about the time */
+  #checkClock(now: number): void {
+    const { serverTime = now } = this.#client;
+    if (Math.abs(now - serverTime) > MAX_CLOCK_DIFFERENCE_MS) {
+      const [here, there] = [now, serverTime].map((time) => new Date(time).toISOString());
+      throw new Error(
+        `no certificate is made, because the clocks differ: here it is ${here}, on the API server ${there}`,
+      );
     }
   }
 

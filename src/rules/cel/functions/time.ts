@@ -5,7 +5,8 @@ import { Duration, Timestamp, typeName } from '../values.ts';
 
 const MILLISECOND = 1_000_000n;
 const DAY = 86_400_000;
-const OFFSET = /^([+-]?)(\d\d):(\d\d)$/;
+/** As cel-go documents it: zones are at most 14 hours from UTC. */
+const OFFSET = /^([+-]?)(0\d|1[0-4]):([0-5]\d)$/;
 
 /** The offset of a time zone from UTC at a time, in milliseconds. */
 type Zone = (time: number) => number;
@@ -23,7 +24,10 @@ const PARTS: readonly (readonly [name: string, part: (date: Date) => number])[] 
   ['getMilliseconds', (date) => date.getUTCMilliseconds()],
 ];
 
-/** In nanoseconds. For durations, the results are totals, not parts, also for milliseconds. */
+/**
+ * In nanoseconds. For durations, the results are totals, as in cel-go and so in Kubernetes. CEL's own
+ * conformance cases have only the part below a second for milliseconds, and say that this will be deprecated.
+ */
 const UNITS: ReadonlyMap<string, bigint> = new Map([
   ['getHours', 3_600_000n * MILLISECOND],
   ['getMinutes', 60_000n * MILLISECOND],
@@ -96,10 +100,12 @@ function zoneOf(name: unknown): Zone {
     return () => shift;
   }
   try {
-    const format = new Intl.DateTimeFormat('en-US', { ...CLOCK, timeZone: String(name) });
-    const { timeZone } = format.resolvedOptions();
-    const zone = ZONES.get(timeZone) ?? namedZone(format);
-    ZONES.set(timeZone, zone);
+    // Offsets of other forms are time zones of Node.js 22, not of 20.
+    const timeZone = /^[a-z]/i.test(String(name)) ? String(name) : 'none';
+    const format = new Intl.DateTimeFormat('en-US', { ...CLOCK, timeZone });
+    const { timeZone: key } = format.resolvedOptions();
+    const zone = ZONES.get(key) ?? namedZone(format);
+    ZONES.set(key, zone);
     return zone;
   } catch {
     throw new Error(`there is no time zone "${String(name)}"; expected one such as Europe/Berlin or +01:00`);

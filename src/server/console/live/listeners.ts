@@ -16,7 +16,7 @@ const MOST_OF_USER = 12;
 const MOST_OF_TOKEN = 60;
 /** In milliseconds: changes within it are one event. There may be thousands of decisions per second. */
 const TOGETHER = 500;
-/** Maximum number of projects in one event; changes of further ones are dropped. */
+/** Maximum number of projects in one event. With more, all pages are loaded again. */
 const MOST_PROJECTS = 10_000;
 /** Maximum age of a stream, in milliseconds. The browser opens another one, and is authenticated again. */
 const LONGEST = 600_000;
@@ -100,10 +100,12 @@ export class Listeners {
 
   /** Notifies, with a delay, all callers that may see the change. */
   changed(change: Change): void {
-    if (this.isEmpty || this.#changed.size >= MOST_PROJECTS) {
+    if (this.isEmpty) {
       return;
     }
-    this.#changed.add(change === 'service' ? undefined : (change.projectId ?? undefined));
+    if (this.#changed.size <= MOST_PROJECTS) {
+      this.#changed.add(change === 'service' ? undefined : (change.projectId ?? undefined));
+    }
     this.#timer ??= setTimeout(() => this.#tell(), TOGETHER).unref();
   }
 
@@ -165,6 +167,10 @@ export class Listeners {
     const changed = [...this.#changed];
     this.#changed.clear();
     this.#timer = undefined;
+    if (changed.length > MOST_PROJECTS) {
+      this.tellAll();
+      return;
+    }
     for (const listener of this.#open) {
       const { projects } = listener;
       if (projects === undefined || changed.some((id) => id !== undefined && projects.has(id))) {

@@ -54,6 +54,13 @@ describe('the client of an API server', () => {
     });
   });
 
+  it('has the time of the API server, from its latest answer', async () => {
+    const { client } = await connected();
+    expect(client.serverTime).toBeUndefined();
+    await expect(client.request(get)).rejects.toThrow();
+    expect(new Date(client.serverTime ?? Number.NaN).getMilliseconds()).toBe(0);
+  });
+
   it('says what is wrong with an answer, and does not ask again for a change', async () => {
     const { server, client } = await connected();
     const faults: readonly [fault: Fault, message: RegExp][] = [

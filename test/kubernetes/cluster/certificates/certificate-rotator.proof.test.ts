@@ -272,6 +272,23 @@ describe('a Secret or a cluster that is not as it should be', () => {
     expect(isTrusted(served())).toBe(true);
   });
 
+  it.each([100, -100])('is left alone by a replica whose clock is %i days ahead', async (days) => {
+    const { client, clock, start } = replicas();
+    const right = start();
+    await right.rotator.step();
+    const { secret, bundles } = client;
+    client.serverTime = clock.now + 30_000;
+    clock.now += days * DAY;
+    const wrong = start();
+    await expect(wrong.rotator.step()).rejects.toThrow(
+      /^no certificate is made, because the clocks differ: here it is 2\S+Z, on the API server 2026-11-22T12:00:30.000Z$/,
+    );
+    expect({ secret: client.secret, bundles: client.bundles }).toEqual({ secret, bundles });
+    clock.now -= days * DAY;
+    await wrong.rotator.step();
+    expect(wrong.file()).toBe(right.file());
+  });
+
   it('serves where webhook configurations are absent, and tells them when they come', async () => {
     const client = new ObjectsClient();
     const kept = [...client.objects].filter(([, object]) => object.webhooks);

@@ -13,6 +13,7 @@ const SECRET = '/api/v1/namespaces/ours/secrets/certificate';
 export class ObjectsClient extends StoredObjects implements ApiClient {
   readonly server = 'https://double';
   readonly namespace = 'ours';
+  serverTime: number | undefined;
   /** Called before each; what it throws is the answer. */
   before: (request: ApiRequest) => void = () => undefined;
 

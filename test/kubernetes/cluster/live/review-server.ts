@@ -40,6 +40,7 @@ export function reviewServer(): ReviewServer {
     }),
     client: {
       server: 'https://10.0.0.1:6443',
+      serverTime: undefined,
       namespace: undefined,
       request: (request) => {
         const { spec } = request.body as {

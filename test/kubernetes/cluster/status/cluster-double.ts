@@ -27,6 +27,7 @@ export class ClusterDouble extends StoredObjects {
     return {
       server: 'https://double',
       namespace,
+      serverTime: undefined,
       request: (request) => this.#request(request),
       // biome-ignore lint/correctness/useYield: nobody watches here
       async *watch() {
