@@ -126,7 +126,11 @@ async function open(sources: ConfigSources, settings: ServiceSettings, opened: O
     stopping: stopping.signal,
     hasAdminPort: admin_port !== undefined,
   };
-  const certificates = await configuredRotator(sectionOf(configuration, kubernetesSection), logger);
+  const certificates = await configuredRotator(
+    sectionOf(configuration, kubernetesSection),
+    logger,
+    settings.certificateTiming,
+  );
   opened.push(() => certificates?.close());
   const bounds = {
     deadline: options.deadline,

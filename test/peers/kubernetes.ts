@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { peerProgram, skipAloud } from '../support/peers.ts';
 import { type ApiServerProcess, apiServerProcess } from './api-server-process.ts';
+import { type CreateOptions, type Creation, objectCreator } from './created-objects.ts';
 
 export interface Cluster extends ApiServerProcess {
   /** Its files: keys, certificates, kubeconfigs. */
@@ -15,6 +16,8 @@ export interface Cluster extends ApiServerProcess {
     args: readonly string[],
     options?: { readonly stdin?: string; readonly as?: string },
   ): Promise<Answer>;
+  /** As kubectl would, without a process. */
+  create(object: object, options?: CreateOptions): Promise<Creation>;
   /** Applies objects. Throws where one is refused. */
   apply(objects: readonly object[]): Promise<void>;
   /** Reads what kubectl prints as JSON. Throws where it fails. */
@@ -46,7 +49,9 @@ export function startCluster({ flags = '' }: { readonly flags?: string } = {}): 
       maxBuffer: 64 * 1024 * 1024,
     });
   const apiServer = apiServerProcess(folder);
+  const creator = objectCreator(folder);
   const stop = () => {
+    creator.close();
     // What is frozen does not end.
     apiServer.thaw();
     run(join(dirname(program), 'down.sh'), [folder]);
@@ -70,6 +75,7 @@ export function startCluster({ flags = '' }: { readonly flags?: string } = {}): 
     ...apiServer,
     folder,
     kubectl,
+    create: creator.create,
     stop,
     apply: async (objects) => {
       const list = { apiVersion: 'v1', kind: 'List', items: objects };

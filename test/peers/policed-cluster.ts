@@ -17,7 +17,7 @@ export interface PolicedCluster {
   readonly log: RecordingLogger['lines'];
   /** Writes `[kubernetes]` anew and reloads. */
   configure(kubernetes: Readonly<Record<string, string>>): Promise<void>;
-  /** What kubectl says when it creates an object; empty = it is created. Warnings are left out. */
+  /** What the API server says to a new object; empty = it is created. Warnings are left out. */
   create(object: object, as?: string): Promise<string>;
   /** A configuration of webhooks that ask this service. */
   toService(configuration: Manifest): Manifest;
@@ -83,11 +83,7 @@ export async function policedCluster(
   await cluster.apply(all.filter(({ kind }) => !/Definition|Namespace|Budget|Webhook|Deployment/.test(kind)));
   const toService = webhooksAt(service.url, cluster.folder);
   await cluster.apply(all.filter(({ kind }) => kind.includes('Webhook')).map(toService));
-  const create = async (object: object, as?: string) => {
-    const options = { stdin: JSON.stringify(object), ...(as !== undefined && { as }) };
-    const { stderr } = await cluster.kubectl(['create', '--validate=false', '-f', '-'], options);
-    return stderr.replace(/^Warning:.*\n/gm, '');
-  };
+  const create = async (object: object, as?: string) => (await cluster.create(object, { as })).error;
   await cluster.apply([namespace('first')]);
   // The API server takes a moment to know webhooks and accounts.
   await vi.waitUntil(

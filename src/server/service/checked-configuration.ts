@@ -4,6 +4,7 @@ import { ConfigurationError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { ConfigSources } from '../../config/sources.ts';
 import { type Configuration, requireConfiguration, sectionOf } from '../../enforcement/configuration.ts';
+import type { CertificateTiming } from '../../kubernetes/cluster/certificates/configured-rotator.ts';
 import { credentialFiles, tlsOptionsOf } from '../authentication/credential-files.ts';
 import type { TlsOptions } from '../authentication/credentials.ts';
 import { type ServiceOptions, serviceSection } from '../configuration/options.ts';
@@ -72,6 +73,8 @@ export interface ServiceSettings {
   readonly pollMs?: number;
   /** The clock for the cache of metrics: monotonic, in milliseconds. Default: the clock of the process. */
   readonly metricsClock?: () => number;
+  /** How soon certificates change. Default: as configured, and as long as API servers may take. */
+  readonly certificateTiming?: CertificateTiming;
   /** Detects filters that block the process. Default: none. */
   readonly watchdog?: Pick<Watchdog, 'executions' | 'watch' | 'heldForMs' | 'endIn'>;
 }

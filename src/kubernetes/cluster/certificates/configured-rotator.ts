@@ -5,19 +5,22 @@ import type { CertificateOptions, CertificateRotator } from './certificate-rotat
 
 const DAY_MS = 24 * 3_600_000;
 
+/** For tests. */
+export type CertificateTiming = Pick<Partial<CertificateOptions>, 'intervalMs' | 'settleMs'>;
+
 export interface ConfiguredRotator {
   readonly rotator: CertificateRotator;
   close(): Promise<void>;
 }
 
 /**
- * `undefined` = the service makes no certificate for itself; then nothing is loaded. `timing` is for tests.
+ * `undefined` = the service makes no certificate for itself; then nothing is loaded.
  * @throws ConfigurationError for mistakes in the kubeconfig, or if this is not a pod
  */
 export async function configuredRotator(
   options: KubernetesOptions,
   logger: Logger,
-  timing: Pick<Partial<CertificateOptions>, 'intervalMs' | 'settleMs' | 'lifeMs'> = {},
+  timing: CertificateTiming = {},
 ): Promise<ConfiguredRotator | undefined> {
   const { certificate_secret: secret, certificate_folder: folder, kubeconfig } = options;
   if (secret === undefined || folder === undefined) {
