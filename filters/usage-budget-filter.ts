@@ -66,6 +66,14 @@ type Options = z.infer<typeof options>;
 
 const MILLION = 1_000_000n;
 
+/** What Nova accepts. Anything else could lead Blazar, which puts it into a URL, to another flavor: `4?`, `%34`. */
+const FLAVOR_ID = /^[A-Za-z0-9._ -]+$/;
+
+/** Whatever cannot be told. `mistake` completes `reservations.0: …`. */
+interface Unknown {
+  readonly mistake: string;
+}
+
 /**
  * Charges leases to the budgets of their project, and of their user in it. Each budget pays for usage while
  * it is valid. A lease with usage at a time without a valid budget is refused.
@@ -81,12 +89,16 @@ export class UsageBudgetFilter extends LedgerFilter<Options> {
 
   readonly #rates: ReadonlyMap<string, bigint>;
   readonly #flavorRates: ReadonlyMap<string, bigint>;
+  /** By `comparable` id: of several, the highest. */
+  readonly #comparableRates: ReadonlyMap<string, bigint>;
   readonly #maxFactor: bigint | undefined;
 
   constructor(values: Options, services: FilterServices) {
     super(values, services);
     this.#rates = millionths(values.usage_budget_rates);
     this.#flavorRates = millionths(values.usage_budget_flavor_rates);
+    const upwards = [...this.#flavorRates].sort(([, one], [, other]) => (one < other ? -1 : 1));
+    this.#comparableRates = new Map(upwards.map(([id, rate]) => [comparable(id), rate]));
     const { usage_budget_rate_attribute_max: most } = values;
     this.#maxFactor = most === undefined ? undefined : parseMillionths(String(most));
   }
@@ -96,7 +108,7 @@ export class UsageBudgetFilter extends LedgerFilter<Options> {
     const unsure = this.#typesWithUnknownHosts(proposal);
     let total = 0n;
     for (const [index, reservation] of reservations.entries()) {
-      const cost = this.#costOf(reservation, unsure.get(reservation.resource_type));
+      const cost = this.#costOf(reservation, proposal, unsure.get(reservation.resource_type));
       if (typeof cost !== 'bigint') {
         return reject(`The cost of the lease cannot be determined: reservations.${index}: ${cost.mistake}.`);
       }
@@ -119,15 +131,15 @@ export class UsageBudgetFilter extends LedgerFilter<Options> {
       unit: this.options.usage_budget_unit,
       what: 'lease',
     });
-    const precision = this.#precisionOf(reservations);
+    const precision = this.#precisionOf(proposal);
     return charged.map((claim) => ({ precision, ...claim }));
   }
 
   /** Before the lease is created, its hosts and their number are unknown. */
-  #precisionOf(reservations: readonly Reservation[]): Precision {
+  #precisionOf(proposal: Proposal): Precision {
     const { usage_budget_rate_attribute: attribute } = this.options;
-    const unknown = reservations.filter(
-      (one) => (one.allocations ?? []).length === 0 && this.#unitRateOf(one) !== 0n,
+    const unknown = proposal.reservations.filter(
+      (one) => (one.allocations ?? []).length === 0 && this.#unitRateOf(one, proposal) !== 0n,
     );
     if (unknown.length > 0 && attribute !== undefined) {
       return this.#maxFactor === undefined ? 'about' : 'at-most';
@@ -163,11 +175,11 @@ export class UsageBudgetFilter extends LedgerFilter<Options> {
    * Cost of the reservation per hour, in millionths of millionths of a unit. `unsure`: the factor for every
    * resource.
    */
-  #costOf(reservation: Reservation, unsure: bigint | undefined): bigint | { readonly mistake: string } {
+  #costOf(reservation: Reservation, proposal: Proposal, unsure: bigint | undefined): bigint | Unknown {
     const { resource_type: type = '' } = reservation;
-    const unitRate = this.#unitRateOf(reservation);
-    if (unitRate === 0n) {
-      return 0n;
+    const unitRate = this.#unitRateOf(reservation, proposal);
+    if (unitRate === 0n || typeof unitRate !== 'bigint') {
+      return unitRate;
     }
     const asked = reservationSize(reservation);
     if (asked === undefined) {
@@ -195,10 +207,18 @@ export class UsageBudgetFilter extends LedgerFilter<Options> {
   }
 
   /** Per hour, in millionths of a unit. */
-  #unitRateOf({ resource_type: type = '', flavor_id: flavor }: Reservation): bigint {
-    const hasFlavor = type === 'flavor:instance' && typeof flavor === 'string';
-    const ofFlavor = hasFlavor ? this.#flavorRates.get(flavor) : undefined;
-    return ofFlavor ?? this.#rates.get(type) ?? this.#rates.get('*') ?? 0n;
+  #unitRateOf(reservation: Reservation, proposal: Proposal): bigint | Unknown {
+    const { resource_type: type = '' } = reservation;
+    const ofType = this.#rates.get(type) ?? this.#rates.get('*') ?? 0n;
+    const flavor =
+      type === 'flavor:instance' && this.#flavorRates.size > 0 ? flavorOf(reservation, proposal) : undefined;
+    if (flavor === undefined || flavor === null) {
+      return ofType;
+    }
+    const id = typeof flavor === 'number' ? String(flavor) : flavor;
+    return typeof id === 'string' && FLAVOR_ID.test(id)
+      ? (this.#flavorRates.get(id) ?? this.#comparableRates.get(comparable(id)) ?? ofType)
+      : { mistake: 'expected flavor_id as the id of a flavor' };
   }
 
   #highestFactor(reservations: readonly Reservation[]): bigint {
@@ -230,6 +250,34 @@ export class UsageBudgetFilter extends LedgerFilter<Options> {
       return factor;
     });
   }
+}
+
+/**
+ * The flavor that the user has chosen. Blazar replaces it by a flavor with the id of the reservation, and keeps
+ * the properties of the first in `resource_properties`. In a new lease, users write these, and Blazar ignores them.
+ */
+function flavorOf({ id, ...reservation }: Reservation, { request }: Proposal): unknown {
+  const { flavor_id: flavor } = reservation;
+  if (id === undefined || flavor !== id) {
+    return flavor;
+  }
+  const there =
+    request === undefined ? reservation : request.currentLease?.reservations?.find((one) => one.id === id);
+  return there === undefined ? flavor : (idIn(there.resource_properties) ?? '');
+}
+
+function idIn(properties: unknown): unknown {
+  try {
+    const read: unknown = typeof properties === 'string' ? JSON.parse(properties) : properties;
+    return typeof read === 'object' && read !== null && 'id' in read ? read.id : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Nova's database may ignore case and blanks at the end. */
+function comparable(flavor: string): string {
+  return flavor.trimEnd().toLowerCase();
 }
 
 function millionths(written: Readonly<Record<string, number>>): Map<string, bigint> {

@@ -141,16 +141,18 @@ function larger(before: unknown, after: unknown): unknown {
 }
 
 /**
- * The most that a reservation may get: `max` for hosts, `amount` otherwise, the larger if it has both, 1 for
- * a network. Blazar sends numbers, or texts if the user wrote texts. `undefined` if there is no usable count.
+ * The most that a reservation may get: `max` for hosts, `amount` otherwise, the larger if it has both; at least 1
+ * for a network, whose plug-in ignores both. Blazar sends numbers, or texts if the user wrote texts. `undefined` if
+ * there is no usable count.
  */
 export function reservationSize({ resource_type, max, amount }: Reservation): number | undefined {
+  const least = resource_type === 'network' ? 1 : 0;
   if ((max ?? amount ?? undefined) === undefined) {
-    return resource_type === 'network' ? 1 : undefined;
+    return least || undefined;
   }
   const most = countOf(max ?? 0);
   const count = countOf(amount ?? 0);
-  return most === undefined || count === undefined ? undefined : Math.max(most, count);
+  return most === undefined || count === undefined ? undefined : Math.max(least, most, count);
 }
 
 /**

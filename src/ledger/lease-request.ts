@@ -149,9 +149,11 @@ function datesOf(lease: Lease, other: Lease): Pick<Proposal, 'start' | 'end'> {
 export function endedLease({ context, lease }: LeaseRequest): EndedLease {
   const start = leaseStart(lease);
   const end = leaseEnd(lease);
+  // A request may also have null.
+  const reservations = lease.reservations ?? undefined;
   const shape =
-    start === undefined || end === undefined || lease.reservations === undefined
+    start === undefined || end === undefined || reservations === undefined
       ? undefined
-      : { start, end, demand: demandOf(lease.reservations) };
+      : { start, end, demand: demandOf(reservations) };
   return { identity: identityOf(context, [lease, lease]), shape };
 }

@@ -41,7 +41,10 @@ describe('a lease that every filter allows', () => {
     expect(recorded(chain)).toEqual(['run open without id']);
     expect(await chain.enforcement.checkUpdate(UPDATE)).toMatchObject({ operation: 'update', allowed: true });
     expect(recorded(chain)).toEqual(['run open 1']);
-    await chain.enforcement.onEnd({ context: CREATE.context, lease: { ...CREATE.lease, id: '1' } });
+    const ended = { ...CREATE.lease, id: '1', reservations: null } as unknown as Lease;
+    expect(await chain.enforcement.onEnd({ context: CREATE.context, lease: ended })).toMatchObject({
+      failed: false,
+    });
     expect(recorded(chain)).toEqual(['run ended 1']);
     expect(chain.balances()).toEqual({});
   });

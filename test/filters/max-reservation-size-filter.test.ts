@@ -96,6 +96,7 @@ describe('MaxReservationSizeFilter at create', () => {
     ['a network without an amount as one', 'network:2', networks, null],
     ['a network without an amount as one', 'network:1', networks, tooMuch(2, 'network', 1)],
     ['networks', 'network:2', [of('network', 3)], tooMuch(3, 'network', 2)],
+    ['a network with the amount 0 as one', 'network:0', [of('network', 0)], tooMuch(1, 'network', 0)],
     ['no size but of networks', 'physical:host:1', [hosts(1), hosts(undefined)], unknownSize(1)],
     ['null as no size', 'physical:host:1', [hosts(1), hosts(null, { amount: null })], unknownSize(1)],
     ['up to the largest exact number', `physical:host:${most}`, [hosts(most)], null],
