@@ -85,6 +85,17 @@ describe('a launch', () => {
     const task = `resources:\n  accelerators: A100:1\n  autostop: ${autostop}\n`;
     expect(await lab.ask({ task })).toMatchObject(ALLOWED);
     expect(await lab.taken()).toBe(2);
+    lab.pass(60);
+    expect(await lab.ask({ task })).toMatchObject(ALLOWED);
+    expect(await lab.taken()).toBe(2);
+    // The second one would keep the cluster of the first up.
+    expect(await lab.ask({ gpus: 'A100:1' })).toMatchObject(ALLOWED);
+    expect(await lab.taken()).toBeGreaterThanOrEqual(24);
+    await lab.verify();
+    const small = await Lab.open({ budget: '3' });
+    expect(await small.ask({ task })).toMatchObject(ALLOWED);
+    expect(await small.ask({ gpus: 'A100:1' })).toMatchObject(REJECTED);
+    expect(await small.taken()).toBe(2);
   });
 
   it.each([
