@@ -4,6 +4,7 @@ import {
   AdminPolicy,
   type ContextRegistry,
   contextRegistryOf,
+  isMapping,
   kubeconfigContextsOf,
   MAX_CONTEXT_FILE_BYTES,
   MutatedUserRequest,
@@ -88,11 +89,10 @@ export class DynamicKubernetesContextsUpdatePolicy extends AdminPolicy<z.infer<t
     if (granted !== undefined) {
       const allowed = [...new Set(granted)].filter((context) => kubeconfig.has(context));
       if (allowed.length === 0) {
-        throw new PolicyRejected(
-          'No Kubernetes context is available to you: ask the operator for access to one.',
-        );
+        throw noContext();
       }
       skypilotConfig.assign(['kubernetes', 'allowed_contexts'], allowed);
+      limitWorkspaces(skypilotConfig, allowed);
     }
     return new MutatedUserRequest(task, skypilotConfig);
   }
@@ -111,6 +111,26 @@ export class DynamicKubernetesContextsUpdatePolicy extends AdminPolicy<z.infer<t
       throw new Error(`expected 200 from the registry of Kubernetes contexts, got ${status}`);
     }
     return body;
+  }
+}
+
+function noContext(): PolicyRejected {
+  return new PolicyRejected('No Kubernetes context is available to you: ask the operator for access to one.');
+}
+
+/** SkyPilot takes the list of the workspace, if it has one, instead of the general list: only what is in both stays. */
+function limitWorkspaces(config: UserRequest['skypilotConfig'], allowed: readonly string[]): void {
+  const workspaces = config.getNested(['workspaces']);
+  for (const name of Object.keys(isMapping(workspaces) ? workspaces : {})) {
+    const path = ['workspaces', name, 'kubernetes', 'allowed_contexts'];
+    const own = config.getNested(path);
+    const both = Array.isArray(own) ? allowed.filter((context) => own.includes(context)) : allowed;
+    if (both.length === 0 && name === (config.getNested(['active_workspace']) ?? 'default')) {
+      throw noContext();
+    }
+    if (own !== undefined && own !== null) {
+      config.assign(path, both);
+    }
   }
 }
 

@@ -73,6 +73,27 @@ describe('DynamicKubernetesContextsUpdatePolicy', () => {
     });
   });
 
+  it('limits the lists of workspaces too, which SkyPilot takes instead of the general one', async () => {
+    const { ask } = await updating();
+    const config = (workspace: string) => `active_workspace: ${workspace}
+workspaces:
+  research: {kubernetes: {allowed_contexts: [cpu, gpu-east]}, private: true}
+  plain: {kubernetes: {disabled: false}}
+  open: {kubernetes: {allowed_contexts: all}}
+  other: {kubernetes: {allowed_contexts: [cpu]}}
+`;
+    const { skypilotConfig } = await askTwice(ask, { config: config('research') });
+    expect(skypilotConfig.getNested(['workspaces'])).toEqual({
+      research: { kubernetes: { allowed_contexts: ['gpu-east'] }, private: true },
+      plain: { kubernetes: { disabled: false } },
+      open: { kubernetes: { allowed_contexts: ['gpu-west', 'gpu-east'] } },
+      other: { kubernetes: { allowed_contexts: [] } },
+    });
+    expect(await ask({ config: config('other') })).toMatchObject(
+      rejectedWith('No Kubernetes context is available to you: ask the operator for access to one.'),
+    );
+  });
+
   it.each([
     ['the user by name', { user: user('lee') }, ['gpu-west', 'gpu-east']],
     [
