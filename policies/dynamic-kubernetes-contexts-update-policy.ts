@@ -92,7 +92,7 @@ export class DynamicKubernetesContextsUpdatePolicy extends AdminPolicy<z.infer<t
         throw noContext();
       }
       skypilotConfig.assign(['kubernetes', 'allowed_contexts'], allowed);
-      limitWorkspaces(skypilotConfig, allowed);
+      limitWorkspaces(userRequest, allowed);
     }
     return new MutatedUserRequest(task, skypilotConfig);
   }
@@ -119,13 +119,18 @@ function noContext(): PolicyRejected {
 }
 
 /** SkyPilot takes the list of the workspace, if it has one, instead of the general list: only what is in both stays. */
-function limitWorkspaces(config: UserRequest['skypilotConfig'], allowed: readonly string[]): void {
+function limitWorkspaces(
+  { skypilotConfig: config, requestName }: UserRequest,
+  allowed: readonly string[],
+): void {
   const workspaces = config.getNested(['workspaces']);
+  const active =
+    config.getNested(['active_workspace']) ?? (FIRST_QUESTIONS.has(requestName) ? null : 'default');
   for (const name of Object.keys(isMapping(workspaces) ? workspaces : {})) {
     const path = ['workspaces', name, 'kubernetes', 'allowed_contexts'];
     const own = config.getNested(path);
     const both = Array.isArray(own) ? allowed.filter((context) => own.includes(context)) : allowed;
-    if (both.length === 0 && name === (config.getNested(['active_workspace']) ?? 'default')) {
+    if (both.length === 0 && name === active) {
       throw noContext();
     }
     if (own !== undefined && own !== null) {

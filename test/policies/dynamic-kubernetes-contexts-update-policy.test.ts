@@ -92,6 +92,9 @@ workspaces:
     expect(await ask({ config: config('other') })).toMatchObject(
       rejectedWith('No Kubernetes context is available to you: ask the operator for access to one.'),
     );
+    const unnamed = 'workspaces: {default: {kubernetes: {allowed_contexts: [cpu]}}}\n';
+    expect(await ask({ config: unnamed })).toMatchObject(REJECTED);
+    expect((await ask({ config: unnamed, name: 'validate' })).allowed).toBe(true);
   });
 
   it.each([

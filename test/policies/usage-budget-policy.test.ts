@@ -129,6 +129,14 @@ describe('who pays', () => {
     expect(await lab.ask({ workspace: '__proto__', cluster: 'two' })).toMatchObject(REJECTED);
   });
 
+  it('is not known to validate, which does not show a workspace that the client names', async () => {
+    const lab = await Lab.open({ budget: '100' });
+    const config = 'kubernetes: {provision_timeout: 600}\n';
+    expect(await lab.ask({ name: 'validate', config })).toMatchObject(ALLOWED);
+    expect(await lab.ask({ name: 'validate', gpus: 'A100:8' })).toMatchObject(REJECTED);
+    expect(await lab.ask({ config })).toMatchObject(rejectedWith('The workspace default has no budget.'));
+  });
+
   it('is in doubt where the task names another workspace', async () => {
     const lab = await Lab.open({ budget: '100' });
     const task = (name: string) => `resources: {accelerators: A100:1}\nconfig: {active_workspace: ${name}}\n`;
