@@ -63,6 +63,8 @@ export class DynamicKubernetesContextsUpdatePolicy extends AdminPolicy<z.infer<t
   static override readonly needs = ['thread'] as const;
 
   readonly #client: HttpClient;
+  /** The registry ended with a line break when it was last read from its file. */
+  #wasEnded = false;
 
   constructor(values: z.infer<typeof options>, services: PolicyServices) {
     super(values, services);
@@ -104,7 +106,14 @@ export class DynamicKubernetesContextsUpdatePolicy extends AdminPolicy<z.infer<t
   async #registryText(call: Call): Promise<string> {
     const registry = this.options.dynamic_kubernetes_contexts_update_registry ?? '';
     if (!/^https?:/i.test(registry)) {
-      return textOfContextFile(registry);
+      const text = await textOfContextFile(registry);
+      const isEnded = text.endsWith('\n');
+      // What is left of it could grant more: users without an entry have the contexts of everyone.
+      if (this.#wasEnded && !isEnded) {
+        throw new Error(`${registry}: no longer ends with a line break, so it was most likely cut off`);
+      }
+      this.#wasEnded = isEnded;
+      return text;
     }
     const { status, body } = await this.#client.get(registry, call);
     if (status !== 200) {

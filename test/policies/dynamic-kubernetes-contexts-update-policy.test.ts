@@ -73,6 +73,20 @@ describe('DynamicKubernetesContextsUpdatePolicy', () => {
     });
   });
 
+  it('refuses requests while the registry is cut off: others than those left would have more', async () => {
+    const { ask, files, logger } = await updating(
+      'default: [cpu, gpu-east]\nusers:\n  e5f6: []\n  lee: [cpu]\n',
+    );
+    expect((await ask({ user: user('lee') })).allowed).toBe(true);
+    writeFileSync(files.registry, 'default: [cpu, gpu-east]\nusers:\n  e5f6: []');
+    for (const _ of [1, 2]) {
+      expect(await ask({ user: user('lee') })).toMatchObject(UNCHECKED);
+    }
+    expect(JSON.stringify(logger.lines)).toContain('no longer ends with a line break');
+    writeFileSync(files.registry, REGISTRY);
+    expect((await ask({ user: user('lee') })).allowed).toBe(true);
+  });
+
   it('limits the lists of workspaces too, which SkyPilot takes instead of the general one', async () => {
     const { ask } = await updating();
     const config = (workspace: string) => `active_workspace: ${workspace}
@@ -148,7 +162,7 @@ workspaces:
   it('reads both files for every request, and writes neither', async () => {
     const { ask, files } = await updating();
     await ask();
-    writeFileSync(files.registry, 'default: [cpu]');
+    writeFileSync(files.registry, 'default: [cpu]\n');
     const second = await ask();
     expect(second.skypilotConfig.getNested(['kubernetes', 'allowed_contexts'])).toEqual(['cpu']);
     writeFileSync(files.kubeconfig, 'contexts: []');
