@@ -40,6 +40,9 @@ const options = z
 const CONTAINERS = ['pod_config', 'create_instance_kwargs'];
 /** Members of a configuration that are images of a cloud. */
 const CLOUD_IMAGES = ['image_tag_general', 'image_tag_gpu'];
+/** Options of sbatch that name an image or another container: of Slurm itself, and of its plugin Pyxis. Also shortened. */
+const SBATCH_IMAGES = ['container-image', 'container-id', 'container-name'];
+const OPTION_NAME = /^[A-Za-z][A-Za-z0-9-]*$/;
 /** SkyPilot's own machines, and requests that start none: they name no image. */
 const WITHOUT_IMAGES = new Set(['exec', 'jobs.launch_controller', 'serve.launch_controller']);
 
@@ -65,6 +68,9 @@ export class AllowedImagesPolicy extends AdminPolicy<z.infer<typeof options>> {
         this.#check(images.map(textOf), member);
       }
       this.#checkRunOptions(config);
+      for (const [, options] of membersOf(config, ['sbatch_options'])) {
+        this.#checkSbatch(options);
+      }
     }
     return new MutatedUserRequest(task, skypilotConfig);
   }
@@ -74,6 +80,19 @@ export class AllowedImagesPolicy extends AdminPolicy<z.infer<typeof options>> {
     for (const option of [given].flat()) {
       if (typeof option !== 'string' || !this.options.allowed_images_run_options.includes(option)) {
         throw new PolicyRejected(`docker.run_options may not have ${String(option)} here.`);
+      }
+    }
+  }
+
+  /** SkyPilot passes names and values unchanged, and sbatch takes more options after a blank. */
+  #checkSbatch(options: unknown): void {
+    for (const [given, value] of Object.entries(isMapping(options) ? options : {})) {
+      const name = given.replaceAll('_', '-').toLowerCase();
+      if (!OPTION_NAME.test(name) || /\s-|^-|\p{C}/u.test(String(value))) {
+        throw new PolicyRejected(`slurm.sbatch_options may not have ${given} here.`);
+      }
+      if (name.length > 1 && SBATCH_IMAGES.some((option) => option.startsWith(name))) {
+        this.#check([containerImage(String(value).trim())], 'resources.image_id');
       }
     }
   }

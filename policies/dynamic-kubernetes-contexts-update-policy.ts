@@ -4,6 +4,7 @@ import {
   AdminPolicy,
   type ContextRegistry,
   contextRegistryOf,
+  isMapping,
   kubeconfigContextsOf,
   MAX_CONTEXT_FILE_BYTES,
   MutatedUserRequest,
@@ -62,6 +63,8 @@ export class DynamicKubernetesContextsUpdatePolicy extends AdminPolicy<z.infer<t
   static override readonly needs = ['thread'] as const;
 
   readonly #client: HttpClient;
+  /** The registry ended with a line break when it was last read from its file. */
+  #wasEnded = false;
 
   constructor(values: z.infer<typeof options>, services: PolicyServices) {
     super(values, services);
@@ -88,11 +91,10 @@ export class DynamicKubernetesContextsUpdatePolicy extends AdminPolicy<z.infer<t
     if (granted !== undefined) {
       const allowed = [...new Set(granted)].filter((context) => kubeconfig.has(context));
       if (allowed.length === 0) {
-        throw new PolicyRejected(
-          'No Kubernetes context is available to you: ask the operator for access to one.',
-        );
+        throw noContext();
       }
       skypilotConfig.assign(['kubernetes', 'allowed_contexts'], allowed);
+      limitWorkspaces(userRequest, allowed);
     }
     return new MutatedUserRequest(task, skypilotConfig);
   }
@@ -104,13 +106,45 @@ export class DynamicKubernetesContextsUpdatePolicy extends AdminPolicy<z.infer<t
   async #registryText(call: Call): Promise<string> {
     const registry = this.options.dynamic_kubernetes_contexts_update_registry ?? '';
     if (!/^https?:/i.test(registry)) {
-      return textOfContextFile(registry);
+      const text = await textOfContextFile(registry);
+      const isEnded = text.endsWith('\n');
+      // What is left of it could grant more: users without an entry have the contexts of everyone.
+      if (this.#wasEnded && !isEnded) {
+        throw new Error(`${registry}: no longer ends with a line break, so it was most likely cut off`);
+      }
+      this.#wasEnded = isEnded;
+      return text;
     }
     const { status, body } = await this.#client.get(registry, call);
     if (status !== 200) {
       throw new Error(`expected 200 from the registry of Kubernetes contexts, got ${status}`);
     }
     return body;
+  }
+}
+
+function noContext(): PolicyRejected {
+  return new PolicyRejected('No Kubernetes context is available to you: ask the operator for access to one.');
+}
+
+/** SkyPilot takes the list of the workspace, if it has one, instead of the general list: only what is in both stays. */
+function limitWorkspaces(
+  { skypilotConfig: config, requestName }: UserRequest,
+  allowed: readonly string[],
+): void {
+  const workspaces = config.getNested(['workspaces']);
+  const active =
+    config.getNested(['active_workspace']) ?? (FIRST_QUESTIONS.has(requestName) ? null : 'default');
+  for (const name of Object.keys(isMapping(workspaces) ? workspaces : {})) {
+    const path = ['workspaces', name, 'kubernetes', 'allowed_contexts'];
+    const own = config.getNested(path);
+    const both = Array.isArray(own) ? allowed.filter((context) => own.includes(context)) : allowed;
+    if (both.length === 0 && name === active) {
+      throw noContext();
+    }
+    if (own !== undefined && own !== null) {
+      config.assign(path, both);
+    }
   }
 }
 

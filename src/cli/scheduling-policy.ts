@@ -32,7 +32,7 @@ const POLICIES = 'A file or folder with scheduling policies, roles and bindings;
 function checkCommand(): Command {
   const command = new Command('check')
     .description(
-      'Review pods and pod templates like the webhook, and show what policies add as a diff. Exit code: 0 all allowed, 1 at least one rejected, 2 an error in the policies, the objects or the command, 3 the cluster gives no answer.',
+      'Review pods and pod templates like the webhook, and show what policies add as a diff. Exit code: 0 all allowed, 1 at least one rejected, 2 an error in the policies, the objects or the command, 3 the cluster gives no answer, or a rule broke.',
     )
     .argument(
       '<file>',

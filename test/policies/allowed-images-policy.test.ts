@@ -103,6 +103,25 @@ describe('AllowedImagesPolicy', () => {
     await leaves('{}', { config: 'docker: {run_options: [--shm-size=2g]}\n' });
   });
 
+  it('judges the containers that options of sbatch name', async () => {
+    const { leaves, refuses } = await policy();
+    const task = (options: string) => taskWith('{}', `config: {slurm: {sbatch_options: {${options}}}}\n`);
+    for (const options of [
+      'container-image: evil',
+      'container_im: evil',
+      'container: /b',
+      'container-name: x',
+    ]) {
+      await refuses('{}', having('is not allowed here'), { task: task(options) });
+    }
+    await refuses('{}', 'slurm.sbatch_options may not have comment here.', {
+      task: task('comment: "x --container-image=evil"'),
+    });
+    const clusters = 'slurm: {cluster_configs: {a: {sbatch_options: {container-image: evil}}}}\n';
+    await refuses('{}', having('docker:evil'), { config: clusters });
+    await leaves('{}', { task: task('container-image: "ubuntu:24.04", comment: x, c: 4, qos: high') });
+  });
+
   it('rejects a task without an image if the operator wants that, but no controller', async () => {
     const { ask, refuses } = await policy({ allowed_images_unnamed: 'reject' });
     await refuses(

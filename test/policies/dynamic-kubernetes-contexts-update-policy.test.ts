@@ -73,6 +73,44 @@ describe('DynamicKubernetesContextsUpdatePolicy', () => {
     });
   });
 
+  it('refuses requests while the registry is cut off: others than those left would have more', async () => {
+    const { ask, files, logger } = await updating(
+      'default: [cpu, gpu-east]\nusers:\n  e5f6: []\n  lee: [cpu]\n',
+    );
+    expect((await ask({ user: user('lee') })).allowed).toBe(true);
+    writeFileSync(files.registry, 'default: [cpu, gpu-east]\nusers:\n  e5f6: []');
+    for (const _ of [1, 2]) {
+      expect(await ask({ user: user('lee') })).toMatchObject(UNCHECKED);
+    }
+    expect(JSON.stringify(logger.lines)).toContain('no longer ends with a line break');
+    writeFileSync(files.registry, REGISTRY);
+    expect((await ask({ user: user('lee') })).allowed).toBe(true);
+  });
+
+  it('limits the lists of workspaces too, which SkyPilot takes instead of the general one', async () => {
+    const { ask } = await updating();
+    const config = (workspace: string) => `active_workspace: ${workspace}
+workspaces:
+  research: {kubernetes: {allowed_contexts: [cpu, gpu-east]}, private: true}
+  plain: {kubernetes: {disabled: false}}
+  open: {kubernetes: {allowed_contexts: all}}
+  other: {kubernetes: {allowed_contexts: [cpu]}}
+`;
+    const { skypilotConfig } = await askTwice(ask, { config: config('research') });
+    expect(skypilotConfig.getNested(['workspaces'])).toEqual({
+      research: { kubernetes: { allowed_contexts: ['gpu-east'] }, private: true },
+      plain: { kubernetes: { disabled: false } },
+      open: { kubernetes: { allowed_contexts: ['gpu-west', 'gpu-east'] } },
+      other: { kubernetes: { allowed_contexts: [] } },
+    });
+    expect(await ask({ config: config('other') })).toMatchObject(
+      rejectedWith('No Kubernetes context is available to you: ask the operator for access to one.'),
+    );
+    const unnamed = 'workspaces: {default: {kubernetes: {allowed_contexts: [cpu]}}}\n';
+    expect(await ask({ config: unnamed })).toMatchObject(REJECTED);
+    expect((await ask({ config: unnamed, name: 'validate' })).allowed).toBe(true);
+  });
+
   it.each([
     ['the user by name', { user: user('lee') }, ['gpu-west', 'gpu-east']],
     [
@@ -124,7 +162,7 @@ describe('DynamicKubernetesContextsUpdatePolicy', () => {
   it('reads both files for every request, and writes neither', async () => {
     const { ask, files } = await updating();
     await ask();
-    writeFileSync(files.registry, 'default: [cpu]');
+    writeFileSync(files.registry, 'default: [cpu]\n');
     const second = await ask();
     expect(second.skypilotConfig.getNested(['kubernetes', 'allowed_contexts'])).toEqual(['cpu']);
     writeFileSync(files.kubeconfig, 'contexts: []');

@@ -253,6 +253,23 @@ resources: {any_of: [{_cluster_config_overrides: {aws: {labels: {c: d}, vpc_name
     }
   });
 
+  it('refuses requests while the file is cut off: to reset them would take away what the server has', async () => {
+    const whole = 'docker: {run_options: [a]}\nkubernetes: {allowed_contexts: [east]}\n';
+    const policy = options(whole, { restrict_overrides_action: 'reset' });
+    const file = String(policy.restrict_overrides_server_config);
+    const { ask, logger } = await chainOf(POLICY, policy);
+    expect((await ask({ config: whole })).allowed).toBe(true);
+    for (const text of ['docker: {run_options: [a]}', '', '# Mine.\n']) {
+      writeFileSync(file, text);
+      expect(await ask({ config: whole })).toMatchObject(UNCHECKED);
+    }
+    expect(JSON.stringify(logger.lines)).toContain('no longer ends with a line break');
+    writeFileSync(file, whole);
+    expect((await ask({ config: whole })).skypilotConfig.getNested(['kubernetes'])).toEqual({
+      allowed_contexts: ['east'],
+    });
+  });
+
   it('takes an empty file as an empty configuration', async () => {
     const { ask } = await chainOf(POLICY, options('# nothing yet\n'));
     expect((await ask({ config: 'active_workspace: default' })).allowed).toBe(true);

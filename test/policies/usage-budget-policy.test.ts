@@ -85,6 +85,17 @@ describe('a launch', () => {
     const task = `resources:\n  accelerators: A100:1\n  autostop: ${autostop}\n`;
     expect(await lab.ask({ task })).toMatchObject(ALLOWED);
     expect(await lab.taken()).toBe(2);
+    lab.pass(60);
+    expect(await lab.ask({ task })).toMatchObject(ALLOWED);
+    expect(await lab.taken()).toBe(2);
+    // The second one would keep the cluster of the first up.
+    expect(await lab.ask({ gpus: 'A100:1' })).toMatchObject(ALLOWED);
+    expect(await lab.taken()).toBeGreaterThanOrEqual(24);
+    await lab.verify();
+    const small = await Lab.open({ budget: '3' });
+    expect(await small.ask({ task })).toMatchObject(ALLOWED);
+    expect(await small.ask({ gpus: 'A100:1' })).toMatchObject(REJECTED);
+    expect(await small.taken()).toBe(2);
   });
 
   it.each([
@@ -116,6 +127,14 @@ describe('who pays', () => {
       message: 'The workspace "ml" has no project that pays for it.',
     });
     expect(await lab.ask({ workspace: '__proto__', cluster: 'two' })).toMatchObject(REJECTED);
+  });
+
+  it('is not known to validate, which does not show a workspace that the client names', async () => {
+    const lab = await Lab.open({ budget: '100' });
+    const config = 'kubernetes: {provision_timeout: 600}\n';
+    expect(await lab.ask({ name: 'validate', config })).toMatchObject(ALLOWED);
+    expect(await lab.ask({ name: 'validate', gpus: 'A100:8' })).toMatchObject(REJECTED);
+    expect(await lab.ask({ config })).toMatchObject(rejectedWith('The workspace default has no budget.'));
   });
 
   it('is in doubt where the task names another workspace', async () => {

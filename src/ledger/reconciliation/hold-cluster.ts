@@ -68,6 +68,11 @@ function* isCovered(
   if (row === undefined || isOver(row, now)) {
     return false;
   }
+  const { start, end } = request.proposal;
+  // Until SkyPilot shows it, the charge is all that speaks for its time: one for an autostop is not enough without.
+  if (clusterMark(row).state === 'awaited' && end - start > row.ends_at - row.starts_at) {
+    return false;
+  }
   const proposal = { ...request.proposal, end: row.ends_at };
   const { wanted } = yield* previewLease(statements, { ...request, proposal }, now);
   if (wanted.byFilter.some(({ refusal }) => refusal !== undefined)) {

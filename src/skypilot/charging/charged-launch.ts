@@ -51,7 +51,9 @@ export function chargedLaunch(request: UserRequest): ChargedLaunch | undefined {
   }
   const cluster = requestOptions?.clusterName ?? '';
   const isManaged = MANAGED.has(requestName);
-  if (FORERUNNERS.has(requestName) && cluster === '') {
+  const named = skypilotConfig.getNested(['active_workspace']) ?? undefined;
+  // `validate` does not show what the client overrides: who would pay is not known yet.
+  if (FORERUNNERS.has(requestName) && (cluster === '' || named === undefined)) {
     return undefined;
   }
   if (cluster === '' && !isManaged) {
@@ -65,13 +67,15 @@ export function chargedLaunch(request: UserRequest): ChargedLaunch | undefined {
     ...[config, task.config, task.resources],
     ...[task.experimental, task._cluster_config_overrides],
   );
-  const workspace = skypilotConfig.getNested(['active_workspace']) ?? 'default';
+  const workspace = named ?? 'default';
   if (typeof workspace !== 'string' || workspace === '') {
     throw new PolicyRejected('active_workspace: expected the name of a workspace.');
   }
   // A task may name one itself: which of the two pays is in doubt. Before a launch, a client's own is not shown.
-  const named = taskConfigsOf(task).map((one) => one.config.active_workspace ?? workspace);
-  if (!FORERUNNERS.has(requestName) && named.some((one) => one !== workspace)) {
+  const elsewhere = taskConfigsOf(task).filter(
+    ({ config: { active_workspace: own } }) => (own ?? workspace) !== workspace,
+  );
+  if (!FORERUNNERS.has(requestName) && elsewhere.length > 0) {
     throw new PolicyRejected(`active_workspace of the task: expected ${workspace}, where it is launched.`);
   }
   const one = hardwareOf(task, cloudsOf(config.allowed_clouds));

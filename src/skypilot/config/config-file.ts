@@ -184,6 +184,8 @@ function withoutHooks({ path, tree }: Written): Written {
 export class ServerConfigFile {
   readonly #path: string;
   #tree: Mapping;
+  /** Its last line ended with a line break. */
+  #isEnded: boolean;
   /** State of the file when it was last read; `undefined` = not read by a request. */
   #state: string | undefined;
 
@@ -196,18 +198,35 @@ export class ServerConfigFile {
   constructor(path: string) {
     this.#path = path;
     this.#tree = treeOf(path);
+    this.#isEnded = isEnded(path);
   }
 
-  /** The configuration. Treat it as read-only. @throws ConfigurationError as the constructor does */
+  /**
+   * The configuration. Treat it as read-only. @throws ConfigurationError as the constructor does, and for a file
+   * that was most likely cut off since: it lacks values of the server
+   */
   async current(): Promise<Mapping> {
     const state = await fileState(this.#path);
     if (state === undefined || state !== this.#state) {
       this.#state = undefined;
-      this.#tree = treeOf(this.#path);
+      const isWhole = isEnded(this.#path);
+      const tree = treeOf(this.#path);
+      const isEmptied = Object.keys(tree).length === 0 && Object.keys(this.#tree).length > 0;
+      if (isEmptied || (this.#isEnded && !isWhole)) {
+        const what = isEmptied ? 'became empty' : 'no longer ends with a line break';
+        const message = `${this.#path}: the file ${what}, so it was most likely cut off; reload to accept it`;
+        throw new ConfigurationError([{ severity: 'error', message }]);
+      }
+      this.#tree = tree;
+      this.#isEnded = isWhole;
       this.#state = state;
     }
     return this.#tree;
   }
+}
+
+function isEnded(path: string): boolean {
+  return readingYaml(path, (text) => text.endsWith('\n'));
 }
 
 function treeOf(path: string): Mapping {
