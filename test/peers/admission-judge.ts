@@ -43,6 +43,9 @@ export interface AdmissionJudge {
   remove(): void;
 }
 
+/** How many run at once: each waits for two seconds. With more, a slow machine would not compile their policies in time. */
+const AT_ONCE = 3;
+
 /** Refused before all others. Where it is not, the plugin does not know its policies yet. */
 const CANARY = 'canary';
 const CANARIES: readonly object[] = [
@@ -121,16 +124,26 @@ export function admissionJudge(): AdmissionJudge | undefined {
       .split('\n')
       .map((line) => VERDICT.parse(JSON.parse(line)));
   };
+  const judge: AdmissionJudge['judge'] = async (policies, requests) => {
+    // A machine that is busy with other things has time for it later.
+    for (;;) {
+      const [canary, ...verdicts] = await run(policies, requests);
+      if (canary?.allowed === false) {
+        return verdicts;
+      }
+    }
+  };
+  const running = new Set<Promise<unknown>>();
   return {
     remove,
     judge: async (policies, requests) => {
-      // A machine that is busy with other things has time for it later.
-      for (;;) {
-        const [canary, ...verdicts] = await run(policies, requests);
-        if (canary?.allowed === false) {
-          return verdicts;
-        }
+      while (running.size >= AT_ONCE) {
+        await Promise.race(running);
       }
+      const judging = judge(policies, requests);
+      const ended = judging.catch(() => undefined).finally(() => running.delete(ended));
+      running.add(ended);
+      return judging;
     },
   };
 }
