@@ -146,7 +146,7 @@ function largest(shape: Shape): number {
 }
 
 describe.skipIf(judge === undefined)('the largest policies that are exported', () => {
-  it.concurrent.each(SHAPES)(
+  it.each(SHAPES)(
     'as many $what as are exported are evaluated within the limits of Kubernetes',
     async (shape) => {
       const size = largest(shape);
