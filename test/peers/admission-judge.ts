@@ -43,6 +43,9 @@ export interface AdmissionJudge {
   remove(): void;
 }
 
+/** How many run at once: each waits for two seconds. With more, a slow machine would not compile their policies in time. */
+const AT_ONCE = 2;
+
 /** Refused before all others. Where it is not, the plugin does not know its policies yet. */
 const CANARY = 'canary';
 const CANARIES: readonly object[] = [
@@ -121,16 +124,40 @@ export function admissionJudge(): AdmissionJudge | undefined {
       .split('\n')
       .map((line) => VERDICT.parse(JSON.parse(line)));
   };
+  const tried = async (...asked: Parameters<typeof run>): Promise<Verdict[] | undefined> => {
+    const [canary, ...verdicts] = await run(...asked);
+    return canary?.allowed === false ? verdicts : undefined;
+  };
+  /** Of those that were not ready in time, one at a time: a machine that is busy with other things has time for it later. */
+  let late: Promise<unknown> = Promise.resolve();
+  const triedLater = async (...asked: Parameters<typeof run>): Promise<Verdict[]> => {
+    for (;;) {
+      const verdicts = await tried(...asked);
+      if (verdicts !== undefined) {
+        return verdicts;
+      }
+    }
+  };
+  const judge = async (...asked: Parameters<typeof run>): Promise<Verdict[]> => {
+    const verdicts = await tried(...asked);
+    if (verdicts !== undefined) {
+      return verdicts;
+    }
+    const again = late.then(() => triedLater(...asked));
+    late = again.catch(() => undefined);
+    return again;
+  };
+  const running = new Set<Promise<unknown>>();
   return {
     remove,
     judge: async (policies, requests) => {
-      // A machine that is busy with other things has time for it later.
-      for (;;) {
-        const [canary, ...verdicts] = await run(policies, requests);
-        if (canary?.allowed === false) {
-          return verdicts;
-        }
+      while (running.size >= AT_ONCE) {
+        await Promise.race(running);
       }
+      const judging = judge(policies, requests);
+      const ended = judging.catch(() => undefined).finally(() => running.delete(ended));
+      running.add(ended);
+      return judging;
     },
   };
 }

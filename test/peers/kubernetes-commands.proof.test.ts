@@ -415,12 +415,17 @@ function isListed(users: readonly ListedUser[], { user, groups, namespace }: Que
 }
 
 async function canI(name: string, { user, groups, namespace }: Question): Promise<boolean> {
-  const { stdout } = await here().cluster.kubectl([
-    ...['auth', 'can-i', 'use', `schedulingpolicies.${GROUP}/${name}`, '--as', user],
-    ...groups.flatMap((group) => ['--as-group', group]),
-    ...(namespace === undefined ? ['--all-namespaces'] : ['--namespace', namespace]),
-  ]);
-  return stdout.trim() === 'yes';
+  const { object } = await here().cluster.create({
+    apiVersion: 'authorization.k8s.io/v1',
+    kind: 'SubjectAccessReview',
+    metadata: {},
+    spec: {
+      user,
+      groups: [...groups, AUTHENTICATED],
+      resourceAttributes: { verb: 'use', group: GROUP, resource: 'schedulingpolicies', name, namespace },
+    },
+  });
+  return object.status.allowed;
 }
 
 function flagsOf({ user, groups, namespace }: Question): string[] {

@@ -1,6 +1,6 @@
 /**
  * A large cluster: what the service holds in memory, also while policies and bindings change, and how many reviews a burst of pods costs.
- * `KUBERNETES_NUMBERS=long`: 1,000 policies, 10,000 accounts and ten minutes of changes; otherwise 500, 2,000 and one minute.
+ * `KUBERNETES_NUMBERS=long`: 1,000 policies, 10,000 accounts and ten minutes of changes; otherwise 250, 1,000 and ten seconds.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,10 +14,10 @@ import { type MeasuredService, measuredService, type ServiceMemory } from './mea
 const isLong = process.env.KUBERNETES_NUMBERS === 'long';
 const CROWD = isLong
   ? { policies: 1000, accounts: 10_000, namespaces: 10 }
-  : { policies: 500, accounts: 2000, namespaces: 10 };
-const MINUTES = isLong ? 10 : 0.5;
+  : { policies: 250, accounts: 1000, namespaces: 10 };
+const MINUTES = isLong ? 10 : 1 / 6;
 const CHANGES_A_SECOND = 20;
-const SAMPLE_SECONDS = isLong ? 10 : 5;
+const SAMPLE_SECONDS = isLong ? 10 : 2.5;
 /** In MiB, of the process with all that Node.js itself takes. Garbage that is not collected yet is in it: see the figures that are printed. */
 const MOST_MEMORY = 200;
 const MOST_HEAP = 60;
@@ -26,7 +26,7 @@ const MOST_GROWTH = 0.5;
 
 const POLICIES = 'blazar_enforcement_kubernetes_policies';
 const REVIEWS = 'blazar_enforcement_kubernetes_access_review_duration_seconds_count';
-const PODS = 2000;
+const PODS = 1000;
 const ACCOUNTS = 50;
 const AT_ONCE = 64;
 /** From then on, answers are asked for anew. */

@@ -98,7 +98,7 @@ function readPodRules(rules: readonly object[]) {
 const OPTIONS = { name: 'x', exemptNamespaces: [], isTrial: false };
 
 describe.skipIf(judge === undefined)('rules as ValidatingAdmissionPolicies', () => {
-  it.each(RULES.map((allow, index) => [allow, index] as const))(
+  it.concurrent.each(RULES.map((allow, index) => [allow, index] as const))(
     'are judged by Kubernetes as by the webhook: %s',
     async (allow, index) => {
       const match = index % 2 === 0 ? undefined : RULES[(index + 3) % RULES.length];
@@ -124,7 +124,7 @@ describe.skipIf(judge === undefined)('rules as ValidatingAdmissionPolicies', () 
     },
   );
 
-  it('refuse together what one of them refuses', async () => {
+  it.concurrent('refuse together what one of them refuses', async () => {
     const rules = readPodRules(
       RULES.slice(1, 6).map((allow, index) => ({
         name: `rule-${index}`,

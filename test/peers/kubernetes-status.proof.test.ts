@@ -17,6 +17,9 @@ const PATIENT = { timeout: 120_000, interval: 100 };
 /** As in the service, but for `retry`: a busy machine does not lose the lead. */
 const TIMING = { lease: 15, renew: 10, retry: 0.3 };
 
+/** Where the lead is to be lost. */
+const SHORT_TIMING = { lease: 6, renew: 4, retry: 0.3 };
+
 const VALID = ['Accepted=True Valid', 'Enforced=True Enforced', 'Exportable=True Complete'];
 
 const policy = (name: string, schedulerNames: unknown = []) =>
@@ -45,7 +48,7 @@ describe.skipIf(!there)('beside a real API server', () => {
   /** A replica, without a service around it. */
   function replica(
     identity: string,
-    { kubeconfig = join(cluster.folder, 'admin.conf'), audit = [] as string[] } = {},
+    { kubeconfig = join(cluster.folder, 'admin.conf'), audit = [] as string[], timing = TIMING } = {},
   ) {
     const logger = recordingLogger();
     const client = createApiClient({ kubeconfig, logger });
@@ -58,7 +61,7 @@ describe.skipIf(!there)('beside a real API server', () => {
       (path, listener) => new ListWatch({ client, path, listener, logger }),
       logger,
     );
-    const election = { identity, namespace: 'policies', timing: TIMING };
+    const election = { identity, namespace: 'policies', timing };
     const writer = new StatusWriter({ client, policies, audit, logger, observer, election });
     policies.start();
     writer.start();
@@ -194,7 +197,7 @@ describe.skipIf(!there)('beside a real API server', () => {
   });
 
   it('goes on after the API server was killed and started again', async () => {
-    const { writer, outcomes } = replica('a');
+    const { writer, outcomes } = replica('a', { timing: SHORT_TIMING });
     await vi.waitFor(() => expect(writer.isLeader).toBe(true), PATIENT);
     await cluster.apply([policy('before')]);
     await shows('before', ...VALID);

@@ -49,9 +49,9 @@ let pods = 0;
 async function tell(namespace: string, spec: object): Promise<{ said: string; pod: Manifest }> {
   pods += 1;
   const name = `pod-${pods}`;
-  const said = await here().create(pod(namespace, name, { serviceAccountName: 'worker', ...spec }));
-  const { cluster } = here();
-  return { said, pod: said === '' ? await cluster.get('-n', namespace, 'get', 'pod', name) : undefined };
+  const asked = pod(namespace, name, { serviceAccountName: 'worker', ...spec });
+  const { error, object } = await here().cluster.create(asked);
+  return { said: error, pod: object };
 }
 
 describe.skipIf(started === undefined)('in a real cluster', () => {

@@ -95,18 +95,17 @@ describe.skipIf(started === undefined)('in a real cluster', () => {
   });
 
   it('a binding in a namespace gives accounts of others nothing', async () => {
-    await place('east', 'worker');
-    await place('west', 'worker');
     const { cluster } = here();
     // The worker of the west may use it in the east, where none of its pods can be.
-    await cluster.apply([binding('use-disks', account('worker', 'west'), 'east')]);
+    await cluster.apply([aNamespace('east'), binding('use-disks', account('worker', 'west'), 'east')]);
     const asked = ['auth', 'can-i', 'use', `schedulingpolicies.${GROUP}/disks`, '-n', 'east'];
     const as = ['--as', 'system:serviceaccount:west:worker'];
     await expect
       .poll(async () => (await cluster.kubectl([...asked, ...as])).stdout.trim(), IN_FORCE)
       .toBe('yes');
-    // Until all is in force for certain.
-    await new Promise((resolve) => setTimeout(resolve, 10_000));
+    // Nothing was asked about these before.
+    await place('east', 'worker');
+    await place('west', 'worker');
     expect(await said('east', 'worker')).toMatch(REFUSED);
     expect(await said('west', 'worker')).toMatch(REFUSED);
     await cluster.apply([binding('use-disks', account('worker', 'west'))]);

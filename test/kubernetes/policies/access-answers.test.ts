@@ -1,4 +1,4 @@
-/** Who may use which policy, held against what a real API server has answered: see test/peers/kubernetes-access.proof.test.ts. */
+/** Who may use which policy, held against what a real API server has answered: see test/peers/kubernetes-rights.proof.test.ts. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { readPolicyDocuments } from '../../../src/kubernetes/policies/documents/documents.ts';
