@@ -8,9 +8,9 @@ import {
   failure,
   loadLibraries,
   newClient,
-  startDeafService,
   startService,
   startTcpService,
+  startUnresponsiveService,
   watchSockets,
 } from '../support/services.ts';
 import { unusedPort } from '../support/unused-port.ts';
@@ -51,7 +51,7 @@ describe('a service that takes too long', () => {
   });
 
   it('fails the call when it neither accepts nor refuses a connection, with and without retries', async () => {
-    const service = await startDeafService();
+    const service = await startUnresponsiveService();
     const sockets = watchSockets();
     const once = failure(newClient({ timeout: 3 }).postJson(service.url, json));
     const patient = newClient({ timeout: 10, connectRetries: 9 }).postJson(service.url, json);
