@@ -193,8 +193,16 @@ it('an error of any kind shows no token, no query, no body and nothing of the re
     ].map(failure),
   );
   expect(errors.map(({ code }) => code)).toEqual([
-    ...['aborted', 'answer-too-large', 'breaker-open', 'closed', 'connect', 'invalid-url', 'timeout'],
-    ...['transport', 'transport', 'transport'],
+    'aborted',
+    'answer-too-large',
+    'breaker-open',
+    'closed',
+    'connect',
+    'invalid-url',
+    'timeout',
+    'transport',
+    'transport',
+    'transport',
   ]);
   for (const error of errors) {
     expect(error.name).toBe('HttpCallError');
