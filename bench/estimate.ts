@@ -52,7 +52,7 @@ async function chainOn(dialect: Dialect, service?: string, called = () => {}): P
 }
 
 /** Four hosts for ten days. An estimate does not know which hosts. */
-function wishes(prefix: string): () => CreateRequest {
+function refusedRequests(prefix: string): () => CreateRequest {
   const next = requestsOf(prefix);
   return () => {
     const { context, lease } = next();
@@ -93,7 +93,7 @@ const estimatesRefused: Ask = async (enforcement, request) => {
 async function subjectOf(dialect: Dialect, ask: Ask, withService = false): Promise<Subject> {
   const server = withService ? await startExternalService() : undefined;
   const enforcement = await chainOn(dialect, server?.url);
-  const nextRequest = wishes(`${process.pid} `);
+  const nextRequest = refusedRequests(`${process.pid} `);
   const next = async () => {
     if (!(await ask(enforcement, nextRequest()))) {
       throw new Error('expected another answer');
@@ -120,7 +120,7 @@ async function callsOfOneEstimate(): Promise<number> {
   const enforcement = await chainOn('sqlite', server.url, () => {
     calls += 1;
   });
-  await estimatesRefused(enforcement, wishes('')());
+  await estimatesRefused(enforcement, refusedRequests('')());
   await enforcement.close();
   server.stop();
   return calls;

@@ -102,7 +102,7 @@ async function onDisk(connection: string): Promise<void> {
 }
 
 /** The same with 10,000 projects; every second lease ended early. */
-export async function fillForPeople(connection: string, leases: number): Promise<void> {
+export async function fillForLists(connection: string, leases: number): Promise<void> {
   await fillLedger(connection, leases);
   const { dialect } = parsed(connection);
   const database = new Kysely<never>({ dialect: await kyselyDialect(connection) });

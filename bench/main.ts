@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { inspect } from 'node:util';
 import type { Command } from 'commander';
 import { suite as admission } from './admission.ts';
-import { trial as blazarRound } from './blazar-round.ts';
+import { trial as blazarReconciliation } from './blazar-reconciliation.ts';
 import { suite as check } from './check.ts';
 import { suite as coldStart } from './cold-start.ts';
 import { trial as decisionStore } from './decision-store.ts';
@@ -17,10 +17,10 @@ import type { Result } from './harness/results.ts';
 import type { Suite, Trial } from './harness/suite.ts';
 import { trial as ledger } from './ledger.ts';
 import { trial as ledgerClients } from './ledger-clients.ts';
+import { trial as ledgerLists } from './ledger-lists.ts';
 import { measureTopic } from './measure-topic.ts';
 import { suite as outbox } from './outbox.ts';
 import { suite as peers } from './peers.ts';
-import { trial as peopleLists } from './people-lists.ts';
 import { currentLoad, loadWarning, PerformanceRecord } from './performance/record.ts';
 import { Checkout, findCommit, ReferenceProblem } from './reference/checkout.ts';
 import { ReferenceTopic } from './reference/reference-topic.ts';
@@ -54,8 +54,8 @@ const MATTERS: readonly (Suite | Trial)[] = [
   ledgerClients,
   decisionStore,
   estimate,
-  peopleLists,
-  blazarRound,
+  ledgerLists,
+  blazarReconciliation,
   service,
   tracing,
   tokens,

@@ -26,7 +26,15 @@ export async function printTableReport(report: Report): Promise<void> {
   const { runs, results, matters, notMeasured, against } = report;
   await printTable(
     [
-      ...['NAME', 'MEASURED', '', 'COMPARED WITH', '', 'RATIO', 'SPREAD', 'TARGET', 'MET'],
+      'NAME',
+      'MEASURED',
+      '',
+      'COMPARED WITH',
+      '',
+      'RATIO',
+      'SPREAD',
+      'TARGET',
+      'MET',
       ...(against === undefined ? [] : [`AT ${against.ref}`, 'TODAY BESIDE IT']),
     ],
     results.map((result) => [

@@ -4,14 +4,14 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Comparison, Scale, Trial } from './harness/suite.ts';
 import { ServerProcess } from './server-process.ts';
 import type { Observed } from './worst-case/observed.ts';
-import { type DearRequest, dearRequests } from './worst-case/requests.ts';
+import { type ExpensiveRequest, expensiveRequests } from './worst-case/requests.ts';
 
 /** The default of `body_limit`. */
 const BODY_LIMIT = 8_388_608;
 /** The fraction of it with which all requests are tried, to find the expensive ones. */
 const TRIED = 8;
 /** The number of the most expensive requests sent at full length, per figure and endpoint. */
-const DEAREST = 6;
+const MOST_EXPENSIVE = 6;
 /** The minimum counts: other load can only increase a figure. */
 const TIMES = 3;
 /** The minimum for comparisons: for young objects, V8 alone takes up to 32 MiB, whatever the request. */
@@ -39,7 +39,7 @@ interface Result extends Observed {
 async function measure({ quick, requests }: Scale): Promise<Map<string, number>> {
   const run = new Map([[LONGEST, 100e6]]);
   let service = await ServerProcess.start('service, all of it');
-  const observed = async (request: DearRequest, times = 1): Promise<Result> => {
+  const observed = async (request: ExpensiveRequest, times = 1): Promise<Result> => {
     const all: Observed[] = [];
     const body = request.body();
     for (let time = 0; time < times; time += 1) {
@@ -60,7 +60,7 @@ async function measure({ quick, requests }: Scale): Promise<Map<string, number>>
   try {
     const tried: Result[] = [];
     const bytes = quick ? 65_536 : BODY_LIMIT / TRIED;
-    const all = [...dearRequests(bytes)];
+    const all = [...expensiveRequests(bytes)];
     const step = Math.max(1, Math.floor(all.length / (requests ?? (quick ? 30 : all.length))));
     for (const endpoint of ENDPOINTS) {
       // Counted per endpoint, so that every one is tried.
@@ -70,12 +70,14 @@ async function measure({ quick, requests }: Scale): Promise<Map<string, number>>
         }
       }
     }
-    const chosen = new Set(ENDPOINTS.flatMap((endpoint) => dearest(tried, endpoint, quick ? 1 : DEAREST)));
+    const chosen = new Set(
+      ENDPOINTS.flatMap((endpoint) => mostExpensive(tried, endpoint, quick ? 1 : MOST_EXPENSIVE)),
+    );
     const found: Result[] = [];
     // Restarted, to measure without leftovers of the requests above.
     await service.stop();
     service = await ServerProcess.start('service, all of it');
-    for (const request of dearRequests(quick ? bytes : BODY_LIMIT)) {
+    for (const request of expensiveRequests(quick ? bytes : BODY_LIMIT)) {
       if (chosen.has(request.name)) {
         found.push(await observed(request, quick ? 1 : TIMES));
       }
@@ -110,7 +112,7 @@ function isAt(request: string, endpoint: string): boolean {
   return request.startsWith(`${endpoint}:`) || request.startsWith(`${endpoint}?`);
 }
 
-function dearest(results: readonly Result[], endpoint: string, count: number): string[] {
+function mostExpensive(results: readonly Result[], endpoint: string, count: number): string[] {
   const own = results.filter(({ request }) => isAt(request, endpoint));
   return [heldFor, memoryFor].flatMap((figure) =>
     [...own]
@@ -128,7 +130,7 @@ function worst(results: readonly Result[], figure: (result: Result) => number): 
 }
 
 /** Resolves when the response is complete, whatever its status. */
-function answerOf(url: string, { path, contentType }: DearRequest, body: Buffer): Promise<void> {
+function answerOf(url: string, { path, contentType }: ExpensiveRequest, body: Buffer): Promise<void> {
   return new Promise((answered, failed) => {
     const headers = { 'Content-Type': contentType, 'Content-Length': body.length, Connection: 'close' };
     const request = send(url + path, { method: 'POST', headers }, (response) => {
@@ -163,7 +165,7 @@ export const trial: Trial = {
     },
   ]),
   notes: [
-    `The dearest request that is found for each endpoint. Some ${'thousand'} are tried with an eighth of body_limit: every shape (wide, deep, long, of different names, of letters of every kind, as many as are let through) in every place; the ${DEAREST} dearest by either figure are sent at full length, ${TIMES} times, and the smallest figure counts: others on the machine can only make it larger.`,
+    `The most expensive request that is found for each endpoint. Some ${'thousand'} are tried with an eighth of body_limit: every shape (wide, deep, long, of different names, of letters of every kind, as many as are let through) in every place; the ${MOST_EXPENSIVE} most expensive by either figure are sent at full length, ${TIMES} times, and the smallest figure counts: others on the machine can only make it larger.`,
     'Held: for how long the service did nothing else, looked at from inside its process, in time that its thread had a processor where the system says so (Linux): what else runs on the machine does not count. Memory: how much more was resident at once, beside the length of the body, or beside 2 MiB where it is shorter: for objects that are young V8 alone takes up to 32 MiB.',
     'The service has all filters, with a ledger in SQLite, scheduling policies for pods and leases, and an admin policy; its body_limit is as it is unless told otherwise.',
   ],

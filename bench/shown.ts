@@ -1,4 +1,4 @@
-/** Formats numbers for people. */
+/** Formats numbers for display. */
 import type { BesideReference, Side } from './harness/results.ts';
 import type { Target } from './harness/suite.ts';
 

@@ -5,8 +5,8 @@ import { projectFile } from './support/files.ts';
 
 /** Words that stood for what docs/architecture.md ("Words") has other words for. */
 const PRIVATE = `
-  asker breath course courses crew deed desk door doors foresee foreseen gate gates ground grounds
-  guest house impatient keeper lane lanes namesakes occasion occupation pace patience people person
+  asker breath course courses crew deaf dear dearest deed desk door doors foresee foreseen gate gates ground grounds
+  guest healed house impatient keeper lane lanes namesakes news occasion occupation pace patience people person
   posting prospect reckon reckoned reckoning regardless rehearsal rehearsed rounds seat sheet stake
   standing straight surroundings turn turns unasked walker walkers wish wished wishes workshop worlds
 `

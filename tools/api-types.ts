@@ -6,12 +6,12 @@ import { openApiDocument } from '../src/server/openapi/document.ts';
 
 const HEAD = '/** The types of the API. Written by `npm run client:types`; do not change it by hand. */\n';
 
-/** The text of the file: only the parts for people and their programs. */
+/** The text of the file: only the parts for users and their programs. */
 export async function apiTypes(): Promise<string> {
   const document = openApiDocument();
   const paths = Object.entries(document.paths).filter(([, methods]) =>
     Object.values(methods as Record<string, { readonly tags: readonly string[] }>).every(({ tags }) =>
-      tags.includes('people'),
+      tags.includes('users'),
     ),
   );
   const served = { ...document, paths: Object.fromEntries(paths) } as unknown as OpenAPI3;

@@ -115,17 +115,15 @@ function apply(tree: unknown, { place, kind, value, name }: Change): void {
 
 const PIECES = [
   ...'"{}[],:-\\\n\0\ufeff',
-  ...[
-    '',
-    'null',
-    'NaN',
-    '1e400',
-    '-0',
-    '\\ud800',
-    '"__proto__":{"user_id":"x"},',
-    '"lease":{},',
-    '[['.repeat(3000),
-  ],
+  '',
+  'null',
+  'NaN',
+  '1e400',
+  '-0',
+  '\\ud800',
+  '"__proto__":{"user_id":"x"},',
+  '"lease":{},',
+  '[['.repeat(3000),
 ];
 
 const edit = fc.record({

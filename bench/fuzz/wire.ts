@@ -30,7 +30,13 @@ const LINES =
 
 const PIECES = [
   ...'\r\n\t\0 :/%?#9é',
-  ...['\r\n', '\r\n\r\n', '%00', '..', 'HTTP/9.9', 'X: '.repeat(30), `X: ${'x'.repeat(20_000)}`],
+  '\r\n',
+  '\r\n\r\n',
+  '%00',
+  '..',
+  'HTTP/9.9',
+  'X: '.repeat(30),
+  `X: ${'x'.repeat(20_000)}`,
   ...LINES.map((line) => `\r\n${line}\r\n`),
 ];
 

@@ -8,7 +8,7 @@ export const AREAS: Readonly<Record<string, readonly string[]>> = {
     'ledger-clients',
     'decision-store',
     'estimate',
-    'people-lists',
+    'ledger-lists',
     'blazar',
     'outbox',
   ],

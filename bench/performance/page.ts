@@ -157,7 +157,15 @@ function shownTopic(name: string, topic: Topic | undefined, machines: readonly M
     ...(against === undefined ? [] : [shownAgainst(against)]),
     table(
       [
-        ...['', 'measured', '', 'beside', '', 'ratio', 'spread', 'target', 'met'],
+        '',
+        'measured',
+        '',
+        'beside',
+        '',
+        'ratio',
+        'spread',
+        'target',
+        'met',
         ...(against === undefined ? [] : [`at ${against.ref}`, 'today beside it']),
       ],
       rows.map((row) => [

@@ -138,7 +138,12 @@ export class ReferenceTopic {
     const { name } = this.#matter;
     const { quick, requests } = this.#scale;
     const flags = [
-      ...['--only', name, '--runs', '1', '--format', 'json'],
+      '--only',
+      name,
+      '--runs',
+      '1',
+      '--format',
+      'json',
       ...(quick ? ['--quick'] : []),
       ...(requests === undefined ? [] : ['--requests', String(requests)]),
     ];

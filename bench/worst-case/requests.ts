@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { ROOT } from '../requests.ts';
 import { atMost, JSON_SHAPES, type Shape, textOf, YAML_SHAPES } from './shapes.ts';
 
-export interface DearRequest {
+export interface ExpensiveRequest {
   readonly name: string;
   readonly path: string;
   readonly contentType: string;
@@ -166,7 +166,7 @@ const POD_SHAPES: Readonly<Record<string, Shape>> = {
 };
 
 /** The shapes for each endpoint. `bytes`: maximum length of a body. */
-export function* dearRequests(bytes: number): Generator<DearRequest> {
+export function* expensiveRequests(bytes: number): Generator<ExpensiveRequest> {
   const size = bytes - 64;
   const all = { ...JSON_SHAPES, ...LEASE_SHAPES };
   yield* jsonRequests('/check-create', CREATE, all, size);
@@ -195,7 +195,7 @@ function* jsonRequests(
   places: Readonly<Record<string, Place>>,
   shapes: Readonly<Record<string, Shape>>,
   bytes: number,
-): Generator<DearRequest> {
+): Generator<ExpensiveRequest> {
   for (const [where, place] of Object.entries(places)) {
     for (const [what, shape] of Object.entries(shapes)) {
       const body = () => Buffer.from(place(shape, bytes));
@@ -204,7 +204,7 @@ function* jsonRequests(
   }
 }
 
-function* skypilotRequests(bytes: number): Generator<DearRequest> {
+function* skypilotRequests(bytes: number): Generator<ExpensiveRequest> {
   const path = '/skypilot/admin-policy';
   const contentType = 'application/json';
   for (const [what, shape] of Object.entries(JSON_SHAPES)) {
@@ -244,7 +244,7 @@ function inText(text: string, bytes: number): Buffer {
     : Buffer.from(JSON.stringify(text.slice(0, (text.length * bytes) / body.length - 8)));
 }
 
-function* formRequests(bytes: number): Generator<DearRequest> {
+function* formRequests(bytes: number): Generator<ExpensiveRequest> {
   const path = '/';
   const contentType = 'application/x-www-form-urlencoded';
   const forms: Readonly<Record<string, () => string>> = {

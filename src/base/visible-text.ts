@@ -1,5 +1,5 @@
 /**
- * Escapes texts from users, configurations, filters and services for people to read. They must not control a terminal, change the
+ * Escapes texts from users, configurations, filters and services for display. They must not control a terminal, change the
  * reading order, start a line, or contain invisible characters.
  */
 

@@ -224,7 +224,10 @@ async function printJudgements(judgements: readonly Judgement[], explain: boolea
           ])
         : []),
       ...(judgement.charges ?? []).map(({ filter, account, amount, precision, left }) => [
-        ...['', '', precision === 'exact' ? 'takes' : `takes ${precision}`, filter],
+        '',
+        '',
+        precision === 'exact' ? 'takes' : `takes ${precision}`,
+        filter,
         `${amount} of ${account}${left === null ? '' : `, ${left} left after it`}`,
       ]),
       ...(judgement.suggestions ?? []).map(({ text }) => ['', '', 'instead', '', text]),

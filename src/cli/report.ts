@@ -88,12 +88,18 @@ async function printUsage({ json: { rows, unit }, names }: ShownUsage, by: Usage
     [
       ...keys[by].map(([head]) => head),
       ...(hasAmounts ? [unit.toUpperCase(), 'OF BUDGETS OF USERS'] : []),
-      ...['RESOURCE HOURS', 'LEASES', 'ENDED EARLY', 'UNUSED HOURS'],
+      'RESOURCE HOURS',
+      'LEASES',
+      'ENDED EARLY',
+      'UNUSED HOURS',
     ],
     rows.map((row) => [
       ...keys[by].map(([, cell]) => cell(row)),
       ...(hasAmounts ? [row.amount ?? '', row.user_amount ?? ''] : []),
-      ...[row.resource_hours, String(row.leases), String(row.ended_early), row.unused_hours],
+      row.resource_hours,
+      String(row.leases),
+      String(row.ended_early),
+      row.unused_hours,
     ]),
   );
 }

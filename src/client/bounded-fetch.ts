@@ -84,7 +84,7 @@ function reasonOf(thrown: unknown): string {
  */
 export type EndpointErrorKind = 'refused' | 'failed';
 
-/** An error of a service. `message` is one sentence for people, without a token. */
+/** An error of a service. `message` is one sentence for users, without a token. */
 export class EndpointError extends Error {
   override readonly name = 'EndpointError';
   readonly kind: EndpointErrorKind;

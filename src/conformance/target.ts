@@ -71,7 +71,7 @@ export class Target {
   readonly #reached = new Set<string>();
   /** Allowed leases whose end is not reported yet: lease id → the body of its `on-end`. */
   readonly #open = new Map<string, unknown>();
-  #endsAreAnswered = true;
+  #respondsToEnd = true;
   #notTold = 0;
 
   constructor({ endpoints, credentials, timeout }: TargetOptions) {
@@ -172,13 +172,13 @@ export class Target {
   async settle(): Promise<void> {
     for (const [id, body] of this.#open) {
       // A service that does not respond would cost the whole timeout each time.
-      if (!this.has('end') || !this.#endsAreAnswered) {
+      if (!this.has('end') || !this.#respondsToEnd) {
         return;
       }
       this.#open.delete(id);
       const message: Message = { operation: 'end', what: 'the end of a lease that was allowed', body };
       const { answer } = await this.send(message, true);
-      this.#endsAreAnswered = answer !== undefined;
+      this.#respondsToEnd = answer !== undefined;
       this.#notTold += answer?.status === 204 ? 0 : 1;
     }
   }

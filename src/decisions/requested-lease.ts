@@ -23,8 +23,15 @@ const MOST_BYTES = 4096;
 
 /** Attributes that Blazar adds to the reservations of a lease; users cannot request them. */
 const ADDED: ReadonlySet<string> = new Set([
-  ...['id', 'lease_id', 'resource_id', 'allocations', 'status', 'created_at', 'updated_at'],
-  ...['missing_resources', 'resources_changed'],
+  'id',
+  'lease_id',
+  'resource_id',
+  'allocations',
+  'status',
+  'created_at',
+  'updated_at',
+  'missing_resources',
+  'resources_changed',
 ]);
 
 /** An update need not repeat unchanged values. `undefined` = a date is missing. */

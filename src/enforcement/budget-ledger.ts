@@ -102,7 +102,7 @@ export class BudgetLedger {
 
   /**
    * The budgets of a project, with the remaining amounts, sorted by user and time. Includes expired budgets.
-   * Default: all projects. Amounts are exact: `formatUnitHours` formats them for people.
+   * Default: all projects. Amounts are exact: `formatUnitHours` formats them for display.
    */
   async budgets(projectId?: string): Promise<readonly BudgetUsage[]> {
     const ledger = await this.#open();

@@ -94,7 +94,7 @@ export interface ObservedRule {
  */
 export type RuleAnswer = 'allowed' | 'refused' | 'skipped' | 'failed';
 
-/** One of the two expressions of a rule, for people. */
+/** One of the two expressions of a rule, for display. */
 export interface RuleExplanation {
   readonly of: 'match' | 'allow';
   /** Each evaluated part and its value, the whole expression last. Short texts without secrets. */

@@ -234,7 +234,7 @@ export function formatInstant(instant: Instant): string {
   return `${seconds}${part === 0n ? '' : `.${String(part).padStart(6, '0').replace(/0+$/, '')}`}Z`;
 }
 
-/** `172800 seconds (2 days)`: a duration in microseconds, for people; its fraction of a second only if not 0. */
+/** `172800 seconds (2 days)`: a duration in microseconds, for display; its fraction of a second only if not 0. */
 export function formatDuration(duration: Instant): string {
   const whole = duration / MICROSECONDS_PER_SECOND;
   const part = duration % MICROSECONDS_PER_SECOND;

@@ -31,7 +31,7 @@ export function parseCreateRequest(input: unknown): CreateRequest {
   const { context, lease } = isCreate(input) ? input : (validated(createSchema, input) as CreateRequest);
   refuseUndated(lease);
   refuseTypeless(lease);
-  refuseDear('lease', lease);
+  refuseExpensive('lease', lease);
   return { context, lease };
 }
 
@@ -48,15 +48,15 @@ export function parseUpdateRequest(input: unknown): UpdateRequest {
     : (validated(updateSchema, wire, current) as WireUpdate);
   refuseUndated(lease, current_lease);
   refuseTypeless(lease, current_lease, current);
-  refuseDear(current, current_lease);
-  refuseDear('lease', lease);
+  refuseExpensive(current, current_lease);
+  refuseExpensive('lease', lease);
   return { context, currentLease: current_lease, lease };
 }
 
 /** As `parseCreateRequest`, except that dates may be missing. */
 export function parseEndRequest(input: unknown): EndRequest {
   const { context, lease } = isCreate(input) ? input : (validated(endSchema, input) as EndRequest);
-  refuseDear('lease', lease);
+  refuseExpensive('lease', lease);
   return { context, lease };
 }
 
@@ -233,7 +233,7 @@ function refuse(lease: string, index: number): void {
  * Throws `InvalidRequestError` if a lease exceeds a bound other than `MAX_RESERVATIONS`. `lease`: its name in
  * the request.
  */
-function refuseDear(lease: string, { name, reservations }: Lease): void {
+function refuseExpensive(lease: string, { name, reservations }: Lease): void {
   if (typeof name === 'string' && name.length > NAME_LENGTH) {
     const expected = `expected a text of at most ${NAME_LENGTH} characters, got ${name.length}`;
     throw new InvalidRequestError(`${lease}.name`, expected);

@@ -114,9 +114,9 @@ function compiled(environment: RuleEnvironment, text: string, ast: Node, shared:
     const one = new Compiler(environment).compile(node);
     return () => one(new Frame({}));
   };
-  const { steps, dearest } = new Estimator(environment, constant).estimate(ast);
+  const { steps, mostExpensive } = new Estimator(environment, constant).estimate(ast);
   if (steps > MAX_STEPS) {
-    const loop = dearest?.node ?? ast;
+    const loop = mostExpensive?.node ?? ast;
     const message = `may take ${shownSteps(steps)} steps for one request, most of them in ${excerpt(text.slice(loop.start, loop.end))}; expected at most ${shownSteps(MAX_STEPS)}`;
     return { mistake: { message, offset: loop.start } };
   }

@@ -40,7 +40,7 @@ export function readRules(path: string, environments: Environments, now = new Da
   }
   reportRepeatedNames(reading);
   for (const operation of OPERATIONS) {
-    problems.push(...tooDear(rules[operation], operation));
+    problems.push(...tooExpensive(rules[operation], operation));
     reading.shared[operation].complete();
   }
   return { rules, named, problems, texts };
@@ -66,19 +66,19 @@ function reportRepeatedNames(reading: Reading): void {
 }
 
 /** All rules of an operation judge every request: together they must not take too long. */
-function tooDear(rules: readonly Rule[], operation: Operation): Problem[] {
+function tooExpensive(rules: readonly Rule[], operation: Operation): Problem[] {
   const total = rules.reduce((sum, rule) => sum + stepsOf(rule), 0);
-  const [dearest] = [...rules].sort((a, b) => stepsOf(b) - stepsOf(a));
-  if (dearest === undefined || total <= MAX_STEPS) {
+  const [mostExpensive] = [...rules].sort((a, b) => stepsOf(b) - stepsOf(a));
+  if (mostExpensive === undefined || total <= MAX_STEPS) {
     return [];
   }
   const shown = (steps: number) => steps.toLocaleString('en-US');
-  const { file, line } = dearest.place;
+  const { file, line } = mostExpensive.place;
   return [
     {
       severity: 'error',
       origin: { kind: 'file', file, line },
-      message: `rule ${dearest.name}: all rules together may take ${shown(total)} steps for one ${operation}, and this one the most of them, ${shown(stepsOf(dearest))}; expected at most ${shown(MAX_STEPS)}`,
+      message: `rule ${mostExpensive.name}: all rules together may take ${shown(total)} steps for one ${operation}, and this one the most of them, ${shown(stepsOf(mostExpensive))}; expected at most ${shown(MAX_STEPS)}`,
     },
   ];
 }

@@ -90,9 +90,14 @@ export function createApp(parts: AppParts): RequestListener {
   const events = eventRoutes({ users, current: () => generations.current, recent: recorder.recent });
   parts.stopping?.addEventListener('abort', events.close, { once: true });
   const routers: Router[] = [
-    ...[health, openApiRoutes()],
+    health,
+    openApiRoutes(),
     calendarRoutes({ line, logger }),
-    ...[api, login.router, console, events.router, assetRoutes()],
+    api,
+    login.router,
+    console,
+    events.router,
+    assetRoutes(),
   ];
   app.use(
     kubernetesEndpoints(authenticators.kubernetes, {

@@ -20,8 +20,15 @@ import {
 
 /** Others are `_OTHER`. */
 const KNOWN_METHODS: ReadonlySet<string> = new Set([
-  ...['CONNECT', 'DELETE', 'GET', 'HEAD', 'OPTIONS'],
-  ...['PATCH', 'POST', 'PUT', 'TRACE'],
+  'CONNECT',
+  'DELETE',
+  'GET',
+  'HEAD',
+  'OPTIONS',
+  'PATCH',
+  'POST',
+  'PUT',
+  'TRACE',
 ]);
 const UNSHOWN_PATH = 'REDACTED';
 

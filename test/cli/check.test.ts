@@ -87,7 +87,11 @@ describe('check', () => {
   it('judges nothing with a configuration that has mistakes, and lists them all', async () => {
     const conf = confFile(`${TWO_DAYS}max_lease_duraton = 60\nexternal_service_timeout = soon\n`);
     const { code, stdout, stderr } = await runProgramInProcess([
-      ...['check', 'create', FITS, '--config-file', conf],
+      'check',
+      'create',
+      FITS,
+      '--config-file',
+      conf,
     ]);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toContain(`error: ${conf}:4: [enforcement] max_lease_duraton: unknown option`);
@@ -131,8 +135,10 @@ describe('check with a filter that fails', () => {
   const flags = () => {
     const folder = filterFolder({ 'failing-filter.js': failing });
     return [
-      ...['--config', `enforcement.filters_path=${folder}`],
-      ...['--config', 'enforcement.enabled_filters=FailingFilter,MaxLeaseDurationFilter'],
+      '--config',
+      `enforcement.filters_path=${folder}`,
+      '--config',
+      'enforcement.enabled_filters=FailingFilter,MaxLeaseDurationFilter',
     ];
   };
 
@@ -423,7 +429,10 @@ describe('check --estimate', () => {
     const { code, stdout } = await estimated('create', { context, lease });
     expect(code).toBe(0);
     expect(rows(stdout).at(-1)).toEqual([
-      ...['', 'takes', 'UsageBudgetFilter', '24 of usage_budget/1, 928 left after it'],
+      '',
+      'takes',
+      'UsageBudgetFilter',
+      '24 of usage_budget/1, 928 left after it',
     ]);
   });
 

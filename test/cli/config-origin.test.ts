@@ -48,7 +48,10 @@ describe('config show --origin', () => {
     );
     expect(code).toBe(0);
     expect(cells(stdout)).toContainEqual([
-      ...['enforcement', 'max_lease_duration', 'integer', '4'],
+      'enforcement',
+      'max_lease_duration',
+      'integer',
+      '4',
       `--config enforcement.max_lease_duration (over OS_ENFORCEMENT__MAX_LEASE_DURATION, ${site}:2, ${base}:3)`,
     ]);
     expect(cells(stdout)).toContainEqual(['service', 'port', 'integer', '1', `${base}:6`]);

@@ -75,7 +75,11 @@ describe('config show --format json', () => {
     const declared = [...catalog.filters.values()].flatMap(({ options }) => options.map(({ name }) => name));
     expect(declared).toContain('types_unset');
     expect(Object.keys(shown.enforcement)).toEqual([
-      ...['enabled_filters', 'audit_filters', 'exempt_projects', 'filters_path', 'resource_types'],
+      'enabled_filters',
+      'audit_filters',
+      'exempt_projects',
+      'filters_path',
+      'resource_types',
       ...declared,
     ]);
     expect(shown.enforcement).toMatchObject({
@@ -145,10 +149,7 @@ describe('config show', () => {
     [
       '--config',
       '',
-      [
-        ...['--config', `enforcement.external_service_token=${SECRET}`],
-        ...['--config', `service.tokens=[${SECRET}]`],
-      ],
+      ['--config', `enforcement.external_service_token=${SECRET}`, '--config', `service.tokens=[${SECRET}]`],
       {},
     ],
     [

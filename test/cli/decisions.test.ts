@@ -38,7 +38,12 @@ describe('decisions tail', () => {
     expect(head).toEqual(['TIME', 'OUTCOME', 'OPERATION', 'PROJECT', 'USER', 'LEASE', 'FILTER', 'MESSAGE']);
     expect(cells).toHaveLength(4);
     expect(cells[1]).toEqual([
-      ...['2026-11-19T15:10:46.470Z', 'rejected', 'create', 'genomics', 'frank', 'blast'],
+      '2026-11-19T15:10:46.470Z',
+      'rejected',
+      'create',
+      'genomics',
+      'frank',
+      'blast',
       'MaxLeaseDurationFilter',
       'The lease is 864000 seconds (10 days) long; the longest allowed for any lease is 172800 seconds (2 days).',
     ]);

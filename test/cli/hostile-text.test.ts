@@ -40,9 +40,14 @@ describe('a control character', () => {
         end: capturedFile('on-end-active'),
       }[operation];
       const { stdout, stderr } = await runProgramInProcess([
-        ...['check', operation, String(file), '--explain'],
-        ...['--config', `enforcement.filters_path=${filters()}`],
-        ...['--config', 'enforcement.enabled_filters=HostileFilter'],
+        'check',
+        operation,
+        String(file),
+        '--explain',
+        '--config',
+        `enforcement.filters_path=${filters()}`,
+        '--config',
+        'enforcement.enabled_filters=HostileFilter',
       ]);
       expect(stdout).not.toMatch(CONTROLS);
       expect(forPeople(stderr)).not.toMatch(CONTROLS);
@@ -85,9 +90,15 @@ max_lease_duration = \u001b[31m60
   it('reaches a program unchanged, in JSON on one line', async () => {
     const file = capturedFile('check-create-physical-host');
     const { stdout } = await runProgramInProcess([
-      ...['check', 'create', file, '--format', 'json'],
-      ...['--config', `enforcement.filters_path=${filters()}`],
-      ...['--config', 'enforcement.enabled_filters=HostileFilter'],
+      'check',
+      'create',
+      file,
+      '--format',
+      'json',
+      '--config',
+      `enforcement.filters_path=${filters()}`,
+      '--config',
+      'enforcement.enabled_filters=HostileFilter',
     ]);
     expect(stdout.trimEnd().split('\n')).toHaveLength(1);
     expect(JSON.parse(stdout).message).toBe(`${HOSTILE}climate-run-7`);

@@ -126,8 +126,17 @@ it('leaves no half of a case where no room is left, and keeps the one that is th
     spawnSync(
       'bash',
       [
-        ...['-c', `${limit} "$@"`, 'bash', process.execPath, MAIN],
-        ...['test', '--record', 'log', '--config-file', 'blazar.conf', ...more],
+        '-c',
+        `${limit} "$@"`,
+        'bash',
+        process.execPath,
+        MAIN,
+        'test',
+        '--record',
+        'log',
+        '--config-file',
+        'blazar.conf',
+        ...more,
       ],
       { cwd: folder, encoding: 'utf8' },
     );

@@ -269,7 +269,10 @@ describe('createApiClient with a cloud', () => {
     const { data } = await client.POST('/v1/budgets', { body: budgetOf('climate') });
     expect(data).toEqual({ items: [], next: null });
     expect(server.requests.map(({ headers }) => headers['x-auth-token'])).toEqual([
-      ...['token-1', 'token-1', 'token-1', 'token-2'],
+      'token-1',
+      'token-1',
+      'token-1',
+      'token-2',
     ]);
     expect(server.requests.at(-1)?.body).toBe(JSON.stringify(budgetOf('climate')));
   });

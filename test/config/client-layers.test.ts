@@ -61,8 +61,14 @@ describe('files of users and projects', () => {
     const text = `enforcement: {filters_path: [${folder}], enabled_filters: [EvilFilter], audit_filters: ["evil#EvilFilter"]}`;
     const { catalog } = await read(sources(text, `[enforcement]\nfilters_path = ${folder}\n`));
     expect([...catalog.filters.keys()]).toEqual([
-      ...['ExternalServiceFilter', 'LeaseDatesFilter', 'MaxLeaseDurationFilter', 'MaxLeasesFilter'],
-      ...['MaxReservationSizeFilter', 'RulesFilter', 'SchedulingPolicyFilter', 'UsageBudgetFilter'],
+      'ExternalServiceFilter',
+      'LeaseDatesFilter',
+      'MaxLeaseDurationFilter',
+      'MaxLeasesFilter',
+      'MaxReservationSizeFilter',
+      'RulesFilter',
+      'SchedulingPolicyFilter',
+      'UsageBudgetFilter',
     ]);
     expect(Reflect.get(globalThis, 'evilFilterWasLoaded')).toBeUndefined();
   });

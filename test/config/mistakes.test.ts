@@ -234,7 +234,12 @@ it('a right URL is shown without its query', async () => {
   );
   for (const format of ['table', 'ini', 'json']) {
     const { stdout } = await runProgramInProcess([
-      ...['config', 'show', '--format', format, '--config-file', conf],
+      'config',
+      'show',
+      '--format',
+      format,
+      '--config-file',
+      conf,
     ]);
     expect(stdout).toContain('https://host.example/path?****');
     expect(stdout).not.toMatch(KEYS);

@@ -12,11 +12,21 @@ import { configFile, service } from './helpers.ts';
 const secret = fc.string({ unit: fc.constantFrom(...'QXZJVKWqxzjvkw'), minLength: 8, maxLength: 40 });
 
 const options = [
-  ...['external_service_token', 'external_service_bearer_token', 'tokens', 'external_service_tokn'],
-  ...['External_Service_Token'],
+  'external_service_token',
+  'external_service_bearer_token',
+  'tokens',
+  'external_service_tokn',
+  'External_Service_Token',
 ];
 const headers = [
-  ...['[enforcement]', '[Enforcement]', '[enforcment]', '[service]', '[DEFAULT]', '[servce', '[]', ''],
+  '[enforcement]',
+  '[Enforcement]',
+  '[enforcment]',
+  '[service]',
+  '[DEFAULT]',
+  '[servce',
+  '[]',
+  '',
 ];
 const delimiters = ['=', ':', ' = ', ': ', ' ', '', '\t'];
 const around = [
@@ -25,9 +35,16 @@ const around = [
 ];
 const lineBreaks = ['', '\n  ', '\n', '\n\n  ', '\r\n\t'];
 const mistakes = [
-  ...['enabled_filters = ExternalServiceFilter, NoSuchFilter', 'enabled_filters = MaxLeaseDurationFilter'],
-  ...['max_lease_duration = one day', 'external_service_base_endpoint = ftp://h/', 'broken', '  indented'],
-  ...['= nothing', '[open', '[service]', '[enforcement]'],
+  'enabled_filters = ExternalServiceFilter, NoSuchFilter',
+  'enabled_filters = MaxLeaseDurationFilter',
+  'max_lease_duration = one day',
+  'external_service_base_endpoint = ftp://h/',
+  'broken',
+  '  indented',
+  '= nothing',
+  '[open',
+  '[service]',
+  '[enforcement]',
 ];
 const references = [
   'max_lease_duration = $external_service_token',
@@ -39,12 +56,18 @@ const references = [
 
 /** Options that an indented line continues, with right and wrong values. */
 const above = [
-  ...['max_lease_duration = 60', 'max_lease_duration = one day', 'max_lease_duration = $nothing'],
-  ...['external_service_timeout = $max_lease_duration', 'external_service_allow_on_error = true'],
-  ...['external_service_base_endpoint = http://h/', 'enabled_filters = MaxLeaseDurationFilter'],
-  ...['enabled_filters = ExternalServiceFilter, $nothing'],
-  ...['audit_filters = NoSuchFilter, ExternalServiceFilter', 'exempt_projects = climate, physics'],
-  ...['max_lease_duration_user_limits = alice:60', '[service]\nport = 80'],
+  'max_lease_duration = 60',
+  'max_lease_duration = one day',
+  'max_lease_duration = $nothing',
+  'external_service_timeout = $max_lease_duration',
+  'external_service_allow_on_error = true',
+  'external_service_base_endpoint = http://h/',
+  'enabled_filters = MaxLeaseDurationFilter',
+  'enabled_filters = ExternalServiceFilter, $nothing',
+  'audit_filters = NoSuchFilter, ExternalServiceFilter',
+  'exempt_projects = climate, physics',
+  'max_lease_duration_user_limits = alice:60',
+  '[service]\nport = 80',
 ];
 
 /** A line that sets a secret and is indented by mistake, so that it continues the option above it. */
@@ -136,8 +159,12 @@ it('no problem shows a secret of a YAML file or of --config', async () => {
   );
   const tokens = ['external_service_token', 'external_service_bearer_token', 'external_service_tokn'];
   const lines = [
-    ...['max_lease_duration: 60', 'enabled_filters: [NoSuchFilter]', 'enabled_filters:\n    - A'],
-    ...['exempt_projects:', 'broken', '- x'],
+    'max_lease_duration: 60',
+    'enabled_filters: [NoSuchFilter]',
+    'enabled_filters:\n    - A',
+    'exempt_projects:',
+    'broken',
+    '- x',
   ];
   const option = fc.constantFrom(...tokens);
   const line = fc.constantFrom(...lines);

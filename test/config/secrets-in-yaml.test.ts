@@ -57,14 +57,20 @@ describe('no problem shows a secret of a YAML file', () => {
 
 describe('no problem shows a secret of --config', () => {
   it.each([
-    ...['enforcement.external_service_token=[sEcReT]'],
-    ...['enforcement.external_service_token={sEcReT: sEcReT}'],
-    ...['enforcement.external_service_token=[sEcReT', 'enforcement.external_service_token=@sEcReT'],
-    ...['enforcement.external_service_token=*sEcReT', 'enforcement.external_service_token="sEcReT'],
-    ...['enforcement.external_service_token=!sEcReT x', 'enforcement.external_service_token:sEcReT=b64'],
-    ...['enforcement.external_service_token sEcReT', 'external_service_token=sEcReT'],
-    ...['enforcement.external_service_tokn=sEcReT', 'service.tokens=[sEcReT, "sEcReT ü"]'],
-    ...['service.tokens="sEcReT,,sEcReT"', 'service.tokens.a=sEcReT'],
+    'enforcement.external_service_token=[sEcReT]',
+    'enforcement.external_service_token={sEcReT: sEcReT}',
+    'enforcement.external_service_token=[sEcReT',
+    'enforcement.external_service_token=@sEcReT',
+    'enforcement.external_service_token=*sEcReT',
+    'enforcement.external_service_token="sEcReT',
+    'enforcement.external_service_token=!sEcReT x',
+    'enforcement.external_service_token:sEcReT=b64',
+    'enforcement.external_service_token sEcReT',
+    'external_service_token=sEcReT',
+    'enforcement.external_service_tokn=sEcReT',
+    'service.tokens=[sEcReT, "sEcReT ü"]',
+    'service.tokens="sEcReT,,sEcReT"',
+    'service.tokens.a=sEcReT',
   ])('%s', async (pair) => {
     const found = await problems('enforcement: {enabled_filters: [MaxLeaseDurationFilter]}', [pair]);
     expect(found).not.toEqual([]);

@@ -20,9 +20,12 @@ describe('a folder', () => {
       configFile(`s:\n  a: ${name}\n`, name, folder);
     }
     expect((await read({ configFiles: [configFile('')], configDirs: [folder] })).flat()).toEqual([
-      ...['[s] a = "100.conf" (100.conf:2)', '[s] a = "150.yaml" (150.yaml:2)'],
-      ...['[s] a = "20.conf" (20.conf:2)', '[s] a = "B.conf" (B.conf:2)', '[s] a = "a.conf" (a.conf:2)'],
-      ...['[s] a = "a.conf.yml" (a.conf.yml:2)'],
+      '[s] a = "100.conf" (100.conf:2)',
+      '[s] a = "150.yaml" (150.yaml:2)',
+      '[s] a = "20.conf" (20.conf:2)',
+      '[s] a = "B.conf" (B.conf:2)',
+      '[s] a = "a.conf" (a.conf:2)',
+      '[s] a = "a.conf.yml" (a.conf.yml:2)',
     ]);
   });
 
@@ -93,16 +96,23 @@ describe('the environment', () => {
 describe('--config', () => {
   it('sets an option to what follows the first "=", as YAML whose scalars are texts', async () => {
     const config = [
-      ...['Enforcement.a=1', 'enforcement.b= x = y; # a comment', "enforcement.c=''", 'enforcement.d=null'],
-      ...['enforcement.e=012', 'enforcement.f="yes"', 'enforcement.g=[1, [a, 2]]', 'enforcement.a=2'],
+      'Enforcement.a=1',
+      'enforcement.b= x = y; # a comment',
+      "enforcement.c=''",
+      'enforcement.d=null',
+      'enforcement.e=012',
+      'enforcement.f="yes"',
+      'enforcement.g=[1, [a, 2]]',
+      'enforcement.a=2',
     ];
     expect((await read({ configFiles: [configFile('')], config })).flat()).toEqual([
-      ...['[enforcement] a = "2" (--config enforcement.a)'],
-      ...['[enforcement] b = "x = y;" (--config enforcement.b)'],
-      ...['[enforcement] c = "" (--config enforcement.c)', '[enforcement] d = "" (--config enforcement.d)'],
-      ...['[enforcement] e = "012" (--config enforcement.e)'],
-      ...['[enforcement] f = "yes" (--config enforcement.f)'],
-      ...['[enforcement] g = ["1",["a","2"]] (--config enforcement.g)'],
+      '[enforcement] a = "2" (--config enforcement.a)',
+      '[enforcement] b = "x = y;" (--config enforcement.b)',
+      '[enforcement] c = "" (--config enforcement.c)',
+      '[enforcement] d = "" (--config enforcement.d)',
+      '[enforcement] e = "012" (--config enforcement.e)',
+      '[enforcement] f = "yes" (--config enforcement.f)',
+      '[enforcement] g = ["1",["a","2"]] (--config enforcement.g)',
     ]);
   });
 

@@ -328,11 +328,19 @@ it('a service that understands no lease is told so once for each kind of request
     denyCommit: undefined,
   });
   expect(idsOf(report, 'failed').filter((id) => !/^(create|update|end)-/.test(id))).toEqual([
-    ...['documented-example', 'commit-create', 'commit-update'],
+    'documented-example',
+    'commit-create',
+    'commit-update',
   ]);
   expect(idsOf(report, 'passed')).toEqual([
-    ...['token-missing', 'token-wrong', 'token-right', 'invalid-json', 'empty-body', 'not-an-object'],
-    ...['no-redirect', 'no-stack-trace'],
+    'token-missing',
+    'token-wrong',
+    'token-right',
+    'invalid-json',
+    'empty-body',
+    'not-an-object',
+    'no-redirect',
+    'no-stack-trace',
   ]);
   const reasonOf = (id: string) => report.results.find(({ check }) => check.id === id)?.reason;
   expect(reasonOf('unknown-fields')).toBe(

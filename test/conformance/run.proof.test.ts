@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { SOURCE } from '../../src/conformance/check.ts';
 import { CHECKS } from '../../src/conformance/run.ts';
 import { anchors, pageNamed } from '../docs/markdown.ts';
-import { startDeafService } from '../support/services.ts';
+import { startUnresponsiveService } from '../support/services.ts';
 import { endpointsAt, type Fault, idsOf, isReal, runAgainst, smallService, TOKEN } from './services.ts';
 
 const LOOKING_BACK = ['message-is-text', 'no-redirect', 'no-content', 'no-stack-trace'];
@@ -92,7 +92,7 @@ describe('a run', () => {
 
 describe('a service that is not there', () => {
   it('neither accepts nor refuses: ends the run when the timeout is over', async () => {
-    const { port } = await startDeafService();
+    const { port } = await startUnresponsiveService();
     const run = runAgainst(`http://127.0.0.1:${port}`, { timeout: 0.3 });
     await expect(run).rejects.toThrow(/^POST .*: no connection within 0.3 s$/);
   });

@@ -121,8 +121,12 @@ describe.skipIf(!HAS_ANSIBLE || blazarPeer === undefined)('the Ansible role', ()
     const conf = readFileSync(at('blazar.conf'), 'utf8');
     const value = (name: string) => new RegExp(`^${name} = (.*)$`, 'm').exec(conf)?.[1] ?? '';
     const blazar = await RealBlazar.start(blazarPeer, value('external_service_base_endpoint'), [
-      ...['--policy-token', value('external_service_token'), '--filters', value('enabled_filters')],
-      ...['--keystone', keystone.url],
+      '--policy-token',
+      value('external_service_token'),
+      '--filters',
+      value('enabled_filters'),
+      '--keystone',
+      keystone.url,
     ]);
     onTestFinished(() => blazar.stop());
     const alice = await keystone.token('alice');

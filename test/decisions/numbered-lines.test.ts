@@ -63,8 +63,10 @@ describe('NumberedLines', () => {
     const fits = 'f'.repeat(MAX_LINE_BYTES);
     expect(split(`before\n${fits}x\nafter\n`)).toEqual(['before', undefined, 'after']);
     expect(split('before\n', ...Array(5).fill(fits), '\nafter\n', fits, 'x')).toEqual([
-      ...['before', undefined],
-      ...['after', undefined],
+      'before',
+      undefined,
+      'after',
+      undefined,
     ]);
     expect(split(fits, '\n', fits)).toEqual([fits, fits]);
   });

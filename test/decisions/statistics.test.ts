@@ -93,14 +93,16 @@ describe('Statistics', () => {
     ]);
     expect(summary.audited.rows.map(({ name, users }) => [...name, users])).toEqual([
       [
-        ...['Second', 'Second says no'],
+        'Second',
+        'Second says no',
         [
           { user_id: 'bob', decisions: 2 },
           { user_id: 'alice', decisions: 1 },
         ],
       ],
       [
-        ...['First', 'First says no'],
+        'First',
+        'First says no',
         [
           { user_id: 'alice', decisions: 1 },
           { user_id: 'bob', decisions: 1 },

@@ -169,7 +169,13 @@ it('docs/reference/protocol.md says how the service tells how it is', async () =
 
   const rows = tableUnder(page, 'Health and metrics');
   expect(rows.map(([path]) => content(path))).toEqual([
-    ...['/healthz', '/readyz', '/readyz', '/readyz', '/metrics', '/metrics', '/metrics'],
+    '/healthz',
+    '/readyz',
+    '/readyz',
+    '/readyz',
+    '/metrics',
+    '/metrics',
+    '/metrics',
     '/openapi.json',
   ]);
   const answers = [

@@ -23,7 +23,11 @@ async function check(enabled: string, ...settings: string[]) {
   const set = [`enabled_filters='${enabled}'`, `filters_path=${join(site, 'filters')}`, ...settings];
   const { code, stdout, stderr } = await runCommand(
     [
-      ...['check', 'create', REQUEST, '--format', 'json'],
+      'check',
+      'create',
+      REQUEST,
+      '--format',
+      'json',
       ...set.flatMap((setting) => ['--config', `enforcement.${setting}`]),
     ],
     { cwd: site },

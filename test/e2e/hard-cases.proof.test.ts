@@ -9,8 +9,10 @@ import { COMMAND, runCommand } from '../support/run-command.ts';
 
 const CONF = projectFile('etc/policy-service.conf');
 const enable = (folder: string, name: string) => [
-  ...['--config', `enforcement.filters_path=${folder}`],
-  ...['--config', `enforcement.enabled_filters=${name}`],
+  '--config',
+  `enforcement.filters_path=${folder}`,
+  '--config',
+  `enforcement.enabled_filters=${name}`,
 ];
 
 describe('a filter that never answers', () => {
@@ -19,7 +21,13 @@ describe('a filter that never answers', () => {
       'never-filter.js': filterSource('NeverFilter', { create: 'return new Promise(() => {});' }),
     });
     const { code, stdout } = await runCommand([
-      ...['check', 'create', FITS, '--format', 'json', '--config', 'service.deadline=1'],
+      'check',
+      'create',
+      FITS,
+      '--format',
+      'json',
+      '--config',
+      'service.deadline=1',
       ...enable(folder, 'NeverFilter'),
     ]);
     expect({ code, stdout }).toMatchObject({ code: 3 });

@@ -86,20 +86,34 @@ const enforcing = (...lines: string[]) => confFile(`[enforcement]\n${lines.join(
 
 describe('a name in enabled_filters', () => {
   const ENABLED = [
-    ...['BaseFilter', 'constructor', '__proto__', 'toString', 'filter', 'maxLeaseDurationFilter', 'MyRule'],
-    ...['../x', '../XFilter', '/etc/XFilter', './XFilter', 'file:///XFilter', 'XFilter.js', 'Filter'],
+    'BaseFilter',
+    'constructor',
+    '__proto__',
+    'toString',
+    'filter',
+    'maxLeaseDurationFilter',
+    'MyRule',
+    '../x',
+    '../XFilter',
+    '/etc/XFilter',
+    './XFilter',
+    'file:///XFilter',
+    'XFilter.js',
+    'Filter',
   ];
   const AUDITED = [
-    ...[
-      'x#../y',
-      'x#BaseFilter',
-      '../x#AFilter',
-      'x/y#BFilter',
-      '#CFilter',
-      'x#DFilter#DFilter',
-      'X#EFilter',
-    ],
-    ...['x#', 'https://example.org/x.js#FFilter', 'node:fs#GFilter', '@x#HFilter', '@x/../y#IFilter'],
+    'x#../y',
+    'x#BaseFilter',
+    '../x#AFilter',
+    'x/y#BFilter',
+    '#CFilter',
+    'x#DFilter#DFilter',
+    'X#EFilter',
+    'x#',
+    'https://example.org/x.js#FFilter',
+    'node:fs#GFilter',
+    '@x#HFilter',
+    '@x/../y#IFilter',
   ];
 
   it('is refused if it is neither a class name nor package#ClassName', async () => {

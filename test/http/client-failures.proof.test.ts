@@ -8,9 +8,9 @@ import {
   failure,
   loadLibraries,
   newClient,
-  startDeafService,
   startService,
   startTcpService,
+  startUnresponsiveService,
   watchSockets,
 } from '../support/services.ts';
 import { unusedPort } from '../support/unused-port.ts';
@@ -51,7 +51,7 @@ describe('a service that takes too long', () => {
   });
 
   it('fails the call when it neither accepts nor refuses a connection, with and without retries', async () => {
-    const service = await startDeafService();
+    const service = await startUnresponsiveService();
     const sockets = watchSockets();
     const once = failure(newClient({ timeout: 3 }).postJson(service.url, json));
     const patient = newClient({ timeout: 10, connectRetries: 9 }).postJson(service.url, json);
@@ -193,8 +193,16 @@ it('an error of any kind shows no token, no query, no body and nothing of the re
     ].map(failure),
   );
   expect(errors.map(({ code }) => code)).toEqual([
-    ...['aborted', 'answer-too-large', 'breaker-open', 'closed', 'connect', 'invalid-url', 'timeout'],
-    ...['transport', 'transport', 'transport'],
+    'aborted',
+    'answer-too-large',
+    'breaker-open',
+    'closed',
+    'connect',
+    'invalid-url',
+    'timeout',
+    'transport',
+    'transport',
+    'transport',
   ]);
   for (const error of errors) {
     expect(error.name).toBe('HttpCallError');

@@ -9,8 +9,8 @@ import {
   failure,
   loadLibraries,
   newClient,
-  startDeafService,
   startService,
+  startUnresponsiveService,
   watchSockets,
 } from '../support/services.ts';
 
@@ -134,7 +134,7 @@ describe('a signal', () => {
   });
 
   it('ends a call that never gets a connection', async () => {
-    const service = await startDeafService();
+    const service = await startUnresponsiveService();
     const controller = new AbortController();
     const call = failure(
       newClient({ timeout: 60 }).postJson(service.url, json, { signal: controller.signal }),
@@ -210,14 +210,14 @@ describe('close', () => {
     const sockets = watchSockets((socket) =>
       socket.once('close', () => sockets.indexOf(socket) === 2 && setImmediate(tried)),
     );
-    const deaf = await startDeafService();
+    const unresponsive = await startUnresponsiveService();
     const service = await startService((response) => response.writeHead(204).end());
     sockets.length = 0;
     const timers = () => process.getActiveResourcesInfo().filter((resource) => resource === 'Timeout').length;
     const before = timers();
     const client = newClient({ timeout: 60, connectRetries: 1 });
     await client.postJson(service.url, json);
-    const connecting = failure(client.postJson(deaf.url, json));
+    const connecting = failure(client.postJson(unresponsive.url, json));
     await vi.waitFor(() => expect(sockets).toHaveLength(2), SOON);
     const waiting = failure(client.postJson('http://127.0.0.1:1/', json));
     // Before any timer of the next try can end.

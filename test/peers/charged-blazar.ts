@@ -75,8 +75,12 @@ export class ChargedBlazar {
       await giveBudget(ledger, { projectId: PROJECT, userId: user, amount: String(amount), ...valid });
     }
     const blazar = await RealBlazar.startOrSkip(program, service.url, HOSTS, [
-      ...['--floatingips', '16', '--filters', 'MaxLeaseDurationFilter,ExternalServiceFilter'],
-      ...['--option', `max_lease_duration=${LONGEST}`],
+      '--floatingips',
+      '16',
+      '--filters',
+      'MaxLeaseDurationFilter,ExternalServiceFilter',
+      '--option',
+      `max_lease_duration=${LONGEST}`,
     ]);
     const conf = confFile(
       `[ledger]\nconnection = ${connection}\n[enforcement]\nenabled_filters = UsageBudgetFilter\n`,

@@ -107,7 +107,11 @@ function configured(name: string, kubernetes: Readonly<Record<string, string>> =
   writeFileSync(
     file,
     [
-      ...['[service]', 'host = 127.0.0.1', 'port = 0', `tls_cert_file = ${pem}`, `tls_key_file = ${pem}`],
+      '[service]',
+      'host = 127.0.0.1',
+      'port = 0',
+      `tls_cert_file = ${pem}`,
+      `tls_key_file = ${pem}`,
       '[kubernetes]',
       ...Object.entries(options).map(([option, value]) => `${option} = ${value}`),
     ].join('\n'),

@@ -22,8 +22,12 @@ const { started, police, here } = policedClusterOfFile();
 const SETTLED = { timeout: 120_000, interval: 300 };
 /** As the controller creates their pods. */
 const AS_DAEMON_SETS = [
-  ...['--as', 'system:serviceaccount:kube-system:daemon-set-controller'],
-  ...['--as-group', 'system:serviceaccounts', '--as-group', 'system:masters'],
+  '--as',
+  'system:serviceaccount:kube-system:daemon-set-controller',
+  '--as-group',
+  'system:serviceaccounts',
+  '--as-group',
+  'system:masters',
 ];
 const AUTHENTICATED = 'system:authenticated';
 const CONTAINERS = [{ name: 'c', image: 'example.org/none' }];
@@ -220,7 +224,8 @@ describe.skipIf(started === undefined)('in a real cluster', () => {
         kind: 'Node',
         metadata: { name, labels: { disk: 'tape' } },
       })),
-      ...[priorityClass('urgent', 1000), priorityClass('usual', 10)],
+      priorityClass('urgent', 1000),
+      priorityClass('usual', 10),
     ]);
     await started.kubectl(['taint', 'nodes', '--all', 'node.kubernetes.io/not-ready:NoSchedule-']);
     await started.apply(
@@ -355,7 +360,8 @@ describe.skipIf(started === undefined)('in a real cluster', () => {
       const { code, stderr } = await runProgramInProcess([
         'scheduling-policy',
         ...args,
-        ...['--kubeconfig', alice],
+        '--kubeconfig',
+        alice,
       ]);
       expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(missing) });
     }
@@ -433,7 +439,9 @@ function flagsOf({ user, groups, namespace }: Question): string[] {
   return of !== undefined && of === namespace
     ? ['--service-account', `${of}/${name}`]
     : [
-        ...['--user', user, ...groups.flatMap((group) => ['--group', group])],
+        '--user',
+        user,
+        ...groups.flatMap((group) => ['--group', group]),
         ...(namespace === undefined ? [] : ['--namespace', namespace]),
       ];
 }

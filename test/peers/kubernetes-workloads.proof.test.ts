@@ -191,15 +191,18 @@ describe.skipIf(cluster === undefined)('workloads in a real cluster', () => {
       writeFileSync(
         configuration,
         [
-          ...['[service]', 'host = 127.0.0.1', 'port = 0'],
+          '[service]',
+          'host = 127.0.0.1',
+          'port = 0',
           `tls_cert_file = ${file('api.crt')}`,
           `tls_key_file = ${file('api.key')}`,
-          ...[
-            '[kubernetes]',
-            `scheduling_policies = ${file('policies.yaml')}`,
-            'tokens = token-put-by-kustomize',
-          ],
-          ...['default_priority_class = everybody', `workloads = ${workloads}`, further, ''],
+          '[kubernetes]',
+          `scheduling_policies = ${file('policies.yaml')}`,
+          'tokens = token-put-by-kustomize',
+          'default_priority_class = everybody',
+          `workloads = ${workloads}`,
+          further,
+          '',
         ].join('\n'),
       );
     write('warn');
@@ -211,7 +214,8 @@ describe.skipIf(cluster === undefined)('workloads in a real cluster', () => {
     await cluster.apply([
       ...[NAMESPACE, 'kube-system'].map((name) => namespace(name)),
       ...Object.keys(ACCOUNTS).map((name) => serviceAccount(name, NAMESPACE)),
-      ...[priorityClass('everybody', 7, { globalDefault: true }), priorityClass('high', 9)],
+      priorityClass('everybody', 7, { globalDefault: true }),
+      priorityClass('high', 9),
       {
         apiVersion: 'node.k8s.io/v1',
         kind: 'RuntimeClass',

@@ -50,10 +50,17 @@ export async function startReplica(
   writeFileSync(
     configuration,
     [
-      ...['[service]', 'host = 127.0.0.1', 'port = 0', 'deadline = 4'],
+      '[service]',
+      'host = 127.0.0.1',
+      'port = 0',
+      'deadline = 4',
       // The certificate of the API server is for 127.0.0.1 too.
-      ...[`tls_cert_file = ${file('api.crt')}`, `tls_key_file = ${file('api.key')}`],
-      ...['[kubernetes]', 'source = cluster', 'tokens = token-put-by-kustomize', ...lines],
+      `tls_cert_file = ${file('api.crt')}`,
+      `tls_key_file = ${file('api.key')}`,
+      '[kubernetes]',
+      'source = cluster',
+      'tokens = token-put-by-kustomize',
+      ...lines,
     ].join('\n'),
   );
   const main = projectFile('dist/src/cli/main.js');

@@ -90,9 +90,14 @@ describe('AddLabelsConditionalPolicy', () => {
   it('refuses what it cannot label, with a reason', async () => {
     const { ask } = await chainOf(POLICY, { add_labels_conditional_to: ['kubernetes', 'resources'] });
     for (const task of [
-      ...['resources: [a]', 'resources: {labels: [a]}', 'resources: {labels: x}'],
-      ...['resources: {any_of: [x]}', 'resources: {any_of: {a: b}}', 'resources: {ordered: [{labels: 3}]}'],
-      ...['config: [a]', 'resources: {_cluster_config_overrides: x}'],
+      'resources: [a]',
+      'resources: {labels: [a]}',
+      'resources: {labels: x}',
+      'resources: {any_of: [x]}',
+      'resources: {any_of: {a: b}}',
+      'resources: {ordered: [{labels: 3}]}',
+      'config: [a]',
+      'resources: {_cluster_config_overrides: x}',
     ]) {
       expect(await ask({ task }), task).toMatchObject(
         rejectedWith(expect.stringContaining('of the task: expected a ')),

@@ -9,9 +9,12 @@ const UNNAMED = expect.stringContaining('Tasks must name where they run here.');
 
 describe('AllowedCloudsPolicy', () => {
   it.each([
-    ...['{infra: aws/us-east-1}', '{infra: AWS/US-East-1/us-east-1a}', '{cloud: aws, region: us-east-1}'],
-    ...['{infra: K8s/team/Gpu-1}', '{infra: gcp/us-central1, any_of: [{cpus: 4}, {infra: aws/us-east-1}]}'],
-    ...['{ordered: [{infra: gcp/x/y}, {cloud: gcp}]}'],
+    '{infra: aws/us-east-1}',
+    '{infra: AWS/US-East-1/us-east-1a}',
+    '{cloud: aws, region: us-east-1}',
+    '{infra: K8s/team/Gpu-1}',
+    '{infra: gcp/us-central1, any_of: [{cpus: 4}, {infra: aws/us-east-1}]}',
+    '{ordered: [{infra: gcp/x/y}, {cloud: gcp}]}',
   ])('leaves what names an allowed place as it is: %s', async (resources) => {
     await (await policy()).leaves(resources);
   });

@@ -9,10 +9,13 @@ const having = (text: string) => expect.stringContaining(text);
 
 describe('AllowedImagesPolicy', () => {
   it.each([
-    ...['{}', '{image_id: "docker:ghcr.io/ours/train:1"}', '{image_id: " docker:ubuntu:24.04 "}'],
-    ...['{infra: k8s, image_id: "ghcr.io/ours/train@sha256:00"}'],
-    ...['{infra: gcp, image_id: {us-east1: "skypilot:gpu", us-west1: "docker:ghcr.io/ours/x"}}'],
-    ...['{image_id: {docker: "docker:ghcr.io/ours/x"}}', '{image_id: {null: "docker:ubuntu:24.04"}}'],
+    '{}',
+    '{image_id: "docker:ghcr.io/ours/train:1"}',
+    '{image_id: " docker:ubuntu:24.04 "}',
+    '{infra: k8s, image_id: "ghcr.io/ours/train@sha256:00"}',
+    '{infra: gcp, image_id: {us-east1: "skypilot:gpu", us-west1: "docker:ghcr.io/ours/x"}}',
+    '{image_id: {docker: "docker:ghcr.io/ours/x"}}',
+    '{image_id: {null: "docker:ubuntu:24.04"}}',
   ])('allows the listed images, and none: %s', async (resources) => {
     await (await policy()).leaves(resources);
   });

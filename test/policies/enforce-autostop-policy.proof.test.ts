@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createSharedServices } from '../../src/enforcement/services.ts';
 import { SkypilotApiServer } from '../../src/skypilot/index.ts';
 import { ALLOWED, REJECTED, rejectedWith, UNCHECKED } from '../support/decisions.ts';
-import { loadLibraries, startDeafService, startService } from '../support/services.ts';
+import { loadLibraries, startService, startUnresponsiveService } from '../support/services.ts';
 import { type Behaviour, type ClusterRecord, resultOf, startApiServer } from './fake-api-server.ts';
 import { askTwice, chainOf, TASK, taskWith } from './helpers.ts';
 
@@ -259,7 +259,7 @@ describe('EnforceAutostopPolicy and its API server', () => {
       },
     ];
     const short = { enforce_autostop_timeout: 1 };
-    const { url } = await startDeafService();
+    const { url } = await startUnresponsiveService();
     const chains = await Promise.all([
       chainOf(['EnforceAutostopPolicy'], { enforce_autostop_api_server: url, ...short }),
       ...slow.map((behaviour) => enforcing([up(5)], behaviour, short)),

@@ -157,8 +157,14 @@ const place = fc.oneof(
   fc.record({
     infra: fc.constantFrom(
       ...[
-        ...['aws', 'AWS/US-EAST-1', 'aws/us-west-2', 'k8s', 'kubernetes/east', 'k8s/west', 'slurm'],
-        ...['slurm/lab'],
+        'aws',
+        'AWS/US-EAST-1',
+        'aws/us-west-2',
+        'k8s',
+        'kubernetes/east',
+        'k8s/west',
+        'slurm',
+        'slurm/lab',
       ],
       ...['slurm/lab/cpu', 'slurm/lab/gpu', 'ssh/east', '*', 'gcp/us-central1', '*/us-east-1'],
     ),

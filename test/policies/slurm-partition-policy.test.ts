@@ -77,9 +77,14 @@ describe('SlurmPartitionPolicy', () => {
   });
 
   it.each([
-    ...['{partition: debug}', '{part: debug}', '{clusters: other}', '{M: other}'],
-    ...['{"comment=x --partition": debug}', '{comment: "x --partition=debug"}', '{"-p": debug}'],
-    ...['{comment: "x\\n"}'],
+    '{partition: debug}',
+    '{part: debug}',
+    '{clusters: other}',
+    '{M: other}',
+    '{"comment=x --partition": debug}',
+    '{comment: "x --partition=debug"}',
+    '{"-p": debug}',
+    '{comment: "x\\n"}',
   ])('rejects an option of sbatch that leads elsewhere: %s', async (options) => {
     const { refuses } = await policy();
     const slurm = [

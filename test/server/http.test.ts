@@ -20,8 +20,19 @@ describe('a path', () => {
   it('that leads nowhere gets 404', async () => {
     const { request, post } = await runService();
     for (const path of [
-      ...['/check', '/v1', '/v1/', '/v2/check-create', '/check-create/x', '/v1/healthz', '//check-create'],
-      ...['/check-create%2f', '/%zz', '/%00', '/..%2fcheck-create', '/__proto__', '/constructor'],
+      '/check',
+      '/v1',
+      '/v1/',
+      '/v2/check-create',
+      '/check-create/x',
+      '/v1/healthz',
+      '//check-create',
+      '/check-create%2f',
+      '/%zz',
+      '/%00',
+      '/..%2fcheck-create',
+      '/__proto__',
+      '/constructor',
     ]) {
       for (const answer of [await request(path), await post(path, FITS)]) {
         expect(answer, path).toMatchObject({

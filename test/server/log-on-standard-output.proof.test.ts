@@ -18,7 +18,12 @@ describe('a log on standard output', () => {
     const child = spawn(
       process.execPath,
       [
-        ...[COMMAND, 'serve', '--config-file', projectFile('etc/policy-service.conf'), '--port', '0'],
+        COMMAND,
+        'serve',
+        '--config-file',
+        projectFile('etc/policy-service.conf'),
+        '--port',
+        '0',
         ...settings.flatMap((setting) => ['--config', `service.${setting}`]),
       ],
       { stdio: ['ignore', 'pipe', 'pipe'] },

@@ -17,7 +17,7 @@ import { getWhileStopping } from '../support/stopping.ts';
 import { ValidatingKeystone } from '../support/validating-keystone.ts';
 
 /** The routes of the API are tried in test/server/api. */
-const OWN = operations.filter(({ operation }) => !operation.tags.includes('people'));
+const OWN = operations.filter(({ operation }) => !operation.tags.includes('users'));
 const DECISIONS = OWN.filter(({ method }) => method === 'post').map(({ path }) => path);
 const CHECKS = DECISIONS.filter((path) => path.includes('/check-'));
 const COMMITS = DECISIONS.filter((path) => path.includes('/commit-'));

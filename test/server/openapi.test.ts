@@ -98,7 +98,7 @@ describe('the description', () => {
     const written = (heading: string) =>
       new Set(tableUnder(protocol, heading).map(([cell = '']) => cell.replaceAll('`', '')));
     const statuses = operations
-      .filter(({ method, operation }) => method === 'post' && !operation.tags.includes('people'))
+      .filter(({ method, operation }) => method === 'post' && !operation.tags.includes('users'))
       .flatMap(({ operation }) => Object.keys(operation.responses));
     // A path that is not there is not described.
     expect(new Set([...statuses, '404'])).toEqual(written('What the policy service answers'));

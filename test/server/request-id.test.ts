@@ -17,8 +17,16 @@ const HEADER = 'X-Openstack-Request-Id';
 
 /** What is no id: it would be the caller's text in our answers and logs. */
 const NO_IDS = [
-  ...['', SENT.slice(4), SENT.slice(0, -1), `${SENT}0`, SENT.replace('0D5B', 'wxyz'), `x ${SENT}`],
-  ...[`${SENT}, ${SENT}`, `${SENT}\tx`, '","allowed":true,"x":"', `req-${'0'.repeat(12_000)}`],
+  '',
+  SENT.slice(4),
+  SENT.slice(0, -1),
+  `${SENT}0`,
+  SENT.replace('0D5B', 'wxyz'),
+  `x ${SENT}`,
+  `${SENT}, ${SENT}`,
+  `${SENT}\tx`,
+  '","allowed":true,"x":"',
+  `req-${'0'.repeat(12_000)}`,
 ];
 
 describe('X-Openstack-Request-Id', () => {

@@ -4,8 +4,15 @@ import { chainOf, received } from '../support/skypilot.ts';
 
 describe('a member with a secret name', () => {
   it.for([
-    ...['token', 'service_account_token', 'tokens', 'DB_PASSWORD', 'apiKey', 'private-key'],
-    ...['client_secret', 'credentials', 'db'],
+    'token',
+    'service_account_token',
+    'tokens',
+    'DB_PASSWORD',
+    'apiKey',
+    'private-key',
+    'client_secret',
+    'credentials',
+    'db',
   ])('is hidden: %s', (name) => {
     for (const value of ['s3cret', 12_345, 12_345_678_901_234_567_890n]) {
       expect(withoutSecrets({ a: { [name]: value } })).toEqual({ a: { [name]: '****' } });
@@ -122,8 +129,16 @@ describe('a value', () => {
   });
 
   it.each([
-    ...['GITHUB_PAT', 'SSH_KEY_B64', 'AWS_REGION', 'PGPASSFILE', 'AUTH_JWT_V2', 'DB_PWD'],
-    ...['SESSION_COOKIE', 'SLACK_WEBHOOK', 'dbPass', 'API_TOKEN_2'],
+    'GITHUB_PAT',
+    'SSH_KEY_B64',
+    'AWS_REGION',
+    'PGPASSFILE',
+    'AUTH_JWT_V2',
+    'DB_PWD',
+    'SESSION_COOKIE',
+    'SLACK_WEBHOOK',
+    'dbPass',
+    'API_TOKEN_2',
   ])('of the variable %s is hidden everywhere', (name) => {
     const task = {
       envs: { [name]: 'opensesame' },

@@ -24,8 +24,18 @@ network_backend = "netavark"
 network_config_dir = "${STORE}/networks"
 `;
 const FLAGS = [
-  ...['--root', join(STORE, 'storage'), '--runroot', join(STORE, 'running'), '--storage-driver', 'overlay'],
-  ...['--cgroup-manager', 'cgroupfs', '--events-backend', 'none', '--runtime', 'runc'],
+  '--root',
+  join(STORE, 'storage'),
+  '--runroot',
+  join(STORE, 'running'),
+  '--storage-driver',
+  'overlay',
+  '--cgroup-manager',
+  'cgroupfs',
+  '--events-backend',
+  'none',
+  '--runtime',
+  'runc',
 ];
 /** The environment of podman, and of commands that call it. */
 export const CONTAINERS_ENVIRONMENT = { ...process.env, CONTAINERS_CONF: join(STORE, 'containers.conf') };

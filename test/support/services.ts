@@ -51,7 +51,7 @@ export async function listening(server: Server, requests: Service['requests'], s
 }
 
 /** A port where connections are neither accepted nor refused, like the full queue of a blocked process. */
-export async function startDeafService(): Promise<Service> {
+export async function startUnresponsiveService(): Promise<Service> {
   const hang = `require('net').createServer().listen({ port: 0, host: '127.0.0.1', backlog: 1 }, function () {
     process.stdout.write(String(this.address().port));
     setTimeout(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0), 50);

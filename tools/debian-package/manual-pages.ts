@@ -76,7 +76,8 @@ function programPage(tree: CommandTree): string[] {
     ]),
     '.SH OPTIONS',
     ...tree.options.flatMap(optionLines),
-    ...['.SH EXIT STATUS', 'Each page tells it; 2 is a mistake in the configuration or on the command line.'],
+    '.SH EXIT STATUS',
+    'Each page tells it; 2 is a mistake in the configuration or on the command line.',
     ...seeAlso(tree.commands.map((command) => [pageOf(command), 1] as const)),
   ];
 }

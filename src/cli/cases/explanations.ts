@@ -1,4 +1,4 @@
-/** The answers of rules to a request, with reasons, for people. */
+/** The answers of rules to a request, with reasons, for display. */
 
 import { errorText } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';

@@ -17,7 +17,7 @@ export function secondText(second: bigint): string {
   return formatInstant(second * MICROSECONDS_PER_SECOND);
 }
 
-/** Usage in unit-hours, for people, and exact, in millionths of a unit times seconds. */
+/** Usage in unit-hours, for display, and exact, in millionths of a unit times seconds. */
 export function usageObject(amount: Amount): { unit_hours: string; amount: string } {
   return { unit_hours: formatUnitHours(amount), amount: String(amount) };
 }

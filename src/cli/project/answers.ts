@@ -41,8 +41,12 @@ export async function list(flags: ListFlags): Promise<void> {
       (one) => one,
       ['PROJECT', 'OPEN LEASES', 'BUDGET', 'TAKEN', 'LEFT', 'UNTIL'],
       ({ project, open_leases, budget }) => [
-        ...[cell(project), String(open_leases)],
-        ...[budget?.amount ?? '', budget?.taken ?? '', budget?.left ?? '', budget?.until ?? ''],
+        cell(project),
+        String(open_leases),
+        budget?.amount ?? '',
+        budget?.taken ?? '',
+        budget?.left ?? '',
+        budget?.until ?? '',
       ],
     );
   });
@@ -89,16 +93,27 @@ export async function show(project: string, flags: Flags): Promise<void> {
     await printTable(
       ['USER', 'FROM', 'UNTIL', unit.toUpperCase(), 'TAKEN', 'PLANNED', 'LEFT'],
       budgets.map((one) => [
-        ...[cell(one.user), one.valid_from, one.valid_until],
-        ...[one.amount, one.taken, one.planned ?? '', one.left],
+        cell(one.user),
+        one.valid_from,
+        one.valid_until,
+        one.amount,
+        one.taken,
+        one.planned ?? '',
+        one.left,
       ]),
     );
     process.stdout.write('\n');
     await printTable(
       ['ROW', 'LEASE', 'USER', 'NAME', 'START', 'END', 'STATE', 'COST'],
       leases.map((one) => [
-        ...[`#${one.row}`, one.lease_id ?? '', cell(one.user), one.name],
-        ...[one.start, one.end, one.state, one.cost],
+        `#${one.row}`,
+        one.lease_id ?? '',
+        cell(one.user),
+        one.name,
+        one.start,
+        one.end,
+        one.state,
+        one.cost,
       ]),
     );
     if (more.has_more_budgets) {
@@ -139,8 +154,13 @@ export async function decisions(project: string, flags: DecisionsFlags): Promise
       (one) => one,
       ['TIME', 'OUTCOME', 'OPERATION', 'USER', 'LEASE', 'FILTER', 'MESSAGE'],
       (one) => [
-        ...[one.time, one.outcome, one.operation, cell(one.user)],
-        ...[one.lease_name ?? one.lease_id ?? '', one.filter ?? '', one.message ?? ''],
+        one.time,
+        one.outcome,
+        one.operation,
+        cell(one.user),
+        one.lease_name ?? one.lease_id ?? '',
+        one.filter ?? '',
+        one.message ?? '',
       ],
     );
   });

@@ -113,8 +113,8 @@ const options = z.object({
 });
 
 /**
- * Limits accelerators, and labels what is launched. SkyPilot asks several times about one command, each time with the
- * last answer: a policy must not change its own answer again.
+ * Limits accelerators, and labels what is launched. SkyPilot calls policies several times for one command, each time with
+ * the previous result: a policy must not change its own result again.
  *
  * @extends {AdminPolicy<z.infer<typeof options>>}
  */

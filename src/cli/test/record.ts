@@ -200,7 +200,7 @@ function isReadAs(text: string, body: object): boolean {
   }
 }
 
-/** For people, so any text is allowed. */
+/** For display, so any text is allowed. */
 function nameOf({ operation, lease_name, project_id, time }: PastDecision): string {
   return `${operation} ${lease_name ?? 'a lease'} of ${project_id ?? 'a project'}, ${time}`;
 }

@@ -47,7 +47,7 @@ export interface DecisionSource {
   /** The highest id; 0 = none. */
   newest(wait: Wait): Promise<bigint>;
   /** Changes since an id. Cheap: live pages call it twice a second. */
-  news(after: bigint, wait: Wait): Promise<StoreChanges>;
+  changesSince(after: bigint, wait: Wait): Promise<StoreChanges>;
   /**
    * Project → number of transactions, for the thousand projects that were changed last; includes changes that
    * are not decisions. Only with a ledger.

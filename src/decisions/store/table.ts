@@ -89,7 +89,7 @@ export class DecisionTable implements DecisionTarget {
     return row?.id ?? 0n;
   }
 
-  news(after: bigint, wait: Wait): Promise<StoreChanges> {
+  changesSince(after: bigint, wait: Wait): Promise<StoreChanges> {
     const { queries } = this.#database;
     const newest = queries.selectFrom('decisions').select('id').orderBy('id', 'desc').limit(1).compile();
     const others = queries

@@ -83,7 +83,7 @@ export class DecisionThread implements ThreadMethods {
   readonly has = this.#remote('has');
   readonly search = this.#remote('search');
   readonly newest = this.#remote('newest');
-  readonly news = this.#remote('news');
+  readonly changesSince = this.#remote('changesSince');
   readonly revisions = this.#remote('revisions');
   readonly trim = this.#remote('trim');
   readonly present = this.#remote('present');

@@ -21,7 +21,7 @@ export type SuggestedChange = (typeof SUGGESTED_CHANGES)[number];
 export interface Suggestion {
   readonly change: SuggestedChange;
   readonly lease: Lease;
-  /** For people: `End on 2026-12-03 at 09:00 instead of 2026-12-11 at 09:00.` */
+  /** For display: `End on 2026-12-03 at 09:00 instead of 2026-12-11 at 09:00.` */
   readonly text: string;
   readonly charges: readonly EstimatedCharge[];
 }
@@ -32,6 +32,6 @@ export interface Estimate {
   readonly charges: readonly EstimatedCharge[];
   /** For a refused lease, nearest first. Empty = none was found, or the lease is allowed. */
   readonly suggestions: readonly Suggestion[];
-  /** For a refused lease: what was searched, and why there is no more. For people. */
+  /** For a refused lease: what was searched, and why there is no more. For display. */
   readonly searched: string | null;
 }

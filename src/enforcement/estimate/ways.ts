@@ -24,7 +24,7 @@ export interface Way {
   leaseAt(step: number): Lease;
   /** The lost part of the request, from 0 to 1: to compare ways. */
   lossAt(step: number): number;
-  /** For people. */
+  /** For display. */
   textAt(step: number): string;
   /** A step that stays allowed for longer than this one, if allowed. Default: none. */
   easier?(step: number): number | undefined;

@@ -212,21 +212,21 @@ function uncomputable(claimed: readonly Claimed[]): Judged[] {
 
 /** Judges each account once, by the claim that takes the most of it. */
 function shortages(wanted: readonly Claimed[], judge: (claim: Claim) => string | undefined): Judged[] {
-  const dearest = new Map<string, { filter: string; audit: boolean; claim: Claim; total: Amount }>();
+  const highest = new Map<string, { filter: string; audit: boolean; claim: Claim; total: Amount }>();
   for (const form of wanted) {
     const totals = sums(claimsOf(form), charge);
     for (const { filter, audit, claims } of form.byFilter) {
       for (const claim of claims) {
         const total = totals.get(claim.account) ?? 0n;
-        const before = dearest.get(claim.account);
+        const before = highest.get(claim.account);
         if (before === undefined || total > before.total) {
-          dearest.set(claim.account, { filter, audit, claim, total });
+          highest.set(claim.account, { filter, audit, claim, total });
         }
       }
     }
   }
   const judged: Judged[] = [];
-  for (const { filter, audit, claim } of dearest.values()) {
+  for (const { filter, audit, claim } of highest.values()) {
     const message = judge(claim);
     if (message !== undefined) {
       judged.push({ filter, audit, message });

@@ -255,7 +255,13 @@ function* always(): Work<boolean> {
 function recordOf({ wanted, before, outcome }: PlannedLine, index: number) {
   const { projectId, userId, validFrom, validUntil, amount } = wanted;
   return [
-    ...[BigInt(index), projectId, userId, validFrom, validUntil, amount, before?.id ?? null],
+    BigInt(index),
+    projectId,
+    userId,
+    validFrom,
+    validUntil,
+    amount,
+    before?.id ?? null,
     outcome === 'unchanged' ? 0n : 1n,
   ];
 }

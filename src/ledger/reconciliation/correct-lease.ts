@@ -79,7 +79,7 @@ function* asListed(
   const { reservations } = lease;
   const isTold = reservations !== undefined && terms.claimants.length > 0;
   const alternatives = alternativesOf(row);
-  const known = dearestOf(alternatives, lease);
+  const known = mostExpensiveOf(alternatives, lease);
   if (!isTold && known === undefined) {
     return new Undone(
       left(found, 'an update was asked for, and the list does not say what the lease reserves'),
@@ -113,7 +113,7 @@ function hasOtherDates(row: LeaseRow, { start, end }: ListedLease): boolean {
 }
 
 /** Of the alternatives with these dates, the one that takes the most of every account, if there is one. */
-function dearestOf(
+function mostExpensiveOf(
   alternatives: readonly Alternative[],
   { start, end }: ListedLease,
 ): Alternative | undefined {
@@ -141,7 +141,7 @@ function* asObserved(correction: Correction, shown: ShownLease): Work<Result> {
   // Use by an earlier lease with the same id stays charged, and is not a claim of this lease.
   const charged = added([sums(claims, charge), spentBefore(recorded, shown.start)]);
   const before = chargedBy(recorded);
-  if (row.state === 'ended' || isShown(row) || (shown.isHealed && isCheaper(charged, before))) {
+  if (row.state === 'ended' || isShown(row) || (shown.hasChangedResources && isCheaper(charged, before))) {
     return yield* unrequested(correction, shown);
   }
   const deltas = changesOf(charged, before);

@@ -29,7 +29,7 @@ export interface ShownLease extends WholeLease {
   /** The reservations with their actual counts and allocations. */
   readonly given: readonly Reservation[];
   /** Blazar has lost or replaced some of its resources, at an unknown time. */
-  readonly isHealed: boolean;
+  readonly hasChangedResources: boolean;
   /** Blazar is creating, changing or ending it: it may be different by now. */
   readonly isChanging: boolean;
   /**

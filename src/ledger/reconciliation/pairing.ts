@@ -96,7 +96,7 @@ export async function pairListed(
         const isOneOwners = candidates.every(
           (row) => row.project_id === first.project_id && row.user_id === first.user_id,
         );
-        return (isOneOwners ? dearest(candidates) : undefined) ?? 'unclear';
+        return (isOneOwners ? mostExpensive(candidates) : undefined) ?? 'unclear';
       },
   );
   const pairing = await pair(rows, listed, (same, lease) => byRank(same, lease)[0], searches);
@@ -198,7 +198,7 @@ export function fits(row: LeaseRow, { reservations }: ListedLease): boolean {
 }
 
 /** `undefined` = no row takes the most of every account. */
-function dearest(rows: readonly LeaseRow[]): LeaseRow | undefined {
+function mostExpensive(rows: readonly LeaseRow[]): LeaseRow | undefined {
   const charged = rows.map((row) => ({ row, charge: chargedBy(alternativesOf(row)) }));
   const total = most(charged.map(({ charge }) => charge));
   return charged.find(({ charge }) =>

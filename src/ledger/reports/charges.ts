@@ -74,7 +74,7 @@ export function sharesOf(
   const accounts = charged?.keys() ?? chargedBy(alternatives).keys();
   for (const account of accounts) {
     if (isBudgetAccount(account)) {
-      byAccount.set(account, dearest(alternatives, account, end));
+      byAccount.set(account, mostExpensive(alternatives, account, end));
     }
   }
   if (charged === undefined) {
@@ -106,7 +106,11 @@ export function endedBefore({ state, ended_at: endedAt, ends_at: endsAt }: Charg
     : undefined;
 }
 
-function dearest(alternatives: readonly Alternative[], account: string, end: bigint | undefined): Share[] {
+function mostExpensive(
+  alternatives: readonly Alternative[],
+  account: string,
+  end: bigint | undefined,
+): Share[] {
   let most: Share[] = [];
   for (const { claims } of alternatives) {
     const shares = claims.flatMap((claim) => shareOf(claim, account, end));

@@ -30,7 +30,7 @@ interface Cost {
   readonly steps: number;
   readonly shape: Shape;
   /** The most expensive loop and its steps. */
-  readonly dearest: { readonly node: Node; readonly steps: number } | undefined;
+  readonly mostExpensive: { readonly node: Node; readonly steps: number } | undefined;
 }
 
 interface Sight {
@@ -44,7 +44,7 @@ interface Sight {
 export class Estimator {
   readonly #environment: RuleEnvironment;
   readonly #run: (node: Node) => () => unknown;
-  #dearest: Cost['dearest'];
+  #mostExpensive: Cost['mostExpensive'];
 
   /** `run`: evaluates a constant. */
   constructor(environment: RuleEnvironment, run: (node: Node) => () => unknown) {
@@ -53,9 +53,9 @@ export class Estimator {
   }
 
   estimate(node: Node): Cost {
-    this.#dearest = undefined;
+    this.#mostExpensive = undefined;
     const { steps, shape } = this.#part(node, undefined, new Set());
-    return { steps, shape, dearest: this.#dearest };
+    return { steps, shape, mostExpensive: this.#mostExpensive };
   }
 
   /** `shared`: enclosing loop variables whose lists are already counted. */
@@ -168,8 +168,8 @@ export class Estimator {
     const other = result === undefined ? undefined : this.#part(result, inner, within);
     const rounds = sharing?.rounds ?? list.shape.items;
     const steps = 2 + list.steps + rounds * (1 + (one?.steps ?? 0) + (other?.steps ?? 0));
-    if (this.#dearest === undefined || steps > this.#dearest.steps) {
-      this.#dearest = { node, steps };
+    if (this.#mostExpensive === undefined || steps > this.#mostExpensive.steps) {
+      this.#mostExpensive = { node, steps };
     }
     const isFilter = node.op === 'rcall' && node.args[0] === 'filter';
     const isMap = node.op === 'rcall' && node.args[0] === 'map';

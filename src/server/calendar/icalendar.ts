@@ -20,10 +20,15 @@ interface Calendar {
 /** Leaves out events that no calendar can hold: before the year 0, after 9999, or without a length. */
 export function calendarText({ name, now, events }: Calendar): string {
   const lines = [
-    ...['BEGIN:VCALENDAR', 'VERSION:2.0', 'PRODID:-//blazar-enforcement//leases//EN', 'METHOD:PUBLISH'],
-    ...[`NAME:${escaped(name)}`, `X-WR-CALNAME:${escaped(name)}`],
+    'BEGIN:VCALENDAR',
+    'VERSION:2.0',
+    'PRODID:-//blazar-enforcement//leases//EN',
+    'METHOD:PUBLISH',
+    `NAME:${escaped(name)}`,
+    `X-WR-CALNAME:${escaped(name)}`,
     // Source: RFC 7986, and the property that Outlook reads instead.
-    ...['REFRESH-INTERVAL;VALUE=DURATION:PT1H', 'X-PUBLISHED-TTL:PT1H'],
+    'REFRESH-INTERVAL;VALUE=DURATION:PT1H',
+    'X-PUBLISHED-TTL:PT1H',
   ];
   const stamp = timeOf(now);
   for (const { uid, start, end, summary, description } of events) {

@@ -57,7 +57,7 @@ nav a[aria-current] { background: var(--accent); color: var(--on-accent); font-w
 .title { display: flex; flex-wrap: wrap; align-items: center; justify-content: space-between; gap: 0.5rem 1rem; margin-top: 1.25rem; }
 .skip { position: absolute; left: 0.5rem; top: -10rem; z-index: 3; padding: 0.5rem 1rem; background: var(--accent); color: var(--on-accent); }
 .skip:focus { top: 0.5rem; }
-/* For screen readers alone. */
+/* Only for screen readers. */
 .unseen { position: absolute; width: 1px; height: 1px; margin: -1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
 [hidden] { display: none; }
 main { padding-bottom: 4rem; }
@@ -76,7 +76,7 @@ main > section, main [data-live]:where(div) > section, .login {
   margin: 1.25rem 0;
 }
 .login { max-width: 26rem; margin: 10vh auto 0; }
-/* A card is as far from its first line as from its last. */
+/* The padding of a card is the same above its first line and below its last. */
 main > section > :first-child, main [data-live]:where(div) > section > :first-child { margin-top: 0; }
 main > section > :last-child, main [data-live]:where(div) > section > :last-child { margin-bottom: 0; }
 .state { margin: 0.75rem 0 0; }
@@ -125,7 +125,7 @@ td time[data-local]::after, th time[data-local]::after { content: attr(data-loca
 .why p { margin: 0; }
 .why > bdi + p, .why p + p { margin-top: 0.35rem; }
 .request { min-width: 9.5rem; }
-/* A name may be long and a message longer: none pushes the next rows of a list out of sight. Its own page shows all of it. */
+/* Long names and messages are cut in lists, so that the next rows stay visible. Their own page shows them in full. */
 .long .what > bdi, .long .who bdi, .long .why > bdi { display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 8; overflow: hidden; }
 .value { min-width: 16rem; }
 .origin { min-width: 12rem; }
@@ -165,7 +165,7 @@ form.inline label, form.inline button { margin: 0; }
 form.inline input:not([type=hidden]) { flex: 1; min-width: 10rem; max-width: 30rem; }
 .patterns { position: absolute; }
 svg { display: block; overflow: hidden; max-width: 100%; }
-/* Letters keep clear of the lines behind them. */
+/* An outline keeps letters readable on lines. */
 svg text { fill: var(--text); font-size: 0.8rem; unicode-bidi: isolate; paint-order: stroke; stroke: var(--surface); stroke-width: 4; stroke-linejoin: round; }
 .hatch-ground { fill: var(--surface); }
 .hatch-line { fill: var(--accent); }
@@ -178,7 +178,7 @@ svg text { fill: var(--text); font-size: 0.8rem; unicode-bidi: isolate; paint-or
 .limit { stroke: var(--bad); stroke-width: 3; }
 .legend { list-style: none; margin: 0.5rem 0; padding: 0; display: flex; flex-wrap: wrap; gap: 0.25rem 1.25rem; font-size: 0.875rem; color: var(--muted); }
 .legend li { display: flex; align-items: center; gap: 0.4rem; }
-/* uPlot, from its own style, without what is not used here. */
+/* uPlot: the rules of its own style sheet that are used here. */
 .uplot, .uplot *, .uplot *::before, .uplot *::after { box-sizing: border-box; }
 .uplot { width: min-content; max-width: 100%; line-height: 1.5; }
 .u-wrap { position: relative; user-select: none; }
@@ -202,7 +202,7 @@ svg text { fill: var(--text); font-size: 0.8rem; unicode-bidi: isolate; paint-or
 .u-hz .u-cursor-y, .u-vt .u-cursor-x { width: 100%; border-bottom: 1px dashed var(--muted); }
 .u-cursor-pt { position: absolute; top: 0; left: 0; border-radius: 50%; border: 0 solid; pointer-events: none; }
 .u-axis.u-off, .u-select.u-off, .u-cursor-x.u-off, .u-cursor-y.u-off, .u-cursor-pt.u-off { display: none; }
-/* What is unseen within a table must not make the page wider. */
+/* Hidden elements within a table must not make the page wider. */
 .scrolls { position: relative; }
 .what > bdi { max-height: none; }
 select { max-width: 100%; }
@@ -210,7 +210,7 @@ select { max-width: 100%; }
 .timeline ol { list-style: none; margin: 0; padding: 0; }
 .lease-row { display: grid; grid-template-columns: minmax(0, 20rem) minmax(0, 1fr); gap: 0 1rem; align-items: center; border-top: 1px solid var(--line); }
 .lease-row.axis { border-top: 0; }
-/* The lines of the days go through from row to row; the bars are in the middle, however many words there are. */
+/* The lines of days continue from row to row; bars are centred, whatever the height of the text. */
 ol .track { height: 100%; min-height: 2rem; }
 ol .track .bar { translate: 0 -6px; }
 .lease-row .words { padding: 0.3rem 0; min-width: 0; }
@@ -227,7 +227,7 @@ ol .track .bar { translate: 0 -6px; }
 .lease-row-now-text { font-weight: 700; }
 svg.track text { font-size: 0.75rem; fill: var(--muted); stroke: none; }
 svg.track .lease-row-now-text { fill: var(--care); }
-/* The words of links begin where other words do. */
+/* The text of links is aligned with other text. */
 .moves, .pages { margin: 0.5rem 0 0.5rem -0.5rem; }
 .share { display: grid; grid-template-columns: minmax(6rem, 1fr); gap: 0.2rem; min-width: 10rem; }
 .fields { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 12rem), 1fr)); gap: 0 1rem; align-items: end; }

@@ -32,7 +32,9 @@ export async function configurationDigest({
 }: Pick<Configuration, 'settings' | 'catalog'>): Promise<string> {
   const shared = settings.filter(({ option }) => !OWN.has(optionId(option.section, option.name)));
   const values = shared.map(({ option, value, secret }) => [
-    ...[option.section, option.name, valueText(showValue(value, secret || option.secretFile))],
+    option.section,
+    option.name,
+    valueText(showValue(value, secret || option.secretFile)),
   ]);
   const files = shared.flatMap(({ option, value, secret }) =>
     option.watched && !option.secretFile && !secret ? textsOf(value) : [],

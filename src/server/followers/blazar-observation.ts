@@ -113,7 +113,7 @@ function shownAs(
     createdAt: created_at === undefined || created_at === null ? undefined : created_at - ahead,
     reservations,
     given: given.map(({ reservation }) => reservation),
-    isHealed:
+    hasChangedResources:
       isEmpty ||
       degraded === true ||
       reservations.some((one) => one.missing_resources === true || one.resources_changed === true),

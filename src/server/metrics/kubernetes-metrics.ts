@@ -167,8 +167,14 @@ export class KubernetesMetrics implements ReviewObserver {
 }
 
 const RULES = new Set([
-  ...['schedulerName', 'priorityClassName', 'nodeName', 'nodeSelector', 'tolerations', 'affinity'],
-  ...['topologySpreadConstraints', 'metadata'],
+  'schedulerName',
+  'priorityClassName',
+  'nodeName',
+  'nodeSelector',
+  'tolerations',
+  'affinity',
+  'topologySpreadConstraints',
+  'metadata',
 ]);
 
 /** `tolerations[2]`, `nodeSelector disk`: only the first word, since users may choose the rest. */

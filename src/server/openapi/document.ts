@@ -69,7 +69,7 @@ export function openApiDocument(served: Served = {}) {
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       version: packageVersion(),
     },
-    tags: [...TAGS.filter(({ name }) => operations.some(({ tag }) => tag === name)), PEOPLE],
+    tags: [...TAGS.filter(({ name }) => operations.some(({ tag }) => tag === name)), USERS],
     paths: paths(operations),
     components: {
       schemas: schemas(served),
@@ -94,7 +94,7 @@ const TAGS = [
   { name: 'service', description: 'For operators.' },
 ] as const satisfies readonly { name: Operation['tag']; description: string }[];
 
-const PEOPLE = { name: 'people', description: 'For members and managers of projects, and for operators.' };
+const USERS = { name: 'users', description: 'For members and managers of projects, and for operators.' };
 
 function operationsWith({ skypilotPath, kubernetes = false }: Served): Operation[] {
   return [
@@ -314,7 +314,7 @@ function apiOperation(route: ApiRoute): object {
   const inHeaders = mapped(headers, (one, name) => ({ name, in: 'header', ...textHeader(one) }));
   return {
     operationId: id,
-    tags: [PEOPLE.name],
+    tags: [USERS.name],
     summary,
     description: `${description}\n\nFor: ${ACTIONS[action].join(', ')}.`,
     parameters: [REQUEST_ID_PARAMETER, ...inPath, ...Object.values(inQuery), ...Object.values(inHeaders)],

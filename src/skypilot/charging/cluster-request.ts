@@ -76,11 +76,11 @@ export function claimantOf(
   return {
     name: limit.name,
     audit,
-    claims: (proposal, state) => dearest(limit, owner, alternatives, proposal, state),
+    claims: (proposal, state) => mostExpensive(limit, owner, alternatives, proposal, state),
   };
 }
 
-function dearest(
+function mostExpensive(
   limit: LaunchLimit,
   owner: LaunchOwner,
   alternatives: readonly Hardware[],

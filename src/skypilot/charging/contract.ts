@@ -23,13 +23,13 @@ export interface Hardware {
   /** Of each node, as written. `null` = determined by the instance type alone. */
   readonly accelerators: { readonly name: string; readonly count: number } | null;
   readonly isSpot: boolean;
-  /** Wishes of a task that affect only prices. `undefined` = none. */
-  readonly wishes?: HardwareRequest;
+  /** Requirements of a task that affect only prices. `undefined` = none. */
+  readonly requirements?: HardwareRequest;
   /** The instance type that SkyPilot shows for a cluster; `null` = none. `undefined` = not a cluster yet. */
   readonly shownType?: string | null;
 }
 
-/** Wishes of a task about the machines from which SkyPilot chooses. */
+/** Requirements of a task about the machines from which SkyPilot chooses. */
 export interface HardwareRequest {
   /** As written: `8`, `8+`. */
   readonly cpus: string | null;
@@ -48,7 +48,7 @@ export interface HardwareRequest {
 export interface Launch {
   readonly owner: LaunchOwner;
   readonly cluster: string;
-  /** At least one. The choice is unknown: the dearest counts. */
+  /** At least one. The choice is unknown: the most expensive counts. */
   readonly alternatives: readonly [Hardware, ...Hardware[]];
 }
 

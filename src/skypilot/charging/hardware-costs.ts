@@ -23,7 +23,7 @@ export class HardwareCosts {
     this.#catalogs = catalogs;
   }
 
-  /** As `HardwareRates.costOf`: millionths of a unit for each hour, of all nodes, of the dearest choice. */
+  /** As `HardwareRates.costOf`: millionths of a unit for each hour, of all nodes, of the most expensive choice. */
   costOf(hardware: Hardware): bigint | CostMistake {
     if (this.#catalogs.size === 0) {
       return this.#rates.costOf(hardware);
@@ -32,8 +32,8 @@ export class HardwareCosts {
     if ('mistake' in asked) {
       return asked;
     }
-    const { cloud, wishes } = hardware;
-    const clouds = cloud === null ? (wishes?.clouds ?? [...this.#catalogs.keys(), null]) : [cloud];
+    const { cloud, requirements } = hardware;
+    const clouds = cloud === null ? (requirements?.clouds ?? [...this.#catalogs.keys(), null]) : [cloud];
     let most: bigint | undefined;
     for (const one of clouds) {
       const cost = this.#inCloud(one, hardware, asked);
@@ -89,7 +89,7 @@ export class HardwareCosts {
     const prices = this.#readings(named, catalog).map((accelerator) => {
       const one = { ...asked, accelerator };
       const isNothing = isCluster && instanceType === null && accelerator === null;
-      const price = isNothing ? undefined : catalog?.dearest(one, listed);
+      const price = isNothing ? undefined : catalog?.mostExpensive(one, listed);
       return (
         price ??
         rateOf(accelerator) ??
@@ -116,23 +116,23 @@ export class HardwareCosts {
 function anywhere(
   catalog: Catalog,
   asked: RequestedHardware,
-  listed: Parameters<Catalog['dearest']>[1],
+  listed: Parameters<Catalog['mostExpensive']>[1],
 ): bigint | undefined {
   const open = { ...asked, region: null };
   const untyped = { ...open, instanceType: null };
   return [open, { ...open, mayFallBack: true }, ...(asked.accelerator === null ? [] : [untyped])].reduce<
     bigint | undefined
-  >((found, one) => found ?? catalog.dearest(one, listed), undefined);
+  >((found, one) => found ?? catalog.mostExpensive(one, listed), undefined);
 }
 
 function askedOf({
   region,
   instanceType,
   isSpot,
-  wishes,
+  requirements,
   shownType,
 }: Hardware): RequestedHardware | CostMistake {
-  const { cpus = null, memory = null, maxPrice = null } = wishes ?? {};
+  const { cpus = null, memory = null, maxPrice = null } = requirements ?? {};
   const fitsCpus = cpus === null ? undefined : readCpus(cpus.trim());
   const fitsMemory = memory === null ? undefined : readMemory(memory.trim());
   if (cpus !== null && fitsCpus === undefined) {
@@ -146,11 +146,11 @@ function askedOf({
     accelerator: null,
     region: region?.toLowerCase() ?? null,
     isSpot,
-    mayFallBack: wishes?.mayFallBack ?? false,
+    mayFallBack: requirements?.mayFallBack ?? false,
     cpus: fitsCpus,
     memory: fitsMemory,
     max: maxPrice === null ? undefined : parsePrice(String(maxPrice)),
-    hasTpuHost: wishes?.hasTpuHost ?? false,
+    hasTpuHost: requirements?.hasTpuHost ?? false,
   };
 }
 
@@ -214,7 +214,7 @@ export class HardwareRates {
   }
 
   /**
-   * In millionths of a unit for each hour, of all nodes; rounded up. If the cloud is unknown, the dearest
+   * In millionths of a unit for each hour, of all nodes; rounded up. If the cloud is unknown, the most expensive
    * counts. An instance type with an unknown number of accelerators is a mistake.
    */
   costOf({ nodes, cloud, accelerators, instanceType, isSpot }: Hardware): bigint | CostMistake {

@@ -24,7 +24,7 @@ export function hardwareOf(
   const all = readable(() => resourcesOf(task)).flatMap((resources) =>
     alternativesOf(resources, nodes).map((hardware) => ({
       ...hardware,
-      wishes: wishesOf(resources, common),
+      requirements: requirementsOf(resources, common),
     })),
   );
   const [first, ...others] = all;
@@ -53,7 +53,7 @@ function alternativesOf(resources: Resources, nodes: number): Hardware[] {
   return asked.map((accelerator) => ({ ...common, accelerators: accelerator }));
 }
 
-function wishesOf(
+function requirementsOf(
   resources: Resources,
   { clouds, mayFallBack }: Pick<HardwareRequest, 'clouds' | 'mayFallBack'>,
 ): HardwareRequest {

@@ -113,7 +113,7 @@ export class OpenLaunchLedger implements LaunchLedger {
   }
 
   /** The policy to report if a request cannot be charged. Call it before `charge`. */
-  stakeOf(call: Call): ChargingPolicy {
+  chargingPolicyOf(call: Call): ChargingPolicy {
     const held = this.#held.get(call) ?? [];
     const { limit } = held.find(({ audit }) => !audit) ?? {};
     const any = limit ?? held[0]?.limit ?? this.#enforced ?? this.#limits[0];

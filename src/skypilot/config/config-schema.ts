@@ -64,10 +64,21 @@ const keys = (names: readonly string[]): readonly Key[] => names.map((name) => n
 
 /** Keys that only the server may set. Otherwise a client's policy could replace the server's. */
 export const SERVER_KEYS = keys([
-  ...['admin_policy', 'api_server', 'allowed_clouds', 'workspaces', 'rbac', 'db', 'daemons', 'metrics'],
-  ...['jobs.controller.consolidation_mode', 'serve.controller.consolidation_mode'],
-  ...['jobs.controller.controller_logs_gc_retention_hours', 'jobs.controller.task_logs_gc_retention_hours'],
-  ...['slurm.cluster_configs', 'slurm.submit_as_user', 'slurm.username_map'],
+  'admin_policy',
+  'api_server',
+  'allowed_clouds',
+  'workspaces',
+  'rbac',
+  'db',
+  'daemons',
+  'metrics',
+  'jobs.controller.consolidation_mode',
+  'serve.controller.consolidation_mode',
+  'jobs.controller.controller_logs_gc_retention_hours',
+  'jobs.controller.task_logs_gc_retention_hours',
+  'slurm.cluster_configs',
+  'slurm.submit_as_user',
+  'slurm.username_map',
 ]);
 
 /** Keys of clients, within one of the server. SkyPilot's client uses them itself and does not send them. */
@@ -75,14 +86,34 @@ export const CLIENT_KEYS = keys(['api_server.endpoint', 'api_server.service_acco
 
 /** Keys that the `config` of a task may set. */
 export const TASK_KEYS = keys([
-  ...['docker.run_options', 'nvidia_gpus.disable_ecc', 'ssh.custom_metadata', 'ssh.pod_config'],
-  ...['ssh.provision_timeout', 'kubernetes.custom_metadata', 'kubernetes.pod_config'],
-  ...['kubernetes.provision_timeout', 'kubernetes.dws', 'kubernetes.kueue', 'kubernetes.quota'],
-  ...['kubernetes.remote_identity', 'kubernetes.enable_docker', 'kubernetes.set_pod_resource_limits'],
-  ...['azure.remote_identity', 'azure.vpc_name', 'gcp.vpc_name', 'gcp.subnet_names'],
-  ...['gcp.managed_instance_group', 'gcp.enable_gvnic', 'gcp.enable_gpu_direct', 'gcp.placement_policy'],
-  ...['vast.datacenter_only', 'vast.create_instance_kwargs', 'slurm.sbatch_options', 'slurm.quota'],
-  ...['slurm.cpu_partition', 'active_workspace'],
+  'docker.run_options',
+  'nvidia_gpus.disable_ecc',
+  'ssh.custom_metadata',
+  'ssh.pod_config',
+  'ssh.provision_timeout',
+  'kubernetes.custom_metadata',
+  'kubernetes.pod_config',
+  'kubernetes.provision_timeout',
+  'kubernetes.dws',
+  'kubernetes.kueue',
+  'kubernetes.quota',
+  'kubernetes.remote_identity',
+  'kubernetes.enable_docker',
+  'kubernetes.set_pod_resource_limits',
+  'azure.remote_identity',
+  'azure.vpc_name',
+  'gcp.vpc_name',
+  'gcp.subnet_names',
+  'gcp.managed_instance_group',
+  'gcp.enable_gvnic',
+  'gcp.enable_gpu_direct',
+  'gcp.placement_policy',
+  'vast.datacenter_only',
+  'vast.create_instance_kwargs',
+  'slurm.sbatch_options',
+  'slurm.quota',
+  'slurm.cpu_partition',
+  'active_workspace',
 ]);
 
 /** Lowest precedence first. */

@@ -196,7 +196,7 @@ export class PolicyChain {
         ),
         notes,
       );
-    const { policy, binds } = launches.stakeOf(deadline);
+    const { policy, binds } = launches.chargingPolicyOf(deadline);
     try {
       deadline.throwIfOver();
       const overtaken = await inTime(launches.charge(deadline), deadline);

@@ -105,9 +105,27 @@ const HOOK_EVENTS = ['stop', 'preemption', 'down'];
 
 /** In the order in which SkyPilot writes them. */
 const TASK_ORDER = [
-  ...['name', 'resources', 'config', 'service', 'num_nodes', 'inputs', 'outputs', 'setup', 'workdir'],
-  ...['event_callback', 'run', 'envs', 'secrets', 'managed_secrets', 'file_mounts', 'file_mounts_mapping'],
-  ...['volumes', 'volume_mounts', 'api_server_access', '_metadata', '_user_specified_yaml'],
+  'name',
+  'resources',
+  'config',
+  'service',
+  'num_nodes',
+  'inputs',
+  'outputs',
+  'setup',
+  'workdir',
+  'event_callback',
+  'run',
+  'envs',
+  'secrets',
+  'managed_secrets',
+  'file_mounts',
+  'file_mounts_mapping',
+  'volumes',
+  'volume_mounts',
+  'api_server_access',
+  '_metadata',
+  '_user_specified_yaml',
 ];
 
 /** Members in which variables of the task are replaced by their values. */

@@ -104,9 +104,27 @@ function byAccelerator(base: Mapping): { group: Group; alternatives: Mapping[] }
 
 /** In the order in which SkyPilot writes them. */
 const ORDER = [
-  ...['infra', 'instance_type', 'cpus', 'memory', 'accelerators', 'accelerator_args', 'use_spot'],
-  ...['job_recovery', 'disk_size', 'image_id', 'disk_tier', 'network_tier', 'local_disk', 'max_hourly_cost'],
-  ...['ports', 'labels', 'volumes', 'autostop', 'priority', 'priority_class', '_cluster_config_overrides'],
+  'infra',
+  'instance_type',
+  'cpus',
+  'memory',
+  'accelerators',
+  'accelerator_args',
+  'use_spot',
+  'job_recovery',
+  'disk_size',
+  'image_id',
+  'disk_tier',
+  'network_tier',
+  'local_disk',
+  'max_hourly_cost',
+  'ports',
+  'labels',
+  'volumes',
+  'autostop',
+  'priority',
+  'priority_class',
+  '_cluster_config_overrides',
 ];
 
 const FORMS: ReadonlyMap<string, (value: unknown) => unknown> = new Map([

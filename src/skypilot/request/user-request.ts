@@ -32,8 +32,18 @@ export interface RequestOptions {
 
 /** The known names of requests. There may be others. */
 export const REQUEST_NAMES = [
-  ...['validate', 'optimize', 'launch', 'exec', 'jobs.launch', 'jobs.launch_controller', 'jobs.pool_apply'],
-  ...['jobs.launch_cluster', 'serve.up', 'serve.launch_controller', 'serve.update', 'serve.launch_replica'],
+  'validate',
+  'optimize',
+  'launch',
+  'exec',
+  'jobs.launch',
+  'jobs.launch_controller',
+  'jobs.pool_apply',
+  'jobs.launch_cluster',
+  'serve.up',
+  'serve.launch_controller',
+  'serve.update',
+  'serve.launch_replica',
 ] as const;
 
 /** A request of a user. Each policy gets its own copy, which it may change in place. */

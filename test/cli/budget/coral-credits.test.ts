@@ -38,7 +38,8 @@ async function convert(answer: Answers | ((response: ServerResponse) => void), m
   const file = confFile(`${TOKEN}\n`);
   const flags = ['--resource-class', 'VCPU', '--token-file', file, ...more];
   const { code, stdout, stderr } = await runInProcess(budgetCommand(), [
-    ...['from-coral-credits', address],
+    'from-coral-credits',
+    address,
     ...flags,
   ]);
   expect(stdout + stderr).not.toContain(TOKEN);

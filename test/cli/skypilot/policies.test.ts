@@ -66,7 +66,12 @@ it('writes a package, and says what', async () => {
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(stdout.split('\n')).toContain(join(folder, 'gpu-quota-policy.js'));
   expect(readdirSync(folder).sort()).toEqual([
-    ...['README.md', 'blazar.conf', 'cases', 'gpu-quota-policy.js', 'package-lock.json', 'package.json'],
+    'README.md',
+    'blazar.conf',
+    'cases',
+    'gpu-quota-policy.js',
+    'package-lock.json',
+    'package.json',
   ]);
   expect(readFileSync(join(folder, 'gpu-quota-policy.js'), 'utf8')).toContain('gpu_quota_limit: z.int()');
 });

@@ -76,7 +76,9 @@ describe('skypilot review', () => {
   it('shows the result of each policy, and their changes as a diff', async () => {
     const file = bodyFile({ task: TASK, skypilot_config: 'kubernetes:\n  namespace: lab\n' });
     const { code, stdout, stderr } = await runProgramInProcess([
-      ...['skypilot', 'review', file],
+      'skypilot',
+      'review',
+      file,
       ...policies('NothingPolicy', 'TeamPolicy'),
     ]);
     expect(stdout).toBe(
@@ -96,7 +98,12 @@ describe('skypilot review', () => {
 
   it('reads a body from standard input, and prints JSON lines', async () => {
     const args = [
-      ...['skypilot', 'review', '-', '--format', 'json', '--check-idempotence'],
+      'skypilot',
+      'review',
+      '-',
+      '--format',
+      'json',
+      '--check-idempotence',
       ...policies('TeamPolicy'),
     ];
     const { code, stdout, stderr } = await runProgramInProcess(args, {

@@ -135,7 +135,11 @@ function site(): string {
   mkdirSync(join(modules, 'blazar-enforcement'), { recursive: true });
   mkdirSync(join(modules, '.bin'));
   execFileSync('tar', [
-    ...['-xzf', join(folder, filename), '-C', join(modules, 'blazar-enforcement'), '--strip-components=1'],
+    '-xzf',
+    join(folder, filename),
+    '-C',
+    join(modules, 'blazar-enforcement'),
+    '--strip-components=1',
   ]);
   const { packages } = JSON.parse(readFileSync(projectFile('package-lock.json'), 'utf8')) as Lock;
   for (const [path, { dev, optional }] of Object.entries(packages)) {

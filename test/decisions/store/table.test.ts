@@ -162,16 +162,16 @@ for (const dialect of DIALECTS) {
       expect((await everything({})).at(-1)?.record.request_id).toBe('late');
     });
 
-    it('of other replicas are news, and their own are none', async () => {
+    it('of other replicas are changes, and their own are none', async () => {
       const after = await table.newest(NO_WAIT);
       const other = new DecisionTable(ledger.database, 'other/1');
       await table.write([rowJson(aRecord({ request_id: 'own', time: at(-3000) }), undefined)], NO_WAIT);
-      expect(await table.news(after, NO_WAIT)).toEqual({ newest: after + 1n, decided: [] });
-      expect(await other.news(after, NO_WAIT)).toEqual({
+      expect(await table.changesSince(after, NO_WAIT)).toEqual({ newest: after + 1n, decided: [] });
+      expect(await other.changesSince(after, NO_WAIT)).toEqual({
         newest: after + 1n,
         decided: [{ operation: 'create', project_id: 'climate' }],
       });
-      expect((await other.news(after + 1n, NO_WAIT)).decided).toEqual([]);
+      expect((await other.changesSince(after + 1n, NO_WAIT)).decided).toEqual([]);
     });
 
     it('are not all that tells which projects were written last', async () => {

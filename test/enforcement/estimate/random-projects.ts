@@ -1,4 +1,4 @@
-/** Random projects with budgets, leases and rules, wishes that may be refused in any way, and changes; and what must hold of each estimate. */
+/** Random projects with budgets, leases and rules, requests that may be refused in any way, and changes; and what must hold of each estimate. */
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import {

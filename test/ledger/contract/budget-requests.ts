@@ -257,20 +257,20 @@ export function requesting(fixtures: LedgerFixtures): void {
       ),
       isTwice: fc.boolean(),
     });
-    const wish = fc.record({
+    const draft = fc.record({
       amount: fc.constantFrom(HOUR, 3n * HOUR),
       validUntil: fc.constantFrom(UNTIL, UNTIL + 40n * DAY),
       userId: fc.constantFrom(null, 'alice'),
     });
     await fc.assert(
       fc.asyncProperty(
-        fc.array(wish, { minLength: 1, maxLength: 4 }),
+        fc.array(draft, { minLength: 1, maxLength: 4 }),
         fc.array(tried, { maxLength: 12 }),
-        async (wishes, tries) => {
+        async (drafts, tries) => {
           const fixture = await fixtures({ budget: '100' });
           await fixture.give({ userId: 'alice', amount: '50' });
           const requests: BudgetRequest[] = [];
-          for (const [index, one] of wishes.entries()) {
+          for (const [index, one] of drafts.entries()) {
             requests.push(await asked(fixture, { ...one, reason: `${index}` }));
           }
           for (const { which, how, isTwice } of tries) {

@@ -12,8 +12,17 @@ const newGround = newFixtures(true);
 const encoded = (text: string) => Buffer.from(text).toString('base64url');
 
 it.each([
-  ...['', 'x', '%00', 'x'.repeat(10_000), encoded('{}'), encoded('["#1","#1"]'), encoded('["__proto__"]')],
-  ...[encoded('[null]'), encoded(`["#${'9'.repeat(19)}"]`), cursorOf(['\0']), cursorOf(['\ud800'])],
+  '',
+  'x',
+  '%00',
+  'x'.repeat(10_000),
+  encoded('{}'),
+  encoded('["#1","#1"]'),
+  encoded('["__proto__"]'),
+  encoded('[null]'),
+  encoded(`["#${'9'.repeat(19)}"]`),
+  cursorOf(['\0']),
+  cursorOf(['\ud800']),
   cursorOf(['x'.repeat(256)]),
 ])('refuses the cursor %j', (cursor) => {
   expect(() => keyOf(cursor, ['number'])).toThrow(CursorError);

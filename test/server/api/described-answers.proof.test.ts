@@ -274,8 +274,13 @@ async function fromNames(): Promise<RouteAnswer[]> {
   const { call } = await runOnLedger({ keystone: keystone.options });
   const example = bodyOf('createBudget');
   const lists = [
-    ...['listBudgets', 'listBudgetChanges', 'listBudgetRequests'],
-    ...['listBudgetCharges', 'exportBudgets', 'reportUsage', 'listLedgerEntries'],
+    'listBudgets',
+    'listBudgetChanges',
+    'listBudgetRequests',
+    'listBudgetCharges',
+    'exportBudgets',
+    'reportUsage',
+    'listLedgerEntries',
   ];
   const listed = (name: string) =>
     Promise.all(lists.map((id) => call(id, { query: `project_id=${encodeURIComponent(name)}` })));
@@ -321,7 +326,11 @@ async function fromAFault(): Promise<RouteAnswer[]> {
 
 it('gives every answer that is described, as it is described, and no other', async () => {
   const groups = await Promise.all([
-    ...[fromALedger(), withoutALedger(), fromKeystone(), fromNames(), fromGuesses()],
+    fromALedger(),
+    withoutALedger(),
+    fromKeystone(),
+    fromNames(),
+    fromGuesses(),
   ]);
   const answers = [...groups.flat(), ...(await fromAFault())];
   expectDescribed(leaseDescription, answers, (path) => API_ROUTES.some((one) => one.path === path));

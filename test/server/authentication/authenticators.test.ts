@@ -59,8 +59,15 @@ describe('[kubernetes] tokens', () => {
       expect(await statusAt(running, VALIDATION, right)).toBe(200);
     }
     for (const Authorization of [
-      ...['', 'Bearer', 'Bearer ', TOKEN, `Bearer ${TOKEN}x`, `Bearer ${TOKEN.slice(1)}`, `Basic ${TOKEN}`],
-      ...[`Bearer ${TOKEN} n3xt-0123456789abcdef`, 'Bearer __proto__'],
+      '',
+      'Bearer',
+      'Bearer ',
+      TOKEN,
+      `Bearer ${TOKEN}x`,
+      `Bearer ${TOKEN.slice(1)}`,
+      `Basic ${TOKEN}`,
+      `Bearer ${TOKEN} n3xt-0123456789abcdef`,
+      'Bearer __proto__',
     ]) {
       expect(await statusAt(running, ADMISSION, { Authorization }), Authorization).toBe(401);
     }
@@ -79,8 +86,13 @@ describe('[kubernetes] tokens', () => {
       expect(await statusAt(running, `${ADMISSION}/${wrong}`), wrong).toBe(401);
     }
     for (const nowhere of [
-      ...[`${ADMISSION}/`, `${ADMISSION}//${TOKEN}`, `${ADMISSION}/${TOKEN}/`, `${ADMISSION}/x/${TOKEN}`],
-      ...[`/kubernetes/${TOKEN}`, `/kubernetes/${TOKEN}/admission`, `${ADMISSION}${TOKEN}`],
+      `${ADMISSION}/`,
+      `${ADMISSION}//${TOKEN}`,
+      `${ADMISSION}/${TOKEN}/`,
+      `${ADMISSION}/x/${TOKEN}`,
+      `/kubernetes/${TOKEN}`,
+      `/kubernetes/${TOKEN}/admission`,
+      `${ADMISSION}${TOKEN}`,
       `/Kubernetes/admission/${TOKEN}`,
     ]) {
       expect(await statusAt(running, nowhere), nowhere).toBe(404);

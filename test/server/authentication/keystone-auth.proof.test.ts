@@ -223,13 +223,21 @@ describe('a reload', () => {
     const { auth_url, username, password, project_name } = keystone.account;
     const account = [
       '[keystone]',
-      ...[`auth_url = ${auth_url}`, `username = ${username}`, `password = ${password}`],
+      `auth_url = ${auth_url}`,
+      `username = ${username}`,
+      `password = ${password}`,
       `project_name = ${project_name}`,
     ];
     const text = (lines: string[], section = account) =>
       [
-        ...['[enforcement]', 'enabled_filters = MaxLeaseDurationFilter', 'max_lease_duration = 345600'],
-        ...['[service]', 'port = 0', ...lines, ...section, ''],
+        '[enforcement]',
+        'enabled_filters = MaxLeaseDurationFilter',
+        'max_lease_duration = 345600',
+        '[service]',
+        'port = 0',
+        ...lines,
+        ...section,
+        '',
       ].join('\n');
     const { change, ...running } = await runServiceOnFile(text(first(keystone)));
     const check = async (token?: string) =>

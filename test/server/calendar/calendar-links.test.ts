@@ -74,7 +74,9 @@ describe.each(DIALECTS)('links to calendars, on %s', (dialect) => {
     const { link_id, path } = await fixture.made('meg');
     const { status, headers, text } = await fixture.read(path);
     expect([status, headers.get('Content-Type'), headers.get('Cache-Control')]).toEqual([
-      ...[200, 'text/calendar; charset=utf-8', 'no-store'],
+      200,
+      'text/calendar; charset=utf-8',
+      'no-store',
     ]);
     expect(text).toContain('SUMMARY:run\\; \\n1\r\n');
     expect(text).toContain('DTSTART:20261201T000000Z\r\nDTEND:20261202T000000Z\r\n');

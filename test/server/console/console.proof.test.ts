@@ -102,8 +102,12 @@ describe.skipIf(!HAS_CHROMIUM)('the console in Chromium', () => {
     const stops = await tabStops(page);
     const labels = CONSOLE_PAGES.flatMap(({ label }) => (label === undefined ? [] : [`a: ${label}`]));
     const expected = [
-      ...['a: Skip to the content', 'a: blazar-enforcement', ...labels],
-      ...['button: Log out', 'button: Live updates', 'input: Project'],
+      'a: Skip to the content',
+      'a: blazar-enforcement',
+      ...labels,
+      'button: Log out',
+      'button: Live updates',
+      'input: Project',
     ];
     expect(stops.slice(0, expected.length)).toEqual(expected);
     expect(stops.filter((stop) => stop.includes('unseen'))).toEqual([]);

@@ -78,7 +78,10 @@ describe('a member', () => {
     expect(rowsOf(html, 'Cost')).toEqual([
       [
         'Budget of the project, 2026-01-01 to 2027-01-01 UsageBudgetFilter · node-hours',
-        ...['at most 48', '100', '0', '52'],
+        'at most 48',
+        '100',
+        '0',
+        '52',
       ],
     ]);
     expect(text).toContain(

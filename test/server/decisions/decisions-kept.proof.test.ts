@@ -121,7 +121,8 @@ describe('a log that can’t be written', () => {
     ]);
     for (const { status, headers, json } of late) {
       expect([status, headers.get('Retry-After'), json]).toEqual([
-        ...[503, '1'],
+        503,
+        '1',
         { message: 'The decision could not be logged in time. Please try again.' },
       ]);
     }

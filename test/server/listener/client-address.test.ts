@@ -152,8 +152,17 @@ describe('wrong values of [service] trusted_proxies', () => {
   };
 
   it.for([
-    ...['proxy.example.org', '10.0.0', '10.0.0.1/33', '10.0.0.1/08', '::1/129', '0.0.0.0/0', '::/0'],
-    ...['fe80::1%eth0', '::ffff:10.0.0.1', '10.0.0.1:80', '*'],
+    'proxy.example.org',
+    '10.0.0',
+    '10.0.0.1/33',
+    '10.0.0.1/08',
+    '::1/129',
+    '0.0.0.0/0',
+    '::/0',
+    'fe80::1%eth0',
+    '::ffff:10.0.0.1',
+    '10.0.0.1:80',
+    '*',
   ])('%s is a mistake, with file and line', async (value) => {
     expect(await mistakesOf(`127.0.0.1, ${value}`)).toEqual([
       expect.stringMatching(/^CONF:2: \[service\] trusted_proxies: expected addresses and networks such as/),

@@ -4,7 +4,6 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { ASK, deafClient } from '../../support/deaf-client.ts';
 import { filterFolder, filterSource } from '../../support/filter-folder.ts';
 import { metric } from '../../support/metric.ts';
 import { openRaw, postBytes, postHead } from '../../support/raw-http.ts';
@@ -16,6 +15,7 @@ import {
   runService,
   runServiceOnFile,
 } from '../../support/running-service.ts';
+import { ASK, stalledClient } from '../../support/stalled-client.ts';
 
 const FITS = capturedText('check-create-physical-host.json');
 const NINE_DAYS = capturedText('check-create-gpu-and-floating-ip.json');
@@ -76,13 +76,13 @@ describe('a request that takes too long to arrive', () => {
 
 describe('a client that reads no answer', () => {
   it('is cut off when nothing has moved for two deadlines', async () => {
-    const { running, deaf, ofService } = await deafClient({ service: { deadline: 3 } });
+    const { running, stalled, ofService } = await stalledClient({ service: { deadline: 3 } });
     // More than the buffers of the system hold between the two.
-    deaf.socket.write(ASK.repeat(1000));
+    stalled.socket.write(ASK.repeat(1000));
     await expect.poll(() => ofService()?.destroyed).toBe(true);
-    deaf.socket.resume();
-    await deaf.end;
-    expect(deaf.statuses().length).toBeLessThan(1000);
+    stalled.socket.resume();
+    await stalled.end;
+    expect(stalled.statuses().length).toBeLessThan(1000);
     await expectWell(running);
   });
 });
@@ -107,7 +107,7 @@ describe('a deadline that a reload makes longer', () => {
 
 describe('requests on one connection that do not wait for answers', () => {
   it('are owed one answer at a time', async () => {
-    const { running, size, deaf, ofService } = await deafClient();
+    const { running, size, stalled, ofService } = await stalledClient();
     const owed: number[] = [];
     let asked = 0;
     // The buffers of the system take some of it; then everything that is asked for stays here.
@@ -115,13 +115,13 @@ describe('requests on one connection that do not wait for answers', () => {
       const { writableLength: now = 0, bytesWritten = 0 } = ofService() ?? {};
       owed.push(...(now > 0 ? [now] : []));
       if (asked - bytesWritten / size < 8) {
-        deaf.socket.write(ASK.repeat(4));
+        stalled.socket.write(ASK.repeat(4));
         asked += 4;
       }
       expect(owed.length).toBeGreaterThan(30);
     }, SOON);
     expect(Math.max(...owed)).toBeLessThan(size + 2000);
-    deaf.socket.destroy();
+    stalled.socket.destroy();
     await expectWell(running);
   });
 });

@@ -1,12 +1,12 @@
 /** Requests on raw sockets: pipelines, ambiguous framing, half of a request. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { ASK, deafClient } from '../../support/deaf-client.ts';
 import { filterSource } from '../../support/filter-folder.ts';
 import { metric } from '../../support/metric.ts';
 import { openRaw, postBytes, postHead } from '../../support/raw-http.ts';
 import { capturedText, createLasting } from '../../support/requests.ts';
 import { type RunningPolicyService, runService, sharedService } from '../../support/running-service.ts';
+import { ASK, stalledClient } from '../../support/stalled-client.ts';
 
 const SOON = { timeout: 120_000, interval: 20 };
 const SECRET = 's3cret-0123456789abcdef';
@@ -47,8 +47,8 @@ const statusesIn = (text: string) =>
 
 describe('requests on one connection that do not wait for answers', () => {
   it('are cut off when there are too many, before all are begun', async () => {
-    const { running, deaf, ofService } = await deafClient();
-    deaf.socket.write(ASK.repeat(1000));
+    const { running, stalled, ofService } = await stalledClient();
+    stalled.socket.write(ASK.repeat(1000));
     await expect.poll(() => ofService()?.destroyed).toBe(true);
     const { text } = await running.request('/metrics');
     expect(metric(text, 'blazar_enforcement_http_requests_total', { path: '/openapi.json' })).toBeLessThan(
@@ -211,8 +211,16 @@ describe('what could be read as one request or as two', () => {
 describe('a path', () => {
   const SAME = ['/check-create?', '/check-create#x', 'http://elsewhere.example/v1/check-create?x=1'];
   const NOWHERE = [
-    ...['//check-create', '/check-create/', '/V1/Check-Create', '/./check-create', '/x/../check-create'],
-    ...['/check%2Dcreate', '/check-create;x=1', '\\check-create', 'http://x//check-create', '*'],
+    '//check-create',
+    '/check-create/',
+    '/V1/Check-Create',
+    '/./check-create',
+    '/x/../check-create',
+    '/check%2Dcreate',
+    '/check-create;x=1',
+    '\\check-create',
+    'http://x//check-create',
+    '*',
   ];
 
   it('written in another way leads to the same decision, behind the same token', async () => {

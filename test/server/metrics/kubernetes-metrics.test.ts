@@ -26,8 +26,11 @@ describe('refusals', () => {
     const { metrics, read } = newMetrics();
     metrics.judged({
       reasons: [
-        ...[reason('tolerations[0]', 'a', 'b'), reason('tolerations[1]', 'a')],
-        ...[reason('nodeSelector disk', 'a'), reason('schedulerName'), reason('metadata.name', 'c')],
+        reason('tolerations[0]', 'a', 'b'),
+        reason('tolerations[1]', 'a'),
+        reason('nodeSelector disk', 'a'),
+        reason('schedulerName'),
+        reason('metadata.name', 'c'),
       ],
       tried: [reason('affinity.nodeAffinity', 'a')],
     });
@@ -36,8 +39,12 @@ describe('refusals', () => {
     const count = (policy: string, rule: string, mode = 'enforce') =>
       metric(text, REFUSALS, { policy, rule, mode });
     expect([
-      ...[count('a', 'tolerations'), count('b', 'tolerations'), count('a', 'nodeSelector')],
-      ...[count('', 'schedulerName'), count('c', 'invalid'), count('a', 'affinity', 'audit')],
+      count('a', 'tolerations'),
+      count('b', 'tolerations'),
+      count('a', 'nodeSelector'),
+      count('', 'schedulerName'),
+      count('c', 'invalid'),
+      count('a', 'affinity', 'audit'),
       metric(text, REFUSALS),
     ]).toEqual([1, 1, 1, 1, 1, 1, 6]);
   });
@@ -97,8 +104,9 @@ describe('a cluster', () => {
     const value = (name: string, labels: Record<string, string>) =>
       metric(text, `blazar_enforcement_kubernetes_${name}`, labels);
     expect([
-      ...[value('access_answers_total', { how: 'cached' }), value('access_answers_total', { how: 'failed' })],
-      ...[value('access_answers_total', { how: 'asked' })],
+      value('access_answers_total', { how: 'cached' }),
+      value('access_answers_total', { how: 'failed' }),
+      value('access_answers_total', { how: 'asked' }),
       value('access_review_duration_seconds_count', { outcome: 'denied' }),
       value('list_duration_seconds_count', { resource: 'roles' }),
       value('watch_restarts_total', { resource: 'roles', reason: 'silent' }),

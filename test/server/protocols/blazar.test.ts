@@ -85,15 +85,15 @@ describe('the policy service', () => {
     onTestFinished(() => void vi.unstubAllGlobals());
     const { post, logger } = await runService({
       filters: {
-        'deaf-filter.js': filterSource('DeafFilter', { end: "throw new Error('not at home');" }),
+        'absent-filter.js': filterSource('AbsentFilter', { end: "throw new Error('not at home');" }),
         'listening-filter.js': filterSource('ListeningFilter', { end: 'ended.push(lease.id);' }),
       },
-      enforcement: { enabled_filters: ['DeafFilter', 'ListeningFilter'] },
+      enforcement: { enabled_filters: ['AbsentFilter', 'ListeningFilter'] },
     });
     expect(await post('/on-end', END)).toMatchObject({ status: 204, text: '' });
     expect(ended).toEqual(['5b8f6a1e-6d3a-4e0b-8d35-0e9f4a0b2c11']);
     expect(logger.lines.filter(({ level }) => level === 'error')).toMatchObject([
-      { fields: { filter: 'DeafFilter', error: 'not at home' } },
+      { fields: { filter: 'AbsentFilter', error: 'not at home' } },
     ]);
   });
 

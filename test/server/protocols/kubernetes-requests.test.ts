@@ -288,8 +288,20 @@ describe('the parameter timeout', () => {
   it('that is not a duration gets 400', async () => {
     const { ask } = await runKubernetes(policies({ disks: DISKS }));
     const values = [
-      ...['', '10', 's', '-1s', '1e3s', '%2010s', '10s5m', 'Infinitys', '1d', '1m30', '10s%0a'],
-      ...['10s&timeout=10s', '%00', `${'9'.repeat(400)}s`],
+      '',
+      '10',
+      's',
+      '-1s',
+      '1e3s',
+      '%2010s',
+      '10s5m',
+      'Infinitys',
+      '1d',
+      '1m30',
+      '10s%0a',
+      '10s&timeout=10s',
+      '%00',
+      `${'9'.repeat(400)}s`,
     ];
     for (const value of values) {
       const { status, answer } = await ask(creating(), `${ADMISSION}?timeout=${value}`);

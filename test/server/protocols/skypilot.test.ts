@@ -153,8 +153,15 @@ describe('the token', () => {
 
   const RIGHT = [`?workspace=a&token=${TOKEN}`, '?token=%73econd-0123456789abcdef'];
   const WRONG = [
-    ...['', '?token=', '?token=toString', '?token=%E0%A4%A', `?token=${TOKEN}x`, `?Token=${TOKEN}`],
-    ...[`?token[]=${TOKEN}`, `?token=${TOKEN}&token=${TOKEN}`, `?__proto__=${TOKEN}`],
+    '',
+    '?token=',
+    '?token=toString',
+    '?token=%E0%A4%A',
+    `?token=${TOKEN}x`,
+    `?Token=${TOKEN}`,
+    `?token[]=${TOKEN}`,
+    `?token=${TOKEN}&token=${TOKEN}`,
+    `?__proto__=${TOKEN}`,
   ];
 
   it('as a query parameter must occur once and be right', async () => {

@@ -27,15 +27,19 @@ describe('oidcCaller', () => {
 
   it('takes no other form for one', () => {
     for (const group of [
-      ...[
-        'projects/c/member',
-        '/projects/c',
-        '/projects/c/owner',
-        '/projects/c/member/',
-        '/projects//member',
-      ],
-      ...['/projects/c/d/member', 'x/projects/c/member', '/projects/c/member\n', '/PROJECTS/c/member', ''],
-      ...['/projects/c/Member', '/projects/c/manager/..', `/projects/${'x'.repeat(300)}/member`],
+      'projects/c/member',
+      '/projects/c',
+      '/projects/c/owner',
+      '/projects/c/member/',
+      '/projects//member',
+      '/projects/c/d/member',
+      'x/projects/c/member',
+      '/projects/c/member\n',
+      '/PROJECTS/c/member',
+      '',
+      '/projects/c/Member',
+      '/projects/c/manager/..',
+      `/projects/${'x'.repeat(300)}/member`,
     ]) {
       expect(membershipsOf([group]), group).toBeUndefined();
     }
@@ -58,7 +62,13 @@ describe('oidcCaller', () => {
     expect(membershipsOf(['/projects/n/member'], { project_ids: { n: 'a\0' } })).toBeUndefined();
     const ofUser = (sub: unknown) => callerOf({ sub, groups })?.userId;
     expect([7, 'u', 'u\0', '\udc00', 2 ** 53, 1e30, 1.5].map(ofUser)).toEqual([
-      ...['7', 'u', undefined, undefined, undefined, undefined, undefined],
+      '7',
+      'u',
+      undefined,
+      undefined,
+      undefined,
+      undefined,
+      undefined,
     ]);
   });
 

@@ -57,8 +57,13 @@ export async function sites(site: Site = {}) {
   const write = (...lines: readonly string[]) =>
     writeFileSync(conf, `${ledgerLines}[service]\nport = 0\ndecision_store = none\n${lines.join('\n')}\n`);
   const oidc = [
-    ...['[oidc]', `issuer = ${issuer}`, 'client_id = console', isPublic ? '' : secret],
-    ...['roles_claim = realm_access.roles', 'operator_values = cloud-admin', 'reader_values = auditor'],
+    '[oidc]',
+    `issuer = ${issuer}`,
+    'client_id = console',
+    isPublic ? '' : secret,
+    'roles_claim = realm_access.roles',
+    'operator_values = cloud-admin',
+    'reader_values = auditor',
     'project_ids = physics:p44',
   ];
   write(...oidc);

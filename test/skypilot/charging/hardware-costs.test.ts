@@ -46,7 +46,7 @@ describe('the price of a launch', () => {
     accelerators with memory → infra: aws/us-east-1\n  accelerators: T4\n  memory: 16GB → 0.526
     accelerators with memory for each cpu → infra: aws/us-east-1\n  accelerators: T4\n  memory: 4x → 0.752
     one accelerator, not one whose name contains it → infra: aws/us-east-1\n  accelerators: A100:8 → 32.7726
-    a part of a name, by the dearest that it may mean → infra: aws/us-east-1\n  accelerators: A10.-80:8 → 40.96575
+    a part of a name, by the most expensive that it may mean → infra: aws/us-east-1\n  accelerators: A10.-80:8 → 40.96575
     spot instances → infra: aws/us-east-1\n  instance_type: m6i.large\n  use_spot: true → 0.0363
     spot instances that may be replaced → infra: aws/us-east-1\n  instance_type: m6i.large\n  use_spot: true\n  job_recovery: FAILOVER → 0.096
     spot instances where some have no price → infra: aws\n  accelerators: T4\n  use_spot: true → 0.2853

@@ -38,8 +38,14 @@ describe('the changes of a policy', () => {
         { a: '1', b: 'null', c: [], e: 'true', g: null, h: 'a: b' },
       ),
     ).toEqual([
-      ...['task.a: 1 → "1"', 'task.b: null → "null"', 'task.c: {} → []', 'task.d: "" → '],
-      ...['task.e: true → "true"', 'task.f: "yes" → ', 'task.h: "a\\nb" → "a: b"', 'task.g:  → null'],
+      'task.a: 1 → "1"',
+      'task.b: null → "null"',
+      'task.c: {} → []',
+      'task.d: "" → ',
+      'task.e: true → "true"',
+      'task.f: "yes" → ',
+      'task.h: "a\\nb" → "a: b"',
+      'task.g:  → null',
     ]);
   });
 
@@ -120,10 +126,13 @@ describe('secrets in changes', () => {
       },
     );
     expect(texts).toEqual([
-      ...['task.envs.HF_TOKEN: **** → ****', 'task.envs.SSH_KEY_B64:  → ****'],
-      ...['task.secrets.PLAIN: **** → ****', 'task.secrets.deep.er[0]:  → ****'],
-      ...['task.config.env[0].name:  → DB_PASSWORD', 'task.config.env[0].value:  → ****'],
-      ...['task.password:  → ****'],
+      'task.envs.HF_TOKEN: **** → ****',
+      'task.envs.SSH_KEY_B64:  → ****',
+      'task.secrets.PLAIN: **** → ****',
+      'task.secrets.deep.er[0]:  → ****',
+      'task.config.env[0].name:  → DB_PASSWORD',
+      'task.config.env[0].value:  → ****',
+      'task.password:  → ****',
     ]);
   });
 

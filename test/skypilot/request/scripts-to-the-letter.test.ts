@@ -38,8 +38,13 @@ describe('a script', () => {
 
     const configured = file('review.conf', `[skypilot]\nisolation = none\nadmin_policies = ${specifiers}\n`);
     const reviewed = await runProgramInProcess([
-      ...['skypilot', 'review', file('launch.body', body({ task })), '--config-file', configured],
-      ...['--format', 'json'],
+      'skypilot',
+      'review',
+      file('launch.body', body({ task })),
+      '--config-file',
+      configured,
+      '--format',
+      'json',
     ]);
     const { diff } = JSON.parse(reviewed.stdout) as { diff: { task: string } };
     const lines = diff.task.split('\n').filter((line) => line.startsWith(' ') || line.startsWith('+'));

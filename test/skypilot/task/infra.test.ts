@@ -26,7 +26,15 @@ describe('parseInfra', () => {
   });
 
   it.for([
-    ...['aws//x', 'aws/a/b/c', 'k8s/a//b', '/ /', '/', 'k8s/a\u200b', 'aws/\u00a0x', 'k8s/a\nb', '\ufeffaws'],
+    'aws//x',
+    'aws/a/b/c',
+    'k8s/a//b',
+    '/ /',
+    '/',
+    'k8s/a\u200b',
+    'aws/\u00a0x',
+    'k8s/a\nb',
+    '\ufeffaws',
   ])('rejects %j', (text) => {
     expect(() => parseInfra(text)).toThrow(PolicyRejected);
   });

@@ -102,11 +102,12 @@ describe('acceleratorsOf', () => {
     expect(acceleratorsOf({ accelerators } as Resources)).toEqual(counts);
   });
 
-  it.for([
-    ...[8, true, 'A100:many', 'A100:', { A100: {} }, { A100: true }, [8], '[8]', 'A100:8:4', 'A100:-1'],
-  ])('throws for an unknown form: %j', (accelerators) => {
-    expect(() => acceleratorsOf({ accelerators })).toThrow(PolicyRejected);
-  });
+  it.for([8, true, 'A100:many', 'A100:', { A100: {} }, { A100: true }, [8], '[8]', 'A100:8:4', 'A100:-1'])(
+    'throws for an unknown form: %j',
+    (accelerators) => {
+      expect(() => acceleratorsOf({ accelerators })).toThrow(PolicyRejected);
+    },
+  );
 });
 
 describe('alternatives of resources', () => {

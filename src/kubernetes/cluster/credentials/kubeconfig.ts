@@ -70,7 +70,12 @@ const userSchema = z.looseObject(
 
 /** In a user with `exec`, these would make the credentials ambiguous. */
 const STATIC = [
-  ...['token', 'tokenFile', 'client-certificate', 'client-certificate-data', 'client-key', 'client-key-data'],
+  'token',
+  'tokenFile',
+  'client-certificate',
+  'client-certificate-data',
+  'client-key',
+  'client-key-data',
   'username',
 ] as const;
 

@@ -109,7 +109,7 @@ export class EventSender {
   }
 
   /**
-   * Reports a refusal at the pod's owner. Ignores allowed pods, dry runs, and pods that people create: they
+   * Reports a refusal at the pod's owner. Ignores allowed pods, dry runs, and pods that users create: they
    * get the answer.
    */
   refused(request: PodRequest | BindingRequest, { allowed, message }: Refusal): void {

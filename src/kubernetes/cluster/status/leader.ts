@@ -281,7 +281,7 @@ function releasedLease(lease: Lease): object {
 }
 
 /**
- * Renewed now, and acquired now if there is no `acquireTime`: for people only; no replica compares it with
+ * Renewed now, and acquired now if there is no `acquireTime`: for display only; no replica compares it with
  * its own clock.
  */
 function withSpec(lease: Lease, changes: NonNullable<Lease['spec']>) {

@@ -125,13 +125,19 @@ export function usageCsv(report: UsageReport, by: UsageKey, unit: string): Async
     columns: [
       ...keys[by].map(([name]) => name),
       ...(hasAmounts ? ['amount', 'user_amount', 'unit'] : []),
-      ...['resource_hours', 'leases', 'ended_early', 'unused_hours'],
+      'resource_hours',
+      'leases',
+      'ended_early',
+      'unused_hours',
       ...(hasAmounts ? ['amount_exact', 'user_amount_exact'] : []),
     ],
     cells: (row) => [
       ...keys[by].map(([, cell]) => cell(row)),
       ...(hasAmounts ? [formatUnitHours(row.amount), formatUnitHours(row.userAmount), free(unit)] : []),
-      ...[hoursText(row.resourceSeconds), row.leases, row.endedEarly, hoursText(row.unusedSeconds)],
+      hoursText(row.resourceSeconds),
+      row.leases,
+      row.endedEarly,
+      hoursText(row.unusedSeconds),
       ...(hasAmounts ? [row.amount, row.userAmount] : []),
     ],
   });

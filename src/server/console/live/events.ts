@@ -206,7 +206,7 @@ class Watch {
         const { newest, decided } =
           before === undefined
             ? { newest: await source.newest(deadline), decided: [] }
-            : await source.news(before.newest, deadline);
+            : await source.changesSince(before.newest, deadline);
         const revisions = ledgers.length === 0 ? new Map() : await source.revisions(deadline);
         this.#seen = { source, newest, revisions };
         if (before !== undefined) {

@@ -51,7 +51,9 @@ export const projectPage: ConsolePage = {
     };
     const refusals = await refusalsOf(request, projectId);
     await learnNames(generation, [
-      ...[{ projectId }, ...budgets.items, ...leases.items],
+      { projectId },
+      ...budgets.items,
+      ...leases.items,
       ...usage.byUser.groups.map(({ key }) => ({ userId: key })),
       ...refusals.items.map(({ record }) => ({ userId: record.user_id })),
     ]);

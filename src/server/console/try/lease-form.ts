@@ -13,8 +13,20 @@ const PARTS = ['name', 'operator', 'value'] as const;
 type ComparisonField = `p${(typeof COMPARISONS)[number]}_${(typeof PARTS)[number]}`;
 
 const PLAIN_FIELDS = [
-  ...['type', 'min', 'max', 'amount', 'vcpus', 'memory_mb', 'disk_gb', 'affinity', 'flavor_id'],
-  ...['network_id', 'addresses', 'hypervisor', 'properties', 'more'],
+  'type',
+  'min',
+  'max',
+  'amount',
+  'vcpus',
+  'memory_mb',
+  'disk_gb',
+  'affinity',
+  'flavor_id',
+  'network_id',
+  'addresses',
+  'hypervisor',
+  'properties',
+  'more',
 ] as const;
 const RESERVATION_FIELDS: readonly ReservationField[] = [
   ...PLAIN_FIELDS,

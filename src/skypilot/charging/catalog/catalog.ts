@@ -1,5 +1,5 @@
 /**
- * The price of a launch by the catalog of one cloud: that of the dearest machine that SkyPilot may choose,
+ * The price of a launch by the catalog of one cloud: that of the most expensive machine that SkyPilot may choose,
  * since the choice is SkyPilot's. Source: SkyPilot 0.13 and 1.0.0-dev, `sky/catalog/common.py` and
  * `gcp_catalog.py`.
  */
@@ -60,11 +60,11 @@ export class Catalog {
   }
 
   /** For one node and hour. `undefined` = the catalog has no price for it. */
-  dearest(asked: RequestedHardware, listed: ListedPrice): Price | undefined {
-    return this.#isSplit ? this.#dearestApart(asked, listed) : this.#dearestWhole(asked, listed);
+  mostExpensive(asked: RequestedHardware, listed: ListedPrice): Price | undefined {
+    return this.#isSplit ? this.#mostExpensiveApart(asked, listed) : this.#mostExpensiveWhole(asked, listed);
   }
 
-  #dearestWhole(asked: RequestedHardware, listed: ListedPrice): Price | undefined {
+  #mostExpensiveWhole(asked: RequestedHardware, listed: ListedPrice): Price | undefined {
     const { instanceType, accelerator } = asked;
     if (instanceType !== null) {
       return mostOf(this.#byType.get(instanceType) ?? [], (machine) => priceOf(machine, asked, listed));
@@ -76,7 +76,7 @@ export class Catalog {
     );
   }
 
-  #dearestApart(asked: RequestedHardware, listed: ListedPrice): Price | undefined {
+  #mostExpensiveApart(asked: RequestedHardware, listed: ListedPrice): Price | undefined {
     const { instanceType, region } = asked;
     const accelerator = asked.accelerator ?? (instanceType === null ? null : builtInOf(instanceType));
     if (accelerator === undefined) {

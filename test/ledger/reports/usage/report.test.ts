@@ -376,8 +376,17 @@ describe('the files of a report', () => {
     const { parse } = await import('csv-parse/sync');
     const [head, ...rows] = parse(text) as string[][];
     expect(head).toEqual([
-      ...['project_id', 'user_id', 'amount', 'user_amount', 'unit', 'resource_hours', 'leases'],
-      ...['ended_early', 'unused_hours', 'amount_exact', 'user_amount_exact'],
+      'project_id',
+      'user_id',
+      'amount',
+      'user_amount',
+      'unit',
+      'resource_hours',
+      'leases',
+      'ended_early',
+      'unused_hours',
+      'amount_exact',
+      'user_amount_exact',
     ]);
     expect(rows.map((cells) => cells[1]).sort()).toEqual(
       [

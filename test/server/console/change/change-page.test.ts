@@ -79,7 +79,10 @@ describe('the form for a change', () => {
     expect(rowsOf(html, 'Cost')).toEqual([
       [
         'Budget of the project, 2026-01-01 to 2027-01-01 UsageBudgetFilter · node-hours',
-        ...['at most 48', '100', '40', '12'],
+        'at most 48',
+        '100',
+        '40',
+        '12',
       ],
     ]);
     expect(html).toContain('It takes more');

@@ -108,7 +108,8 @@ for (const dialect of DIALECTS) {
         ['2026-11-22 13:00:01', '✓ allowed update', '', 'req-update'],
         ['2026-11-22 13:00', 'changed', 'Budget 1 : 72 node-hours alice', 'req-update'],
         [
-          ...['2026-11-22 12:30', '✗ rejected update UsageBudgetFilter'],
+          '2026-11-22 12:30',
+          '✗ rejected update UsageBudgetFilter',
           'Too dear. asked for 2026-12-01 to 2026-12-03 Warning: TriedFilter: not yet',
           'req-refused',
         ],

@@ -402,8 +402,14 @@ describe('Sessions that cannot be reached', () => {
     store.mockClear();
     const { sessions, callerOf, end } = sessionsIn(gone);
     for (const cookie of [
-      ...['', 'other=1', name, `${name}x`, `${name}${'a'.repeat(44)}`, `${name}${'a'.repeat(42)}%`],
-      ...[`${name}${'\u00e4'.repeat(43)}`, `${name}' OR 1=1; --`],
+      '',
+      'other=1',
+      name,
+      `${name}x`,
+      `${name}${'a'.repeat(44)}`,
+      `${name}${'a'.repeat(42)}%`,
+      `${name}${'\u00e4'.repeat(43)}`,
+      `${name}' OR 1=1; --`,
       `${name}${'a'.repeat(43)}; ${name}${'b'.repeat(43)}`,
     ]) {
       expect(await callerOf(cookie), cookie).toBeUndefined();

@@ -45,7 +45,7 @@ describe.skipIf(source === undefined)('what SkyPilot may choose', () => {
         instanceType: type,
         isSpot: spot,
         accelerators: accelerator === null ? null : { name: accelerator, count },
-        wishes: { cpus, memory, maxPrice: max, mayFallBack: false, hasTpuHost: false, clouds: null },
+        requirements: { cpus, memory, maxPrice: max, mayFallBack: false, hasTpuHost: false, clouds: null },
       };
       const held = costs.costOf(hardware);
       const prices = answers[index]?.prices ?? [];

@@ -13,11 +13,11 @@ import type { Dialect } from '../src/ledger/storage/connection.ts';
 import { QUICK, runOnce } from './harness/run.ts';
 import type { Comparison, Run, Scale, Subject, Suite, Trial } from './harness/suite.ts';
 import { CLOCK, DIALECTS, NAMES, NO_WAIT, newLedger, PROJECT, startDatabases } from './ledger-databases.ts';
-import { fillForPeople } from './ledger-filling.ts';
+import { fillForLists } from './ledger-filling.ts';
 
 const FEW = 1000;
 const MANY = 1_000_000;
-const FILLED = 'BENCH_PEOPLE_LEDGERS';
+const FILLED = 'BENCH_FILLED_LEDGERS';
 type Filled = Record<Dialect, { readonly few: string; readonly many: string }>;
 
 /** In nanoseconds. */
@@ -120,7 +120,7 @@ const held = (dialect: Dialect) => `held, ${NAMES[dialect]}`;
 
 /** Only for `measure`, which creates the ledgers. */
 export const suite: Suite = {
-  name: 'people-lists',
+  name: 'ledger-lists',
   file: import.meta.url,
   rounds: 7,
   turnMilliseconds: 200,
@@ -151,8 +151,8 @@ async function measure({ quick }: Scale): Promise<Run> {
     for (const dialect of DIALECTS) {
       const few = await newLedger(dialect);
       const many = await newLedger(dialect);
-      await fillForPeople(few, FEW);
-      await fillForPeople(many, quick ? FEW : MANY);
+      await fillForLists(few, FEW);
+      await fillForLists(many, quick ? FEW : MANY);
       ledgers[dialect] = { few, many };
     }
     process.env[FILLED] = JSON.stringify(ledgers);
@@ -188,7 +188,7 @@ const comparisons: Comparison[] = DIALECTS.flatMap((dialect) => [
 ]);
 
 export const trial: Trial = {
-  name: 'people-lists',
+  name: 'ledger-lists',
   file: import.meta.url,
   measure,
   comparisons,

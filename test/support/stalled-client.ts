@@ -7,14 +7,14 @@ import { runService } from './running-service.ts';
 
 export const ASK = 'GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n';
 
-export async function deafClient(setup?: Parameters<typeof runService>[0]) {
+export async function stalledClient(setup?: Parameters<typeof runService>[0]) {
   const accepted: Socket[] = [];
   const onSocket = (message: unknown) => accepted.push((message as { socket: Socket }).socket);
   subscribe('net.server.socket', onSocket);
   onTestFinished(() => void unsubscribe('net.server.socket', onSocket));
   const running = await runService(setup);
   const size = Buffer.byteLength((await running.request('/openapi.json')).text);
-  const deaf = await openRaw(running.port);
-  deaf.socket.pause();
-  return { running, size, deaf, ofService: () => accepted.at(-1) };
+  const stalled = await openRaw(running.port);
+  stalled.socket.pause();
+  return { running, size, stalled, ofService: () => accepted.at(-1) };
 }

@@ -1,4 +1,4 @@
-/** For blazar-round.ts: the process that runs the rounds. */
+/** For blazar-reconciliation.ts: the process that reconciles. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -13,7 +13,7 @@ import { openLedger } from '../src/ledger/open.ts';
 import { upgradeTables } from '../src/ledger/storage/migrations/index.ts';
 import { follow } from '../src/server/followers/follow-blazar.ts';
 import { headerKeystone } from '../test/peers/header-keystone.ts';
-import type { Measured } from './blazar-round.ts';
+import type { Measured } from './blazar-reconciliation.ts';
 
 const LEASES = Number(process.argv[2]);
 const PROJECTS = 200;
@@ -57,7 +57,7 @@ async function startBlazar(created: string): Promise<{ url: string; child: Child
   return { url: `http://127.0.0.1:${String(port).trim()}`, child };
 }
 
-const folder = mkdtempSync(join(tmpdir(), 'bench-round-'));
+const folder = mkdtempSync(join(tmpdir(), 'bench-reconciliation-'));
 const file = join(folder, 'ledger.db');
 const connection = `sqlite://${file}`;
 await upgradeTables({ dialect: 'sqlite', file });
@@ -98,7 +98,7 @@ for (let index = 0; index < LEASES; index += 1) {
 const { url, child } = await startBlazar(new Date().toISOString().slice(0, 19).replace('T', ' '));
 const keystone = headerKeystone(`${url}/v1`);
 
-async function round(changes: number): Promise<number> {
+async function reconciliation(changes: number): Promise<number> {
   let reported = 0;
   const started = performance.now();
   const followed = await follow({
@@ -150,19 +150,19 @@ let most = before;
 const sampling = setInterval(() => {
   most = Math.max(most, process.memoryUsage().rss);
 }, 5);
-const correcting = await round(LEASES);
+const correcting = await reconciliation(LEASES);
 // A SQLite commit blocks the process for the duration of the disk write, so it is not measured here.
 const delay = monitorEventLoopDelay({ resolution: 1 });
 delay.enable();
-const idle = await round(0);
+const idle = await reconciliation(0);
 const held = delay.max / 1e6;
 delay.disable();
 clearInterval(sampling);
 
 stop = false;
 const checking = checks();
-await round(0);
-await round(0);
+await reconciliation(0);
+await reconciliation(0);
 stop = true;
 const during = await checking;
 

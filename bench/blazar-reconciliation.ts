@@ -9,17 +9,17 @@ const LEASES = 10_000;
 const SECOND = 1e9;
 const MIB = 1024 * 1024;
 
-const ROUNDS = {
-  'a round that corrects all leases': 'correcting',
-  'a round with nothing to do': 'idle',
+const RECONCILIATIONS = {
+  'a reconciliation that corrects all leases': 'correcting',
+  'a reconciliation with nothing to do': 'idle',
 } as const;
-const MEMORY = 'memory of both rounds';
-const RATE = 'checks during rounds';
+const MEMORY = 'memory of both reconciliations';
+const RATE = 'checks during reconciliations';
 const ALONE = 'checks alone';
 const HELD = 'the longest time without a turn for others';
 const BOUNDS = { time: 'five seconds', memory: '200 MiB', held: '100 milliseconds' } as const;
 
-/** Measurements of the process that runs the rounds. */
+/** Measurements of the process that reconciles. */
 export interface Measured {
   /** In milliseconds. */
   readonly correcting: number;
@@ -35,14 +35,14 @@ export interface Measured {
 
 async function measure({ quick }: Scale): Promise<Run> {
   const leases = quick ? 100 : LEASES;
-  const main = new URL(`./blazar-round-process${extname(import.meta.url)}`, import.meta.url);
+  const main = new URL(`./blazar-reconciliation-process${extname(import.meta.url)}`, import.meta.url);
   const child = fork(fileURLToPath(main), [String(leases)], {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   });
   const [measured] = (await once(child, 'message')) as [Measured];
   return new Map([
-    ['a round that corrects all leases', measured.correcting * 1e6],
-    ['a round with nothing to do', measured.idle * 1e6],
+    ['a reconciliation that corrects all leases', measured.correcting * 1e6],
+    ['a reconciliation with nothing to do', measured.idle * 1e6],
     [MEMORY, measured.memory],
     [ALONE, SECOND / measured.alone],
     [RATE, SECOND / measured.during],
@@ -59,15 +59,15 @@ export const trial: Trial = {
   measure,
   comparisons: [
     {
-      name: 'a round over 10,000 leases with nothing to do',
-      measured: 'a round with nothing to do',
+      name: 'a reconciliation of 10,000 leases with nothing to do',
+      measured: 'a reconciliation with nothing to do',
       comparedWith: BOUNDS.time,
       of: 'time',
       target: { atMost: 1 },
     },
     {
-      name: 'a round that corrects 10,000 leases',
-      measured: 'a round that corrects all leases',
+      name: 'a reconciliation that corrects 10,000 leases',
+      measured: 'a reconciliation that corrects all leases',
       comparedWith: BOUNDS.time,
       of: 'time',
     },
@@ -79,14 +79,14 @@ export const trial: Trial = {
       target: { atMost: 1 },
     },
     {
-      name: 'checks during rounds with nothing to do',
+      name: 'checks during reconciliations with nothing to do',
       measured: RATE,
       comparedWith: ALONE,
       of: 'rate',
       target: { atLeast: 0.7 },
     },
     {
-      name: 'the longest time for which a round with nothing to do holds the process',
+      name: 'the longest time for which a reconciliation with nothing to do holds the process',
       measured: HELD,
       comparedWith: BOUNDS.held,
       of: 'time',
@@ -94,6 +94,6 @@ export const trial: Trial = {
     },
   ],
   notes: [
-    `blazar: ${Object.keys(ROUNDS).join(', ')}. A process of its own answers ${LEASES.toLocaleString('en')} leases as Blazar lists them, some 17 MB. Ledger: SQLite.`,
+    `blazar: ${Object.keys(RECONCILIATIONS).join(', ')}. A process of its own answers ${LEASES.toLocaleString('en')} leases as Blazar lists them, some 17 MB. Ledger: SQLite.`,
   ],
 };
