@@ -94,6 +94,21 @@ describe('what SkyPilot shows', () => {
     expect(await lab.ask({ cluster: 'three' })).toMatchObject(REJECTED);
     await lab.verify();
   });
+
+  it('counts a stopped cluster that is launched with less as what it had', async () => {
+    const lab = await quotas({ gpu_quota_per_user: { A100: 4 } });
+    await lab.ask({ gpus: 'A100:4' });
+    lab.api.launch({ name: 'train', workspace: 'ml', accelerators: { A100: 4 } });
+    await lab.poll();
+    lab.pass(3600);
+    lab.api.stop('train');
+    await lab.poll();
+    expect(await lab.ask({ cluster: 'two', gpus: 'A100:1' })).toMatchObject(ALLOWED);
+    expect(await lab.ask({ task: 'run: sleep 1d\n' })).toMatchObject(
+      rejectedWith(expect.stringContaining('has 1, and asks for 4')),
+    );
+    await lab.verify();
+  });
 });
 
 describe('a policy of somebody else', () => {

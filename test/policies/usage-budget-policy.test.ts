@@ -259,6 +259,89 @@ describe('what SkyPilot shows', () => {
     await lab.verify();
   });
 
+  describe('stopped', () => {
+    const NOTHING = 'run: sleep 1d\n';
+    const A100S = { A100: 8 };
+
+    async function stopped(budget: string) {
+      const lab = await Lab.open({ budget });
+      await lab.ask({ gpus: 'A100:8' });
+      lab.api.launch({ name: 'train', workspace: 'ml', accelerators: A100S });
+      await lab.poll();
+      lab.pass(3600);
+      lab.api.stop('train');
+      await lab.poll();
+      expect(await lab.taken()).toBe(8);
+      lab.pass(7 * 86_400);
+      await lab.poll();
+      return lab;
+    }
+
+    it('starts with the hardware that it had, whatever the launch asks for', async () => {
+      const lab = await stopped('250');
+      expect(await lab.ask({ task: NOTHING })).toMatchObject(ALLOWED);
+      expect(await lab.taken()).toBe(8 + 8 * 24);
+      lab.pass(60);
+      expect(await lab.ask({ task: NOTHING })).toMatchObject(ALLOWED);
+      expect(await lab.taken()).toBe(8 + 8 * 24);
+      lab.api.start('train');
+      await lab.poll();
+      lab.pass(3600);
+      lab.api.down('train');
+      await lab.poll();
+      expect(await lab.taken()).toBe(16);
+      await lab.verify();
+    });
+
+    it('is refused if that does not fit, and the reason says why', async () => {
+      const lab = await stopped('100');
+      for (const name of ['validate', 'launch']) {
+        expect(await lab.ask({ name, task: NOTHING })).toMatchObject(
+          rejectedWith(
+            expect.stringMatching(/cost 192 GPU-hours.* SkyPilot starts a stopped cluster with the hardware/),
+          ),
+        );
+      }
+      expect(await lab.taken()).toBe(8);
+    });
+
+    it('is charged for it again if a launch with an early autostop or a failed one came before', async () => {
+      const lab = await stopped('250');
+      const early = 'resources: {autostop: {idle_minutes: 5, wait_for: none}}\n';
+      expect(await lab.ask({ task: early })).toMatchObject(ALLOWED);
+      expect(await lab.taken()).toBeCloseTo(8 + 8 * (35 / 60), 5);
+      expect(await lab.ask({ task: NOTHING })).toMatchObject(ALLOWED);
+      expect(await lab.taken()).toBe(8 + 8 * 24);
+      lab.pass(1800);
+      await lab.poll();
+      expect(await lab.taken()).toBe(8);
+      expect(await lab.ask({ task: NOTHING })).toMatchObject(ALLOWED);
+      expect(await lab.taken()).toBe(8 + 8 * 24);
+      await lab.verify();
+    });
+
+    it.each([
+      ['down', (lab: Lab) => lab.api.down('train')],
+      ['lost', (lab: Lab) => lab.api.forget()],
+    ])('is forgotten when it is %s', async (_, end) => {
+      const lab = await stopped('250');
+      end(lab);
+      const { changes, round } = await lab.poll();
+      expect({ changes, round }).toMatchObject({ changes: [], round: { doubts: [] } });
+      expect(await lab.ask({ task: NOTHING })).toMatchObject(ALLOWED);
+      expect(await lab.taken()).toBe(8);
+      await lab.verify();
+    });
+
+    it('stays known while an answer is in doubt', async () => {
+      const lab = await stopped('100');
+      lab.api.forget();
+      lab.api.launch({ name: '', workspace: 'ml' });
+      await lab.poll();
+      expect(await lab.ask({ task: NOTHING })).toMatchObject(REJECTED);
+    });
+  });
+
   it('charges runs that began and ended between two rounds, each at its own hardware', async () => {
     const lab = await Lab.open({ budget: '100' });
     await lab.ask({ gpus: 'A100:4' });

@@ -109,6 +109,11 @@ function* reopenUnsettled(statements: Statements, row: LeaseRow | undefined, now
   }
 }
 
+/** Whether no charge covers the time in which the cluster is up. */
+export function isIdle(row: LeaseRow, now: bigint): boolean {
+  return isOver(row, now) || clusterMark(row).state === 'awaited';
+}
+
 function isOver(row: LeaseRow, now: bigint): boolean {
   return row.state === 'ended' || row.ends_at <= now;
 }

@@ -38,7 +38,7 @@ interface ClusterState {
   readonly identity: LeaseIdentity;
   readonly name: string;
   readonly reservations: readonly Reservation[];
-  /** The digest of its latest hardware. */
+  /** Differs when its latest hardware differs, or it exists no longer. */
   readonly demand: string;
   /** In order. Empty = unknown to SkyPilot. */
   readonly runs: readonly Run[];
@@ -92,10 +92,14 @@ export function* settleCluster(
   const last = runs.at(-1);
   const isRunning = last !== undefined && last.until === undefined;
   const isAwaited = row !== undefined && !isRunning && row.touched_at + terms.grace > now;
-  if (isAwaited && (last?.until === undefined || row.touched_at > last.until)) {
-    return new Undone(undefined);
-  }
   if (last === undefined && row?.state !== 'open' && past.charged.size === 0) {
+    if (row === undefined || row.demand === truth.demand) {
+      return new Undone(undefined);
+    }
+    yield* rows(statements.setLease({ ...row, demand: truth.demand, step: revisionStep() }));
+    return undefined;
+  }
+  if (isAwaited && (last?.until === undefined || row.touched_at > last.until)) {
     return new Undone(undefined);
   }
   const kept = row?.state === 'open' ? row.ends_at : now;
@@ -187,7 +191,8 @@ function pastOf(row: LeaseRow | undefined, { demand, runs }: ClusterState, now: 
       state === 'seen' &&
       row.demand !== demand &&
       row.alternatives === null &&
-      runs.at(-1)?.from === row.starts_at;
+      runs.at(-1)?.from === row.starts_at &&
+      runs.at(-1)?.until === undefined;
     return isResized
       ? { since: now, charged, kept: usedBy(alternatives, now / MICROSECONDS_PER_SECOND) }
       : { since, charged, kept: nothing };

@@ -1,5 +1,6 @@
 /** Turns launches and clusters into requests to the ledger. */
 import { hash } from 'node:crypto';
+import { z } from 'zod';
 import type { Claim, Claims, ProjectState, Proposal } from '../../filter/claim.ts';
 import { type Rejection, reject } from '../../filter/verdict.ts';
 import type { Reservation } from '../../lease/lease.ts';
@@ -59,7 +60,7 @@ export function launchRequest(
     current: undefined,
     halfway: undefined,
     isCertain: false,
-    demand: demandOfHardware(first),
+    demand: demandOfHardware(first, first.shownType !== undefined),
     adopts: false,
     repetition: undefined,
     claimants: [claimantOf(limit, owner, alternatives, audit)],
@@ -118,15 +119,32 @@ export function reservationsOf({
   return [{ resource_type: `skypilot:${place}${what}${isSpot ? ' (spot)' : ''}`.slice(0, 200), amount }];
 }
 
-/** A digest of the hardware; differs when it differs. */
-export function demandOfHardware({
-  nodes,
-  cloud,
-  region,
-  accelerators,
-  instanceType,
-  isSpot,
-}: Hardware): string {
+/** Prefix of the column `demand` of a cluster that SkyPilot has: its hardware follows. */
+export const KNOWN_HARDWARE = '3:';
+
+const hardwareSchema = z.object({
+  nodes: z.number(),
+  cloud: z.string().nullable(),
+  region: z.string().nullable(),
+  instanceType: z.string().nullable(),
+  accelerators: z.object({ name: z.string(), count: z.number() }).nullable(),
+  isSpot: z.boolean(),
+  shownType: z.string().nullable(),
+});
+
+/** The hardware of a cluster that SkyPilot has, also a stopped one. `undefined` = it has none that is known. */
+export function knownHardware({ demand }: { readonly demand: string }): Hardware | undefined {
+  return demand.startsWith(KNOWN_HARDWARE)
+    ? hardwareSchema.parse(JSON.parse(demand.slice(KNOWN_HARDWARE.length)))
+    : undefined;
+}
+
+/** The column `demand`: differs when the hardware differs. `exists`: whether SkyPilot has a cluster with it. */
+export function demandOfHardware(hardware: Hardware, exists: boolean): string {
+  const { nodes, cloud, region, accelerators, instanceType, isSpot } = hardware;
+  if (exists) {
+    return `${KNOWN_HARDWARE}${JSON.stringify(hardwareSchema.parse({ shownType: null, ...hardware }))}`;
+  }
   const { name = null, count = null } = accelerators ?? {};
   const facts = [nodes, cloud, region, instanceType, name?.toLowerCase() ?? null, count, isSpot];
   return `2:${hash('sha256', JSON.stringify(facts), 'base64url')}`;

@@ -18,7 +18,15 @@ import { type Settlement, settleCluster } from '../../ledger/reconciliation/sett
 import { rows } from '../../ledger/storage/database.ts';
 import type { LeaseRow } from '../../ledger/storage/schema.ts';
 import type { SkypilotApiServer } from '../api-server.ts';
-import { claimantOf, clusterId, demandOfHardware, identityOf, reservationsOf } from './cluster-request.ts';
+import {
+  claimantOf,
+  clusterId,
+  demandOfHardware,
+  identityOf,
+  KNOWN_HARDWARE,
+  knownHardware,
+  reservationsOf,
+} from './cluster-request.ts';
 import type { LaunchLimit } from './contract.ts';
 import { BEHIND, countedAt, isCounted, readCountedAt, writtenAfter } from './counted-clusters.ts';
 import {
@@ -88,6 +96,8 @@ async function run(
   const open = await unsettledRows(ledger, wait);
   const seen = await observe(server, { signal });
   const { all, doubts, absent } = await complete(following, open, seen, readAt);
+  const stopped = doubts.length > 0 ? [] : await stoppedRows(ledger, wait);
+  const unseen = [...absent, ...stopped.filter((row) => !all.has(keyOfRow(row)))];
   const yieldIfDue = timedYield();
   for (const limit of limits) {
     const known = await rowsOf(ledger, limit, [...all.values()], open, wait);
@@ -95,7 +105,7 @@ async function run(
     for (const cluster of all.values()) {
       work.set(cluster, known.get(clusterId(limit, cluster.owner, cluster.name)));
     }
-    for (const row of absent.filter(({ lease_id }) => lease_id?.startsWith(`${limit.scheme}:`))) {
+    for (const row of unseen.filter(({ lease_id }) => lease_id?.startsWith(`${limit.scheme}:`))) {
       work.set(nothingOf(row), row);
     }
     for (const [cluster, row] of work) {
@@ -127,7 +137,7 @@ async function settled(
   row: LeaseRow | undefined,
   wait: Wait,
 ): Promise<Settlement | undefined> {
-  const { owner, name, runs, autostop } = cluster;
+  const { owner, name, runs, autostop, exists } = cluster;
   const payer = row === undefined ? limit.payerOf(owner) : { projectId: row.project_id, userId: row.user_id };
   if (row === undefined && runs.length === 0) {
     return undefined;
@@ -140,11 +150,12 @@ async function settled(
     throw new Error(identity.message);
   }
   const latest = runs.at(-1)?.hardware;
+  const known = latest ?? (row && knownHardware(row));
   const truth = {
     identity,
     name,
     reservations: latest === undefined ? [] : reservationsOf(latest),
-    demand: latest === undefined ? (row?.demand ?? '') : demandOfHardware(latest),
+    demand: known === undefined ? (row?.demand ?? '') : demandOfHardware(known, exists),
     runs: runs.map(({ from, until, hardware }) => ({
       from,
       until,
@@ -246,6 +257,19 @@ async function unsettledRows(ledger: Ledger, wait: Wait): Promise<LeaseRow[]> {
   return ledger.read('read', () => rows(query.compile()), wait);
 }
 
+/** Settled leases of clusters that were stopped when SkyPilot last showed them. @throws LedgerUnavailableError */
+async function stoppedRows(ledger: Ledger, wait: Wait): Promise<LeaseRow[]> {
+  const query = ledger.database.queries
+    .selectFrom('leases')
+    .selectAll()
+    .where('region', '=', CLUSTER_REGION)
+    .where('state', '=', 'ended')
+    .where('demand', 'like', `${KNOWN_HARDWARE}%`)
+    .where((row) => row.or([row('shown', 'like', `${SETTLED}%`), row('claims', '=', NO_CLAIMS)]))
+    .orderBy('id');
+  return ledger.read('read', () => rows(query.compile()), wait);
+}
+
 /** The row of each cluster: the open one, or the latest. */
 async function rowsOf(
   ledger: Ledger,
@@ -276,7 +300,7 @@ function keyOfRow(row: LeaseRow): string {
   return keyOf(workspace, cluster);
 }
 
-/** A cluster that SkyPilot has never shown. */
+/** A cluster that SkyPilot does not show. */
 function nothingOf(row: LeaseRow): ObservedCluster {
   const { workspace, cluster: name } = placeOf(row);
   return {
@@ -284,5 +308,6 @@ function nothingOf(row: LeaseRow): ObservedCluster {
     owner: { workspace, userId: row.user_id, userName: '' },
     runs: [],
     autostop: undefined,
+    exists: false,
   };
 }

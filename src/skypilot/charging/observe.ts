@@ -24,6 +24,8 @@ export interface ObservedCluster {
   readonly runs: readonly ObservedRun[];
   /** In minutes; negative = off; `undefined` = unknown to SkyPilot. */
   readonly autostop: number | undefined;
+  /** Whether SkyPilot has it, up or stopped. */
+  readonly exists: boolean;
 }
 
 export interface Observation {
@@ -126,6 +128,7 @@ function clusterOf(reports: readonly Report[], autostop: number | undefined): Ob
     owner: { workspace: workspace || 'default', userId: userId ?? '', userName: userName ?? '' },
     runs: reports.flatMap(runsOf).sort((a, b) => (a.from < b.from ? -1 : a.from > b.from ? 1 : 0)),
     autostop,
+    exists: reports.some(({ status }) => status !== null && status !== undefined),
   };
 }
 

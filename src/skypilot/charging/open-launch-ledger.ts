@@ -9,14 +9,14 @@ import { SYSTEM_CLOCK } from '../../filter/services.ts';
 import { allow, reject, type Verdict } from '../../filter/verdict.ts';
 import type { LeaseIdentity } from '../../ledger/identity.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import type { LedgerRequest } from '../../ledger/ledger-request.ts';
 import { ledgerSection } from '../../ledger/options.ts';
-import { holdCluster, previewCluster } from '../../ledger/reconciliation/hold-cluster.ts';
+import { holdCluster, isIdle, previewCluster } from '../../ledger/reconciliation/hold-cluster.ts';
 import { ChainLedger } from '../../ledger/service.ts';
 import { Undone, type Work } from '../../ledger/storage/database.ts';
+import { findById } from '../../ledger/transactions/find-lease.ts';
 import type { Transaction } from '../../ledger/transactions/transaction.ts';
 import { skypilotSection } from '../section.ts';
-import { identityOf, launchRequest } from './cluster-request.ts';
+import { identityOf, knownHardware, launchRequest } from './cluster-request.ts';
 import type { Launch, LaunchLedger, LaunchLimit } from './contract.ts';
 import { BEHIND, isCounted, NOT_COUNTED, readCountedAt, takesLimited } from './counted-clusters.ts';
 
@@ -39,6 +39,8 @@ interface Overtaken {
   readonly policy: string;
   readonly message: string;
 }
+
+const STARTS_STOPPED = 'SkyPilot starts a stopped cluster with the hardware that it had.';
 
 /** A launch that fits, to be charged when all policies have accepted it. */
 interface HeldLaunch {
@@ -156,7 +158,9 @@ export class OpenLaunchLedger implements LaunchLedger {
         yield* transaction.lockAll(database, projects);
       }
       for (const { limit, audit, launch, identity, seconds } of held) {
-        const request = launchRequest(limit, launch, identity, { now: ledger.now(), seconds, audit });
+        const now = ledger.now();
+        const started = yield* startedLaunch(ledger, launch, identity, now);
+        const request = launchRequest(limit, started, identity, { now, seconds, audit });
         const author = { operation: 'create', who: identity.userId, requestId: null, reason: null } as const;
         const outcome = yield* holdCluster(statements, request, transaction, author);
         const { refusal } = outcome instanceof Undone ? outcome.result : outcome;
@@ -194,29 +198,44 @@ export class OpenLaunchLedger implements LaunchLedger {
     }
     const ledger = await this.ledger(call);
     const wait = call.wait ?? waitFor(call.signal);
-    const request = launchRequest(limit, launch, identity, { now: ledger.now(), seconds });
-    const judged = await ledger.read('check', () => this.#preview(ledger, limit, launch, request), wait);
+    const held = { limit, audit, launch, identity, seconds };
+    const judged = await ledger.read('check', () => this.#preview(ledger, held), wait);
     const { refusal } = judged;
     if (holds && (audit || refusal === undefined)) {
-      this.#held.set(call, [...(this.#held.get(call) ?? []), { limit, audit, launch, identity, seconds }]);
+      this.#held.set(call, [...(this.#held.get(call) ?? []), held]);
     }
     return refusal === undefined ? allow() : reject(refusal.message);
   }
 
   *#preview(
     ledger: Ledger,
-    limit: LaunchLimit,
-    launch: Launch,
-    request: LedgerRequest,
+    { limit, launch, identity, seconds }: HeldLaunch,
   ): Work<{ readonly refusal: { readonly message: string } | undefined }> {
     const now = ledger.now();
+    const started = yield* startedLaunch(ledger, launch, identity, now);
+    const request = launchRequest(limit, started, identity, { now, seconds });
     const { refusal, isCovered } = yield* previewCluster(ledger.statements, request, now);
+    if (refusal !== undefined && started !== launch) {
+      return { refusal: { message: `${refusal.message} ${STARTS_STOPPED}` } };
+    }
     if (refusal !== undefined || isCovered || limit.believed === undefined) {
       return { refusal };
     }
     const isKnown =
       isCounted(limit, yield* readCountedAt(ledger), now, this.#behind) ||
-      !takesLimited(limit, launch, request.proposal, now);
+      !takesLimited(limit, started, request.proposal, now);
     return { refusal: isKnown ? undefined : { message: NOT_COUNTED } };
   }
+}
+
+/** A stopped cluster starts with the hardware that it had, even if the launch asks for less. */
+function* startedLaunch(
+  { statements }: Ledger,
+  launch: Launch,
+  identity: LeaseIdentity,
+  now: bigint,
+): Work<Launch> {
+  const row = yield* findById(statements, identity);
+  const had = row === undefined || !isIdle(row, now) ? undefined : knownHardware(row);
+  return had === undefined ? launch : { ...launch, alternatives: [had, ...launch.alternatives] };
 }
