@@ -176,12 +176,23 @@ describe('who pays', () => {
       });
     expect(await up('max_replicas: 3')).toMatchObject(ALLOWED);
     expect(await up('max_replicas: 3, num_overprovision: 1')).toMatchObject(REJECTED);
+    expect(await up('max_replicas: 1, dynamic_ondemand_fallback: true')).toMatchObject(ALLOWED);
+    expect(await up('max_replicas: 2, dynamic_ondemand_fallback: true')).toMatchObject(REJECTED);
     expect(await up('max_replicas: 1.5')).toMatchObject(REJECTED);
   });
 
   it('is unknown for a launch without a name', async () => {
     const lab = await Lab.open({ budget: '100' });
     expect(await lab.ask({ cluster: null })).toMatchObject(REJECTED);
+  });
+
+  it('is unknown for a name that SkyPilot cannot show: its workspace would be in doubt', async () => {
+    const lab = await Lab.open({ budget: '100' });
+    expect(await lab.ask({ cluster: 'other/train' })).toMatchObject(
+      rejectedWith('The name of a cluster cannot contain a slash.'),
+    );
+    lab.pass(7200);
+    expect((await lab.poll()).round).toMatchObject({ doubts: [] });
   });
 });
 

@@ -59,6 +59,10 @@ export function chargedLaunch(request: UserRequest): ChargedLaunch | undefined {
   if (cluster === '' && !isManaged) {
     throw new PolicyRejected('Name the cluster: a launch without a name cannot be charged.');
   }
+  // SkyPilot refuses such a name later. In the id of a lease, a part of it would belong to the workspace.
+  if (cluster.includes('/')) {
+    throw new PolicyRejected('The name of a cluster cannot contain a slash.');
+  }
   if (user === null) {
     throw new PolicyRejected('SkyPilot does not say who launches, so that it cannot be charged.');
   }
@@ -114,10 +118,15 @@ function replicasOf(requestName: string, task: Task): number {
   const { service, pool } = task;
   const numbers = [service, pool].map((place) => {
     const { workers, max_workers, replicas, replica_policy } = isMapping(place) ? place : {};
-    const { min_replicas, max_replicas, num_overprovision } = isMapping(replica_policy) ? replica_policy : {};
+    const { min_replicas, max_replicas, num_overprovision, dynamic_ondemand_fallback } = isMapping(
+      replica_policy,
+    )
+      ? replica_policy
+      : {};
     const most = Math.max(1, ...[workers, max_workers, replicas, min_replicas, max_replicas].map(numberOf));
-    // These come on top, for spot instances that may be taken away.
-    return most + numberOf(num_overprovision);
+    // Both come on top, for spot instances that may be taken away: until one is ready, another one replaces it.
+    const times = dynamic_ondemand_fallback === true ? 2 : 1;
+    return (most + numberOf(num_overprovision)) * times;
   });
   return Math.max(...numbers);
 }
