@@ -353,6 +353,24 @@ describe('what SkyPilot shows', () => {
     });
   });
 
+  it('charges the owner of a cluster, not the one who had another of this name before', async () => {
+    const lab = await Lab.open({ budget: '100' });
+    await lab.ask();
+    lab.api.launch({ name: 'train', workspace: 'ml', user: 'a1b2c3d4', accelerators: A100 });
+    await lab.poll();
+    lab.pass(3600);
+    lab.api.down('train');
+    await lab.poll();
+    lab.pass(60);
+    lab.api.launch({ name: 'train', workspace: 'ml', user: 'ffff0000', accelerators: A100 });
+    lab.pass(60);
+    expect((await lab.poll()).changes).toMatchObject([
+      { settlement: { outcome: 'recorded', userId: 'ffff0000' } },
+    ]);
+    expect(await lab.leases()).toMatchObject([{ userId: 'ffff0000', state: 'open' }]);
+    await lab.verify();
+  });
+
   it('charges runs that began and ended between two rounds, each at its own hardware', async () => {
     const lab = await Lab.open({ budget: '100' });
     await lab.ask({ gpus: 'A100:4' });

@@ -34,7 +34,7 @@ export interface Run {
 
 /** The state of a cluster according to SkyPilot. */
 interface ClusterState {
-  /** With a lease id. */
+  /** With a lease id. An open lease keeps its owner, and every lease its project. */
   readonly identity: LeaseIdentity;
   readonly name: string;
   readonly reservations: readonly Reservation[];
@@ -78,7 +78,7 @@ export function* settleCluster(
   terms: SettlingTerms,
 ): Work<Settlement | undefined | Undone<undefined>> {
   const { statements } = ledger;
-  const identity = before === undefined ? truth.identity : identityOf(before, truth.identity);
+  const { identity } = truth;
   const { projectId: project_id } = identity;
   const { now, latest } = yield* transaction.lock(project_id);
   const row = before && (yield* untouched(ledger, before));
@@ -255,10 +255,4 @@ function proposalOf(
 ): Proposal {
   const context = { project_id, user_id, region_name };
   return { context, start, end, reservations, allocationsAreExact: true };
-}
-
-/** An open lease keeps its owner; a new one gets the owner from the current configuration. */
-function identityOf(row: LeaseRow, wanted: LeaseIdentity): LeaseIdentity {
-  const { region, lease_id: leaseId, project_id: projectId, user_id: userId } = row;
-  return { region, leaseId: leaseId ?? wanted.leaseId, projectId, userId };
 }

@@ -3,6 +3,7 @@
 import { type Wait, waitFor } from '../../base/deadline.ts';
 import { errorText, LedgerUnavailableError } from '../../base/errors.ts';
 import { timedYield } from '../../base/yield-to-event-loop.ts';
+import type { Rejection } from '../../filter/verdict.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import { formatClaims } from '../../ledger/accounting/recorded-claim.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
@@ -27,7 +28,7 @@ import {
   knownHardware,
   reservationsOf,
 } from './cluster-request.ts';
-import type { LaunchLimit } from './contract.ts';
+import type { LaunchLimit, LaunchOwner, Payer } from './contract.ts';
 import { BEHIND, countedAt, isCounted, readCountedAt, writtenAfter } from './counted-clusters.ts';
 import {
   keyOf,
@@ -138,10 +139,10 @@ async function settled(
   wait: Wait,
 ): Promise<Settlement | undefined> {
   const { owner, name, runs, autostop, exists } = cluster;
-  const payer = row === undefined ? limit.payerOf(owner) : { projectId: row.project_id, userId: row.user_id };
   if (row === undefined && runs.length === 0) {
     return undefined;
   }
+  const payer = payerOf(limit, owner, row);
   if ('allowed' in payer) {
     throw new Error(payer.message);
   }
@@ -176,6 +177,17 @@ async function settled(
       project: identity.projectId,
     },
   );
+}
+
+/** A cluster that is new under the name of a settled one may be another user's. */
+function payerOf(limit: LaunchLimit, owner: LaunchOwner, row: LeaseRow | undefined): Payer | Rejection {
+  const payer = limit.payerOf(owner);
+  if (row === undefined) {
+    return payer;
+  }
+  const { project_id: projectId, user_id: userId } = row;
+  const isSettled = row.state === 'ended' && clusterMark(row).state === 'settled';
+  return isSettled && !('allowed' in payer) && payer.projectId === projectId ? payer : { projectId, userId };
 }
 
 function unknownHardware({ name }: LaunchLimit): Claimant {
