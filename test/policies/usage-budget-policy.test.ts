@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { demandOfHardware } from '../../src/skypilot/charging/cluster-request.ts';
 import { ALLOWED, REJECTED, rejectedWith, UNCHANGED } from '../support/decisions.ts';
 import { projectFile } from '../support/files.ts';
-import { breakLedger, mendLedger } from '../support/ledgers.ts';
+import { breakLedger, mendLedger, runSql } from '../support/ledgers.ts';
 import { FAILED } from '../support/skypilot.ts';
 import { Lab } from './charging.ts';
 
@@ -399,6 +400,35 @@ describe('what SkyPilot shows', () => {
     lab.api.down('wild');
     await lab.poll();
     expect(await lab.taken()).toBe(1 + 3);
+    await lab.verify();
+  });
+
+  it('is the same cluster as in the ledger of an earlier version, from its start', async () => {
+    const lab = await Lab.open({ budget: '100' });
+    await lab.ask();
+    lab.api.launch({ name: 'train', workspace: 'ml', accelerators: A100, cloud: 'gcp' });
+    await lab.poll();
+    const [before] = await lab.leases();
+    const digest = demandOfHardware(
+      {
+        nodes: 1,
+        cloud: 'gcp',
+        region: 'us-east-1',
+        instanceType: null,
+        accelerators: { name: 'A100', count: 1 },
+        isSpot: false,
+      },
+      false,
+    );
+    runSql(lab.connection, `UPDATE leases SET demand = '${digest}'`);
+    lab.pass(3600);
+    await lab.poll();
+    expect(await lab.leases()).toEqual([before]);
+    lab.api.stop('train');
+    await lab.poll();
+    expect(await lab.taken()).toBe(1);
+    expect(await lab.ask({ task: 'run: sleep 1d\n' })).toMatchObject(ALLOWED);
+    expect(await lab.taken()).toBe(25);
     await lab.verify();
   });
 

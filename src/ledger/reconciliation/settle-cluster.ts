@@ -40,6 +40,8 @@ interface ClusterState {
   readonly reservations: readonly Reservation[];
   /** Differs when its latest hardware differs, or it exists no longer. */
   readonly demand: string;
+  /** The same as earlier versions wrote it. */
+  readonly formerDemand: string;
   /** In order. Empty = unknown to SkyPilot. */
   readonly runs: readonly Run[];
   /** `undefined` = SkyPilot does not report it. */
@@ -177,7 +179,7 @@ interface Past {
   readonly kept: ReadonlyMap<string, Amount>;
 }
 
-function pastOf(row: LeaseRow | undefined, { demand, runs }: ClusterState, now: Instant): Past {
+function pastOf(row: LeaseRow | undefined, { demand, formerDemand, runs }: ClusterState, now: Instant): Past {
   const nothing = new Map<string, Amount>();
   if (row === undefined) {
     return { since: now - LOOKED_BACK, charged: nothing, kept: nothing };
@@ -190,6 +192,7 @@ function pastOf(row: LeaseRow | undefined, { demand, runs }: ClusterState, now: 
     const isResized =
       state === 'seen' &&
       row.demand !== demand &&
+      row.demand !== formerDemand &&
       row.alternatives === null &&
       runs.at(-1)?.from === row.starts_at &&
       runs.at(-1)?.until === undefined;

@@ -157,6 +157,7 @@ async function settled(
     name,
     reservations: latest === undefined ? [] : reservationsOf(latest),
     demand: known === undefined ? (row?.demand ?? '') : demandOfHardware(known, exists),
+    formerDemand: known === undefined ? '' : demandOfHardware(known, false),
     runs: runs.map(({ from, until, hardware }) => ({
       from,
       until,
