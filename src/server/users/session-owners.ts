@@ -19,7 +19,7 @@ export function sessionOwners(
         return tokens.byKey(kept.key);
       case 'keystone': {
         const { options, keystone } = stateOf(ctx).generation;
-        // FairShare the cache of request tokens.
+        // Shares the cache of request tokens.
         const valid = await keystone?.authenticator.validated(kept.scoped);
         return valid && keystoneCaller(valid, options);
       }
