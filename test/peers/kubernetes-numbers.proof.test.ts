@@ -71,12 +71,19 @@ describe.skipIf(cluster === undefined)('a large cluster', () => {
   });
 
   it('a burst of pods costs three reviews for each account, however many pods it has', async () => {
-    const before = await service.metric(REVIEWS);
-    const started = performance.now();
-    await burst();
-    const reviews = (await service.metric(REVIEWS)) - before;
-    // On a busy machine it takes longer than answers are kept.
-    const rounds = 1 + Math.ceil((performance.now() - started) / REFRESHED_MS);
+    let allowed = 0;
+    let reviews = 0;
+    let rounds = 0;
+    // On a busy machine the API server answers some reviews too late, so that pods are refused: then other accounts show it.
+    for (let first = 100; allowed < PODS && first < CROWD.accounts; first += ACCOUNTS) {
+      const before = await service.metric(REVIEWS);
+      const started = performance.now();
+      allowed = await burst(first);
+      reviews = (await service.metric(REVIEWS)) - before;
+      // There it also takes longer than answers are kept.
+      rounds = 1 + Math.ceil((performance.now() - started) / REFRESHED_MS);
+    }
+    expect(allowed).toBe(PODS);
     process.stderr.write(`${PODS} pods of ${ACCOUNTS} accounts: ${reviews} reviews\n`);
     expect(reviews).toBeGreaterThanOrEqual(3 * ACCOUNTS);
     expect(reviews).toBeLessThanOrEqual(3 * ACCOUNTS * rounds);
@@ -117,12 +124,12 @@ describe.skipIf(cluster === undefined)('a large cluster', () => {
     (MINUTES + 15) * 60_000,
   );
 
-  /** Until all pods are allowed. */
-  async function burst(): Promise<void> {
+  /** How many pods are allowed. `first`: account. */
+  async function burst(first: number): Promise<number> {
     const captured = 'test/fixtures/kubernetes/admission/create-by-replica-set.json';
     const review = JSON.parse(readFileSync(projectFile(captured), 'utf8'));
     const bodies = Array.from({ length: ACCOUNTS }, (_, index) => {
-      const { namespace, name } = size.account(index + 100);
+      const { namespace, name } = size.account(first + index);
       const { metadata, spec } = review.request.object;
       const object = {
         ...review.request.object,
@@ -132,21 +139,19 @@ describe.skipIf(cluster === undefined)('a large cluster', () => {
       return JSON.stringify({ ...review, request: { ...review.request, namespace, object } });
     });
     let next = 0;
+    let allowed = 0;
     const ask = async () => {
       while (next < PODS) {
         const body = bodies[next % ACCOUNTS] ?? '';
         next += 1;
         const headers = { 'content-type': 'application/json' };
         const url = `${service.url}/kubernetes/admission?timeout=30s`;
-        let isAllowed = false;
-        // A busy API server answers no review in time, so that the pod is refused: then it is created once more.
-        while (!isAllowed) {
-          const answer = await (await fetch(url, { method: 'POST', headers, body })).json();
-          isAllowed = (answer as { response: { allowed: boolean } }).response.allowed;
-        }
+        const answer = await (await fetch(url, { method: 'POST', headers, body })).json();
+        allowed += (answer as { response: { allowed: boolean } }).response.allowed ? 1 : 0;
       }
     };
     await Promise.all(Array.from({ length: AT_ONCE }, ask));
+    return allowed;
   }
 });
 
