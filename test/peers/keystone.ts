@@ -2,7 +2,15 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
-import { appendFileSync, cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -155,7 +163,9 @@ export class RealKeystone {
   /** Starts it again at the same address. */
   async restart(): Promise<void> {
     const { host } = new URL(this.url);
-    const args = ['-m', 'gunicorn', '--bind', host, '--workers', '1', 'wsgi:application'];
+    // By default, a worker of a busy machine is killed when it takes longer than 30 seconds to start.
+    const flags = ['--bind', host, '--workers', '1', '--timeout', '600'];
+    const args = ['-m', 'gunicorn', ...flags, 'wsgi:application'];
     const child = spawn('/usr/bin/python3', args, { cwd: this.#folder, stdio: 'ignore' });
     this.#process = child;
     const answers = () =>
@@ -184,10 +194,13 @@ async function fill(program: string, folder: string): Promise<void> {
   try {
     await run(program, [folder]);
   } finally {
-    const pid = Number(readFileSync(join(folder, 'keystone.pid'), 'utf8'));
-    process.kill(pid);
-    while (isAlive(pid)) {
-      await pause(20);
+    const file = join(folder, 'keystone.pid');
+    if (existsSync(file)) {
+      const pid = Number(readFileSync(file, 'utf8'));
+      process.kill(pid);
+      while (isAlive(pid)) {
+        await pause(20);
+      }
     }
   }
   appendFileSync(join(folder, 'keystone.conf'), '[identity]\npassword_hash_rounds = 4\n');
