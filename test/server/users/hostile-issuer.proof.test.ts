@@ -3,6 +3,7 @@ import { createHmac, createSign, generateKeyPairSync, type KeyObject, randomUUID
 import { createServer, type ServerResponse } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import { confFile } from '../../support/files.ts';
+import { breakLedger, mendLedger, newLedger } from '../../support/ledgers.ts';
 import { listen } from '../../support/listening.ts';
 import { runServiceOn } from '../../support/running-service.ts';
 import { Browser } from './browser.ts';
@@ -59,10 +60,12 @@ async function issuerWith({
   idToken,
   answers = {},
   metadata = {},
+  sections = '',
 }: {
   readonly idToken?: ((claims: Record<string, unknown>) => string) | undefined;
   readonly answers?: Answers;
   readonly metadata?: object;
+  readonly sections?: string;
 } = {}) {
   let nonce = '';
   const asked: string[] = [];
@@ -101,7 +104,7 @@ async function issuerWith({
   });
   const url = `http://127.0.0.1:${(await listen(server)).port}`;
   const conf = confFile(
-    `[service]\nport = 0\ndeadline = 30\n[oidc]\nissuer = ${url}\nclient_id = console\noperator_values = root\ntimeout = 5\n`,
+    `[service]\nport = 0\ndeadline = 30\n[oidc]\nissuer = ${url}\nclient_id = console\noperator_values = root\ntimeout = 5\n${sections}`,
   );
   const running = await runServiceOn({ environment: {}, configFiles: [conf] });
   const browser = new Browser();
@@ -281,5 +284,20 @@ describe('a logout token', () => {
     isAway = false;
     expect((await tellLogout(logoutToken(issuer))).status).toBe(200);
     expect(await hasSession()).toBe(false);
+  });
+
+  it('ends its session when it comes again, after the database could not be reached', async () => {
+    const connection = await newLedger();
+    const sections = `[enforcement]\nenabled_filters = MaxLeasesFilter\n[ledger]\nconnection = ${connection}\n`;
+    const { logIn, hasSession, tellLogout, issuer } = await issuerWith({ sections });
+    await logIn();
+    breakLedger(connection, 'sessions');
+    const token = logoutToken(issuer);
+    expect((await tellLogout(token)).status).toBe(503);
+    mendLedger(connection, 'sessions');
+    expect(await hasSession()).toBe(true);
+    expect((await tellLogout(token)).status).toBe(200);
+    expect(await hasSession()).toBe(false);
+    expect((await tellLogout(token)).status).toBe(400);
   });
 });
