@@ -2,8 +2,8 @@ import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 
 const PROOFS = 'test/**/*.proof.test.ts';
-/** Starts the PostgreSQL that the tests of the ledger share: where it can't run, nothing passes. For all projects at once, it would be started twice. */
-const globalSetup = ['test/support/shared-postgres.ts'];
+/** Starts the PostgreSQL that the tests of the ledger share (where it can't run, nothing passes), and makes a folder that they share. For all projects at once, it would be done twice. */
+const globalSetup = ['test/support/shared-postgres.ts', 'test/support/shared-folder.ts'];
 
 export default defineConfig({
   resolve: {

@@ -52,11 +52,12 @@ async function measure({ quick }: Scale): Promise<Run> {
     await makeLedger(theirs, ...PROJECTS);
     await created(ours, { ...AT_ONCE, projects: PROJECTS, until: { leases: quick ? 1 : LEASES_TO_WARM_UP } });
     const run = new Map<string, number>();
-    const until = { seconds: quick ? 1 : SECONDS };
-    const untilOfPgbench = quick ? { leasesEach: QUICK_LEASES_EACH } : until;
+    const seconds = { seconds: SECONDS };
+    const untilOfPgbench = quick ? { leasesEach: QUICK_LEASES_EACH } : seconds;
     for (const { clients, projects } of [...BESIDE_PGBENCH, AT_ONCE]) {
       const row = rowOf(clients, projects);
       const how = { clients, projects: PROJECTS.slice(0, projects) };
+      const until = quick ? { leases: clients * QUICK_LEASES_EACH } : seconds;
       run.set(row, NANOSECONDS / (await created(ours, { ...how, until })));
       const said = await saidByPgbench(theirs, statements, { ...how, until: untilOfPgbench });
       run.set(pgbenchOf(row), NANOSECONDS / said);

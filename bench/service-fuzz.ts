@@ -1,6 +1,5 @@
 /** Compares the service's responses to mutated requests with the chain's own. */
 import { UsageEnforcement } from '../src/index.ts';
-import { fuzz } from './fuzz/fuzz.ts';
 import type { Scale, Trial } from './harness/suite.ts';
 import { CAPTURED_SECONDS } from './requests.ts';
 import { ServerProcess } from './server-process.ts';
@@ -11,6 +10,8 @@ const SENT = 'sent';
 const ANSWERED = 'answered as a direct check';
 
 async function measure({ quick, requests = quick ? 500 : REQUESTS }: Scale): Promise<Map<string, number>> {
+  // Takes a second to load, in each process that loads the topics.
+  const { fuzz } = await import('./fuzz/fuzz.ts');
   const enforcement = await UsageEnforcement.load({
     environment: {},
     values: {

@@ -31,6 +31,9 @@ const STRICT = {
   noEmit: true,
 };
 
+/** Those that have SQLite. */
+const VERSIONS = ['22', '24', '26'];
+
 let folder: string;
 let tarball: string;
 
@@ -143,34 +146,59 @@ describe('the packed package', () => {
   });
 });
 
-describe.each(['22', '24', '26'])('installed for the whole machine with Node.js %s', (version) => {
-  it('decides, and keeps a ledger, and nothing was compiled', () => {
-    const download = `import { downloadedNode } from ${JSON.stringify(projectFile('tools/downloaded-node.js'))};
+describe('installed for the whole machine', () => {
+  const programs = new Map<string, string>();
+  let prefix: string;
+  let installed: string;
+  const started = (version: string, command: string, ...args: string[]) => {
+    const { status, stdout, stderr } = spawnSync(command, args, {
+      cwd: folder,
+      encoding: 'utf8',
+      env: { ...process.env, PATH: `${dirname(programs.get(version) ?? '')}${delimiter}${process.env.PATH}` },
+    });
+    expect(status, `${command} ${args.join(' ')}\n${stdout}${stderr}`).toBe(0);
+    return stdout;
+  };
+  const how = () => ['--global', '--prefix', prefix, '--no-audit', '--no-fund'];
+
+  beforeAll(() => {
+    for (const version of VERSIONS) {
+      const download = `import { downloadedNode } from ${JSON.stringify(projectFile('tools/downloaded-node.js'))};
       process.stdout.write(downloadedNode('${version}'));`;
-    const { status: downloaded, output: program } = node('--input-type=module', '--eval', download);
-    expect(downloaded, program).toBe(0);
-    const path = `${dirname(program)}${delimiter}${process.env.PATH}`;
-    const prefix = join(folder, `node-${version}`);
-    const started = (command: string, ...args: string[]) => {
-      const { status, stdout, stderr } = spawnSync(command, args, {
-        cwd: folder,
-        encoding: 'utf8',
-        env: { ...process.env, PATH: path },
-      });
-      expect(status, `${command} ${args.join(' ')}\n${stdout}${stderr}`).toBe(0);
-      return stdout;
-    };
-    const how = ['--global', '--prefix', prefix, '--no-audit', '--no-fund'];
-    started('npm', 'install', ...how, '--ignore-scripts', tarball);
-    const installed = join(prefix, 'bin/blazar-enforcement');
+      const { status, output } = node('--input-type=module', '--eval', download);
+      expect(status, output).toBe(0);
+      programs.set(version, output);
+    }
+    prefix = join(folder, 'machine');
+    installed = join(prefix, 'bin/blazar-enforcement');
+    // Nothing is compiled: what one version installs, all can run.
+    started('22', 'npm', 'install', ...how(), '--ignore-scripts', tarball);
+  });
+
+  it.each(VERSIONS)('decides, and keeps a ledger, with Node.js %s', (version) => {
+    expect(started(version, 'node', '--version')).toMatch(new RegExp(`^v${version}\\.`));
     const file = join(folder, `blazar-${version}.conf`);
     const ledger = `[ledger]\nconnection = sqlite://${folder}/ledger-${version}.db\n`;
     writeFileSync(file, `[enforcement]\nenabled_filters = UsageBudgetFilter\n${ledger}`);
-    started(installed, 'ledger', 'upgrade', '--config-file', file);
+    started(version, installed, 'ledger', 'upgrade', '--config-file', file);
     const valid = ['--from', '2026-01-01', '--until', '2060-01-01', '--reason', 'a proof'];
-    started(installed, 'budget', 'set', 'climate', '--amount', '10', ...valid, '--config-file', file);
-    expect(started(installed, 'budget', 'list', '--config-file', file)).toContain('climate');
-    started('npm', 'uninstall', ...how, 'blazar-enforcement');
+    started(
+      version,
+      installed,
+      'budget',
+      'set',
+      'climate',
+      '--amount',
+      '10',
+      ...valid,
+      '--config-file',
+      file,
+    );
+    expect(started(version, installed, 'budget', 'list', '--config-file', file)).toContain('climate');
+  });
+
+  it('is removed as a whole', () => {
+    started('26', 'npm', 'uninstall', ...how(), 'blazar-enforcement');
     expect(existsSync(installed)).toBe(false);
   });
 });

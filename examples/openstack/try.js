@@ -19,7 +19,7 @@ const HOUR = 3600n * 1_000_000n;
 const RATES = { 'physical:host': 1_000_000n, 'virtual:instance': 250_000n };
 /** Every so many operations there is a round, and something is stopped and started. */
 const ROUND = 10;
-const OUTAGE = 60;
+const OUTAGE = 30;
 
 if (keystone === '' || blazar === '') {
   process.stderr.write('Set KEYSTONE_PEER and BLAZAR_PEER to the programs that start them: see README.md.\n');

@@ -71,6 +71,14 @@ export function leaseEnd(lease: Lease): Instant | undefined {
   return toInstant(end_date ?? end_time);
 }
 
+/** A lease after an update: a date that the update lacks, or has as null, is the current one. */
+export function leaseAfterUpdate(currentLease: Lease, newLease: Lease): Lease {
+  const start_date = newLease.start_date ?? currentLease.start_date;
+  const isEndNew = leaseEnd(newLease) !== undefined;
+  const { end_date, end_time } = isEndNew ? newLease : currentLease;
+  return { ...currentLease, ...newLease, start_date, end_date, end_time } as Lease;
+}
+
 /**
  * The reservations of a lease after an update. An update may omit unchanged reservations, and unchanged
  * attributes of reservations that it names by `id`.

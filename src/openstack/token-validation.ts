@@ -2,9 +2,11 @@
 
 import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
+import { addressBlock } from '../base/address-block.ts';
 import { ConcurrencyLimiter } from '../base/concurrency-limiter.ts';
-import { inTime, withinDeadline } from '../base/deadline.ts';
+import { type Deadline, inTime, withinDeadline } from '../base/deadline.ts';
 import { errorText } from '../base/errors.ts';
+import { FairShare } from '../base/fair-share.ts';
 import type { Logger } from '../base/logger.ts';
 import type { Clock } from '../filter/services.ts';
 import type { Keystone, ValidToken } from './contract.ts';
@@ -77,6 +79,8 @@ export class TokenValidation {
   readonly #privileged = new ConcurrencyLimiter(MAX_UNDER_WAY, MAX_WAITING);
   readonly #known = new ConcurrencyLimiter(MAX_UNDER_WAY, MAX_WAITING);
   readonly #others = new ConcurrencyLimiter(MAX_UNDER_WAY, MAX_WAITING);
+  /** The queue of `#others`, by block of addresses. */
+  readonly #waiting = new FairShare<AbortController>(MAX_WAITING);
   /** Time of Keystone's failure, if it has not answered since. */
   #failedAt: number | undefined;
   #saidOutage = false;
@@ -97,8 +101,11 @@ export class TokenValidation {
     return this.#flights.size;
   }
 
-  /** Never rejects. Known answers are returned without a promise. */
-  ask(token: string, settings: ValidationSettings): TokenAnswer | Promise<TokenAnswer> {
+  /**
+   * Never rejects. Known answers are returned without a promise. `address`: of the client; clients share
+   * the queue for unknown tokens fairly.
+   */
+  ask(token: string, settings: ValidationSettings, address = ''): TokenAnswer | Promise<TokenAnswer> {
     if (token.length > MAX_TOKEN_LENGTH || !TOKEN_FORM.test(token)) {
       return MALFORMED;
     }
@@ -106,7 +113,9 @@ export class TokenValidation {
     const now = this.#now();
     const known = this.#cache.valid(key);
     if (known === undefined) {
-      return this.#cache.isUnknown(key, now) ? KNOWN_INVALID : this.#waitForUnknown(key, token, settings);
+      return this.#cache.isUnknown(key, now)
+        ? KNOWN_INVALID
+        : this.#waitForUnknown(key, token, settings, address);
     }
     if (!isAlive(known, now)) {
       this.#cache.keepUnknown(key, now);
@@ -115,7 +124,7 @@ export class TokenValidation {
     if (isWithin(known.askedAt, now, settings.cacheSeconds * 1000)) {
       return { kind: 'valid', token: known.token, from: 'cache' };
     }
-    const flight = this.#validate(key, token, settings);
+    const flight = this.#validate(key, token, settings, address);
     if (this.#failedAt !== undefined && isWithin(this.#failedAt, now, OUTAGE_MS)) {
       return { kind: 'valid', token: known.token, from: 'outage' };
     }
@@ -128,8 +137,13 @@ export class TokenValidation {
     await this.#keystone.close();
   }
 
-  async #waitForUnknown(key: string, token: string, settings: ValidationSettings): Promise<TokenAnswer> {
-    return (await inSeconds(settings.deadline, this.#validate(key, token, settings))) ?? OUTAGE;
+  async #waitForUnknown(
+    key: string,
+    token: string,
+    settings: ValidationSettings,
+    address: string,
+  ): Promise<TokenAnswer> {
+    return (await inSeconds(settings.deadline, this.#validate(key, token, settings, address))) ?? OUTAGE;
   }
 
   /**
@@ -148,20 +162,25 @@ export class TokenValidation {
   }
 
   /** Not cancelled when a request ends: others may wait for the same answer. */
-  #validate(key: string, token: string, settings: ValidationSettings): Promise<TokenAnswer> {
+  #validate(key: string, token: string, settings: ValidationSettings, address: string): Promise<TokenAnswer> {
     let flight = this.#flights.get(key);
     if (flight === undefined) {
-      flight = this.#inTurn(key, token, settings).finally(() => this.#flights.delete(key));
+      flight = this.#inTurn(key, token, settings, address).finally(() => this.#flights.delete(key));
       this.#flights.set(key, flight);
     }
     return flight;
   }
 
-  async #inTurn(key: string, token: string, settings: ValidationSettings): Promise<TokenAnswer> {
+  async #inTurn(
+    key: string,
+    token: string,
+    settings: ValidationSettings,
+    address: string,
+  ): Promise<TokenAnswer> {
     const line = this.#lineOf(key);
     return withinDeadline(settings.deadline, async (deadline) => {
       try {
-        await line.enter(deadline);
+        await (line === this.#others ? this.#enterFairly(deadline, address) : line.enter(deadline));
       } catch {
         this.#warn({ under_way: this.underWay }, 'too many tokens wait to be validated');
         return BUSY;
@@ -178,6 +197,25 @@ export class TokenValidation {
         line.leave();
       }
     });
+  }
+
+  /** If the queue is full, the client with most tokens in it loses its last one to another client. */
+  #enterFairly(deadline: Deadline, address: string): Promise<void> | undefined {
+    const client = addressBlock(address);
+    const giving = this.#waiting.givesWay(client);
+    if (giving !== undefined && giving !== client) {
+      for (const last of this.#waiting.of(giving).slice(-1)) {
+        last.abort();
+        this.#waiting.delete(giving, last);
+      }
+    }
+    const place = new AbortController();
+    const signal = AbortSignal.any([deadline.signal, place.signal]);
+    const entering = this.#others.enter({ signal, throwIfOver: () => deadline.throwIfOver() });
+    if (entering !== undefined) {
+      this.#waiting.add(client, place);
+    }
+    return entering?.finally(() => this.#waiting.delete(client, place));
   }
 
   #lineOf(key: string): ConcurrencyLimiter {

@@ -43,7 +43,7 @@ async function play(folder: string, variables: object, ...flags: readonly string
 describe.skipIf(!HAS_ANSIBLE || blazarPeer === undefined)('the Ansible role', () => {
   it('lets a real Blazar refuse with our reason, and changes nothing the second time', async (context) => {
     need(context, 'dpkg-deb', 'strip', 'debootstrap', 'chroot');
-    const keystone = RealKeystone.start();
+    const keystone = await RealKeystone.start();
     if (keystone === undefined || blazarPeer === undefined) {
       return context.skip('there is no Keystone');
     }

@@ -37,11 +37,12 @@ const LATER = 'notices that others have ended';
 async function recordOld(connection: string): Promise<void> {
   let now = '2016-01-01T00:00:00Z';
   const ledger = await ledgerAt(connection, { now: () => now });
-  for (const projectId of PROJECTS) {
+  const recordAll = async (projectId: string) => {
     for (let number = 0; number < OLD; number += 1) {
       await recordLease(ledger, { name: `old ${number}`, projectId, start: '2016-02-01', end: '2016-02-02' });
     }
-  }
+  };
+  await Promise.all(PROJECTS.map(recordAll));
   now = '2017-01-01T00:00:00Z';
   for (const projectId of PROJECTS) {
     await recordLease(ledger, { name: LATER, projectId, start: '2017-01-02', end: '2017-01-03' });

@@ -22,6 +22,8 @@ import { startProxy } from '../support/postgres-proxy.ts';
 import { PROJECT } from '../support/requests.ts';
 
 const PATIENT = { timeout: 1_200_000 };
+/** `[service] deadline` where every request waits for it. */
+const SHORT = 2;
 
 const postgres = await startPostgres();
 afterAll(() => postgres.remove());
@@ -67,7 +69,7 @@ describe('PostgreSQL that is stopped and started under load', PATIENT, () => {
 describe('PostgreSQL that accepts what is sent and never answers', PATIENT, () => {
   it('lets no lease through, and is used again when it answers', async () => {
     const proxy = await startProxy(await newLedger());
-    const service = await startService({ connection: proxy.connection, deadline: DEADLINE });
+    const service = await startService({ connection: proxy.connection, deadline: SHORT });
     await untilAllowed(() => createLease(service));
     proxy.cut();
     const answers = await Promise.all(Array.from({ length: 8 }, () => createLease(service)));
@@ -80,7 +82,7 @@ describe('PostgreSQL that accepts what is sent and never answers', PATIENT, () =
 
   it('does not keep a service from starting', async () => {
     const proxy = await startProxy(await newLedger(), { isCut: true });
-    const service = await startService({ connection: proxy.connection, deadline: DEADLINE, timeout: 1 });
+    const service = await startService({ connection: proxy.connection, deadline: SHORT, timeout: 1 });
     expect(await createLease(service)).toMatchObject({ status: 403 });
     expect(await isHealthy(service)).toBe(true);
     proxy.mend();

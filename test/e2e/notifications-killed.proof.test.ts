@@ -13,7 +13,7 @@ import { SCALE, type ServiceProcess, startServices } from '../support/ledger-pro
 import { DIALECTS, giveBudget, ledgerAt, NO_WAIT, newLedgers } from '../support/ledgers.ts';
 import { policyServer } from '../support/policy-server.ts';
 import { createPhysicalHost } from '../support/requests.ts';
-import { killedAtWork } from './killed.ts';
+import { hasten, killedAtWork } from './killed.ts';
 
 const ROUNDS = 3 * SCALE;
 const PROJECTS = ['climate', 'ocean', 'physics'];
@@ -130,6 +130,7 @@ describe.each(DIALECTS)('notifications from %s', (dialect) => {
       await killedAtWork(services, () => 30 + Math.random() * 60, clients);
     }
     isCalm = true;
+    await hasten(ledger);
     await startServices(1, setup);
     await vi.waitFor(
       async () => expect(await countOutbox(ledger, NO_WAIT)).toMatchObject({ waiting: 0, dead: 0 }),

@@ -6,13 +6,13 @@ import { SCALE, type ServiceProcess, startServices } from '../support/ledger-pro
 import { DIALECTS, ledgerAt, NO_WAIT, newLedgers } from '../support/ledgers.ts';
 import { type PolicyServer, policyServer } from '../support/policy-server.ts';
 import { createPhysicalHost } from '../support/requests.ts';
-import { killedAtWork } from './killed.ts';
+import { hasten, killedAtWork } from './killed.ts';
 
 const ROUNDS = 3 * SCALE;
 const SERVICES = 3;
 const CLIENTS = 8;
 const LONGEST_LIFE = 30;
-/** How long the rest may take: claims of killed processes last 15 s, and pauses grow. */
+/** How long the rest may take. */
 const SETTLED = { timeout: 600_000, interval: 200 };
 
 const newLedger = newLedgers();
@@ -133,8 +133,9 @@ describe.each(DIALECTS)(
         await killedAtWork(services, () => 5 + Math.random() * LONGEST_LIFE, clients);
       }
       server.calm = true;
-      await startServices(1, setup);
       const ledger = await ledgerAt(connection);
+      await hasten(ledger);
+      await startServices(1, setup);
       await vi.waitFor(
         async () => expect(await countOutbox(ledger, NO_WAIT)).toMatchObject({ waiting: 0, dead: 0 }),
         SETTLED,

@@ -15,14 +15,14 @@ import { unusedPort } from '../support/unused-port.ts';
 
 const blazar = peerProgram('BLAZAR_PEER');
 
-/** Resolves to the URL of nginx. */
-async function startProxy(policyPort: number): Promise<string> {
+/** Resolves to the URL of nginx, which waits so many seconds for an answer. */
+async function startProxy(policyPort: number, patience = 10): Promise<string> {
   const port = await unusedPort();
   const url = `http://127.0.0.1:${port}`;
   const file = nginxFile('policy-service.conf', [
     ['listen 127.0.0.1:8641', `listen 127.0.0.1:${port}`],
     ['server 127.0.0.1:8642', `server 127.0.0.1:${policyPort}`],
-    ['proxy_read_timeout 35s', 'proxy_read_timeout 10s'],
+    ['proxy_read_timeout 35s', `proxy_read_timeout ${patience}s`],
   ]);
   onTestFinished(await startNginx([file], url));
   return url;
@@ -80,7 +80,7 @@ describe.skipIf(!HAS_NGINX)('etc/nginx/policy-service.conf', () => {
   it('answers 503 if the service does not listen or does not answer', async () => {
     const silent = await startTcpService(() => {});
     for (const port of [await unusedPort(), silent.port]) {
-      const answer = await ask(await startProxy(port));
+      const answer = await ask(await startProxy(port, 1));
       expect(answer.status).toBe(503);
       expect(await answer.json()).toEqual({ message: expect.stringContaining('could not be checked') });
     }

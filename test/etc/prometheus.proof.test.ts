@@ -151,12 +151,12 @@ const rulesSchema = z.object({
   }),
 });
 
-/** Prometheus with the rules, which asks the service every three seconds. Resolves when it has asked four times. */
+/** Prometheus with the rules, which asks the service every two seconds. Resolves when it has asked three times. */
 async function runPrometheus(service: string): Promise<string> {
   const port = await unusedPort();
   const folder = temporaryFolder();
   const configuration = {
-    global: { scrape_interval: '3s', evaluation_interval: '3s' },
+    global: { scrape_interval: '2s', evaluation_interval: '2s' },
     rule_files: [join(FOLDER, 'blazar-enforcement.rules.yml')],
     scrape_configs: [
       {
@@ -180,7 +180,7 @@ async function runPrometheus(service: string): Promise<string> {
   });
   const url = `http://127.0.0.1:${port}`;
   await vi.waitFor(
-    async () => expect(await ask(url, 'count_over_time(up[5m]) >= 4 and up == 1')).toHaveLength(1),
+    async () => expect(await ask(url, 'count_over_time(up[5m]) >= 3 and up == 1')).toHaveLength(1),
     { timeout: 240_000, interval: 500 },
   );
   return url;

@@ -8,7 +8,7 @@ import { peerProgram } from '../support/peers.ts';
 const run = promisify(execFile);
 const keystone = peerProgram('KEYSTONE_PEER');
 const blazar = peerProgram('BLAZAR_PEER');
-const STEPS = process.env.STEPS ?? '60';
+const STEPS = process.env.STEPS ?? '30';
 
 describe.skipIf(keystone === undefined || blazar === undefined)('the small OpenStack', () => {
   it(`holds for ${STEPS} random operations`, async () => {

@@ -17,7 +17,7 @@ const hasSdk = spawnSync(PYTHON, ['-c', 'import openstack, keystoneauth1']).stat
 if (!hasSdk) {
   skipAloud('openstacksdk', `${PYTHON} has no such module`);
 }
-const keystone = hasSdk ? RealKeystone.start() : undefined;
+const keystone = hasSdk ? await RealKeystone.start() : undefined;
 afterAll(() => keystone?.remove());
 
 describe.skipIf(keystone === undefined)('examples/python/budgets.py', () => {

@@ -5,7 +5,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { formatProblem } from '../../src/base/errors.ts';
 import { decisionRecord } from '../../src/decisions/lease-record.ts';
 import { readConfiguration } from '../../src/enforcement/configuration.ts';
-import { UsageEnforcement } from '../../src/index.ts';
+import { type Lease, UsageEnforcement } from '../../src/index.ts';
 import { keystoneSection } from '../../src/openstack/options.ts';
 import { ALLOWED, rejectedWith } from '../support/decisions.ts';
 import { confFile, temporaryFile } from '../support/files.ts';
@@ -314,6 +314,18 @@ it('rejects properties that Blazar would refuse, says why, and logs no failure',
     ['a', 'b', 'c', 'd'].map((rule) => ({ rule, outcome: 'rejected', audit: rule === 'd', message })),
   );
   expect(logger.lines.filter(({ message }) => /failed/.test(message))).toEqual([]);
+});
+
+it.each<[string, object]>([
+  ['end_time', { end_time: '2026-12-09 09:00' }],
+  ['end_time, and null for end_date', { end_date: null, end_time: '2026-12-09 09:00' }],
+  ['end_date, and null for start_date', { start_date: null, end_date: '2026-12-09 09:00' }],
+])('judges the dates after an update that has %s', async (_, lease) => {
+  const { enforcement } = await loaded(
+    'rules:\n- {name: r, allow: hours(lease) <= 120.0, message: Too long.}\n',
+  );
+  const update = { ...REQUEST, currentLease: { ...REQUEST.lease, id: 'l' }, lease: lease as Lease };
+  expect(await enforcement.checkUpdate(update)).toMatchObject(rejectedWith('Too long.'));
 });
 
 it('judges leases of a flavor, which Blazar stores as JSON in their properties', async () => {

@@ -45,7 +45,8 @@ function validationOf(validate: Keystone['validate'], settings: Partial<Validati
   const clock = new MovedClock();
   const logger = recordingLogger();
   const tokens = new TokenValidation({ validate, close: async () => {} }, { clock, logger });
-  return { clock, logger, tokens, ask: (token = TOKEN) => tokens.ask(token, { ...SETTINGS, ...settings }) };
+  const ask = (token = TOKEN, address?: string) => tokens.ask(token, { ...SETTINGS, ...settings }, address);
+  return { clock, logger, tokens, ask };
 }
 
 const validToken = (expiresAt: number, roles = ['service']): ValidToken => ({
@@ -227,6 +228,29 @@ describe('many requests', () => {
     }
     expect((await Promise.all(answers.slice(0, 288))).every(({ kind }) => kind === 'valid')).toBe(true);
     expect(tokens.underWay).toBe(0);
+  });
+
+  it('with invented tokens from one client keep those of other clients waiting, and not out', async () => {
+    const waiting: (() => void)[] = [];
+    const { ask, tokens } = validationOf(
+      (token) =>
+        new Promise((resolve) =>
+          waiting.push(() => resolve(token.startsWith('real') ? validToken(START + 60_000) : undefined)),
+        ),
+    );
+    const invented = Array.from({ length: 400 }, (_, index) =>
+      ask(`token-${index}`, `2001:db8::${index % 9}`),
+    );
+    const real = ['192.0.2.1', '2001:db8:0:1::1'].map((address) => ask(`real-${address.length}`, address));
+    expect(await Promise.all([...invented.slice(286), ask('token-400', '2001:db8::')])).toEqual(
+      Array.from({ length: 115 }, () => expect.objectContaining({ from: 'busy' })),
+    );
+    expect(tokens.underWay).toBe(288);
+    for (let done = 0; done < 288; done += 1) {
+      waiting[done]?.();
+      await [...invented.slice(0, 286), ...real][done];
+    }
+    expect(await Promise.all(real)).toEqual(real.map(() => expect.objectContaining({ kind: 'valid' })));
   });
 
   it.for(['service', 'member'])(

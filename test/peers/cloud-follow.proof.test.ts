@@ -13,7 +13,7 @@ import { RealKeystone } from './keystone.ts';
 
 const HOUR = 3600;
 const program = peerProgram('BLAZAR_PEER');
-const keystone = RealKeystone.start();
+const keystone = await RealKeystone.start();
 const newLedger = newLedgers();
 
 afterAll(() => keystone?.remove());

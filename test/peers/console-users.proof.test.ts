@@ -21,7 +21,7 @@ import {
 } from './user-cloud.ts';
 
 const program = peerProgram('BLAZAR_PEER');
-const real = HAS_CHROMIUM && program !== undefined ? RealKeystone.start() : undefined;
+const real = HAS_CHROMIUM && program !== undefined ? await RealKeystone.start() : undefined;
 const newLedger = newLedgers();
 const LOOK = { viewport: { width: 1280, height: 900 } };
 /** Of a page that is to change by itself, in milliseconds. */

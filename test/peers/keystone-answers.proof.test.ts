@@ -11,7 +11,7 @@ import { RealKeystone } from './keystone.ts';
 const FILE = projectFile('test/fixtures/keystone/token-answers.json');
 const HEADERS = ['content-type', 'x-subject-token', 'location', 'www-authenticate', 'vary'];
 
-const real = RealKeystone.start();
+const real = await RealKeystone.start();
 afterAll(() => real?.remove());
 
 it.skipIf(real === undefined)('answers as recorded', async () => {

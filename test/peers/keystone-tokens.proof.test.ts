@@ -1,5 +1,5 @@
 /** The policy service beside a real Keystone, and a real Blazar that asks with a token of its service user. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { metric } from '../support/metric.ts';
 import { peerProgram } from '../support/peers.ts';
 import { createLasting } from '../support/requests.ts';
@@ -9,7 +9,7 @@ import { RealKeystone } from './keystone.ts';
 
 const HOUR = 3600;
 
-const real = RealKeystone.start();
+const real = await RealKeystone.start();
 const program = peerProgram('BLAZAR_PEER');
 
 afterAll(() => real?.remove());
@@ -58,10 +58,10 @@ describe.skipIf(real === undefined)('with a real Keystone', () => {
     expect(await check('nonsense')).toBe(401);
   });
 
-  it('a thousand requests with the same token are one request to Keystone', async () => {
+  it('two hundred requests with the same token are one request to Keystone', async () => {
     const { check, validated } = await guarded({ token_cache_time: 3600 });
     const token = await ofBlazar();
-    const statuses = await Promise.all(Array.from({ length: 1000 }, () => check(token)));
+    const statuses = await Promise.all(Array.from({ length: 200 }, () => check(token)));
     expect(new Set(statuses)).toEqual(new Set([204]));
     expect(await validated('valid')).toBe(1);
   });
@@ -145,27 +145,26 @@ describe.skipIf(real === undefined)('with a real Keystone', () => {
     },
   );
 
-  describe('whose tokens are short-lived', () => {
-    /** Short enough to wait for. */
-    const TOKEN_SECONDS = 60;
-
-    beforeAll(() => peer.setTokenSeconds(TOKEN_SECONDS));
-
-    it('while Keystone is stopped, known tokens go on until they expire; then it is as before', async () => {
-      const { check, validated } = await guarded({ token_cache_time: 0 });
-      const known = await ofBlazar();
-      const unknown = await peer.token('admin', { project: 'admin' });
-      expect(await check(known)).toBe(204);
-      await peer.stop();
-      expect(await check(known)).toBe(204);
-      expect(await check(unknown)).toBe(503);
-      expect(await check('fixed-0123456789abcdef')).toBe(204);
-      expect(await validated('failed')).toBeGreaterThan(0);
-      await expect.poll(() => check(known), { timeout: 4 * TOKEN_SECONDS * 1000, interval: 500 }).toBe(401);
-      await peer.restart();
-      const later = await ofBlazar();
-      await expect.poll(() => check(later), { timeout: 120_000 }).toBe(204);
-      expect(await check(await peer.token('alice'))).toBe(403);
-    });
+  it('while Keystone is stopped, known tokens go on until they expire; then it is as before', async () => {
+    const { check, validated } = await guarded({ token_cache_time: 0 });
+    const known = await ofBlazar();
+    const unknown = await peer.token('admin', { project: 'admin' });
+    expect(await check(known)).toBe(204);
+    await peer.stop();
+    expect(await check(known)).toBe(204);
+    expect(await check(unknown)).toBe(503);
+    expect(await check('fixed-0123456789abcdef')).toBe(204);
+    expect(await validated('failed')).toBeGreaterThan(0);
+    const stopped = Date.now();
+    vi.useFakeTimers({ toFake: ['Date'] });
+    vi.setSystemTime(stopped + 50 * 60_000);
+    expect(await check(known)).toBe(204);
+    vi.setSystemTime(stopped + 60 * 60_000);
+    expect(await check(known)).toBe(401);
+    vi.useRealTimers();
+    await peer.restart();
+    const later = await ofBlazar();
+    await expect.poll(() => check(later), { timeout: 120_000 }).toBe(204);
+    expect(await check(await peer.token('alice'))).toBe(403);
   });
 });

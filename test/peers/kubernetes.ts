@@ -113,7 +113,7 @@ async function runAside(
 }
 
 const CERTIFICATE = `
-openssl req -new -newkey rsa:2048 -nodes -keyout "$1.key" -subj "$2" -out "$1.csr" 2>/dev/null
+openssl req -new -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout "$1.key" -subj "$2" -out "$1.csr" 2>/dev/null
 echo extendedKeyUsage=clientAuth >"$1.ext"
 openssl x509 -req -in "$1.csr" -CA ca.crt -CAkey ca.key -CAcreateserial -days 2 -out "$1.crt" -extfile "$1.ext" 2>/dev/null
 sed "s#/admin\\.crt#/$1.crt#; s#/admin\\.key#/$1.key#" admin.conf >"$1.conf"

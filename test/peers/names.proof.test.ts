@@ -6,7 +6,7 @@ import { valuesOnly } from '../support/files.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { RealKeystone } from './keystone.ts';
 
-const real = RealKeystone.start();
+const real = await RealKeystone.start();
 
 afterAll(() => real?.remove());
 

@@ -11,7 +11,7 @@ import { RealKeystone } from './keystone.ts';
 
 const YEAR = ['--from', '2100-01-01', '--until', '2101-01-01'];
 const WHY = ['--reason', 'why'];
-const keystone = RealKeystone.start();
+const keystone = await RealKeystone.start();
 afterAll(() => keystone?.remove());
 afterEach(() => vi.unstubAllEnvs());
 

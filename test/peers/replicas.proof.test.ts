@@ -26,14 +26,14 @@ import {
   type UserCloud,
 } from './user-cloud.ts';
 
-const SECONDS = Number(process.env.RESTARTS_SECONDS ?? 30);
+const SECONDS = Number(process.env.RESTARTS_SECONDS ?? 20);
 const EVERY = 5000;
 /** A replica that does not move takes requests that are lost when it is killed, in milliseconds. */
 const FROZEN = 1500;
 /** What a browser says of a form, or of live updates, whose replica was killed. */
 const EXPECTED = /status of 502|ERR_INCOMPLETE_CHUNKED_ENCODING/;
 const program = peerProgram('BLAZAR_PEER');
-const real = HAS_CHROMIUM && HAS_NGINX && program !== undefined ? RealKeystone.start() : undefined;
+const real = HAS_CHROMIUM && HAS_NGINX && program !== undefined ? await RealKeystone.start() : undefined;
 const newLedger = newLedgers();
 
 afterAll(() => real?.remove());

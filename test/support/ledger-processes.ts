@@ -1,6 +1,7 @@
 /** Services that share a ledger, in separate processes, and clients that call them like Blazar. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { Agent, type IncomingMessage, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { expect, onTestFinished, vi } from 'vitest';
@@ -38,6 +39,8 @@ export interface ServiceSetup {
 export interface ServiceProcess {
   readonly url: string;
   readonly process: ChildProcess;
+  /** The text of its configuration is replaced, and read again. */
+  reload(change: (text: string) => string): void;
   /** The log so far. */
   log(): string;
   /** The number of responses so far. */
@@ -87,12 +90,12 @@ ${sections}
     child.kill('SIGKILL');
     await running.ended;
   });
-  return running;
+  return { ...running, conf };
 }
 
 /** A listening service. It is killed after the test. */
 export async function startService(setup: ServiceSetup): Promise<ServiceProcess> {
-  const { process: child, printed, ended, output } = launchService(setup);
+  const { process: child, printed, ended, output, conf } = launchService(setup);
   const [, url = ''] = await printed(/^Listening on (http:\S+)\n/m);
   const agent = new Agent({ keepAlive: true });
   onTestFinished(() => agent.destroy());
@@ -100,6 +103,10 @@ export async function startService(setup: ServiceSetup): Promise<ServiceProcess>
   return {
     url,
     process: child,
+    reload(change) {
+      writeFileSync(conf, change(readFileSync(conf, 'utf8')));
+      child.kill('SIGHUP');
+    },
     log: () => output().stderr,
     answers: () => answers,
     async kill() {

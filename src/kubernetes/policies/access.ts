@@ -69,8 +69,14 @@ export class PolicyAccess {
   readonly #grants: Grants;
 
   constructor(policies: readonly PolicyResource[], roles: readonly Role[], bindings: readonly Binding[]) {
-    const usable = (role: Role) =>
-      new Set(policies.filter((policy) => grantsUse(role, policy)).map(({ name }) => name));
+    const groups = new Set(policies.map(({ group }) => group));
+    const usable = (role: Role) => {
+      // Once for each group: a role may name thousands of policies.
+      const granted = new Map([...groups].map((group) => [group, grantOf(role, group)]));
+      return new Set(
+        policies.filter(({ name, group }) => isGranted(granted.get(group), name)).map(({ name }) => name),
+      );
+    };
     this.#grants = grantsOf(
       new Map(roles.map((role) => [roleId(role.kind, role.namespace, role.name), usable(role)])),
       bindings.map(boundRole),
@@ -132,8 +138,11 @@ export function grantedTo(grants: Grants, subjects: Iterable<string>): Grant {
 }
 
 export function grantsUse(role: Role, { name, group }: PolicyResource): boolean {
-  const grant = grantOf(role, group);
-  return grant === 'all' || grant.has(name);
+  return isGranted(grantOf(role, group), name);
+}
+
+function isGranted(grant: Grant | undefined, name: string): boolean {
+  return grant === 'all' || grant?.has(name) === true;
 }
 
 /**

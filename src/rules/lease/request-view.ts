@@ -3,7 +3,7 @@
 import type { RequestNames } from '../../filter/call.ts';
 import { type ProjectState, type Proposal, unitHours } from '../../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
-import { type Context, type Lease, reservationsAfterUpdate } from '../../lease/lease.ts';
+import { type Context, type Lease, leaseAfterUpdate, reservationsAfterUpdate } from '../../lease/lease.ts';
 import { shownBy } from '../../lease/read-only.ts';
 import { Timestamp } from '../cel/values.ts';
 import { LeaseView, type ReservationView } from './lease-view.ts';
@@ -109,7 +109,7 @@ export class LeaseActivation {
     this.lease =
       current === undefined
         ? new LeaseView(wanted, wanted.reservations ?? [])
-        : new LeaseView({ ...current, ...wanted }, reservationsAfterUpdate(current, wanted));
+        : new LeaseView(leaseAfterUpdate(current, wanted), reservationsAfterUpdate(current, wanted));
   }
 
   get now(): Timestamp {

@@ -94,7 +94,7 @@ export class Authenticator {
         ? this.#wrong.error(address, expected, headers)
         : createError(401, expected, { headers });
     };
-    return this.#keystone === undefined ? refuse({}) : this.#keystone.requireProof(token, refuse);
+    return this.#keystone === undefined ? refuse({}) : this.#keystone.requireProof(token, refuse, address);
   }
 
   #accepts(token: string | undefined): boolean {

@@ -112,6 +112,8 @@ interface GateOptions {
 }
 
 interface OwnerQuestion<Caller> {
+  /** Of the client. */
+  readonly address: string;
   /** Rejects a token that Keystone does not know. */
   readonly refuse: Refuse;
   /** The message of a 403. */
@@ -161,10 +163,10 @@ export class KeystoneAuthenticator {
   /**
    * Throws an HTTP error unless the token is accepted: by `refuse` if Keystone does not know it, 403 without
    * the role, 503 if it cannot be validated. Returns a promise, which may reject with such an error, only if
-   * Keystone must be called.
+   * Keystone must be called. `address`: of the client.
    */
-  requireProof(token: string, refuse: Refuse): Promise<void> | undefined {
-    const answer = this.#validation.ask(token, this.#settings);
+  requireProof(token: string, refuse: Refuse, address: string | undefined): Promise<void> | undefined {
+    const answer = this.#validation.ask(token, this.#settings, address);
     if (answer instanceof Promise) {
       return answer.then((later) => this.#judge(later, refuse));
     }
@@ -178,9 +180,9 @@ export class KeystoneAuthenticator {
    */
   async ownerOf<Caller>(
     token: string,
-    { refuse, expectedRoles, callerOf }: OwnerQuestion<Caller>,
+    { address, refuse, expectedRoles, callerOf }: OwnerQuestion<Caller>,
   ): Promise<Caller> {
-    const answer = await this.#validation.ask(token, this.#settings);
+    const answer = await this.#validation.ask(token, this.#settings, address);
     const caller = answer.kind === 'valid' ? callerOf(answer.token) : undefined;
     if (answer.kind === 'valid') {
       this.#count(caller === undefined ? 'forbidden' : 'allowed', answer.from);

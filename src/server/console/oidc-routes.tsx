@@ -98,7 +98,11 @@ export function addOidcRoutes(
       const logout = await withinDeadline(seconds, (deadline) =>
         withLimiters([logouts], deadline, () => logins.issuerLogout(ctx, token)),
       );
-      const ended = await sessions.endMarked(ctx, marksOf(keyOf(oidcOptionsOf(ctx)), logout));
+      const marks = marksOf(keyOf(oidcOptionsOf(ctx)), logout);
+      const ended = await sessions.endMarked(ctx, marks).catch((thrown: unknown) => {
+        logout.giveBack();
+        throw thrown;
+      });
       const facts = { request_id: stateOf(ctx).requestId, sessions: ended };
       logger.info(facts, 'the identity provider has logged a user out');
       ctx.body = '';

@@ -286,6 +286,6 @@ class LogoutTokens {
       throw new Error('expected a token that has not come before');
     }
     this.#seen.set(jti, true);
-    return { sid, sub };
+    return { sid, sub, giveBack: () => this.#seen.delete(jti) };
   }
 }

@@ -41,6 +41,8 @@ export type Renew = (ctx: Context, refreshToken: string) => Promise<Renewal>;
 export interface IssuerLogout {
   readonly sid: string | undefined;
   readonly sub: string | undefined;
+  /** To be called if the sessions could not be ended: the issuer may send its token again. */
+  giveBack(): void;
 }
 
 /** The stored proof of a user whom the issuer has just confirmed. */

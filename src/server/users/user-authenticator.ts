@@ -38,6 +38,7 @@ export function createUserAuthenticator({
       const { options, keystone } = stateOf(ctx).generation;
       if (keystone !== undefined && !tokens.isOfUsers(token)) {
         return keystone.authenticator.ownerOf(token, {
+          address: ctx.ip,
           refuse: (headers) => {
             throw wrong.error(ctx.ip, EXPECTED, headers);
           },

@@ -3,10 +3,10 @@
  * if others guess from the same address.
  */
 import { createHash } from 'node:crypto';
-import { isIPv6 } from 'node:net';
 import createError, { type HttpError } from 'http-errors';
 import type { Context } from 'koa';
 import { LRUCache } from 'lru-cache';
+import { addressBlock } from '../../base/address-block.ts';
 import { ConcurrencyLimiter } from '../../base/concurrency-limiter.ts';
 import { withinDeadline } from '../../base/deadline.ts';
 import { stateOf } from '../request-state.ts';
@@ -73,7 +73,7 @@ export class WrongTokens {
 
   /** Counts one. Returns seconds to wait if there were too many from the address before; otherwise 0. */
   count(address: string | undefined): number {
-    const name = blockOf(address ?? '');
+    const name = addressBlock(address ?? '');
     const seconds = this.#wrong.wait(name);
     if (seconds === 0) {
       this.#wrong.count(name);
@@ -101,21 +101,6 @@ function digest(...texts: string[]): string {
     .replaceAll(/[\p{M}\p{Z}\p{Cf}]/gu, '')
     .toLowerCase();
   return createHash('sha256').update(compared).digest('base64');
-}
-
-/** The addresses that one client usually has: one IPv4 address, or a /64 of IPv6. */
-function blockOf(address: string): string {
-  const [plain = ''] = address.replace(/^::ffff:(?=\d+\.)/i, '').split('%');
-  if (!isIPv6(plain)) {
-    return plain;
-  }
-  const [head = '', tail] = plain.split('::');
-  const groups = (part: string | undefined) => (part === undefined || part === '' ? [] : part.split(':'));
-  const first = groups(head);
-  const last = groups(tail);
-  const zeros = tail === undefined ? 0 : 8 - first.length - last.length;
-  const all = [...first, ...Array.from({ length: Math.max(zeros, 0) }, () => '0'), ...last];
-  return all.slice(0, 4).join(':');
 }
 
 /** Concurrent and queued logins at Keystone: each costs it the time of a password hash. */
@@ -204,7 +189,7 @@ export class LoginAttempts {
 }
 
 function guessOf(account: string, address: string): Guess {
-  const block = blockOf(address);
+  const block = addressBlock(address);
   const both = digest(account, block);
   return {
     both,

@@ -126,7 +126,7 @@ function readable<Result>(read: () => Result): Result {
 /** Resources of a container that are not devices; all others are. */
 const NO_DEVICES = /^(cpu|memory|ephemeral-storage|storage|hugepages-.*)$/i;
 /** Options of sbatch that request devices, or multiply them. */
-const SLURM_DEVICES = ['gres', 'gpus', 'tres', 'exclusive', 'array'];
+const SLURM_DEVICES = ['gres', 'gpus', 'tres', 'exclusive', 'array', 'nodes'];
 const OPTION_NAME = /^[A-Za-z][A-Za-z0-9-]*$/;
 /** Claims of a container in addition to its limits. */
 const CLAIMS = new Set(['resourceClaims', 'claims']);
@@ -176,6 +176,7 @@ function asksForDevices(given: string, value: unknown): boolean {
   return (
     !OPTION_NAME.test(name) ||
     name === 'G' ||
+    name === 'N' ||
     SLURM_DEVICES.some((option) => name.startsWith(option) || (name.length > 1 && option.startsWith(name))) ||
     /\s-|^-|[\p{C}]/u.test(String(value))
   );

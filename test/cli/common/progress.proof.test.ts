@@ -23,7 +23,7 @@ const folderWithLog = (lines: number) => {
 /** A policy service that takes its time, so that its test shows how far it is. */
 async function slowService(): Promise<string> {
   const { url } = await policyServer((_, response) => {
-    setTimeout(() => response.writeHead(403, { 'Content-Type': 'application/json' }).end('{}'), 50);
+    setTimeout(() => response.writeHead(403, { 'Content-Type': 'application/json' }).end('{}'), 20);
   });
   return url;
 }
@@ -115,14 +115,14 @@ const WORK: Readonly<Record<string, () => Promise<LongWork>>> = {
     hasTotal: true,
   }),
   'ledger reconcile': async () => {
-    const conf = await manyLeases(8000);
+    const conf = await manyLeases(2000);
     const list = temporaryFile('leases.json', '[]');
     const flags = ['--empty', '--dry-run', '--config-file', conf];
     return { args: ['ledger', 'reconcile', list, ...flags], items: 'leases', hasTotal: true };
   },
   'budget import': async () => {
     const lines = Array.from(
-      { length: 150 },
+      { length: 60 },
       (_, number) => `project-${number}@Default,,2090-01-01,2091-01-01,10`,
     );
     const file = temporaryFile(
@@ -140,11 +140,11 @@ const WORK: Readonly<Record<string, () => Promise<LongWork>>> = {
   },
   'scheduling-policy scan': async () => {
     const { api, pod } = await policedDouble();
-    for (let number = 0; number < 5000; number += 1) {
+    for (let number = 0; number < 3000; number += 1) {
       pod('shop', `pod-${number}`);
     }
     // Each page takes its time.
-    api.fault = ({ path }) => (path.endsWith('/pods') ? { delayMs: 300 } : undefined);
+    api.fault = ({ path }) => (path.endsWith('/pods') ? { delayMs: 200 } : undefined);
     return {
       args: ['scheduling-policy', 'scan', '--kubeconfig', api.kubeconfig()],
       items: 'pods',

@@ -31,12 +31,14 @@ export async function mailServer(options: SMTPServerOptions = {}): Promise<MailS
     disabledCommands: ['STARTTLS'],
     disableReverseLookup: true,
     onData(stream, { envelope, secure, user }, done) {
-      void text(stream).then((raw) => {
+      const kept = (raw: string) => {
         const from = envelope.mailFrom === false ? '' : envelope.mailFrom.address;
         const to = envelope.rcptTo.map(({ address }) => address);
         mails.push({ from, to, secure, user: user as string | undefined, raw, ...read(raw) });
         done();
-      });
+      };
+      // A client that goes away has sent no mail.
+      text(stream).then(kept, () => {});
     },
     ...options,
   });

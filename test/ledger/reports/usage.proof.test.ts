@@ -19,7 +19,7 @@ const BEGIN = Date.parse('2026-12-01');
 const HOURS = 24 * 20;
 const UNIT_HOUR = 3_600_000_000n;
 const USERS = ['alice', 'bob', 'eve'];
-const RUNS = { sqlite: 60, postgresql: 15 };
+const RUNS = { sqlite: 40, postgresql: 8 };
 
 type Step =
   | { readonly kind: 'create'; user: number; hosts: number; start: number; hours: number }

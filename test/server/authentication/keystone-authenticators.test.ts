@@ -14,12 +14,36 @@ function gateFor(token: Pick<ValidToken, 'project' | 'roles'>, authUrl = 'http:/
       : ({ kind: 'valid', from: 'cache', token: valid } as const);
   const authenticator = new KeystoneAuthenticator({ ask }, { ...options, generation: 7 }, () => {});
   return (sent: string) =>
-    authenticator.requireProof(sent, (headers) => {
-      throw createError(401, 'expected a token', { headers });
-    });
+    authenticator.requireProof(
+      sent,
+      (headers) => {
+        throw createError(401, 'expected a token', { headers });
+      },
+      '192.0.2.1',
+    );
 }
 
 describe('KeystoneAuthenticator', () => {
+  it('validates tokens in the name of the address that sends them', async () => {
+    const asked: unknown[][] = [];
+    const ask = (...args: unknown[]) => {
+      asked.push(args);
+      return { kind: 'invalid', from: 'form' } as const;
+    };
+    const rules = { serviceRoles: [], authUrl: 'http://127.0.0.1/v3', cacheSeconds: 0, deadline: 1 };
+    const authenticator = new KeystoneAuthenticator({ ask }, { ...rules, generation: 1 }, () => {});
+    const refuse = () => {
+      throw new Error('refused');
+    };
+    expect(() => authenticator.requireProof('a', refuse, '192.0.2.1')).toThrow('refused');
+    const question = { address: '192.0.2.2', refuse, expectedRoles: '', callerOf: () => 'alice' };
+    await expect(authenticator.ownerOf('b', question)).rejects.toThrow('refused');
+    expect(asked.map(([token, , address]) => [token, address])).toEqual([
+      ['a', '192.0.2.1'],
+      ['b', '192.0.2.2'],
+    ]);
+  });
+
   it('lets in whoever has one of the roles in a project', () => {
     for (const roles of [['service'], ['admin'], ['reader', 'admin']]) {
       expect(gateFor({ project: PROJECT, roles })('token')).toBeUndefined();

@@ -91,12 +91,12 @@ describe('a deadline that a reload makes longer', () => {
   it('counts for connections that are open', async () => {
     const folder = filterFolder({
       'slow-filter.js': filterSource('SlowFilter', {
-        create: 'return new Promise((go) => setTimeout(() => go(allow()), 12_000));',
+        create: 'return new Promise((go) => setTimeout(() => go(allow()), 9000));',
       }),
     });
     const conf = (deadline: number) =>
       `[enforcement]\nenabled_filters = SlowFilter\nfilters_path = ${folder}\n[service]\nport = 0\ndeadline = ${deadline}\n`;
-    const running = await runServiceOnFile(conf(10));
+    const running = await runServiceOnFile(conf(8));
     const connection = await openRaw(running.port);
     await expect(running.change(conf(600))).resolves.toBe(true);
     connection.socket.write(postBytes('/check-create', FITS));
@@ -185,11 +185,11 @@ describe('deadline', () => {
     const running = await runService({
       filters: {
         'slow-filter.js': filterSource('SlowFilter', {
-          create: 'return new Promise((go) => setTimeout(() => go(allow()), 15_000));',
+          create: 'return new Promise((go) => setTimeout(() => go(allow()), 7000));',
         }),
       },
       enforcement: { enabled_filters: ['SlowFilter'], max_lease_duration: undefined },
-      service: { deadline: 20, max_concurrent: 1 },
+      service: { deadline: 10, max_concurrent: 1 },
     });
     const first = running.post('/check-create', FITS);
     await expect.poll(async () => (await figures(running)).underWay).toBe(1);

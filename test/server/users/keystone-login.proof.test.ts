@@ -4,7 +4,7 @@ import { RealKeystone } from '../../peers/keystone.ts';
 import { runService } from '../../support/running-service.ts';
 import { visitor } from '../console/visitor.ts';
 
-const keystone = RealKeystone.start();
+const keystone = await RealKeystone.start();
 afterAll(() => keystone?.remove());
 
 /** A role that Keystone does not have yet, for a user in a project. */

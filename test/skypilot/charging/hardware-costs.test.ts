@@ -282,6 +282,8 @@ describe('the cost of a launch', () => {
       '{exclusiv: true}',
       '{array: 0-9}',
       '{gpus_per_node: 8}',
+      '{nodes: 8}',
+      '{N: 8}',
     ].map((options): [string, string, unknown] => [
       `devices of Slurm behind ${options}`,
       `config: {slurm: {sbatch_options: ${options}}}\n`,

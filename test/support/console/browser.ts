@@ -62,8 +62,17 @@ export interface Visited {
 
 /** A separate page, not logged in. Closed after the test. */
 export async function openPage(browser: Browser, options: BrowserContextOptions = {}): Promise<Visited> {
+  const visited = await openSharedPage(browser, options);
+  onTestFinished(() => visited.page.context().close());
+  return visited;
+}
+
+/** The same for several tests, until the browser is closed. */
+export async function openSharedPage(
+  browser: Browser,
+  options: BrowserContextOptions = {},
+): Promise<Visited> {
   const context = await browser.newContext(options);
-  onTestFinished(() => context.close());
   // For a busy machine.
   context.setDefaultTimeout(120_000);
   const page = await context.newPage();
@@ -107,16 +116,20 @@ export async function expectSound(page: Page, where = page.url()): Promise<void>
 
 /** The findings of axe as text. */
 export async function axeFindings(page: Page): Promise<string[]> {
-  // Evaluated like by the debugger: the page's policy blocks such scripts.
-  await page.evaluate(AXE);
+  if (!(await page.evaluate("'axe' in globalThis"))) {
+    // Evaluated like by the debugger: the page's policy blocks such scripts.
+    await page.evaluate(AXE);
+  }
   return page.evaluate(async () => {
-    const { axe } = globalThis as unknown as { axe: { run(): Promise<{ violations: AxeViolation[] }> } };
+    const { axe } = globalThis as unknown as {
+      axe: { run(options: object): Promise<{ violations: AxeViolation[] }> };
+    };
     interface AxeViolation {
       readonly id: string;
       readonly help: string;
       readonly nodes: readonly { readonly target: readonly unknown[]; readonly failureSummary?: string }[];
     }
-    const { violations } = await axe.run();
+    const { violations } = await axe.run({ resultTypes: ['violations'] });
     return violations.flatMap(({ id, help, nodes }) =>
       nodes.map(({ target, failureSummary }) => `${id} (${help}): ${target.join(' ')}: ${failureSummary}`),
     );

@@ -3,9 +3,9 @@
  * carry no content: the page is loaded again, with the usual checks of rights.
  */
 import { PassThrough, type Readable } from 'node:stream';
+import { FairShare } from '../../../base/fair-share.ts';
 import type { DecisionRecord } from '../../../decisions/record.ts';
 import { type Caller, visibleProjects } from '../../users/caller.ts';
-import { FairShare } from '../../users/fair-share.ts';
 
 /** Maximum connections. A further one replaces one of the user with most, or is refused. */
 const MOST = 200;

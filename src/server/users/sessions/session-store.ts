@@ -1,6 +1,6 @@
 /** Stores of sessions: in this process, or for all replicas in the ledger's database (`session-table.ts`). */
 import type { Wait } from '../../../base/deadline.ts';
-import { FairShare } from '../fair-share.ts';
+import { FairShare } from '../../../base/fair-share.ts';
 
 /** Maximum numbers of sessions. */
 export interface SessionBounds {

@@ -30,7 +30,7 @@ function performing(fixture: LedgerFixture) {
 it.each(DIALECTS)('comes to what its parts come to one after the other: %s', async (dialect) => {
   const together = await newGround(dialect);
   const apart = await newGround(dialect);
-  const runs = (dialect === 'sqlite' ? 100 : 40) * Number(process.env.LEDGER_PROOFS ?? 1);
+  const runs = (dialect === 'sqlite' ? 60 : 20) * Number(process.env.LEDGER_PROOFS ?? 1);
   await fc.assert(
     fc.asyncProperty(fc.array(round, { minLength: 1, maxLength: 4 }), async (rounds) => {
       const projects = [crypto.randomUUID(), crypto.randomUUID()];

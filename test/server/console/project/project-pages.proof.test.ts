@@ -9,9 +9,11 @@ import {
   axeFindings,
   HAS_CHROMIUM,
   openPage,
+  openSharedPage,
   overflow,
   sharedBrowser,
   unreachable,
+  type Visited,
 } from '../../../support/console/browser.ts';
 import { giveBudget, ledgerAt, NO_WAIT, newLedgers } from '../../../support/ledgers.ts';
 import { createHost } from '../../../support/requests.ts';
@@ -80,12 +82,18 @@ beforeAll(async () => {
 });
 afterAll(() => fixture?.close());
 
+const WIDE = { width: 1280, height: 900 };
+
 async function open(who: Name, path: string, options: BrowserContextOptions = {}): Promise<Page> {
-  const { page, said } = await openPage(browser(), { viewport: { width: 1280, height: 900 }, ...options });
+  const { page, said } = await openPage(browser(), { viewport: WIDE, ...options });
   onTestFinished(() => expect(said).toEqual([]));
+  await visit(page, who, path);
+  return page;
+}
+
+async function visit(page: Page, who: Name, path: string): Promise<void> {
   await page.context().addCookies([{ name: 'person', value: who, url: fixture.url }]);
   await page.goto(fixture.url + path);
-  return page;
 }
 
 /** Texts of the time line that lie across a bar or another text. */
@@ -165,10 +173,19 @@ it('every page of the console is looked at', () => {
 });
 
 describe.runIf(HAS_CHROMIUM)('a page', () => {
+  let visited: Visited;
+  beforeAll(async () => {
+    visited = await openSharedPage(browser(), { timezoneId: 'Asia/Kathmandu' });
+  });
+  afterAll(() => visited?.page.context().close());
+
   it.each(PATHS)(
     'has nothing that axe finds, in both themes, needs no more than 320 pixels, with local times, and no mouse: %s, %s',
     async (who, path) => {
-      const page = await open(who, path, { colorScheme: 'dark', timezoneId: 'Asia/Kathmandu' });
+      const { page, said } = visited;
+      await page.emulateMedia({ colorScheme: 'dark' });
+      await page.setViewportSize(WIDE);
+      await visit(page, who, path);
       expect(await axeFindings(page)).toEqual([]);
       expect(await unreachable(page)).toEqual([]);
       await page.emulateMedia({ colorScheme: 'light' });
@@ -176,6 +193,7 @@ describe.runIf(HAS_CHROMIUM)('a page', () => {
       // A chart is drawn again a moment later.
       await expect.poll(() => overflow(page)).toEqual([]);
       expect(await axeFindings(page)).toEqual([]);
+      expect(said).toEqual([]);
     },
   );
 });

@@ -93,11 +93,12 @@ describe('a policy in a thread', () => {
     expect((await hanging).failed).toBe(true);
   });
 
+  const WAIT = 'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);';
   const some = (index: number) => index % 16 === 3;
   const first = (index: number) => index < 16;
   it.each<[string, string, number, (index: number) => boolean]>([
     ['in a loop for some', 'for (;;);', 64, some],
-    ['in a loop for the first half', 'for (;;);', 32, first],
+    ['in a wait that holds no processor for the first half', WAIT, 32, first],
     ['in a loop that logs, for some', "for (;;) this.services.logger.info('again');", 64, some],
     ['in a chain of promises for some', 'return (async () => { for (;;) await null; })();', 64, some],
     ['at a promise that never settles for some', 'return new Promise(() => {});', 64, some],
