@@ -1,5 +1,5 @@
 /** Serves all routes of the API with the same order of checks and the same error format. */
-import { Readable } from 'node:stream';
+import { finished, Readable } from 'node:stream';
 import Router from '@koa/router';
 import type { Context } from 'koa';
 import type { z } from 'zod';
@@ -155,8 +155,16 @@ function send(ctx: Context, { status = 200, headers = {}, json, content }: ApiAn
   ctx.status = status;
   if (content !== undefined) {
     ctx.type = content.type;
-    ctx.body = typeof content.text === 'string' ? content.text : Readable.from(content.text);
+    ctx.body = typeof content.text === 'string' ? content.text : heldOpen(ctx, content.text);
   } else if (json !== undefined) {
     ctx.body = json;
   }
+}
+
+/** A text that is still read from the ledger while it is sent: a reload meanwhile must not close the ledger. */
+function heldOpen(ctx: Context, text: AsyncIterable<string>): Readable {
+  const { generation } = stateOf(ctx);
+  generation.enter();
+  finished(ctx.res, () => generation.leave());
+  return Readable.from(text);
 }
