@@ -68,7 +68,7 @@ describe('package.json', () => {
     expect(scripts.types).toMatch(/^node node_modules\/typescript7\/bin\/tsc --noEmit( |$)/);
     expect(scripts.lint).toMatch(/^biome check \. && depcruise --config \.dependency-cruiser\.cjs /);
     expect(scripts['test:only']).toBe('vitest run --project suite');
-    expect(scripts['test:proofs']).toBe('npm run build && vitest run --project proofs --maxWorkers 4');
+    expect(scripts['test:proofs']).toBe('npm run build && vitest run --project proofs');
   });
 });
 
