@@ -38,13 +38,6 @@ export function writtenRules(paths: readonly string[]): WrittenRules {
   };
 }
 
-export function isSameText(one: WrittenRules, other: WrittenRules): boolean {
-  return (
-    one.texts.size === other.texts.size &&
-    [...one.texts].every(([file, text]) => other.texts.get(file) === text)
-  );
-}
-
 /** Changes that were most likely unintended: a restart accepts them. */
 export function cutOffProblems(before: WrittenRules, next: WrittenRules): Problem[] {
   return [

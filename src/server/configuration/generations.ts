@@ -1,6 +1,5 @@
 /** Reloads: a new configuration is built beside the current one, and replaces it in one step. */
 
-import { dirname, join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ConfigurationError, errorText, formatProblem, type Problem } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
@@ -23,8 +22,7 @@ import type { DecisionStores } from '../decisions/stores.ts';
 import type { KubernetesSources } from '../followers/kubernetes-sources.ts';
 import { warnOfUndelivered } from '../followers/undelivered.ts';
 import { oidcSection } from '../users/oidc-options.ts';
-import { KeptPolicies } from './cut-off-policies.ts';
-import { KeptRules } from './cut-off-rules.ts';
+import { KeptFiles, refuseCutOff } from './cut-off-files.ts';
 import { Generation } from './generation.ts';
 import { READ_AT_START, type ServiceOptions, serviceSection } from './options.ts';
 import { readProtocolTokens, SECTIONS } from './sections.ts';
@@ -59,16 +57,14 @@ export class Generations {
   #closing = false;
   readonly #atStart: ServiceOptions;
   readonly #started: Started;
-  readonly #rules: KeptRules;
-  readonly #policies: KeptPolicies;
+  readonly #files: KeptFiles;
 
   private constructor(
     sources: ConfigSources,
     services: GenerationServices,
     first: Generation,
     started: Started,
-    rules: KeptRules,
-    policies: KeptPolicies,
+    files: KeptFiles,
   ) {
     this.#sources = sources;
     this.#services = services;
@@ -76,8 +72,7 @@ export class Generations {
     this.#read = first.configuration;
     this.#atStart = first.options;
     this.#started = started;
-    this.#rules = rules;
-    this.#policies = policies;
+    this.#files = files;
   }
 
   /** Loads the first generation, from a valid configuration. @throws ConfigurationError */
@@ -87,15 +82,13 @@ export class Generations {
     started: Started,
     services: GenerationServices,
   ): Promise<Generations> {
-    const rules = new KeptRules(services.logger);
-    const written = await rules.read(configuration);
-    const policies = new KeptPolicies();
-    policies.keep(await policies.read(configuration));
+    const files = new KeptFiles(services.logger);
+    const named = await files.read(configuration);
     const first = await Generation.create(1, configuration, services);
     first.enforcement.deliver();
     void warnOfUndelivered(first.enforcement, undefined, services.logger);
-    await rules.keep(written, true);
-    return new Generations(sources, services, first, started, rules, policies);
+    await files.keep(named, true);
+    return new Generations(sources, services, first, started, files);
   }
 
   /** The configuration that was read last. It is in force unless it has mistakes. */
@@ -167,19 +160,15 @@ export class Generations {
       if (open.length > 0) {
         throw new ConfigurationError(open);
       }
-      const written = await this.#rules.read(configuration);
-      await this.#rules.refuseCutOff(written);
-      const policies = await this.#policies.read(configuration);
-      this.#policies.refuseCutOff(policies);
+      const named = await this.#files.read(configuration);
+      await this.#files.refuseCutOff(named);
       const next = await Generation.create(before.number + 1, configuration, this.#services);
       try {
-        await this.#rules.refuseUnread(written, configuration);
-        await this.#policies.refuseUnread(policies, configuration);
+        await this.#files.refuseChanged(named, configuration);
       } catch (thrown) {
         await next.retire();
         throw thrown;
       }
-      this.#policies.keep(policies);
       this.current = next;
       this.#problems = [];
       swapped(next);
@@ -192,7 +181,7 @@ export class Generations {
       }
       this.#warnOfRestart(next);
       logger.info({ generation: next.number }, 'configuration reloaded');
-      await this.#rules.keep(written);
+      await this.#files.keep(named);
       reloaded('applied');
       return true;
     } catch (thrown) {
@@ -237,35 +226,6 @@ export class Generations {
         `[service] ${changed.join(', ')}: the change takes effect at the next start`,
       );
     }
-  }
-}
-
-/**
- * A file that was truncated while it was written, for example on a full disk, may have no mistakes: an empty
- * file enforces nothing, and one that ends within a line lacks the filters and limits after it. So does a
- * folder that is empty because its volume is not mounted.
- */
-function refuseCutOff(before: Configuration, next: Configuration, { configDirs = [] }: ConfigSources): void {
-  const became = (list: 'emptyFiles' | 'unendedFiles', message: string) =>
-    next[list]
-      .filter((file) => before.files.includes(file) && !before[list].includes(file))
-      .map((file) => ({ severity: 'error', message: `${file}: ${message}` }) as const);
-  const hasFiles = ({ files }: Configuration, folder: string) =>
-    files.some((file) => dirname(file) === dirname(join(folder, 'file')));
-  const emptied = configDirs.filter((folder) => hasFiles(before, folder) && !hasFiles(next, folder));
-  const problems = [
-    ...emptied.map((folder) => {
-      const message = `${folder}: the folder has no configuration files any more; restart to accept it`;
-      return { severity: 'error', message } as const;
-    }),
-    ...became('emptyFiles', 'the file became empty; restart to accept it'),
-    ...became(
-      'unendedFiles',
-      'the file no longer ends with a line break, so it was most likely cut off; add one, or restart to accept it',
-    ),
-  ];
-  if (problems.length > 0) {
-    throw new ConfigurationError(problems);
   }
 }
 

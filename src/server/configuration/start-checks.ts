@@ -32,7 +32,7 @@ export function startProblems(configuration: Configuration, started?: Started): 
   return [
     ...certificateProblems(configuration),
     ...keystoneProblems(configuration),
-    ...openDoors(configuration, host, certificates),
+    ...unprotected(configuration, host, certificates),
     ...sharedTokens(configuration),
   ].map((problem) => atOrigin({ severity: 'error', ...problem }, configuration.settings, { isSafe: true }));
 }
@@ -47,8 +47,8 @@ export function startedWith(configuration: Configuration): Started {
   return { host, certificates, kubernetesAuthorities };
 }
 
-/** Authenticators that require nothing, at an address that others can reach. */
-function openDoors(
+/** Protocols that require no credentials, at an address that others can reach. */
+function unprotected(
   configuration: Configuration,
   host: string,
   certificates: CertificateRules,
