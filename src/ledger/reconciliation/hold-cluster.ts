@@ -7,12 +7,13 @@ import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import { alternativesOf, chargedBy, heldBy, refundOf } from '../accounting/alternatives.ts';
 import type { Refusal } from '../accounting/charge-calculation.ts';
 import { formatClaims } from '../accounting/recorded-claim.ts';
+import type { LeaseIdentity } from '../identity.ts';
 import type { LedgerRequest } from '../ledger-request.ts';
 import { rows, Undone, type Work } from '../storage/database.ts';
 import type { LeaseRow } from '../storage/schema.ts';
 import { findById } from '../transactions/find-lease.ts';
 import type { Author } from '../transactions/journal.ts';
-import { record, release } from '../transactions/lease-transactions.ts';
+import { record } from '../transactions/lease-transactions.ts';
 import { previewLease } from '../transactions/preview.ts';
 import { revisionStep, type Statements } from '../transactions/statements.ts';
 import type { Transaction } from '../transactions/transaction.ts';
@@ -38,29 +39,24 @@ export function* previewCluster(
   return { refusal: calculation.refusal, isCovered: false };
 }
 
-/** `requestOf`: the request as that of another user, whose cluster is up. SkyPilot keeps its owner. */
+/**
+ * `requestOf`: the request as that of a user. A cluster that is up stays charged to its owner, whoever launches
+ * on it: SkyPilot keeps the owner, too.
+ */
 export function* holdCluster(
   statements: Statements,
-  request: LedgerRequest,
+  identity: LeaseIdentity,
   requestOf: (userId: string) => LedgerRequest,
   transaction: Transaction,
   author: Author,
 ): Work<HoldResult | Undone<HoldResult>> {
-  const moment = yield* transaction.lock(request.identity.projectId);
-  const { now } = moment;
-  let row = yield* findById(statements, request.identity);
-  const isOthers = row !== undefined && row.user_id !== request.identity.userId && !isIdle(row, now);
-  const covered = row !== undefined && isOthers ? requestOf(row.user_id) : request;
-  if (row !== undefined && (yield* isCovered(statements, covered, row, now))) {
+  const { now } = yield* transaction.lock(identity.projectId);
+  const row = yield* findById(statements, identity);
+  const request = requestOf(row === undefined || isIdle(row, now) ? identity.userId : row.user_id);
+  if (row !== undefined && (yield* isCovered(statements, request, row, now))) {
     // Requested again: the cluster may be launching, although SkyPilot does not show it yet.
     yield* rows(statements.setLease({ ...row, touched_at: now, step: revisionStep() }));
     return { refusal: undefined, isCovered: true };
-  }
-  if (row !== undefined && isOthers) {
-    // What it has used until now stays with its owner.
-    const shown = writtenMark({ state: 'settled', since: now, hasAutostop: false });
-    yield* release(statements, { ...row, shown }, { moment, author, leaseId: null });
-    row = yield* findById(statements, request.identity);
   }
   yield* reopenUnsettled(statements, row, now);
   const recorded = yield* record(statements, { ...request, shown: markAfter(row, now) }, transaction, author);
