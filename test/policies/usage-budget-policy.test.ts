@@ -447,6 +447,18 @@ describe('what SkyPilot shows', () => {
       }
     });
 
+    it('charges a cluster whose owner SkyPilot does not show with the next one of its name', async () => {
+      const lab = await ofAnother();
+      for (const user of ['', 'ffff0000']) {
+        lab.api.launch({ name: 'wild', workspace: 'ml', user, accelerators: A100 });
+        lab.pass(3600);
+        lab.api.down('wild');
+      }
+      const { changes } = await lab.poll();
+      expect(changes.filter(({ error }) => error !== undefined)).toEqual([]);
+      expect(await takenBy(lab)).toMatchObject({ ffff0000: 2 });
+    });
+
     it('charges clusters of a name that no policy was asked about to the owner of each', async () => {
       const lab = await ofAnother();
       for (const user of ['ffff0000', 'a1b2c3d4', 'ffff0000']) {

@@ -188,10 +188,10 @@ function ofEachOwner(
   const earlier: ObservedCluster[] = [];
   let runs: ObservedRun[] = [];
   for (const run of cluster.runs) {
-    const { owner, until } = runs.at(-1) ?? {};
-    if (owner !== undefined && owner.userId !== run.owner.userId && until !== undefined && isEarlier(run)) {
-      if (until > settled) {
-        earlier.push({ ...cluster, owner, runs, autostop: undefined, exists: false });
+    const before = runs.at(-1);
+    if (before?.until !== undefined && isOther(before.owner, run.owner) && isEarlier(run)) {
+      if (before.until > settled) {
+        earlier.push({ ...cluster, owner: before.owner, runs, autostop: undefined, exists: false });
       }
       runs = [];
     }
@@ -199,6 +199,11 @@ function ofEachOwner(
   }
   const [first, ...others] = [...earlier, { ...cluster, runs }];
   return [first ?? cluster, ...others];
+}
+
+/** An empty id = unknown. */
+function isOther({ userId: one }: LaunchOwner, { userId: other }: LaunchOwner): boolean {
+  return one !== '' && other !== '' && one !== other;
 }
 
 /** `isFollowed`: another owner's cluster has the name since. @throws Error if it cannot be recorded */
