@@ -24,7 +24,7 @@ export function projectCommand(): Command {
           'Print the budgets of a project that are in force, and its newest pending and active leases.',
         ),
       )
-        .argument('<project>', 'The id of the project.')
+        .argument('<project>', 'The project: its id, or name@domain.')
         .addOption(formatFlag('table', 'json'))
         .action(async (id: string, flags: Flags) => (await import('./project/answers.ts')).show(id, flags)),
     )
@@ -34,7 +34,7 @@ export function projectCommand(): Command {
           'Print what was decided about leases of a project, newest first.',
         ),
       )
-        .argument('<project>', 'The id of the project.')
+        .argument('<project>', 'The project: its id, or name@domain.')
         .addOption(
           new Option(
             '--outcome <outcome>',

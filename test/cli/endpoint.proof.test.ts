@@ -11,6 +11,7 @@ import { policyServer } from '../support/policy-server.ts';
 import { createLasting } from '../support/requests.ts';
 import { refused } from '../support/run-command.ts';
 import { runServiceOf } from '../support/running-service.ts';
+import { startService } from '../support/services.ts';
 import { fill } from './ledger/setup.ts';
 
 const newLedger = copiedLedgers(fill);
@@ -84,6 +85,24 @@ describe('ledger --endpoint', () => {
       const args = ['ledger', 'list', '--project', 'climate', ...more];
       expect({ args, ...(await remote(...args)) }).toEqual({ args, ...(await local(...args)) });
     }
+  });
+
+  it('finds a project by the name that the service shows', async () => {
+    const project = { id: '4f1d0c2b', name: 'climate', domain: 'Default' };
+    const { url, requests } = await startService((response) => {
+      const isList = requests.at(-1)?.path.startsWith('/v1/projects?') ?? false;
+      const page = isList ? { items: [{ project }] } : { items: [], folded: null };
+      response
+        .writeHead(200, { 'Content-Type': 'application/json' })
+        .end(JSON.stringify({ ...page, next: null }));
+    });
+    const endpoint = ['--endpoint', new URL(url).origin];
+    const list = (name: string) => runProgramInProcess(['ledger', 'list', '--project', name, ...endpoint]);
+    expect(await list('climate@Default')).toMatchObject({ code: 0, stderr: '' });
+    expect(requests.at(-1)?.path).toMatch(/^\/v1\/projects\/4f1d0c2b\/leases\?/);
+    expect(await list('ocean@Default')).toEqual(
+      refused('the service shows no project ocean@Default: expected an id, or name@domain'),
+    );
   });
 
   it('says in one line what a service cannot do', async () => {

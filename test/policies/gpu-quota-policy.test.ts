@@ -23,6 +23,17 @@ describe('a user', () => {
     await lab.verify();
   });
 
+  it('keeps a cluster that is up, whoever launches on it', async () => {
+    const lab = await quotas({ gpu_quota_per_user: { A100: 8 } });
+    await lab.ask({ gpus: 'A100:6' });
+    lab.api.launch({ name: 'train', workspace: 'ml', user: 'a1b2c3d4', accelerators: { A100: 6 } });
+    await lab.poll();
+    expect(await lab.ask({ gpus: 'A100:6', user: 'ffff0000' })).toMatchObject(ALLOWED);
+    expect(await lab.ask({ cluster: 'own', gpus: 'A100:8', user: 'ffff0000' })).toMatchObject(ALLOWED);
+    expect(await lab.ask({ cluster: 'two', gpus: 'A100:4' })).toMatchObject(REJECTED);
+    await lab.verify();
+  });
+
   it('may have another number, across workspaces', async () => {
     const options = { gpu_quota_per_user: { A100: 1 }, gpu_quota_users: { 'Lee/A100': 4 } };
     const lab = await quotas(options);

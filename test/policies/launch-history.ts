@@ -9,14 +9,21 @@ const NAMES = ['one', 'two', 'three'] as const;
 
 /** What befalls a lab. `asked`: a launch that SkyPilot asks about, and that begins so many seconds later, or never. */
 type Step =
-  | { readonly kind: 'asked'; readonly name: string; readonly gpus: number; readonly later: number | null }
-  | { readonly kind: 'wild'; readonly name: string; readonly gpus: number }
+  | {
+      readonly kind: 'asked';
+      readonly name: string;
+      readonly user: string;
+      readonly gpus: number;
+      readonly later: number | null;
+    }
+  | { readonly kind: 'wild'; readonly name: string; readonly user: string; readonly gpus: number }
   | { readonly kind: 'stop' | 'start' | 'down'; readonly name: string }
   | { readonly kind: 'pass'; readonly seconds: number }
   | { readonly kind: 'poll' | 'failing' };
 
 const name = fc.constantFrom(...NAMES);
 const gpus = fc.integer({ min: 1, max: 4 });
+const user = fc.constantFrom('a1b2c3d4', 'ffff0000');
 
 export const histories = fc.array(
   fc.oneof(
@@ -25,11 +32,12 @@ export const histories = fc.array(
       arbitrary: fc.record({
         kind: fc.constant('asked' as const),
         name,
+        user,
         gpus,
         later: fc.option(fc.integer({ min: 0, max: GRACE })),
       }),
     },
-    { weight: 1, arbitrary: fc.record({ kind: fc.constant('wild' as const), name, gpus }) },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant('wild' as const), name, user, gpus }) },
     { weight: 3, arbitrary: fc.record({ kind: fc.constantFrom('stop', 'start', 'down'), name }) },
     {
       weight: 4,
@@ -65,16 +73,30 @@ export async function play(history: readonly Step[], setup: LabSetup = {}): Prom
     for (const step of history) {
       switch (step.kind) {
         case 'asked': {
-          const { allowed, failed } = await lab.ask({ cluster: step.name, gpus: `A100:${step.gpus}` });
+          const { allowed, failed } = await lab.ask({
+            user: step.user,
+            cluster: step.name,
+            gpus: `A100:${step.gpus}`,
+          });
           expect(failed).toBe(false);
           if (allowed && step.later !== null) {
             lab.pass(step.later);
-            lab.api.launch({ name: step.name, workspace: 'ml', accelerators: { A100: step.gpus } });
+            lab.api.launch({
+              name: step.name,
+              workspace: 'ml',
+              user: step.user,
+              accelerators: { A100: step.gpus },
+            });
           }
           break;
         }
         case 'wild':
-          lab.api.launch({ name: step.name, workspace: 'ml', accelerators: { A100: step.gpus } });
+          lab.api.launch({
+            name: step.name,
+            workspace: 'ml',
+            user: step.user,
+            accelerators: { A100: step.gpus },
+          });
           break;
         case 'pass':
           lab.pass(step.seconds);

@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest';
+import { listBudgets } from '../../src/ledger/budgets/budgets.ts';
 import { demandOfHardware } from '../../src/skypilot/charging/cluster-request.ts';
 import { ALLOWED, REJECTED, rejectedWith, UNCHANGED } from '../support/decisions.ts';
 import { projectFile } from '../support/files.ts';
-import { breakLedger, mendLedger, runSql } from '../support/ledgers.ts';
+import { breakLedger, giveBudget, mendLedger, NO_WAIT, runSql } from '../support/ledgers.ts';
 import { FAILED } from '../support/skypilot.ts';
-import { Lab } from './charging.ts';
+import { hours, Lab, type LabSetup } from './charging.ts';
 
 const A100 = { A100: 1 };
 
@@ -370,6 +371,107 @@ describe('what SkyPilot shows', () => {
     ]);
     expect(await lab.leases()).toMatchObject([{ userId: 'ffff0000', state: 'open' }]);
     await lab.verify();
+  });
+
+  describe('of two users', () => {
+    /** The user `a1b2c3d4` has a cluster that has been up for an hour. */
+    async function ofAnother(options?: LabSetup['options']): Promise<Lab> {
+      const lab = await Lab.open({ budget: '300', ...(options === undefined ? {} : { options }) });
+      for (const userId of ['a1b2c3d4', 'ffff0000']) {
+        await giveBudget(lab.ledger, { projectId: 'ml', userId, amount: '30' });
+      }
+      await lab.ask();
+      lab.api.launch({ name: 'train', workspace: 'ml', user: 'a1b2c3d4', accelerators: A100 });
+      await lab.poll();
+      lab.pass(3600);
+      return lab;
+    }
+    const takenBy = async (lab: Lab) =>
+      Object.fromEntries(
+        (await listBudgets(lab.ledger, 'ml', NO_WAIT)).map(({ userId, taken }) => [userId, hours(taken)]),
+      );
+
+    it('leaves a cluster that is up with its owner, as SkyPilot does, whoever launches on it', async () => {
+      const lab = await ofAnother();
+      await lab.poll();
+      expect(await lab.ask({ user: 'ffff0000' })).toMatchObject(ALLOWED);
+      lab.api.launch({ name: 'train', workspace: 'ml', user: 'ffff0000', accelerators: A100 });
+      lab.pass(3600);
+      await lab.poll();
+      lab.api.down('train');
+      await lab.poll();
+      expect(await takenBy(lab)).toEqual({ null: 2, a1b2c3d4: 2, ffff0000: 0 });
+      await lab.verify();
+    });
+
+    it('still asks whether the launch fits the budget of its user', async () => {
+      const lab = await ofAnother();
+      await giveBudget(lab.ledger, { projectId: 'ml', userId: 'ffff0000', amount: '0.1' });
+      expect(await lab.ask({ user: 'ffff0000' })).toMatchObject(REJECTED);
+    });
+
+    it('leaves it there also if the launch asks for more, and charges what was used', async () => {
+      const lab = await ofAnother();
+      lab.api.stop('train');
+      lab.pass(60);
+      for (const userId of ['a1b2c3d4', 'ffff0000']) {
+        await giveBudget(lab.ledger, { projectId: 'ml', userId, amount: '60' });
+      }
+      expect(await lab.ask({ user: 'ffff0000', gpus: 'A100:2' })).toMatchObject(ALLOWED);
+      lab.pass(1800);
+      await lab.poll();
+      expect(await takenBy(lab)).toEqual({ null: 1, a1b2c3d4: 1, ffff0000: 0 });
+      await lab.verify();
+    });
+
+    it('charges each for their own cluster of a name, whether or not a policy was asked', async () => {
+      for (const isAsked of [true, false]) {
+        const lab = await ofAnother();
+        lab.api.down('train');
+        lab.pass(600);
+        if (isAsked) {
+          expect(await lab.ask({ user: 'ffff0000' })).toMatchObject(ALLOWED);
+        }
+        lab.api.launch({ name: 'train', workspace: 'ml', user: 'ffff0000', accelerators: A100 });
+        lab.pass(1800);
+        const { changes } = await lab.poll();
+        expect(changes).toMatchObject([
+          { settlement: { outcome: 'ended', userId: 'a1b2c3d4' } },
+          { settlement: { outcome: 'recorded', userId: 'ffff0000' } },
+        ]);
+        lab.api.down('train');
+        await lab.poll();
+        await lab.poll();
+        expect(await takenBy(lab)).toEqual({ null: 1.5, a1b2c3d4: 1, ffff0000: 0.5 });
+        await lab.verify();
+      }
+    });
+
+    it('charges a cluster whose owner SkyPilot does not show with the next one of its name', async () => {
+      const lab = await ofAnother();
+      for (const user of ['', 'ffff0000']) {
+        lab.api.launch({ name: 'wild', workspace: 'ml', user, accelerators: A100 });
+        lab.pass(3600);
+        lab.api.down('wild');
+      }
+      const { changes } = await lab.poll();
+      expect(changes.filter(({ error }) => error !== undefined)).toEqual([]);
+      expect(await takenBy(lab)).toMatchObject({ ffff0000: 2 });
+    });
+
+    it('charges clusters of a name that no policy was asked about to the owner of each', async () => {
+      const lab = await ofAnother();
+      for (const user of ['ffff0000', 'a1b2c3d4', 'ffff0000']) {
+        lab.api.launch({ name: 'wild', workspace: 'ml', user, accelerators: A100 });
+        lab.pass(3600);
+        lab.api.down('wild');
+      }
+      lab.api.down('train');
+      await lab.poll();
+      await lab.poll();
+      expect(await takenBy(lab)).toEqual({ null: 7, a1b2c3d4: 5, ffff0000: 2 });
+      await lab.verify();
+    });
   });
 
   it('charges runs that began and ended between two rounds, each at its own hardware', async () => {

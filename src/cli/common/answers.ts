@@ -1,8 +1,10 @@
 /** Parses the responses of a service for commands with `--endpoint`. */
 import { z } from 'zod';
+import type { ApiClient } from '../../client/client.ts';
 import { unexpectedAnswer } from '../../client/pages.ts';
 import { toInstant } from '../../lease/dates.ts';
 import { type CommandNames, namesBy } from './command-names.ts';
+import { UsageError } from './output.ts';
 
 export const account = z.object({
   id: z.string(),
@@ -33,6 +35,25 @@ export function namesOf(found: readonly Owner[]): CommandNames {
   const names = namesBy((kind, id) => known[kind].get(id));
   const areNamed = [...known.project.values(), ...known.user.values()].some(({ name }) => name !== null);
   return areNamed ? names : { ...names, fields: () => ({}) };
+}
+
+const named = z.looseObject({ project: account });
+
+/**
+ * The id of a project: as typed, or that of a `name@domain` that the service shows. @throws UsageError if it
+ * shows none; EndpointError
+ */
+export async function projectIdOf(client: ApiClient, text: string): Promise<string> {
+  if (!text.includes('@')) {
+    return text;
+  }
+  for await (const one of client.items('/v1/projects', { query: { limit: 1000 } })) {
+    const { id, name, domain } = understood(named, one).project;
+    if (id === text || `${name}@${domain}` === text) {
+      return id;
+    }
+  }
+  throw new UsageError(`the service shows no project ${text}: expected an id, or name@domain`);
 }
 
 /** Each item of a list. @throws EndpointError */

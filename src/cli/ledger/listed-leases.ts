@@ -5,7 +5,7 @@ import { formatInstant } from '../../lease/dates.ts';
 import { type FoldedTotals, foldedOfLedger, foldedOfProject } from '../../ledger/folding/totals.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { listLeases } from '../../ledger/reports/reports.ts';
-import { account, namesOf, time, understood, whole } from '../common/answers.ts';
+import { account, namesOf, projectIdOf, time, understood, whole } from '../common/answers.ts';
 import { type CommandNames, commandNames, typedId } from '../common/command-names.ts';
 import { UsageError } from '../common/output.ts';
 import { type LedgerAccess, NO_DEADLINE } from './access.ts';
@@ -79,6 +79,7 @@ export async function remoteLeases(
   if (project === undefined) {
     throw new UsageError('--project: required with --endpoint: a service lists the leases of one project');
   }
+  const projectId = await projectIdOf(client, project);
   const query = {
     ...(user !== undefined && { user_id: user }),
     ...(state !== undefined && { state }),
@@ -87,7 +88,7 @@ export async function remoteLeases(
   const found: z.infer<typeof listed>[] = [];
   let folded = null as z.infer<typeof page>['folded'];
   const path = '/v1/projects/{project_id}/leases';
-  for await (const answer of client.pages(path, { path: { project_id: project }, query })) {
+  for await (const answer of client.pages(path, { path: { project_id: projectId }, query })) {
     const read = understood(page, answer);
     found.push(...read.items);
     folded = read.folded;
@@ -101,7 +102,7 @@ export async function remoteLeases(
       leaseId: one.lease_id,
       region: one.region,
       name: one.name,
-      projectId: project,
+      projectId,
       userId: one.user.id,
       start: one.start,
       end: one.end,
@@ -110,7 +111,7 @@ export async function remoteLeases(
       endedAt: one.state === 'ended' ? one.end : null,
     }),
   );
-  const unnamed = { id: project, name: null, domain: null };
+  const unnamed = { id: projectId, name: null, domain: null };
   const isWhole = leases.length === limit || state === 'open';
   return {
     leases,

@@ -1,6 +1,6 @@
 /** Responses of a service about projects, as `project` prints them. */
 import { z } from 'zod';
-import { account, allOf, understood } from '../common/answers.ts';
+import { account, allOf, projectIdOf, understood } from '../common/answers.ts';
 import { namedCell } from '../common/command-names.ts';
 import { type EndpointFlags, withEndpoint } from '../common/endpoint.ts';
 import { printItems, printJson, printTable, warn } from '../common/output.ts';
@@ -83,7 +83,7 @@ const shown = z.looseObject({
 
 export async function show(project: string, flags: Flags): Promise<void> {
   await withEndpoint(flags.endpoint, flags, async (client) => {
-    const path = { project_id: project };
+    const path = { project_id: await projectIdOf(client, project) };
     const { data } = await client.GET('/v1/projects/{project_id}', { params: { path } });
     const { unit, budgets, open_leases: leases, ...more } = understood(shown, data);
     if (flags.format === 'json') {
@@ -141,7 +141,7 @@ export async function decisions(project: string, flags: DecisionsFlags): Promise
   await withEndpoint(flags.endpoint, flags, async (client) => {
     const query = { limit: Math.min(limit, PAGE), ...(outcome !== undefined && { outcome }) };
     const items: z.infer<typeof decided>[] = [];
-    const path = { project_id: project };
+    const path = { project_id: await projectIdOf(client, project) };
     for await (const one of client.items('/v1/projects/{project_id}/decisions', { path, query })) {
       items.push(understood(decided, one));
       if (items.length === limit) {

@@ -7,6 +7,7 @@ import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import { alternativesOf, chargedBy, heldBy, refundOf } from '../accounting/alternatives.ts';
 import type { Refusal } from '../accounting/charge-calculation.ts';
 import { formatClaims } from '../accounting/recorded-claim.ts';
+import type { LeaseIdentity } from '../identity.ts';
 import type { LedgerRequest } from '../ledger-request.ts';
 import { rows, Undone, type Work } from '../storage/database.ts';
 import type { LeaseRow } from '../storage/schema.ts';
@@ -38,14 +39,20 @@ export function* previewCluster(
   return { refusal: calculation.refusal, isCovered: false };
 }
 
+/**
+ * `requestOf`: the request as that of a user. A cluster that is up stays charged to its owner, whoever launches
+ * on it: SkyPilot keeps the owner, too.
+ */
 export function* holdCluster(
   statements: Statements,
-  request: LedgerRequest,
+  identity: LeaseIdentity,
+  requestOf: (userId: string) => LedgerRequest,
   transaction: Transaction,
   author: Author,
 ): Work<HoldResult | Undone<HoldResult>> {
-  const { now } = yield* transaction.lock(request.identity.projectId);
-  const row = yield* findById(statements, request.identity);
+  const { now } = yield* transaction.lock(identity.projectId);
+  const row = yield* findById(statements, identity);
+  const request = requestOf(row === undefined || isIdle(row, now) ? identity.userId : row.user_id);
   if (row !== undefined && (yield* isCovered(statements, request, row, now))) {
     // Requested again: the cluster may be launching, although SkyPilot does not show it yet.
     yield* rows(statements.setLease({ ...row, touched_at: now, step: revisionStep() }));

@@ -33,7 +33,7 @@ export interface Run {
 }
 
 /** The state of a cluster according to SkyPilot. */
-interface ClusterState {
+export interface ClusterState {
   /** With a lease id. An open lease keeps its owner, and every lease its project. */
   readonly identity: LeaseIdentity;
   readonly name: string;
@@ -46,6 +46,8 @@ interface ClusterState {
   readonly runs: readonly Run[];
   /** `undefined` = SkyPilot does not report it. */
   readonly hasAutostop: boolean | undefined;
+  /** Another cluster has its name since: a launch that is awaited is that one. */
+  readonly isFollowed: boolean;
 }
 
 interface SettlingTerms {
@@ -93,7 +95,8 @@ export function* settleCluster(
     .map((run) => ({ ...run, from: larger(run.from, past.since) }));
   const last = runs.at(-1);
   const isRunning = last !== undefined && last.until === undefined;
-  const isAwaited = row !== undefined && !isRunning && row.touched_at + terms.grace > now;
+  const isAwaited =
+    row !== undefined && !isRunning && !truth.isFollowed && row.touched_at + terms.grace > now;
   if (last === undefined && row?.state !== 'open' && past.charged.size === 0) {
     if (row === undefined || row.demand === truth.demand) {
       return new Undone(undefined);

@@ -76,6 +76,7 @@ export interface LaunchLimit {
    */
   readonly believed?: number;
   payerOf(owner: LaunchOwner): Payer | Rejection;
+  /** `owner`: if another user's cluster is up, the payer of that cluster, without a name. */
   claims(owner: LaunchOwner, hardware: Hardware, proposal: Proposal, state: ProjectState): Claims;
 }
 

@@ -8,17 +8,20 @@ import { answerOf, type SkypilotApiServer } from '../api-server.ts';
 import type { Hardware, LaunchOwner } from './contract.ts';
 
 /** A time in which a cluster was up, in microseconds of the epoch. */
-interface ObservedRun {
+export interface ObservedRun {
   readonly from: bigint;
   /** `undefined` = it is still up. */
   readonly until: bigint | undefined;
   /** `undefined` = unknown to SkyPilot. */
   readonly hardware: Hardware | undefined;
+  /** Who launched the cluster first: SkyPilot keeps this until the cluster is torn down. */
+  readonly owner: LaunchOwner;
 }
 
 /** A cluster as SkyPilot shows it, with all earlier clusters of this name. */
 export interface ObservedCluster {
   readonly name: string;
+  /** Of the latest cluster. */
   readonly owner: LaunchOwner;
   /** In chronological order. */
   readonly runs: readonly ObservedRun[];
@@ -122,14 +125,17 @@ export function keyOf(workspace: string | null | undefined, name: string): strin
 
 function clusterOf(reports: readonly Report[], autostop: number | undefined): ObservedCluster {
   const latest = reports.reduce((one, other) => (startOf(other) > startOf(one) ? other : one));
-  const { name, workspace, user_hash: userId, user_name: userName } = latest;
   return {
-    name,
-    owner: { workspace: workspace || 'default', userId: userId ?? '', userName: userName ?? '' },
+    name: latest.name,
+    owner: ownerOf(latest),
     runs: reports.flatMap(runsOf).sort((a, b) => (a.from < b.from ? -1 : a.from > b.from ? 1 : 0)),
     autostop,
     exists: reports.some(({ status }) => status !== null && status !== undefined),
   };
+}
+
+function ownerOf({ workspace, user_hash: userId, user_name: userName }: Report): LaunchOwner {
+  return { workspace: workspace || 'default', userId: userId ?? '', userName: userName ?? '' };
 }
 
 function startOf({ launched_at, usage_intervals }: Report): number {
@@ -139,12 +145,13 @@ function startOf({ launched_at, usage_intervals }: Report): number {
 function runsOf(report: Report): ObservedRun[] {
   const { usage_intervals, status } = report;
   const hardware = hardwareShown(report);
+  const owner = ownerOf(report);
   return (usage_intervals ?? []).flatMap(([from, closed]) => {
     // SkyPilot closes the last interval when the cluster stops. If an ended cluster left it open, its end is
     // unknown.
     const end = closed ?? (status === null || status === undefined ? from : undefined);
     const until = end === undefined ? undefined : instant(Math.max(end, from));
-    return [{ from: instant(from), until, hardware }];
+    return [{ from: instant(from), until, hardware, owner }];
   });
 }
 

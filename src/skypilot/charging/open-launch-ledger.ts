@@ -160,9 +160,14 @@ export class OpenLaunchLedger implements LaunchLedger {
       for (const { limit, audit, launch, identity, seconds } of held) {
         const now = ledger.now();
         const started = yield* startedLaunch(ledger, launch, identity, now);
-        const request = launchRequest(limit, started, identity, { now, seconds, audit });
+        const requestOf = (userId: string) => {
+          const owner =
+            userId === identity.userId ? started.owner : { ...started.owner, userId, userName: '' };
+          const terms = { now, seconds, audit };
+          return launchRequest(limit, { ...started, owner }, { ...identity, userId }, terms);
+        };
         const author = { operation: 'create', who: identity.userId, requestId: null, reason: null } as const;
-        const outcome = yield* holdCluster(statements, request, transaction, author);
+        const outcome = yield* holdCluster(statements, identity, requestOf, transaction, author);
         const { refusal } = outcome instanceof Undone ? outcome.result : outcome;
         if (refusal !== undefined) {
           return new Undone({ policy: limit.name, message: refusal.message });
