@@ -37,6 +37,16 @@ export class FairLimiter {
     return entering?.finally(() => this.#waiting.delete(client, place));
   }
 
+  /** Runs `work` between `enter` and `leave`. @throws OverloadedError */
+  async run<Result>(wait: Wait, address: string, work: () => Promise<Result>): Promise<Result> {
+    await this.enter(wait, address);
+    try {
+      return await work();
+    } finally {
+      this.leave();
+    }
+  }
+
   leave(): void {
     this.#limiter.leave();
   }

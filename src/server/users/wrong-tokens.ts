@@ -176,15 +176,10 @@ export class LoginAttempts {
   }
 
   /** Within the deadline of the service, including the time in the queue. @throws OverloadedError */
-  async inLine<Result>(ctx: Context, work: () => Promise<Result>): Promise<Result> {
-    return withinDeadline(stateOf(ctx).generation.options.deadline, async (deadline) => {
-      await this.#line.enter(deadline, ctx.ip);
-      try {
-        return await work();
-      } finally {
-        this.#line.leave();
-      }
-    });
+  inLine<Result>(ctx: Context, work: () => Promise<Result>): Promise<Result> {
+    return withinDeadline(stateOf(ctx).generation.options.deadline, (deadline) =>
+      this.#line.run(deadline, ctx.ip, work),
+    );
   }
 
   #wait(counts: readonly GuessCount[]): number {

@@ -166,7 +166,7 @@ describe.each([...DIALECTS, 'nothing shared'] as const)('wrong passwords, counte
 it('logins of one address do not take the places of others in the queue', async () => {
   const attempts = new LoginAttempts({ shared: async () => undefined });
   const inLine = (ip: string, work: () => Promise<unknown>) => {
-    const ctx = { ip, state: { generation: { options: { deadline: 30 } } } } as Context;
+    const ctx = { ip, state: { generation: { options: { deadline: 3600 } } } } as Context;
     return attempts.inLine(ctx, work).then(
       () => 'done',
       () => 'refused',
