@@ -26,9 +26,11 @@ export class FairLimiter {
       }
     }
     const place = new AbortController();
-    const signals = wait.signal === undefined ? [place.signal] : [wait.signal, place.signal];
     const entering = this.#limiter.enter({
-      signal: AbortSignal.any(signals),
+      // Made only for those who wait.
+      get signal() {
+        return AbortSignal.any(wait.signal === undefined ? [place.signal] : [wait.signal, place.signal]);
+      },
       throwIfOver: () => wait.throwIfOver(),
     });
     if (entering !== undefined) {
