@@ -2,11 +2,10 @@
 
 import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { addressBlock } from '../base/address-block.ts';
 import { ConcurrencyLimiter } from '../base/concurrency-limiter.ts';
-import { type Deadline, inTime, withinDeadline } from '../base/deadline.ts';
+import { inTime, withinDeadline } from '../base/deadline.ts';
 import { errorText } from '../base/errors.ts';
-import { FairShare } from '../base/fair-share.ts';
+import { FairLimiter } from '../base/fair-limiter.ts';
 import type { Logger } from '../base/logger.ts';
 import type { Clock } from '../filter/services.ts';
 import type { Keystone, ValidToken } from './contract.ts';
@@ -78,9 +77,7 @@ export class TokenValidation {
   readonly #flights = new Map<string, Promise<TokenAnswer>>();
   readonly #privileged = new ConcurrencyLimiter(MAX_UNDER_WAY, MAX_WAITING);
   readonly #known = new ConcurrencyLimiter(MAX_UNDER_WAY, MAX_WAITING);
-  readonly #others = new ConcurrencyLimiter(MAX_UNDER_WAY, MAX_WAITING);
-  /** The queue of `#others`, by block of addresses. */
-  readonly #waiting = new FairShare<AbortController>(MAX_WAITING);
+  readonly #others = new FairLimiter(MAX_UNDER_WAY, MAX_WAITING);
   /** Time of Keystone's failure, if it has not answered since. */
   #failedAt: number | undefined;
   #saidOutage = false;
@@ -180,7 +177,7 @@ export class TokenValidation {
     const line = this.#lineOf(key);
     return withinDeadline(settings.deadline, async (deadline) => {
       try {
-        await (line === this.#others ? this.#enterFairly(deadline, address) : line.enter(deadline));
+        await line.enter(deadline, address);
       } catch {
         this.#warn({ under_way: this.underWay }, 'too many tokens wait to be validated');
         return BUSY;
@@ -199,26 +196,7 @@ export class TokenValidation {
     });
   }
 
-  /** If the queue is full, the client with most tokens in it loses its last one to another client. */
-  #enterFairly(deadline: Deadline, address: string): Promise<void> | undefined {
-    const client = addressBlock(address);
-    const giving = this.#waiting.givesWay(client);
-    if (giving !== undefined && giving !== client) {
-      for (const last of this.#waiting.of(giving).slice(-1)) {
-        last.abort();
-        this.#waiting.delete(giving, last);
-      }
-    }
-    const place = new AbortController();
-    const signal = AbortSignal.any([deadline.signal, place.signal]);
-    const entering = this.#others.enter({ signal, throwIfOver: () => deadline.throwIfOver() });
-    if (entering !== undefined) {
-      this.#waiting.add(client, place);
-    }
-    return entering?.finally(() => this.#waiting.delete(client, place));
-  }
-
-  #lineOf(key: string): ConcurrencyLimiter {
+  #lineOf(key: string): Pick<FairLimiter, 'enter' | 'leave'> {
     if (this.#cache.isPrivileged(key)) {
       return this.#privileged;
     }

@@ -26,7 +26,7 @@ import { answerBlazar } from './protocols/blazar.ts';
 import { FailedReviews } from './protocols/failed-reviews.ts';
 import { kubernetesEndpoints } from './protocols/kubernetes.ts';
 import { servesSkypilot, skypilotEndpoint } from './protocols/skypilot.ts';
-import { LimitedLines, type RefusedRequests } from './refused-requests.ts';
+import { LimitedLines, limitedLogger, type RefusedRequests } from './refused-requests.ts';
 import { beginRequest, endRequest, errorAnswer, type RequestParts, stateOf } from './request-state.ts';
 import { tracedRequests } from './traced-requests.ts';
 import { OidcLogins } from './users/oidc-login.ts';
@@ -58,8 +58,13 @@ export function createApp(parts: AppParts): RequestListener {
   const health = healthOf(parts, hasAdminPort ? undefined : metrics);
   const failures = new FailedReviews(logger, () => metrics.overloadRefusals.inc());
   parts.stopping?.addEventListener('abort', () => failures.close(), { once: true });
-  const logins = new OidcLogins(logger);
-  const sessions = new Sessions({ ownerOf: sessionOwners(authenticators.users, logins.renew), logger });
+  const limited = limitedLogger(logger);
+  parts.stopping?.addEventListener('abort', limited.close, { once: true });
+  const logins = new OidcLogins(limited.logger);
+  const sessions = new Sessions({
+    ownerOf: sessionOwners(authenticators.users, logins.renew),
+    logger: limited.logger,
+  });
   const users = createUserAuthenticator({
     tokens: authenticators.users,
     sessions,
@@ -72,7 +77,7 @@ export function createApp(parts: AppParts): RequestListener {
     wrong: authenticators.wrong,
     sessions,
     logins,
-    logger,
+    logger: limited.logger,
   });
   const { showLogin } = login;
   const line = new UserLimiter();
@@ -92,7 +97,7 @@ export function createApp(parts: AppParts): RequestListener {
   const routers: Router[] = [
     health,
     openApiRoutes(),
-    calendarRoutes({ line, logger }),
+    calendarRoutes({ line, logger: limited.logger }),
     api,
     login.router,
     console,

@@ -76,3 +76,28 @@ export class LimitedLines {
     this.#suppressed = 0;
   }
 }
+
+/** A logger for what strangers can cause: its warnings are limited, each kind by itself. */
+export function limitedLogger(logger: Logger): { readonly logger: Logger; readonly close: () => void } {
+  const kinds = new Map<string, LimitedLines>();
+  const warn = (fields: object, message: string) => {
+    const known = kinds.get(message);
+    const lines =
+      known ?? new LimitedLines(logger, { level: 'warn', message, more: `more than are logged: ${message}` });
+    kinds.set(message, lines);
+    lines.log(() => fields);
+  };
+  return {
+    logger: {
+      debug: logger.debug.bind(logger),
+      info: logger.info.bind(logger),
+      warn: warn as Logger['warn'],
+      error: logger.error.bind(logger),
+    },
+    close: () => {
+      for (const lines of kinds.values()) {
+        lines.close();
+      }
+    },
+  };
+}

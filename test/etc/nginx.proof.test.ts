@@ -1,10 +1,12 @@
 /** etc/nginx with a real nginx: if the service is down, a real Blazar refuses the request and keeps the lease. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { createInterface } from 'node:readline';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { BLAZAR_ENDPOINTS, OWN_PATHS } from '../../src/server/own-paths.ts';
+import { temporaryFile } from '../support/files.ts';
 import { HAS_NGINX, nginxFile, startNginx } from '../support/nginx.ts';
 import { peerProgram } from '../support/peers.ts';
 import { policyServer } from '../support/policy-server.ts';
@@ -47,7 +49,7 @@ const rawStatus = (url: string, path: string) =>
       .end();
   });
 
-describe.skipIf(!HAS_NGINX)('etc/nginx/policy-service.conf', () => {
+describe.skipIf(!HAS_NGINX)('etc/nginx', () => {
   it('passes on what Blazar asks, and nothing else', async () => {
     const service = await policyServer({ status: 204 });
     const url = await startProxy(Number(new URL(service.url).port));
@@ -75,6 +77,33 @@ describe.skipIf(!HAS_NGINX)('etc/nginx/policy-service.conf', () => {
       expect([path, await rawStatus(url, path)]).toEqual([path, 404]);
     }
     expect(service.requests.length).toBe(passedOn);
+  });
+
+  it('keeps the secrets of calendars out of its logs, also while no replica answers', async () => {
+    const service = await policyServer({ status: 204 });
+    const port = await unusedPort();
+    const [access, errors] = [temporaryFile('access.log', ''), temporaryFile('error.log', '')];
+    const file = (servers: string) =>
+      nginxFile('console.conf', [
+        ['listen 443 ssl;', `listen 127.0.0.1:${port};`],
+        ['ssl_certificate /etc/nginx/tls/server.pem;', `access_log ${access};`],
+        ['ssl_certificate_key /etc/nginx/tls/server.key;', `error_log ${errors};`],
+        ['server 127.0.0.1:8642 max_fails=0;', servers],
+        ['server 127.0.0.1:8643 max_fails=0;', ''],
+      ]);
+    for (const [replica, status] of [
+      [new URL(service.url).host, 204],
+      [`127.0.0.1:${await unusedPort()}`, 502],
+    ] as const) {
+      const stop = await startNginx([file(`server ${replica};`)], `http://127.0.0.1:${port}`);
+      for (const path of ['/calendars/secret.ics', '//calendars/./secret.ics', '/budgets']) {
+        expect([path, await rawStatus(`http://127.0.0.1:${port}`, path)]).toEqual([path, status]);
+      }
+      await stop();
+    }
+    expect(readFileSync(access, 'utf8')).toMatch(/\/budgets.* 204 .*\/budgets.* 502 /s);
+    expect(readFileSync(errors, 'utf8')).toContain('/budgets');
+    expect(readFileSync(access, 'utf8') + readFileSync(errors, 'utf8')).not.toContain('secret');
   });
 
   it('answers 503 if the service does not listen or does not answer', async () => {

@@ -2,9 +2,10 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { RefusedRequests } from '../../src/server/refused-requests.ts';
+import { breakLedger, newLedger } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { createPhysicalHost } from '../support/requests.ts';
-import { runService } from '../support/running-service.ts';
+import { runService, runServiceOf } from '../support/running-service.ts';
 
 const REFUSED = {
   status: 401,
@@ -53,6 +54,22 @@ describe('RefusedRequests', () => {
     refused.log({ ...REFUSED, reason: 'x'.repeat(1000) });
     expect(logger.lines[0]?.fields.reason).toBe('x'.repeat(300));
   });
+});
+
+it('warnings that strangers can cause while the database is away are thirty a minute', async () => {
+  const connection = await newLedger();
+  const { request, logger } = await runServiceOf({
+    service: { port: 0, tokens: ['right-0123456789abcdef'] },
+    ledger: { connection },
+    enforcement: { enabled_filters: ['MaxLeasesFilter'] },
+  });
+  breakLedger(connection, 'sessions');
+  for (let index = 0; index < 32; index += 1) {
+    const Cookie = `blazar-enforcement-session=${'a'.repeat(43)}`;
+    expect((await request('/', { headers: { Cookie } })).status).toBe(503);
+  }
+  const away = logger.lines.filter(({ message }) => message.includes('cannot be reached'));
+  expect(away).toHaveLength(30);
 });
 
 describe('a request that is not judged', () => {

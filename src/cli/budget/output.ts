@@ -158,11 +158,25 @@ const MAX_BYTES = 8_388_608;
 
 /** A file is JSON if its name ends in `.json`. @throws UsageError */
 export function openBudgetFile(path: string): BudgetFile {
+  let text: string;
   try {
-    return { path, text: readTextFile(path, MAX_BYTES), isJson: extname(path).toLowerCase() === '.json' };
+    text = readTextFile(path, MAX_BYTES);
   } catch (thrown) {
     throw new UsageError(`${path}: ${systemErrorText(thrown)}`);
   }
+  const isJson = extname(path).toLowerCase() === '.json';
+  if (!isJson && mayBeCutOff(text)) {
+    throw new UsageError(
+      `${path}: the file does not end with a line break, so its last line may have been cut off; add one`,
+    );
+  }
+  return { path, text, isJson };
+}
+
+/** A part of an amount is a smaller amount. A closing quote shows that the last cell is complete. */
+function mayBeCutOff(text: string): boolean {
+  const content = text.trimEnd();
+  return content !== '' && !content.endsWith('"') && !/[\r\n]/.test(text.slice(content.length));
 }
 
 /** Prints what was or would be set, and the errors. Exit code 2 if there are any. */

@@ -194,9 +194,12 @@ export class KeystoneAuthenticator {
     return this.#refuse(answer, refuse);
   }
 
-  /** The token of a session; `undefined` = no longer valid. Throws an HTTP error 503 if that is unknown. */
-  async validated(token: string): Promise<ValidToken | undefined> {
-    const answer = await this.#validation.ask(token, this.#settings);
+  /**
+   * The token of a session, or, with the `address` of the client, of a login; `undefined` = not valid. Throws
+   * an HTTP error 503 if that is unknown.
+   */
+  async validated(token: string, address?: string): Promise<ValidToken | undefined> {
+    const answer = await this.#validation.ask(token, this.#settings, address);
     if (answer.kind === 'unavailable') {
       return this.#unavailable(answer);
     }

@@ -15,6 +15,8 @@ const DAY = 86_400_000_000n;
 const LIFETIME = 30n * DAY;
 /** Minimum time between renewals, so that reading does not always write. */
 const RENEWED_EVERY = DAY;
+/** Links from further in the future were made before a clock was set back, and have ended. */
+const CLOCK_TOLERANCE = DAY / 24n;
 const MAX_OF_OWNER = 20;
 const LINKS = { migration: '0013-calendar-links', needed: NEEDED_FOR_CALENDARS };
 /** Advisory lock: links are made one at a time, so that no owner exceeds the maximum. */
@@ -48,7 +50,7 @@ export async function calendarLinksFor(
   const ledger = await ledgerWithLinks(request);
   const { queries } = ledger.database;
   const now = ledger.now();
-  const working = queries.selectFrom('calendar_links').where('renewed_at', '>', now - LIFETIME);
+  const working = queries.selectFrom('calendar_links').where(isWorking(now));
   const old = working
     .select('id')
     .where('owner', '=', caller.identity)
@@ -116,8 +118,8 @@ function* made({ database: { dialect, queries } }: Ledger, row: NewLink): Work<b
   if (dialect === 'postgresql') {
     yield* rows(sql`select pg_advisory_xact_lock(${MAKING})`.compile(queries));
   }
-  const over = row.made_at - LIFETIME;
-  yield* rows(queries.deleteFrom('calendar_links').where('renewed_at', '<=', over).compile());
+  const over = sql<boolean>`not (${isWorking(row.made_at)})`;
+  yield* rows(queries.deleteFrom('calendar_links').where(over).compile());
   const own = queries
     .selectFrom('calendar_links')
     .select(({ fn }) => fn.countAll<bigint>().as('count'))
@@ -156,8 +158,12 @@ export async function projectOfLink(
     .innerJoin('ledger', (join) => join.onTrue())
     .select(['project_id as projectId', 'ledger.id as ledgerId'])
     .where('name', '=', digest(secret))
-    .where('renewed_at', '>', ledger.now() - LIFETIME);
+    .where(isWorking(ledger.now()));
   return (await reading(ledger, wait)(() => rows(query.compile())))[0];
+}
+
+function isWorking(now: bigint) {
+  return sql<boolean>`renewed_at > ${now - LIFETIME} and renewed_at <= ${now + CLOCK_TOLERANCE}`;
 }
 
 function seesAll(caller: Caller, projectId: string): boolean {

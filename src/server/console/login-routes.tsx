@@ -72,9 +72,7 @@ export function loginRoutes(parts: LoginParts): { router: Router; showLogin: Sho
     if (fixed !== undefined) {
       return { proof: { kind: 'token', identity: fixed.caller.identity, key: fixed.key } };
     }
-    return tokens.isOfUsers(token)
-      ? refused(NO_TOKEN, { isWrong: true })
-      : attempts.inLine(ctx, () => loginByToken(ctx, token, logger));
+    return tokens.isOfUsers(token) ? refused(NO_TOKEN, { isWrong: true }) : loginByToken(ctx, token, logger);
   };
   /** The session of the request, if it can switch to another project. */
   const switchable = async (ctx: Context) => {

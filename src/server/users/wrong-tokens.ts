@@ -7,12 +7,11 @@ import createError, { type HttpError } from 'http-errors';
 import type { Context } from 'koa';
 import { LRUCache } from 'lru-cache';
 import { addressBlock } from '../../base/address-block.ts';
-import { ConcurrencyLimiter } from '../../base/concurrency-limiter.ts';
 import { withinDeadline } from '../../base/deadline.ts';
+import { FairLimiter } from '../../base/fair-limiter.ts';
 import { stateOf } from '../request-state.ts';
 import type { Guess, GuessCount } from './sessions/session-table.ts';
 import type { Sessions } from './sessions/sessions.ts';
-import { withLimiters } from './user-limiter.ts';
 
 /** The message of a 429. */
 export const TOO_MANY =
@@ -121,7 +120,7 @@ export class LoginAttempts {
   readonly #wrong = { account: new Wrong(), address: new Wrong(), 'at-known': new Wrong() };
   /** Where accounts have logged in before. */
   readonly #known = new LRUCache<string, true>({ max: MAX_REMEMBERED });
-  readonly #line = new ConcurrencyLimiter(MAX_UNDER_WAY, MAX_WAITING);
+  readonly #line = new FairLimiter(MAX_UNDER_WAY, MAX_WAITING);
   readonly #sessions: Pick<Sessions, 'shared'>;
 
   constructor(sessions: Pick<Sessions, 'shared'>) {
@@ -179,7 +178,7 @@ export class LoginAttempts {
   /** Within the deadline of the service, including the time in the queue. @throws OverloadedError */
   inLine<Result>(ctx: Context, work: () => Promise<Result>): Promise<Result> {
     return withinDeadline(stateOf(ctx).generation.options.deadline, (deadline) =>
-      withLimiters([this.#line], deadline, work),
+      this.#line.run(deadline, ctx.ip, work),
     );
   }
 

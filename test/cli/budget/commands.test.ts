@@ -53,6 +53,22 @@ describe('budget set', () => {
   });
 });
 
+describe('budget import', () => {
+  it.each(['climate,,2026-01-01,2098-01-01,10', '"climate",,2026-01-01,2098-01-01,"2000'])(
+    'refuses a file that was cut off within its last amount: %s',
+    async (line) => {
+      const { budget } = commandsOn(await newLedger());
+      const text = `project_id,user_id,valid_from,valid_until,amount\r\n${line}`;
+      const imported = (end: string) =>
+        budget('import', temporaryFile('budgets.csv', text + end), '--reason', 'why');
+      expect((await imported('')).code).toBe(2);
+      expect(JSON.parse((await budget('history', '--format', 'json')).stdout)).toHaveLength(1);
+      const end = line.endsWith('"2000') ? '"' : '\r\n';
+      expect(printed(await imported(end))).toContain('0 set, 1 changed');
+    },
+  );
+});
+
 describe('an id that looks like another one', () => {
   it.each([
     [

@@ -186,6 +186,23 @@ describe.each(DIALECTS)('links to calendars, on %s', (dialect) => {
     expect(await status()).toBe(404);
   });
 
+  it('end with the clock that was ahead when they were made', async () => {
+    const { fixture } = await newGround(dialect);
+    const status = async (path: string) => (await fixture.read(path)).status;
+    const { path: right } = await fixture.made('meg');
+    fixture.now = '2027-11-21T09:00:00Z';
+    const { path: ahead } = await fixture.made('meg');
+    expect([await status(ahead), await status(right)]).toEqual([200, 404]);
+    fixture.now = '2026-11-21T10:00:00Z';
+    expect(await status(ahead)).toBe(404);
+    expect((await fixture.ask('meg')).json.items).toEqual([]);
+    const { path } = await fixture.made('meg');
+    fixture.now = '2026-11-21T09:59:59Z';
+    expect(await status(path)).toBe(200);
+    fixture.now = '2027-11-21T09:00:00Z';
+    expect(await status(ahead)).toBe(404);
+  });
+
   it('are at most 20 of one person, also when many are asked for at once', async () => {
     const { fixture } = await newGround(dialect);
     const asked = Array.from({ length: 24 }, () => fixture.ask('olga', 'POST'));

@@ -162,3 +162,25 @@ describe.each([...DIALECTS, 'nothing shared'] as const)('wrong passwords, counte
     expect((await counted()) ?? ['account 1', 'address 1']).toEqual(['account 1', 'address 1']);
   });
 });
+
+it('logins of one address do not take the places of others in the queue', async () => {
+  const attempts = new LoginAttempts({ shared: async () => undefined });
+  const inLine = (ip: string, work: () => Promise<unknown>) => {
+    const ctx = { ip, state: { generation: { options: { deadline: 3600 } } } } as Context;
+    return attempts.inLine(ctx, work).then(
+      () => 'done',
+      () => 'refused',
+    );
+  };
+  let release = () => {};
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const ofOne = Array.from({ length: 8 + 64 }, () => inLine('192.0.2.1', () => held));
+  expect(await inLine('192.0.2.1', () => held)).toBe('refused');
+  const ofOther = inLine('192.0.2.2', () => held);
+  release();
+  expect(await ofOther).toBe('done');
+  const all = await Promise.all(ofOne);
+  expect(all.filter((outcome) => outcome === 'refused')).toHaveLength(1);
+});

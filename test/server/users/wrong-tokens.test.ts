@@ -68,3 +68,35 @@ it('a right token of Keystone passes, too, also one that is new', async () => {
   expect(await guess('192.0.2.7', 11)).toEqual([401, 429]);
   expect((await post('/check-create', FITS, from('192.0.2.7', 'gAAAAAB-of-blazar'))).status).toBe(204);
 });
+
+it('invented tokens at the login keep nobody from logging in with a password', async () => {
+  const keystone = await ValidatingKeystone.start();
+  const service = { keystone_auth: true, deadline: 60 };
+  const { request } = await guarded({ service, keystone: keystone.account });
+  const logIn = (path: string, address: string, fields: Record<string, string>) =>
+    request(path, {
+      method: 'POST',
+      headers: {
+        'X-Forwarded-For': address,
+        'Content-Type': 'application/x-www-form-urlencoded',
+      },
+      body: String(new URLSearchParams(fields)),
+    });
+  const release = keystone.hold();
+  const invented = Array.from({ length: 80 }, (_, index) =>
+    logIn('/login', '192.0.2.7', { token: `gAAAAAB-invented-${index}` }),
+  );
+  await keystone.untilAsked(8);
+  const alice = logIn('/login/keystone', '192.0.2.8', { username: 'alice', password: 'alice' });
+  const isAsked = async () => {
+    // For her projects, after her password.
+    while (!keystone.asked.includes('undefined')) {
+      await keystone.untilAsked(keystone.asked.length + 1);
+    }
+    return 'asked';
+  };
+  expect(await Promise.race([isAsked(), alice])).toBe('asked');
+  release();
+  await alice;
+  expect(new Set((await Promise.all(invented)).map(({ status }) => status))).toEqual(new Set([401, 429]));
+});

@@ -159,13 +159,13 @@ class Watch {
       this.stop();
       return;
     }
-    const { number } = this.#current();
+    const { number, options } = this.#current();
     if (number !== this.#generation) {
       this.#generation = number;
       // Callers were authenticated by the old configuration, whose Keystone and sessions are no longer used.
       this.#listeners.beginAgain();
     }
-    this.#listeners.tick();
+    this.#listeners.tick(performance.now(), options.deadline);
     if (this.#looking === undefined && performance.now() >= this.#nextLook) {
       this.#looking = this.#lookAround()
         .then(

@@ -20,7 +20,7 @@ const TOGETHER = 500;
 const MOST_PROJECTS = 10_000;
 /** Maximum age of a stream, in milliseconds. The browser opens another one, and is authenticated again. */
 const LONGEST = 600_000;
-/** Interval of comments that keep idle connections open through proxies, in milliseconds. */
+/** Longest interval of comments that keep idle connections open through proxies, in milliseconds. */
 const HEARTBEAT = 15_000;
 const CHANGE = 'event: change\ndata: \n\n';
 
@@ -117,14 +117,18 @@ export class Listeners {
     this.changed(operation.includes('.') ? 'service' : { projectId: project_id });
   }
 
-  /** Sends heartbeats, validates callers and ends old streams. Call it regularly. */
-  tick(now = performance.now()): void {
+  /**
+   * Sends heartbeats, validates callers and ends old streams. Call it regularly. `deadline`: of the service, in
+   * seconds: twice as long without traffic, its connections are closed.
+   */
+  tick(now = performance.now(), deadline = Number.POSITIVE_INFINITY): void {
+    const heartbeat = Math.min(HEARTBEAT, deadline * 1000);
     const asked = new Set<string>();
     for (const listener of this.#open) {
       if (now - listener.since >= LONGEST) {
         this.#end(listener);
       } else {
-        if (now - listener.wroteAt >= HEARTBEAT) {
+        if (now - listener.wroteAt >= heartbeat) {
           this.#write(listener, ': still here\n\n');
         }
         if (now - listener.askedAt >= listener.askEvery) {

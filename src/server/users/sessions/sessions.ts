@@ -6,13 +6,13 @@
 import { timingSafeEqual } from 'node:crypto';
 import createError from 'http-errors';
 import type { Context } from 'koa';
-import { ConcurrencyLimiter, OverloadedError } from '../../../base/concurrency-limiter.ts';
+import { OverloadedError } from '../../../base/concurrency-limiter.ts';
 import { type Wait, withinDeadline } from '../../../base/deadline.ts';
 import { errorText } from '../../../base/errors.ts';
+import { FairLimiter } from '../../../base/fair-limiter.ts';
 import type { Logger } from '../../../base/logger.ts';
 import { stateOf } from '../../request-state.ts';
 import type { Caller } from '../caller.ts';
-import { withLimiters } from '../user-limiter.ts';
 import { digest, randomText, seal, sealingKey, unseal } from './sealed.ts';
 import {
   type FoundSession,
@@ -69,7 +69,7 @@ interface Found {
 export class Sessions {
   readonly #parts: SessionParts;
   readonly #memory: SessionStore;
-  readonly #line = new ConcurrencyLimiter(MAX_ASKED, MAX_WAITING);
+  readonly #line = new FairLimiter(MAX_ASKED, MAX_WAITING);
   /** The session last found for each request. */
   readonly #found = new WeakMap<Context, Found>();
 
@@ -210,9 +210,7 @@ export class Sessions {
     const { options, sessions } = stateOf(ctx).generation;
     return withinDeadline(options.deadline, async (wait) => {
       const table = await sessions?.store(wait);
-      return table === undefined
-        ? work(table, wait)
-        : withLimiters([this.#line], wait, () => work(table, wait));
+      return table === undefined ? work(table, wait) : this.#line.run(wait, ctx.ip, () => work(table, wait));
     });
   }
 

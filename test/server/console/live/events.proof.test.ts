@@ -68,6 +68,19 @@ describe('a page that listens', () => {
     await ended;
   });
 
+  it('is not let go with a short deadline, after which silent connections are closed', async () => {
+    const { url } = await runService({ service: { deadline: 1 } });
+    const { heartbeats, ended } = await listen(url);
+    let isOver = false;
+    ended
+      .catch(() => {})
+      .finally(() => {
+        isOver = true;
+      });
+    await expect.poll(() => isOver || heartbeats() >= 3, { timeout: 120_000 }).toBe(true);
+    expect(isOver).toBe(false);
+  });
+
   it('of nobody hears nothing', async () => {
     const { url } = await runService({ service: { tokens: [SECRET] } });
     expect((await listen(url)).status).toBe(401);

@@ -15,5 +15,13 @@ export async function listen(url: string, headers: Record<string, string> = {}) 
   })();
   ended.catch(() => {});
   const events = () => [...heard.matchAll(/^event: (.*)$/gm)].map(([, name]) => name);
-  return { status: answer.status, headers: answer.headers, events, ended, leave: () => leave.abort() };
+  const heartbeats = () => heard.split('\n: ').length - 1;
+  return {
+    status: answer.status,
+    headers: answer.headers,
+    events,
+    heartbeats,
+    ended,
+    leave: () => leave.abort(),
+  };
 }

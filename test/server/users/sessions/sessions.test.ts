@@ -419,3 +419,32 @@ describe('Sessions that cannot be reached', () => {
     expect(store).not.toHaveBeenCalled();
   });
 });
+
+it('invented cookies of one address do not take the places of others in the queue', async () => {
+  const { sessions } = sessionsIn(new MemorySessions());
+  let release = () => {};
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const generation = {
+    options: { session_lifetime: 3600, deadline: 3600 },
+    sessions: { store: async () => ({ find: () => held }) },
+  };
+  const lookup = (ip: string) => {
+    const ctx = request(`blazar-enforcement-session=${'a'.repeat(43)}`);
+    ctx.request.ip = ip;
+    ctx.state = { requestId: 'req-1', generation };
+    return sessions.callerOf(ctx).then(
+      () => 'found',
+      () => 'refused',
+    );
+  };
+  const ofOne = Array.from({ length: 16 + 1000 }, () => lookup('192.0.2.1'));
+  expect(await lookup('192.0.2.1')).toBe('refused');
+  const ofOther = lookup('192.0.2.2');
+  // Until it is in the queue.
+  expect(await Promise.race(ofOne)).toBe('refused');
+  release();
+  expect(await ofOther).toBe('found');
+  expect((await Promise.all(ofOne)).filter((outcome) => outcome === 'refused')).toHaveLength(1);
+});
