@@ -54,15 +54,8 @@ describe('a mistake', () => {
   });
 
   it.each([
-    'token: hidden',
-    'token hidden',
-    'x"hidden',
-    'a=[hidden',
-    'a={hidden: hidden: x}',
-    'a="hidden',
-    'a=\u0007hidden',
-    'a=!hidden x',
-    '{hidden}',
+    ...['token: hidden', 'token hidden', 'x"hidden', 'a=[hidden', 'a={hidden: hidden: x}', 'a="hidden'],
+    ...['a=\u0007hidden', 'a=!hidden x', '{hidden}'],
   ])('never shows a value: %j', (text) => {
     expect(problems(text)).toHaveLength(1);
     expect(problems(text).join()).not.toContain('hidden');

@@ -13,7 +13,7 @@ async function problems(text: string, config: readonly string[] = []): Promise<s
 }
 
 describe('no problem shows a secret of a YAML file', () => {
-  it.each([
+  it.each<string[]>([
     ...rows`
       in a list instead of a text → enforcement: {external_service_token: [sEcReT]}
       in a mapping instead of a text → enforcement: {external_service_token: {sEcReT: sEcReT}}

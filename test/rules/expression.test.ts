@@ -136,7 +136,7 @@ describe('an expression', () => {
     expect(outcome(text)).toBe(`no: ${why}`);
   });
 
-  it.each([
+  it.each<string[]>([
     ...rows`
       lease.strat_date < now → 6 → Lease has no attribute "strat_date"; the nearest right name is "start_date"
       has(lease.strat_date) → 10 → Lease has no attribute "strat_date"; the nearest right name is "start_date"
@@ -177,9 +177,9 @@ describe('an expression', () => {
       [].map(e, -e) == [] → 0 → the elements of [] have no type to compute with
       lease == lease → 0 → Lease == Lease cannot be computed
     `,
-    ['lease.name.matches("^n(")', 19, 'error parsing regexp: missing closing ): `^n(`'],
-    ['lease.name.matches("(a)\\\\1")', 19, 'error parsing regexp: invalid escape sequence: `\\1`'],
-    ['lease.name.matches("(a{1000}){1000}")', 19, 'error parsing regexp: invalid repeat count: `{1000}`'],
+    ['lease.name.matches("^n(")', '19', 'error parsing regexp: missing closing ): `^n(`'],
+    ['lease.name.matches("(a)\\\\1")', '19', 'error parsing regexp: invalid escape sequence: `\\1`'],
+    ['lease.name.matches("(a{1000}){1000}")', '19', 'error parsing regexp: invalid repeat count: `{1000}`'],
   ])('%s is refused at %s: %s', (text, offset, message) => {
     expect(outcome(text)).toBe(`mistake at ${offset}: ${message}`);
   });
