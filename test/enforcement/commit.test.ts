@@ -225,11 +225,9 @@ describe('with `commit = request`', () => {
       outcomes: [{ filter: 'MaxLeasesFilter', allowed: true }],
     });
     expect(await chain.enforcement.commitCreate(second)).toMatchObject({
+      ...rejectedWith('Project climate has 1 pending or active leases; the most allowed is 1.'),
       operation: 'commit-create',
-      allowed: false,
-      failed: false,
       filter: 'MaxLeasesFilter',
-      message: 'Project climate has 1 pending or active leases; the most allowed is 1.',
     });
     expect(recorded(chain)).toEqual(['run open without id']);
     expect(await chain.enforcement.checkUpdate(UPDATE)).toMatchObject(ALLOWED);
@@ -516,8 +514,7 @@ describe('a filter with commit hooks', () => {
     });
     const signal = AbortSignal.timeout(commit.includes('Promise') ? 50 : 60_000);
     expect(await enforcement.checkCreate({ ...CREATE, lease }, { signal })).toMatchObject({
-      allowed: false,
-      failed: true,
+      ...UNCHECKED,
       filter: 'AFilter',
       message: GENERIC,
     });

@@ -151,10 +151,10 @@ it.for<[string, RegExp]>([
     `rules:\n- {name: a, allow: 1 > 2, message: {expression: ${expression}}}\n- {name: b, allow: 1 > 2, message: And b.}\n`,
   );
   expect(await enforcement.checkCreate(REQUEST)).toMatchObject({
-    allowed: false,
-    failed: false,
+    ...rejectedWith(
+      'The rule a refuses this request. Its message is broken; please tell the operator. And b.',
+    ),
     filter: 'RulesFilter',
-    message: 'The rule a refuses this request. Its message is broken; please tell the operator. And b.',
   });
   const lines = logger.lines.filter(({ message }) => message === 'rule failed');
   expect(lines).toHaveLength(1);
