@@ -31,20 +31,13 @@ function sent(): CloudEvent[] {
   corrections.add({ outcome: 'released', row: 1n, leaseId: 'a', ...owner, name: 'a', ...times, note: 'x' });
   const last = { request_id: 'a', operation: 'create', outcome: 'rejected', message: 'a', filter: 'a' };
   const step = { at: 0n, who: 'a', reason: 'a' };
-  const named = {
-    ...{ project_id: 'a', project_name: 'a', project_domain: 'a' },
-    ...{ user_id: 'a', user_name: 'a', user_domain: 'a' },
-  };
+  const granted = { amount: 1n, validUntil: 1n, budget: 1n };
+  const request = aBudgetRequest({ userId: null, state: 'changed', endorsed: step, settled: step, granted });
+  const project = { project_id: 'a', project_name: 'a', project_domain: 'a' };
+  const named = { ...project, user_id: 'a', user_name: 'a', user_domain: 'a' };
   return [
     thresholdEvent('/', 'a', aCrossing()),
-    requestEvent(
-      '/',
-      'a',
-      aBudgetRequest({
-        ...{ userId: null, state: 'changed', endorsed: step, settled: step },
-        granted: { amount: 1n, validUntil: 1n, budget: 1n },
-      }),
-    ),
+    requestEvent('/', 'a', request),
     refusedEvent('/', 'a', {
       isMixed: false,
       count: 1,

@@ -55,10 +55,10 @@ it('says which budget has passed which threshold, with amounts as decimal texts'
 
 it('says what is asked for, by whom and why, and what it has come to', () => {
   const step = { at: AT, who: HOSTILE, reason: HOSTILE.repeat(400) };
-  const request = aBudgetRequest({
-    ...{ projectId: HOSTILE, userId: HOSTILE, reason: HOSTILE, asked: { at: AT, who: HOSTILE } },
-    ...{ amount: hours('40'), validUntil: 1_798_761_600n, state: 'endorsed', endorsed: step },
-  });
+  const owner = { projectId: HOSTILE, userId: HOSTILE };
+  const wish = { amount: hours('40'), validUntil: 1_798_761_600n, reason: HOSTILE };
+  const asked = { at: AT, who: HOSTILE };
+  const request = aBudgetRequest({ ...owner, ...wish, asked, state: 'endorsed', endorsed: step });
   const body = requestEvent('/here', 'id-1', request);
   const event = eventIn(body);
   expect(event.subject).toMatch(/^projects\/a%2Fb%00%0A[^/]+\/users\/a%2Fb%00/);
