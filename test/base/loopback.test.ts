@@ -3,7 +3,12 @@ import { isLoopback } from '../../src/base/loopback.ts';
 
 it('tells loopback addresses from others, and takes names for others', () => {
   for (const host of [
-    ...['127.0.0.1', '127.8.9.10', '::1', 'localhost', '::ffff:127.0.0.1', '::FFFF:127.0.0.1'],
+    '127.0.0.1',
+    '127.8.9.10',
+    '::1',
+    'localhost',
+    '::ffff:127.0.0.1',
+    '::FFFF:127.0.0.1',
   ]) {
     expect(isLoopback(host), host).toBe(true);
   }

@@ -56,8 +56,20 @@ it('every other letter is left as it is', () => {
 
 describe('a name that may look like another one', () => {
   const HIDDEN = [
-    ...['\0', '\t', '\n', '\r', '\u001b', '\u007f', '\u009b', '\u00a0', '\u00ad', '\u034f', '\u061c'],
-    '\u115f',
+    ...[
+      '\0',
+      '\t',
+      '\n',
+      '\r',
+      '\u001b',
+      '\u007f',
+      '\u009b',
+      '\u00a0',
+      '\u00ad',
+      '\u034f',
+      '\u061c',
+      '\u115f',
+    ],
     ...['\u2003', '\u200b', '\u200d', '\u200f', '\u2028', '\u202e', '\u2060', '\u2069', '\u2800', '\u3000'],
     ...['\u3164', '\ufe0f', '\ufeff', '\ud800', '\u{e0041}', '\u{e0100}'],
   ];

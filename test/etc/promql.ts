@@ -8,7 +8,16 @@ export interface KnownMetric {
 /** Prometheus adds them to every series. */
 const OF_TARGETS = ['instance', 'job'];
 const WORDS = new Set([
-  ...['and', 'or', 'unless', 'by', 'without', 'on', 'ignoring', 'group_left', 'group_right', 'offset'],
+  'and',
+  'or',
+  'unless',
+  'by',
+  'without',
+  'on',
+  'ignoring',
+  'group_left',
+  'group_right',
+  'offset',
   'bool',
 ]);
 const PARTS = /_(bucket|count|sum)$/;

@@ -19,8 +19,21 @@ describe('parseMillionths', () => {
   });
 
   it.each([
-    ...['', ' ', '-1', '+1', '.5', '1.', '1e3', '0x10', '1,5', '1_000', 'NaN', 'Infinity', '0.0000001'],
-    ...['1 2', '１'],
+    '',
+    ' ',
+    '-1',
+    '+1',
+    '.5',
+    '1.',
+    '1e3',
+    '0x10',
+    '1,5',
+    '1_000',
+    'NaN',
+    'Infinity',
+    '0.0000001',
+    '1 2',
+    '１',
   ])('refuses %j', (text) => {
     expect(parseMillionths(text)).toBeUndefined();
   });

@@ -97,7 +97,14 @@ describe('claims as text', () => {
   });
 
   it.each([
-    ...['', 'null', '{}', '[1]', '[[1]]', '[["a",1]]', '[["a","1.5"]]', '[["a","x"]]'],
+    '',
+    'null',
+    '{}',
+    '[1]',
+    '[[1]]',
+    '[["a",1]]',
+    '[["a","1.5"]]',
+    '[["a","x"]]',
     '[["a","1","2","z"]]',
   ])('are not read from %s', (written) => {
     expect(() => parseClaims(written)).toThrow(Error);

@@ -121,9 +121,17 @@ describe('the endpoints', () => {
   });
 
   it.each([
-    ...['policy.example.org', 'ftp://policy.example.org', 'http://', 'http:///check'],
-    ...['http:policy.example.org', 'https://?a=b', '/check', 'javascript:alert(1)', ''],
-    ...['http://exa mple.org', 'https://user:hunter2@policy.example.org'],
+    'policy.example.org',
+    'ftp://policy.example.org',
+    'http://',
+    'http:///check',
+    'http:policy.example.org',
+    'https://?a=b',
+    '/check',
+    'javascript:alert(1)',
+    '',
+    'http://exa mple.org',
+    'https://user:hunter2@policy.example.org',
   ])('must be http or https with a host and no credentials: %j is refused', async (url) => {
     const failure = await load({ external_service_base_endpoint: url }).catch((thrown: unknown) =>
       String(thrown),
@@ -164,9 +172,20 @@ describe('an answer with status', () => {
   });
 
   it.each([
-    ...[undefined, '', 'You shall not pass!', '["message"]', '"message"', 'null', '{}'],
-    ...['{"message": ""}', '{"message": "  "}', '{"message": 5}', '{"message": null}'],
-    ...['{"message": {"message": "x"}}', '{"message": "cut off', '{"__proto__": {"message": "x"}}'],
+    undefined,
+    '',
+    'You shall not pass!',
+    '["message"]',
+    '"message"',
+    'null',
+    '{}',
+    '{"message": ""}',
+    '{"message": "  "}',
+    '{"message": 5}',
+    '{"message": null}',
+    '{"message": {"message": "x"}}',
+    '{"message": "cut off',
+    '{"__proto__": {"message": "x"}}',
   ])('403 and the body %j rejects with a generic message and logs the body', async (body) => {
     const { enforcement, logger } = await against({ status: 403, ...(body !== undefined && { body }) });
     expect(await enforcement.checkCreate(createPhysicalHost())).toMatchObject(rejectedWith(DENIED));

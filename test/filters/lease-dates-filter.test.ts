@@ -97,8 +97,12 @@ describe('LeaseDatesFilter at create', () => {
   ])('with %j, %j', expectAtCreate);
 
   it.each([
-    ...['2026-12-01T09:00:00', '2026-12-01 09:00', '2026-12-01T10:00:00+01:00', '20261201T090000Z'],
-    ...['2026-12-01T02:00:00.000-07:00', '2026-W49-2T09:00'],
+    '2026-12-01T09:00:00',
+    '2026-12-01 09:00',
+    '2026-12-01T10:00:00+01:00',
+    '20261201T090000Z',
+    '2026-12-01T02:00:00.000-07:00',
+    '2026-W49-2T09:00',
   ])('reads %s in the configuration as the same instant', async (text) => {
     await expectAtCreate([early(text)], { start_date: '2026-12-01T09:00:00Z' }, null);
     await expectAtCreate([early(text)], { start_date: '2026-12-01T08:59:59.999999Z' }, TOO_EARLY);
@@ -188,8 +192,17 @@ describe('LeaseDatesFilter at update, of a lease from 2026-12-01T09:00 to 2026-1
 
 describe('the options of LeaseDatesFilter', () => {
   it.each([
-    ...['+', '+-1', '-1', 'tomorrow', '+1.5', '+ 5', '86400', '+1000000000000000', '2026-02-30'],
-    ...['2026-12-01T25:00', '12'],
+    '+',
+    '+-1',
+    '-1',
+    'tomorrow',
+    '+1.5',
+    '+ 5',
+    '86400',
+    '+1000000000000000',
+    '2026-02-30',
+    '2026-12-01T25:00',
+    '12',
   ])('refuse %j, with file, line and text', async (text) => {
     const expected = 'expected a date of ISO 8601, or +seconds from now such as +86400, got';
     expect(await mistakes(NAME, [early(text), late(text)])).toEqual([

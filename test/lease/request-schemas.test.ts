@@ -13,10 +13,21 @@ const NOT_IN_EVERY_CALENDAR = /^\d{4}(-\d\d-(29|3[01])|\d\d(29|3[01])(?!\d)|-?36
 const READ_BUT_UNUSUAL = /^00|\[|T.*[+-]((2[4-9]|[3-9]\d)(:?\d\d)?|\d\d:?[6-9]\d)$/i;
 
 const FORMS = [
-  ...['yyyy-MM-dd', "yyyy-MM-dd'T'HH:mm", 'yyyy-MM-dd HH:mm', 'yyyy-MM-dd HH:mm:ss.SSS'],
-  ...["yyyy-MM-dd'T'HH:mm:ss,S", "yyyy-MM-dd'T'HH:mm:ss'Z'", "yyyy-MM-dd't'HH:mm:ssZZ", 'yyyy-MM-ddZZ'],
-  ...["yyyy-MM-dd'T'HH:mm:ss.SSS'999'ZZZ", "yyyyMMdd'T'HHmmss'Z'", "yyyyMMdd'T'HHmm", 'yyyy-ooo'],
-  ...["yyyyooo'T'HH", "kkkk-'W'WW-c'T'HH:mm:ss.SSSZZZ", "kkkk'W'WWc"],
+  'yyyy-MM-dd',
+  "yyyy-MM-dd'T'HH:mm",
+  'yyyy-MM-dd HH:mm',
+  'yyyy-MM-dd HH:mm:ss.SSS',
+  "yyyy-MM-dd'T'HH:mm:ss,S",
+  "yyyy-MM-dd'T'HH:mm:ss'Z'",
+  "yyyy-MM-dd't'HH:mm:ssZZ",
+  'yyyy-MM-ddZZ',
+  "yyyy-MM-dd'T'HH:mm:ss.SSS'999'ZZZ",
+  "yyyyMMdd'T'HHmmss'Z'",
+  "yyyyMMdd'T'HHmm",
+  'yyyy-ooo',
+  "yyyyooo'T'HH",
+  "kkkk-'W'WW-c'T'HH:mm:ss.SSSZZZ",
+  "kkkk'W'WWc",
 ];
 
 const dates = fc

@@ -23,7 +23,15 @@ describe('a text that PyYAML would read differently', () => {
   });
 
   it.each([
-    ...['\0', '\u0007', '\u001b', '\u007f', '\u0080', '\ufffe', '\uffff', '\ud800', 'a\ufeff'],
+    '\0',
+    '\u0007',
+    '\u001b',
+    '\u007f',
+    '\u0080',
+    '\ufffe',
+    '\uffff',
+    '\ud800',
+    'a\ufeff',
     '\n\ufeff',
   ])('is refused for %j, which PyYAML refuses', (character) => {
     expect(mistakeOf(`x${character}`).reason).toBe(
@@ -54,8 +62,17 @@ describe('a text that PyYAML would read differently', () => {
   });
 
   it.each([
-    ...['a: ! 12', 'a: !own x', 'a: !!float 1', 'a: !!int x', 'a: !!int 1.0x', 'a: !!bool 1'],
-    ...['a: !!null x', 'a: !!str [b]', 'a: !!map [b]', 'a: !!seq {b: 1}', 'a: !!timestamp x'],
+    'a: ! 12',
+    'a: !own x',
+    'a: !!float 1',
+    'a: !!int x',
+    'a: !!int 1.0x',
+    'a: !!bool 1',
+    'a: !!null x',
+    'a: !!str [b]',
+    'a: !!map [b]',
+    'a: !!seq {b: 1}',
+    'a: !!timestamp x',
     'a: !!python/name:os.system x',
   ])('is refused for a tag that does not match its value: %s', (text) => {
     expect(mistakeOf(`# first\n${text}`)).toMatchObject({

@@ -18,7 +18,9 @@ function refusal(text: string): unknown {
 describe('the documents of a text', () => {
   it.each<[string, string, unknown[]]>([
     ['one', 'a: 1\n', [{ a: 1 }]],
+    ['one without the end of its line', 'a: 1', [{ a: 1 }]],
     ['two', 'a: 1\n---\nb: 2\n', [{ a: 1 }, { b: 2 }]],
+    ['with "---" first', '---\na: 1\n---\nb: 2\n', [{ a: 1 }, { b: 2 }]],
     ['with "---" last', 'a: 1\n---\n', [{ a: 1 }]],
     ['that end with "..."', 'a: 1\n...\n---\nb: 2\n...\n', [{ a: 1 }, { b: 2 }]],
     ['with "..." alone between them', 'a: 1\n...\nb: 2\n', [{ a: 1 }, { b: 2 }]],
@@ -33,10 +35,10 @@ describe('the documents of a text', () => {
     ],
     [
       'with anchors of their own',
-      '- &x 1\n- *x\n---\n- &x 2\n- *x\n',
+      'a: &x 1\nb: *x\n---\na: &x 2\nb: *x\n',
       [
-        [1, 1],
-        [2, 2],
+        { a: 1, b: 1 },
+        { a: 2, b: 2 },
       ],
     ],
     [

@@ -17,7 +17,13 @@ const OTHER_NAMES: Readonly<Record<string, string>> = {
   value: 'values',
 };
 const VALUES: readonly Json[] = [
-  ...[null, '', 'gpu', 'In', 'Exists', 0, 1],
+  null,
+  '',
+  'gpu',
+  'In',
+  'Exists',
+  0,
+  1,
   1.5,
   101,
   true,

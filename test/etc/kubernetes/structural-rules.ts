@@ -5,9 +5,18 @@
 import { isMapping, type Mapping } from '../../../src/base/yaml/tree.ts';
 
 const STRUCTURE = [
-  ...['type', 'properties', 'additionalProperties', 'items', 'nullable', 'description', 'title'],
-  ...['default', 'x-kubernetes-preserve-unknown-fields', 'x-kubernetes-list-type'],
-  ...['x-kubernetes-list-map-keys', 'x-kubernetes-map-type'],
+  'type',
+  'properties',
+  'additionalProperties',
+  'items',
+  'nullable',
+  'description',
+  'title',
+  'default',
+  'x-kubernetes-preserve-unknown-fields',
+  'x-kubernetes-list-type',
+  'x-kubernetes-list-map-keys',
+  'x-kubernetes-map-type',
 ];
 const JUNCTORS = ['allOf', 'anyOf', 'oneOf', 'not'];
 /** Value validations, which are also allowed in junctors. */

@@ -21,11 +21,27 @@ describe('parseConnection', () => {
   });
 
   it.each([
-    ...['', 'ledger.db', '/var/lib/ledger.db', 'sqlite:', 'sqlite://', 'sqlite:///', 'sqlite:////'],
-    ...['sqlite://:memory:', 'sqlite://host/ledger.db', 'sqlite:relative.db', 'sqlite:///a/folder/'],
-    ...['sqlite:///ledger.db?mode=memory', 'sqlite:///ledger.db#part', 'postgresql://'],
-    ...['postgresql:///database', 'postgresql://host', 'postgresql://host/', 'postgresql:database'],
-    ...['mysql://host/database', 'file:///var/lib/ledger.db', 'javascript:alert(1)'],
+    '',
+    'ledger.db',
+    '/var/lib/ledger.db',
+    'sqlite:',
+    'sqlite://',
+    'sqlite:///',
+    'sqlite:////',
+    'sqlite://:memory:',
+    'sqlite://host/ledger.db',
+    'sqlite:relative.db',
+    'sqlite:///a/folder/',
+    'sqlite:///ledger.db?mode=memory',
+    'sqlite:///ledger.db#part',
+    'postgresql://',
+    'postgresql:///database',
+    'postgresql://host',
+    'postgresql://host/',
+    'postgresql:database',
+    'mysql://host/database',
+    'file:///var/lib/ledger.db',
+    'javascript:alert(1)',
   ])('refuses %j', (text) => {
     expect(parseConnection(text)).toBeUndefined();
   });

@@ -92,8 +92,15 @@ it('takes back only the part that refuses, that breaks, or whose value cannot be
     ].map((work) => join(work)),
   );
   expect(answers).toEqual([
-    ...[0n, 'refused', 1n, 'failed: broken', expect.stringContaining('out of range'), 2n],
-    ...[expect.stringContaining('out of range'), expect.stringContaining('duplicate key'), 3n],
+    0n,
+    'refused',
+    1n,
+    'failed: broken',
+    expect.stringContaining('out of range'),
+    2n,
+    expect.stringContaining('out of range'),
+    expect.stringContaining('duplicate key'),
+    3n,
   ]);
   expect(await names()).toEqual(['a', 'b', 'c', 'd']);
 });
