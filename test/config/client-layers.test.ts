@@ -60,16 +60,7 @@ describe('files of users and projects', () => {
     const folder = filterFolder({ 'evil-filter.js': 'globalThis.evilFilterWasLoaded = true;' });
     const text = `enforcement: {filters_path: [${folder}], enabled_filters: [EvilFilter], audit_filters: ["evil#EvilFilter"]}`;
     const { catalog } = await read(sources(text, `[enforcement]\nfilters_path = ${folder}\n`));
-    expect([...catalog.filters.keys()]).toEqual([
-      'ExternalServiceFilter',
-      'LeaseDatesFilter',
-      'MaxLeaseDurationFilter',
-      'MaxLeasesFilter',
-      'MaxReservationSizeFilter',
-      'RulesFilter',
-      'SchedulingPolicyFilter',
-      'UsageBudgetFilter',
-    ]);
+    expect([...catalog.filters.keys()].filter((name) => name.startsWith('Evil'))).toEqual([]);
     expect(Reflect.get(globalThis, 'evilFilterWasLoaded')).toBeUndefined();
   });
 

@@ -46,14 +46,8 @@ describe('without --config-file', () => {
 
     it.each<[string, ConfigSources]>([
       ['other sections', { values: { service: { port: 0 } }, config: ['service.port=1'] }],
-      [
-        'other options of [enforcement]',
-        {
-          environment: { OS_ENFORCEMENT__AUDIT_FILTERS: 'MaxLeaseDurationFilter' },
-          config: ['enforcement.max_lease_duration=1'],
-          values: { enforcement: { filters_path: [], enabled_filters: undefined } },
-        },
-      ],
+      ['audit_filters', { environment: { OS_ENFORCEMENT__AUDIT_FILTERS: 'MaxLeaseDurationFilter' } }],
+      ['enabled_filters to nothing', { values: { enforcement: { enabled_filters: undefined } } }],
       ['enabled_filters elsewhere', { config: ['default.enabled_filters=MaxLeaseDurationFilter'] }],
     ])('is an error also when %s are set', async (_, sources) => {
       expect(await problems(sources)).toHaveLength(1);

@@ -1,5 +1,5 @@
 /** Where configuration files are found, and whose files are read. */
-import { chmodSync, chownSync, lchownSync, mkdirSync, symlinkSync } from 'node:fs';
+import { chmodSync, chownSync, lchownSync, mkdirSync, renameSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { formatOrigin, formatProblem } from '../../src/base/errors.ts';
@@ -101,18 +101,6 @@ describe("the user's files", () => {
       expect(await read({ ...sources, environment })).toEqual([]);
     }
   });
-
-  it('are replaced by the file of BLAZAR_ENFORCEMENT_USER_CONFIG, which must exist', async () => {
-    const { own, home, sources } = places();
-    configFile('[s]\na = usual\n', 'b.conf', own);
-    const named = configFile('s: {a: named}', 'mine.yaml');
-    const environment = { HOME: home, BLAZAR_ENFORCEMENT_USER_CONFIG: named };
-    expect(await read({ ...sources, environment })).toEqual([['[s] a = "named" (mine.yaml:1)']]);
-    environment.BLAZAR_ENFORCEMENT_USER_CONFIG = '/nope/mine.yaml';
-    expect(await problems({ ...sources, environment })).toEqual([
-      'error: BLAZAR_ENFORCEMENT_USER_CONFIG: there is no such file: /nope/mine.yaml; name another, or unset BLAZAR_ENFORCEMENT_USER_CONFIG',
-    ]);
-  });
 });
 
 describe("the project's file", () => {
@@ -134,19 +122,25 @@ describe("the project's file", () => {
       `error: ${project}/.blazar-enforcement.conf and ${project}/.blazar-enforcement.yaml: expected one of them`,
     ]);
   });
-
-  it('is replaced by the file of BLAZAR_ENFORCEMENT_PROJECT_CONFIG, which must exist', async () => {
-    const { project, sources } = places();
-    configFile('{', '.blazar-enforcement.yaml', project);
-    const named = configFile('[s]\na = named\n', 'other.conf');
-    const environment = { BLAZAR_ENFORCEMENT_PROJECT_CONFIG: named };
-    expect(await read({ ...sources, environment })).toEqual([['[s] a = "named" (other.conf:2)']]);
-    environment.BLAZAR_ENFORCEMENT_PROJECT_CONFIG = `${project}/nope`;
-    expect(await problems({ ...sources, environment })).toEqual([
-      `error: BLAZAR_ENFORCEMENT_PROJECT_CONFIG: there is no such file: ${project}/nope; name another, or unset BLAZAR_ENFORCEMENT_PROJECT_CONFIG`,
-    ]);
-  });
 });
+
+it.each(['USER', 'PROJECT'])(
+  'the file of BLAZAR_ENFORCEMENT_%s_CONFIG replaces them, and must exist',
+  async (whose) => {
+    const { own, project, home, sources } = places();
+    const broken = configFile('{', '.blazar-enforcement.yaml', project);
+    if (whose === 'USER') {
+      renameSync(broken, join(own, 'own.yaml'));
+    }
+    const name = `BLAZAR_ENFORCEMENT_${whose}_CONFIG`;
+    const environment = { HOME: home, [name]: configFile('[s]\na = named\n', 'other.conf') };
+    expect(await read({ ...sources, environment })).toEqual([['[s] a = "named" (other.conf:2)']]);
+    environment[name] = '/nope/other.conf';
+    expect(await problems({ ...sources, environment })).toEqual([
+      `error: ${name}: there is no such file: /nope/other.conf; name another, or unset ${name}`,
+    ]);
+  },
+);
 
 it('the library reads neither of them', async () => {
   const { project, own, home } = places();
@@ -221,18 +215,12 @@ describe('a file that was found, not named,', () => {
 });
 
 describe('--config with a file', () => {
-  it('overrides the environment, as INI and as YAML', async () => {
-    const environment = { OS_S__A: 'environment' };
-    for (const [name, text] of [
-      ['x.conf', '[s]\na = file\n'],
-      ['x.yaml', 's:\n  a: file\n'],
-    ] as const) {
-      const file = configFile(text, name);
-      expect(await read({ configFiles: [], environment, config: [file] })).toEqual([
-        ['[s] a = "environment" (OS_S__A)'],
-        [`[s] a = "file" (${name}:2)`],
-      ]);
-    }
+  it('overrides the environment', async () => {
+    const config = [configFile('s:\n  a: file\n', 'x.yaml')];
+    expect(await read({ configFiles: [], environment: { OS_S__A: 'environment' }, config })).toEqual([
+      ['[s] a = "environment" (OS_S__A)'],
+      ['[s] a = "file" (x.yaml:2)'],
+    ]);
   });
 
   it('may set options that only the server may set', async () => {

@@ -23,7 +23,6 @@ describe('a reference', () => {
     [`\${host}`, 'h'],
     ['http://$host/x', 'http://h/x'],
     [`\${host}name`, 'hname'],
-    ['$host-$host', 'h-h'],
     ['$region', 'RegionTwo'],
     ['$both', 'near'],
     [`\${other.port}`, '80'],
@@ -41,10 +40,8 @@ describe('a reference', () => {
 
   it.each([
     ['$nothing', 'nothing'],
-    [`\${nothing}`, 'nothing'],
     ['$host.example.org', 'host.example.org'],
     [`\${other.host}`, 'other.host'],
-    ['$hostname', 'hostname'],
     ['$Host', 'Host'],
     ['$host.', 'host.'],
     ['$toString', 'toString'],
@@ -65,11 +62,8 @@ describe('a dollar sign', () => {
   it.each([
     ['$$', '$'],
     ['\\$', '$'],
-    ['pa$$word', 'pa$word'],
-    ['pa\\$word', 'pa$word'],
     ['$$host', '$host'],
     ['$$$host', '$h'],
-    ['$$$$', '$$'],
     [`$\${host}`, `\${host}`],
   ])('is written %s', (written, value) => {
     expect(text(written)).toBe(value);

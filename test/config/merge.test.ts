@@ -22,7 +22,6 @@ describe('by the general rules', () => {
   it.each([
     ['mappings merge', { a: { b: 1, c: 2 } }, { a: { c: 3, d: 4 } }, { a: { b: 1, c: 3, d: 4 } }],
     ['a list replaces a list', { a: [1, 2] }, { a: [3] }, { a: [3] }],
-    ['an empty list replaces a list', { a: [1, 2] }, { a: [] }, { a: [] }],
     ['null replaces', { a: { b: 1 } }, { a: null }, { a: null }],
     ['a mapping replaces null', { a: null }, { a: { b: 1 } }, { a: { b: 1 } }],
     ['a text replaces a mapping', { a: { b: 1 } }, { a: 'x' }, { a: 'x' }],
@@ -62,55 +61,38 @@ describe('by the general rules', () => {
   });
 });
 
-describe('a list merged over a list', () => {
+describe('an item of a list merged over a list', () => {
+  const a = { name: 'a' };
   it.each([
+    ['is appended, with duplicates', 'appended', [1, { a: 1 }], [1, { a: 2 }], [1, { a: 1 }, 1, { a: 2 }]],
     [
-      'append: is appended, with duplicates',
-      'appended',
-      [1, { a: 1 }],
-      [1, { a: 2 }],
-      [1, { a: 1 }, 1, { a: 2 }],
-    ],
-    [
-      'match: is merged into the one with its name, or appended',
+      'is merged into the one with its name, or appended',
       'named',
       [{ name: 'a', x: 1 }, { name: 'b' }],
       [{ name: 'b', y: 2 }, { name: 'c' }, { name: 'a', x: 2 }],
       [{ name: 'a', x: 2 }, { name: 'b', y: 2 }, { name: 'c' }],
     ],
-    ['match: without a name it is appended', 'named', [{ name: 'a' }], [{ x: 1 }], [{ name: 'a' }, { x: 1 }]],
+    ['without a name is appended', 'named', [a], [{ x: 1 }], [a, { x: 1 }]],
+    ['without a name is merged into the first', 'containers', [a], [{ x: 1 }], [{ name: 'a', x: 1 }]],
+    ['without a name becomes the first of none', 'containers', [], [{ x: 1 }], [{ x: 1 }]],
+    ['that is not a mapping is appended', 'containers', [a], ['x'], [a, 'x']],
     [
-      'match: without a name it is merged into the first',
-      'containers',
-      [{ name: 'a' }],
-      [{ x: 1 }],
-      [{ name: 'a', x: 1 }],
+      'with the name 1 is not that of the text 1',
+      'named',
+      [{ name: 1 }],
+      [{ name: '1' }],
+      [{ name: 1 }, { name: '1' }],
     ],
-    ['match: without a name it becomes the first of none', 'containers', [], [{ x: 1 }], [{ x: 1 }]],
     [
-      'match: one that is not a mapping is appended',
-      'containers',
-      [{ name: 'a' }],
-      ['x'],
-      [{ name: 'a' }, 'x'],
-    ],
-    ['match: 1 is not the text 1', 'named', [{ name: 1 }], [{ name: '1' }], [{ name: 1 }, { name: '1' }]],
-    [
-      'match: null is no name',
+      'whose name is null has none',
       'named',
       [{ name: null }],
-      [{ name: null, x: 1 }],
-      [{ name: null }, { name: null, x: 1 }],
+      [{ name: null }],
+      [{ name: null }, { name: null }],
     ],
-    [
-      'match: one whose name is null is merged into the first',
-      'containers',
-      [{ name: 'a' }],
-      [{ name: null, x: 1 }],
-      [{ name: null, x: 1 }],
-    ],
-    ['match: an item has no inherited name', 'named', [{}], [{ name: undefined }], [{}, { name: undefined }]],
-    ['replace: replaces it', 'other', [{ name: 'a' }], [{ name: 'a', x: 1 }], [{ name: 'a', x: 1 }]],
+    ['whose name is null is merged into the first', 'containers', [a], [{ name: null }], [{ name: null }]],
+    ['has no inherited name', 'named', [{}], [{ name: undefined }], [{}, { name: undefined }]],
+    ['replaces all of another list', 'other', [a], [{ name: 'a', x: 1 }], [{ name: 'a', x: 1 }]],
   ])('%s', (_, name, base, over, expected) => {
     expect(merged({ [name]: base }, { [name]: over })).toEqual({ [name]: expected });
   });
@@ -156,11 +138,9 @@ describe('a merge fails for', () => {
 
   it.each([
     ['list', { x: 1 }, 'a mapping'],
-    ['list', 'text', 'a single value'],
     ['list', false, 'a single value'],
     ['list', null, 'null'],
     ['mapping', [1], 'a list'],
-    ['mapping', 1, 'a single value'],
     ['mapping', null, 'null'],
     ['single value', [1], 'a list'],
     ['single value', { x: 1 }, 'a mapping'],
@@ -185,31 +165,5 @@ describe('a merge fails for', () => {
   it('nothing over nothing', () => {
     expect(merged({ n: 1 }, { named: [2], m: {}, n: 2 }, strict)).toEqual({ named: [2], m: {}, n: 2 });
     expect(mistake({}, { toString: [] }, strict)).toEqual({ toString: [] });
-  });
-});
-
-describe('placed', () => {
-  it('is called with the path in the result and in the overlay', () => {
-    const placed: unknown[] = [];
-    const base = { named: [{ name: 'a' }, { name: 'b' }], appended: [0], x: { y: 1 }, list: [1] };
-    const over = {
-      named: [{ name: 'b', v: 1 }, { name: 'c' }],
-      appended: [8, 9],
-      x: { y: 2, z: {} },
-      list: [2],
-      n: { m: 1 },
-    };
-    merge(base, over, schema, (path, from, value) => placed.push([path, from, value]));
-    expect(placed).toEqual([
-      [['named', 1, 'name'], ['named', 0, 'name'], 'b'],
-      [['named', 1, 'v'], ['named', 0, 'v'], 1],
-      [['named', 2], ['named', 1], { name: 'c' }],
-      [['appended', 1], ['appended', 0], 8],
-      [['appended', 2], ['appended', 1], 9],
-      [['x', 'y'], ['x', 'y'], 2],
-      [['x', 'z'], ['x', 'z'], {}],
-      [['list'], ['list'], [2]],
-      [['n'], ['n'], { m: 1 }],
-    ]);
   });
 });

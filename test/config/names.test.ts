@@ -17,12 +17,9 @@ const conf = (line: string) => errorsOf([confFile(`[enforcement]\n${line}\n`)]);
 describe('a resource type', () => {
   it.for([
     ['usage_budget_rates', 'physical_host:1', 'physical_host', 'physical:host'],
-    ['max_reservation_size', 'physical:hosts:1', 'physical:hosts', 'physical:host'],
     ['max_reservation_size', 'Physical:Host:1', 'Physical:Host', 'physical:host'],
-    ['max_reservation_size', 'host:1', 'host', 'physical:host'],
     ['max_reservation_size', 'hosts:1', 'hosts', 'physical:host'],
     ['max_reservation_size', '*:1', '*', undefined],
-    ['max_reservation_size', '__Proto__:1', '__Proto__', undefined],
     ['max_reservation_size', 'constructor:1', 'constructor', undefined],
     ['max_reservation_size_project_limits', 'a/b/physical:hst:1', 'a/b/physical:hst', 'physical:host'],
     ['max_reservation_size_user_limits', 'alice/networks:1', 'alice/networks', 'network'],
@@ -75,7 +72,6 @@ describe('a resource type', () => {
 describe('an id', () => {
   it.for([
     ['exempt_projects', 'astro physics'],
-    ['exempt_projects', 'astro\u00a0physics'],
     ['exempt_projects', 'astro\u200bphysics'],
     ['exempt_projects', '*'],
     ['max_lease_duration_exempt_project_ids', 'astro physics, climate'],
@@ -155,7 +151,6 @@ describe('a name@domain', () => {
   it.each([
     ['climate@Default:60', { 'climate@Default': 60 }],
     ['climate@Default:-1, 7b6e:60', { 'climate@Default': -1, '7b6e': 60 }],
-    ['two words@Default:60', { 'two words@Default': 60 }],
     ['two words@My Domain:60', { 'two words@My Domain': 60 }],
     ['a.b-c_d@e@Default:60', { 'a.b-c_d@e@Default': 60 }],
     ['a:b@c:d:60', { 'a:b@c:d': 60 }],
@@ -187,11 +182,8 @@ describe('a name@domain', () => {
     ['@Default:60', 'a part is empty'],
     ['climate@:60', 'a part is empty'],
     ['climate @Default:60', 'a blank beside its "@"'],
-    ['climate@ Default:60', 'a blank beside its "@"'],
     ['climate*@Default:60', 'wildcards are not supported'],
-    ['*@Default:60', 'wildcards are not supported'],
     ['cli\u200bmate@Default:60', 'an invisible character'],
-    ['cli\u00a0mate@Default:60', 'an invisible character'],
     ['climate@Default:60 physics@Default:60', 'is a comma missing'],
     ['7b6e:60 physics@Default:60', 'is a comma missing'],
     ['two words:60', 'is not an id'],
@@ -231,15 +223,12 @@ describe('a name@domain', () => {
 });
 
 describe('a tag', () => {
-  it.each([
-    [
-      'hpc:60, lease-days=14:120, a b:5, x:y:7, x@y:8',
-      { hpc: 60, 'lease-days=14': 120, 'a b': 5, 'x:y': 7, 'x@y': 8 },
-    ],
-  ])('may be any that Keystone accepts: %s', async (text, expected) => {
-    const { value, problems } = await read(`max_lease_duration_tag_limits = ${text}`);
-    expect(problems).toEqual([]);
-    expect(value).toEqual(expected);
+  it('may be any that Keystone accepts', async () => {
+    const text = 'hpc:60, lease-days=14:120, a b:5, x:y:7, x@y:8';
+    expect(await read(`max_lease_duration_tag_limits = ${text}`)).toMatchObject({
+      problems: [],
+      value: { hpc: 60, 'lease-days=14': 120, 'a b': 5, 'x:y': 7, 'x@y': 8 },
+    });
   });
 
   it.each(['h*:60', 'a/b:60', 'hpc:60 gpu:70', 'a\u200b:60', ':60', 'hpc'])(

@@ -7,14 +7,8 @@ const OPTIONS = ['enabled_filters', 'audit_filters', 'max_lease_duration'];
 it.each([
   ['enabled_filter', OPTIONS, 'enabled_filters'],
   ['Audit_Filters', OPTIONS, 'audit_filters'],
-  ['auditfilters', OPTIONS, 'audit_filters'],
   // Wrong names from real configurations mean these, although others are nearer.
   ['max_reservation_length', ['max_reservation_size', 'max_lease_duration'], 'max_lease_duration'],
-  [
-    'MaxReservationLengthFilter',
-    ['MaxReservationSizeFilter', 'MaxLeaseDurationFilter'],
-    'MaxLeaseDurationFilter',
-  ],
   ['constructor', ['construct'], 'construct'],
   ['shpo', ['dev', 'shop'], 'shop'],
   ['affinities', ['tolerations', 'affinity'], 'affinity'],
@@ -28,12 +22,9 @@ it.each([
 describe('nothing is suggested', () => {
   it.each([
     ['lab_a100_max', ['add_volumes', 'max_price', 'lab']],
-    ['typo', ['filters_path']],
     ['x', ['allowed', 'y']],
-    ['ab', ['ac']],
     ['max', ['max_price']],
     ['__proto__', ['rate', 'audit_filters']],
-    ['nowhere', ['prod']],
     ['enabled_filter', []],
     ['', ['a']],
     ['enabled_filters'.repeat(1000), ['enabled_filters']],

@@ -43,19 +43,13 @@ async function problems(...lines: readonly string[]): Promise<string[]> {
 describe('a value', () => {
   it.each<[string, unknown]>([
     ['limit = +86_400', 86_400],
-    ['limit = "60"', 60],
-    ['limit = -1', -1],
     ['tries =', undefined],
     ['on = Yes', true],
     ['level = debug', 'debug'],
     ['names = a, b,', ['a', 'b']],
-    ['names =', []],
-    ['limits = a:60, b:-1', { a: 60, b: -1 }],
     ['limits = constructor:1,toString:2', { constructor: 1, toString: 2 }],
     ['url = http://h:80/a?b=c', 'http://h:80/a?b=c'],
     ['text = null', 'null'],
-    ['text = {"a": 1}', '{"a": 1}'],
-    ['text =', ''],
     ['path =', undefined],
   ])('has the type of its option: %s', async (line, expected) => {
     expect(await value(line)).toEqual(expected);
@@ -91,21 +85,16 @@ describe('a wrong value', () => {
   const SECONDS = 'expected a whole number of seconds or -1, got';
   const PAIRS = 'expected id:seconds pairs with commas between them, each value a whole number or -1, got';
   it.each([
-    ...['one day', '1.5', '0x10', '1e3', '', '-2', '60#'].map((text) => [
-      `limit = ${text}`,
-      `${SECONDS} "${text}"`,
-    ]),
-    ['limit = 9007199254740992', `${SECONDS} "9007199254740992" (it is too large)`],
+    ['limit = one day', `${SECONDS} "one day"`],
+    ['limit =', `${SECONDS} ""`],
+    ['limit = -2', `${SECONDS} "-2"`],
     ['limit = 60 # a minute', `${SECONDS} "60 # a minute" (a comment needs a line of its own)`],
-    ['limit = 60 ; a minute', `${SECONDS} "60 ; a minute" (a comment needs a line of its own)`],
     ['on = maybe', 'expected true or false, got "maybe"'],
     ['level = Debug', 'expected one of debug, info, got "Debug"'],
     ['names = a,,b', 'expected a list, with commas between its items, got "a,,b" (an item is empty)'],
-    ['limits = a:1,a:2', `${PAIRS} "a:1,a:2" (a name is given twice)`],
     ['limits = a:1,b:-2', `${PAIRS} "a:1,b:-2" (see "b")`],
     ['limits = __proto__:1', `${PAIRS} "__proto__:1" (__proto__ cannot be the name of a pair)`],
     ['url = ftp://user:hush@h/', 'expected a URL, got a value that is not shown'],
-    ['url = nowhere', 'expected a URL, got a value that is not shown'],
   ])('is reported with what was expected, what came and where: %s', async (line = '', message) => {
     const name = line.slice(0, line.indexOf(' '));
     expect(await problems(line)).toEqual([`1.conf:2: [s] ${name}: ${message}`]);

@@ -96,13 +96,8 @@ describe('the environment', () => {
 describe('--config', () => {
   it('sets an option to what follows the first "=", as YAML whose scalars are texts', async () => {
     const config = [
-      'Enforcement.a=1',
-      'enforcement.b= x = y; # a comment',
-      "enforcement.c=''",
-      'enforcement.d=null',
-      'enforcement.e=012',
-      'enforcement.f="yes"',
-      'enforcement.g=[1, [a, 2]]',
+      ...['Enforcement.a=1', 'enforcement.b= x = y; # a comment', "enforcement.c=''"],
+      ...['enforcement.d=null', 'enforcement.e=012', 'enforcement.f="yes"', 'enforcement.g=[1, [a, 2]]'],
       'enforcement.a=2',
     ];
     expect((await read({ configFiles: [configFile('')], config })).flat()).toEqual([

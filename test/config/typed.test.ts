@@ -17,6 +17,9 @@ function refusal(text: string, type: OptionType, itemType: OptionType = 'text'):
   }
 }
 
+const all = (texts: readonly string[], value: boolean) =>
+  Object.fromEntries(texts.map((text) => [text, value]));
+
 /** Type, values by text, and texts that are refused without a message. */
 it.each<[OptionType, Record<string, unknown>, string[]]>([
   [
@@ -29,34 +32,14 @@ it.each<[OptionType, Record<string, unknown>, string[]]>([
   ],
   [
     'number',
-    {
-      '1': 1,
-      '1.5': 1.5,
-      '-0.25': -0.25,
-      '+.5': 0.5,
-      '5.': 5,
-      '1e3': 1000,
-      '1.5E-2': 0.015,
-      ' 1_0.5 ': 10.5,
-    },
+    { '1': 1, '-0.25': -0.25, '+.5': 0.5, '5.': 5, '1e3': 1000, '1.5E-2': 0.015, ' 1_0.5 ': 10.5 },
     ['', '.', 'e3', '0x10', '1e', '1e999', 'nan', 'inf', 'Infinity', '1,5', '1 2'],
   ],
   [
     'boolean',
     {
-      true: true,
-      True: true,
-      TRUE: true,
-      '1': true,
-      on: true,
-      yes: true,
-      ' Yes ': true,
-      false: false,
-      False: false,
-      '0': false,
-      off: false,
-      no: false,
-      NO: false,
+      ...all(['true', 'True', 'TRUE', '1', 'on', 'yes', ' Yes '], true),
+      ...all(['false', 'False', '0', 'off', 'no', 'NO'], false),
     },
     ['', 't', 'y', '2', 'enabled', 'true false', 'null', 'none'],
   ],

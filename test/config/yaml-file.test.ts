@@ -37,37 +37,25 @@ const problems = async (text: string) => (await resolved(text)).problems;
 describe('a value in YAML', () => {
   it.each<[string, unknown]>([
     ['limit: 60', 60],
-    ["limit: '60'", 60],
     ['limit: "+86_400"', 86_400],
     // Decimal, as in an INI file, unlike YAML 1.1, where it is octal.
     ['limit: 012', 12],
     ['tries:', undefined],
-    ['tries: ~', undefined],
-    ['tries: null', undefined],
     ['rate: 1.5', 1.5],
     ['on: yes', true],
     ['on: "yes"', true],
-    ['on: On', true],
-    ['on: 1', true],
-    ['on: no', false],
     ['text: yes', 'yes'],
     ['text: 012', '012'],
-    ['text: 1:30', '1:30'],
     ['text: 2026-11-21', '2026-11-21'],
-    ['text: 123456789012345678901234567890', '123456789012345678901234567890'],
     ['text: null', ''],
-    ['text: "null"', 'null'],
     ['text: "a # b"', 'a # b'],
     ['text: |-\n    a\n    b', 'a\nb'],
     ['names: [a, 1, yes]', ['a', '1', 'yes']],
     ['names:\n  - a\n  - " b "', ['a', 'b']],
     ['names: a, b', ['a', 'b']],
-    ['names: []', []],
     ['names:', []],
     ['limits: {a: 60, 1: -1}', { a: 60, 1: -1 }],
     ['limits: a:60, b:-1', { a: 60, b: -1 }],
-    ['limits: {constructor: 1, toString: 2}', { constructor: 1, toString: 2 }],
-    ['limits: {}', {}],
     ['labels: {a: yes, b: 012, c: }', { a: 'yes', b: '012', c: '' }],
   ])('is read by the type of its option: %s', async (line, expected) => {
     expect(await value(line)).toEqual(expected);
@@ -78,13 +66,9 @@ describe('a value in YAML', () => {
   const PAIRS = 'limits: expected name:value pairs with commas between them, each value a whole number, got';
   it.each([
     ['limit: 1.5', 2, `${INTEGER} "1.5"`],
-    ['limit: 0x10', 2, `${INTEGER} "0x10"`],
     ['limit:', 2, `${INTEGER} ""`],
     ['limit: [60]', 2, `${INTEGER} ["60"]`],
-    ['limit: {a: 60}', 2, `${INTEGER} {"a":"60"}`],
     ['on: maybe', 2, 'on: expected true or false, got "maybe"'],
-    ['text: [a]', 2, 'text: expected text, got ["a"]'],
-    ['names: {a: b}', 2, `${LIST} {"a":"b"}`],
     ['names: [[a]]', 2, `${LIST} [["a"]] (see item 1)`],
     ['names: [a, ""]', 2, `${LIST} ["a",""] (an item is empty; see item 2)`],
     ['names: ["a, b"]', 2, `${LIST} ["a, b"] (an item contains a comma; see item 1)`],
@@ -137,23 +121,14 @@ describe('a file in YAML', () => {
     ['just text', 1, 'expected sections such as "enforcement:", with options below them'],
     ['other:\n  a: 1\ns:\n  - limit', 3, section],
     ['s: text', 1, section],
-    ['s: 5', 1, section],
     ['s: []', 1, section],
     ['__proto__: 5', 1, section],
     ['s:\n  limit: {', 2, 'expected YAML: bad indent'],
-    ['s:\n\tlimit: 1', 2, 'expected YAML: tab as indent'],
-    ['s:\n  limit: 1\n limit: 2\n', 3, 'expected YAML: bad indent'],
     ['s: {limit: *nothing}', 1, 'expected YAML: an alias has no anchor before it'],
-    [
-      's: {limit: "\u0007"}',
-      1,
-      'expected YAML: a control character or an unusual line break, which must be escaped',
-    ],
     [`s: ${'['.repeat(200)}${']'.repeat(200)}`, 1, 'expected YAML: it is nested deeper than 100 levels'],
     ['s: {limit: 1}\n---\ns: {limit: 2}\n', 2, 'expected YAML: another document begins here'],
     ['s:\n  limit: 1\nt: {}\ns:\n  on: yes\n', 4, 'this name is repeated'],
     ['s:\n  limit: 1\n  on: yes\n  limit: 2\n', 4, 'this name is repeated'],
-    ['s:\n  limits: {a: 1, a: 2}\n', 2, 'this name is repeated'],
   ])('is refused with its line, and is not taken for empty: %j', async (text, line, problem) => {
     expect((await problems(text))[0]).toBe(`x.yaml:${line}: ${problem}`);
     const sources = { configFiles: [configFile(text, 'x.yaml')], environment: {} };
@@ -170,18 +145,9 @@ describe('a file in YAML', () => {
     expect(resolution.settings.slice(0, 4).map(({ value: one }) => one)).toEqual([6, undefined, 1, true]);
   });
 
-  it('is UTF-8, at most 1 MiB long, and no alias bomb', async () => {
-    const file = (text: string | Uint8Array) => configFile(text, 'x.yaml');
-    const read = async (text: string | Uint8Array) =>
-      shown((await readSources({ configFiles: [file(text)], environment: {} })).problems).map((problem) =>
-        problem.replace(/^\/.*\//, ''),
-      );
-    expect(await read(Uint8Array.from([0x73, 0x3a, 0x20, 0xe9]))).toEqual([
-      'x.yaml: could not be read: it is not UTF-8 text',
-    ]);
-    expect(await read(`# ${' '.repeat(1024 * 1024)}`)).toEqual([
-      'x.yaml: could not be read: it is longer than 1048576 bytes',
-    ]);
+  it('may be large, and no alias bomb', async () => {
+    const read = async (text: string) =>
+      shown((await readSources({ configFiles: [configFile(text, 'x.yaml')], environment: {} })).problems);
     expect(await read(`s: {a: ${'x'.repeat(1_000_000)}}`)).toEqual([]);
     const bomb = Array.from({ length: 30 }, (_, index) =>
       index === 0 ? 'a0: &a0 [x]' : `a${index}: &a${index} [*a${index - 1}, *a${index - 1}]`,

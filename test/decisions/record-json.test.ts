@@ -6,18 +6,7 @@ import { recordJson } from '../../src/decisions/record-json.ts';
 import { ANY_CHARACTER } from '../support/characters.ts';
 
 const HOSTILE = [
-  '',
-  '"',
-  '\\',
-  '\u2028',
-  '\u202e',
-  '\u007f',
-  '\u0000',
-  '\ud800',
-  '😀',
-  '</script>',
-  '\n',
-  'é',
+  ...['', '"', '\\', '\u2028', '\u202e', '\u007f', '\u0000', '\ud800', '😀', '</script>', '\n', 'é'],
 ];
 const text = fc.oneof(
   fc.string({ unit: ANY_CHARACTER }),

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { type DecidedRequest, decisionRecord } from '../../src/decisions/lease-record.ts';
-import { type DecisionRecord, decisionRecordSchema, type FilterRecord } from '../../src/decisions/record.ts';
+import { type DecisionRecord, decisionRecordSchema } from '../../src/decisions/record.ts';
 import { UsageEnforcement } from '../../src/index.ts';
-import { aRecord } from '../support/decision-logs.ts';
+import { aRecord, saidBy } from '../support/decision-logs.ts';
 import { valuesOnly } from '../support/files.ts';
 import { filterFolder, filterSource } from '../support/filter-folder.ts';
 import { recordingLogger } from '../support/logger.ts';
@@ -60,14 +60,15 @@ async function recordOfEnd(settings: Settings): Promise<DecisionRecord> {
   return decisionRecord(await enforcement.onEnd(endActive()), facts(endActive()));
 }
 
-const said = (filter: string, outcome: FilterRecord['outcome'], changes: Partial<FilterRecord> = {}) => ({
-  filter,
-  outcome,
-  audit: false,
-  message: null,
-  duration_ms: expect.any(Number),
-  ...changes,
-});
+const said: typeof saidBy = (filter, outcome, changes) =>
+  saidBy(filter, outcome, { duration_ms: expect.any(Number), ...changes });
+
+const decided = (
+  allowed: boolean,
+  outcome: DecisionRecord['outcome'],
+  filter: string | null,
+  message: string | null = null,
+) => ({ allowed, outcome, failed: outcome === 'failed', filter, message });
 
 describe('a record', () => {
   it('says in these fields what was asked, by whom, and what became of it', async () => {
@@ -85,11 +86,7 @@ describe('a record', () => {
       'of a rejection says by which filter, and what the user was told',
       { enabled_filters: ['YesFilter', 'NoFilter', 'BrokenFilter'] },
       {
-        allowed: false,
-        outcome: 'rejected',
-        filter: 'NoFilter',
-        message: 'no such lease',
-        failed: false,
+        ...decided(false, 'rejected', 'NoFilter', 'no such lease'),
         filters: [said('YesFilter', 'allowed'), said('NoFilter', 'rejected', { message: 'no such lease' })],
       },
     ],
@@ -97,11 +94,7 @@ describe('a record', () => {
       'of a failure has the generic sentence, and not the cause',
       { enabled_filters: ['BrokenFilter'] },
       {
-        allowed: false,
-        outcome: 'failed',
-        filter: 'BrokenFilter',
-        message: FAILED,
-        failed: true,
+        ...decided(false, 'failed', 'BrokenFilter', FAILED),
         filters: [said('BrokenFilter', 'failed', { message: FAILED })],
       },
     ],
@@ -109,10 +102,7 @@ describe('a record', () => {
       'of an exempt project says so, and asks no filter',
       { enabled_filters: ['NoFilter'], exempt_projects: ['climate'] },
       {
-        allowed: true,
-        outcome: 'exempt',
-        filter: null,
-        message: null,
+        ...decided(true, 'exempt', null),
         filters: [],
         warnings: ['Project climate is in exempt_projects: no filter was asked.'],
       },
@@ -121,11 +111,7 @@ describe('a record', () => {
       'of an audited rejection says what would have been',
       { enabled_filters: ['YesFilter'], audit_filters: ['NoFilter'] },
       {
-        allowed: true,
-        outcome: 'audit',
-        filter: 'NoFilter',
-        message: null,
-        failed: false,
+        ...decided(true, 'audit', 'NoFilter'),
         warnings: ['NoFilter (tried, not enforced) would have rejected: no such lease'],
         filters: expect.arrayContaining([
           said('NoFilter', 'rejected', { audit: true, message: 'no such lease' }),
@@ -136,10 +122,7 @@ describe('a record', () => {
       'of an audited failure says that it would have kept the lease back',
       { enabled_filters: ['YesFilter'], audit_filters: ['BrokenFilter'] },
       {
-        allowed: true,
-        outcome: 'audit',
-        filter: 'BrokenFilter',
-        failed: false,
+        ...decided(true, 'audit', 'BrokenFilter'),
         warnings: ['BrokenFilter (tried, not enforced) failed.'],
       },
     ],
@@ -147,10 +130,7 @@ describe('a record', () => {
       'of a lease that was allowed on error says by which filter, also beside an audited rejection',
       { enabled_filters: ['LenientFilter'], audit_filters: ['NoFilter'] },
       {
-        allowed: true,
-        outcome: 'allowed-on-error',
-        filter: 'LenientFilter',
-        message: null,
+        ...decided(true, 'allowed-on-error', 'LenientFilter'),
         filters: expect.arrayContaining([said('LenientFilter', 'allowed-on-error')]),
       },
     ],
@@ -163,10 +143,7 @@ describe('a record', () => {
       'of a change that the caller can’t take is a rejection by who changed the lease',
       { enabled_filters: ['LongerFilter'] },
       {
-        allowed: false,
-        outcome: 'rejected',
-        filter: 'LongerFilter',
-        failed: false,
+        ...decided(false, 'rejected', 'LongerFilter'),
         message: 'The lease would be allowed with other values: end_date = "2054-12-31T00:00:00".',
       },
     ],
@@ -179,22 +156,14 @@ describe('a record', () => {
   it('of an end says whether every filter was told', async () => {
     expect(await recordOfEnd({ enabled_filters: ['YesFilter'] })).toMatchObject({
       operation: 'end',
-      allowed: true,
-      outcome: 'allowed',
-      filter: null,
-      message: null,
-      failed: false,
+      ...decided(true, 'allowed', null),
       lease_id: endActive().lease.id,
       lease_name: endActive().lease.name,
       filters: [said('YesFilter', 'allowed')],
     });
     const message = 'BrokenFilter could not be told that the lease has ended.';
     expect(await recordOfEnd({ enabled_filters: ['YesFilter', 'BrokenFilter'] })).toMatchObject({
-      allowed: true,
-      outcome: 'failed',
-      filter: 'BrokenFilter',
-      message: null,
-      failed: true,
+      ...decided(true, 'failed', 'BrokenFilter'),
       warnings: [message],
       filters: [said('YesFilter', 'allowed'), said('BrokenFilter', 'failed', { message })],
     });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { isSelected, type Selection } from '../../src/decisions/selection.ts';
-import { aRecord } from '../support/decision-logs.ts';
+import { aRecord, saidBy } from '../support/decision-logs.ts';
 
 const record = aRecord({
   time: '2026-11-20T08:00:00.500Z',
@@ -10,10 +10,10 @@ const record = aRecord({
   outcome: 'rejected',
   filter: 'MaxLeaseDurationFilter',
   filters: [
-    { filter: 'MaxLeaseDurationFilter', outcome: 'rejected', audit: false, message: 'no', duration_ms: 1 },
-    { filter: 'AllowingFilter', outcome: 'allowed', audit: true, message: null, duration_ms: 1 },
-    { filter: 'FirstAudited', outcome: 'rejected', audit: true, message: 'no', duration_ms: 1 },
-    { filter: 'SecondAudited', outcome: 'failed', audit: true, message: 'broken', duration_ms: 1 },
+    saidBy('MaxLeaseDurationFilter', 'rejected'),
+    saidBy('AllowingFilter', 'allowed', { audit: true }),
+    saidBy('FirstAudited', 'rejected', { audit: true }),
+    saidBy('SecondAudited', 'failed', { audit: true }),
   ],
 });
 const since = (time: string) => ({ since: Date.parse(time) });
@@ -23,7 +23,6 @@ describe('isSelected', () => {
   it.each<[string, Selection]>([
     ['nothing', {}],
     ['its project', { projects: ['genomics', 'climate'] }],
-    ['its user', { users: ['alice'] }],
     ['its filter', { filters: ['MaxLeaseDurationFilter'] }],
     ['an audited filter that would have rejected', { filters: ['FirstAudited'] }],
     ['a second audited filter', { filters: ['SecondAudited'] }],

@@ -9,6 +9,7 @@ import {
   thresholdEvent,
 } from '../../src/enforcement/notifications/events.ts';
 import { type CloudEvent, eventIn } from '../enforcement/notifications/cloud-events.ts';
+import { aBudgetRequest, aCrossing } from '../enforcement/notifications/facts.ts';
 import { pageNamed } from './markdown.ts';
 
 const page = pageNamed('docs/reference/notifications.md');
@@ -29,41 +30,14 @@ function sent(): CloudEvent[] {
   const times = { start: 0n, end: 0n };
   corrections.add({ outcome: 'released', row: 1n, leaseId: 'a', ...owner, name: 'a', ...times, note: 'x' });
   const last = { request_id: 'a', operation: 'create', outcome: 'rejected', message: 'a', filter: 'a' };
-  const budget = { id: 1n, projectId: 'climate', userId: null, validFrom: 0n, validUntil: 1n, amount: 1n };
   const step = { at: 0n, who: 'a', reason: 'a' };
-  const named = {
-    project_id: 'a',
-    project_name: 'a',
-    project_domain: 'a',
-    user_id: 'a',
-    user_name: 'a',
-    user_domain: 'a',
-  };
+  const granted = { amount: 1n, validUntil: 1n, budget: 1n };
+  const request = aBudgetRequest({ userId: null, state: 'changed', endorsed: step, settled: step, granted });
+  const project = { project_id: 'a', project_name: 'a', project_domain: 'a' };
+  const named = { ...project, user_id: 'a', user_name: 'a', user_domain: 'a' };
   return [
-    thresholdEvent('/', 'a', {
-      budget,
-      threshold: 80,
-      before: 0n,
-      taken: 1n,
-      at: 0n,
-      cause: 'create',
-      who: 'alice',
-      requestId: 'a',
-    }),
-    requestEvent('/', 'a', {
-      id: 17n,
-      projectId: 'climate',
-      userId: null,
-      amount: 1n,
-      validUntil: 1n,
-      reason: 'a',
-      asker: 'a',
-      state: 'changed',
-      asked: { at: 0n, who: 'a' },
-      endorsed: step,
-      settled: step,
-      granted: { amount: 1n, validUntil: 1n, budget: 1n },
-    }),
+    thresholdEvent('/', 'a', aCrossing()),
+    requestEvent('/', 'a', request),
     refusedEvent('/', 'a', {
       isMixed: false,
       count: 1,

@@ -28,14 +28,15 @@ export class CheckedFilter extends BaseFilter {
 }
 `;
 
-async function problems(body: string, ...lines: readonly string[]): Promise<string[]> {
-  const folder = filterFolder({ 'checked-filter.js': source(body) });
+async function problemsOf(filter: string, ...lines: readonly string[]): Promise<string[]> {
+  const folder = filterFolder({ 'checked-filter.js': filter });
   const text = ['[enforcement]', `filters_path = ${folder}`, ...lines].join('\n');
   const configFiles = [configFile(text)];
   const { problems: found } = await readConfiguration({ configFiles, environment: {} });
   return found.map((problem) => `${problem.severity}: ${shown([problem])[0]}`);
 }
 
+const problems = (body: string, ...lines: readonly string[]) => problemsOf(source(body), ...lines);
 const enabled = 'enabled_filters = CheckedFilter';
 const AT_OPTION = "return [{ option: 'checked_path', message: 'expected a path' }];";
 const IN_FILE = `return [
@@ -161,15 +162,7 @@ describe('the watched files', () => {
 
 describe('an option that is deprecated', () => {
   const filter = source('').replace('default(1)', "default(1).meta({ deprecation: 'use checked_path' })");
-  const found = async (...lines: readonly string[]) => {
-    const folder = filterFolder({ 'checked-filter.js': filter });
-    const text = ['[enforcement]', `filters_path = ${folder}`, enabled, ...lines].join('\n');
-    const { problems: all } = await readConfiguration({
-      configFiles: [configFile(text)],
-      environment: {},
-    });
-    return all.map((problem) => `${problem.severity}: ${shown([problem])[0]}`);
-  };
+  const found = (...lines: readonly string[]) => problemsOf(filter, enabled, ...lines);
 
   it('is read as before, with a warning that says where it is set and what to write instead', async () => {
     expect(await found('checked_number = 2')).toEqual([

@@ -1,7 +1,7 @@
 import { DateTime } from 'luxon';
 import { describe, expect, it } from 'vitest';
 import { ConfigurationError, type Lease } from '../../src/index.ts';
-import { REJECTED } from '../support/decisions.ts';
+import { ALLOWED, REJECTED, rejectedWith, UNCHECKED } from '../support/decisions.ts';
 import {
   createLasting,
   createPhysicalHost,
@@ -30,12 +30,11 @@ describe('the chain', () => {
     const request = createPhysicalHost();
     const decision = await enforcement.checkCreate(request);
     expect(decision).toMatchObject({
+      ...ALLOWED,
       operation: 'create',
-      allowed: true,
       changed: false,
       message: null,
       filter: null,
-      failed: false,
       exempt: false,
       warnings: [],
     });
@@ -53,12 +52,7 @@ describe('the chain', () => {
       AFilter: { create: "return reject('not today');" },
       BFilter: { create: "notes.push('asked'); return reject('never');" },
     });
-    expect(await create()).toMatchObject({
-      allowed: false,
-      failed: false,
-      filter: 'AFilter',
-      message: 'not today',
-    });
+    expect(await create()).toMatchObject({ ...rejectedWith('not today'), filter: 'AFilter' });
     expect(heard).toEqual([]);
   });
 
@@ -69,12 +63,7 @@ describe('the chain', () => {
       CFilter: { create: "throw new Error('broken');" },
     });
     const decision = await create({ explain: true });
-    expect(decision).toMatchObject({
-      allowed: false,
-      failed: false,
-      filter: 'AFilter',
-      message: 'not today',
-    });
+    expect(decision).toMatchObject({ ...rejectedWith('not today'), filter: 'AFilter' });
     expect(decision.outcomes).toMatchObject([
       { filter: 'AFilter', allowed: false, message: 'not today' },
       { filter: 'BFilter', allowed: true },
@@ -170,8 +159,7 @@ describe('a filter that changes the lease', () => {
       BFilter: {},
     });
     expect(await create()).toMatchObject({
-      allowed: false,
-      failed: true,
+      ...UNCHECKED,
       changed: false,
       filter: 'AFilter',
       message: GENERIC,

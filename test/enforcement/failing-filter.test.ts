@@ -11,29 +11,15 @@ type Hook = (lease: Writable, context: Record<string, unknown>, call: Call) => u
 
 const EXPECTED = '; expected allow(), allow(lease) or reject(message)';
 
+const throwing = (value: unknown) => () => {
+  throw value;
+};
+
 /** The failure → the hook that causes it, and the error in the log. */
 const FAILURES: readonly [doing: string, hook: Hook, error: string][] = [
-  [
-    'throws an error',
-    () => {
-      throw new Error('cause 4711');
-    },
-    'cause 4711',
-  ],
-  [
-    'throws a text',
-    () => {
-      throw 'cause 4711';
-    },
-    'cause 4711',
-  ],
-  [
-    'throws undefined',
-    () => {
-      throw undefined;
-    },
-    'undefined',
-  ],
+  ['throws an error', throwing(new Error('cause 4711')), 'cause 4711'],
+  ['throws a text', throwing('cause 4711'), 'cause 4711'],
+  ['throws undefined', throwing(undefined), 'undefined'],
   ['rejects its promise', () => Promise.reject(new Error('cause 4711')), 'cause 4711'],
   [
     'rejects its promise later',

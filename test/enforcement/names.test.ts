@@ -89,15 +89,13 @@ describe('every hook of a filter', () => {
 });
 
 describe('limits of MaxLeaseDurationFilter', () => {
-  const enabled_filters = ['MaxLeaseDurationFilter'];
+  const limited = (options: Readonly<Record<string, unknown>>) =>
+    setup({ enforcement: { enabled_filters: ['MaxLeaseDurationFilter'], ...options } });
 
   it('by name are those of the project in that domain, and named in the message', async () => {
-    const { check } = await setup({
-      enforcement: {
-        enabled_filters,
-        max_lease_duration: 2 * DAY,
-        max_lease_duration_project_limits: { 'climate@Default': 3 * DAY },
-      },
+    const { check } = await limited({
+      max_lease_duration: 2 * DAY,
+      max_lease_duration_project_limits: { 'climate@Default': 3 * DAY },
     });
     expect((await check(IDS.climate, 3)).allowed).toBe(true);
     expect((await check(IDS.climate, 4)).message).toBe(
@@ -107,13 +105,10 @@ describe('limits of MaxLeaseDurationFilter', () => {
   });
 
   it('by name and tag give way to the general limit where Keystone does not tell, with a warning', async () => {
-    const { check, keystone, logger } = await setup({
-      enforcement: {
-        enabled_filters,
-        max_lease_duration: 2 * DAY,
-        max_lease_duration_exempt_project_ids: ['climate@Default'],
-        max_lease_duration_tag_limits: { hpc: 9 * DAY },
-      },
+    const { check, keystone, logger } = await limited({
+      max_lease_duration: 2 * DAY,
+      max_lease_duration_exempt_project_ids: ['climate@Default'],
+      max_lease_duration_tag_limits: { hpc: 9 * DAY },
     });
     await keystone.stop();
     const decision = await check(IDS.climate, 3);
@@ -128,12 +123,9 @@ describe('limits of MaxLeaseDurationFilter', () => {
   });
 
   it('that are known go on while Keystone is away', async () => {
-    const { check, keystone } = await setup({
-      enforcement: {
-        enabled_filters,
-        max_lease_duration: 9 * DAY,
-        max_lease_duration_project_limits: { 'climate@Default': 2 * DAY },
-      },
+    const { check, keystone } = await limited({
+      max_lease_duration: 9 * DAY,
+      max_lease_duration_project_limits: { 'climate@Default': 2 * DAY },
     });
     expect((await check(IDS.climate, 3)).allowed).toBe(false);
     await keystone.stop();
@@ -143,9 +135,7 @@ describe('limits of MaxLeaseDurationFilter', () => {
   });
 
   it('are not waited for longer than the deadline of the request', async () => {
-    const { enforcement, keystone } = await setup({
-      enforcement: { enabled_filters, max_lease_duration: 2 * DAY },
-    });
+    const { enforcement, keystone } = await limited({ max_lease_duration: 2 * DAY });
     const { withinDeadline } = await import('../../src/base/deadline.ts');
     keystone.hold();
     const decision = await withinDeadline(0.4, (deadline) =>
@@ -156,12 +146,9 @@ describe('limits of MaxLeaseDurationFilter', () => {
   });
 
   it('exempt the named project alone', async () => {
-    const { check } = await setup({
-      enforcement: {
-        enabled_filters,
-        max_lease_duration: DAY,
-        max_lease_duration_exempt_project_ids: ['climate@Default'],
-      },
+    const { check } = await limited({
+      max_lease_duration: DAY,
+      max_lease_duration_exempt_project_ids: ['climate@Default'],
     });
     expect((await check(IDS.climate, 9)).allowed).toBe(true);
     expect((await check(IDS.other, 9)).allowed).toBe(false);

@@ -57,61 +57,27 @@ export interface DurationCase extends UpstreamCase {
   readonly isExempt?: boolean;
 }
 
+const allowed = (test: string, operation: UpstreamCase['operation']) =>
+  ({ test, operation, outcome: 'allowed' }) as const;
+const denied = (test: string, operation: UpstreamCase['operation']) =>
+  ({ test, operation, outcome: 'denied' }) as const;
+const PENDING = { currentEnd: '02:22', now: '01:01' };
+
 /** `MaxLeaseDurationTestCase`: leases may be an hour long. */
 export const DURATION: readonly DurationCase[] = [
+  { ...allowed('test_check_create_allowed_with_max_lease_duration', 'create'), end: '02:23' },
+  { ...denied('test_check_create_denied_beyond_max_lease_duration', 'create'), end: '02:24' },
+  { ...allowed('test_check_update_allowed', 'update'), ...PENDING, end: '02:23' },
+  { ...denied('test_check_update_denied', 'update'), ...PENDING, end: '02:24' },
   {
-    test: 'test_check_create_allowed_with_max_lease_duration',
-    operation: 'create',
-    end: '02:23',
-    outcome: 'allowed',
-  },
-  {
-    test: 'test_check_create_denied_beyond_max_lease_duration',
-    operation: 'create',
-    end: '02:24',
-    outcome: 'denied',
-  },
-  {
-    test: 'test_check_update_allowed',
-    operation: 'update',
-    currentEnd: '02:22',
-    end: '02:23',
-    now: '01:01',
-    outcome: 'allowed',
-  },
-  {
-    test: 'test_check_update_denied',
-    operation: 'update',
-    currentEnd: '02:22',
-    end: '02:24',
-    now: '01:01',
-    outcome: 'denied',
-  },
-  {
-    test: 'test_check_update_active_lease_allowed',
-    operation: 'update',
+    ...allowed('test_check_update_active_lease_allowed', 'update'),
     currentEnd: '01:53',
     end: '02:23',
     now: '01:50',
-    outcome: 'allowed',
   },
-  {
-    test: 'test_check_create_exempt',
-    operation: 'create',
-    end: '02:24',
-    isExempt: true,
-    outcome: 'allowed',
-  },
-  {
-    test: 'test_check_update_exempt',
-    operation: 'update',
-    currentEnd: '02:22',
-    end: '02:24',
-    now: '01:01',
-    isExempt: true,
-    outcome: 'allowed',
-  },
-  { test: 'test_on_end', operation: 'end', end: '02:23', outcome: 'allowed' },
+  { ...allowed('test_check_create_exempt', 'create'), end: '02:24', isExempt: true },
+  { ...allowed('test_check_update_exempt', 'update'), ...PENDING, end: '02:24', isExempt: true },
+  { ...allowed('test_on_end', 'end'), end: '02:23' },
 ];
 
 export interface ExternalCase extends UpstreamCase {
@@ -124,23 +90,13 @@ const HELLO = { status: 403, body: '{"message": "Hello!"}' };
 
 /** `ExternalServiceFilterTestCase`: the base endpoint has no path. */
 export const EXTERNAL: readonly ExternalCase[] = [
-  { test: 'test_check_create_allowed', operation: 'create', answer: NO_CONTENT, outcome: 'allowed' },
-  { test: 'test_check_create_denied', operation: 'create', answer: HELLO, outcome: 'denied' },
-  {
-    test: 'test_check_create_failed',
-    operation: 'create',
-    answer: { status: 403, body: '{}' },
-    outcome: 'denied',
-  },
-  { test: 'test_check_update_allowed', operation: 'update', answer: NO_CONTENT, outcome: 'allowed' },
-  { test: 'test_check_update_denied', operation: 'update', answer: HELLO, outcome: 'denied' },
-  {
-    test: 'test_check_update_failed',
-    operation: 'update',
-    answer: { status: 403, body: 'NOT_JSON' },
-    outcome: 'denied',
-  },
-  { test: 'test_on_end_success', operation: 'end', answer: NO_CONTENT, outcome: 'allowed' },
+  { ...allowed('test_check_create_allowed', 'create'), answer: NO_CONTENT },
+  { ...denied('test_check_create_denied', 'create'), answer: HELLO },
+  { ...denied('test_check_create_failed', 'create'), answer: { status: 403, body: '{}' } },
+  { ...allowed('test_check_update_allowed', 'update'), answer: NO_CONTENT },
+  { ...denied('test_check_update_denied', 'update'), answer: HELLO },
+  { ...denied('test_check_update_failed', 'update'), answer: { status: 403, body: 'NOT_JSON' } },
+  { ...allowed('test_on_end_success', 'end'), answer: NO_CONTENT },
   {
     test: 'test_on_end_failure',
     operation: 'end',
@@ -157,29 +113,13 @@ export const DATES = [
 ] as const;
 
 /** `ConfiguringExternalServiceFilterTestCase` */
-export const CONFIGURED = [
-  { test: 'test_basic_misconfiguration', options: {}, isRefused: true },
-  {
-    test: 'test_bad_url',
-    options: { external_service_base_endpoint: 'this_url_cOuLDnOtBeWoRsE' },
-    isRefused: true,
-  },
-  {
-    test: 'test_check_create_endpoint_is_enough',
-    options: { external_service_check_create_endpoint: 'http://localhost' },
-    isRefused: false,
-  },
-  {
-    test: 'test_check_updaye_endpoint_is_enough',
-    options: { external_service_check_update_endpoint: 'http://localhost' },
-    isRefused: false,
-  },
-  {
-    test: 'test_on_end_endpoint_is_enough',
-    options: { external_service_on_end_endpoint: 'http://localhost' },
-    isRefused: false,
-  },
-] as const;
+export const CONFIGURED: readonly { test: string; option?: string; url?: string; isRefused?: boolean }[] = [
+  { test: 'test_basic_misconfiguration', isRefused: true },
+  { test: 'test_bad_url', option: 'base', url: 'this_url_cOuLDnOtBeWoRsE', isRefused: true },
+  { test: 'test_check_create_endpoint_is_enough', option: 'check_create' },
+  { test: 'test_check_updaye_endpoint_is_enough', option: 'check_update' },
+  { test: 'test_on_end_endpoint_is_enough', option: 'on_end' },
+];
 
 export interface HookCase extends UpstreamCase {
   /** Whether the filter throws, or is called once with the context and the lease, or both leases. */
@@ -188,9 +128,9 @@ export interface HookCase extends UpstreamCase {
 
 /** `EnforcementTestCase`, beside those of loading and formatting. The lease that is there has host 1, the one that is asked for host 2. */
 export const HOOKS: readonly HookCase[] = [
-  { test: 'test_check_create', operation: 'create', throws: false, outcome: 'allowed' },
+  { ...allowed('test_check_create', 'create'), throws: false },
   { test: 'test_check_create_with_exception', operation: 'create', throws: true, outcome: 'failed' },
-  { test: 'test_check_update', operation: 'update', throws: false, outcome: 'allowed' },
+  { ...allowed('test_check_update', 'update'), throws: false },
   { test: 'test_check_update_with_exception', operation: 'update', throws: true, outcome: 'failed' },
-  { test: 'test_on_end', operation: 'end', throws: false, outcome: 'allowed' },
+  { ...allowed('test_on_end', 'end'), throws: false },
 ];

@@ -150,8 +150,10 @@ describe.each(['library', 'service'] as const)('the %s does as Blazar in', (way)
   });
 
   it.each(named(CONFIGURED))('ConfiguringExternalServiceFilterTestCase.%s', async (_, one) => {
-    const loading = load({ enabled_filters: ['ExternalServiceFilter'], ...one.options });
-    await (one.isRefused
+    const { option, url = 'http://localhost', isRefused } = one;
+    const endpoint = option === undefined ? {} : { [`external_service_${option}_endpoint`]: url };
+    const loading = load({ enabled_filters: ['ExternalServiceFilter'], ...endpoint });
+    await (isRefused
       ? expect(loading).rejects.toThrow(ConfigurationError)
       : expect(loading).resolves.toBeDefined());
   });

@@ -3,9 +3,10 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { type CreateRequest, UsageEnforcement } from '../../src/index.ts';
 import { run } from '../cli/scheduling-policy/files.ts';
-import { demanding, equals, PROJECT, propertiesOf } from '../filters/lease-policies.ts';
+import { demanding, equals, propertiesOf } from '../filters/lease-policies.ts';
 import { projectFile, valuesOnly } from '../support/files.ts';
 import { recordingLogger } from '../support/logger.ts';
+import { PROJECT } from '../support/requests.ts';
 
 const LEASES = projectFile('examples/scheduling-policies/leases');
 const PODS = projectFile('examples/scheduling-policies/pods');

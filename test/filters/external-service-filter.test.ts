@@ -255,8 +255,7 @@ describe('a service that fails', () => {
     );
     await new Promise((closed) => service.server.close(closed));
     expect(await enforcement.checkCreate(createPhysicalHost())).toMatchObject({
-      allowed: false,
-      failed: true,
+      ...UNCHECKED,
       message: GENERIC,
     });
     expect(logger.lines[0]?.fields.error).toMatch(/ECONNREFUSED/);

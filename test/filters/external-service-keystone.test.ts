@@ -1,7 +1,7 @@
 /** ExternalServiceFilter with `external_service_auth = keystone`. */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { UsageEnforcement } from '../../src/index.ts';
-import { ALLOWED } from '../support/decisions.ts';
+import { ALLOWED, UNCHECKED } from '../support/decisions.ts';
 import { type Answer, policyServer } from '../support/policy-server.ts';
 import { RECORDED_AT, recordedAnswer, recordedKeystone, tokenAnswer } from '../support/recorded-keystone.ts';
 import { createPhysicalHost, endActive, updateExtend } from '../support/requests.ts';
@@ -88,8 +88,7 @@ describe('the token', () => {
     const { enforcement, keystone, logger, sent } = await against({ status: 401 });
     for (let call = 0; call < 4; call += 1) {
       expect(await enforcement.checkCreate(createPhysicalHost())).toMatchObject({
-        allowed: false,
-        failed: true,
+        ...UNCHECKED,
         message: GENERIC,
       });
     }
@@ -115,8 +114,7 @@ describe('without a token', () => {
     const authUrl = state === 'away' ? `http://127.0.0.1:${await unusedPort()}` : refusing.url;
     const { enforcement, logger } = await load(service.url, authUrl);
     expect(await enforcement.checkCreate(createPhysicalHost())).toMatchObject({
-      allowed: false,
-      failed: true,
+      ...UNCHECKED,
       message: GENERIC,
     });
     expect(service.requests).toEqual([]);

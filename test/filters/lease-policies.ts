@@ -5,10 +5,6 @@ import { confFile, temporaryFile } from '../support/files.ts';
 import { type RecordingLogger, recordingLogger } from '../support/logger.ts';
 import { createPhysicalHost } from '../support/requests.ts';
 
-/** The ids in the captured requests. */
-export const PROJECT = 'a0b86a98b0d343cb948e00689182efd4';
-export const USER = 'c631173edec04bb7a0c3f7711153c06c';
-
 export const EVERYBODY = { kind: 'Group', name: 'system:authenticated' };
 
 /** A role that may use the policy with its name, and a binding of the role. */

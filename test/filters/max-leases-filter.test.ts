@@ -1,7 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import type { Context, CreateRequest, Lease, UpdateRequest } from '../../src/index.ts';
 import { ALLOWED, rejectedWith } from '../support/decisions.ts';
-import { createGpuAndFloatingIp, createPhysicalHost, endActive, updateExtend } from '../support/requests.ts';
+import {
+  createGpuAndFloatingIp,
+  createHost,
+  createPhysicalHost,
+  endActive,
+  updateExtend,
+} from '../support/requests.ts';
 import { testFilter } from './contract.ts';
 import { type LedgerSetup, onLedger } from './on-ledger.ts';
 
@@ -20,16 +26,8 @@ function leaseOf(
   types: readonly string[] = ['physical:host'],
   { user_id = 'alice', project_id = 'climate', ...lease }: Partial<Context> & Lease = {},
 ): CreateRequest {
-  return {
-    context: { user_id, project_id } as Context,
-    lease: {
-      name,
-      start_date: '2026-12-01 09:00',
-      end_date: '2026-12-02 09:00',
-      reservations: types.map((resource_type) => ({ resource_type, min: 1, max: 1, amount: 1 })),
-      ...lease,
-    },
-  };
+  const reservations = types.map((resource_type) => ({ resource_type, min: 1, max: 1, amount: 1 }));
+  return { ...createHost({ name, reservations, ...lease }), context: { user_id, project_id } };
 }
 
 /** An update of that lease, under an id. */

@@ -60,10 +60,8 @@ describe('a rule that reads the ledger', () => {
     expect(await enforcement.checkUpdate(update)).toMatchObject(ALLOWED);
     expect(await enforcement.checkUpdate(update)).toMatchObject(ALLOWED);
     expect(await enforcement.checkCreate(request('second'))).toMatchObject({
-      allowed: false,
-      failed: false,
+      ...rejectedWith('There are 1 leases already.'),
       filter: 'RulesFilter',
-      message: 'There are 1 leases already.',
     });
     await enforcement.onEnd({
       context: first.context,

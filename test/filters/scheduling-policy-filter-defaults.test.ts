@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { parseResourceProperties } from '../../src/index.ts';
-import { ALLOWED } from '../support/decisions.ts';
+import { ALLOWED, rejectedWith } from '../support/decisions.ts';
 import { createPhysicalHost, deepFreeze } from '../support/requests.ts';
 import { runService } from '../support/running-service.ts';
 import {
@@ -136,11 +136,11 @@ describe('SchedulingPolicyFilter, called by a caller that cannot use a changed l
       { resource_properties: equals('rack', '1') },
     );
     expect(await enforcement.checkCreate(request, { acceptsChanges: false })).toMatchObject({
-      allowed: false,
+      ...rejectedWith(
+        `The lease would be allowed with other values: reservations/1/resource_properties = ${JSON.stringify('["and",["==","$rack","1"],["==","$node_type","skylake"]]')}.`,
+      ),
       changed: false,
-      failed: false,
       filter: 'SchedulingPolicyFilter',
-      message: `The lease would be allowed with other values: reservations/1/resource_properties = ${JSON.stringify('["and",["==","$rack","1"],["==","$node_type","skylake"]]')}.`,
     });
   });
 

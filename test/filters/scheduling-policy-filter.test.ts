@@ -3,7 +3,7 @@ import type { CreateRequest, Lease } from '../../src/index.ts';
 import { schedulingPolicy } from '../peers/cluster-objects.ts';
 import { ALLOWED, rejectedWith } from '../support/decisions.ts';
 import { temporaryFile } from '../support/files.ts';
-import { createGpuAndFloatingIp, createPhysicalHost } from '../support/requests.ts';
+import { createGpuAndFloatingIp, createPhysicalHost, PROJECT, USER } from '../support/requests.ts';
 import { testFilter } from './contract.ts';
 import {
   asYaml,
@@ -14,10 +14,8 @@ import {
   grantDocuments,
   leaseOf,
   loadFilter,
-  PROJECT,
   policiesForAll,
   REJECTED,
-  USER,
 } from './lease-policies.ts';
 
 testFilter({

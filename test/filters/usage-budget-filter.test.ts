@@ -38,8 +38,7 @@ describe('UsageBudgetFilter at create', () => {
       expect(exact.balances(PROJECT)).toEqual({ 'usage_budget/1': hours(cost) });
       const less = await withBudgets([{ projectId: PROJECT, amount: `${Number(cost) - 1}.999999` }], options);
       expect(await less.enforcement.checkCreate(request)).toMatchObject({
-        allowed: false,
-        failed: false,
+        ...REJECTED,
         filter: 'UsageBudgetFilter',
       });
       expect(less.balances(PROJECT)).toEqual({});

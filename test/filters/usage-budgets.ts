@@ -1,6 +1,7 @@
 /** Shared by the tests of UsageBudgetFilter: leases that cost something, and a chain with budgets. */
 import type { Context, CreateRequest, Lease, Reservation, UpdateRequest } from '../../src/index.ts';
 import type { BudgetText } from '../support/ledgers.ts';
+import { createHost } from '../support/requests.ts';
 import { type LedgerSetup, onLedger } from './on-ledger.ts';
 
 export async function withBudgets(
@@ -34,16 +35,9 @@ export const endAfter = (hours: number): string => new Date(START + hours * 3_60
 
 /** A lease of one host from 2026-12-01 09:00 on, of alice in the project climate. */
 export function lasting(hours: number, lease: Lease = {}, context: Partial<Context> = {}): CreateRequest {
-  return {
-    context: { user_id: 'alice', project_id: 'climate', ...context } as Context,
-    lease: {
-      name: 'run',
-      start_date: new Date(START).toISOString(),
-      end_date: endAfter(hours),
-      reservations: [hosts(1)],
-      ...lease,
-    },
-  };
+  const start_date = new Date(START).toISOString();
+  const request = createHost({ start_date, end_date: endAfter(hours), reservations: [hosts(1)], ...lease });
+  return { ...request, context: { ...request.context, ...context } };
 }
 
 export function change({ context, lease }: CreateRequest, changes: Lease): UpdateRequest {

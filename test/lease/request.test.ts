@@ -10,18 +10,17 @@ const loop: Record<string, unknown> = { resource_type: 'physical:host' };
 loop.x = loop;
 
 describe('a request', () => {
+  const contextWith = (attributes: object) => ({ context: { ...context, ...attributes }, lease });
   const leaseWith = (attributes: object) => ({ context, lease: { ...lease, ...attributes } });
+  const reserving = (one: unknown) => leaseWith({ reservations: [one] });
   it.each<[what: unknown, error: string]>([
     [undefined, 'expected an object, got nothing'],
     ['x', 'expected an object, got "x"'],
     [[], 'expected an object, got a list'],
     [{ lease }, 'context: expected an object, got nothing'],
     [{ context: { user_id: 'u' }, lease }, 'context.project_id: expected a text, got nothing'],
-    [{ context: { ...context, project_id: 1 }, lease }, 'context.project_id: expected a text, got 1'],
-    [
-      { context: { ...context, project_id: '' }, lease },
-      'context.project_id: expected a text that is not empty, got ""',
-    ],
+    [contextWith({ project_id: 1 }), 'context.project_id: expected a text, got 1'],
+    [contextWith({ project_id: '' }), 'context.project_id: expected a text that is not empty, got ""'],
     [{ context }, 'lease: expected an object, got nothing'],
     [leaseWith({ start_date: undefined }), 'lease.start_date: expected an ISO 8601 date, got nothing'],
     [leaseWith({ end_date: null }), 'lease.end_date: expected an ISO 8601 date, got null'],
@@ -31,15 +30,9 @@ describe('a request', () => {
       'lease.end_date: expected a date that is not before start_date, got "2026-11-01"',
     ],
     [leaseWith({ reservations: {} }), 'lease.reservations: expected a list, got an object'],
-    [
-      leaseWith({ reservations: [loop] }),
-      'lease.reservations.0: expected at most 100 levels of nesting, got more',
-    ],
-    [leaseWith({ reservations: ['x'] }), 'lease.reservations.0: expected an object, got "x"'],
-    [
-      leaseWith({ reservations: [{ allocations: 5 }] }),
-      'lease.reservations.0.allocations: expected a list, got 5',
-    ],
+    [reserving(loop), 'lease.reservations.0: expected at most 100 levels of nesting, got more'],
+    [reserving('x'), 'lease.reservations.0: expected an object, got "x"'],
+    [reserving({ allocations: 5 }), 'lease.reservations.0.allocations: expected a list, got 5'],
   ])('is refused with the first invalid field: %j', (request, error) => {
     expect(() => parseCreateRequest(request)).toThrow(InvalidRequestError);
     expect(() => parseCreateRequest(request)).toThrow(expect.objectContaining({ message: error }));

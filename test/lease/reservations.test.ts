@@ -9,19 +9,16 @@ const address = { id: 'f', resource_type: 'virtual:floatingip', amount: 1 };
 
 describe('reservationsAfterUpdate', () => {
   it('merges the update into the reservation with the same id, in any order', () => {
-    expect(
-      reservationsAfterUpdate(
-        { reservations: [hosts, address] },
-        {
-          reservations: [
-            { id: 'f', amount: 3 },
-            { id: 'h', max: 5 },
-          ],
-        },
-      ),
-    ).toEqual([
-      { ...address, amount: 3 },
-      { ...hosts, max: 5 },
+    const [amount, max] = [{ amount: 3 }, { max: 5 }];
+    const update = {
+      reservations: [
+        { id: 'f', ...amount },
+        { id: 'h', ...max },
+      ],
+    };
+    expect(reservationsAfterUpdate({ reservations: [hosts, address] }, update)).toEqual([
+      { ...address, ...amount },
+      { ...hosts, ...max },
     ]);
   });
 

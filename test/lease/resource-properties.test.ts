@@ -64,21 +64,7 @@ const operator = fc.oneof(
 );
 const text = fc.oneof(
   fc.constantFrom(
-    'gpu',
-    'True',
-    ' ',
-    ' x',
-    'a b',
-    'x ',
-    '\t',
-    '\n',
-    '$',
-    '"',
-    '\\',
-    'é',
-    '\u00a0',
-    '\ud800',
-    '0',
+    ...['gpu', 'True', ' ', ' x', 'a b', 'x ', '\t', '\n', '$', '"', '\\', 'é', '\u00a0', '\ud800', '0'],
   ),
   fc.string({ maxLength: 6, unit: ANY_CHARACTER }),
 );

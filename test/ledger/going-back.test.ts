@@ -3,6 +3,7 @@ import { copyFileSync, readFileSync, renameSync, rmSync, writeFileSync } from 'n
 import { describe, expect, it } from 'vitest';
 import type { Ledger } from '../../src/ledger/ledger.ts';
 import { listLeases } from '../../src/ledger/reports/reports.ts';
+import { rows } from '../../src/ledger/storage/database.ts';
 import { openSqlite } from '../../src/ledger/storage/sqlite-driver.ts';
 import { DIALECTS, ledgerAt, NO_WAIT, newLedgers, openedLedger } from '../support/ledgers.ts';
 import { endLease, recordLease } from './recorded-leases.ts';
@@ -74,24 +75,12 @@ it('is noticed by what was acknowledged to any project, when the connection is a
   const other = await openedLedger(connection);
   const { queries } = other.database;
   const lost = queries.updateTable('projects').set({ revision: 0n }).compile();
-  await other.transact(
-    'budget',
-    function* () {
-      yield lost;
-    },
-    NO_WAIT,
-  );
+  await other.transact('budget', () => rows(lost), NO_WAIT);
   // As when a server takes over: nobody keeps a connection.
   const { sql } = await import('kysely');
   const thrownOut = sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
     WHERE datname = current_database() AND pid <> pg_backend_pid()`.compile(queries);
-  await other.read(
-    'read',
-    function* () {
-      yield thrownOut;
-    },
-    NO_WAIT,
-  );
+  await other.read('read', () => rows(thrownOut), NO_WAIT);
   await expect
     .poll(() =>
       recordLease(ledger, { name: 'second', projectId: 'two' }).catch((thrown: unknown) => String(thrown)),

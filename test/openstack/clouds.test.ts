@@ -69,7 +69,6 @@ describe('[keystone] cloud', () => {
     ['that is a text', 'clouds: {site: text}', /was not found/],
     ['without an address', site('auth: {username: u}'), /there is no auth_url/],
     ['with a profile', site('profile: vexxhost'), /: profile is not supported/],
-    ['with the id of a user', site('auth: {user_id: u}'), /: user_id is not supported/],
     ['with a token', site('auth: {token: s3cret}'), /: token is not supported/],
     ['with another kind of account', site('auth_type: v3oidcpassword'), /expected auth_type to be one of/],
     ['that verifies nothing', site(AUTH, 'verify: false'), /always verified/],

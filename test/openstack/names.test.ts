@@ -74,10 +74,8 @@ describe('names', () => {
   it('that have changed apply within the cache time, those of domains too', async () => {
     const { names, keystone, pass } = await setup();
     await names.of(of(IDS.climate));
-    keystone.answer(
-      projectRequest(IDS.climate),
-      changedAnswer('projects-climate', { name: 'weather', tags: [] }),
-    );
+    const renamed = changedAnswer('projects-climate', { name: 'weather', tags: [] });
+    keystone.answer(projectRequest(IDS.climate), renamed);
     keystone.answer('GET /v3/domains/default', changedAnswer('domains-default', { name: 'Main' }));
     pass(301);
     expect(await names.of(of(IDS.climate))).toMatchObject({
@@ -121,11 +119,7 @@ describe('names', () => {
     expect(names.of(of(IDS.physics))).toEqual({ project: undefined, user: undefined });
     await settled(() => count(projectRequest(IDS.physics)) === 1);
     keystone.release();
-    await settled(
-      () =>
-        names.known(of(IDS.climate)).project?.domain === '' ||
-        names.known(of(IDS.climate)).project !== undefined,
-    );
+    await settled(() => names.known(of(IDS.climate)).project !== undefined);
     names.of(of(IDS.climate));
     await settled(() => names.known(of(IDS.climate)).project?.domain === 'Default');
     expect(count(projectRequest(IDS.climate))).toBe(1);
@@ -180,16 +174,7 @@ describe('names', () => {
   });
 
   it.each([
-    '../users/x',
-    'a/b',
-    'a%2Fb',
-    '..',
-    '.',
-    '',
-    'a b',
-    'a?b',
-    'a#b',
-    'ü',
+    ...['../users/x', 'a/b', 'a%2Fb', '..', '.', '', 'a b', 'a?b', 'a#b', 'ü'],
     'x'.repeat(65),
     'x'.repeat(1_000_000),
     'a\r\nb',

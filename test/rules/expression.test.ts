@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { compileExpression } from '../../src/rules/expression.ts';
 import { leaseEnvironment } from '../../src/rules/lease/environment.ts';
 import { LeaseActivation } from '../../src/rules/lease/request-view.ts';
+import { rows } from '../support/rows.ts';
 
 const environment = leaseEnvironment('create');
 const lease = {
@@ -102,129 +103,84 @@ describe('an expression', () => {
     ).toBe('2026-12-19T10:00:00Z 172800s');
   });
 
-  it.each([
-    ['lease.id == "x"', 'lease.id is missing'],
-    ['allocations[0].toString == "a"', 'allocations[0].toString is missing'],
-    ['allocations[0].__proto__ == "a"', 'allocations[0].__proto__ is missing'],
-    ['allocations[1].gpu == "y"', 'allocations[1].gpu is missing'],
-    ['allocations[-1].id == "2"', 'the list has 2 elements, and no element -1'],
-    ['allocations[int(hours(lease))].id == "2"', 'the list has 2 elements, and no element 48'],
-    ['allocations.exists(a, a.gpu == "z")', 'a.gpu is missing'],
-    ['allocations.all(a, a.gpu == "x")', 'a.gpu is missing'],
-    ['allocations.filter(a, a.gpu == "x").size() == 1', 'a.gpu is missing'],
-    ['lease.end_date + duration("80000000h") > now', 'the time is not within the years 1 to 9999'],
-    ['-int(-9223372036854775808 + size(lease, "none")) > 0', 'the number does not fit into 64 bits'],
-    ['9223372036854775807 + size(lease, "physical:host") > 0', 'the number does not fit into 64 bits'],
-    ['9223372036854775807 * size(lease, "physical:host") > 0', 'the number does not fit into 64 bits'],
-    ['int(1e19 * hours(lease)) > 0', 'the number does not fit into 64 bits'],
-    ['1 / size(lease, "none") == 0', 'a division by zero'],
-    [
-      'lease.start_date - timestamp("0001-01-01T00:00:00Z") > duration("0s")',
-      'the times are more than 292 years apart',
-    ],
-    ['1 % size(lease, "none") == 0', 'a division by zero'],
-    ['leases() < 4', 'leases() needs a ledger'],
-    ['lease.attributes.extra.a + 1 == 2', 'list + int cannot be computed'],
-    ['lease.attributes.extra.a[0] + 1.0 == 2.0', 'int + double cannot be computed'],
-    ['lease.attributes.extra.a < 2', 'list < int cannot be computed'],
-    ['lease.attributes.extra || false', 'expected true or false, got map'],
-    ['lease.attributes.extra ? true : false', 'expected true or false, got map'],
-    ['lease.attributes.name.exists(x, true)', 'expected a list or a map, got string'],
-    ['int(lease.name) == 1', 'int() got a text that is no whole number'],
-    ['context.project.tags.exists(t, t == "student")', 'context.project.tags is missing'],
-  ])('%s has no value: %s', (text, why) => {
+  it.each(
+    rows`
+      lease.id == "x" → lease.id is missing
+      allocations[0].toString == "a" → allocations[0].toString is missing
+      allocations[0].__proto__ == "a" → allocations[0].__proto__ is missing
+      allocations[1].gpu == "y" → allocations[1].gpu is missing
+      allocations[-1].id == "2" → the list has 2 elements, and no element -1
+      allocations[int(hours(lease))].id == "2" → the list has 2 elements, and no element 48
+      allocations.exists(a, a.gpu == "z") → a.gpu is missing
+      allocations.all(a, a.gpu == "x") → a.gpu is missing
+      allocations.filter(a, a.gpu == "x").size() == 1 → a.gpu is missing
+      lease.end_date + duration("80000000h") > now → the time is not within the years 1 to 9999
+      -int(-9223372036854775808 + size(lease, "none")) > 0 → the number does not fit into 64 bits
+      9223372036854775807 + size(lease, "physical:host") > 0 → the number does not fit into 64 bits
+      9223372036854775807 * size(lease, "physical:host") > 0 → the number does not fit into 64 bits
+      int(1e19 * hours(lease)) > 0 → the number does not fit into 64 bits
+      1 / size(lease, "none") == 0 → a division by zero
+      lease.start_date - timestamp("0001-01-01T00:00:00Z") > duration("0s") → the times are more than 292 years apart
+      1 % size(lease, "none") == 0 → a division by zero
+      leases() < 4 → leases() needs a ledger
+      lease.attributes.extra.a + 1 == 2 → list + int cannot be computed
+      lease.attributes.extra.a[0] + 1.0 == 2.0 → int + double cannot be computed
+      lease.attributes.extra.a < 2 → list < int cannot be computed
+      lease.attributes.extra || false → expected true or false, got map
+      lease.attributes.extra ? true : false → expected true or false, got map
+      lease.attributes.name.exists(x, true) → expected a list or a map, got string
+      int(lease.name) == 1 → int() got a text that is no whole number
+      context.project.tags.exists(t, t == "student") → context.project.tags is missing
+    `,
+  )('%s has no value: %s', (text, why) => {
     expect(outcome(text)).toBe(`no: ${why}`);
   });
 
-  it.each([
-    [
-      'lease.strat_date < now',
-      6,
-      'Lease has no attribute "strat_date"; the nearest right name is "start_date"',
-    ],
-    [
-      'has(lease.strat_date)',
-      10,
-      'Lease has no attribute "strat_date"; the nearest right name is "start_date"',
-    ],
-    [
-      'has(lease.strat_date.x)',
-      10,
-      'Lease has no attribute "strat_date"; the nearest right name is "start_date"',
-    ],
-    ['lease.constructor == 1', 6, 'Lease has no attribute "constructor"'],
-    ['nowe > lease.start_date', 0, 'nothing is called "nowe"; the nearest right name is "now"'],
-    ['current.end_date > now', 0, 'nothing is called "current"; only updates have it: write on: update'],
-    ['houres(lease) > 1.0', 0, 'there is no function "houres"; the nearest right name is "hours"'],
-    [
-      'lease.name.startWith("a")',
-      0,
-      'there is no function "startWith"; the nearest right name is "startsWith"',
-    ],
-    ['lease.hours() > 1.0', 0, 'write hours(x), not x.hours()'],
-    ['hours(context) > 1.0', 0, 'hours() does not suit Context; expected hours(Lease): double'],
-    ['hours(lease) + 1 > 2.0', 0, 'double + int cannot be computed; write 2.0 instead of 2, or double(x)'],
-    ['lease.name == 5', 0, 'string == int cannot be computed'],
-    [
-      '"x" in lease.name',
-      0,
-      'expected a list behind "in", got string; for a part of a text write text.contains(part)',
-    ],
-    ['lease', 0, 'expected an expression that is true or false, got Lease'],
-    [
-      'lease.attributes.x',
-      0,
-      'expected an expression that is true or false, got dyn; compare it, as in x == true',
-    ],
-    ['1 = 2', 2, 'compare with "==", not with "="'],
-    ['(1 == 2', 7, 'expected ")", got the end'],
-    [
-      'lease.start_date.getDayOfWeek("No/Zone") == 1',
-      30,
-      'there is no time zone "No/Zone"; expected one such as Europe/Berlin or +01:00',
-    ],
-    ...['+99:99', '+01:60', '-15:00'].map((zone): [string, number, string] => [
-      `lease.start_date.getHours("${zone}") == 1`,
-      26,
-      `there is no time zone "${zone}"; expected one such as Europe/Berlin or +01:00`,
-    ]),
-    [
-      'lease.start_date.getDayOfWeek(lease.name) == 1',
-      30,
-      'getDayOfWeek() needs a constant here: it is checked when the rules are loaded',
-    ],
-    ['lease.name.matches("^n(")', 19, 'error parsing regexp: missing closing ): `^n(`'],
-    ['lease.name.matches("(a)\\\\1")', 19, 'error parsing regexp: invalid escape sequence: `\\1`'],
-    ['lease.name.matches("(a{1000}){1000}")', 19, 'error parsing regexp: invalid repeat count: `{1000}`'],
-    [
-      'lease.name.matches(lease.name)',
-      19,
-      'matches() needs a constant here: it is checked when the rules are loaded',
-    ],
-    ['now + duration("999999999h") > now', 6, 'the duration is longer than 10,000 years'],
-    [
-      'timestamp("2026-13-01T00:00:00Z") > now',
-      0,
-      'timestamp() needs a time such as 2027-01-31T08:00:00Z or 2027-01-31T08:00:00+01:00',
-    ],
-    ['duration("2 days") > lease.end_date - now', 0, 'duration() needs a text such as 36h, 1h30m or 90s'],
-    [
-      'overlaps(lease, "tomorrow", "2027-01-03")',
-      16,
-      'expected a date such as 2026-12-20, or a time such as 2026-12-20T08:00:00+01:00',
-    ],
-    ['-(-9223372036854775807 - 1) > 0', 0, 'the number does not fit into 64 bits'],
-    ['5u > 1u', 0, 'bytes and unsigned numbers are not available here'],
-    ['type(lease) == string', 0, 'type() is not available here'],
-    ['b"abc" == b"abc"', 0, 'bytes and unsigned numbers are not available here'],
-    ['[1, 2].exists(x, x)', 17, 'expected true or false as the condition, got int'],
-    ['[].all(e, e > 0)', 0, 'the elements of [] have no type to compute with'],
-    ['[1].all(f, [[]].all(e, e.all(f, f > 1)))', 12, 'the elements of [] have no type to compute with'],
-    ['1 == 1 && {}.a > 1', 10, 'the elements of {} have no type to compute with'],
-    ['[].all(e, e ? true : false)', 0, 'the elements of [] have no type to compute with'],
-    ['[].map(e, -e) == []', 0, 'the elements of [] have no type to compute with'],
-    ['lease == lease', 0, 'Lease == Lease cannot be computed'],
-  ])('%s is refused at %i: %s', (text, offset, message) => {
+  it.each<string[]>([
+    ...rows`
+      lease.strat_date < now → 6 → Lease has no attribute "strat_date"; the nearest right name is "start_date"
+      has(lease.strat_date) → 10 → Lease has no attribute "strat_date"; the nearest right name is "start_date"
+      has(lease.strat_date.x) → 10 → Lease has no attribute "strat_date"; the nearest right name is "start_date"
+      lease.constructor == 1 → 6 → Lease has no attribute "constructor"
+      nowe > lease.start_date → 0 → nothing is called "nowe"; the nearest right name is "now"
+      current.end_date > now → 0 → nothing is called "current"; only updates have it: write on: update
+      houres(lease) > 1.0 → 0 → there is no function "houres"; the nearest right name is "hours"
+      lease.name.startWith("a") → 0 → there is no function "startWith"; the nearest right name is "startsWith"
+      lease.hours() > 1.0 → 0 → write hours(x), not x.hours()
+      hours(context) > 1.0 → 0 → hours() does not suit Context; expected hours(Lease): double
+      hours(lease) + 1 > 2.0 → 0 → double + int cannot be computed; write 2.0 instead of 2, or double(x)
+      lease.name == 5 → 0 → string == int cannot be computed
+      "x" in lease.name → 0 → expected a list behind "in", got string; for a part of a text write text.contains(part)
+      lease → 0 → expected an expression that is true or false, got Lease
+      lease.attributes.x → 0 → expected an expression that is true or false, got dyn; compare it, as in x == true
+      1 = 2 → 2 → compare with "==", not with "="
+      (1 == 2 → 7 → expected ")", got the end
+      lease.start_date.getDayOfWeek("No/Zone") == 1 → 30 → there is no time zone "No/Zone"; expected one such as Europe/Berlin or +01:00
+      lease.start_date.getHours("+99:99") == 1 → 26 → there is no time zone "+99:99"; expected one such as Europe/Berlin or +01:00
+      lease.start_date.getHours("+01:60") == 1 → 26 → there is no time zone "+01:60"; expected one such as Europe/Berlin or +01:00
+      lease.start_date.getHours("-15:00") == 1 → 26 → there is no time zone "-15:00"; expected one such as Europe/Berlin or +01:00
+      lease.start_date.getDayOfWeek(lease.name) == 1 → 30 → getDayOfWeek() needs a constant here: it is checked when the rules are loaded
+      lease.name.matches(lease.name) → 19 → matches() needs a constant here: it is checked when the rules are loaded
+      now + duration("999999999h") > now → 6 → the duration is longer than 10,000 years
+      timestamp("2026-13-01T00:00:00Z") > now → 0 → timestamp() needs a time such as 2027-01-31T08:00:00Z or 2027-01-31T08:00:00+01:00
+      duration("2 days") > lease.end_date - now → 0 → duration() needs a text such as 36h, 1h30m or 90s
+      overlaps(lease, "tomorrow", "2027-01-03") → 16 → expected a date such as 2026-12-20, or a time such as 2026-12-20T08:00:00+01:00
+      -(-9223372036854775807 - 1) > 0 → 0 → the number does not fit into 64 bits
+      5u > 1u → 0 → bytes and unsigned numbers are not available here
+      type(lease) == string → 0 → type() is not available here
+      b"abc" == b"abc" → 0 → bytes and unsigned numbers are not available here
+      [1, 2].exists(x, x) → 17 → expected true or false as the condition, got int
+      [].all(e, e > 0) → 0 → the elements of [] have no type to compute with
+      [1].all(f, [[]].all(e, e.all(f, f > 1))) → 12 → the elements of [] have no type to compute with
+      1 == 1 && {}.a > 1 → 10 → the elements of {} have no type to compute with
+      [].all(e, e ? true : false) → 0 → the elements of [] have no type to compute with
+      [].map(e, -e) == [] → 0 → the elements of [] have no type to compute with
+      lease == lease → 0 → Lease == Lease cannot be computed
+    `,
+    ['lease.name.matches("^n(")', '19', 'error parsing regexp: missing closing ): `^n(`'],
+    ['lease.name.matches("(a)\\\\1")', '19', 'error parsing regexp: invalid escape sequence: `\\1`'],
+    ['lease.name.matches("(a{1000}){1000}")', '19', 'error parsing regexp: invalid repeat count: `{1000}`'],
+  ])('%s is refused at %s: %s', (text, offset, message) => {
     expect(outcome(text)).toBe(`mistake at ${offset}: ${message}`);
   });
 

@@ -3,7 +3,7 @@ import { constants, openSync, readFileSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { type DecisionRecord, decisionRecordSchema } from '../../src/decisions/record.ts';
+import { type DecisionRecord, decisionRecordSchema, type FilterRecord } from '../../src/decisions/record.ts';
 import { temporaryFolder } from './filter-folder.ts';
 
 /** A decision with a lease name that identifies it. */
@@ -27,6 +27,15 @@ export function aRecord(changes: Partial<DecisionRecord> = {}): DecisionRecord {
     duration_ms: 0.5,
     ...changes,
   };
+}
+
+/** What a filter said, unless `changes` tell otherwise without a message and not in audit mode. */
+export function saidBy(
+  filter: string,
+  outcome: FilterRecord['outcome'],
+  changes: Partial<FilterRecord> = {},
+): FilterRecord {
+  return { filter, outcome, audit: false, message: null, duration_ms: 1, ...changes };
 }
 
 /** `count` records, named from `from` on. */

@@ -1,57 +1,31 @@
 import { describe, expect, it } from 'vitest';
+import type { DecisionRecord } from '../../../src/decisions/record.ts';
 import { memberQuery, memberView } from '../../../src/decisions/store/member-view.ts';
-import { aRecord } from '../../support/decision-logs.ts';
+import { aRecord, saidBy } from '../../support/decision-logs.ts';
 
-const tried = {
-  filter: 'TriedFilter',
+const tried = saidBy('TriedFilter', 'rejected', { audit: true, message: 'Not yet.' });
+const broken = saidBy('CallFilter', 'allowed-on-error');
+const strict = saidBy('MaxLeasesFilter', 'rejected', { message: 'No.' });
+const refused: Partial<DecisionRecord> = {
+  allowed: false,
   outcome: 'rejected',
-  audit: true,
-  message: 'Not yet.',
-  duration_ms: 1,
-} as const;
-const broken = {
-  filter: 'CallFilter',
-  outcome: 'allowed-on-error',
-  audit: false,
-  message: null,
-  duration_ms: 1,
-} as const;
-const strict = {
   filter: 'MaxLeasesFilter',
-  outcome: 'rejected',
-  audit: false,
   message: 'No.',
-  duration_ms: 1,
-} as const;
+};
 
 describe('a member', () => {
   it('sees why a lease was refused, and by what', () => {
-    const refused = {
-      allowed: false,
-      outcome: 'rejected',
-      filter: 'MaxLeasesFilter',
-      message: 'No.',
-    } as const;
     const view = memberView(
       aRecord({ ...refused, warnings: ['TriedFilter: Not yet.'], filters: [tried, strict] }),
     );
     expect(view).toEqual(aRecord({ ...refused, filters: [strict] }));
   });
 
-  it.each([
-    [
-      'that a filter is tried',
-      { outcome: 'audit', filter: 'TriedFilter', filters: [tried], warnings: ['w'] },
-    ],
-    [
-      'that a filter let it through since it was broken',
-      { outcome: 'allowed-on-error', filter: 'CallFilter', filters: [broken] },
-    ],
-    [
-      'that a filter could not be told of an end',
-      { operation: 'end', outcome: 'failed', filter: 'CallFilter', failed: true, warnings: ['w'] },
-    ],
-  ] as const)('does not see %s', (_, changes) => {
+  it.each<[string, Partial<DecisionRecord>]>([
+    ['is tried', { outcome: 'audit', filter: 'TriedFilter', filters: [tried], warnings: ['w'] }],
+    ['let it through, broken', { outcome: 'allowed-on-error', filter: 'CallFilter', filters: [broken] }],
+    ['could not be told of an end', { operation: 'end', outcome: 'failed', failed: true, warnings: ['w'] }],
+  ])('does not see that a filter %s', (_, changes) => {
     const view = memberView(aRecord(changes));
     expect(view).toMatchObject({
       outcome: 'allowed',

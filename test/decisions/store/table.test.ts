@@ -10,7 +10,7 @@ import { DecisionTable } from '../../../src/decisions/store/table.ts';
 import type { Ledger } from '../../../src/ledger/ledger.ts';
 import { CursorError, cursorOf } from '../../../src/ledger/reports/pages.ts';
 import { rows } from '../../../src/ledger/storage/database.ts';
-import { aRecord } from '../../support/decision-logs.ts';
+import { aRecord, saidBy } from '../../support/decision-logs.ts';
 import { DIALECTS, giveBudget, ledgerAt, NO_WAIT, newLedgers, openedLedger } from '../../support/ledgers.ts';
 
 const newLedger = newLedgers();
@@ -24,7 +24,7 @@ const rejectedBy = (filter: string): Partial<DecisionRecord> => ({
   outcome: 'rejected',
   filter,
   message: 'No.',
-  filters: [{ filter, outcome: 'rejected', audit: false, message: 'No.', duration_ms: 0.1 }],
+  filters: [saidBy(filter, 'rejected', { message: 'No.', duration_ms: 0.1 })],
 });
 
 /** All kinds of decisions: their ids tell their order. */
@@ -39,25 +39,21 @@ const KINDS: readonly Partial<DecisionRecord>[] = [
     filter: 'TriedFilter',
     lease_id: 'lease-1',
     filters: [
-      { filter: 'TriedFilter', outcome: 'rejected', audit: true, message: 'Not yet.', duration_ms: 1 },
-      { filter: 'OtherFilter', outcome: 'allowed', audit: false, message: null, duration_ms: 1 },
+      saidBy('TriedFilter', 'rejected', { audit: true, message: 'Not yet.' }),
+      saidBy('OtherFilter', 'allowed'),
     ],
   },
   {
     outcome: 'allowed-on-error',
     filter: 'OtherFilter',
-    filters: [
-      { filter: 'OtherFilter', outcome: 'allowed-on-error', audit: false, message: null, duration_ms: 1 },
-    ],
+    filters: [saidBy('OtherFilter', 'allowed-on-error')],
   },
   {
     operation: 'end',
     outcome: 'failed',
     filter: 'OtherFilter',
     failed: true,
-    filters: [
-      { filter: 'OtherFilter', outcome: 'failed', audit: false, message: 'Not told.', duration_ms: 1 },
-    ],
+    filters: [saidBy('OtherFilter', 'failed', { message: 'Not told.' })],
     warnings: ['OtherFilter: Not told.'],
   },
   { operation: 'skypilot.launch' as never, project_id: 'climate' },
@@ -206,28 +202,21 @@ for (const dialect of DIALECTS) {
 
     it('have what a refused lease asked for, as far as it was kept', async () => {
       const asked = { start: 1_764_000_000_000_000n, end: 253_402_300_799_999_999n };
-      const reservations = [
-        { resource_type: 'physical:host', min: 1, resource_properties: '["=", "\ud800\0"]' },
+      const host = (properties: string) => [
+        { resource_type: 'physical:host', min: 1, resource_properties: properties },
       ];
-      const whole = rowJson(aRecord({ request_id: 'whole', time: at(-2000) }), { ...asked, reservations });
-      await table.write([whole], NO_WAIT);
+      const whole = aRecord({ request_id: 'whole', time: at(-2000) });
+      await table.write([rowJson(whole, { ...asked, reservations: host('["=", "\ud800\0"]') })], NO_WAIT);
       const [kept] = (await table.search({ ...FIRST, requestId: 'whole' }, NO_WAIT)).items;
-      expect(kept?.record).toEqual(aRecord({ request_id: 'whole', time: at(-2000) }));
-      expect(kept?.asked).toEqual({
-        ...asked,
-        reservations: [
-          { resource_type: 'physical:host', min: 1, resource_properties: '["=", "\ufffd\ufffd"]' },
-        ],
-      });
-      await table.write([rowJson(aRecord({ request_id: 'dated', time: at(-2000) }), asked)], NO_WAIT);
+      expect(kept?.record).toEqual(whole);
+      expect(kept?.asked).toEqual({ ...asked, reservations: host('["=", "\ufffd\ufffd"]') });
+      const dated = aRecord({ request_id: 'dated', time: at(-2000) });
+      await table.write([rowJson(dated, asked)], NO_WAIT);
       const [found] = (await table.search({ ...FIRST, requestId: 'dated' }, NO_WAIT)).items;
       expect(found?.asked).toEqual(asked);
-      expect(
-        await table.has(rowJson(aRecord({ request_id: 'dated', time: at(-2000) }), undefined), NO_WAIT),
-      ).toBe(true);
-      expect(
-        await table.has(rowJson(aRecord({ request_id: 'dated', time: at(-2001) }), undefined), NO_WAIT),
-      ).toBe(false);
+      const isThere = (record: DecisionRecord) => table.has(rowJson(record, undefined), NO_WAIT);
+      expect(await isThere(dated)).toBe(true);
+      expect(await isThere({ ...dated, time: at(-2001) })).toBe(false);
     });
 
     it('are none where nothing is visible, and for texts that no database keeps', async () => {
@@ -339,14 +328,13 @@ describe.each(DIALECTS)('old decisions on %s', (dialect) => {
           }),
           undefined,
         );
-      await table.write(
-        Array.from({ length: 400 }, (_, index) => aged(3, index)),
-        NO_WAIT,
-      );
-      await table.write(
-        Array.from({ length: 30 }, (_, index) => aged(1, index)),
-        NO_WAIT,
-      );
+      for (const [days, length] of [
+        [3, 400],
+        [1, 30],
+      ] as const) {
+        const batch = Array.from({ length }, (_, index) => aged(days, index));
+        await table.write(batch, NO_WAIT);
+      }
       const removed: number[] = [];
       const trim = async (days: number, most: number) => {
         removed.length = 0;

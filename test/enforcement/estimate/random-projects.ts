@@ -101,12 +101,8 @@ export class RandomProjects {
         ledger: { connection },
         enforcement: {
           enabled_filters: [
-            'MaxLeasesFilter',
-            'OddFilter',
-            'MaxLeaseDurationFilter',
-            'LeaseDatesFilter',
-            'MaxReservationSizeFilter',
-            'UsageBudgetFilter',
+            ...['MaxLeasesFilter', 'OddFilter', 'MaxLeaseDurationFilter', 'LeaseDatesFilter'],
+            ...['MaxReservationSizeFilter', 'UsageBudgetFilter'],
           ],
           filters_path: [
             filterFolder({
@@ -226,13 +222,7 @@ export class RandomProjects {
   async #everything(): Promise<string> {
     const { queries } = this.ledger.database;
     const tables = [
-      'projects',
-      'leases',
-      'accounts',
-      'entries',
-      'budgets',
-      'budget_changes',
-      'outbox',
+      ...['projects', 'leases', 'accounts', 'entries', 'budgets', 'budget_changes', 'outbox'],
     ] as const;
     const read: unknown[] = [];
     for (const table of tables) {

@@ -6,32 +6,20 @@ import {
   requestEvent,
   thresholdEvent,
 } from '../../../src/enforcement/notifications/events.ts';
-import type { BudgetRequest } from '../../../src/ledger/budgets/requests/rows.ts';
 import type { Crossing } from '../../../src/ledger/outbox/crossings.ts';
 import type { Reconciled } from '../../../src/ledger/reconciliation/change-lease.ts';
 import { hours } from '../../filters/on-ledger.ts';
 import { eventIn } from './cloud-events.ts';
+import { aBudgetRequest, aCrossing } from './facts.ts';
 
 const HOSTILE = 'a/b\u0000\n\u202e"<script>\ud800';
 const AT = 1_795_258_830_000_000n;
 
-const crossing = (userId: string | null, projectId = 'climate'): Crossing => ({
-  budget: {
-    id: 7n,
-    projectId,
-    userId,
-    amount: hours('1000'),
-    validFrom: 1_767_225_600n,
-    validUntil: 1_798_761_600n,
-  },
-  threshold: 80,
-  before: hours('799.99'),
-  taken: hours('800.00001'),
-  at: AT,
-  cause: 'create',
-  who: 'alice',
-  requestId: 'req-1',
-});
+const crossing = (userId: string | null): Crossing =>
+  aCrossing(
+    { userId, amount: hours('1000'), validFrom: 1_767_225_600n, validUntil: 1_798_761_600n },
+    { before: hours('799.99'), taken: hours('800.00001'), at: AT },
+  );
 
 it('says which budget has passed which threshold, with amounts as decimal texts', () => {
   const event = eventIn(thresholdEvent('/here', 'id-1', crossing(null)));
@@ -67,20 +55,10 @@ it('says which budget has passed which threshold, with amounts as decimal texts'
 
 it('says what is asked for, by whom and why, and what it has come to', () => {
   const step = { at: AT, who: HOSTILE, reason: HOSTILE.repeat(400) };
-  const request: BudgetRequest = {
-    id: 17n,
-    projectId: HOSTILE,
-    userId: HOSTILE,
-    amount: hours('40'),
-    validUntil: 1_798_761_600n,
-    reason: HOSTILE,
-    state: 'endorsed' as const,
-    asker: 'secret',
-    asked: { at: AT, who: HOSTILE },
-    endorsed: step,
-    settled: null,
-    granted: null,
-  };
+  const owner = { projectId: HOSTILE, userId: HOSTILE };
+  const wish = { amount: hours('40'), validUntil: 1_798_761_600n, reason: HOSTILE };
+  const asked = { at: AT, who: HOSTILE };
+  const request = aBudgetRequest({ ...owner, ...wish, asked, state: 'endorsed', endorsed: step });
   const body = requestEvent('/here', 'id-1', request);
   const event = eventIn(body);
   expect(event.subject).toMatch(/^projects\/a%2Fb%00%0A[^/]+\/users\/a%2Fb%00/);

@@ -6,10 +6,10 @@ import { policyServer } from '../../support/policy-server.ts';
 import { capturedText } from '../../support/requests.ts';
 import { type RunningPolicyService, runServiceOn } from '../../support/running-service.ts';
 import { eventIn } from './cloud-events.ts';
+import { askForBudget, OPERATOR_TOKEN } from './facts.ts';
 import { type MailServer, mailServer } from './mail-server.ts';
 
 const SOON = { timeout: 120_000, interval: 10 };
-const TOKEN = 'of-an-operator-0123456789abcdef';
 
 interface Receivers {
   readonly mailPort: number;
@@ -21,7 +21,7 @@ function running(connection: string, { mailPort, webhook }: Receivers): Promise<
     environment: {},
     configFiles: [],
     values: {
-      service: { port: 0, operator_tokens: [TOKEN] },
+      service: { port: 0, operator_tokens: [OPERATOR_TOKEN] },
       ledger: { connection },
       enforcement: {
         enabled_filters: ['MaxLeaseDurationFilter', 'UsageBudgetFilter'],
@@ -38,19 +38,10 @@ function running(connection: string, { mailPort, webhook }: Receivers): Promise<
 }
 
 /** Two steps of a request for more budget. */
-async function twoSteps({ request }: RunningPolicyService): Promise<void> {
-  const ask = async (path: string, body: object) => {
-    const { status, json } = await request(`/v1/budget-requests${path}`, {
-      method: 'POST',
-      body: JSON.stringify(body),
-      headers: { 'Content-Type': 'application/json', 'X-Auth-Token': TOKEN },
-    });
-    expect([200, 201], JSON.stringify(json)).toContain(status);
-    return json as { readonly id: string };
-  };
+async function twoSteps({ url }: RunningPolicyService): Promise<void> {
   const wish = { project_id: 'climate', amount: '40', valid_until: '2090-12-31', reason: 'a workshop' };
-  const { id } = await ask('', wish);
-  await ask(`/${id}/endorse`, {});
+  const { id } = await askForBudget(url, '', wish);
+  await askForBudget(url, `/${id}/endorse`, {});
 }
 
 const STATES = ['new', 'endorsed'];
@@ -107,7 +98,9 @@ it('sends no mail for a refused lease, and writes nothing for a webhook that is 
   const server = await mailServer();
   const only = await running(connection, { mailPort: server.port });
   const lease = capturedText('check-create-physical-host.json');
-  expect(await only.post('/check-create', lease, { 'X-Auth-Token': TOKEN })).toMatchObject({ status: 403 });
+  expect(await only.post('/check-create', lease, { 'X-Auth-Token': OPERATOR_TOKEN })).toMatchObject({
+    status: 403,
+  });
   await twoSteps(only);
   await vi.waitFor(() => expect(server.mails).toHaveLength(2), SOON);
   await only.service.close();

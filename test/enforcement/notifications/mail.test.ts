@@ -12,6 +12,7 @@ import { listen } from '../../support/listening.ts';
 import { recordingLogger } from '../../support/logger.ts';
 import { tlsFixture } from '../../support/tls.ts';
 import { unusedPort } from '../../support/unused-port.ts';
+import { aBudgetRequest, aCrossing } from './facts.ts';
 import { type MailServer, mailServer } from './mail-server.ts';
 
 const NEVER = new AbortController().signal;
@@ -23,17 +24,8 @@ const OWN_CERTIFICATE = {
 };
 
 function message({ projectId = 'climate', userId = null as string | null, who = 'alice' } = {}) {
-  const budget = { id: 1n, projectId, userId, validFrom: 0n, validUntil: 86_400n, amount: 3_600_000_000n };
-  const body = thresholdEvent('https://blazar.example.org/', 'id-1', {
-    budget,
-    threshold: 80,
-    before: 0n,
-    taken: 2_880_000_000n,
-    at: 0n,
-    cause: 'create',
-    who,
-    requestId: 'req-1',
-  });
+  const crossing = aCrossing({ projectId, userId }, { who });
+  const body = thresholdEvent('https://blazar.example.org/', 'id-1', crossing);
   return { key: 'id-1/notifications-mail', body };
 }
 
@@ -126,31 +118,14 @@ it('sends one mail to all receivers, which another attempt repeats to the letter
 
 it('says of a request what was asked for, and how to answer', async () => {
   const running = await mailServer();
-  const request = {
-    id: 17n,
-    projectId: 'climate',
-    userId: 'alice',
-    amount: 3_600_000_000n,
-    validUntil: 86_400n,
-    reason: 'a workshop',
-    asker: 'a',
-    asked: { at: 0n, who: 'alice' },
-    endorsed: null,
-    settled: null,
-    granted: null,
-    state: 'requested' as const,
-  };
   const step = { at: 0n, who: 'mona', reason: 'what is left' };
-  const settled = {
-    ...request,
-    state: 'changed' as const,
+  const granted = aBudgetRequest({
+    state: 'changed',
     endorsed: { ...step, reason: null },
     settled: step,
-  };
-  const granted = { amount: 3_600_000_000n, validUntil: 86_400n, budget: 1n };
-  const bodies = [request, { ...settled, granted }].map((one, at) =>
-    requestEvent('/test', `id-${at}`, one as never),
-  );
+    granted: { amount: 3_600_000_000n, validUntil: 86_400n, budget: 1n },
+  });
+  const bodies = [aBudgetRequest(), granted].map((one, at) => requestEvent('/test', `id-${at}`, one));
   for (const body of bodies) {
     expect(await sender(to(running)).deliver({ key: 'a', body }, NEVER)).toEqual({ outcome: 'delivered' });
   }

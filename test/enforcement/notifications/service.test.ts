@@ -9,6 +9,7 @@ import { runServiceOn } from '../../support/running-service.ts';
 import { readSamples } from '../../support/samples.ts';
 import { unusedPort } from '../../support/unused-port.ts';
 import { eventIn } from './cloud-events.ts';
+import { askForBudget, OPERATOR_TOKEN } from './facts.ts';
 
 const SOON = { timeout: 120_000, interval: 10 };
 const TOO_LONG = capturedText('check-create-physical-host.json');
@@ -64,21 +65,13 @@ it('announces each step of a request for more budget, once, signed and in order'
     environment: {},
     configFiles: [],
     values: {
-      service: { port: 0, operator_tokens: ['of-an-operator-0123456789abcdef'] },
+      service: { port: 0, operator_tokens: [OPERATOR_TOKEN] },
       ledger: { connection: await newLedger() },
       enforcement: { enabled_filters: ['UsageBudgetFilter'] },
       notifications: { webhook_url: receiver.url, webhook_secret: secret, events: ['budget.request'] },
     },
   });
-  const ask = async (path: string, body: object) => {
-    const answer = await fetch(`${url}/v1/budget-requests${path}`, {
-      method: 'POST',
-      body: JSON.stringify(body),
-      headers: { 'Content-Type': 'application/json', 'X-Auth-Token': 'of-an-operator-0123456789abcdef' },
-    });
-    expect(answer.ok).toBe(true);
-    return (await answer.json()) as { readonly id: string };
-  };
+  const ask = (path: string, body: object) => askForBudget(url, path, body);
   const wish = { project_id: 'climate', amount: '40', valid_until: '2090-12-31', reason: 'a \u202eworkshop' };
   const { id } = await ask('', wish);
   await ask('', wish);

@@ -33,6 +33,8 @@ const COPIES: readonly (readonly [string, string])[] = [
 ];
 
 describe('the chart of etc/helm', () => {
+  const accepts = new Ajv({ strict: false }).compile(JSON.parse(chartFile('values.schema.json')));
+
   it.each(COPIES)('has %s/%s of etc/kubernetes', (folder, name) => {
     expect(chartFile(folder, name), `cp etc/kubernetes/${name} etc/helm/${folder}/`).toBe(
       read(join(FOLDER, name)),
@@ -49,7 +51,6 @@ describe('the chart of etc/helm', () => {
   });
 
   it('accepts its values and those of the releases here, and refuses others', () => {
-    const accepts = new Ajv({ strict: false }).compile(JSON.parse(chartFile('values.schema.json')));
     for (const good of [values, ...sets.map(({ own }) => own)]) {
       expect({ good: accepts(good), errors: accepts.errors }).toEqual({ good: true, errors: null });
     }
@@ -72,7 +73,6 @@ describe('the chart of etc/helm', () => {
   });
 
   it('accepts what the pages set', () => {
-    const accepts = new Ajv({ strict: false }).compile(JSON.parse(chartFile('values.schema.json')));
     const text = PAGES.flatMap(({ blocks }) => blocks.map((block) => block.text)).join('\n');
     const flags = [...text.matchAll(/--set (?:'([^']+)'|(\S+))/g)].map(
       ([, quoted, bare]) => quoted ?? bare ?? '',

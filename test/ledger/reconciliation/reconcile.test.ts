@@ -160,6 +160,10 @@ describe('a lease is released', () => {
 });
 
 describe('a lease without an id', () => {
+  const NOW_ONE = [
+    ['a', null, 'ended'],
+    ['a', 'A', 'open'],
+  ];
   it('is told apart from a lease of the same name by its end date', async () => {
     const ledger = await open();
     await recordLease(ledger, { name: 'a' });
@@ -169,10 +173,7 @@ describe('a lease without an id', () => {
       ['identified', 'a', 'A', null],
       ['released', 'a', null, null],
     ]);
-    expect(await leases(ledger)).toEqual([
-      ['a', null, 'ended'],
-      ['a', 'A', 'open'],
-    ]);
+    expect(await leases(ledger)).toEqual(NOW_ONE);
   });
 
   it('is left unchanged if it is ambiguous, and identified by its owner if the list has that', async () => {
@@ -188,10 +189,7 @@ describe('a lease without an id', () => {
       ['identified', 'a', 'A', null],
       ['released', 'a', null, null],
     ]);
-    expect(await leases(ledger)).toEqual([
-      ['a', null, 'ended'],
-      ['a', 'A', 'open'],
-    ]);
+    expect(await leases(ledger)).toEqual(NOW_ONE);
   });
 });
 
@@ -263,19 +261,16 @@ describe('a lease from the list', () => {
 
   it('is not recorded if its cost cannot be determined', async () => {
     const ledger = await open();
-    const mute: Claimant = { ...CLAIMANT, claims: () => ({ allowed: false, message: 'No size.' }) };
-    const broken: Claimant = {
-      ...CLAIMANT,
-      claims() {
-        throw new TypeError('no factor');
-      },
+    const broken = () => {
+      throw new TypeError('no factor');
     };
-    expect(await reconciled(ledger, [lease], { claimants: [mute] })).toEqual([
-      ['left', 'u', 'U', 'No size.'],
-    ]);
-    expect(await reconciled(ledger, [lease], { claimants: [broken] })).toEqual([
-      ['left', 'u', 'U', 'no factor'],
-    ]);
+    for (const [claims, note] of [
+      [() => ({ allowed: false, message: 'No size.' }) as const, 'No size.'],
+      [broken, 'no factor'],
+    ] as const) {
+      const claimants = [{ ...CLAIMANT, claims }];
+      expect(await reconciled(ledger, [lease], { claimants })).toEqual([['left', 'u', 'U', note]]);
+    }
     expect(await leases(ledger)).toEqual([]);
   });
 

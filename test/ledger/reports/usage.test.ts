@@ -67,18 +67,17 @@ describe.each(DIALECTS)('what a project uses, on %s', (dialect) => {
 
   it('ends where a lease ended, and is as before up to the change of a running lease', async () => {
     const fixture = await newGround(dialect, { budget: '1000' });
-    await fixture.create(leaseOf({ id: 'A', hosts: 2, from: '2026-12-01', until: '2026-12-11' }));
+    const lease = { id: 'A', hosts: 2, from: '2026-12-01', until: '2026-12-11' };
+    await fixture.create(leaseOf(lease));
     fixture.now = '2026-12-03T00:00:00Z';
-    await fixture.update(leaseOf({ id: 'A', hosts: 2, from: '2026-12-01', until: '2026-12-11' }), {
-      end_date: '2026-12-21 00:00',
-    });
+    await fixture.update(leaseOf(lease), { end_date: '2026-12-21 00:00' });
     expect(shown(await usage(fixture, 'day', '2026-11-30', '2026-12-04'))).toEqual([
       '2026-12-01 48 (48 h, 1)',
       '2026-12-02 48 (48 h, 1)',
       '2026-12-03 48 (48 h, 1)',
     ]);
     fixture.now = '2026-12-05T12:00:00Z';
-    await fixture.end(leaseOf({ id: 'A', hosts: 2, from: '2026-12-01', until: '2026-12-21' }));
+    await fixture.end(leaseOf({ ...lease, until: '2026-12-21' }));
     expect(await fixture.taken()).toEqual(['216']);
     expect(shown(await usage(fixture, 'user'))).toEqual(['alice 216 (216 h, 1)']);
     expect(shown(await usage(fixture, 'day', '2026-12-04', '2026-12-20'))).toEqual([
@@ -89,11 +88,9 @@ describe.each(DIALECTS)('what a project uses, on %s', (dialect) => {
 
   it('is the most expensive that a lease may be until it is confirmed, and nothing of one that was taken back', async () => {
     const fixture = await newGround(dialect, { budget: '1000' });
-    await fixture.create(leaseOf({ id: 'A', from: '2026-12-01', until: '2026-12-03' }));
-    await fixture.update(leaseOf({ id: 'A', from: '2026-12-01', until: '2026-12-03' }), {
-      start_date: '2026-12-10 00:00',
-      end_date: '2026-12-11 00:00',
-    });
+    const lease = leaseOf({ id: 'A', from: '2026-12-01', until: '2026-12-03' });
+    await fixture.create(lease);
+    await fixture.update(lease, { start_date: '2026-12-10 00:00', end_date: '2026-12-11 00:00' });
     expect(await fixture.taken()).toEqual(['48']);
     expect(shown(await usage(fixture, 'user'))).toEqual(['alice 48 (24 h, 1)']);
     expect(shown(await usage(fixture, 'user', '2026-12-01', '2026-12-03'))).toEqual(['alice 48 (0 h, 1)']);
@@ -128,11 +125,10 @@ describe.each(DIALECTS)('what a project uses, on %s', (dialect) => {
 
   it('tells how many of a type there were before and after a change', async () => {
     const fixture = await newGround(dialect, { budget: '9000' });
-    await fixture.create(leaseOf({ id: 'A', hosts: 1, from: '2026-12-01', until: '2026-12-05' }));
+    const lease = { id: 'A', from: '2026-12-01', until: '2026-12-05' };
+    await fixture.create(leaseOf(lease));
     fixture.now = '2026-12-03T00:00:00Z';
-    const current = leaseOf({ id: 'A', hosts: 1, from: '2026-12-01', until: '2026-12-05' });
-    const wanted = leaseOf({ id: 'A', hosts: 3, from: '2026-12-01', until: '2026-12-05' });
-    await fixture.update(current, wanted);
+    await fixture.update(leaseOf(lease), leaseOf({ ...lease, hosts: 3 }));
     expect(shown(await usage(fixture, 'resource_type'))).toEqual(['physical:host - (192 h, 1)']);
     expect(await fixture.taken()).toEqual(['192']);
     expect(shown(await usage(fixture, 'day', '2026-12-02', '2026-12-04'))).toEqual([

@@ -138,6 +138,14 @@ function openFiles(): string[] {
       });
 }
 
+/** Writes a name, and does more. */
+const afterB = (more: () => Work<unknown>) =>
+  function* (): Work<unknown> {
+    yield* part('b');
+    return yield* more();
+  };
+const NOT_UNIQUE = 'failed: UNIQUE constraint failed: parts.name';
+
 const numbered = (count: number) => Array.from({ length: count }, (_, index) => `part ${index}`);
 
 describe.each([
@@ -185,42 +193,18 @@ describe.each([
       },
       'failed: broken',
     ],
-    [
-      'breaks a rule of a table',
-      function* () {
-        yield* part('b');
-        yield* part('a');
-      },
-      'failed: UNIQUE constraint failed: parts.name',
-    ],
-    [
-      'breaks a rule of a table without asking',
-      function* () {
-        yield* part('b');
-        yield* write('a', 9n);
-      },
-      'failed: UNIQUE constraint failed: parts.name',
-    ],
-    [
-      'breaks a rule of a table with all that it does',
-      () => write('a', 9n),
-      'failed: UNIQUE constraint failed: parts.name',
-    ],
+    ['breaks a rule of a table', afterB(() => part('a')), NOT_UNIQUE],
+    ['breaks a rule of a table without asking', afterB(() => write('a', 9n)), NOT_UNIQUE],
+    ['breaks a rule of a table with all that it does', () => write('a', 9n), NOT_UNIQUE],
     ['writes a number that does not fit', () => write('b', 2n ** 64n), expect.stringContaining('failed: ')],
     [
       'asks for a table that is missing',
-      function* () {
-        yield* part('b');
-        yield* raw('SELECT 1 FROM missing');
-      },
+      afterB(() => raw('SELECT 1 FROM missing')),
       'failed: no such table: missing',
     ],
     [
       'has a number that does not fit',
-      function* () {
-        yield* part('b');
-        yield* raw('SELECT ?', 2n ** 64n);
-      },
+      afterB(() => raw('SELECT ?', 2n ** 64n)),
       expect.stringContaining('failed: '),
     ],
   ])('lose only what the part has done that %s', async (_, broken, answer) => {

@@ -35,11 +35,15 @@ async function place(poolSize = 2) {
       .compile();
     return seen;
   }
+  const refuses = function* (): Work<Undone<string>> {
+    yield* part('refused');
+    return new Undone('refused');
+  };
   const join = (work: () => Work<unknown>, wait: Wait = NO_WAIT, project = 'hot') =>
     database.transact(work, wait, project).catch((thrown: Error) => `failed: ${thrown.message}`);
   const names = async () =>
     (await runSql(connection, 'SELECT name FROM parts ORDER BY seen')).map((row) => Object(row).name);
-  return { connection, database, part, join, names };
+  return { connection, database, part, refuses, join, names };
 }
 
 const raw = (sql: string, ...parameters: unknown[]) => rows(CompiledQuery.raw(sql, parameters));
@@ -65,11 +69,7 @@ it('commits those of one project together, in the order of arrival', async () =>
 });
 
 it('takes back only the part that refuses, that breaks, or whose value cannot be stored', async () => {
-  const { part, join, names } = await place();
-  const refuses = function* () {
-    yield* part('refused');
-    return new Undone('refused');
-  };
+  const { part, refuses, join, names } = await place();
   const breaks = function* () {
     yield* part('broken');
     throw new Error('broken');
@@ -106,7 +106,7 @@ it('takes back only the part that refuses, that breaks, or whose value cannot be
 });
 
 it('tells each that is written that the commit is in doubt, and the refused that nothing is recorded', async () => {
-  const { connection, database, part, names } = await place();
+  const { connection, database, part, refuses, names } = await place();
   await runSql(
     connection,
     `CREATE FUNCTION die() RETURNS trigger LANGUAGE plpgsql AS
@@ -114,11 +114,7 @@ it('tells each that is written that the commit is in doubt, and the refused that
      CREATE CONSTRAINT TRIGGER dies AFTER INSERT ON parts DEFERRABLE INITIALLY DEFERRED
        FOR EACH ROW WHEN (NEW.name = 'fatal') EXECUTE FUNCTION die()`,
   );
-  const refused = function* () {
-    yield* part('refused');
-    return new Undone('refused');
-  };
-  const works: (() => Work<unknown>)[] = [() => part('a'), refused, () => part('fatal')];
+  const works: (() => Work<unknown>)[] = [() => part('a'), refuses, () => part('fatal')];
   const answers = await Promise.allSettled(works.map((work) => database.transact(work, NO_WAIT, 'hot')));
   const reasons = answers.map((answer) => (answer.status === 'rejected' ? answer.reason : answer.value));
   expect(reasons).toMatchObject(works.map(() => ({ name: 'LedgerUnavailableError' })));
@@ -187,7 +183,7 @@ it('runs again what has met a statement from before an upgrade, and refuses noth
 });
 
 it('tells one whose time is over during the commit that it is in doubt, and the others what they have come to', async () => {
-  const { connection, database, part, names } = await place();
+  const { connection, database, part, refuses, names } = await place();
   await runSql(
     connection,
     `CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS
@@ -199,12 +195,8 @@ it('tells one whose time is over during the commit that it is in doubt, and the 
   await holder.connect();
   onTestFinished(() => holder.end());
   await holder.query('SELECT pg_advisory_lock(1)');
-  const refused = function* () {
-    yield* part('refused');
-    return new Undone('refused');
-  };
   const withLockTimeouts = [new AbortController(), new AbortController()];
-  const [written, undone] = [() => part('written'), refused].map((work, index) =>
+  const [written, undone] = [() => part('written'), refuses].map((work, index) =>
     database
       .transact<unknown>(work, waitFor(withLockTimeouts[index]?.signal), 'hot')
       .catch((thrown) => thrown),
