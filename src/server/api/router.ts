@@ -6,6 +6,7 @@ import type { z } from 'zod';
 import { errorText, LedgerUnavailableError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { yieldToEventLoop } from '../../base/yield-to-event-loop.ts';
+import { kindOf } from '../../lease/request.ts';
 import { CursorError } from '../../ledger/reports/pages.ts';
 import { EXACT } from '../own-paths.ts';
 import { readJson, readText } from '../protocols/read-body.ts';
@@ -138,9 +139,20 @@ async function bodyOf(ctx: Context, { body }: ApiRoute): Promise<() => unknown> 
   return () => checked(body.schema, json);
 }
 
+/** `undefined` = as zod says it. */
+function inPlainWords(issue: z.core.$ZodRawIssue): string | undefined {
+  if (issue.code === 'unrecognized_keys') {
+    return 'unknown name';
+  }
+  if (issue.code !== 'invalid_type') {
+    return undefined;
+  }
+  return issue.input === undefined ? 'required' : `expected ${issue.expected}, got ${kindOf(issue.input)}`;
+}
+
 /** Throws the first mistake, with its field. */
 function checked(schema: z.ZodType, value: unknown): unknown {
-  const result = schema.safeParse(value);
+  const result = schema.safeParse(value, { error: inPlainWords });
   if (result.success) {
     return result.data;
   }

@@ -340,6 +340,16 @@ describe('a budget over the API', () => {
     expect((await ask('operator', 'GET', `/v1/budgets?project_id=${project}`)).json.items).toEqual([]);
   });
 
+  it.each([
+    [{ reason: undefined }, 'reason', 'required'],
+    [{ reason: 5 }, 'reason', 'expected string, got 5'],
+    [{ more: 1 }, 'more', 'unknown name'],
+  ])('with %j is told the mistake in plain words', async (more, field, message) => {
+    const { ask } = fixture('sqlite');
+    const told = await ask('operator', 'POST', '/v1/budgets', { body: wanted(newProject(), more) });
+    expect(told.json).toMatchObject({ field, message });
+  });
+
   it.each(['abc', '0', '1.5', '9'.repeat(30), '%00'])('%s is not there', async (id) => {
     const { ask } = fixture('sqlite');
     expect((await ask('operator', 'GET', `/v1/budgets/${id}`)).status).toBe(404);
