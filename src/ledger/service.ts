@@ -142,6 +142,12 @@ export class ChainLedger implements LedgerService {
     }
   }
 
+  /** Resolves when no other process decides this new lease, to what ends the turn. @throws LedgerUnavailableError */
+  async takeTurn(lease: string, wait: Wait): Promise<() => Promise<void>> {
+    const { takeTurn } = await import('./reconciliation/leader-lease.ts');
+    return takeTurn(await this.ledger(wait), lease, wait);
+  }
+
   async takeBack(undo: Undo, author: Author, wait: Wait): Promise<boolean> {
     return (await this.ledger(wait)).takeBack(undo, author, wait);
   }
