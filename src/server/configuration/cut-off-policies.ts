@@ -1,7 +1,12 @@
-/** Files of scheduling policies across reloads: rejects truncated ones, which may lack what a policy requires. */
+/**
+ * Files of scheduling policies across reloads: rejects truncated ones, which may lack what a policy requires, and logs
+ * what was removed.
+ */
 
 import { ConfigurationError } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
 import type { Configuration } from '../../enforcement/configuration.ts';
+import { shown } from './cut-off-rules.ts';
 
 const OPTIONS: readonly string[] = ['scheduling_policies', 'scheduling_policy_path'];
 
@@ -10,7 +15,12 @@ type Texts = ReadonlyMap<string, string>;
 
 /** Keeps the texts of the current configuration. */
 export class KeptPolicies {
+  readonly #logger: Logger;
   #kept: Texts = new Map();
+
+  constructor(logger: Logger) {
+    this.#logger = logger;
+  }
 
   /** For a configuration that is about to be loaded. YAML is only imported for policies, since it takes time. */
   async read({ settings }: Configuration): Promise<Texts> {
@@ -44,8 +54,22 @@ export class KeptPolicies {
     }
   }
 
-  keep(next: Texts): void {
+  /** Makes `next` the current policies, and logs what is gone. */
+  async keep(next: Texts): Promise<void> {
+    const before = this.#kept;
     this.#kept = next;
+    if ([...before].every(([file, text]) => next.get(file) === text)) {
+      return;
+    }
+    const { objectNames } = await import('../../kubernetes/policies/documents/items.ts');
+    const now = objectNames(next);
+    const gone = [...objectNames(before)].filter((name) => !now.has(name));
+    if (gone.length > 0) {
+      this.#logger.warn(
+        shown({ gone }),
+        'scheduling policies, roles or bindings are no longer in force: they were removed from the files',
+      );
+    }
   }
 }
 

@@ -70,7 +70,8 @@ export class KeptRules {
   }
 }
 
-function shown(names: Readonly<Record<string, readonly string[]>>): Record<string, readonly string[]> {
+/** At most fifty names of each list. */
+export function shown(names: Readonly<Record<string, readonly string[]>>): Record<string, readonly string[]> {
   return Object.fromEntries(
     Object.entries(names)
       .filter(([, list]) => list.length > 0)

@@ -89,8 +89,8 @@ export class Generations {
   ): Promise<Generations> {
     const rules = new KeptRules(services.logger);
     const written = await rules.read(configuration);
-    const policies = new KeptPolicies();
-    policies.keep(await policies.read(configuration));
+    const policies = new KeptPolicies(services.logger);
+    await policies.keep(await policies.read(configuration));
     const first = await Generation.create(1, configuration, services);
     first.enforcement.deliver();
     void warnOfUndelivered(first.enforcement, undefined, services.logger);
@@ -179,7 +179,6 @@ export class Generations {
         await next.retire();
         throw thrown;
       }
-      this.#policies.keep(policies);
       this.current = next;
       this.#problems = [];
       swapped(next);
@@ -193,6 +192,7 @@ export class Generations {
       this.#warnOfRestart(next);
       logger.info({ generation: next.number }, 'configuration reloaded');
       await this.#rules.keep(written);
+      await this.#policies.keep(policies);
       reloaded('applied');
       return true;
     } catch (thrown) {
