@@ -57,10 +57,10 @@ export class Commits {
     }
     // One after the other: a repetition keeps its lease from being taken back, although it may be refused, too.
     const earlier = this.#latest.get(same);
-    const turn = this.#turn(same, earlier, request.wait);
-    const committed = this.#commit(decision, lease, request, turn);
+    const lock = this.#lock(same, earlier, request.wait);
+    const committed = this.#commit(decision, lease, request, lock);
     const ended = Promise.allSettled([earlier, committed.then(({ undone }) => undone)]).then(async () => {
-      await (await turn.catch(() => undefined))?.();
+      await (await lock.catch(() => undefined))?.();
     });
     this.#latest.set(same, ended);
     this.#undoing.add(ended);
@@ -75,9 +75,9 @@ export class Commits {
 
   /**
    * Waits for earlier requests for the same new lease, also of other processes if not only the ledger must record
-   * it. Resolves to what ends the turn; `undefined` = nothing.
+   * it. Resolves to what releases the lock; `undefined` = there is none.
    */
-  async #turn(
+  async #lock(
     same: string,
     earlier: Promise<unknown> | undefined,
     wait: Wait,
@@ -87,17 +87,17 @@ export class Commits {
     }
     const { ledger, outbox } = this.#parts;
     const isShared = this.#creators.length > 0 && (this.claimants.length > 0 || outbox.isUsed);
-    return isShared ? ledger.takeTurn(same, wait) : undefined;
+    return isShared ? ledger.acquireCommitLock(same, wait) : undefined;
   }
 
   async #commit(
     decision: Decision,
     lease: LeaseRequest,
     request: HookRequest,
-    turn?: Promise<unknown>,
+    lock?: Promise<unknown>,
   ): Promise<{ readonly decision: Decision; readonly undone?: Promise<void> }> {
     const outcomes = new CommitOutcomes(decision.outcomes, this.#parts.logger, request);
-    const recording = await this.#record(lease, request, outcomes, turn);
+    const recording = await this.#record(lease, request, outcomes, lock);
     const committed: ChainedFilter[] = [];
     // A lease recorded before this request stays granted: it must not be reported as ended.
     const isNew =
@@ -128,12 +128,12 @@ export class Commits {
     await Promise.all(this.#undoing);
   }
 
-  /** Records the claims of all filters, in one transaction, when it is its turn. */
+  /** Records the claims of all filters, in one transaction, once there is the `lock`. */
   async #record(
     lease: LeaseRequest,
     request: HookRequest,
     outcomes: CommitOutcomes,
-    turn: Promise<unknown> | undefined,
+    lock: Promise<unknown> | undefined,
   ): Promise<Recording | undefined> {
     const [first] = this.claimants;
     const started = performance.now();
@@ -142,7 +142,7 @@ export class Commits {
     const ruled = new Map<string, RuleOutcomes>();
     const claimants = this.claimants.map((claimant) => rejectingOnFailure(claimant, failures, ruled));
     try {
-      await turn;
+      await lock;
       if (first === undefined) {
         return undefined;
       }

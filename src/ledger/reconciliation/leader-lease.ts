@@ -35,12 +35,12 @@ export type Taken =
 /** The leader leases: one for comparing with Blazar, one for SkyPilot. */
 export const BLAZAR_LEADER = 1n;
 export const SKYPILOT_LEADER = 2n;
-/** From here on, 65,536 rows are turns of new leases. */
-const FIRST_TURN = 65_536n;
-/** Duration of a turn, until it is renewed, in microseconds: as long, a repetition waits for a dead process. */
-const TURN = 10n * MICROSECONDS_PER_SECOND;
-/** Pause before the next attempt to take a turn, in milliseconds. */
-const TURN_PAUSE_MS = 100;
+/** From here on, 65,536 rows are locks for commits of new leases. */
+const FIRST_COMMIT_LOCK = 65_536n;
+/** Duration of such a lock until it is renewed, in microseconds: a repetition waits so long for a dead process. */
+const COMMIT_LOCK = 10n * MICROSECONDS_PER_SECOND;
+/** Pause before the next attempt to acquire it, in milliseconds. */
+const LOCK_PAUSE_MS = 100;
 
 /**
  * Acquires the leader lease if it is free and the last comparison is at least `every` seconds old.
@@ -101,17 +101,21 @@ function isFree(now: RawBuilder<bigint>): RawBuilder<SqlBool> {
 /**
  * For several processes that are asked about one new lease at the same time, if more than the ledger must record
  * it: until a request is answered, nobody knows whether what it has recorded stays. Resolves when no other process
- * decides the lease, to a function that ends the turn, and never rejects. Rows are not deleted, so leases share
- * them: a few wait for another one. @throws LedgerUnavailableError
+ * decides the lease, to a function that releases the lock, and never rejects. Rows are not deleted, so leases
+ * share them: a few wait for another one. @throws LedgerUnavailableError
  */
-export async function takeTurn(ledger: Ledger, lease: string, wait: Wait): Promise<() => Promise<void>> {
+export async function acquireCommitLock(
+  ledger: Ledger,
+  lease: string,
+  wait: Wait,
+): Promise<() => Promise<void>> {
   const { queries, dialect } = ledger.database;
   const now = databaseTime(dialect);
-  const id = FIRST_TURN + BigInt(createHash('sha256').update(lease).digest().readUInt16BE());
+  const id = FIRST_COMMIT_LOCK + BigInt(createHash('sha256').update(lease).digest().readUInt16BE());
   const holder = randomUUID();
   const take = queries
     .insertInto('follower')
-    .values({ id, holder, held_until: sql<bigint>`${now} + ${TURN}` })
+    .values({ id, holder, held_until: sql<bigint>`${now} + ${COMMIT_LOCK}` })
     .onConflict((conflict) =>
       conflict
         .column('id')
@@ -121,7 +125,7 @@ export async function takeTurn(ledger: Ledger, lease: string, wait: Wait): Promi
     .returning('id')
     .compile();
   while ((await ledger.transact('commit', () => rows(take), wait)).length === 0) {
-    await inTime(pause(TURN_PAUSE_MS), wait);
+    await inTime(pause(LOCK_PAUSE_MS), wait);
   }
   const renewing = setInterval(() => {
     renewLeaderLease(ledger, holder, waitFor(undefined)).catch(() => {});
