@@ -113,9 +113,10 @@ export async function acquireCommitLock(
   const now = databaseTime(dialect);
   const id = FIRST_COMMIT_LOCK + BigInt(createHash('sha256').update(lease).digest().readUInt16BE());
   const holder = randomUUID();
+  const until = sql<bigint>`${now} + ${COMMIT_LOCK}`;
   const take = queries
     .insertInto('follower')
-    .values({ id, holder, held_until: sql<bigint>`${now} + ${COMMIT_LOCK}` })
+    .values({ id, holder, held_until: until })
     .onConflict((conflict) =>
       conflict
         .column('id')
@@ -127,13 +128,16 @@ export async function acquireCommitLock(
   while ((await ledger.transact('commit', () => rows(take), wait)).length === 0) {
     await inTime(pause(LOCK_PAUSE_MS), wait);
   }
-  const renewing = setInterval(() => {
-    renewLeaderLease(ledger, holder, waitFor(undefined)).catch(() => {});
-  }, RENEW_MS / 2);
+  const change = (values: { holder?: null; held_until: bigint | RawBuilder<bigint> }) => {
+    // By its id: there is no index of holders.
+    const own = queries.updateTable('follower').set(values).where('id', '=', id).where('holder', '=', holder);
+    // If it fails, the lock expires.
+    return ledger.transact('commit', () => rows(own.compile()), waitFor(undefined)).catch(() => {});
+  };
+  const renewing = setInterval(() => void change({ held_until: until }), RENEW_MS / 2);
   return async () => {
     clearInterval(renewing);
-    // If it fails, others wait until it expires.
-    await releaseLeaderLease(ledger, holder, undefined, waitFor(undefined)).catch(() => {});
+    await change({ holder: null, held_until: 0n });
   };
 }
 
