@@ -16,6 +16,8 @@ import {
 
 /** `+86400`: this many seconds from now. */
 const FROM_NOW = /^\+(\d{1,12})$/;
+/** Four weeks in seconds, 2419200, would be a day of the year 2419. */
+const FORGOTTEN_PLUS = /^\d{7}$/;
 const MICROSECONDS_PER_MINUTE = 60n * MICROSECONDS_PER_SECOND;
 
 const date = z
@@ -114,6 +116,9 @@ function boundOf(text: string | undefined): Bound | undefined {
     return undefined;
   }
   const seconds = FROM_NOW.exec(text.trim())?.[1];
+  if (FORGOTTEN_PLUS.test(text)) {
+    return undefined;
+  }
   const instant = seconds === undefined ? toInstant(text) : BigInt(seconds) * MICROSECONDS_PER_SECOND;
   return instant === undefined ? undefined : { text: text.trim(), instant, isFromNow: seconds !== undefined };
 }

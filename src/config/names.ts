@@ -129,6 +129,16 @@ export function firstKeystoneName(value: unknown, { names: kinds }: Option): str
   return kinds.includes('name@domain') ? names.find((name) => name.includes('@')) : undefined;
 }
 
+/** The names of projects and users in a value, as `name@domain`. Ids may contain `@`, too. */
+export function accountNames(value: unknown, { names: kinds }: Option): string[] {
+  const isOfType = kinds.includes('id/resource type');
+  return kinds.includes('name@domain')
+    ? namesIn(value)
+        .map((name) => (isOfType ? name.replace(/\/[^/]*$/, '') : name))
+        .filter((name) => name.includes('@'))
+    : [];
+}
+
 function namesIn(value: unknown): string[] {
   return Array.isArray(value) ? value.map(String) : isMapping(value) ? Object.keys(value) : [];
 }

@@ -142,6 +142,12 @@ export class ChainLedger implements LedgerService {
     }
   }
 
+  /** Resolves when no other process decides this new lease, to what releases the lock. @throws LedgerUnavailableError */
+  async acquireCommitLock(lease: string, wait: Wait): Promise<() => Promise<void>> {
+    const { acquireCommitLock } = await import('./reconciliation/leader-lease.ts');
+    return acquireCommitLock(await this.ledger(wait), lease, wait);
+  }
+
   async takeBack(undo: Undo, author: Author, wait: Wait): Promise<boolean> {
     return (await this.ledger(wait)).takeBack(undo, author, wait);
   }

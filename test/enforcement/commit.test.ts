@@ -3,7 +3,9 @@ import type { Deadline, Lease, UpdateRequest } from '../../src/index.ts';
 import { type LedgerSetup, onLedger } from '../filters/on-ledger.ts';
 import { ALLOWED, REJECTED, rejectedWith, UNCHECKED } from '../support/decisions.ts';
 import { filterSource } from '../support/filter-folder.ts';
+import { newLedger } from '../support/ledgers.ts';
 import { createHost } from '../support/requests.ts';
+import { notes } from './chain.ts';
 
 const GENERIC = 'The lease could not be checked. Please try again later, or ask the operator.';
 const UNAVAILABLE =
@@ -103,6 +105,45 @@ describe('a lease that every filter allows', () => {
       ];
       expect(await Promise.all(twice)).toMatchObject([rejectedWith('no'), rejectedWith('no')]);
       expect(chain.balances()).toEqual({});
+    },
+  );
+
+  it.each([
+    [
+      'refuse',
+      "return reject('no');",
+      rejectedWith('no'),
+      ['recorded', 'ended', 'recorded', 'ended'],
+      undefined,
+    ],
+    ['grant', 'return allow();', ALLOWED, ['recorded', 'ended', 'recorded'], 1n],
+  ])(
+    'is decided by one process after the other if two are asked with one key: one refuses, the other may %s',
+    async (_, answer, decision, calls, taken) => {
+      const connection = await newLedger();
+      const replica = (lastAnswer: string) =>
+        load(['MaxLeasesFilter', 'FirstFilter', 'LastFilter'], {
+          connection,
+          files: {
+            FirstFilter: filterSource('FirstFilter', {
+              extra: "async commitCreate() { globalThis.notes.push('recorded'); return allow(); }",
+              end: "globalThis.notes.push('ended');",
+            }),
+            // The other process has the time to find what this one has recorded.
+            LastFilter: filterSource('LastFilter', {
+              extra: `async commitCreate() { await new Promise((over) => setTimeout(over, 300)); ${lastAnswer} }`,
+            }),
+          },
+        });
+      const called = notes();
+      const [one, other] = [await replica("return reject('no');"), await replica(answer)];
+      const again = { idempotencyKey: 'k1' };
+      const first = one.enforcement.checkCreate(CREATE, again);
+      await vi.waitFor(() => expect(called).toEqual(['recorded']));
+      const second = other.enforcement.checkCreate(CREATE, again);
+      expect(await Promise.all([first, second])).toMatchObject([rejectedWith('no'), decision]);
+      expect(called).toEqual(calls);
+      expect(one.balances()['max_leases/project']).toBe(taken);
     },
   );
 

@@ -203,6 +203,8 @@ describe('the options of LeaseDatesFilter', () => {
     '2026-02-30',
     '2026-12-01T25:00',
     '12',
+    // Four weeks in seconds without their plus, and a day of the year 2419.
+    '2419200',
   ])('refuse %j, with file, line and text', async (text) => {
     const expected = 'expected a date of ISO 8601, or +seconds from now such as +86400, got';
     expect(await mistakes(NAME, [early(text), late(text)])).toEqual([

@@ -35,12 +35,15 @@ export class Commits {
   /** The filters with shared limits, in the form that the ledger takes. */
   readonly claimants: readonly Claimant[];
   readonly #parts: CommitParts;
+  /** The filters that record new leases elsewhere. */
+  readonly #creators: readonly ChainedFilter[];
   readonly #undoing = new Set<Promise<void>>();
   /** New lease → resolves when the last request for it is answered, or undone. */
   readonly #latest = new Map<string, Promise<unknown>>();
 
   constructor(parts: CommitParts) {
     this.#parts = parts;
+    this.#creators = parts.chain.filter(({ filter }) => filter.commitCreate !== undefined);
     this.claimants = parts.chain.flatMap(({ name, filter, audit, execution }) =>
       isLedgerFilter(filter) ? [withExecution(claimantOf(filter, name, audit), execution)] : [],
     );
@@ -54,10 +57,15 @@ export class Commits {
     }
     // One after the other: a repetition keeps its lease from being taken back, although it may be refused, too.
     const earlier = this.#latest.get(same);
-    const committed = this.#commit(decision, lease, request, earlier);
-    const ended = Promise.allSettled([earlier, committed.then(({ undone }) => undone)]);
+    const lock = this.#lock(same, earlier, request.wait);
+    const committed = this.#commit(decision, lease, request, lock);
+    const ended = Promise.allSettled([earlier, committed.then(({ undone }) => undone)]).then(async () => {
+      await (await lock.catch(() => undefined))?.();
+    });
     this.#latest.set(same, ended);
+    this.#undoing.add(ended);
     void ended.then(() => {
+      this.#undoing.delete(ended);
       if (this.#latest.get(same) === ended) {
         this.#latest.delete(same);
       }
@@ -65,14 +73,31 @@ export class Commits {
     return (await committed).decision;
   }
 
+  /**
+   * Waits for earlier requests for the same new lease, also of other processes if not only the ledger must record
+   * it. Resolves to what releases the lock; `undefined` = there is none.
+   */
+  async #lock(
+    same: string,
+    earlier: Promise<unknown> | undefined,
+    wait: Wait,
+  ): Promise<(() => Promise<void>) | undefined> {
+    if (earlier !== undefined) {
+      await inTime(earlier, wait);
+    }
+    const { ledger, outbox } = this.#parts;
+    const isShared = this.#creators.length > 0 && (this.claimants.length > 0 || outbox.isUsed);
+    return isShared ? ledger.acquireCommitLock(same, wait) : undefined;
+  }
+
   async #commit(
     decision: Decision,
     lease: LeaseRequest,
     request: HookRequest,
-    earlier?: Promise<unknown>,
+    lock?: Promise<unknown>,
   ): Promise<{ readonly decision: Decision; readonly undone?: Promise<void> }> {
     const outcomes = new CommitOutcomes(decision.outcomes, this.#parts.logger, request);
-    const recording = await this.#record(lease, request, outcomes, earlier);
+    const recording = await this.#record(lease, request, outcomes, lock);
     const committed: ChainedFilter[] = [];
     // A lease recorded before this request stays granted: it must not be reported as ended.
     const isNew =
@@ -103,25 +128,23 @@ export class Commits {
     await Promise.all(this.#undoing);
   }
 
-  /** Records the claims of all filters, in one transaction, after an `earlier` request for the same lease. */
+  /** Records the claims of all filters, in one transaction, once there is the `lock`. */
   async #record(
     lease: LeaseRequest,
     request: HookRequest,
     outcomes: CommitOutcomes,
-    earlier: Promise<unknown> | undefined,
+    lock: Promise<unknown> | undefined,
   ): Promise<Recording | undefined> {
     const [first] = this.claimants;
-    if (first === undefined) {
-      return undefined;
-    }
     const started = performance.now();
     const elapsed = () => performance.now() - started;
     const failures = new Map<string, unknown>();
     const ruled = new Map<string, RuleOutcomes>();
     const claimants = this.claimants.map((claimant) => rejectingOnFailure(claimant, failures, ruled));
     try {
-      if (earlier !== undefined) {
-        await inTime(earlier, request.wait);
+      await lock;
+      if (first === undefined) {
+        return undefined;
       }
       const operation = lease.currentLease === undefined ? 'create' : 'update';
       const author = authorOf(operation, request);
@@ -147,10 +170,11 @@ export class Commits {
       return recording;
     } catch (thrown) {
       // A failure of the ledger counts as audited only if all claimants are.
-      const blamed = claimants.find(({ audit }) => !audit) ?? first;
+      const concerned = first === undefined ? this.#creators : claimants;
+      const blamed = concerned.find(({ audit }) => !audit) ?? concerned[0];
       const result = { verdict: reject(failureMessage(thrown)), failed: true };
       const withoutOutcome = claimants.filter(({ name, audit }) => audit && !outcomes.has(name));
-      for (const claimant of new Set([blamed, ...withoutOutcome])) {
+      for (const claimant of new Set(blamed === undefined ? [] : [blamed, ...withoutOutcome])) {
         logFailure(this.#parts.logger, claimant.name, request, thrown);
         outcomes.add(claimant, result, claimant === blamed ? elapsed() : 0);
       }

@@ -12,7 +12,7 @@ const NEEDED = {
   entries: ['SELECT', 'INSERT'],
   budgets: ['SELECT', 'INSERT', 'UPDATE'],
   budget_changes: ['SELECT', 'INSERT'],
-  follower: ['SELECT', 'UPDATE'],
+  follower: ['SELECT', 'INSERT', 'UPDATE'],
   folds: ['SELECT'],
   folded_balances: ['SELECT'],
   kysely_migration: ['SELECT'],

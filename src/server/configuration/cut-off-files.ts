@@ -1,4 +1,4 @@
-/** Files across reloads: rejects truncated ones, and logs rules that are no longer in force. */
+/** Files across reloads: rejects truncated ones, and logs rules and policies that are no longer in force. */
 
 import { dirname, join } from 'node:path';
 import { ConfigurationError, type Problem } from '../../base/errors.ts';
@@ -12,11 +12,13 @@ const MAX_NAMES = 50;
 const UNENDED =
   'the file no longer ends with a line break, so it was most likely cut off; add one, or restart to accept it';
 
+/** File with scheduling policies → its text. */
+type PolicyTexts = ReadonlyMap<string, string>;
+
 /** What the options of a configuration name. */
 interface NamedFiles {
   readonly rules: WrittenRules;
-  /** File with scheduling policies → its text. */
-  readonly policies: ReadonlyMap<string, string>;
+  readonly policies: PolicyTexts;
 }
 
 const NONE: NamedFiles = { rules: { rules: new Map(), texts: new Map() }, policies: new Map() };
@@ -36,10 +38,7 @@ export class KeptFiles {
     const policies = pathsOf(configuration, ['scheduling_policies', 'scheduling_policy_path']);
     return {
       rules: rules.length === 0 ? NONE.rules : (await ofRules()).writtenRules(rules),
-      policies:
-        policies.length === 0
-          ? NONE.policies
-          : (await import('../../kubernetes/policies/documents/items.ts')).policyTexts(policies),
+      policies: policies.length === 0 ? NONE.policies : (await ofPolicies()).policyTexts(policies),
     };
   }
 
@@ -67,16 +66,21 @@ export class KeptFiles {
     ]);
   }
 
-  /** Makes `next` current, and logs changes of rules. */
+  /** Makes `next` current, and logs changes. */
   async keep(next: NamedFiles, isStart = false): Promise<void> {
-    const before = this.#kept.rules;
+    const before = this.#kept;
     this.#kept = next;
-    if (before === NONE.rules && next.rules === NONE.rules) {
+    await this.#logRules(before.rules, next.rules, isStart);
+    await this.#logPolicies(before.policies, next.policies);
+  }
+
+  async #logRules(before: WrittenRules, next: WrittenRules, isStart: boolean): Promise<void> {
+    if (before === NONE.rules && next === NONE.rules) {
       return;
     }
-    const { added, changed, gone } = (await ofRules()).ruleChanges(before, next.rules);
+    const { added, changed, gone } = (await ofRules()).ruleChanges(before, next);
     if (isStart) {
-      this.#logger.info({ rules: added.length, files: next.rules.texts.size }, 'rules are in force');
+      this.#logger.info({ rules: added.length, files: next.texts.size }, 'rules are in force');
       return;
     }
     if (gone.length > 0) {
@@ -84,6 +88,21 @@ export class KeptFiles {
     }
     if (added.length + changed.length > 0) {
       this.#logger.info(shown({ added, changed }), 'rules have changed');
+    }
+  }
+
+  async #logPolicies(before: PolicyTexts, next: PolicyTexts): Promise<void> {
+    if ([...before].every(([file, text]) => next.get(file) === text)) {
+      return;
+    }
+    const { objectNames } = await ofPolicies();
+    const now = objectNames(next);
+    const gone = [...objectNames(before)].filter((name) => !now.has(name));
+    if (gone.length > 0) {
+      this.#logger.warn(
+        shown({ gone }),
+        'scheduling policies, roles or bindings are no longer in force: they were removed from the files',
+      );
     }
   }
 }
@@ -118,6 +137,7 @@ export function refuseCutOff(
 }
 
 const ofRules = () => import('../../rules/cut-off-rules.ts');
+const ofPolicies = () => import('../../kubernetes/policies/documents/items.ts');
 
 function problem(message: string): Problem {
   return { severity: 'error', message };

@@ -27,6 +27,7 @@ import { Generation } from './generation.ts';
 import { READ_AT_START, type ServiceOptions, serviceSection } from './options.ts';
 import { readProtocolTokens, SECTIONS } from './sections.ts';
 import { protocolsInUse, type Started, startedWith, startProblems } from './start-checks.ts';
+import { warnOfUnknownNames } from './unknown-names.ts';
 
 interface GenerationServices extends WatchedServices {
   readonly logger: Logger;
@@ -87,6 +88,7 @@ export class Generations {
     const first = await Generation.create(1, configuration, services);
     first.enforcement.deliver();
     void warnOfUndelivered(first.enforcement, undefined, services.logger);
+    void warnOfUnknownNames(first, services.logger);
     await files.keep(named, true);
     return new Generations(sources, services, first, started, files);
   }
@@ -173,6 +175,7 @@ export class Generations {
       this.#problems = [];
       swapped(next);
       next.enforcement.deliver();
+      void warnOfUnknownNames(next, logger);
       // Before its ledger is closed.
       await warnOfUndelivered(next.enforcement, before.enforcement, logger);
       this.#retire(before);

@@ -88,6 +88,26 @@ spec:
     await expect(service.reload()).resolves.toBe(true);
     expect(await allowed()).toEqual(['ssd', 'hdd', 'tape']);
   });
+
+  it('names the policies that were removed whole, in their document or with their file', async () => {
+    const { service, file, folder, said, logger } = await onFile({ named: [''] });
+    const policy = (name: string) =>
+      `kind: SchedulingPolicy\nmetadata: {name: ${name}}\nspec: {allowed: {}}\n`;
+    const more = join(folder, 'more.yaml');
+    writeFileSync(more, `${policy('one')}---\n${policy('two')}`);
+    await expect(service.reload()).resolves.toBe(true);
+    expect(said()).not.toContain('no longer in force');
+    writeFileSync(more, policy('one'));
+    await expect(service.reload()).resolves.toBe(true);
+    rmSync(more);
+    await expect(service.reload()).resolves.toBe(true);
+    await expect(service.reload()).resolves.toBe(true);
+    const gone = logger.lines.flatMap(({ fields }) => fields.gone ?? []);
+    expect(gone).toEqual(['SchedulingPolicy two', 'SchedulingPolicy one']);
+    rmSync(file);
+    await expect(service.reload()).resolves.toBe(false);
+    expect(said()).toContain('no *.yaml, *.yml or *.json file in this folder');
+  });
 });
 
 describe('watched policies', () => {

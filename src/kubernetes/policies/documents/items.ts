@@ -73,6 +73,19 @@ export function policyTexts(paths: readonly string[]): ReadonlyMap<string, strin
   );
 }
 
+/** The kind and name of each object in these texts of files. */
+export function objectNames(texts: ReadonlyMap<string, string>): ReadonlySet<string> {
+  const items = [...texts].flatMap(([file, text]) =>
+    YamlDocument.parseAll(text).flatMap((document) => itemsOf(file, document, () => {})),
+  );
+  return new Set(
+    items.map(({ value: { kind, metadata } }) => {
+      const { namespace, name } = isMapping(metadata) ? metadata : {};
+      return `${String(kind)} ${namespace == null ? '' : `${String(namespace)}/`}${String(name)}`;
+    }),
+  );
+}
+
 function isPolicyFile(name: string): boolean {
   return /\.(ya?ml|json)$/i.test(name) && !name.startsWith('.');
 }
