@@ -21,10 +21,10 @@ type Limits = Record<string, string | number>;
 
 function asked(limits: Limits, more: { resource?: string; oldLimits?: Limits; object?: object } = {}) {
   const { resource = 'pods', oldLimits, object } = more;
-  const pod = (own: Limits) => ({
-    metadata: { name: 'p' },
-    spec: { containers: [{ name: 'c', image: 'i', resources: { limits: own } }] },
-  });
+  const pod = (own: Limits) => {
+    const spec = { containers: [{ name: 'c', image: 'i', resources: { limits: own } }] };
+    return { metadata: { name: 'p' }, spec: resource === 'pods' ? spec : { template: { spec } } };
+  };
   const review = creating(undefined, {
     resource: { group: resource === 'pods' ? '' : 'apps', version: 'v1', resource },
     namespace: 'climate',
@@ -65,6 +65,11 @@ it('judges an update that changes something, and no other', async () => {
   const limits = { cpu: '5' };
   expect(await judge(limits, { oldLimits: limits })).toMatchObject({ allowed: true });
   expect(await judge(limits, { oldLimits: { cpu: '1' } })).toMatchObject({ allowed: false });
+  // Otherwise nobody could remove the finalizers of one that a later rule refuses.
+  const resource = 'daemonsets';
+  expect(await judge(limits, { resource, oldLimits: limits })).toMatchObject({ allowed: true });
+  expect(await judge(limits, { resource, oldLimits: { cpu: '1' } })).toMatchObject({ allowed: false });
+  expect(await judge(limits, { resource })).toMatchObject({ allowed: false });
 });
 
 it('fails for a pod that cannot be read, and for a rule that breaks', async () => {
