@@ -113,10 +113,8 @@ function known({ violations, failures }: Judgement): Judgement {
 }
 
 /** Unchanged parts were checked before. */
-function concerns({ kind, current }: PodRequest, pod: Pod): boolean {
-  return (
-    kind === 'template' || current === undefined || !isDeepStrictEqual(judgedPart(pod), judgedPart(current))
-  );
+function concerns({ current }: PodRequest, pod: Pod): boolean {
+  return current === undefined || !isDeepStrictEqual(judgedPart(pod), judgedPart(current));
 }
 
 /**

@@ -218,8 +218,8 @@ function nodeImpliedBy(terms: readonly NodeSelectorTerm[], name: string): Cel {
 /** Whether a rule allows naming this node; `name` is an expression. */
 function isNode({ keys, operators, values }: Rule, name: string): Cel {
   return and(
-    constant(keys === undefined || keys.includes(NODE_NAME)),
-    constant(operators === undefined || operators.includes('In')),
+    constant(keys === undefined || keys.has(NODE_NAME)),
+    constant(operators === undefined || operators.has('In')),
     values === undefined ? TRUE : isOneOf(name, values),
   );
 }
@@ -253,7 +253,7 @@ function isAbout({ keys, operators, values }: Rule): Cel {
   );
 }
 
-function areOneOf(values: readonly string[]): Cel {
+function areOneOf(values: Iterable<string>): Cel {
   return or(not(atom('has(e.values)')), every('e.values', 'v', isOneOf('v', values)));
 }
 

@@ -104,16 +104,16 @@ export function equals(left: string, text: string): Cel {
 }
 
 /** Whether a value is one of these texts. */
-export function isOneOf(value: string, texts: readonly string[]): Cel {
-  const [first] = texts;
+export function isOneOf(value: string, texts: Iterable<string>): Cel {
+  const [first, second] = texts;
   if (first === undefined) {
     return FALSE;
   }
-  return texts.length === 1 ? equals(value, first) : relation(`${value} in ${listOf(texts)}`);
+  return second === undefined ? equals(value, first) : relation(`${value} in ${listOf(texts)}`);
 }
 
-export function listOf(texts: readonly string[]): string {
-  return `[${texts.map(literal).join(', ')}]`;
+export function listOf(texts: Iterable<string>): string {
+  return `[${[...texts].map(literal).join(', ')}]`;
 }
 
 /** Everything that could end a literal, start a line or be invisible. */

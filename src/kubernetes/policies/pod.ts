@@ -55,6 +55,12 @@ const toleration = z.looseObject({
   tolerationSeconds: z.number().nullish(),
 });
 
+/**
+ * Limited, since rights are cached by it: mutating webhooks are called before the API server checks a
+ * template.
+ */
+const accountName = z.string().max(253, 'expected at most 253 characters').nullish();
+
 const podSchema = z.looseObject({
   metadata: z
     .looseObject({
@@ -65,8 +71,8 @@ const podSchema = z.looseObject({
     })
     .nullish(),
   spec: z.looseObject({
-    serviceAccountName: z.string().nullish(),
-    serviceAccount: z.string().nullish(),
+    serviceAccountName: accountName,
+    serviceAccount: accountName,
     schedulerName: z.string().nullish(),
     nodeName: z.string().nullish(),
     priorityClassName: z.string().nullish(),

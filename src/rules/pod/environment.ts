@@ -56,7 +56,7 @@ const POD = objectType('Pod', 'A pod.', PodView, {
   },
   claims: {
     type: 'int',
-    description: 'How many devices it claims by ResourceClaims, which `gpus` does not see.',
+    description: 'How many ResourceClaims it has. Each may claim several devices, which `gpus` does not see.',
   },
   metadata: { type: 'map<string, dyn>', description: 'As it is written.' },
   spec: { type: 'map<string, dyn>', description: 'As it is written.' },

@@ -77,8 +77,11 @@ export class ContainerView {
   }
 }
 
-/** Whole and partial GPUs: `nvidia.com/gpu`, `amd.com/gpu`, `nvidia.com/mig-1g.5gb`, `gpu.intel.com/i915`. */
-const GPU = /gpu|\/mig-/i;
+/**
+ * Whole and partial GPUs: `nvidia.com/gpu`, `amd.com/gpu`, `nvidia.com/mig-1g.5gb`, `gpu.intel.com/i915`,
+ * `deviceclass.resource.kubernetes.io/mig.nvidia.com`.
+ */
+const GPU = /gpu|\/mig[-.]/i;
 
 export class PodView {
   readonly namespace: string;
@@ -212,8 +215,13 @@ function podRequests(spec: Mapping): Amounts {
   for (const [name, amount] of before) {
     total.set(name, Math.max(total.get(name) ?? 0, amount));
   }
-  for (const [name, amount] of amountsOf(spec.resources)) {
+  const { requests, limits } = mappingOf(spec.resources);
+  for (const [name, amount] of amountsOf({ requests })) {
     total.set(name, Math.max(total.get(name) ?? 0, amount));
+  }
+  // As the API server completes them: a limit of the pod counts if no container requests anything.
+  for (const [name, amount] of amountsOf({ limits })) {
+    total.set(name, total.get(name) ?? amount);
   }
   add(
     total,

@@ -21,10 +21,10 @@ type Limits = Record<string, string | number>;
 
 function asked(limits: Limits, more: { resource?: string; oldLimits?: Limits; object?: object } = {}) {
   const { resource = 'pods', oldLimits, object } = more;
-  const pod = (own: Limits) => ({
-    metadata: { name: 'p' },
-    spec: { containers: [{ name: 'c', image: 'i', resources: { limits: own } }] },
-  });
+  const pod = (own: Limits) => {
+    const spec = { containers: [{ name: 'c', image: 'i', resources: { limits: own } }] };
+    return { metadata: { name: 'p' }, spec: resource === 'pods' ? spec : { template: { spec } } };
+  };
   const review = creating(undefined, {
     resource: { group: resource === 'pods' ? '' : 'apps', version: 'v1', resource },
     namespace: 'climate',
@@ -49,8 +49,32 @@ it.for<[Limits, string | null]>([
   [{ cpu: '4000m' }, null],
   [{ cpu: '4001m' }, 'At most 4 cores.'],
   [{ cpu: 5, 'nvidia.com/mig-1g.5gb': '3' }, 'At most 2 GPUs in climate. At most 4 cores.'],
+  [{ 'deviceclass.resource.kubernetes.io/mig.nvidia.com': '3' }, 'At most 2 GPUs in climate.'],
 ])('judges a pod with the limits %j', async ([limits, message]) => {
   expect(await judge(limits)).toMatchObject({ allowed: message === null, message });
+});
+
+const cpus = (requests: string, more: object = {}) => ({
+  resources: { requests: { cpu: requests } },
+  ...more,
+});
+const ALWAYS = { restartPolicy: 'Always' };
+
+/** As the scheduler counts. Source: Kubernetes, `PodRequests` of k8s.io/component-helpers. */
+it.for<[number, object]>([
+  [3, { containers: [cpus('1'), cpus('2000m')] }],
+  [5, { containers: [cpus('1')], initContainers: [cpus('5'), cpus('2')] }],
+  [4, { containers: [cpus('1')], initContainers: [cpus('3', ALWAYS), cpus('500m')] }],
+  [8, { containers: [cpus('1')], initContainers: [cpus('3', ALWAYS), cpus('5')] }],
+  [6, { containers: [cpus('1')], initContainers: [cpus('5'), cpus('3', ALWAYS)], overhead: { cpu: '1' } }],
+  [7, { containers: [cpus('1'), {}], ...cpus('7') }],
+  [1, { containers: [cpus('1'), {}], resources: { limits: { cpu: '7' } } }],
+  [7, { containers: [{}], resources: { limits: { cpu: '7' } } }],
+])('counts %d cores of %j', async ([cores, spec]) => {
+  const rule = (allow: string) => `rules:\n- {name: a, on: pod, message: 'No.', allow: '${allow}'}\n`;
+  const object = { metadata: { name: 'p' }, spec };
+  const exactly = rule(`requested(pod, "cpu") == ${cores}.0`);
+  expect(await judge({}, { object }, exactly)).toMatchObject({ allowed: true });
 });
 
 it('only warns of what a rule in audit mode would refuse', async () => {
@@ -65,6 +89,11 @@ it('judges an update that changes something, and no other', async () => {
   const limits = { cpu: '5' };
   expect(await judge(limits, { oldLimits: limits })).toMatchObject({ allowed: true });
   expect(await judge(limits, { oldLimits: { cpu: '1' } })).toMatchObject({ allowed: false });
+  // Otherwise nobody could remove the finalizers of one that a later rule refuses.
+  const resource = 'daemonsets';
+  expect(await judge(limits, { resource, oldLimits: limits })).toMatchObject({ allowed: true });
+  expect(await judge(limits, { resource, oldLimits: { cpu: '1' } })).toMatchObject({ allowed: false });
+  expect(await judge(limits, { resource })).toMatchObject({ allowed: false });
 });
 
 it('fails for a pod that cannot be read, and for a rule that breaks', async () => {

@@ -149,7 +149,7 @@ describe('an admission', () => {
     const { records } = await recorded(async ({ ask }) => {
       await ask(admissionReview('create-by-replica-set'));
       const long = 'n'.repeat(300);
-      const object = { metadata: { name: long }, spec: { serviceAccountName: long } };
+      const object = { metadata: { name: long }, spec: { serviceAccountName: long.slice(0, 253) } };
       await ask(creating({}, { object, namespace: long }));
       await ask(creating({}, { object: { spec: {} } }));
       await ask(creating({}, { object: { metadata: { name: null }, spec: {} } }));

@@ -70,8 +70,14 @@ const UNJUDGED: readonly Malformed[] = [
   ],
 ];
 
-/** The API server stores such pods. */
+/** The API server stores such pods, or asks before it refuses them. */
 const TOO_MANY: readonly Malformed[] = [
+  // A template is not checked before mutating webhooks. The rights of an account are kept by its name.
+  [
+    'letters of a service account',
+    'request.object.spec.serviceAccountName: expected at most 253 characters',
+    holding({ serviceAccountName: 'a'.repeat(254) }),
+  ],
   ['tolerations', 'request.object.spec.tolerations', holding({ tolerations: new Array(1001).fill({}) })],
   [
     'terms',

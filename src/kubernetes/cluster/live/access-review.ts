@@ -3,9 +3,9 @@
  * Kubernetes API, authorization.k8s.io/v1; tried on kube-apiserver 1.20.
  */
 import { z } from 'zod';
-import type { Logger } from '../../../base/logger.ts';
 import { type Account, RESOURCE, SourceUnavailableError, VERB } from '../../policies/access.ts';
 import { CLUSTER_GROUP } from '../../policies/policy.ts';
+import { bounded } from '../api/connections.ts';
 import { type ApiClient, ApiError, ApiUnreachableError } from '../api/contract.ts';
 
 export const REVIEWS_PATH = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
@@ -39,7 +39,6 @@ const reviewSchema = z.object({
 
 export interface AccessReviewOptions {
   readonly observer?: ReviewObserver | undefined;
-  readonly logger?: Logger | undefined;
 }
 
 export class AccessReviews {
@@ -63,14 +62,11 @@ export class AccessReviews {
         ...(signal !== undefined && { signal }),
       });
       const { allowed, denied, evaluationError } = statusIn(answer, account, name);
-      outcome = allowed && denied !== true ? 'allowed' : 'denied';
-      if (evaluationError && outcome === 'denied') {
-        // RBAC reports one for every binding whose role is missing. Kubernetes itself takes that as a no.
-        this.#options.logger?.debug(
-          { user: account.user, policy: name, evaluation_error: evaluationError },
-          'a SubjectAccessReview was answered no, with an evaluation error',
-        );
+      if (!allowed && evaluationError) {
+        // As a no, it would leave out what the policy requires. RBAC reports a missing role as a reason instead.
+        throw new UnreadableReviewError(`an authorizer failed: ${bounded(evaluationError)}`);
       }
+      outcome = allowed && denied !== true ? 'allowed' : 'denied';
       return outcome === 'allowed';
     } catch (error) {
       throw this.#unavailable(account, error);
@@ -100,7 +96,7 @@ export class AbandonedReviewError extends Error {
   override readonly name = 'AbandonedReviewError';
 }
 
-/** The answer is not from an API server, or not to this request. */
+/** The answer is not from an API server, or not to this request, or it does not say yes or no. */
 class UnreadableReviewError extends Error {
   override readonly name = 'UnreadableReviewError';
 }

@@ -69,7 +69,7 @@ export function followCluster({
   const policies = new WatchedPolicies(follow, logger);
   const hint = rights === 'every' ? undefined : new RbacHint();
   const roles = hint === undefined ? [] : followRoles(hint, follow);
-  const permissions = new ReviewedPermissions({ client, rights, hint, logger, observer });
+  const permissions = new ReviewedPermissions({ client, rights, hint, observer });
   const followed = [policies, ...roles];
   return {
     client,

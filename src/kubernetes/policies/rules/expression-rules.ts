@@ -9,11 +9,14 @@ import {
 import type { Affinity, Expression, NodeSelectorTerm } from '../pod.ts';
 import { listed, quoted } from './reason.ts';
 
-/** The items of a rule; `undefined` = any, for a missing or empty list. */
-type Listed = readonly string[] | undefined;
+/**
+ * The items of a rule; `undefined` = any, for a missing or empty list. A set, since a rule may list all nodes,
+ * and a pod name each of them often.
+ */
+type Listed = ReadonlySet<string> | undefined;
 
 function listedOf(values: readonly string[] | undefined): Listed {
-  return values === undefined || values.length === 0 ? undefined : values;
+  return values === undefined || values.length === 0 ? undefined : new Set(values);
 }
 
 export interface Rule {
@@ -29,7 +32,7 @@ export interface Rule {
 export function allows(rule: Rule, { key, operator, values }: Expression): boolean {
   return (
     isAbout(rule, key, operator) &&
-    (rule.values === undefined || (values ?? []).every((value) => rule.values?.includes(value)))
+    (rule.values === undefined || (values ?? []).every((value) => rule.values?.has(value)))
   );
 }
 
@@ -41,22 +44,21 @@ const WITHOUT_LABEL = ['NotIn', 'DoesNotExist'];
  * values must be avoided, all of them must be.
  */
 export function holds(rule: Rule, { key, operator, values }: Expression): boolean {
-  const written = values ?? [];
   if (!isAbout(rule, key, operator) || (rule.operators === undefined && WITHOUT_LABEL.includes(operator))) {
     return false;
   }
   if (rule.values === undefined) {
     return true;
   }
-  return operator === 'NotIn'
-    ? rule.values.every((value) => written.includes(value))
-    : written.every((value) => rule.values?.includes(value));
+  const written = new Set(values);
+  const [these, those] = operator === 'NotIn' ? [rule.values, written] : [written, rule.values];
+  return [...these].every((value) => those.has(value));
 }
 
 function isAbout({ keys, operators, values }: Rule, key: string, operator: string): boolean {
   return (
-    (keys === undefined || keys.includes(key)) &&
-    (operators === undefined ? values === undefined || operator === 'In' : operators.includes(operator))
+    (keys === undefined || keys.has(key)) &&
+    (operators === undefined ? values === undefined || operator === 'In' : operators.has(operator))
   );
 }
 
@@ -76,11 +78,18 @@ function ruleOf({ keys, operators, values }: ExpressionRule): Rule {
 
 /** The rule that a default implies: exactly itself. */
 export function impliedRule({ key, operator, values }: Expression): Rule {
-  return { keys: [key], operators: [operator], values: listedOf(values ?? undefined) };
+  return { keys: new Set([key]), operators: new Set([operator]), values: listedOf(values ?? undefined) };
 }
 
+const descriptions = new WeakMap<readonly Rule[], string>();
+
+/** Kept, since each of a thousand terms may be refused for it. */
 export function describeRules(rules: readonly Rule[]): string {
-  return `an expression that is allowed (${listed([...new Set(rules.map(describeRule))], 'or')})`;
+  const text =
+    descriptions.get(rules) ??
+    `an expression that is allowed (${listed([...new Set(rules.map(describeRule))], 'or')})`;
+  descriptions.set(rules, text);
+  return text;
 }
 
 export function describe({ key, operator, values }: Expression): string {
@@ -89,10 +98,14 @@ export function describe({ key, operator, values }: Expression): string {
 }
 
 export function describeRule({ keys, operators, values }: Rule): string {
-  const key = keys === undefined ? 'any key' : listed(keys, 'or');
+  const key = keys === undefined ? 'any key' : listed([...keys], 'or');
   const operator =
-    operators === undefined ? (values === undefined ? 'with any operator' : 'In') : listed(operators, 'or');
-  return `${key} ${operator}${values === undefined ? '' : ` ${listed(values, 'or')}`}`;
+    operators === undefined
+      ? values === undefined
+        ? 'with any operator'
+        : 'In'
+      : listed([...operators], 'or');
+  return `${key} ${operator}${values === undefined ? '' : ` ${listed([...values], 'or')}`}`;
 }
 
 const [REQUIRED, PREFERRED] = AFFINITY_TIMES;

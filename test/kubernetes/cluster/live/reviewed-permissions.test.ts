@@ -92,8 +92,8 @@ describe('a review', () => {
     ['not allowed', { allowed: false, reason: 'no' }, []],
     ['denied', { allowed: false, denied: true }, []],
     ['allowed and denied', { allowed: true, denied: true }, []],
-    ['allowed, with an error', { allowed: true, evaluationError: 'a role is missing' }, ['gold']],
-    ['not allowed, with an error', { allowed: false, evaluationError: 'a role is missing' }, []],
+    ['allowed, with an error', { allowed: true, evaluationError: 'no connection' }, ['gold']],
+    ['not allowed, with a missing role', { allowed: false, reason: 'RBAC: a role is missing' }, []],
   ])('that is %s counts as Kubernetes counts it', async (_, status, expected) => {
     server.respond = async (review) => server.answer(review, status);
     expect(await permissions().usable(LIN, ['gold'])).toEqual(expected);
@@ -108,6 +108,11 @@ describe('a review', () => {
     ['no status', { kind: 'SubjectAccessReview', spec }],
     ['allowed as a text', { kind: 'SubjectAccessReview', spec, status: { allowed: 'true' } }],
     ['no allowed', { kind: 'SubjectAccessReview', spec, status: {} }],
+    // As tried on kube-apiserver 1.20, with a webhook for authorization that did not answer.
+    [
+      'the error of an authorizer',
+      { kind: 'SubjectAccessReview', spec, status: { allowed: false, evaluationError: 'no connection' } },
+    ],
     [
       'another account',
       { kind: 'SubjectAccessReview', spec: { ...spec, user: 'root' }, status: { allowed: true } },
