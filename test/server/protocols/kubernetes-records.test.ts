@@ -70,17 +70,6 @@ function line(outcome: string, changes: object = {}) {
   };
 }
 
-/** What was enforced, and what policies in audit mode would have done. */
-function tried(outcome: string) {
-  const filter = 'SchedulingPolicy';
-  const message = null;
-  const duration_ms = expect.any(Number);
-  return [
-    { filter, outcome, audit: false, message, duration_ms },
-    { filter, outcome: 'rejected', audit: true, message, duration_ms },
-  ];
-}
-
 describe('an admission', () => {
   it('is a line of the decision log, whatever the result', async () => {
     const { records, metrics, page } = await recorded(async ({ ask }) => {
@@ -131,7 +120,11 @@ describe('an admission', () => {
     const warnings = [
       'a scheduling policy in audit mode would reject this pod: nodeSelector disk: expected ssd or hdd, got "tape" (scheduling policy disks)',
     ];
-    expect(records).toEqual([line('audit', { warnings, filters: tried('allowed') }), line('allowed')]);
+    expect(records).toEqual([line('audit', { warnings, filters: expect.anything() }), line('allowed')]);
+    expect(records[0]?.filters).toMatchObject([
+      { outcome: 'allowed', audit: false },
+      { outcome: 'rejected', audit: true, message: null },
+    ]);
     const refused = { operation: 'kubernetes.admission', filter: 'SchedulingPolicy', outcome: 'rejected' };
     expect(metric(metrics, 'blazar_enforcement_audit_refusals_total', refused)).toBe(1);
     expect(
