@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { tokenCaller } from '../../../src/server/users/caller.ts';
 import { giveBudgets, newLedgers } from '../../support/ledgers.ts';
 import { postJson } from '../../support/post-json.ts';
-import { member, servedGeneration } from '../served-generation.ts';
+import { member, servedGeneration, usersByToken } from '../served-generation.ts';
 
 const newLedger = newLedgers();
 const PEOPLE = {
@@ -37,12 +37,7 @@ beforeAll(async () => {
         max_reservation_size: { 'physical:host': 4 },
       },
     },
-    users: {
-      byToken: async (ctx) => PEOPLE[ctx.get('X-Auth-Token') as keyof typeof PEOPLE],
-      bySession: async () => undefined,
-      anonymous: undefined,
-      csrfOf: () => '',
-    },
+    users: usersByToken(PEOPLE),
   });
   await record('climate', 'ours', [hosts(2, 3), addresses]);
   await record('physics', 'theirs', [hosts(1, 1)]);
@@ -108,7 +103,6 @@ describe('the estimate of a change', () => {
   });
 
   it.each([
-    ['end_date', { end_date: '2026-11-21 08:59' }],
     ['end_date', { end_date: '2026-12-01 08:00' }],
     ['start_date', { start_date: '2026-11-20 09:00' }],
     ['reservations.0.resource_type', { reservations: [{ resource_type: 'network', amount: 1 }] }],
