@@ -294,6 +294,7 @@ describe('a budget over the API', () => {
     [{ valid_until: '2027-01-01T00:00:00Z' }, 'valid_until', 422],
     [{ valid_until: '9999-12-31T23:59:59-23:00' }, 'valid_until', 422],
     [{ project_id: 'a\0b' }, 'project_id', 422],
+    [{ user_id: '\u202ealice' }, 'user_id', 422],
     [{ user_id: 'x'.repeat(256) }, 'user_id', 422],
     [{ reason: 'x'.repeat(1001) }, 'reason', 422],
     [{ reason: undefined }, 'reason', 400],

@@ -15,7 +15,7 @@ const DATES = { start_date: '2026-12-01T09:00:00', end_date: '2026-12-01T19:00:0
 const hosts = (min: number, max: number) => ({ id: 'h', resource_type: 'physical:host', min, max });
 const addresses = { id: 'a', resource_type: 'virtual:floatingip', amount: 3 };
 
-let now = '2026-11-21T09:00:30Z';
+const now = () => '2026-11-21T09:00:30Z';
 let service: Awaited<ReturnType<typeof servedGeneration>>;
 
 beforeAll(async () => {
@@ -26,11 +26,11 @@ beforeAll(async () => {
       { amount: '100', until: '2027-01-01' },
       { projectId: 'physics', amount: '100', until: '2027-01-01' },
     ],
-    { now: () => now },
+    { now },
   );
   service = await servedGeneration({
     connection,
-    now: () => now,
+    now,
     values: {
       enforcement: {
         enabled_filters: ['UsageBudgetFilter', 'MaxReservationSizeFilter'],
@@ -111,7 +111,6 @@ describe('the estimate of a change', () => {
       { reservations: [{ resource_type: 'physical:host' }, { resource_type: 'physical:host' }] },
     ],
     ['reservations.0.max', { reservations: [{ resource_type: 'physical:host', min: 9, max: 2 }] }],
-    ['reservations.0.max', { reservations: [{ resource_type: 'physical:host', max: 0 }] }],
     ['reservations.0.amount', { reservations: [{ resource_type: 'physical:host', amount: 2 }] }],
   ])('names the field that Blazar would not take: %s', async (field, change) => {
     expect(await ask(change)).toMatchObject({
@@ -144,25 +143,6 @@ describe('the estimate of a change', () => {
     expect(await ask(hostile)).not.toMatchObject({ json: { charges: [{ amount: '42' }] } });
     for (const body of ['null', '[]', '7', '{', '{"lease_id":"theirs"}']) {
       expect((await ask(body)).status).toBe(400);
-    }
-  });
-
-  it('keeps the start of a lease that has begun', async () => {
-    now = '2026-12-01T12:00:00Z';
-    try {
-      expect(await ask({ start_date: '2026-12-01 13:00' })).toMatchObject({
-        status: 400,
-        json: { field: 'start_date' },
-      });
-      expect(await ask({ end_date: '2026-12-01 20:00' })).toMatchObject({
-        status: 200,
-        json: { allowed: true, charges: [{ amount: '3' }] },
-      });
-      expect(await ask({ end_date: 'now' })).toMatchObject({
-        json: { allowed: true, charges: [{ amount: '-21' }] },
-      });
-    } finally {
-      now = '2026-11-21T09:00:30Z';
     }
   });
 });
