@@ -311,14 +311,6 @@ describe('a budget over the API', () => {
     const { ask } = fixture('sqlite');
     expect((await ask('operator', 'GET', `/v1/budgets/${id}`)).status).toBe(404);
   });
-
-  it('is not there where no filter records leases', async () => {
-    const { connection } = fixture('sqlite');
-    const { ask } = await serving(connection, {
-      enforcement: { enabled_filters: ['MaxLeaseDurationFilter'], max_lease_duration: 60 },
-    });
-    expect(await ask('operator', 'GET', '/v1/budgets')).toMatchObject({ status: 404 });
-  });
 });
 
 type Ask = Awaited<ReturnType<typeof serving>>['ask'];

@@ -206,6 +206,7 @@ describe('the routes of projects', { shuffle: false }, () => {
       enforcement: { enabled_filters: ['MaxLeaseDurationFilter'], max_lease_duration: 60 },
     });
     for (const path of [
+      '/v1/budgets',
       '/v1/projects',
       '/v1/projects/climate',
       '/v1/projects/climate/leases',

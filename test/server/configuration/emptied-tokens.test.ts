@@ -102,15 +102,3 @@ describe('a reload', () => {
     );
   });
 });
-
-it.for(['enabled_filters =', 'enabled_filters = , ,'])(
-  'that nothing is enforced is said as loudly: %s',
-  async (line) => {
-    const { problems } = await readConfiguration({
-      environment: {},
-      configFiles: [confFile(`[enforcement]\n${line}\n`)],
-    });
-    const [problem] = problems.map(formatProblem);
-    expect(problem).toMatch(/:2: \[enforcement\] enabled_filters: (no filter is enforced|expected)/);
-  },
-);
