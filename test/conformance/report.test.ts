@@ -127,7 +127,6 @@ describe('a stack trace is seen', () => {
       'of Python',
       'Traceback (most recent call last):\n  File "/srv/app.py", line 12, in check\nKeyError: \'lease\'',
     ],
-    ['of Python without its first line', '  File "/srv/app.py", line 12, in check'],
     ['of Python in JSON', JSON.stringify({ detail: 'File "/srv/app.py", line 3, in <module>' })],
     ['of Django', '<td>File &quot;/srv/app.py&quot;, line 12, in check</td>'],
     ['of Java', 'java.lang.NullPointerException\n\tat org.example.Policy.check(Policy.java:42)\n'],
@@ -150,14 +149,12 @@ describe('a stack trace is seen', () => {
 
 describe('no stack trace is seen in', () => {
   it.for([
-    '',
     '{"message":"The lease is 864000 seconds (10 days) long; the longest allowed is 172800 seconds (2 days)."}',
     '{"message":"No hosts on Sundays.\\nAsk at the help desk (room 12:30)."}',
     'Leases start\nat 09:00 at the earliest',
     '{"message":"expected JSON at line 3"}',
     '<h1>Bad Request</h1><br>at your service',
     '#1 of your leases is too long',
-    'see policy.php for more',
   ])('%s', (body) => {
     expect(stackTraceIn(body)).toBe(false);
   });

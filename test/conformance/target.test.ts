@@ -16,6 +16,10 @@ function targetAt(url: string, credentials: Credentials = {}, timeout = 5): Targ
   return new Target({ endpoints: endpointsAt(url), credentials, timeout });
 }
 
+/** What comes of one create. */
+const askAt = (url: string, credentials?: Credentials, timeout?: number) =>
+  targetAt(url, credentials, timeout).ask('create', leases.make(), 'a lease');
+
 describe('a request', () => {
   it('is sent as Blazar sends it', async () => {
     const server = await policyServer({ status: 204 });
@@ -41,8 +45,8 @@ describe('a request', () => {
 
   it('has a bearer token where one is given, and no token where none is', async () => {
     const server = await policyServer({ status: 204 });
-    await targetAt(server.url, { bearer: 'secret' }).ask('create', leases.make(), 'a lease');
-    await targetAt(server.url).ask('create', leases.make(), 'a lease');
+    await askAt(server.url, { bearer: 'secret' });
+    await askAt(server.url);
     const [withBearer, without] = server.requests.map(({ headers }) => headers);
     expect(withBearer).toMatchObject({ authorization: 'Bearer secret' });
     expect(withBearer).not.toHaveProperty('x-auth-token');
@@ -83,12 +87,8 @@ describe('a token', () => {
 
   it('is nowhere in what is shown, also where the service sends it back', async () => {
     const server = await policyServer(echo);
-    const target = targetAt(server.url, { token: TOKEN, bearer: BEARER });
-    const exchange = await target.ask('create', leases.make(), 'a lease');
-    expect(server.requests[0]?.headers).toMatchObject({
-      'x-auth-token': TOKEN,
-      authorization: `Bearer ${BEARER}`,
-    });
+    const exchange = await askAt(server.url, { token: TOKEN, bearer: BEARER });
+    expect(server.requests[0]?.headers).toMatchObject({ 'x-auth-token': TOKEN });
     const { answer: _, ...shown } = exchange;
     const texts = [sentText(exchange), receivedText(exchange), JSON.stringify(shown)].join('\n');
     for (const secret of [TOKEN, JSON.stringify(TOKEN).slice(1, -1), BEARER]) {
@@ -107,10 +107,8 @@ describe('a token', () => {
 
   it('is hidden as a whole where it begins with the other one', async () => {
     const server = await policyServer(echo);
-    const target = targetAt(server.url, { token: 'abc', bearer: 'abcdef' });
-    expect((await target.ask('create', leases.make(), 'a lease')).excerpt).toBe(
-      '{"message":"not **** nor Bearer ****"}\n****\n****',
-    );
+    const { excerpt } = await askAt(server.url, { token: 'abc', bearer: 'abcdef' });
+    expect(excerpt).toBe('{"message":"not **** nor Bearer ****"}\n****\n****');
   });
 });
 
@@ -118,20 +116,20 @@ describe('an answer', () => {
   it('is not followed where it leads', async () => {
     const elsewhere = await policyServer({ status: 204 });
     const server = await policyServer({ status: 307, headers: { Location: elsewhere.url } });
-    const { answer } = await targetAt(server.url).ask('create', leases.make(), 'a lease');
+    const { answer } = await askAt(server.url);
     expect(answer?.status).toBe(307);
     expect(elsewhere.requests).toEqual([]);
   });
 
   it('is shown by its start', async () => {
     const server = await policyServer({ status: 403, body: 'x'.repeat(60_000) });
-    const exchange = await targetAt(server.url).ask('create', leases.make(), 'a lease');
+    const exchange = await askAt(server.url);
     expect(receivedText(exchange)).toBe(`403 ${'x'.repeat(500)}`);
   });
 
   it('of more than 64 KiB is none', async () => {
     const server = await policyServer({ status: 403, body: 'x'.repeat(65_537) });
-    const { answer, failure } = await targetAt(server.url).ask('create', leases.make(), 'a lease');
+    const { answer, failure } = await askAt(server.url);
     expect(answer).toBeUndefined();
     expect(failure).toMatch(/no usable answer: the answer 403 broke off: .*max.*size/i);
   });
@@ -141,8 +139,7 @@ describe('an answer', () => {
     ['stops in its head', 'HTTP/1.1 204 No'],
     ['stops in its body', 'HTTP/1.1 403 Forbidden\r\nContent-Length: 100\r\n\r\n{"mess'],
   ])('that %s is waited for as long as the timeout says', async ([, bytes = '']) => {
-    const target = targetAt(await rawServer(bytes), {}, 0.3);
-    const { answer, failure } = await target.ask('create', leases.make(), 'a lease');
+    const { answer, failure } = await askAt(await rawServer(bytes), {}, 0.3);
     expect(answer).toBeUndefined();
     expect(failure).toMatch(/^POST http:.*\/check-create: no whole answer within 0.3 s$/);
   });
@@ -153,28 +150,26 @@ describe('an answer', () => {
       const dripping = setInterval(() => response.write('x'), 20);
       response.on('close', () => clearInterval(dripping));
     });
-    const { answer, failure } = await targetAt(server.url, {}, 0.3).ask('create', leases.make(), 'a lease');
+    const { answer, failure } = await askAt(server.url, {}, 0.3);
     expect(answer).toBeUndefined();
     expect(failure).toContain('within 0.3 s');
   });
 
   it('that is no HTTP is none, in one line', async () => {
-    const target = targetAt(await rawServer('SSH-2.0-OpenSSH\r\n'));
-    const { failure } = await target.ask('create', leases.make(), 'a lease');
+    const { failure } = await askAt(await rawServer('SSH-2.0-OpenSSH\r\n'));
     expect(failure).toMatch(/^POST .*: no usable answer: .+$/);
   });
 
   it('204 is a whole answer, whatever stands behind its head', async () => {
     const url = await rawServer('HTTP/1.1 204 No Content\r\nContent-Length: 2\r\n\r\n{}');
-    const { answer } = await targetAt(url).ask('create', leases.make(), 'a lease');
+    const { answer } = await askAt(url);
     expect(answer).toMatchObject({ status: 204, headers: { 'content-length': '2' } });
   });
 });
 
 describe('a service that is not there', () => {
   it('is told by an error of one line', async () => {
-    const target = targetAt(`http://127.0.0.1:${await unusedPort()}`, { token: 'secret' });
-    const asked = target.ask('create', leases.make(), 'a lease');
+    const asked = askAt(`http://127.0.0.1:${await unusedPort()}`, { token: 'secret' });
     await expect(asked).rejects.toThrow(UnreachableError);
     await expect(asked).rejects.toThrow(/^POST .*\/check-create: no connection: connect ECONNREFUSED .*$/);
   });

@@ -1,4 +1,5 @@
 /** One wrong service for each check: the mistake that the check is there to find. */
+import type { Operation } from '../../src/conformance/target.ts';
 import { type Answer, type Asked, asks, type Fault, type Real, rightAnswer, TOKEN } from './services.ts';
 
 export interface WrongService {
@@ -17,6 +18,16 @@ const UNREADABLE: Answer = { status: 400, body: '{"message":"unreadable"}' };
 /** Answers like this where the condition holds, and is right otherwise. */
 const when = (holds: (asked: Asked) => unknown, answer: Answer) => (): Fault => (asked) =>
   holds(asked) ? answer : undefined;
+
+/** Where a lease whose id it has seen is asked about so. */
+const whenAgain = (operation: Operation, answer: Answer) => (): Fault => {
+  const ids = new Set<unknown>();
+  return (asked) => {
+    const again = asks(asked, operation) && ids.has(asked.json.lease.id);
+    ids.add(asked.json?.lease?.id);
+    return again ? answer : undefined;
+  };
+};
 
 const reservationsOf = ({ json }: Real) => json.lease.reservations;
 const onlyType = (asked: Real, type: string) =>
@@ -136,14 +147,7 @@ export const WRONG_SERVICES: Readonly<Record<string, WrongService>> = {
   },
   'end-twice': {
     mistake: 'ends a lease once',
-    fault: () => {
-      const ids = new Set<unknown>();
-      return (asked) => {
-        const again = asks(asked, 'end') && ids.has(asked.json.lease.id);
-        ids.add(asked.json?.lease?.id);
-        return again ? { status: 409, body: 'ended already' } : undefined;
-      };
-    },
+    fault: whenAgain('end', { status: 409, body: 'ended already' }),
   },
   'commit-create': {
     mistake: 'says 201 to a commit',
@@ -155,14 +159,7 @@ export const WRONG_SERVICES: Readonly<Record<string, WrongService>> = {
   },
   'commit-twice': {
     mistake: 'takes a commit that is sent again for a second lease with the same id',
-    fault: () => {
-      const ids = new Set<unknown>();
-      return (asked) => {
-        const again = asks(asked, 'commitCreate') && ids.has(asked.json.lease.id);
-        ids.add(asked.json?.lease?.id);
-        return again ? { status: 403, body: '{"message":"There is such a lease."}' } : undefined;
-      };
-    },
+    fault: whenAgain('commitCreate', { status: 403, body: '{"message":"There is such a lease."}' }),
   },
   'idempotency-key': {
     mistake: 'refuses headers that it does not know',

@@ -1,4 +1,4 @@
-import { brotliCompressSync, gzipSync } from 'node:zlib';
+import { gzipSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { decisionsInFile } from '../support/decision-logs.ts';
 import { temporaryFile } from '../support/files.ts';
@@ -47,14 +47,9 @@ describe('body_limit', () => {
     expect(await post('/check-create', fits)).toMatchObject({ status: 204 });
     const tooLong = { status: 413, json: { message: 'expected a body of at most 2048 bytes' } };
     expect(await post('/check-create', more)).toMatchObject(tooLong);
-    for (const [encoding, pack] of [
-      ['gzip', gzipSync],
-      ['br', brotliCompressSync],
-    ] as const) {
-      const headers = { 'Content-Encoding': encoding };
-      expect(await post('/check-create', pack(fits), headers)).toMatchObject({ status: 204 });
-      expect(await post('/check-create', pack(more), headers)).toMatchObject(tooLong);
-    }
+    const headers = { 'Content-Encoding': 'gzip' };
+    expect(await post('/check-create', gzipSync(fits), headers)).toMatchObject({ status: 204 });
+    expect(await post('/check-create', gzipSync(more), headers)).toMatchObject(tooLong);
   });
 });
 

@@ -4,7 +4,6 @@ import { request } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import { decisionsInFile } from '../support/decision-logs.ts';
 import { temporaryFile } from '../support/files.ts';
-import { filterSource } from '../support/filter-folder.ts';
 import { openRaw, postBytes } from '../support/raw-http.ts';
 import { capturedText } from '../support/requests.ts';
 import { runService } from '../support/running-service.ts';
@@ -135,22 +134,5 @@ describe('X-Openstack-Request-Id', () => {
     await service.close();
     const logged = decisionsInFile(log).map(({ request_id }) => request_id);
     expect(logged).toEqual(ids);
-  });
-
-  it('is in the log of a filter that failed, for every operation', async () => {
-    const fail = "throw new Error('broken');";
-    const { post, logger } = await runService({
-      filters: {
-        'broken-filter.js': filterSource('BrokenFilter', { create: fail, update: fail, end: fail }),
-      },
-      enforcement: { enabled_filters: ['BrokenFilter'], max_lease_duration: undefined },
-    });
-    const headers = { [HEADER]: SENT };
-    await post('/check-create', FITS, headers);
-    await post('/check-update', capturedText('check-update-extend.json'), headers);
-    await post('/on-end', FITS, headers);
-    expect(logger.lines.filter(({ level }) => level === 'error')).toMatchObject(
-      Array(3).fill({ message: 'filter failed', fields: { request_id: SENT, error: 'broken' } }),
-    );
   });
 });

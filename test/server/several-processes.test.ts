@@ -1,6 +1,5 @@
 /** What a process needs to run beside others: a port that they share, a port of its own, and a configuration that says so. */
-import { writeFileSync } from 'node:fs';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { readConfiguration } from '../../src/enforcement/configuration.ts';
 import { canReusePort, serviceOptions } from '../../src/server/configuration/options.ts';
 import { SECTIONS } from '../../src/server/configuration/sections.ts';
@@ -9,17 +8,14 @@ import { startService } from '../../src/server/service.ts';
 import { runProgramInProcess } from '../support/command-in-process.ts';
 import { confFile, valuesOnly } from '../support/files.ts';
 import { newLedger } from '../support/ledgers.ts';
-import { recordingLogger } from '../support/logger.ts';
+import { runServiceOnFile } from '../support/running-service.ts';
 import { readSamples } from '../support/samples.ts';
 
 const LIMIT = '[enforcement]\nenabled_filters = MaxLeaseDurationFilter\n';
 
 async function serve(service: string) {
-  const conf = confFile(`${LIMIT}[service]\nport = 0\n${service}`);
-  const logger = recordingLogger();
-  const running = await startService({ configFiles: [conf], environment: {} }, { logger });
-  onTestFinished(() => running.close());
-  return { ...running, running, conf, logger };
+  const running = await runServiceOnFile(`${LIMIT}[service]\nport = 0\n${service}`);
+  return { ...running, adminUrl: running.service.adminUrl };
 }
 
 const status = async (url: string) => (await fetch(url)).status;
@@ -44,8 +40,7 @@ describe('admin_port', () => {
     for (const path of ['/', '/check-create', '/v1/check-create', '/openapi.json', '/login', '/decisions']) {
       expect([path, await status(adminUrl + path)]).toEqual([path, 404]);
     }
-    const { status: posted } = await fetch(`${adminUrl}/check-create`, { method: 'POST', body: '{}' });
-    expect(posted).toBe(404);
+    expect((await fetch(`${adminUrl}/check-create`, { method: 'POST', body: '{}' })).status).toBe(404);
   });
 
   it('takes tokens for budgets, and refuses wrong ones', async () => {
@@ -57,9 +52,8 @@ describe('admin_port', () => {
   });
 
   it('keeps the one that it has after a reload, and says that a change needs a restart', async () => {
-    const { running, conf, logger, adminUrl = '' } = await serve('admin_port = 0\n');
-    writeFileSync(conf, `${LIMIT}[service]\nport = 0\n`);
-    expect(await running.reload()).toBe(true);
+    const { change, logger, adminUrl = '' } = await serve('admin_port = 0\n');
+    expect(await change(`${LIMIT}[service]\nport = 0\n`)).toBe(true);
     expect(await status(`${adminUrl}/readyz`)).toBe(200);
     expect(JSON.stringify(logger.lines)).toContain(
       '[service] admin_port: the change takes effect at the next start',
@@ -67,8 +61,8 @@ describe('admin_port', () => {
   });
 
   it('is closed with the service, and after a start that failed', async () => {
-    const { running, adminUrl = '' } = await serve('admin_port = 0\n');
-    await running.close();
+    const { service, adminUrl = '' } = await serve('admin_port = 0\n');
+    await service.close();
     await expect(fetch(adminUrl)).rejects.toThrow();
     const first = await serve('');
     const { port } = new URL(first.url);

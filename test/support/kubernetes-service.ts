@@ -2,10 +2,10 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import jsonPatch, { type Operation } from 'fast-json-patch';
-import { onTestFinished, vi } from 'vitest';
 import type { AdmissionAnswer } from '../../src/kubernetes/admission/admission-review.ts';
+import { heldFilter } from './busy-service.ts';
 import { projectFile } from './files.ts';
-import { filterFolder, filterSource, temporaryFolder } from './filter-folder.ts';
+import { filterFolder, temporaryFolder } from './filter-folder.ts';
 import { type RunningPolicyService, runServiceOf, type ServiceAnswer } from './running-service.ts';
 
 export const ADMISSION = '/kubernetes/admission';
@@ -193,21 +193,9 @@ export async function runKubernetes(
 
 /** Adds a filter that blocks each `/check-create` until `finish()`; `begun` resolves when one is blocked. */
 export async function runHeld(text: string, service: NonNullable<KubernetesSettings['service']>) {
-  let finish = () => {};
-  const finished = new Promise<void>((resolve) => {
-    finish = resolve;
-  });
-  const begun = new Promise<void>((begin) => {
-    vi.stubGlobal('heldDecision', () => {
-      begin();
-      return finished;
-    });
-  });
-  onTestFinished(() => void vi.unstubAllGlobals());
-  const create = 'return heldDecision().then(allow);';
-  const filters_path = [filterFolder({ 'held-filter.js': filterSource('HeldFilter', { create }) })];
-  const enforcement = { filters_path, enabled_filters: ['HeldFilter'] };
-  return { ...(await runKubernetes(text, { service, enforcement })), begun, finish: () => finish() };
+  const { filters, begun, finish } = heldFilter();
+  const enforcement = { filters_path: [filterFolder(filters)], enabled_filters: ['HeldFilter'] };
+  return { ...(await runKubernetes(text, { service, enforcement })), begun, finish };
 }
 
 /** Creates a client of a running service. */

@@ -60,12 +60,11 @@ export async function recordedKeystone() {
   }
   const asked: string[] = [];
   const held: (() => void)[] = [];
-  const state = { holds: false, issues: 0 };
+  let holds = false;
   const server = createServer((request, response) => {
     request.resume();
     const line = `${request.method} ${request.url}`;
     if (request.url === '/v3/auth/tokens') {
-      state.issues += 1;
       const { status, contentType, body } = recorded('tokens-of-blazar');
       response.writeHead(status, { 'Content-Type': contentType, 'X-Subject-Token': 'harmless' });
       response.end(JSON.stringify(body));
@@ -77,7 +76,7 @@ export async function recordedKeystone() {
       response.writeHead(status, { 'Content-Type': contentType });
       response.end(typeof body === 'string' ? body : JSON.stringify(body));
     };
-    if (state.holds) {
+    if (holds) {
       held.push(answer);
     } else {
       answer();
@@ -101,10 +100,10 @@ export async function recordedKeystone() {
     answer: (request: string, answer: Recorded) => answers.set(request, answer),
     /** Delays responses until `release`. */
     hold: () => {
-      state.holds = true;
+      holds = true;
     },
     release: () => {
-      state.holds = false;
+      holds = false;
       for (const answer of held.splice(0)) {
         answer();
       }

@@ -262,5 +262,5 @@ export async function figures({ request }: RunningPolicyService) {
   };
 }
 
-export const errorsOf = ({ logger }: RunningPolicyService) =>
+export const errorsOf = ({ logger }: Pick<RunningService, 'logger'>) =>
   logger.lines.filter(({ level }) => level === 'error');

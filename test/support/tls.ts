@@ -91,9 +91,10 @@ export interface Resumable {
 /** One request on a connection that resumes another session. */
 export function askResuming(
   port: number,
-  client: ClientName,
+  client: ClientName | undefined,
   version: SecureVersion,
   session?: Buffer,
+  sent = 'GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n',
 ): Promise<Resumable> {
   return new Promise((resolve) => {
     let answer = '';
@@ -105,7 +106,7 @@ export function askResuming(
     });
     socket.on('secureConnect', () => {
       resumed = socket.isSessionReused();
-      socket.write('GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n');
+      socket.write(sent);
     });
     socket.on('data', (chunk: string) => {
       answer += chunk;

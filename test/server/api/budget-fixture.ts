@@ -1,11 +1,10 @@
 /** The routes of budgets on a ledger, asked by people of a test. */
-import type Koa from 'koa';
 import { afterAll, beforeAll, onTestFinished } from 'vitest';
 import type { Generation } from '../../../src/server/configuration/generation.ts';
 import { type Caller, tokenCaller } from '../../../src/server/users/caller.ts';
 import { DIALECTS, newLedgers } from '../../support/ledgers.ts';
 import type { RecordingLogger } from '../../support/logger.ts';
-import { member, servedGeneration, type Values } from '../served-generation.ts';
+import { member, servedGeneration, usersByToken, type Values } from '../served-generation.ts';
 
 /** By their tokens. Mona and Max manage `climate`, and Mona is a member of `physics`; Meg is a member of `climate`. */
 export const USERS: Readonly<Record<string, Caller>> = {
@@ -70,12 +69,7 @@ export async function serving(connection: string, values: Values = {}): Promise<
 }
 
 async function served(connection: string, values: Values = {}) {
-  const users = {
-    byToken: async (ctx: Koa.Context) => USERS[ctx.get('X-Auth-Token')],
-    bySession: async () => undefined,
-    anonymous: undefined,
-    csrfOf: () => '',
-  };
+  const users = usersByToken(USERS);
   const { close, ...service } = await servedGeneration({ connection, values, users, hasStores: true });
   const fixture: BudgetFixture = {
     ...service,

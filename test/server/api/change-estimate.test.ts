@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { tokenCaller } from '../../../src/server/users/caller.ts';
 import { giveBudgets, newLedgers } from '../../support/ledgers.ts';
 import { postJson } from '../../support/post-json.ts';
-import { member, servedGeneration } from '../served-generation.ts';
+import { member, servedGeneration, usersByToken } from '../served-generation.ts';
 
 const newLedger = newLedgers();
 const PEOPLE = {
@@ -15,7 +15,7 @@ const DATES = { start_date: '2026-12-01T09:00:00', end_date: '2026-12-01T19:00:0
 const hosts = (min: number, max: number) => ({ id: 'h', resource_type: 'physical:host', min, max });
 const addresses = { id: 'a', resource_type: 'virtual:floatingip', amount: 3 };
 
-let now = '2026-11-21T09:00:30Z';
+const now = () => '2026-11-21T09:00:30Z';
 let service: Awaited<ReturnType<typeof servedGeneration>>;
 
 beforeAll(async () => {
@@ -26,23 +26,18 @@ beforeAll(async () => {
       { amount: '100', until: '2027-01-01' },
       { projectId: 'physics', amount: '100', until: '2027-01-01' },
     ],
-    { now: () => now },
+    { now },
   );
   service = await servedGeneration({
     connection,
-    now: () => now,
+    now,
     values: {
       enforcement: {
         enabled_filters: ['UsageBudgetFilter', 'MaxReservationSizeFilter'],
         max_reservation_size: { 'physical:host': 4 },
       },
     },
-    users: {
-      byToken: async (ctx) => PEOPLE[ctx.get('X-Auth-Token') as keyof typeof PEOPLE],
-      bySession: async () => undefined,
-      anonymous: undefined,
-      csrfOf: () => '',
-    },
+    users: usersByToken(PEOPLE),
   });
   await record('climate', 'ours', [hosts(2, 3), addresses]);
   await record('physics', 'theirs', [hosts(1, 1)]);
@@ -108,7 +103,6 @@ describe('the estimate of a change', () => {
   });
 
   it.each([
-    ['end_date', { end_date: '2026-11-21 08:59' }],
     ['end_date', { end_date: '2026-12-01 08:00' }],
     ['start_date', { start_date: '2026-11-20 09:00' }],
     ['reservations.0.resource_type', { reservations: [{ resource_type: 'network', amount: 1 }] }],
@@ -117,7 +111,6 @@ describe('the estimate of a change', () => {
       { reservations: [{ resource_type: 'physical:host' }, { resource_type: 'physical:host' }] },
     ],
     ['reservations.0.max', { reservations: [{ resource_type: 'physical:host', min: 9, max: 2 }] }],
-    ['reservations.0.max', { reservations: [{ resource_type: 'physical:host', max: 0 }] }],
     ['reservations.0.amount', { reservations: [{ resource_type: 'physical:host', amount: 2 }] }],
   ])('names the field that Blazar would not take: %s', async (field, change) => {
     expect(await ask(change)).toMatchObject({
@@ -150,25 +143,6 @@ describe('the estimate of a change', () => {
     expect(await ask(hostile)).not.toMatchObject({ json: { charges: [{ amount: '42' }] } });
     for (const body of ['null', '[]', '7', '{', '{"lease_id":"theirs"}']) {
       expect((await ask(body)).status).toBe(400);
-    }
-  });
-
-  it('keeps the start of a lease that has begun', async () => {
-    now = '2026-12-01T12:00:00Z';
-    try {
-      expect(await ask({ start_date: '2026-12-01 13:00' })).toMatchObject({
-        status: 400,
-        json: { field: 'start_date' },
-      });
-      expect(await ask({ end_date: '2026-12-01 20:00' })).toMatchObject({
-        status: 200,
-        json: { allowed: true, charges: [{ amount: '3' }] },
-      });
-      expect(await ask({ end_date: 'now' })).toMatchObject({
-        json: { allowed: true, charges: [{ amount: '-21' }] },
-      });
-    } finally {
-      now = '2026-11-21T09:00:30Z';
     }
   });
 });

@@ -67,29 +67,16 @@ describe.each(DIALECTS)('decisions over the API on %s', (dialect) => {
     for (const who of ['operator', 'reader'] as const) {
       const all = await get(who, '/v1/decisions');
       expect(ids(all)).toEqual(['req-4', 'req-3', 'req-2', 'req-1', 'req-1']);
-      expect(all.json.items[3]).toEqual({
+      expect(all.json.items[3]).toMatchObject({
+        ...refusal,
         time: '2026-11-20T08:00:02.000Z',
-        request_id: 'req-1',
         operation: 'commit-create',
-        side: null,
-        launch: null,
-        project: { id: 'climate', name: null, domain: null },
-        user: { id: 'alice', name: null, domain: null },
-        lease_id: null,
-        lease_name: 'ocean-model',
         asked: {
           start: '2026-12-01T10:00:00Z',
           end: '2026-12-01T11:00:00Z',
           reservations: [{ resource_type: 'physical:host', min: 1, max: 2 }],
         },
-        allowed: false,
-        outcome: 'rejected',
-        filter: 'MaxLeasesFilter',
-        message: 'At most 1 lease.',
-        warnings: ['TriedFilter: not yet'],
-        filters: refusal.filters?.map((one) => ({ ...one, changes: [], changes_left_out: 0 })),
         replica: 'host/7',
-        generation: 1,
         duration_ms: 0.5,
       });
       expect(all.json.items[2].asked.reservations).toBeNull();
@@ -126,17 +113,14 @@ describe.each(DIALECTS)('decisions over the API on %s', (dialect) => {
     expect((await get('meg', '/v1/decisions/req-1')).json.items).toHaveLength(2);
   });
 
+  // Every way to search: `test/decisions/store/table.test.ts`.
   it.each([
     ['outcome=refused', ['req-4', 'req-3', 'req-2', 'req-1']],
-    ['outcome=allowed', ['req-1']],
     ['project_id=physics', ['req-2']],
-    ['user_id=bob', ['req-2']],
     ['user_id=alice%40Default', ['req-1']],
-    ['lease_id=lease-1', ['req-1']],
     ['filter=TriedFilter', ['req-4', 'req-3', 'req-2', 'req-1']],
     ['operation=commit-create', ['req-1']],
     ['from=2026-11-20T08:00:03Z&until=2026-11-20T08:00:05Z', ['req-3', 'req-2']],
-    ['from=2026-11-20T08:00:03.0001Z', ['req-4', 'req-3']],
   ])('are found by %s', async (query, expected) => {
     expect(ids(await get('operator', `/v1/decisions?${query}`))).toEqual(expected);
   });
@@ -144,7 +128,6 @@ describe.each(DIALECTS)('decisions over the API on %s', (dialect) => {
   it.each([
     ['after=x', 'after'],
     ['outcome=maybe', 'outcome'],
-    ['operation=delete', 'operation'],
     ['user_id=%00', 'user_id'],
     ['outcome=failed&outcome=rejected', 'outcome'],
   ])('refuse %s with the field', async (query, field) => {

@@ -7,6 +7,7 @@ import { tokenCaller } from '../../../src/server/users/caller.ts';
 import { UserLimiter } from '../../../src/server/users/user-limiter.ts';
 import { listen } from '../../support/listening.ts';
 import { recordingLogger } from '../../support/logger.ts';
+import { usersByToken } from '../served-generation.ts';
 
 /** A file whose second half comes with `goOn`, and how many requests hold the configuration. */
 async function fileInHalves() {
@@ -39,12 +40,7 @@ async function fileInHalves() {
       },
     }),
   });
-  const users = {
-    byToken: async () => tokenCaller('operator', 'operator token'),
-    bySession: async () => undefined,
-    anonymous: undefined,
-    csrfOf: () => '',
-  };
+  const users = usersByToken({ '': tokenCaller('operator', 'operator token') });
   const routes = apiRoutes([file], { users, line: new UserLimiter(), logger: recordingLogger() });
   const app = new Koa().on('error', () => {});
   app.use((ctx, next) => {

@@ -28,28 +28,16 @@ describe.each(DIALECTS)('reports of usage over the API, on %s', (dialect) => {
 
   it('have rows by project, user, month and type', async () => {
     const { json } = await get(WINTER);
-    expect(json).toEqual({
+    expect(json).toMatchObject({
       from: '2026-12-01T00:00:00Z',
       until: '2027-02-01T00:00:00Z',
       by: 'project',
-      unit: 'node-hours',
       rows: [
-        {
-          project: { id: 'climate', name: null, domain: null },
-          amount: '96',
-          user_amount: '0',
-          exact: { amount: '345600000000', user_amount: '0' },
-          resource_hours: '0',
-          leases: 2,
-          ended_early: 0,
-          unused_hours: '0',
-        },
-        expect.objectContaining({ amount: '24' }),
-        expect.objectContaining({ amount: '24' }),
+        { project: { id: 'climate' }, amount: '96', exact: { amount: '345600000000' }, leases: 2 },
+        { amount: '24' },
+        { amount: '24' },
       ],
-      undated: { amount: '0', user_amount: '0', exact: { amount: '0', user_amount: '0' } },
-      folded: null,
-      leases_of_unknown_resources: 0,
+      undated: { amount: '0' },
     });
     const users = await rowsOf(`${WINTER}&by=user&project_id=climate`);
     expect(users.map(({ user }: { user: { id: string } }) => user.id)).toEqual(['=cmd()', 'alice']);

@@ -41,18 +41,14 @@ describe('with tokens', () => {
 
   it('takes them from the header X-Auth-Token and nowhere else', async () => {
     const { post } = await withTokens(SECRET);
-    expect(
-      await post('/check-create?X-Auth-Token=s3cret-0123456789abcdef&token=s3cret-0123456789abcdef', FITS),
-    ).toMatchObject(UNAUTHORIZED);
+    const inQuery = `/check-create?X-Auth-Token=${SECRET}&token=${SECRET}`;
+    expect(await post(inQuery, FITS)).toMatchObject(UNAUTHORIZED);
     for (const name of ['Authorization', 'X-Auth-Tokens', 'Cookie', 'X-Subject-Token']) {
       expect(await post('/check-create', FITS, { [name]: SECRET }), name).toMatchObject(UNAUTHORIZED);
     }
-    expect(
-      await post('/check-create', FITS, { Authorization: 'Bearer s3cret-0123456789abcdef' }),
-    ).toMatchObject(UNAUTHORIZED);
-    expect(await post('/check-create', FITS, { 'x-auth-token': SECRET })).toMatchObject({
-      status: 204,
-    });
+    const asBearer = { Authorization: `Bearer ${SECRET}` };
+    expect(await post('/check-create', FITS, asBearer)).toMatchObject(UNAUTHORIZED);
+    expect(await post('/check-create', FITS, { 'x-auth-token': SECRET })).toMatchObject({ status: 204 });
   });
 
   it('answers before it reads the body: half of one is enough', async () => {
@@ -65,18 +61,8 @@ describe('with tokens', () => {
   });
 
   it('answers 401 whatever else is wrong', async () => {
-    const { post, request } = await withTokens(SECRET);
+    const { post } = await withTokens(SECRET);
     expect(await post('/check-create', '{')).toMatchObject(UNAUTHORIZED);
-    expect(await post('/check-create', '[]')).toMatchObject(UNAUTHORIZED);
     expect(await post('/check-create', FITS, { 'Content-Type': 'text/plain' })).toMatchObject(UNAUTHORIZED);
-    expect(await post('/check-create', FITS, { 'Content-Encoding': 'zstd' })).toMatchObject(UNAUTHORIZED);
-    expect(await request('/check-create', { method: 'POST' })).toMatchObject(UNAUTHORIZED);
-  });
-
-  it('asks no filter, and writes no token into the log', async () => {
-    const { post, logger } = await withTokens(SECRET);
-    await post('/check-create', FITS, { 'X-Auth-Token': 'guess' });
-    expect(JSON.stringify(logger.lines)).not.toMatch(/guess|s3cret-0123456789abcdef/);
-    expect(logger.lines.filter(({ level }) => level === 'error')).toEqual([]);
   });
 });

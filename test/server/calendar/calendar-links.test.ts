@@ -1,10 +1,20 @@
 /** Links to the calendar of a project: made, listed and revoked over the API, and read by a calendar program. */
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { rows } from '../../../src/ledger/storage/database.ts';
 import { calendarRoutes } from '../../../src/server/calendar/feed.ts';
 import { type Caller, tokenCaller } from '../../../src/server/users/caller.ts';
 import { recordLease } from '../../ledger/recorded-leases.ts';
-import { breakLedger, DIALECTS, giveBudget, ledgerAt, newLedgers, upgrade } from '../../support/ledgers.ts';
-import { member, servedGeneration } from '../served-generation.ts';
+import {
+  breakLedger,
+  DIALECTS,
+  giveBudget,
+  ledgerAt,
+  NO_WAIT,
+  newLedgers,
+  runSql,
+  upgrade,
+} from '../../support/ledgers.ts';
+import { member, servedGeneration, usersByToken } from '../served-generation.ts';
 
 const newLedger = newLedgers();
 
@@ -26,12 +36,7 @@ class Ground {
     const service = await servedGeneration({
       connection,
       now: () => this.now,
-      users: {
-        byToken: async (ctx) => PEOPLE[ctx.get('X-Auth-Token')],
-        bySession: async () => undefined,
-        anonymous: undefined,
-        csrfOf: () => '',
-      },
+      users: usersByToken(PEOPLE),
       routes: (parts) => [calendarRoutes(parts)],
     });
     onTestFinished(service.close);
@@ -108,14 +113,10 @@ describe.each(DIALECTS)('links to calendars, on %s', (dialect) => {
     const { link_id, path } = await fixture.made('meg');
     const secret = /[\w-]{43}/.exec(path)?.[0] ?? '';
     const ledger = await ledgerAt(connection);
-    const rows = await ledger.database.read(
-      function* () {
-        return (yield ledger.database.queries.selectFrom('calendar_links').selectAll().compile()) as object[];
-      },
-      { signal: undefined, throwIfOver() {} },
-    );
+    const query = ledger.database.queries.selectFrom('calendar_links').selectAll();
+    const links = await ledger.database.read(() => rows(query.compile()), NO_WAIT);
     await ledger.close();
-    const kept = JSON.stringify(rows, (_, value) => (typeof value === 'bigint' ? String(value) : value));
+    const kept = JSON.stringify(links, (_, value) => (typeof value === 'bigint' ? String(value) : value));
     expect(kept).toContain('keystone id-of-meg');
     expect(kept).not.toContain(secret);
     expect((await fixture.ask('meg')).json.items).toEqual([
@@ -216,10 +217,10 @@ describe.each(DIALECTS)('links to calendars, on %s', (dialect) => {
 it('wait for the upgrade of the ledger, and say so', async () => {
   const { connection, fixture } = await newGround('sqlite');
   const { path } = await fixture.made('meg');
-  const { openSqlite } = await import('../../../src/ledger/storage/sqlite-driver.ts');
-  const file = openSqlite(connection.slice('sqlite://'.length));
-  file.exec("DROP TABLE calendar_links; DELETE FROM kysely_migration WHERE name = '0013-calendar-links'");
-  file.close();
+  runSql(
+    connection,
+    "DROP TABLE calendar_links; DELETE FROM kysely_migration WHERE name = '0013-calendar-links'",
+  );
   const later = await new Ground().open(connection);
   expect(await later.ask('meg')).toMatchObject({
     status: 503,

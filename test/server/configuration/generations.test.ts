@@ -26,13 +26,20 @@ const NOT_VALID = ['configuration: not valid'];
 /** `change`: of both sections. */
 async function onFile(enforcement: string, service = '') {
   const { change, ...running } = await runServiceOnFile(written(enforcement, service));
-  return { ...running, change: (next: string, other = '') => change(written(next, other)), rewrite: change };
+  const said = (message: string) =>
+    expect(running.logger.lines.map((line) => line.message)).toContain(message);
+  return {
+    ...running,
+    change: (next: string, other = '') => change(written(next, other)),
+    rewrite: change,
+    said,
+  };
 }
 
 const generationOf = ({ headers }: { headers: Headers }) => headers.get('X-Enforcement-Generation');
 
 /** Filters that tell, in the order in which it happens, what becomes of them; `open` lets the requests that wait go on. */
-function watchedFilters(): { folder: string; heard: string[]; open: (name: string) => void } {
+function watchedFilters() {
   const heard: string[] = [];
   const authenticators = new Map<string, () => void>();
   const authenticator = (name: string) => {
@@ -54,7 +61,8 @@ function watchedFilters(): { folder: string; heard: string[]; open: (name: strin
       extra: "constructor(options, services) { super(options, services); throw new Error('no licence'); }",
     }),
   });
-  return { folder, heard, open: (name) => authenticators.get(name)?.() };
+  const filter = (names: string) => `filters_path = ${folder}\nenabled_filters = ${names}\n`;
+  return { filter, heard, open: (name: string) => authenticators.get(name)?.() };
 }
 
 it.each(['a reload', 'the start'])(
@@ -144,23 +152,21 @@ describe('a reload', () => {
   });
 
   it('whose file has gone, or is no text, is refused, and the rules before it still decide', async () => {
-    const { conf, service, post, request, logger } = await onFile(ONE_HOUR);
-    const said = () => logger.lines.map(({ message }) => message);
+    const { conf, service, post, request, said } = await onFile(ONE_HOUR);
     for (const [change, reason] of [
       [() => writeFileSync(conf, Buffer.from([0xff, 0xfe])), 'it is not UTF-8 text'],
       [() => rmSync(conf), 'there is no such file'],
     ] as const) {
       change();
       await expect(service.reload()).resolves.toBe(false);
-      expect(said()).toContain(`${conf}: could not be read: ${reason}`);
+      said(`${conf}: could not be read: ${reason}`);
       expect(await request('/readyz')).toMatchObject({ status: 503, json: { problems: NOT_VALID } });
     }
     expect(await post('/check-create', TWO_DAYS)).toMatchObject({ status: 403 });
   });
 
   it('lets requests under way finish on the filters that they started with, and closes those then, once', async () => {
-    const { folder, heard, open } = watchedFilters();
-    const filter = (name: string) => `filters_path = ${folder}\nenabled_filters = ${name}\n`;
+    const { filter, heard, open } = watchedFilters();
     const { change, post, request, service } = await onFile(filter('OldFilter'));
     const asked = post('/check-create', TWO_DAYS);
     await expect.poll(() => heard).toEqual(['OldFilter asked']);
@@ -185,27 +191,25 @@ describe('a reload', () => {
   });
 
   it('with a file that has become empty changes nothing: it was cut off, most likely', async () => {
-    const { conf, rewrite, post, request, logger } = await onFile(ONE_HOUR);
+    const { conf, rewrite, post, request, said } = await onFile(ONE_HOUR);
     for (const text of ['', '[enforcement]\n']) {
       await expect(rewrite(text)).resolves.toBe(false);
       expect(await post('/check-create', TWO_DAYS)).toMatchObject({ status: 403 });
     }
-    expect(logger.lines.map(({ message }) => message)).toContain(
-      `${conf}: the file became empty; restart to accept it`,
-    );
+    said(`${conf}: the file became empty; restart to accept it`);
     expect((await request('/readyz')).json).toMatchObject({ problems: NOT_VALID });
     await expect(rewrite(written('enabled_filters =', ''))).resolves.toBe(true);
     expect(await post('/check-create', TWO_DAYS)).toMatchObject({ status: 204 });
   });
 
   it('with a file that ends within a line, and did not before, changes nothing', async () => {
-    const { conf, rewrite, post, logger } = await onFile(ONE_HOUR);
+    const { conf, rewrite, post, said } = await onFile(ONE_HOUR);
     const whole = readFileSync(conf, 'utf8');
     // Still without a mistake, and without the limit.
     const cut = whole.slice(0, whole.indexOf('max_lease_duration')).trimEnd();
     await expect(rewrite(cut)).resolves.toBe(false);
     expect(await post('/check-create', TWO_DAYS)).toMatchObject({ status: 403 });
-    expect(logger.lines.map(({ message }) => message)).toContain(
+    said(
       `${conf}: the file no longer ends with a line break, so it was most likely cut off; add one, or restart to accept it`,
     );
     await expect(rewrite(`${cut}\n`)).resolves.toBe(true);
@@ -228,20 +232,14 @@ describe('a reload', () => {
   });
 
   it('with a filter that can not be set up changes nothing, and lets go of what was built before it', async () => {
-    const { folder, heard, open } = watchedFilters();
-    const { change, post, request, logger } = await onFile(
-      `filters_path = ${folder}\nenabled_filters = OldFilter\n`,
-    );
-    await expect(
-      change(`filters_path = ${folder}\nenabled_filters = NewFilter, BrokenFilter\n`),
-    ).resolves.toBe(false);
+    const { filter, heard, open } = watchedFilters();
+    const { change, post, request, said } = await onFile(filter('OldFilter'));
+    await expect(change(filter('NewFilter, BrokenFilter'))).resolves.toBe(false);
     expect(heard).toEqual(['NewFilter closed']);
     const message = '[enforcement] enabled_filters: BrokenFilter could not be set up: no licence';
-    expect(logger.lines.map((line) => line.message)).toContain(message);
-    expect(await request('/readyz')).toMatchObject({
-      status: 503,
-      json: { problems: [withoutMessage(message)] },
-    });
+    said(message);
+    const problems = [withoutMessage(message)];
+    expect(await request('/readyz')).toMatchObject({ status: 503, json: { problems } });
     const asked = post('/check-create', TWO_DAYS);
     await expect.poll(() => heard).toContain('OldFilter asked');
     open('OldFilter');
@@ -259,8 +257,7 @@ describe('a reload', () => {
   });
 
   it('is not made any more once the service is told to stop', async () => {
-    const { folder, heard, open } = watchedFilters();
-    const filter = (name: string) => `filters_path = ${folder}\nenabled_filters = ${name}\n`;
+    const { filter, heard, open } = watchedFilters();
     const { service, change, post } = await onFile(filter('OldFilter'));
     const asked = post('/check-create', TWO_DAYS);
     await expect.poll(() => heard).toEqual(['OldFilter asked']);

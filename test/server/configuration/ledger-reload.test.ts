@@ -76,19 +76,16 @@ describe('a reload with a ledger', () => {
     const { post, change, conf, request, logger } = await onLedger(good);
     const empty = temporaryFile('empty.db', '');
     for (const [connection, message] of [
-      [
-        'sqlite:///nowhere/ledger.db',
-        /^\S+:8: \[ledger\] connection: \/nowhere\/ledger\.db cannot be opened/,
-      ],
-      [`sqlite://${empty}`, /^\S+:8: \[ledger\] connection: .*ledger upgrade/],
-      ['mysql://db/ledger', /^\S+:8: \[ledger\] connection: expected sqlite:/],
+      ['sqlite:///nowhere/ledger.db', '/nowhere/ledger.db cannot be opened'],
+      [`sqlite://${empty}`, '.*ledger upgrade'],
+      ['mysql://db/ledger', 'expected sqlite:'],
     ] as const) {
       expect(await change(connection), connection).toBe(false);
       const { json } = await request('/readyz');
       expect(json).toMatchObject({ generation: 1, problems: [`${conf}:8: [ledger] connection: not valid`] });
-      expect(logger.lines.map((line) => line.message)).toContainEqual(expect.stringMatching(message));
+      const said = expect.stringMatching(`^\\S+:8: \\[ledger\\] connection: ${message}`);
+      expect(logger.lines).toContainEqual(expect.objectContaining({ level: 'error', message: said }));
     }
-    expect(logger.lines.filter(({ level }) => level === 'error')).not.toEqual([]);
     expect(openings(good)).toBeGreaterThan(0);
     expect(openings(`sqlite://${empty}`)).toBe(0);
     expect(await post('/check-create', createLasting(60))).toMatchObject({ status: 204 });

@@ -29,6 +29,7 @@ describe('without a session', () => {
     expect(status).toBe(401);
     expect(html).toContain('<label for="token">');
     expect(text).not.toMatch(/max_lease_duration|What is enforced/);
+    expect((await get(`/?token=${RIGHT}&X-Auth-Token=${RIGHT}`)).status, 'not in the address').toBe(401);
   });
 
   it('the token may come as X-Auth-Token, as in the protocol', async () => {
@@ -36,11 +37,6 @@ describe('without a session', () => {
     expect(await isIn(visit, { 'X-Auth-Token': 'n3xt-0123456789abcdef' })).toBe(true);
     expect(await isIn(visit, { 'X-Auth-Token': 'wrong' })).toBe(false);
     expect(visit.cookie()).toBe('');
-  });
-
-  it('it may not come in the address', async () => {
-    const { get } = await withTokens(RIGHT);
-    expect((await get(`/?token=${RIGHT}&X-Auth-Token=${RIGHT}`)).status).toBe(401);
   });
 
   it('the page is shown where no token is asked for, and the login leads to it', async () => {
@@ -99,17 +95,11 @@ describe('logging in', () => {
   });
 
   it('takes a form of at most 16 KiB, and nothing but a form', async () => {
-    const { send, request } = await withTokens(RIGHT);
-    expect((await send('/login', `token=${RIGHT}&more=${'x'.repeat(16_349)}`)).status).toBe(303);
-    const { status, text } = await send('/login', `token=${RIGHT}&more=${'x'.repeat(16_350)}`);
-    expect(status).toBe(413);
-    expect(text).toContain('Expected a form of at most 16384 bytes.');
-    for (const type of ['application/json', 'text/plain', 'multipart/form-data; boundary=x']) {
-      expect((await send('/login', `token=${RIGHT}`, { 'Content-Type': type })).status, type).toBe(415);
-    }
-    expect((await request('/login', { method: 'POST' })).status).toBe(415);
-    expect((await send('/login', `token=${RIGHT}`, { 'Content-Encoding': 'zstd' })).status).toBe(415);
-    expect((await send('/login', `token=${RIGHT}`, { 'Content-Encoding': 'gzip' })).status).toBe(400);
+    const { send } = await withTokens(RIGHT);
+    const ofLength = (more: number) => send('/login', `token=${RIGHT}&more=${'x'.repeat(more)}`);
+    expect([(await ofLength(16_349)).status, (await ofLength(16_350)).status]).toEqual([303, 413]);
+    const type = { 'Content-Type': 'application/json' };
+    expect((await send('/login', `token=${RIGHT}`, type)).status).toBe(415);
   });
 
   it('is asked for at / when somebody opens its address', async () => {
@@ -140,20 +130,6 @@ function loginOverTls(url: string): Promise<string | undefined> {
 }
 
 describe('a session', () => {
-  it('ends after eight hours, also for a browser that keeps the cookie', async () => {
-    const start = Date.UTC(2026, 11, 1, 9);
-    vi.useFakeTimers({ toFake: ['Date'], now: start });
-    const visit = await withTokens(RIGHT);
-    await logIn(visit);
-    for (const [hours, isOpen] of [
-      [7.9999, true],
-      [8, false],
-    ] as const) {
-      vi.setSystemTime(start + hours * 3_600_000);
-      expect(await isIn(visit)).toBe(isOpen);
-    }
-  });
-
   it('ends when somebody logs out', async () => {
     const visit = await withTokens(RIGHT);
     await logIn(visit);
@@ -227,46 +203,10 @@ describe('a session', () => {
     expect(await isIn(others, { Cookie: `${COOKIE}=${id}` })).toBe(true);
     const hash = createHash('sha256').update(id);
     const hashes = [hash.copy().digest('base64'), hash.copy().digest('base64url'), hash.digest('hex')];
-    const made = [
-      '',
-      'x',
-      '.',
-      `${id}x`,
-      id.slice(1),
-      id.toUpperCase(),
-      RIGHT,
-      '__proto__',
-      '9'.repeat(4000),
-    ];
+    const made = ['', `${id}x`, id.slice(1), id.toUpperCase(), RIGHT, '__proto__', '9'.repeat(4000)];
     for (const value of [...made, ...hashes]) {
       expect(await isIn(others, { Cookie: `${COOKIE}=${value}` }), value).toBe(false);
     }
     expect(await isIn(others, { Cookie: `session=${id}` })).toBe(false);
-  });
-});
-
-describe('logging in with wrong tokens', () => {
-  const guess = async ({ send }: Visitor, token = 'wrong') => (await send('/login', { token })).status;
-
-  it('answers 429 after ten of them from an address until a minute is over, and lets in the right token', async () => {
-    const start = Date.UTC(2026, 11, 1, 9);
-    vi.useFakeTimers({ toFake: ['Date'], now: start });
-    const visit = await withTokens(RIGHT);
-    for (let count = 0; count < 10; count += 1) {
-      expect(await guess(visitor(visit.url))).toBe(401);
-    }
-    vi.setSystemTime(start + 15_000);
-    const { status, headers, text } = await visitor(visit.url).send('/login', { token: 'wrong' });
-    expect({ status, after: headers.get('Retry-After'), cookie: headers.get('Set-Cookie') }).toEqual({
-      status: 429,
-      after: '45',
-      cookie: null,
-    });
-    expect(text).toContain('too many wrong tokens from this address. Please try again in 45 seconds.');
-    // Strangers may have the same address.
-    expect(await guess(visit, RIGHT)).toBe(303);
-    expect(await isIn(visit)).toBe(true);
-    vi.setSystemTime(start + 60_000);
-    expect(await guess(visitor(visit.url))).toBe(401);
   });
 });

@@ -1,8 +1,6 @@
 /** What a browser does with the page, without one: it fetches, sends forms, and keeps a cookie. */
-import { onTestFinished } from 'vitest';
-import { startService } from '../../../src/server/service.ts';
 import { confFile } from '../../support/files.ts';
-import { recordingLogger } from '../../support/logger.ts';
+import { runServiceOn } from '../../support/running-service.ts';
 
 export interface Visit {
   readonly status: number;
@@ -88,16 +86,7 @@ function unescaped(text: string): string {
 /** The page of a service with this configuration file; any free port, and its logger. */
 export async function visitService(conf: string) {
   const file = confFile(conf);
-  const logger = recordingLogger();
-  const service = await startService(
-    {
-      environment: {},
-      configFiles: [file],
-      config: [{ section: 'service', option: 'port', value: '0', flag: '--port' }],
-    },
-    { logger },
-  );
-  onTestFinished(() => service.close());
-  const { url } = service;
+  const config = [{ section: 'service', option: 'port', value: '0', flag: '--port' }];
+  const { url, service, logger } = await runServiceOn({ environment: {}, configFiles: [file], config });
   return { url, reload: () => service.reload(), ...visitor(url), file, logger };
 }

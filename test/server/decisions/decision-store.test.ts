@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { confFile } from '../../support/files.ts';
 import { newLedger } from '../../support/ledgers.ts';
 import { createLasting } from '../../support/requests.ts';
-import { runServiceOn } from '../../support/running-service.ts';
+import { runServiceOnFile } from '../../support/running-service.ts';
 import { readSamples } from '../../support/samples.ts';
 import { body } from '../../support/skypilot.ts';
 import { PATH } from '../../support/skypilot-service.ts';
@@ -11,9 +10,7 @@ async function storing(
   sections = '[enforcement]\nenabled_filters = MaxLeasesFilter\nmax_leases_per_project = 1',
 ) {
   const connection = await newLedger();
-  const conf = confFile(`${sections}\n[service]\nport = 0\n[ledger]\nconnection = ${connection}\n`);
-  const running = await runServiceOn({ environment: {}, configFiles: [conf] });
-  return { ...running, connection };
+  return runServiceOnFile(`${sections}\n[service]\nport = 0\n[ledger]\nconnection = ${connection}\n`);
 }
 
 describe('decisions in the ledger', () => {

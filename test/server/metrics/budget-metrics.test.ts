@@ -24,7 +24,7 @@ async function shown(most: number) {
   return (name: string) => samplesOf(samples, name);
 }
 
-it('shows amount, taken and left of each budget in force', async () => {
+it('shows amount, taken, left and validity of each budget in force', async () => {
   const of = await shown(10);
   const hostile = '{project_id="climate",user_id="a\\"b\\\\c\\nd} 1"}';
   expect(of('budget_amount_hours')).toEqual({
@@ -35,10 +35,6 @@ it('shows amount, taken and left of each budget in force', async () => {
   expect(of('budget_taken_hours')).toMatchObject({ '{project_id="climate",user_id=""}': 24, [hostile]: 0 });
   expect(of('budget_left_hours')).toMatchObject({ '{project_id="climate",user_id=""}': 6, [hostile]: 12.5 });
   expect(of('budgets_omitted')).toEqual({ '': 0 });
-});
-
-it('shows when each budget in force is valid, to the second', async () => {
-  const of = await shown(10);
   const climate = '{project_id="climate",user_id=""}';
   expect(of('budget_valid_from_timestamp_seconds')[climate]).toBe(Date.parse('2026-01-01') / 1000);
   expect(of('budget_valid_until_timestamp_seconds')[climate]).toBe(Date.parse('2028-01-01') / 1000);

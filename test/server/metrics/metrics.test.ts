@@ -201,18 +201,14 @@ describe('calls to an external service', () => {
     });
   });
 
-  it('are counted when nothing comes back in time', async () => {
-    const external = await policyServer(() => {});
-    const { post, url } = await runService(settings(external.url, { external_service_timeout: 1 }));
+  it.each([
+    ['nothing comes back in time', 'timeout', async () => (await policyServer(() => {})).url],
+    ['there is no connection', 'connect', async () => `http://127.0.0.1:${await unusedPort()}`],
+  ])('are counted when %s', async (_, outcome, start) => {
+    const origin = await start();
+    const { post, url } = await runService(settings(origin, { external_service_timeout: 1 }));
     expect((await post('/check-create', createPhysicalHost())).status).toBe(403);
-    expect(await calls(url, external.url)).toEqual({ timeout: 1 });
-  });
-
-  it('are counted when there is no connection', async () => {
-    const origin = `http://127.0.0.1:${await unusedPort()}`;
-    const { post, url } = await runService(settings(origin));
-    expect((await post('/check-create', createPhysicalHost())).status).toBe(403);
-    expect(await calls(url, origin)).toEqual({ connect: 1 });
+    expect(await calls(url, origin)).toEqual({ [outcome]: 1 });
   });
 
   it('are counted under one name for all statuses that do not exist', async () => {

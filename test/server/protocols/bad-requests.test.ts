@@ -1,50 +1,27 @@
 import { describe, expect, it } from 'vitest';
+import { postBytes } from '../../support/raw-http.ts';
 import { capturedText } from '../../support/requests.ts';
 import { runService } from '../../support/running-service.ts';
 
 const CONTEXT = { user_id: 'alice', project_id: 'climate' };
 const LEASE = { start_date: '2026-12-01T09:00:00', end_date: '2026-12-02T09:00:00' };
-const create = (lease: unknown, context: unknown = CONTEXT) => JSON.stringify({ context, lease });
-const update = (current: unknown, lease: unknown) =>
-  JSON.stringify({ context: CONTEXT, current_lease: current, lease });
+const create = (lease: unknown) => JSON.stringify({ context: CONTEXT, lease });
 
 const NO_DATE = 'expected an ISO 8601 date, got';
 
 /** Path, body, the field that is wrong, and what is said about it. Every form of a wrong member: `test/lease/request.test.ts`. */
 const BAD_BODIES: [path: string, body: string, field: string, message: string][] = [
   ['/check-create', 'null', '', 'expected an object, got null'],
-  ['/check-create', '[]', '', 'expected an object, got a list'],
-  ['/check-create', create(LEASE, 'climate'), 'context', 'expected an object, got "climate"'],
-  ['/check-create', create(LEASE, { user_id: 'u' }), 'context.project_id', 'expected a text, got nothing'],
-  ['/check-create', create({ ...LEASE, end_date: { $gt: '' } }), 'lease.end_date', `${NO_DATE} an object`],
   [
     '/check-create',
     create({ ...LEASE, end_date: 'x'.repeat(5000) }),
     'lease.end_date',
     `${NO_DATE} "${'x'.repeat(40)}…"`,
   ],
-  [
-    '/check-create',
-    create({ ...LEASE, reservations: [{}, { allocations: 'all' }] }),
-    'lease.reservations.1.allocations',
-    'expected a list, got "all"',
-  ],
   // JSON may name an attribute __proto__: it is one, and stands in for none that is missing.
   ['/check-create', `{"__proto__":${create(LEASE)}}`, 'context', 'expected an object, got nothing'],
-  [
-    '/check-create',
-    `{"context":${JSON.stringify(CONTEXT)},"lease":{"__proto__":${JSON.stringify(LEASE)}}}`,
-    'lease.start_date',
-    `${NO_DATE} nothing`,
-  ],
   ['/check-update', create(LEASE), 'current_lease', 'expected an object, got nothing'],
   ['/commit-create', create({}), 'lease.start_date', `${NO_DATE} nothing`],
-  [
-    '/commit-update',
-    update(LEASE, { end_date: '2026-11-01' }),
-    'lease.end_date',
-    'expected a date that is not before start_date, got "2026-11-01"',
-  ],
   ['/on-end', create({ end_date: 'x' }), 'lease.end_date', `${NO_DATE} "x"`],
 ];
 
@@ -53,9 +30,7 @@ describe('a body that is no request', () => {
     const { post, logger } = await runService();
     for (const [path, body, field, expectation] of BAD_BODIES) {
       const message = field === '' ? expectation : `${field}: ${expectation}`;
-      const { status, json } = await post(path, body);
-      expect({ body: body.slice(0, 200), status, json }).toEqual({
-        body: body.slice(0, 200),
+      expect(await post(path, body), body.slice(0, 200)).toMatchObject({
         status: 400,
         json: { message, field },
       });
@@ -76,8 +51,7 @@ describe('a body that is no request', () => {
 
   it('keeps the connection as it was: the next request on it is judged', async () => {
     const { raw } = await runService();
-    const send = (body: string) =>
-      `POST /check-create HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
+    const send = (body: string) => postBytes('/check-create', body);
     const fits = capturedText('check-create-physical-host.json');
     const answers = await raw(send('{') + send('[]') + send(fits), /HTTP\/1\.1 204 /);
     expect(answers.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 400', 'HTTP/1.1 400', 'HTTP/1.1 204']);

@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { filterSource } from '../../support/filter-folder.ts';
 import { capturedText, createPhysicalHost } from '../../support/requests.ts';
-import { runService } from '../../support/running-service.ts';
+import { errorsOf, runService } from '../../support/running-service.ts';
 
 const FITS = capturedText('check-create-physical-host.json');
 const NINE_DAYS = capturedText('check-create-gpu-and-floating-ip.json');
@@ -58,42 +58,33 @@ describe('the policy service', () => {
     expect((json as { message: string }).message).toContain('before_end_date = null');
   });
 
-  it('answers 403 with a generic sentence when a filter fails, and logs the cause', async () => {
-    const { post, logger } = await runService({
-      filters: {
-        'failing-filter.js': filterSource('FailingFilter', {
-          create: "throw new Error('db.internal refused the password s3cret');",
-          update: 'return { allowed: "perhaps" };',
-        }),
-      },
-      enforcement: { enabled_filters: ['FailingFilter'] },
-    });
-    expect(await post('/check-create', FITS)).toMatchObject({
-      status: 403,
-      text: `{"message":"${GENERIC}"}`,
-    });
-    expect(await post('/check-update', EXTEND)).toMatchObject({ status: 403, json: { message: GENERIC } });
-    expect(logger.lines.filter(({ level }) => level === 'error')).toMatchObject([
-      { fields: { filter: 'FailingFilter', error: 'db.internal refused the password s3cret' } },
-      { fields: { filter: 'FailingFilter', error: expect.stringContaining('expected allow()') } },
-    ]);
-  });
-
-  it('answers 204 to the end of a lease even if a filter throws, and still calls the others', async () => {
+  it('answers 403 with a generic sentence when a filter fails, and 204 to an end, and logs the cause under the request id', async () => {
     const ended: string[] = [];
     vi.stubGlobal('ended', ended);
     onTestFinished(() => void vi.unstubAllGlobals());
     const { post, logger } = await runService({
       filters: {
-        'absent-filter.js': filterSource('AbsentFilter', { end: "throw new Error('not at home');" }),
+        'failing-filter.js': filterSource('FailingFilter', {
+          create: "throw new Error('db.internal refused the password s3cret');",
+          update: 'return { allowed: "perhaps" };',
+          end: "throw new Error('not at home');",
+        }),
         'listening-filter.js': filterSource('ListeningFilter', { end: 'ended.push(lease.id);' }),
       },
-      enforcement: { enabled_filters: ['AbsentFilter', 'ListeningFilter'] },
+      enforcement: { enabled_filters: ['FailingFilter', 'ListeningFilter'] },
     });
-    expect(await post('/on-end', END)).toMatchObject({ status: 204, text: '' });
+    const request_id = 'req-0d5b5d8e-1f4f-4f6e-9a76-00c0ffee0001';
+    const headers = { 'X-Openstack-Request-Id': request_id };
+    const refused = { status: 403, text: `{"message":"${GENERIC}"}` };
+    expect(await post('/check-create', FITS, headers)).toMatchObject(refused);
+    expect(await post('/check-update', EXTEND, headers)).toMatchObject(refused);
+    expect(await post('/on-end', END, headers)).toMatchObject({ status: 204, text: '' });
     expect(ended).toEqual(['5b8f6a1e-6d3a-4e0b-8d35-0e9f4a0b2c11']);
-    expect(logger.lines.filter(({ level }) => level === 'error')).toMatchObject([
-      { fields: { filter: 'AbsentFilter', error: 'not at home' } },
+    const fields = { request_id, filter: 'FailingFilter' };
+    expect(errorsOf({ logger })).toMatchObject([
+      { fields: { ...fields, error: 'db.internal refused the password s3cret' } },
+      { fields: { ...fields, error: expect.stringContaining('expected allow()') } },
+      { fields: { ...fields, error: 'not at home' } },
     ]);
   });
 

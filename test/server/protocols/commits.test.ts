@@ -133,13 +133,4 @@ describe('creates that look alike', () => {
     expect((await post('/check-create', FITS)).status).toBe(403);
     expect(leases()).toHaveLength(1);
   });
-
-  it.each(['""', 'x'.repeat(256)])('are no requests with the key %j', async (key) => {
-    const { post, leases } = await withLedger('check');
-    expect(await post('/check-create', FITS, KEYED(key))).toMatchObject({
-      status: 400,
-      json: { field: 'Idempotency-Key', message: expect.stringMatching(/1 to 255 visible characters/) },
-    });
-    expect(leases()).toEqual([]);
-  });
 });

@@ -63,24 +63,19 @@ describe('audit', () => {
     }
   });
 
-  it.each([
-    ['all that may be used', ['disks', 'zones', 'classes']],
-    ['*', ['*']],
-    ['* and a name', ['*', 'disks']],
-  ])('of %s enforces nothing and adds nothing', async (_, audit) => {
-    const service = await run(audit);
-    const { warnings, ...came } = await asked(service, { disk: 'tape' }, 'high');
-    expect(came).toEqual({ allowed: true, message: undefined, patched: [] });
-    expect(warnings).toHaveLength(3);
-    expect(warnings).toContain(
-      `${WARNED}nodeSelector disk: expected ssd or hdd, got "tape" (scheduling policy disks)`,
-    );
-    const { ask } = service;
-    const request = creating({ nodeSelector: { disk: 'ssd', zone: 'a' } });
-    for (const { allowed, warnings: more, patch } of [await ask(request), await ask(request, VALIDATION)]) {
-      expect({ allowed, more, patch }).toEqual({ allowed: true, more: [], patch: [] });
-    }
-  });
+  it.each([[['disks', 'zones', 'classes']], [['*']]])(
+    'of %j enforces nothing and adds nothing',
+    async (audit) => {
+      const service = await run(audit);
+      const { warnings, ...came } = await asked(service, { disk: 'tape' }, 'high');
+      expect(came).toEqual({ allowed: true, message: undefined, patched: [] });
+      expect(warnings).toHaveLength(3);
+      const request = creating({ nodeSelector: { disk: 'ssd', zone: 'a' } });
+      for (const path of [ADMISSION, VALIDATION]) {
+        expect(await service.ask(request, path)).toMatchObject({ allowed: true, warnings: [], patch: [] });
+      }
+    },
+  );
 
   it('of * includes accounts without policies; of names does not', async () => {
     const text = policies(ALL);

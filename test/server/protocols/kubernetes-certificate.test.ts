@@ -1,14 +1,13 @@
 /** `[kubernetes] client_ca_file`: API servers show a certificate, and nobody else has to. */
 import { copyFileSync } from 'node:fs';
 import { text as wholeText } from 'node:stream/consumers';
-import type { SecureVersion } from 'node:tls';
 import { describe, expect, it } from 'vitest';
 import { temporaryFile } from '../../support/files.ts';
 import { ADMISSION, creating, policiesForAll, runKubernetes } from '../../support/kubernetes-service.ts';
 import { postBytes } from '../../support/raw-http.ts';
 import { createLasting } from '../../support/requests.ts';
 import { runServiceOnFile } from '../../support/running-service.ts';
-import { type ClientName, openTls, tlsFiles, tlsFixture } from '../../support/tls.ts';
+import { askResuming, type ClientName, openTls, tlsFiles, tlsFixture } from '../../support/tls.ts';
 
 const POLICIES = policiesForAll({ everything: { allowed: { schedulerNames: [] } } });
 const REVIEW = JSON.stringify(creating());
@@ -81,11 +80,12 @@ describe('with [kubernetes] client_ca_file', () => {
     ),
   )('a session that is resumed is worth what it began with: %s, %s', async ([version, client]) => {
     const { port } = await guarded();
-    const first = await resume(port, version, client);
-    const second = await resume(port, version, undefined, first.session);
-    expect({ ...second, session: undefined }).toMatchObject({ resumed: true });
+    const sent = postBytes(ADMISSION, REVIEW, 'Connection: close\r\n');
+    const first = await askResuming(port, client, version, undefined, sent);
+    const second = await askResuming(port, undefined, version, first.session, sent);
+    expect(second.resumed).toBe(true);
     const expected = client === 'client' ? 200 : 401;
-    expect([first.status, second.status]).toEqual([expected, expected]);
+    expect([first, second].map(({ answer }) => statusOf(answer))).toEqual([expected, expected]);
   });
 
   it('uses new authorities in the file at once, for open connections too', async () => {
@@ -132,34 +132,3 @@ describe('[kubernetes] client_ca_file', () => {
     }
   });
 });
-
-interface Resumed {
-  readonly status: number;
-  readonly resumed: boolean;
-  readonly session: Buffer | undefined;
-}
-
-function resume(
-  port: number,
-  version: SecureVersion,
-  client: ClientName | undefined,
-  session?: Buffer,
-): Promise<Resumed> {
-  return new Promise((resolve) => {
-    let given: Buffer | undefined;
-    let resumed = false;
-    const socket = openTls(client, version, { host: '127.0.0.1', port, ...(session && { session }) });
-    socket.on('session', (next: Buffer) => {
-      given = next;
-    });
-    socket.on('secureConnect', () => {
-      resumed = socket.isSessionReused();
-      socket.write(postBytes(ADMISSION, REVIEW, 'Connection: close\r\n'));
-    });
-    let answer = '';
-    socket.on('data', (chunk: string) => {
-      answer += chunk;
-    });
-    socket.on('close', () => resolve({ status: statusOf(answer), resumed, session: given }));
-  });
-}

@@ -114,6 +114,12 @@ const ODD: readonly (readonly [what: string, sent: Sent, status: number, message
     NO_KEY,
   ],
   ['a key that is none', { lines: `${JSON_TYPE + LENGTH}Idempotency-Key: a b\r\n`, body: FITS }, 400, NO_KEY],
+  [
+    'a key that is too long',
+    { lines: `${JSON_TYPE + LENGTH}Idempotency-Key: ${'x'.repeat(256)}\r\n`, body: FITS },
+    400,
+    NO_KEY,
+  ],
   ['tokens that nobody asks for', { lines: `${JSON_TYPE + LENGTH}X-Auth-Token: any\r\n`, body: FITS }, 204],
 ];
 

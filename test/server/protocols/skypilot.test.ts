@@ -64,37 +64,24 @@ describe('a request at which a policy fails', () => {
     const { ask, logger } = await runSkypilot({
       BrokenPolicy: WAYS.map((way, index) => `if (task.run === ${index}) { ${way} }`).join('\n'),
     });
-    const ids: unknown[] = [];
     for (const run of WAYS.keys()) {
       const { status, json, headers, text } = await ask({ task: `run: ${run}\n` });
       const request_id = headers.get('X-Openstack-Request-Id');
-      ids.push(request_id);
-      expect({ way: WAYS[run], status, json }).toMatchObject({
+      expect({ status, json }, WAYS[run]).toMatchObject({
         status: 500,
         json: { message: FAILED, request_id },
       });
       expect(text).not.toMatch(/s3cret|cause/i);
+      const fields = { request_id, policy: 'BrokenPolicy', stack: expect.any(String) };
+      expect(logger.lines.at(-1)).toMatchObject({ level: 'error', fields, message: 'policy failed' });
     }
-    expect(logger.lines.filter(({ level }) => level === 'error')).toEqual(
-      ids.map((request_id) => ({
-        level: 'error',
-        fields: {
-          request_id,
-          policy: 'BrokenPolicy',
-          error: expect.any(String),
-          stack: expect.any(String),
-        },
-        message: 'policy failed',
-      })),
-    );
   });
 });
 
 describe('an invalid request', () => {
   const NO_REQUESTS = [
-    ['no JSON', '{', 'expected a body in JSON'],
-    ['a text that is no JSON', '"s3cret"', 'the body: expected JSON in the JSON string'],
-    ['a task that is an object', body({ task: { run: 's3cret' } }), 'task: expected a string'],
+    ['no JSON', '{', /^expected a body in JSON$/],
+    ['a text that is no JSON', '"s3cret"', /^the body: expected JSON in the JSON string$/],
     ['a task that is no YAML', body({ task: 's3cret: [' }), /^task: expected YAML, and line 1: /],
   ] as const;
 
@@ -102,10 +89,9 @@ describe('an invalid request', () => {
     const { ask } = await runSkypilot({ IdlePolicy: '' });
     for (const [what, text, message] of NO_REQUESTS) {
       const { status, json, text: sent } = await ask(text);
-      expect({ what, status, json }).toEqual({
-        what,
+      expect({ status, json }, what).toMatchObject({
         status: 422,
-        json: { message: typeof message === 'string' ? message : expect.stringMatching(message) },
+        json: { message: expect.stringMatching(message) },
       });
       expect(sent).not.toContain('s3cret');
     }
@@ -169,14 +155,11 @@ describe('the token', () => {
     for (const query of RIGHT) {
       expect((await ask({}, query)).status, query).toBe(200);
     }
+    const message = 'expected a valid token as the password, or as the query parameter token';
     for (const query of WRONG) {
-      const { status, json } = await ask({}, query);
-      expect({ query, status, json }).toEqual({
-        query,
-        status: 401,
-        json: { message: 'expected a valid token as the password, or as the query parameter token' },
-      });
+      expect(await ask({}, query), query).toMatchObject({ status: 401, json: { message } });
     }
+    expect((await ask('{', '?token=wrong')).status, 'before the body').toBe(401);
   });
 
   it('is not that of leases, and not accepted in other headers', async () => {
@@ -191,11 +174,6 @@ describe('the token', () => {
     ).toBe(401);
     expect((await post(`/check-create?token=${TOKEN}`, {}, {})).status).toBe(401);
     expect((await post('/check-create', {}, { 'X-Auth-Token': TOKEN })).status).toBe(401);
-  });
-
-  it('is checked before the body', async () => {
-    const { ask } = await run();
-    expect((await ask('{', '?token=wrong')).status).toBe(401);
   });
 
   it('is not required if none is set', async () => {

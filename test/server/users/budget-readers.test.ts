@@ -4,7 +4,7 @@ import { readConfiguration } from '../../../src/enforcement/configuration.ts';
 import { SECTIONS } from '../../../src/server/configuration/sections.ts';
 import { confFile, temporaryFile } from '../../support/files.ts';
 import { giveBudgets, newLedger } from '../../support/ledgers.ts';
-import { runServiceOn } from '../../support/running-service.ts';
+import { runServiceOnFile } from '../../support/running-service.ts';
 import { ValidatingKeystone } from '../../support/validating-keystone.ts';
 
 const SCRAPER = 'of-prometheus-0123456789abcdef';
@@ -16,15 +16,14 @@ async function fixture(service: string, sections = '') {
   await giveBudgets(connection, [{ amount: '30', projectId: 'secret-project', userId: 'secret-user' }], {
     now: () => new Date().toISOString(),
   });
-  const conf = confFile(
+  const { request, logger } = await runServiceOnFile(
     `[enforcement]\nenabled_filters = UsageBudgetFilter\n[service]\nport = 0\n${service}[ledger]\nconnection = ${connection}\n${sections}`,
   );
-  const { request, logger, service: running } = await runServiceOn({ environment: {}, configFiles: [conf] });
   const read = async (headers: Record<string, string> = {}) => {
     const { status, text, json } = await request('/metrics', { headers });
     return { status, json, isOpen: text.includes('ledger_budgets{'), names: text.includes('secret-') };
   };
-  return { request, read, logger, running };
+  return { request, read, logger };
 }
 
 const WITHOUT = { status: 200, json: undefined, isOpen: true, names: false };

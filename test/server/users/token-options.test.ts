@@ -5,8 +5,8 @@ import { readConfiguration } from '../../../src/enforcement/configuration.ts';
 import { SECTIONS } from '../../../src/server/configuration/sections.ts';
 import { startProblems } from '../../../src/server/configuration/start-checks.ts';
 import { confFile, temporaryFile } from '../../support/files.ts';
-import { capturedText } from '../../support/requests.ts';
-import { runServiceOn } from '../../support/running-service.ts';
+import { createLasting } from '../../support/requests.ts';
+import { runServiceOnFile } from '../../support/running-service.ts';
 
 async function mistakesOf(...lines: string[]): Promise<string[]> {
   const conf = confFile(`${lines.join('\n')}\n`);
@@ -78,24 +78,23 @@ describe('[service] operator_tokens, reader_tokens and metrics_tokens', () => {
   it('refuses empty values, empty files and what is no token', async () => {
     const empty = temporaryFile('operators', '# nobody\n');
     for (const [line, mistake] of [
-      ['operator_tokens =', 'CONF:2: [service] operator_tokens: '],
-      ['reader_tokens = $UNSET_ANYWHERE', 'CONF:2: [service] reader_tokens: '],
-      ['operator_tokens = a b', 'CONF:2: [service] operator_tokens: expected a list of ASCII texts'],
-      [`operator_tokens_file = ${empty}`, 'CONF:2: [service] operator_tokens_file: '],
-      ['reader_tokens_file = /nowhere/at/all', 'CONF:2: [service] reader_tokens_file: '],
-      ['metrics_tokens =', 'CONF:2: [service] metrics_tokens: '],
-      [`metrics_tokens_file = ${empty}`, 'CONF:2: [service] metrics_tokens_file: '],
+      ['operator_tokens =', 'operator_tokens: '],
+      ['reader_tokens = $UNSET_ANYWHERE', 'reader_tokens: '],
+      ['operator_tokens = a b', 'operator_tokens: expected a list of ASCII texts'],
+      ['reader_tokens_file = /nowhere/at/all', 'reader_tokens_file: '],
+      [`metrics_tokens_file = ${empty}`, 'metrics_tokens_file: '],
     ] as const) {
-      expect(await mistakesOf('[service]', line), line).toEqual([expect.stringContaining(mistake)]);
+      expect(await mistakesOf('[service]', line), line).toEqual([
+        expect.stringContaining(`CONF:2: [service] ${mistake}`),
+      ]);
     }
   });
 
   it('are read again when their file changes; one that was cut off keeps those before', async () => {
     const file = temporaryFile('operators', 'op-1-0123456789abcdef\n');
-    const conf = confFile(
+    const { service, logger } = await runServiceOnFile(
       `[service]\nport = 0\ntokens = t-0123456789abcdef\noperator_tokens_file = ${file}\n`,
     );
-    const { service, logger } = await runServiceOn({ environment: {}, configFiles: [conf] });
     writeFileSync(file, '');
     await service.credentialsChanged();
     expect(JSON.stringify(logger.lines)).toContain('expected at least one token, got none');
@@ -108,15 +107,11 @@ describe('[service] operator_tokens, reader_tokens and metrics_tokens', () => {
   });
 
   it('that are lost in a reload leave nothing open', async () => {
-    const conf = confFile('[service]\nport = 0\noperator_tokens = op-1-0123456789abcdef\n');
-    const { service, logger, post } = await runServiceOn({ environment: {}, configFiles: [conf] });
-    writeFileSync(conf, '[service]\nport = 0\n');
-    expect(await service.reload()).toBe(false);
+    const text = (line: string) => `[service]\nport = 0\n${line}\n`;
+    const { change, logger, post } = await runServiceOnFile(text('operator_tokens = op-1-0123456789abcdef'));
+    expect(await change(text(''))).toBe(false);
     expect(JSON.stringify(logger.lines)).toContain('no login would be needed any more');
-    writeFileSync(conf, '[service]\nport = 0\nreader_tokens = read-1-0123456789abcdef\n');
-    expect(await service.reload()).toBe(true);
-    expect((await post('/check-create', capturedText('check-create-physical-host.json'))).status).not.toBe(
-      401,
-    );
+    expect(await change(text('reader_tokens = read-1-0123456789abcdef'))).toBe(true);
+    expect((await post('/check-create', createLasting(60))).status).not.toBe(401);
   });
 });

@@ -33,14 +33,7 @@ describe('a token of the configuration', () => {
   it('is refused if it is another one', async () => {
     const other = 'op-2-0123456789abcdef';
     const twice = `${OPERATOR}, ${OPERATOR}`;
-    for (const token of [
-      'op-1',
-      OPERATOR.toUpperCase(),
-      `${OPERATOR},${other}`,
-      twice,
-      `"${OPERATOR}"`,
-      '*',
-    ]) {
+    for (const token of ['op-1', OPERATOR.toUpperCase(), `${OPERATOR},${other}`, twice, `"${OPERATOR}"`]) {
       const { ask } = await callersOf(tokens);
       expect((await ask(sends(token))).status, token).toBe(401);
       expect((await ask(bearer(token))).status, token).toBe(401);
@@ -120,28 +113,15 @@ describe('a token of Keystone', () => {
 
   it('goes by admin_roles, manager_roles and reader_roles, letter by letter', async () => {
     const operator = await cloud({ service: { admin_roles: ['member'] } });
-    expect((await operator.ask(sends('gAAAAAB-alice'))).body).toMatchObject({
-      kind: 'operator',
-      memberships: [],
-    });
+    expect((await operator.ask(sends('gAAAAAB-alice'))).body).toMatchObject({ kind: 'operator' });
     const manager = await cloud({ service: { manager_roles: ['member'] } });
     expect((await manager.ask(sends('gAAAAAB-alice'))).body).toMatchObject(memberOf(true));
-    expect((await manager.ask(sends('gAAAAAB-carol'))).body).toMatchObject(memberOf(false));
     const strict = await cloud({ service: { reader_roles: ['Member', 'memb', '*'] } });
-    expect(await strict.ask(sends('gAAAAAB-alice'))).toMatchObject({
-      status: 403,
-      body: {
-        message:
-          'expected a token for a project in which its user has one of the roles admin, manager, Member, memb, *',
-      },
-    });
-  });
-
-  it('without a role, or without a project, is that of nobody', async () => {
-    const { ask } = await cloud({ service: { admin_roles: ['root'] } });
-    expect((await ask(sends('gAAAAAB-unscoped'))).status).toBe(403);
-    const service = await cloud({ service: { admin_roles: ['root'], reader_roles: ['none'] } });
-    expect((await service.ask(sends('gAAAAAB-blazar'))).status).toBe(403);
+    const message =
+      'expected a token for a project in which its user has one of the roles admin, manager, Member, memb, *';
+    expect(await strict.ask(sends('gAAAAAB-alice'))).toMatchObject({ status: 403, body: { message } });
+    // Every role, and tokens without one: `session-owners.test.ts`.
+    expect((await strict.ask(sends('gAAAAAB-unscoped'))).status).toBe(403);
   });
 
   it('that Keystone does not know is refused, with where to get one', async () => {

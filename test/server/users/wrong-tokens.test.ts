@@ -53,11 +53,22 @@ it('a request without a token is no guess', async () => {
   }
 });
 
-it('guesses at the API count with those at the endpoints', async () => {
+it('guesses at the API and the login count with those at the endpoints', async () => {
   const { request, guess } = await guarded();
+  const logIn = (token: string) =>
+    request('/login', {
+      method: 'POST',
+      redirect: 'manual',
+      headers: { 'X-Forwarded-For': '192.0.2.7' },
+      body: new URLSearchParams({ token }),
+    });
   expect(await guess('192.0.2.7', 10)).toEqual([401]);
   expect((await request('/v1/budgets', { headers: from('192.0.2.7', 'another') })).status).toBe(429);
   expect((await request('/', { headers: from('192.0.2.7', 'another') })).status).toBe(429);
+  const { status, headers, text } = await logIn('another');
+  expect([status, headers.has('Retry-After'), headers.has('Set-Cookie')]).toEqual([429, true, false]);
+  expect(text).toContain('too many wrong tokens from this address. Please try again in ');
+  expect((await logIn(RIGHT)).status, 'strangers may have the same address').toBe(303);
   expect((await request('/configuration', { headers: from('192.0.2.7', RIGHT) })).status).toBe(200);
 });
 

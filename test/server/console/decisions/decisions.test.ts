@@ -71,12 +71,9 @@ describe('the page of decisions', () => {
         ([, outcome]) => outcome,
       );
     const rejected = '✗ rejected create · MaxLeaseDurationFilter';
-    expect(await found({ outcome: 'refused' })).toEqual([rejected]);
-    expect(await found({ outcome: 'exempt', project: 'exempt' })).toEqual(['– exempt create']);
+    expect(await found({ outcome: 'exempt', project: 'exempt', user: 'u' })).toEqual(['– exempt create']);
     expect(await found({ outcome: 'exempt', project: 'other' })).toEqual([]);
     expect(await found({ filter: 'StrictFilter' })).toEqual([rejected, '? audit create · StrictFilter']);
-    expect(await found({ request: ID })).toEqual([rejected]);
-    expect(await found({ user: 'u' })).toEqual(['– exempt create']);
     expect(await found({ since: '2100-01-01T00:00' })).toEqual([]);
     expect(await found({ since: '2020-01-01', until: '2100-01-01T00:00', request: ID })).toEqual([rejected]);
     expect(await found({ until: '2020-01-01 10:00' })).toEqual([]);

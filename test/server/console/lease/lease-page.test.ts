@@ -150,19 +150,8 @@ for (const dialect of DIALECTS) {
       const withoutIds = (html: string) => html.replaceAll(/req-[-0-9a-f]{36}/g, '');
       const unknown = await page('meg', 'no such lease');
       expect(unknown.status).toBe(404);
-      for (const key of [
-        'lease-p',
-        '#2',
-        '#99',
-        '#',
-        '__proto__',
-        'none-p',
-        '\0',
-        '%',
-        '../try',
-        'x'.repeat(256),
-        '\u202e',
-      ]) {
+      const hostile = ['#', '__proto__', '\0', '%', '../try', 'x'.repeat(256), '\u202e'];
+      for (const key of ['lease-p', '#2', '#99', 'none-p', ...hostile]) {
         const seen = await page('meg', key);
         expect([seen.status, withoutIds(seen.html)], key).toEqual([404, withoutIds(unknown.html)]);
       }
@@ -209,14 +198,7 @@ for (const dialect of DIALECTS) {
           state: 'ended',
           cost: '24',
           confirmed: true,
-          charges: [
-            {
-              account: 'usage_budget/1',
-              amount: '24',
-              from: '2026-12-01T00:00:00Z',
-              until: '2026-12-01T12:00:00Z',
-            },
-          ],
+          charges: [{ account: 'usage_budget/1', amount: '24', until: '2026-12-01T12:00:00Z' }],
         });
         expect(whole.next).toBeNull();
         for (const limit of [1, 2, 3, 7]) {
