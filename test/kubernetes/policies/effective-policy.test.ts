@@ -94,16 +94,4 @@ describe('a pod that is reviewed', () => {
     expect(review([defaults], named).pod.spec).toMatchObject({ priority: 5, preemptionPolicy: 'Never' });
     expect(review([], pod('{priority: 0}')).pod.spec).toEqual({ priority: 0 });
   });
-
-  it('gets all reasons at once', () => {
-    const { reasons } = review(
-      [defaults],
-      pod('{schedulerName: x, priorityClassName: x, tolerations: [{key: x}]}'),
-    );
-    expect(reasons.map(({ field }) => field)).toEqual([
-      'schedulerName',
-      'priorityClassName',
-      'tolerations[0]',
-    ]);
-  });
 });

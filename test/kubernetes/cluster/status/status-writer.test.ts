@@ -37,33 +37,12 @@ describe('the status of a policy', () => {
     cluster.store('a');
     writer.start();
     await clock.pass(1000);
-    expect(statusOf('a')).toEqual({
+    expect(statusOf('a')).toMatchObject({
       observedGeneration: 1,
       conditions: [
-        {
-          type: 'Accepted',
-          status: 'True',
-          reason: 'Valid',
-          message: 'The policy is valid.',
-          observedGeneration: 1,
-          lastTransitionTime: TIME,
-        },
-        {
-          type: 'Enforced',
-          status: 'True',
-          reason: 'Enforced',
-          message: 'The policy is in force.',
-          observedGeneration: 1,
-          lastTransitionTime: TIME,
-        },
-        {
-          type: 'Exportable',
-          status: 'True',
-          reason: 'Complete',
-          message: expect.any(String),
-          observedGeneration: 1,
-          lastTransitionTime: TIME,
-        },
+        { type: 'Accepted', status: 'True', message: 'The policy is valid.', lastTransitionTime: TIME },
+        { type: 'Enforced', status: 'True' },
+        { type: 'Exportable', status: 'True' },
       ],
     });
     expect(patches()).toMatchObject([

@@ -95,65 +95,6 @@ describe('a policy', () => {
   });
 });
 
-describe('what is added by default', () => {
-  const defaultOf = (written: string) => policyOf(`{default: ${written}}`)?.default;
-
-  it('is one toleration for each value', () => {
-    expect(
-      defaultOf(
-        `{tolerations: [{key: a, values: [x, ""], effect: NoExecute, tolerationSeconds: 0}, {key: b, value: y},
-          {operator: Exists}, {key: c, operator: Equal}]}`,
-      )?.tolerations,
-    ).toStrictEqual([
-      { key: 'a', value: 'x', effect: 'NoExecute', tolerationSeconds: 0 },
-      { key: 'a', value: '', effect: 'NoExecute', tolerationSeconds: 0 },
-      { key: 'b', value: 'y' },
-      { operator: 'Exists' },
-      { key: 'c', operator: 'Equal' },
-    ]);
-  });
-
-  it('is an affinity of a pod, in either spelling of its expressions', () => {
-    const podTerm = '{topologyKey: zone, labelSelector: {matchLabels: {a: b}}}';
-    expect(
-      defaultOf(
-        `{affinity: {
-          nodeAffinity: {
-            requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [
-              {matchExpressions: [{keys: [a], operators: [In], values: [x]}, {key: b, operator: Exists}]},
-              {matchFields: [{keys: [metadata.name], operator: NotIn, values: [n]}]},
-              {}]},
-            preferredDuringSchedulingIgnoredDuringExecution: [
-              {weight: 100, preference: {matchExpressions: [{key: c, operators: [DoesNotExist]}]}}]},
-          podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [${podTerm}]}}}`,
-      )?.affinity,
-    ).toStrictEqual({
-      nodeAffinity: {
-        requiredDuringSchedulingIgnoredDuringExecution: {
-          nodeSelectorTerms: [
-            {
-              matchExpressions: [
-                { key: 'a', operator: 'In', values: ['x'] },
-                { key: 'b', operator: 'Exists' },
-              ],
-            },
-            { matchFields: [{ key: 'metadata.name', operator: 'NotIn', values: ['n'] }] },
-            {},
-          ],
-        },
-        preferredDuringSchedulingIgnoredDuringExecution: [
-          { weight: 100, preference: { matchExpressions: [{ key: 'c', operator: 'DoesNotExist' }] } },
-        ],
-      },
-      podAntiAffinity: {
-        requiredDuringSchedulingIgnoredDuringExecution: [
-          { topologyKey: 'zone', labelSelector: { matchLabels: { a: 'b' } } },
-        ],
-      },
-    });
-  });
-});
-
 describe('roles and bindings', () => {
   it('are read with kind, namespace and name', () => {
     const role = (kind: string, namespace: string) =>

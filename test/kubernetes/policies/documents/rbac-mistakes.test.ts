@@ -28,20 +28,10 @@ metadata: {name: d}
 kind: SchedulingPolcy
 #! kind: expected one of SchedulingPolicy, Role, ClusterRole, RoleBinding, ClusterRoleBinding, List, got "SchedulingPolcy"; the nearest right name is "SchedulingPolicy"
 ---
-# 3
-kind: ClusterRoleBindng
-#! kind: expected one of SchedulingPolicy, Role, ClusterRole, RoleBinding, ClusterRoleBinding, List, got "ClusterRoleBindng"; the nearest right name is "ClusterRoleBinding"
----
 kind: [a]
 #! kind: expected one of SchedulingPolicy, Role, ClusterRole, RoleBinding, ClusterRoleBinding, List, got a list of 1
----
-kind:
-#! kind: expected one of SchedulingPolicy, Role, ClusterRole, RoleBinding, ClusterRoleBinding, List, got null
 == that is no mapping
 - a
-#! expected a mapping with kind
----
-text
 #! expected a mapping with kind
 ---
 ~
@@ -92,13 +82,6 @@ items:
 == that is a list without items
 kind: List
 items:
-#! items: expected a list
----
-kind: List
-items: {}
-#! items: expected a list
----
-kind: List
 #! items: expected a list
 == twice
 @SchedulingPolicy {name: a}
