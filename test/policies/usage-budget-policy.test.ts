@@ -234,9 +234,7 @@ describe('what SkyPilot shows', () => {
 
   it('continues a cluster that outlives its charge, and reports what goes beyond the budget', async () => {
     const lab = await Lab.open({ budget: '30' });
-    await lab.ask();
-    lab.api.launch({ name: 'train', workspace: 'ml', accelerators: A100 });
-    await lab.poll();
+    await lab.up();
     lab.pass(25 * 3600);
     const { changes } = await lab.poll();
     expect(changes).toMatchObject([{ settlement: { exceeded: undefined } }]);
@@ -252,9 +250,7 @@ describe('what SkyPilot shows', () => {
 
   it('charges a restart that no policy was asked about, and says so', async () => {
     const lab = await Lab.open({ budget: '100' });
-    await lab.ask();
-    lab.api.launch({ name: 'train', workspace: 'ml', accelerators: A100 });
-    await lab.poll();
+    await lab.up();
     lab.pass(7200);
     lab.api.stop('train');
     await lab.poll();
@@ -273,13 +269,10 @@ describe('what SkyPilot shows', () => {
 
   describe('stopped', () => {
     const NOTHING = 'run: sleep 1d\n';
-    const A100S = { A100: 8 };
 
     async function stopped(budget: string) {
       const lab = await Lab.open({ budget });
-      await lab.ask({ gpus: 'A100:8' });
-      lab.api.launch({ name: 'train', workspace: 'ml', accelerators: A100S });
-      await lab.poll();
+      await lab.up(8);
       lab.pass(3600);
       lab.api.stop('train');
       await lab.poll();
@@ -468,9 +461,7 @@ describe('while SkyPilot', () => {
 
   it('has forgotten a cluster that it has shown, its charge stays', async () => {
     const lab = await Lab.open({ budget: '100' });
-    await lab.ask();
-    lab.api.launch({ name: 'train', workspace: 'ml', accelerators: A100 });
-    await lab.poll();
+    await lab.up();
     lab.api.forget();
     lab.pass(7200);
     expect((await lab.poll()).round).toMatchObject({ doubts: [expect.stringContaining('forgotten')] });

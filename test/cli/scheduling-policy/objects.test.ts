@@ -70,19 +70,6 @@ nodeSelector disk  expected hdd or ssd, got "tape"  basic
     expect(json.allowed).toBe(false);
     expect(json.objects.map((one: { allowed: boolean }) => one.allowed)).toEqual([true, true, false, true]);
   });
-
-  it.each([
-    ['no kind', 'spec: {}\n'],
-    ['a list without items', 'kind: List\n'],
-    ['an item that is none', 'kind: List\nitems: [7]\n'],
-    ['a template without a spec', object('Job', '{template: {}}')],
-    ['a hostile kind', 'kind: __proto__\nspec: {}\n'],
-    ['only what makes no pods', 'kind: ConfigMap\n'],
-    ['a field twice', 'kind: Pod\nspec: {nodeSelector: {disk: hdd}, nodeSelector: {}}\n'],
-    ['one that is wrong among others', `${object('Pod', '{}')}---\n${object('Pod', '{nodeSelector: 7}')}`],
-  ])('refuses a file with %s', async (_, text) => {
-    expect(await check(text)).toEqual(refused(/^error: .*objects\.yaml/));
-  });
 });
 
 describe('scheduling-policy check --config-file', () => {

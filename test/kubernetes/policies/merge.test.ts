@@ -71,24 +71,22 @@ const somePolicies = someNames.chain((all) =>
   ),
 );
 
-describe('the order', () => {
-  it('of the policies does not matter, and they are not changed', () => {
-    const shuffled = somePolicies.chain((policies) =>
-      fc.tuple(
-        fc.constant(policies),
-        fc.shuffledSubarray(policies, { minLength: policies.length }),
-        fc.constantFrom(...STRATEGIES),
-      ),
-    );
-    fc.assert(
-      fc.property(shuffled, ([policies, others, strategy]) => {
-        expect(ruleOutcomes(mergePolicies(others, strategy))).toBe(
-          ruleOutcomes(mergePolicies(policies, strategy)),
-        );
-      }),
-      { numRuns: 500 },
-    );
-  });
+it('the order of the policies does not matter, and they are not changed', () => {
+  const shuffled = somePolicies.chain((policies) =>
+    fc.tuple(
+      fc.constant(policies),
+      fc.shuffledSubarray(policies, { minLength: policies.length }),
+      fc.constantFrom(...STRATEGIES),
+    ),
+  );
+  fc.assert(
+    fc.property(shuffled, ([policies, others, strategy]) => {
+      expect(ruleOutcomes(mergePolicies(others, strategy))).toBe(
+        ruleOutcomes(mergePolicies(policies, strategy)),
+      );
+    }),
+    { numRuns: 500 },
+  );
 });
 
 const FIRST = policy('a', {

@@ -163,15 +163,13 @@ describe('roles and bindings', () => {
   });
 });
 
-describe('a list of objects', () => {
-  it('is read like single documents', () => {
-    const list = 'apiVersion: v1\nkind: List\nmetadata: {resourceVersion: ""}\nitems:\n';
-    const policies = [
-      '- kind: SchedulingPolicy\n  metadata: {name: a}\n  spec: {}\n',
-      `- {${named('b').replaceAll('\n', ', ')}}\n`,
-    ];
-    expect(namesIn(readText(`${list}${policies.join('')}---\n${named('c')}`))).toEqual(['a', 'b', 'c']);
-  });
+it('a list of objects is read like single documents', () => {
+  const list = 'apiVersion: v1\nkind: List\nmetadata: {resourceVersion: ""}\nitems:\n';
+  const policies = [
+    '- kind: SchedulingPolicy\n  metadata: {name: a}\n  spec: {}\n',
+    `- {${named('b').replaceAll('\n', ', ')}}\n`,
+  ];
+  expect(namesIn(readText(`${list}${policies.join('')}---\n${named('c')}`))).toEqual(['a', 'b', 'c']);
 });
 
 describe('files and folders', () => {
