@@ -3,7 +3,7 @@ import { unifiedDiff } from '../../../src/cli/common/output.ts';
 import { runProgramInProcess } from '../../support/command-in-process.ts';
 import { temporaryFile } from '../../support/files.ts';
 import { printed, refused, refusedWith } from '../../support/run-command.ts';
-import { basicPolicies, check, EVERYBODY, grant, podFile, policy, policyFile, run } from './files.ts';
+import { basicPolicies, check, EVERYBODY, grant, podFile, policiesOfAll, policyFile, run } from './files.ts';
 
 const WEB = `# Whoever wrote this
 apiVersion: v1
@@ -185,12 +185,10 @@ describe('scheduling-policy check uses the account of the pod:', () => {
 
 describe('scheduling-policy check decides like the webhook', () => {
   it('with the given merge strategy, by default deep', async () => {
-    const policies = policyFile(
-      policy('a', '{required: {nodeSelectors: {disk: [ssd]}}, allowed: {schedulerNames: []}}'),
-      grant('a', EVERYBODY),
-      policy('b', '{required: {nodeSelectors: {disk: [hdd], zone: []}}, allowed: {schedulerNames: []}}'),
-      grant('b', EVERYBODY),
-    );
+    const policies = policiesOfAll({
+      a: '{required: {nodeSelectors: {disk: [ssd]}}, allowed: {schedulerNames: []}}',
+      b: '{required: {nodeSelectors: {disk: [hdd], zone: []}}, allowed: {schedulerNames: []}}',
+    });
     const judge = (...flags: string[]) =>
       run('check', podFile('{nodeSelector: {disk: ssd}}'), '--policies', policies, ...flags);
     expect((await judge()).code).toBe(1);

@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { confFile, projectFile, temporaryFile } from '../../support/files.ts';
 import { refused } from '../../support/run-command.ts';
-import { check as checkFile, EVERYBODY, grant, podFile, policy, policyFile, run } from './files.ts';
+import { check as checkFile, podFile, policiesOfAll, run } from './files.ts';
 
 const check = async (text: string, ...flags: string[]) => {
   const file = temporaryFile('objects.yaml', text);
@@ -74,7 +74,7 @@ nodeSelector disk  expected hdd or ssd, got "tape"  basic
 
 describe('scheduling-policy check --config-file', () => {
   it('uses all options of [kubernetes], like the service', async () => {
-    const policies = policyFile(policy('free', '{allowed: {}}'), grant('free', EVERYBODY));
+    const policies = policiesOfAll({ free: '{allowed: {}}' });
     const conf = (...lines: string[]) =>
       confFile(
         ['[service]', 'port = 8642', '[kubernetes]', `scheduling_policies = ${policies}`, ...lines, ''].join(
@@ -89,7 +89,7 @@ describe('scheduling-policy check --config-file', () => {
     expect((await run('check', plain, '--config-file', conf('audit = *'))).stderr).toContain(
       'warning: a scheduling policy in audit mode would reject this pod: schedulerName: ',
     );
-    const scheduled = policyFile(policy('s', '{allowed: {schedulerNames: []}}'), grant('s', EVERYBODY));
+    const scheduled = policiesOfAll({ s: '{allowed: {schedulerNames: []}}' });
     const flags = ['--policies', scheduled];
     expect((await run('check', plain, ...flags)).code).toBe(1);
     expect((await run('check', plain, ...flags, '--default-priority-class', 'everybody')).code).toBe(0);

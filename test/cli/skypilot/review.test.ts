@@ -261,6 +261,15 @@ describe('--check-idempotence', () => {
       answer: { allowed: true, failed: false, idempotent: false },
     });
   });
+
+  it('is not checked without the flag, or after a rejection', async () => {
+    const { code, answer } = await reviewJson(bodyFile(), ...policies('GrowPolicy'));
+    expect({ code, idempotent: answer.idempotent }).toEqual({ code: 0, idempotent: null });
+    expect(await reviewJson(...check('RejectPolicy'))).toMatchObject({
+      code: 1,
+      answer: { idempotent: null },
+    });
+  });
 });
 
 describe('secrets', () => {
