@@ -65,60 +65,43 @@ tokens = first-token-0123456789abcdef, second-token-0123456789abcdef
 const show = (conf: string, ...flags: string[]) =>
   runProgramInProcess(['config', 'show', '--config-file', conf, ...flags]);
 
-describe('config show --format json', () => {
-  it('shows every option of every installed filter, with a value of its type', async () => {
-    const { conf, folder } = configuration();
-    const stdout = printed(await show(conf, '--format', 'json'));
-    const shown = JSON.parse(stdout);
+it('config show --format json shows every option of every installed filter, with a value of its type', async () => {
+  const { conf, folder } = configuration();
+  const stdout = printed(await show(conf, '--format', 'json'));
+  const shown = JSON.parse(stdout);
 
-    const { catalog } = await readConfiguration({ environment: {}, configFiles: [conf] });
-    const declared = [...catalog.filters.values()].flatMap(({ options }) => options.map(({ name }) => name));
-    expect(declared).toContain('types_unset');
-    expect(Object.keys(shown.enforcement)).toEqual([
-      'enabled_filters',
-      'audit_filters',
-      'exempt_projects',
-      'filters_path',
-      'resource_types',
-      ...declared,
-    ]);
-    expect(shown.enforcement).toMatchObject({
-      enabled_filters: ['MaxLeaseDurationFilter', 'ExternalServiceFilter', 'TypesFilter'],
-      filters_path: [folder],
-      max_lease_duration: 86_400,
-      max_lease_duration_exempt_project_ids: [],
-      max_lease_duration_project_limits: { climate: 604_800, physics: -1 },
-      max_lease_duration_extension_window: null,
-      external_service_base_endpoint: 'https://policy.example.org/v1',
-      external_service_timeout: 10,
-      external_service_allow_on_error: false,
-      types_number: 1.5,
-      types_switch: true,
-      types_list: ['a', 'b'],
-      types_map: {},
-      types_unset: null,
-    });
-    expect(shown.service).toMatchObject({ host: '127.0.0.1', port: 8642, deadline: 30, tokens: '****' });
-    expect(Object.keys(shown.service)).toEqual(Object.keys(serviceOptions.shape));
+  const { catalog } = await readConfiguration({ environment: {}, configFiles: [conf] });
+  const declared = [...catalog.filters.values()].flatMap(({ options }) => options.map(({ name }) => name));
+  expect(declared).toContain('types_unset');
+  expect(Object.keys(shown.enforcement)).toEqual([
+    'enabled_filters',
+    'audit_filters',
+    'exempt_projects',
+    'filters_path',
+    'resource_types',
+    ...declared,
+  ]);
+  expect(shown.enforcement).toMatchObject({
+    enabled_filters: ['MaxLeaseDurationFilter', 'ExternalServiceFilter', 'TypesFilter'],
+    filters_path: [folder],
+    max_lease_duration: 86_400,
+    max_lease_duration_exempt_project_ids: [],
+    max_lease_duration_project_limits: { climate: 604_800, physics: -1 },
+    max_lease_duration_extension_window: null,
+    external_service_base_endpoint: 'https://policy.example.org/v1',
+    external_service_timeout: 10,
+    external_service_allow_on_error: false,
+    types_number: 1.5,
+    types_switch: true,
+    types_list: ['a', 'b'],
+    types_map: {},
+    types_unset: null,
   });
+  expect(shown.service).toMatchObject({ host: '127.0.0.1', port: 8642, deadline: 30, tokens: '****' });
+  expect(Object.keys(shown.service)).toEqual(Object.keys(serviceOptions.shape));
 });
 
 describe('config show', () => {
-  it('prints a row per option: section, name, type, value, and with --origin its origin', async () => {
-    const { conf } = configuration();
-    const stdout = printed(await show(conf, '--origin'));
-    const rows = stdout.split('\n').map((line) => line.split(/ {2,}/));
-    expect(rows[0]).toEqual(['SECTION', 'OPTION', 'TYPE', 'VALUE', 'ORIGIN']);
-    for (const row of [
-      ['enforcement', 'max_lease_duration', 'integer', '86400', `${conf}:4`],
-      ['enforcement', 'max_lease_duration_extension_window', 'integer', '(not set)', 'default'],
-      ['enforcement', 'types_secret', 'text', '****', `${conf}:9`],
-      ['service', 'port', 'integer', '8642', 'default'],
-    ]) {
-      expect(rows).toContainEqual(row);
-    }
-  });
-
   it('cuts a long value in the table only when it is the default', async () => {
     const list = 'a.example/first:NoSchedule,a.example/second:NoExecute:300,b.example/third:NoExecute';
     const conf = confFile(`[kubernetes]\nsystem_tolerations = ${list}\n`);
@@ -173,11 +156,10 @@ describe('config show', () => {
   });
 });
 
-describe('config show --format ini', () => {
-  it('prints a file that reads back as the same configuration', async () => {
-    const { conf, folder } = configuration();
-    // Everything that means something in the dialect: comments, quotes, references, continuation lines, delimiters.
-    const tricky = confFile(`[enforcement]
+it('config show --format ini prints a file that reads back as the same configuration', async () => {
+  const { conf, folder } = configuration();
+  // Everything that means something in the dialect: comments, quotes, references, continuation lines, delimiters.
+  const tricky = confFile(`[enforcement]
 types_text = "  ' $$HOME #no ; comment = : \\ [x] ü "
     and a second line
     "and a third"
@@ -186,45 +168,42 @@ types_list = a b, #c, ;d, "e", $$f
 types_map = a.b:1, x/y:-2, #z:3
 types_number = -1e-7
 `);
-    const sources = ['--config-file', conf, '--config-file', tricky, '--show-secrets'];
-    const asJson = await runProgramInProcess(['config', 'show', ...sources, '--format', 'json']);
-    expect(JSON.parse(asJson.stdout).enforcement).toMatchObject({
-      types_text: '  \' $HOME #no ; comment = : \\ [x] ü \nand a second line\n"and a third"',
-      types_secret: '"quoted"',
-      types_list: ['a b', '#c', ';d', '"e"', '$f'],
-      types_map: { 'a.b': 1, 'x/y': -2, '#z': 3 },
-      types_number: -1e-7,
-      filters_path: [folder],
-    });
-
-    const asIni = await runProgramInProcess(['config', 'show', ...sources, '--format', 'ini', '--origin']);
-    const again = await show(confFile(asIni.stdout), '--format', 'json', '--show-secrets');
-    expect(again).toMatchObject({ code: 0, stdout: asJson.stdout });
+  const sources = ['--config-file', conf, '--config-file', tricky, '--show-secrets'];
+  const asJson = await runProgramInProcess(['config', 'show', ...sources, '--format', 'json']);
+  expect(JSON.parse(asJson.stdout).enforcement).toMatchObject({
+    types_text: '  \' $HOME #no ; comment = : \\ [x] ü \nand a second line\n"and a third"',
+    types_secret: '"quoted"',
+    types_list: ['a b', '#c', ';d', '"e"', '$f'],
+    types_map: { 'a.b': 1, 'x/y': -2, '#z': 3 },
+    types_number: -1e-7,
+    filters_path: [folder],
   });
+
+  const asIni = await runProgramInProcess(['config', 'show', ...sources, '--format', 'ini', '--origin']);
+  const again = await show(confFile(asIni.stdout), '--format', 'json', '--show-secrets');
+  expect(again).toMatchObject({ code: 0, stdout: asJson.stdout });
 });
 
-describe('commands that print or check the configuration', () => {
-  it('never construct a filter', async () => {
-    const { conf, note } = configuration();
-    for (const command of [
-      ['config', 'show'],
-      ['config', 'validate'],
-      ['filters', 'list'],
-    ]) {
-      expect(await runProgramInProcess([...command, '--config-file', conf])).toMatchObject({
-        code: 0,
-        stderr: '',
-      });
-      expect(existsSync(note), command.join(' ')).toBe(false);
-    }
-
-    // The counterproof: `check` constructs the filter, and fails.
-    const file = capturedFile('check-create-physical-host');
-    const { code, stderr } = await runProgramInProcess(['check', 'create', file, '--config-file', conf]);
-    expect({ code, stderr }).toEqual({
-      code: 2,
-      stderr: expect.stringMatching(/^error: .*TypesFilter could not be set up: never to be constructed\n$/),
+it('commands that print or check the configuration never construct a filter', async () => {
+  const { conf, note } = configuration();
+  for (const command of [
+    ['config', 'show'],
+    ['config', 'validate'],
+    ['filters', 'list'],
+  ]) {
+    expect(await runProgramInProcess([...command, '--config-file', conf])).toMatchObject({
+      code: 0,
+      stderr: '',
     });
-    expect(existsSync(note)).toBe(true);
+    expect(existsSync(note), command.join(' ')).toBe(false);
+  }
+
+  // The counterproof: `check` constructs the filter, and fails.
+  const file = capturedFile('check-create-physical-host');
+  const { code, stderr } = await runProgramInProcess(['check', 'create', file, '--config-file', conf]);
+  expect({ code, stderr }).toEqual({
+    code: 2,
+    stderr: expect.stringMatching(/^error: .*TypesFilter could not be set up: never to be constructed\n$/),
   });
+  expect(existsSync(note)).toBe(true);
 });

@@ -1,6 +1,5 @@
-import { dirname } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { YamlDocument } from '../../src/base/yaml/document.ts';
+import { filterFlags } from '../support/check-command.ts';
 import { runProgramInProcess } from '../support/command-in-process.ts';
 import { capturedFile, confFile, temporaryFile } from '../support/files.ts';
 import { filterFolder, filterSource } from '../support/filter-folder.ts';
@@ -44,10 +43,7 @@ describe('a control character', () => {
         operation,
         String(file),
         '--explain',
-        '--config',
-        `enforcement.filters_path=${filters()}`,
-        '--config',
-        'enforcement.enabled_filters=HostileFilter',
+        ...filterFlags(filters(), 'HostileFilter'),
       ]);
       expect(stdout).not.toMatch(CONTROLS);
       expect(forPeople(stderr)).not.toMatch(CONTROLS);
@@ -77,29 +73,10 @@ max_lease_duration = \u001b[31m60
     expect(told.stderr).not.toMatch(CONTROLS);
   });
 
-  it('of a SkyPilot configuration is escaped in its YAML', async () => {
-    const server = { workspaces: { [`a${HOSTILE}`]: { note: HOSTILE, lines: `a\u202e\nb` } } };
-    const file = temporaryFile('server.yaml', YamlDocument.from(server).toString());
-    const args = ['skypilot', 'config', '--server', file, '--validation', 'ignore'];
-    const { code, stdout } = await runProgramInProcess(args, { cwd: dirname(file) });
-    expect(code).toBe(0);
-    expect(stdout).not.toMatch(CONTROLS);
-    expect(YamlDocument.parse(stdout).value).toEqual(server);
-  });
-
   it('reaches a program unchanged, in JSON on one line', async () => {
     const file = capturedFile('check-create-physical-host');
-    const { stdout } = await runProgramInProcess([
-      'check',
-      'create',
-      file,
-      '--format',
-      'json',
-      '--config',
-      `enforcement.filters_path=${filters()}`,
-      '--config',
-      'enforcement.enabled_filters=HostileFilter',
-    ]);
+    const flags = ['--format', 'json', ...filterFlags(filters(), 'HostileFilter')];
+    const { stdout } = await runProgramInProcess(['check', 'create', file, ...flags]);
     expect(stdout.trimEnd().split('\n')).toHaveLength(1);
     expect(JSON.parse(stdout).message).toBe(`${HOSTILE}climate-run-7`);
   });

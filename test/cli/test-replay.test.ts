@@ -37,13 +37,16 @@ const withoutRequest = (changes: object) => JSON.stringify({ ...aRecord(), ...ch
 
 const refused = { allowed: false, outcome: 'rejected', filter: 'RulesFilter', message: REASON };
 
-async function replayed(lines: readonly string[], ...args: readonly string[]) {
+async function replayedIn(files: Parameters<typeof testIn>[0], ...args: readonly string[]) {
   const { stdout, ...rest } = await testIn(
-    { log: lines.map((one) => `${one}\n`).join('') },
-    ...['--replay', 'log', '--config-file', 'blazar.conf', '--format', 'json', ...args],
+    files,
+    ...['--config-file', 'blazar.conf', '--format', 'json', ...args],
   );
   return { ...rest, stdout, report: stdout.startsWith('{') ? JSON.parse(stdout) : undefined };
 }
+const logOf = (lines: readonly string[]) => lines.map((one) => `${one}\n`).join('');
+const replayed = (lines: readonly string[], ...args: readonly string[]) =>
+  replayedIn({ log: logOf(lines) }, '--replay', 'log', ...args);
 
 describe('test --replay', () => {
   it('says which decisions would be others, and by which rule', async () => {
@@ -96,21 +99,20 @@ describe('test --replay', () => {
     const conf = { 'blazar.conf': confWith(', MaxLeasesFilter', 'max_leases_per_project = 3\n') };
     const answers = (outcome: string) => [{ ...answer, filter: 'MaxLeasesFilter', outcome }];
     const answer = { audit: false, message: null, duration_ms: 1 };
-    const log = [
+    const log = logOf([
       line({ filters: answers('allowed') }),
       line({ ...refused, filter: 'MaxLeasesFilter', filters: answers('rejected') }),
       // Rules refuse it, whatever is in the ledger.
       line({ hours: 72, filters: answers('allowed') }),
       line(),
-    ].join('\n');
-    const args = ['--replay', 'log', '--config-file', 'blazar.conf', '--format', 'json'];
-    const plain = JSON.parse((await testIn({ ...conf, log }, ...args)).stdout);
-    expect(plain).toMatchObject({ same: 0, now_refused: 1, undecidable: 3 });
-    expect(plain.causes[0].by).toBe(
+    ]);
+    const plain = await replayedIn({ ...conf, log }, '--replay', 'log');
+    expect(plain.report).toMatchObject({ same: 0, now_refused: 1, undecidable: 3 });
+    expect(plain.report.causes[0].by).toBe(
       'MaxLeasesFilter asks the ledger, whose content at that time is not known',
     );
-    const assumed = JSON.parse((await testIn({ ...conf, log }, ...args, '--assume-recorded')).stdout);
-    expect(assumed).toMatchObject({ same: 2, now_refused: 1, undecidable: 1 });
+    const assumed = await replayedIn({ ...conf, log }, '--replay', 'log', '--assume-recorded');
+    expect(assumed.report).toMatchObject({ same: 2, now_refused: 1, undecidable: 1 });
   });
 
   it('decides what rules say whatever is in the ledger', async () => {
@@ -120,18 +122,14 @@ describe('test --replay', () => {
   - {name: named, allow: hours(lease) != 5.0, message: {expression: '"There are " + string(leases())'}}
   - {name: tried, mode: audit, allow: leases() < 2, message: At most two.}
 `;
-    const log = [
+    const log = logOf([
       line({ project: 'students' }),
       line({ project: 'climate', hours: 1 }),
       line({ project: 'climate', hours: 3 }),
       line({ project: 'climate', hours: 72 }),
       line({ project: 'students', hours: 5 }),
-    ].join('\n');
-    const { stdout } = await testIn(
-      { log, 'rules.yaml': rules },
-      ...['--replay', 'log', '--config-file', 'blazar.conf', '--format', 'json'],
-    );
-    const report = JSON.parse(stdout);
+    ]);
+    const { report } = await replayedIn({ log, 'rules.yaml': rules }, '--replay', 'log');
     // Only that of three hours depends on it.
     expect(report).toMatchObject({ same: 2, now_refused: 2, undecidable: 1, failed: 0 });
     expect(report.examples.map(({ after }: { after: { message: string } }) => after?.message)).toEqual(
@@ -145,23 +143,23 @@ describe('test --replay', () => {
   it('is broken where a rule breaks', async () => {
     const rules =
       'rules:\n  - name: broken\n    allow: 1 / size(lease, "device") == 0\n    message: refused\n';
-    const { code, stdout } = await testIn(
-      { log: line({ lease: { nothing: 'text' } }), 'rules.yaml': rules },
-      ...['--replay', 'log', '--config-file', 'blazar.conf', '--format', 'json'],
-    );
-    expect([code, JSON.parse(stdout)]).toMatchObject([3, { failed: 1, same: 0, now_refused: 0 }]);
+    const log = line({ lease: { nothing: 'text' } });
+    expect(await replayedIn({ log, 'rules.yaml': rules }, '--replay', 'log')).toMatchObject({
+      code: 3,
+      report: { failed: 1, same: 0, now_refused: 0 },
+    });
   });
 
   it('reads several logs, patterns and packed ones, and counts damaged lines with their numbers', async () => {
-    const { code, stdout, stderr } = await testIn(
+    const { code, report, stderr } = await replayedIn(
       {
         'd.log': `${line()}\n\n{"cut off\n${line()}`,
         'd.log.1': gzipSync(`${line()}\n${'x'.repeat(1024 * 1024 + 1)}\n[]\n${line()}\n`),
         'e.log': '',
       },
-      ...['--replay', 'd.log*', '--replay', 'e.log', '--config-file', 'blazar.conf', '--format', 'json'],
+      ...['--replay', 'd.log*', '--replay', 'e.log'],
     );
-    expect([code, JSON.parse(stdout)]).toMatchObject([1, { decisions: 4, same: 4, damaged_lines: 3 }]);
+    expect([code, report]).toMatchObject([1, { decisions: 4, same: 4, damaged_lines: 3 }]);
     expect(stderr).toBe(
       'warning: d.log:3: not a decision\nwarning: d.log.1:2: longer than 1 MiB\nwarning: d.log.1:3: not a decision\n',
     );

@@ -57,14 +57,12 @@ describe('--help', () => {
   });
 });
 
-describe('--version', () => {
-  it.for(COMMANDS)('prints the version for "%s"', async (command) => {
-    const { version } = JSON.parse(readFileSync(projectFile('package.json'), 'utf8'));
-    expect(await runProgramInProcess([...words(command), '--version'])).toEqual({
-      code: 0,
-      stdout: `${version}\n`,
-      stderr: '',
-    });
+it.for(COMMANDS)('--version prints the version for "%s"', async (command) => {
+  const { version } = JSON.parse(readFileSync(projectFile('package.json'), 'utf8'));
+  expect(await runProgramInProcess([...words(command), '--version'])).toEqual({
+    code: 0,
+    stdout: `${version}\n`,
+    stderr: '',
   });
 });
 

@@ -1,21 +1,8 @@
 /** Names between backticks in prose exist: options, attributes, files, flags, scripts. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { budgetCommand } from '../../src/cli/budget.ts';
-import { checkCommand } from '../../src/cli/check.ts';
 import { knownOptions } from '../../src/cli/common/known-options.ts';
-import { completionCommand } from '../../src/cli/completion/completion.ts';
-import { configCommand, filtersCommand } from '../../src/cli/config.ts';
-import { conformanceCommand } from '../../src/cli/conformance.ts';
-import { decisionsCommand } from '../../src/cli/decisions.ts';
-import { ledgerCommand } from '../../src/cli/ledger.ts';
-import { outboxCommand } from '../../src/cli/outbox.ts';
 import { createProgram } from '../../src/cli/program.ts';
-import { reportCommand } from '../../src/cli/report.ts';
-import { schedulingPolicyCommand } from '../../src/cli/scheduling-policy.ts';
-import { serveCommand } from '../../src/cli/serve.ts';
-import { skypilotCommand } from '../../src/cli/skypilot.ts';
-import { testCommand } from '../../src/cli/test.ts';
 import * as library from '../../src/index.ts';
 import {
   NEEDED_FOR_CALENDARS,
@@ -39,22 +26,7 @@ const shownText = [
 ].join('\n');
 const isShown = (word: string) => new RegExp(`\\b${word}(?![a-z])`).test(shownText);
 
-const commands = [
-  checkCommand(),
-  testCommand(),
-  serveCommand(),
-  configCommand(),
-  filtersCommand(),
-  conformanceCommand(),
-  decisionsCommand(),
-  skypilotCommand(),
-  schedulingPolicyCommand(),
-  ledgerCommand(),
-  budgetCommand(),
-  reportCommand(),
-  outboxCommand(),
-  completionCommand(createProgram),
-];
+const { commands } = await createProgram();
 const COMMANDS = commands.map((command) => command.name());
 /** Every command has the last two. */
 const FLAGS = [

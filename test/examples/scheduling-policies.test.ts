@@ -29,14 +29,12 @@ async function judge(file: string, request: CreateRequest, project_id = 'other')
 const all = (...demands: string[]) => demanding(`["and", ${demands.join(', ')}]`);
 const NOTHING = demanding('');
 
-describe('examples/scheduling-policies', () => {
-  it('are valid, each by itself and together', async () => {
-    const files = readdirSync(LEASES).map((name) => join(LEASES, name));
-    expect(files).toHaveLength(3);
-    for (const paths of [...files.map((file) => [file]), [LEASES], [join(PODS, 'policies.yaml')]]) {
-      expect(await run('validate', ...paths)).toMatchObject({ code: 0, stderr: '' });
-    }
-  });
+it('examples/scheduling-policies are valid, each by itself and together', async () => {
+  const files = readdirSync(LEASES).map((name) => join(LEASES, name));
+  expect(files).toHaveLength(3);
+  for (const paths of [...files.map((file) => [file]), [LEASES], [join(PODS, 'policies.yaml')]]) {
+    expect(await run('validate', ...paths)).toMatchObject({ code: 0, stderr: '' });
+  }
 });
 
 describe('gpu-nodes.yaml', () => {
@@ -48,15 +46,10 @@ describe('gpu-nodes.yaml', () => {
     expect(await judge(file, gpu)).toContain(
       'gpu: expected False, got "True" (scheduling policy no-gpu-nodes)',
     );
-    expect(await judge(file, demanding('["!=", "$gpu", "False"]'))).toContain(
-      'expected False, got != "False"',
-    );
-    expect(await judge(file, demanding('', equals('gpu', 'True')))).toContain('expected False');
   });
 
   it('gives everyone nodes without a GPU by default', async () => {
     expect(await judge(file, NOTHING)).toEqual({ added: equals('gpu', 'False') });
-    expect(await judge(file, NOTHING, PROJECT)).toEqual({ added: equals('gpu', 'False') });
     expect(await judge(file, demanding(equals('gpu', 'False')))).toEqual({ added: null });
   });
 });

@@ -62,19 +62,17 @@ it.each([
   expect(await errorsOf(lines, GOOD)).toEqual([expect.stringMatching(message)]);
 });
 
-describe('the policies that it names', () => {
-  it('are read, and their errors reported with file and line', async () => {
-    const files = {
-      'a.yaml': policies({ disks: FREE }),
-      'b.yaml': 'kind: SchedulingPolicy\nmetadata: {name: b}\nspec:\n  allowed:\n    colour: red\n',
-      'c.yml': 'kind: [\n',
-    };
-    const { errors } = await problems(['# none', 'scheduling_policies = {}'], files);
-    expect(errors.sort()).toEqual([
-      expect.stringMatching(/^b\.yaml:5: spec\.allowed\.colour: /),
-      expect.stringMatching(/^c\.yml:\d+: /),
-    ]);
-  });
+it('the policies that it names are read, and their errors reported with file and line', async () => {
+  const files = {
+    'a.yaml': policies({ disks: FREE }),
+    'b.yaml': 'kind: SchedulingPolicy\nmetadata: {name: b}\nspec:\n  allowed:\n    colour: red\n',
+    'c.yml': 'kind: [\n',
+  };
+  const { errors } = await problems(['# none', 'scheduling_policies = {}'], files);
+  expect(errors.sort()).toEqual([
+    expect.stringMatching(/^b\.yaml:5: spec\.allowed\.colour: /),
+    expect.stringMatching(/^c\.yml:\d+: /),
+  ]);
 });
 
 describe('audit', () => {

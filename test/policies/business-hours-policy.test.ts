@@ -180,9 +180,7 @@ describe('BusinessHoursPolicy', () => {
       ['resources: {cpus: 8}', true],
       ['resources: {accelerators: A100}', false],
       ['resources: {any_of: [{cpus: 2}, {accelerators: A100}]}', false],
-      ['resources: {ordered: [{infra: aws}, {infra: gcp}], accelerators: tpu-v4-8}', false],
       ['resources: {instance_type: p4d.24xlarge}', false],
-      ['resources: {any_of: [{instance_type: m5.large}]}', false],
       ['resources: {any_of: [a]}', false],
     ] as const) {
       expect(await ask({ task }), task).toMatchObject({ allowed, failed: false });
@@ -201,11 +199,8 @@ describe('BusinessHoursPolicy', () => {
       ['resources: {accelerators: A100-80GB}', true],
       ['resources: {accelerators: [T4, H100]}', false],
       ['resources: {accelerators: T4}', true],
-      ['resources: {accelerators: XH100}', true],
       // What SkyPilot takes for one of them.
       ['resources: {accelerators: 80GB}', false],
-      ['resources: {accelerators: "H10[0]"}', false],
-      ['resources: {accelerators: H.*}', false],
       [`resources: {accelerators: T${'4'.repeat(5000)}}`, false],
       ['resources: {instance_type: m5.large}', true],
       ['resources: {instance_type: M5.large}', true],

@@ -137,6 +137,13 @@ export class Lab {
     return withinDeadline(DEADLINE, (deadline) => this.chain.review(request, { deadline }));
   }
 
+  /** Has the cluster `train` asked for, launched and counted. */
+  async up(count = 1): Promise<void> {
+    await this.ask({ gpus: `A100:${count}` });
+    this.api.launch({ name: 'train', workspace: 'ml', accelerators: { A100: count } });
+    await this.poll();
+  }
+
   /** One round, and what it changed. */
   async poll(): Promise<{ round: ReconciliationResult; changes: ClusterChange[] }> {
     const changes: ClusterChange[] = [];

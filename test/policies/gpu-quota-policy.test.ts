@@ -1,8 +1,6 @@
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { policyFile } from '../skypilot/policies/temporary-policy.ts';
 import { ALLOWED, REJECTED, rejectedWith } from '../support/decisions.ts';
-import { policyFiles, policySource } from '../support/skypilot.ts';
 import { Lab, type LabSetup } from './charging.ts';
 
 const quotas = (options: object, setup: LabSetup = {}) =>
@@ -56,35 +54,29 @@ describe('a user', () => {
   });
 });
 
-describe('a part of a name, which SkyPilot completes', () => {
-  it('counts for every kind that it may mean', async () => {
-    const lab = await quotas({ gpu_quota_per_user: { H200: 4 }, gpu_quota_users: { 'a1b2c3d4/Custom': 0 } });
-    expect(await lab.ask({ gpus: 'H20:8' })).toMatchObject(REJECTED);
-    expect(await lab.ask({ gpus: 'Cust:1' })).toMatchObject(REJECTED);
-    expect(await lab.ask({ gpus: 'H10.:8' })).toMatchObject(ALLOWED);
-  });
+it('a part of a name, which SkyPilot completes counts for every kind that it may mean', async () => {
+  const lab = await quotas({ gpu_quota_per_user: { H200: 4 }, gpu_quota_users: { 'a1b2c3d4/Custom': 0 } });
+  expect(await lab.ask({ gpus: 'H20:8' })).toMatchObject(REJECTED);
+  expect(await lab.ask({ gpus: 'Cust:1' })).toMatchObject(REJECTED);
+  expect(await lab.ask({ gpus: 'H10.:8' })).toMatchObject(ALLOWED);
 });
 
-describe('a workspace', () => {
-  it('may have so many, whoever has them', async () => {
-    const lab = await quotas({
-      gpu_quota_per_workspace: { A100: 4 },
-      gpu_quota_workspaces: { 'bio/A100': 0 },
-    });
-    expect(await lab.ask({ cluster: 'one', gpus: 'A100:4' })).toMatchObject(ALLOWED);
-    expect(await lab.ask({ cluster: 'two', user: 'ffff0000' })).toMatchObject({
-      message: 'The workspace ml may have 4 A100 at once, has 4, and asks for 1: stop a cluster first.',
-    });
-    expect(await lab.ask({ cluster: 'two', workspace: 'bio' })).toMatchObject(REJECTED);
+it('a workspace may have so many, whoever has them', async () => {
+  const lab = await quotas({
+    gpu_quota_per_workspace: { A100: 4 },
+    gpu_quota_workspaces: { 'bio/A100': 0 },
   });
+  expect(await lab.ask({ cluster: 'one', gpus: 'A100:4' })).toMatchObject(ALLOWED);
+  expect(await lab.ask({ cluster: 'two', user: 'ffff0000' })).toMatchObject({
+    message: 'The workspace ml may have 4 A100 at once, has 4, and asks for 1: stop a cluster first.',
+  });
+  expect(await lab.ask({ cluster: 'two', workspace: 'bio' })).toMatchObject(REJECTED);
 });
 
 describe('what SkyPilot shows', () => {
   it('frees what is stopped, counts what is up however long, and what nobody announced', async () => {
     const lab = await quotas({ gpu_quota_per_user: { A100: 4 } });
-    await lab.ask({ gpus: 'A100:4' });
-    lab.api.launch({ name: 'train', workspace: 'ml', accelerators: { A100: 4 } });
-    await lab.poll();
+    await lab.up(4);
     for (let hour = 0; hour < 30; hour += 1) {
       lab.pass(1700);
       await lab.poll();
@@ -108,9 +100,7 @@ describe('what SkyPilot shows', () => {
 
   it('counts a stopped cluster that is launched with less as what it had', async () => {
     const lab = await quotas({ gpu_quota_per_user: { A100: 4 } });
-    await lab.ask({ gpus: 'A100:4' });
-    lab.api.launch({ name: 'train', workspace: 'ml', accelerators: { A100: 4 } });
-    await lab.poll();
+    await lab.up(4);
     lab.pass(3600);
     lab.api.stop('train');
     await lab.poll();
@@ -122,15 +112,11 @@ describe('what SkyPilot shows', () => {
   });
 });
 
-describe('a policy of somebody else', () => {
-  it('may not have the ledger', async () => {
-    const { folder } = policyFiles({ GreedyPolicy: '' });
-    const file = join(folder, 'greedy.js');
-    writeFileSync(file, policySource('GreedyPolicy', '', { extra: "static needs = ['ledger'];" }));
-    await expect(Lab.open({ policies: [`${file}#GreedyPolicy`] })).rejects.toThrow(
-      'GreedyPolicy could not be set up: only included policies may name what they need',
-    );
-  });
+it('a policy of somebody else may not have the ledger', async () => {
+  const greedy = policyFile('GreedyPolicy', '', { extra: "static needs = ['ledger'];" });
+  await expect(Lab.open({ policies: [greedy] })).rejects.toThrow(
+    'GreedyPolicy could not be set up: only included policies may name what they need',
+  );
 });
 
 describe('a quota', () => {

@@ -3,20 +3,18 @@ import { REQUEST_NAMES } from '../../src/skypilot/request/user-request.ts';
 import { REJECTED } from '../support/decisions.ts';
 import { askTwice, chainOf, TASK } from './helpers.ts';
 
-describe('RejectAllPolicy', () => {
-  it('rejects every request with a message for the user', async () => {
-    const { ask } = await chainOf(['RejectAllPolicy']);
-    expect(REQUEST_NAMES).toHaveLength(12);
-    const named = REQUEST_NAMES.map((name) => ({ name }));
-    for (const asked of [...named, { name: 'jobs.launch', options: null }, { atClientSide: true }]) {
-      expect(await ask(asked)).toMatchObject({
-        allowed: false,
-        failed: false,
-        policy: 'RejectAllPolicy',
-        message: 'No requests are accepted at the moment.',
-      });
-    }
-  });
+it('RejectAllPolicy rejects every request with a message for the user', async () => {
+  const { ask } = await chainOf(['RejectAllPolicy']);
+  expect(REQUEST_NAMES).toHaveLength(12);
+  const named = REQUEST_NAMES.map((name) => ({ name }));
+  for (const asked of [...named, { name: 'jobs.launch', options: null }, { atClientSide: true }]) {
+    expect(await ask(asked)).toMatchObject({
+      allowed: false,
+      failed: false,
+      policy: 'RejectAllPolicy',
+      message: 'No requests are accepted at the moment.',
+    });
+  }
 });
 
 describe('AddLabelsPolicy', () => {

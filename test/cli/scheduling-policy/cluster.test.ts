@@ -89,17 +89,15 @@ nodeSelector disk  expected ssd, got "tape"  disks
   });
 });
 
-describe('scheduling-policy merge --cluster', () => {
-  it('shows what applies to an account', async () => {
-    const { run } = await policedDouble();
-    expect(await run('merge', '--cluster', '--namespace', 'shop')).toEqual({
-      code: 0,
-      stdout: `PART                        VALUE                  POLICY
+it('scheduling-policy merge --cluster shows what applies to an account', async () => {
+  const { run } = await policedDouble();
+  expect(await run('merge', '--cluster', '--namespace', 'shop')).toEqual({
+    code: 0,
+    stdout: `PART                        VALUE                  POLICY
 allowed.schedulerNames      ["default-scheduler"]  disks
 allowed.nodeSelectors.disk  ["ssd"]                disks
 `,
-      stderr: '',
-    });
+    stderr: '',
   });
 });
 

@@ -42,6 +42,13 @@ export function policyFile(...documents: string[]): string {
   return temporaryFile('policies.yaml', documents.join('---\n'));
 }
 
+/** A file of policies that everybody may use: spec by name. */
+export function policiesOfAll(specs: Readonly<Record<string, string>>): string {
+  return policyFile(
+    ...Object.entries(specs).flatMap(([name, spec]) => [policy(name, spec), grant(name, EVERYBODY)]),
+  );
+}
+
 /** Everybody chooses a disk, ssd by default; who builds in `ci` may tolerate the taint of its nodes as well. */
 export function basicPolicies(): string {
   return policyFile(

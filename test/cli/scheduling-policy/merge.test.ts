@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { rows } from '../../support/check-command.ts';
 import { runProgramInProcess } from '../../support/command-in-process.ts';
 import { printed, refused } from '../../support/run-command.ts';
-import { basicPolicies, EVERYBODY, grant, policy, policyFile, run } from './files.ts';
+import { basicPolicies, EVERYBODY, grant, policiesOfAll, policy, policyFile, run } from './files.ts';
 
 const merged = async (policies: string, ...flags: string[]) => {
   const stdout = printed(await run('merge', '--policies', policies, ...flags));
@@ -113,12 +113,10 @@ User system:serviceaccount:ci:builder  ci         ci
   });
 
   it('shows each policy of an intersection, and warns about conflicts', async () => {
-    const policies = policyFile(
-      policy('a', '{required: {nodeSelectors: {disk: [ssd]}}}'),
-      grant('a', EVERYBODY),
-      policy('b', '{required: {nodeSelectors: {disk: [hdd]}}}'),
-      grant('b', EVERYBODY),
-    );
+    const policies = policiesOfAll({
+      a: '{required: {nodeSelectors: {disk: [ssd]}}}',
+      b: '{required: {nodeSelectors: {disk: [hdd]}}}',
+    });
     const flags = ['--policies', policies, '--user', 'lin', '--merge-strategy', 'intersection'];
     const conflict =
       'nodeSelector disk: conflicting requirements: a requires ssd and b requires hdd (scheduling policies a and b)';

@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { confFile, projectFile, temporaryFile } from '../../support/files.ts';
 import { refused } from '../../support/run-command.ts';
-import { check as checkFile, EVERYBODY, grant, podFile, policy, policyFile, run } from './files.ts';
+import { check as checkFile, podFile, policiesOfAll, run } from './files.ts';
 
 const check = async (text: string, ...flags: string[]) => {
   const file = temporaryFile('objects.yaml', text);
@@ -70,24 +70,11 @@ nodeSelector disk  expected hdd or ssd, got "tape"  basic
     expect(json.allowed).toBe(false);
     expect(json.objects.map((one: { allowed: boolean }) => one.allowed)).toEqual([true, true, false, true]);
   });
-
-  it.each([
-    ['no kind', 'spec: {}\n'],
-    ['a list without items', 'kind: List\n'],
-    ['an item that is none', 'kind: List\nitems: [7]\n'],
-    ['a template without a spec', object('Job', '{template: {}}')],
-    ['a hostile kind', 'kind: __proto__\nspec: {}\n'],
-    ['only what makes no pods', 'kind: ConfigMap\n'],
-    ['a field twice', 'kind: Pod\nspec: {nodeSelector: {disk: hdd}, nodeSelector: {}}\n'],
-    ['one that is wrong among others', `${object('Pod', '{}')}---\n${object('Pod', '{nodeSelector: 7}')}`],
-  ])('refuses a file with %s', async (_, text) => {
-    expect(await check(text)).toEqual(refused(/^error: .*objects\.yaml/));
-  });
 });
 
 describe('scheduling-policy check --config-file', () => {
   it('uses all options of [kubernetes], like the service', async () => {
-    const policies = policyFile(policy('free', '{allowed: {}}'), grant('free', EVERYBODY));
+    const policies = policiesOfAll({ free: '{allowed: {}}' });
     const conf = (...lines: string[]) =>
       confFile(
         ['[service]', 'port = 8642', '[kubernetes]', `scheduling_policies = ${policies}`, ...lines, ''].join(
@@ -102,7 +89,7 @@ describe('scheduling-policy check --config-file', () => {
     expect((await run('check', plain, '--config-file', conf('audit = *'))).stderr).toContain(
       'warning: a scheduling policy in audit mode would reject this pod: schedulerName: ',
     );
-    const scheduled = policyFile(policy('s', '{allowed: {schedulerNames: []}}'), grant('s', EVERYBODY));
+    const scheduled = policiesOfAll({ s: '{allowed: {schedulerNames: []}}' });
     const flags = ['--policies', scheduled];
     expect((await run('check', plain, ...flags)).code).toBe(1);
     expect((await run('check', plain, ...flags, '--default-priority-class', 'everybody')).code).toBe(0);

@@ -25,75 +25,71 @@ async function fake(listener: RequestListener): Promise<string> {
 const twice = (inner: unknown) => JSON.stringify(JSON.stringify(inner));
 const ANSWER = twice({ task: 'run: y\n', skypilot_config: 'active_workspace: default\n' });
 
-describe('a service of this project', () => {
-  it('answers as the policies of a configuration do', async () => {
-    const service = await runSkypilot(
-      {
-        AddPolicy: "task.resources = { ...task.resources, labels: { team: 'physics' } };",
-        LimitPolicy: "if (task.num_nodes > 1) throw new PolicyRejected('at most one node; s3cret-value');",
-      },
-      { skypilot: { tokens: ['s3cret-token-0123456789abcdef'] } },
-    );
-    const url = `${service.url}/skypilot/admin-policy`;
-    const name = url.padEnd(Math.max(url.length, 6));
-    const allowed = await against(`${url}?token=s3cret-token-0123456789abcdef`, '--check-idempotence');
-    expect(allowed).toMatchObject({ code: 0, stderr: '' });
-    expect(allowed.stdout).toContain(`\n${name}  changed\n`);
-    expect(allowed.stdout).toContain('+    team: physics');
+it('a service of this project answers as the policies of a configuration do', async () => {
+  const service = await runSkypilot(
+    {
+      AddPolicy: "task.resources = { ...task.resources, labels: { team: 'physics' } };",
+      LimitPolicy: "if (task.num_nodes > 1) throw new PolicyRejected('at most one node; s3cret-value');",
+    },
+    { skypilot: { tokens: ['s3cret-token-0123456789abcdef'] } },
+  );
+  const url = `${service.url}/skypilot/admin-policy`;
+  const name = url.padEnd(Math.max(url.length, 6));
+  const allowed = await against(`${url}?token=s3cret-token-0123456789abcdef`, '--check-idempotence');
+  expect(allowed).toMatchObject({ code: 0, stderr: '' });
+  expect(allowed.stdout).toContain(`\n${name}  changed\n`);
+  expect(allowed.stdout).toContain('+    team: physics');
 
-    const ask = async (text: string, address: string) =>
-      runInProcess(skypilotReviewCommand(), [temporaryFile('t.yaml', text), '--against', address]);
-    const credentials = url.replace('//', '//user:s3cret-token-0123456789abcdef@');
-    const rejected = await ask('num_nodes: 2\nsecrets: {A: s3cret-value}\n', credentials);
-    expect(rejected).toMatchObject({ code: 1, stderr: '' });
-    expect(rejected.stdout).toContain(`${url}  rejected  at most one node; ****\n`);
+  const ask = async (text: string, address: string) =>
+    runInProcess(skypilotReviewCommand(), [temporaryFile('t.yaml', text), '--against', address]);
+  const credentials = url.replace('//', '//user:s3cret-token-0123456789abcdef@');
+  const rejected = await ask('num_nodes: 2\nsecrets: {A: s3cret-value}\n', credentials);
+  expect(rejected).toMatchObject({ code: 1, stderr: '' });
+  expect(rejected.stdout).toContain(`${url}  rejected  at most one node; ****\n`);
 
-    const stranger = await ask('run: x\n', `${url}?token=s3cret-wrong`);
-    expect(stranger).toMatchObject({ code: 3, stderr: '' });
-    expect(stranger.stdout).toMatch(/ {2}failed {2}it answered 401/);
-    for (const { stdout, stderr } of [allowed, rejected, stranger]) {
-      expect(stdout + stderr).not.toMatch(/s3cret/);
-    }
-  });
+  const stranger = await ask('run: x\n', `${url}?token=s3cret-wrong`);
+  expect(stranger).toMatchObject({ code: 3, stderr: '' });
+  expect(stranger.stdout).toMatch(/ {2}failed {2}it answered 401/);
+  for (const { stdout, stderr } of [allowed, rejected, stranger]) {
+    expect(stdout + stderr).not.toMatch(/s3cret/);
+  }
 });
 
-describe('what is sent', () => {
-  it('is what SkyPilot sends: JSON in a JSON string, with the login of .netrc before that of the address', async () => {
-    const seen: { body: string; type: string | undefined; login: string; url: string | undefined }[] = [];
-    const url = await fake((request, response) => {
-      let body = '';
-      request.on('data', (chunk) => {
-        body += chunk;
-      });
-      request.on('end', () => {
-        const { authorization = '', 'content-type': type } = request.headers;
-        const login = Buffer.from(authorization.replace('Basic ', ''), 'base64').toString();
-        seen.push({ body, type, login, url: request.url });
-        response.end(ANSWER);
-      });
+it('what is sent is what SkyPilot sends: JSON in a JSON string, with the login of .netrc before that of the address', async () => {
+  const seen: { body: string; type: string | undefined; login: string; url: string | undefined }[] = [];
+  const url = await fake((request, response) => {
+    let body = '';
+    request.on('data', (chunk) => {
+      body += chunk;
     });
-    const netrc = temporaryFile('netrc', 'machine 127.0.0.1 login a password s3cret-netrc\n');
-    const address = `${url.replace('//', '//u:p%40ss@')}?token=t0ken&x=1#part`;
-    const asked = (environment: Record<string, string>) =>
-      captured(
-        async () => {
-          await skypilotReviewCommand().parseAsync([task(), '--against', address, '--user', '0a:lin'], {
-            from: 'user',
-          });
-        },
-        { env: environment },
-      );
-    expect((await asked({ NETRC: '/nowhere' })).code).toBe(0);
-    expect((await asked({ NETRC: netrc })).code).toBe(0);
-    expect(seen.map(({ login }) => login)).toEqual(['u:p@ss', 'a:s3cret-netrc']);
-    expect(seen[0]).toMatchObject({ type: 'application/json', url: '/policy?token=t0ken&x=1' });
-    const outer = JSON.parse(seen[0]?.body ?? '') as unknown;
-    expect(typeof outer).toBe('string');
-    expect(decodeRequest(outer)).toMatchObject({
-      requestName: 'launch',
-      user: { id: '0a', name: 'lin' },
-      atClientSide: false,
+    request.on('end', () => {
+      const { authorization = '', 'content-type': type } = request.headers;
+      const login = Buffer.from(authorization.replace('Basic ', ''), 'base64').toString();
+      seen.push({ body, type, login, url: request.url });
+      response.end(ANSWER);
     });
+  });
+  const netrc = temporaryFile('netrc', 'machine 127.0.0.1 login a password s3cret-netrc\n');
+  const address = `${url.replace('//', '//u:p%40ss@')}?token=t0ken&x=1#part`;
+  const asked = (environment: Record<string, string>) =>
+    captured(
+      async () => {
+        await skypilotReviewCommand().parseAsync([task(), '--against', address, '--user', '0a:lin'], {
+          from: 'user',
+        });
+      },
+      { env: environment },
+    );
+  expect((await asked({ NETRC: '/nowhere' })).code).toBe(0);
+  expect((await asked({ NETRC: netrc })).code).toBe(0);
+  expect(seen.map(({ login }) => login)).toEqual(['u:p@ss', 'a:s3cret-netrc']);
+  expect(seen[0]).toMatchObject({ type: 'application/json', url: '/policy?token=t0ken&x=1' });
+  const outer = JSON.parse(seen[0]?.body ?? '') as unknown;
+  expect(typeof outer).toBe('string');
+  expect(decodeRequest(outer)).toMatchObject({
+    requestName: 'launch',
+    user: { id: '0a', name: 'lin' },
+    atClientSide: false,
   });
 });
 
@@ -238,18 +234,16 @@ describe('an answer that is no answer', () => {
   });
 });
 
-describe('a mistake', () => {
-  it.for<[string[], string]>([
-    [['--against', 's3cret'], '--against: expected the address in admin_policy'],
-    [['--against', 'http://host/', '--config-file', 'x'], 'leave out --config-file and the like'],
-    [['--against', 'http://host/', '--ca-file', '/nowhere'], '--ca-file: /nowhere: there is no such file'],
-    [['--ca-file', 'x'], '--ca-file applies to --against'],
-  ])('%s', async ([args, message]) => {
-    const { code, stdout, stderr } = await runInProcess(skypilotReviewCommand(), [task(), ...args]);
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-    expect(stderr).toContain(message);
-    expect(stderr).not.toContain('s3cret');
-  });
+it.for<[string[], string]>([
+  [['--against', 's3cret'], '--against: expected the address in admin_policy'],
+  [['--against', 'http://host/', '--config-file', 'x'], 'leave out --config-file and the like'],
+  [['--against', 'http://host/', '--ca-file', '/nowhere'], '--ca-file: /nowhere: there is no such file'],
+  [['--ca-file', 'x'], '--ca-file applies to --against'],
+])('a mistake %s', async ([args, message]) => {
+  const { code, stdout, stderr } = await runInProcess(skypilotReviewCommand(), [task(), ...args]);
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+  expect(stderr).toContain(message);
+  expect(stderr).not.toContain('s3cret');
 });
 
 const TEXT = `# machine h login no password no

@@ -65,11 +65,4 @@ describe('a mistake in a case', () => {
     const { stderr } = await runCases(folderOf({ 'one.yaml': `task: {run: ${'x'.repeat(1_100_000)}}\n` }));
     expect(stderr).toContain('one.yaml:1: could not be read: it is longer');
   });
-
-  it('is an empty folder, or none', async () => {
-    const empty = await runCases(folderOf({ 'a.txt': '' }));
-    expect(empty).toMatchObject({ code: 2, stdout: '' });
-    expect(empty.stderr).toContain('there is no case in it: no file that ends in .yaml or .yml');
-    expect((await runCases('/nowhere')).stderr).toContain('error: /nowhere: there is no such file');
-  });
 });

@@ -47,21 +47,19 @@ describe('a parsed review', () => {
   });
 });
 
-describe('the answer', () => {
-  it('has the patch in base64, the reason as status, and the warnings', () => {
-    const patch = [{ op: 'add', path: '/spec/nodeSelector', value: { größe: '🚀', other: '??????' } }];
-    const answer = admissionAnswer('u-1', { allowed: false, message: 'no', patch, warnings: ['careful'] });
-    const { response } = answer;
-    expect(response).toMatchObject({
-      patchType: 'JSONPatch',
-      patch: expect.stringMatching(/^[A-Za-z0-9+/]*\/[A-Za-z0-9+/]*=*$/),
-    });
-    expect(operationsOf(response)).toEqual(patch);
-    expect(response).toMatchObject({
-      allowed: false,
-      status: { code: 403, reason: 'Forbidden', message: 'no' },
-      warnings: ['careful'],
-    });
-    expect(admissionAnswerSchema.parse(answer)).toEqual(answer);
+it('the answer has the patch in base64, the reason as status, and the warnings', () => {
+  const patch = [{ op: 'add', path: '/spec/nodeSelector', value: { größe: '🚀', other: '??????' } }];
+  const answer = admissionAnswer('u-1', { allowed: false, message: 'no', patch, warnings: ['careful'] });
+  const { response } = answer;
+  expect(response).toMatchObject({
+    patchType: 'JSONPatch',
+    patch: expect.stringMatching(/^[A-Za-z0-9+/]*\/[A-Za-z0-9+/]*=*$/),
   });
+  expect(operationsOf(response)).toEqual(patch);
+  expect(response).toMatchObject({
+    allowed: false,
+    status: { code: 403, reason: 'Forbidden', message: 'no' },
+    warnings: ['careful'],
+  });
+  expect(admissionAnswerSchema.parse(answer)).toEqual(answer);
 });

@@ -70,31 +70,29 @@ describe('a subject', () => {
   );
 });
 
-describe('the list of grants', () => {
-  it('has each subject once per namespace, in order, with existing policies', () => {
-    const roles = [
-      clusterRole('one', { ...USE_GOLD, resourceNames: ['silver', 'gone', 'gold'] }),
-      clusterRole('all', { ...USE_GOLD, resourceNames: null }),
-      clusterRole('none', { ...USE_GOLD, verbs: ['get'] }),
-    ];
-    const group: Subject = { kind: 'Group', name: 'a\nb' };
-    const bindings = [
-      boundIn('z', 'ClusterRole', 'one', group),
-      everywhere('one', TO_BUILDER, group),
-      boundIn('a', 'ClusterRole', 'all', group),
-      boundIn('z', 'ClusterRole', 'one', group),
-    ];
-    expect(new PolicyAccess(RESOURCES, roles, bindings).grants()).toEqual([
-      { subject: 'Group a\nb', namespace: undefined, policies: ['gold', 'silver'] },
-      { subject: 'Group a\nb', namespace: 'a', policies: POLICIES },
-      { subject: 'Group a\nb', namespace: 'z', policies: ['gold', 'silver'] },
-      {
-        subject: 'User system:serviceaccount:team:builder',
-        namespace: undefined,
-        policies: ['gold', 'silver'],
-      },
-    ]);
-  });
+it('the list of grants has each subject once per namespace, in order, with existing policies', () => {
+  const roles = [
+    clusterRole('one', { ...USE_GOLD, resourceNames: ['silver', 'gone', 'gold'] }),
+    clusterRole('all', { ...USE_GOLD, resourceNames: null }),
+    clusterRole('none', { ...USE_GOLD, verbs: ['get'] }),
+  ];
+  const group: Subject = { kind: 'Group', name: 'a\nb' };
+  const bindings = [
+    boundIn('z', 'ClusterRole', 'one', group),
+    everywhere('one', TO_BUILDER, group),
+    boundIn('a', 'ClusterRole', 'all', group),
+    boundIn('z', 'ClusterRole', 'one', group),
+  ];
+  expect(new PolicyAccess(RESOURCES, roles, bindings).grants()).toEqual([
+    { subject: 'Group a\nb', namespace: undefined, policies: ['gold', 'silver'] },
+    { subject: 'Group a\nb', namespace: 'a', policies: POLICIES },
+    { subject: 'Group a\nb', namespace: 'z', policies: ['gold', 'silver'] },
+    {
+      subject: 'User system:serviceaccount:team:builder',
+      namespace: undefined,
+      policies: ['gold', 'silver'],
+    },
+  ]);
 });
 
 /** What an account may use, beside a walk through all roles and bindings. */

@@ -54,12 +54,9 @@ describe('a pod', () => {
     [null, ''],
     [[], ''],
     [{}, 'spec'],
-    [{ spec: null }, 'spec'],
     [{ spec: {}, metadata: 'web' }, 'metadata'],
     [{ spec: {}, metadata: { namespace: 5 } }, 'metadata.namespace'],
     [{ spec: { schedulerName: 5 } }, 'spec.schedulerName'],
-    [{ spec: { nodeName: {} } }, 'spec.nodeName'],
-    [{ spec: { priorityClassName: true } }, 'spec.priorityClassName'],
     [{ spec: { priority: '5' } }, 'spec.priority'],
     [{ spec: { serviceAccountName: 5 } }, 'spec.serviceAccountName'],
     [{ spec: { nodeSelector: [] } }, 'spec.nodeSelector'],
@@ -75,20 +72,10 @@ describe('a pod', () => {
       `spec.affinity.nodeAffinity.${REQUIRED}.nodeSelectorTerms.0`,
     ],
     [
-      {
-        spec: { affinity: { nodeAffinity: { [REQUIRED]: { nodeSelectorTerms: [{ matchFields: [{}] }] } } } },
-      },
-      `spec.affinity.nodeAffinity.${REQUIRED}.nodeSelectorTerms.0.matchFields.0.key`,
-    ],
-    [
       { spec: { affinity: { nodeAffinity: { [PREFERRED]: [{ weight: 1 }] } } } },
       `spec.affinity.nodeAffinity.${PREFERRED}.0.preference`,
     ],
     [{ spec: { affinity: { podAffinity: { [REQUIRED]: {} } } } }, `spec.affinity.podAffinity.${REQUIRED}`],
-    [
-      { spec: { affinity: { podAntiAffinity: { [PREFERRED]: [5] } } } },
-      `spec.affinity.podAntiAffinity.${PREFERRED}.0`,
-    ],
   ])('is refused, naming the field: %j', (input, field) => {
     const refusal = expect(() => parsePod(input, 'request.object'));
     refusal.toThrow(InvalidRequestError);
@@ -133,7 +120,6 @@ describe('a pod', () => {
   });
 
   it.each([
-    ['tolerations', { tolerations: Array(1001).fill({}) }, 1000],
     ['tolerations', { tolerations: Array(300_000).fill(1) }, 1000],
     [
       'affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms.0.matchExpressions.0.values',

@@ -100,53 +100,23 @@ describe('the price of a launch', () => {
 });
 
 describe('a rate beside a catalog', () => {
-  it.each([
-    [
-      'of an instance type counts before its price',
-      { 'm6i.large': 2 },
-      'infra: aws\n  instance_type: m6i.large',
-      2,
-    ],
-    [
-      'of an accelerator counts before the price of its machines',
-      { 'aws/T4': 3 },
-      'infra: aws\n  accelerators: T4',
-      3,
-    ],
-    [
-      'of an accelerator counts for a machine that has it',
-      { A100: 5 },
-      'infra: aws\n  instance_type: p4d.24xlarge',
-      40,
-    ],
-    [
-      'of one machine that SkyPilot may choose counts if it is the most expensive',
-      { 'g4dn.xlarge': 9 },
-      'infra: aws\n  accelerators: T4',
-      9,
-    ],
-    ['of everything counts after prices', { '*': 99, 'aws/*': 98 }, 'infra: aws\n  accelerators: T4', 0.838],
-    [
-      'of everything counts where there is no catalog',
-      { 'kubernetes/*': 1.5 },
-      'infra: k8s\n  accelerators: A100:8',
-      12,
-    ],
-    [
-      'of everything makes machines without accelerators free',
-      { 'k8s/*': 1.5 },
-      'infra: kubernetes\n  cpus: 4',
-      0,
-    ],
-    ['of everything lets SkyPilot choose a cloud', { '*': 1 }, 'accelerators: T4', 1.869992],
-    [
-      'of everything tells nothing of an unknown instance type',
-      { '*': 1 },
-      'infra: aws\n  instance_type: x9.huge',
+  it.each(rows`
+    of an instance type counts before its price → {"m6i.large": 2} → infra: aws\n  instance_type: m6i.large → 2
+    of an accelerator counts before the price of its machines → {"aws/T4": 3} → infra: aws\n  accelerators: T4 → 3
+    of an accelerator counts for a machine that has it → {"A100": 5} → infra: aws\n  instance_type: p4d.24xlarge → 40
+    of one machine that SkyPilot may choose counts if it is the most expensive → {"g4dn.xlarge": 9} → infra: aws\n  accelerators: T4 → 9
+    of everything counts after prices → {"*": 99, "aws/*": 98} → infra: aws\n  accelerators: T4 → 0.838
+    of everything counts where there is no catalog → {"kubernetes/*": 1.5} → infra: k8s\n  accelerators: A100:8 → 12
+    of everything makes machines without accelerators free → {"k8s/*": 1.5} → infra: kubernetes\n  cpus: 4 → 0
+    of everything lets SkyPilot choose a cloud → {"*": 1} → accelerators: T4 → 1.869992
+  `)('%s', (_, rates, resources, expected) => {
+    expect(cost(resources, JSON.parse(rates))).toBe(Number(expected));
+  });
+
+  it('of everything tells nothing of an unknown instance type', () => {
+    expect(cost('infra: aws\n  instance_type: x9.huge', { '*': 1 })).toBe(
       'the catalog of aws has no price for x9.huge',
-    ],
-  ] as [string, Record<string, number>, string, number | string][])('%s', (_, rates, resources, expected) => {
-    expect(cost(resources, rates)).toBe(expected);
+    );
   });
 });
 

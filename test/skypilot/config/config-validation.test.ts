@@ -95,23 +95,19 @@ describe('config_validation = warning, the default', () => {
   });
 });
 
-describe('config_validation = ignore', () => {
-  it('checks nothing', async () => {
-    const { review, logger } = await chain('ignore');
-    expect(await review(WRONG_TASK)).toMatchObject({ allowed: true, warnings: [], mismatches: [] });
-    expect(logger.lines).toEqual([]);
-  });
+it('config_validation = ignore checks nothing', async () => {
+  const { review, logger } = await chain('ignore');
+  expect(await review(WRONG_TASK)).toMatchObject({ allowed: true, warnings: [], mismatches: [] });
+  expect(logger.lines).toEqual([]);
 });
 
-describe('the service', () => {
-  it('counts mismatches, and answers 400 with the reason when they are errors', async () => {
-    const service = await runSkypilot({ FirstPolicy: '' }, { skypilot: { config_validation: 'error' } });
-    const { status, text } = await service.ask({ task: 'resource: {}\n' });
-    expect({ status, text }).toEqual({
-      status: 400,
-      text: 'The request is not valid for SkyPilot 0.13: task: resource: unknown key; the nearest right key is "resources"',
-    });
-    const { text: metrics } = await service.request('/metrics');
-    expect(metrics).toContain('blazar_enforcement_skypilot_mismatches_total{filter="config_validation"} 1');
+it('the service counts mismatches, and answers 400 with the reason when they are errors', async () => {
+  const service = await runSkypilot({ FirstPolicy: '' }, { skypilot: { config_validation: 'error' } });
+  const { status, text } = await service.ask({ task: 'resource: {}\n' });
+  expect({ status, text }).toEqual({
+    status: 400,
+    text: 'The request is not valid for SkyPilot 0.13: task: resource: unknown key; the nearest right key is "resources"',
   });
+  const { text: metrics } = await service.request('/metrics');
+  expect(metrics).toContain('blazar_enforcement_skypilot_mismatches_total{filter="config_validation"} 1');
 });

@@ -1,16 +1,7 @@
-import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { MAX_PASSES } from '../../../src/skypilot/policies/policy-evaluation.ts';
-import { filterFolder } from '../../support/filter-folder.ts';
-import {
-  chainOf,
-  chainOn,
-  FAILED,
-  inside,
-  policyFiles,
-  policySource,
-  received,
-} from '../../support/skypilot.ts';
+import { chainOf, chainOn, FAILED, inside, policyFiles, received } from '../../support/skypilot.ts';
+import { policyFile } from './temporary-policy.ts';
 
 /** What policies tell the test. */
 function heard(): string[] {
@@ -110,12 +101,10 @@ describe('policies that undo what others set', () => {
   });
 
   it('agree if one of them judges the request of the user alone', async () => {
-    const once = { extra: 'static askedOnce = true;' };
-    const folder = filterFolder({
-      'reset.js': policySource('ResetPolicy', 'delete task.label;', once),
-      'label.js': policySource('LabelPolicy', 'task.label = 1;'),
-    });
-    const admin_policies = ['reset.js#ResetPolicy', 'label.js#LabelPolicy'].map((name) => join(folder, name));
+    const admin_policies = [
+      policyFile('ResetPolicy', 'delete task.label;', { extra: 'static askedOnce = true;' }),
+      policyFile('LabelPolicy', 'task.label = 1;'),
+    ];
     const { review } = await chainOn({ admin_policies });
     expect(await review(received({ task: 'label: 7\n' }))).toMatchObject({
       allowed: true,

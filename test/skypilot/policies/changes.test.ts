@@ -182,27 +182,25 @@ describe('secrets in changes', () => {
   });
 });
 
-describe('a review', () => {
-  it('knows what each policy changed, also one that is only tried, and nothing of one that changed nothing', async () => {
-    const { specifiers } = policyFiles({
-      FirstPolicy: "task.resources ??= { labels: { team: 'ml' } };",
-      TriedPolicy: 'return new MutatedUserRequest(task, { nvidia: 1 });',
-      IdlePolicy: '',
-      LastPolicy: 'delete task.resources.labels; return new MutatedUserRequest(task, { a: { b: 1 } });',
-    });
-    const { review } = await chainOn({ admin_policies: specifiers, audit_policies: ['TriedPolicy'] });
-    const { outcomes } = await review(received());
-    expect(outcomes.map(({ policy, changes }) => [policy, changes?.list])).toEqual([
-      ['FirstPolicy', [{ path: 'task.resources.labels.team', before: null, after: 'ml' }]],
-      ['TriedPolicy', [{ path: 'skypilot_config.nvidia', before: null, after: '1' }]],
-      ['IdlePolicy', undefined],
-      [
-        'LastPolicy',
-        [
-          { path: 'task.resources.labels.team', before: 'ml', after: null },
-          { path: 'skypilot_config.a.b', before: null, after: '1' },
-        ],
-      ],
-    ]);
+it('a review knows what each policy changed, also one that is only tried, and nothing of one that changed nothing', async () => {
+  const { specifiers } = policyFiles({
+    FirstPolicy: "task.resources ??= { labels: { team: 'ml' } };",
+    TriedPolicy: 'return new MutatedUserRequest(task, { nvidia: 1 });',
+    IdlePolicy: '',
+    LastPolicy: 'delete task.resources.labels; return new MutatedUserRequest(task, { a: { b: 1 } });',
   });
+  const { review } = await chainOn({ admin_policies: specifiers, audit_policies: ['TriedPolicy'] });
+  const { outcomes } = await review(received());
+  expect(outcomes.map(({ policy, changes }) => [policy, changes?.list])).toEqual([
+    ['FirstPolicy', [{ path: 'task.resources.labels.team', before: null, after: 'ml' }]],
+    ['TriedPolicy', [{ path: 'skypilot_config.nvidia', before: null, after: '1' }]],
+    ['IdlePolicy', undefined],
+    [
+      'LastPolicy',
+      [
+        { path: 'task.resources.labels.team', before: 'ml', after: null },
+        { path: 'skypilot_config.a.b', before: null, after: '1' },
+      ],
+    ],
+  ]);
 });

@@ -104,16 +104,13 @@ describe('a request of an exempt workspace', () => {
   });
 });
 
-describe('exempt_users', () => {
+it('exempt_users takes no names', async () => {
   const problemsOf = async (exempt_users: string[]) => {
     const values = { skypilot: { exempt_users } };
     const { problems } = await readConfiguration(valuesOnly(values), [skypilotSection]);
     return problems.filter(({ option }) => option === 'exempt_users');
   };
-
-  it('takes no names', async () => {
-    expect(await problemsOf(['1f3870be', 'SA-1f3870be'])).toEqual([]);
-    expect(await problemsOf(['lin'])).toMatchObject([{ severity: 'warning' }]);
-    expect(await problemsOf(['lin@example.org'])).toMatchObject([{ severity: 'error' }]);
-  });
+  expect(await problemsOf(['1f3870be', 'SA-1f3870be'])).toEqual([]);
+  expect(await problemsOf(['lin'])).toMatchObject([{ severity: 'warning' }]);
+  expect(await problemsOf(['lin@example.org'])).toMatchObject([{ severity: 'error' }]);
 });

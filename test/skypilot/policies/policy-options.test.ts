@@ -69,13 +69,11 @@ describe('an option of an included policy that is not enabled', () => {
   });
 });
 
-describe('the policies that are not enabled', () => {
-  it('are not loaded while all options are known', async () => {
-    const { names } = await read('admin_policies = AddLabelsPolicy\nadd_labels = a:b\ndeadline = 5');
-    expect(names).toContain('add_labels');
-    expect(names).not.toContain('rate_limit_launch');
-    expect((await read('deadline = 5')).names).not.toContain('add_labels');
-  });
+it('the policies that are not enabled are not loaded while all options are known', async () => {
+  const { names } = await read('admin_policies = AddLabelsPolicy\nadd_labels = a:b\ndeadline = 5');
+  expect(names).toContain('add_labels');
+  expect(names).not.toContain('rate_limit_launch');
+  expect((await read('deadline = 5')).names).not.toContain('add_labels');
 });
 
 describe('lists of all options', () => {

@@ -1,20 +1,20 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { classFileName } from '../../../src/plugin/class-names.ts';
 import { temporaryFolder } from '../../support/filter-folder.ts';
+import { policySource } from '../../support/skypilot.ts';
 
-/** The specifier of a policy in a file that is gone after the test. It changes nothing; `options` are members of its zod object. */
-export function temporaryPolicy(name: string, options = ''): string {
-  const file = join(temporaryFolder(), `${classFileName(name)}.js`);
-  writeFileSync(
-    file,
-    `import { AdminPolicy, MutatedUserRequest } from 'blazar-enforcement/skypilot';
-import { z } from 'zod';
-export class ${name} extends AdminPolicy {
-  static options = z.object({ ${options} });
-  validateAndMutate({ task, skypilotConfig }) { return new MutatedUserRequest(task, skypilotConfig); }
-}
-`,
-  );
+/** The specifier of a policy in a file that is gone after the test. */
+export function policyFile(
+  name: string,
+  ...source: readonly [text?: string, more?: { extra?: string; imports?: string }]
+): string {
+  const file = join(temporaryFolder(), `${name}.js`);
+  writeFileSync(file, policySource(name, ...source));
   return `${file}#${name}`;
+}
+
+/** One that changes nothing; `options` are members of its zod object. */
+export function temporaryPolicy(name: string, options = ''): string {
+  const extra = `static options = z.object({ ${options} });`;
+  return policyFile(name, '', { imports: "import { z } from 'zod';", extra });
 }

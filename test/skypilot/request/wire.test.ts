@@ -205,27 +205,25 @@ describe('an answer', () => {
   });
 });
 
-describe('a request for trying policies', () => {
-  it.for(['launch-client', 'launch-server', 'validate-server', 'jobs-launch-server'])(
-    'is read as what it was made of: %s',
-    (name) => {
-      const request = decodeRequest(JSON.parse(wireBody(name)));
-      const written = encodeRequest({
-        ...request,
-        task: request.task.toString(),
-        skypilotConfig: request.skypilotConfig.toString(),
-      });
-      expect(JSON.parse(written)).toBeTypeOf('string');
-      expect(inside(written)).toEqual({ ...inside(wireBody(name)), user: expect.any(String) });
-      const again = decodeRequest(JSON.parse(written));
-      expect({ ...again, task: again.task.value, skypilotConfig: again.skypilotConfig.value }).toEqual({
-        ...request,
-        task: request.task.value,
-        skypilotConfig: request.skypilotConfig.value,
-      });
-    },
-  );
-});
+it.for(['launch-client', 'launch-server', 'validate-server', 'jobs-launch-server'])(
+  'a request for trying policies is read as what it was made of: %s',
+  (name) => {
+    const request = decodeRequest(JSON.parse(wireBody(name)));
+    const written = encodeRequest({
+      ...request,
+      task: request.task.toString(),
+      skypilotConfig: request.skypilotConfig.toString(),
+    });
+    expect(JSON.parse(written)).toBeTypeOf('string');
+    expect(inside(written)).toEqual({ ...inside(wireBody(name)), user: expect.any(String) });
+    const again = decodeRequest(JSON.parse(written));
+    expect({ ...again, task: again.task.value, skypilotConfig: again.skypilotConfig.value }).toEqual({
+      ...request,
+      task: request.task.value,
+      skypilotConfig: request.skypilotConfig.value,
+    });
+  },
+);
 
 it.each([
   ['a user by id and name', { id: 'a1b2c3d4', name: 'lee' }, ['a1b2c3d4', 'lee']],

@@ -54,19 +54,17 @@ describe.for(SCHEMA_NAMES)("SkyPilot's schema of %s", (name) => {
   });
 });
 
-describe("a pattern of Python's", () => {
-  it.for([
-    ['^all$', 'all\n', true],
-    ['^all$', 'all\n\n', false],
-    ['a.c', 'a\nc', false],
-    ['^(?i:aws|k8s)$', 'AwS', true],
-    ['^(?i:aws|k8s)$', '\u212a8S', true],
-    ['^(?i:aws)/x$', 'AWS/X', false],
-    ['^\\d+$', '٣', true],
-    ['^[^\\n]*$', 'a\n', true],
-    ['^[.$]$', '.', true],
-    ['^[.$]$', 'a', false],
-  ] as const)('%j and %j: %s', ([pattern, text, matches]) => {
-    expect(pythonPattern(pattern).test(text)).toBe(matches);
-  });
+it.for([
+  ['^all$', 'all\n', true],
+  ['^all$', 'all\n\n', false],
+  ['a.c', 'a\nc', false],
+  ['^(?i:aws|k8s)$', 'AwS', true],
+  ['^(?i:aws|k8s)$', '\u212a8S', true],
+  ['^(?i:aws)/x$', 'AWS/X', false],
+  ['^\\d+$', '٣', true],
+  ['^[^\\n]*$', 'a\n', true],
+  ['^[.$]$', '.', true],
+  ['^[.$]$', 'a', false],
+] as const)("a pattern of Python's %j and %j: %s", ([pattern, text, matches]) => {
+  expect(pythonPattern(pattern).test(text)).toBe(matches);
 });

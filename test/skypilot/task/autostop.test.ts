@@ -39,13 +39,11 @@ describe('autostopOf', () => {
   });
 });
 
-describe('autostopsOf', () => {
-  it('takes the command line where an alternative says nothing', () => {
-    const requestOptions = { clusterName: null, idleMinutesToAutostop: 7, down: false, dryrun: false };
-    const task = { resources: { any_of: [{ autostop: '1h' }, {}, { autostop: false }] } };
-    expect(autostopsOf({ task, requestOptions })).toEqual([60, 7, AUTOSTOP_OFF]);
-    expect(autostopsOf({ task, requestOptions: null })).toEqual([60, undefined, AUTOSTOP_OFF]);
-  });
+it('autostopsOf takes the command line where an alternative says nothing', () => {
+  const requestOptions = { clusterName: null, idleMinutesToAutostop: 7, down: false, dryrun: false };
+  const task = { resources: { any_of: [{ autostop: '1h' }, {}, { autostop: false }] } };
+  expect(autostopsOf({ task, requestOptions })).toEqual([60, 7, AUTOSTOP_OFF]);
+  expect(autostopsOf({ task, requestOptions: null })).toEqual([60, undefined, AUTOSTOP_OFF]);
 });
 
 describe('a duration', () => {

@@ -154,7 +154,6 @@ __proto__: {clusters: []}
 
   it.each<[name: string, text: string, message: string]>([
     ['an empty file', '', '/config:1: expected a mapping with clusters'],
-    ['a text', 'hello', '/config:1: expected a mapping with clusters, users and contexts'],
     ['a mapping of nothing', '{}', '/config: current-context: expected the name of a context'],
     ['a file that is cut off', kubeconfig().slice(0, 40), '/config:3: '],
     ['two documents', `${kubeconfig()}\n---\na: b\n`, 'another document begins here'],
@@ -164,18 +163,13 @@ __proto__: {clusters: []}
       '/config:12: token: duplicate key',
     ],
     ['a list of clusters that is none', 'clusters: {}', '/config:1: clusters: expected a list'],
-    ['a context without a name', 'contexts: [{}]', '/config:1: name: expected a name'],
-    ['a name that inherits', kubeconfig().replace('main\n', '__proto__\n'), 'current-context: '],
-  ])('refuses %s', (name, text, message) => {
-    if (name === 'a name that inherits') {
-      expect(() => read(text)).toThrow('there is no context "__proto__"');
-    } else {
-      expect(() => read(text)).toThrow(message);
-    }
+  ])('refuses %s', (_name, text, message) => {
+    expect(() => read(text)).toThrow(message);
   });
 
   it.each<[context: string, message: string]>([
     ['min', '/config:12: contexts: there is no context "min"; the nearest right name is "main"'],
+    ['__proto__', '/config:12: contexts: there is no context "__proto__"'],
     ['nobody', '/config:8: users: there is no user "nobody"'],
     ['nowhere', '/config:4: clusters: there is no cluster "nowhere"'],
   ])('refuses the context %s', (context, message) => {
@@ -234,7 +228,6 @@ __proto__: {clusters: []}
     ['auth-provider: {name: gcp}', '/config:11: auth-provider: expected nothing: Kubernetes has replaced it'],
     ['token: s3cret\nas: admin', '/config:12: as: expected nothing: impersonation'],
     ['token: "s3cret s3cret"', '/config:11: token: expected a token: ASCII characters on one line'],
-    ['token: "s3cret\\nx: y"', '/config:11: token: expected a token'],
     ['tokenFile: token', '/config:11: tokenFile: /token: could not be read: there is no such file'],
     ['token: a\nusername: b', '/config:12: username: expected nothing, because a token is set too'],
     [

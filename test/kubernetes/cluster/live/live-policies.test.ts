@@ -27,8 +27,11 @@ describe('policies of a cluster', () => {
   });
 
   it('are refused with unknown fields, beside the spec too', () => {
-    const told = toldPolicies();
-    told.list(policyObject('a', ssd, { rules: [] }), policyObject('b', BROKEN), policyObject('c', 'none'));
+    const told = toldPolicies(
+      policyObject('a', ssd, { rules: [] }),
+      policyObject('b', BROKEN),
+      policyObject('c', 'none'),
+    );
     expect(inForce(told)).toEqual({
       a: expect.stringMatching(/^rules: unknown field/),
       b: expect.stringMatching(/^spec\.allowed\.colour: unknown field/),
@@ -43,8 +46,7 @@ describe('policies of a cluster', () => {
   });
 
   it('follow what is added, changed and removed', async () => {
-    const told = toldPolicies();
-    told.list(policyObject('a', ssd));
+    const told = toldPolicies(policyObject('a', ssd));
     const heard = vi.fn();
     told.policies.onChange(heard);
     told.listener.changed(policyObject('b', ssd));
@@ -57,8 +59,7 @@ describe('policies of a cluster', () => {
   });
 
   it('are told to a listener until it leaves, and once to a function that listens twice', async () => {
-    const told = toldPolicies();
-    told.list(policyObject('a', ssd));
+    const told = toldPolicies(policyObject('a', ssd));
     const heard = vi.fn();
     const leave = told.policies.onChange(heard);
     const leaveToo = told.policies.onChange(heard);
@@ -91,8 +92,7 @@ describe('policies of a cluster', () => {
   });
 
   it('that turn invalid keep their last good form, which is logged once', async () => {
-    const told = toldPolicies();
-    told.list(policyObject('a', ssd));
+    const told = toldPolicies(policyObject('a', ssd));
     const broken = policyObject('a', BROKEN, { generation: 2 });
     told.listener.changed(broken);
     await vi.waitFor(() => expect(told.logger.lines).toHaveLength(1), SOON);
@@ -115,8 +115,7 @@ describe('policies of a cluster', () => {
   });
 
   it('keep the newest good form even if a bad one comes right after it', async () => {
-    const told = toldPolicies();
-    told.list(policyObject('a', ssd));
+    const told = toldPolicies(policyObject('a', ssd));
     told.listener.changed(policyObject('a', hdd, { generation: 2 }));
     told.listener.changed(policyObject('a', BROKEN, { generation: 3 }));
     await vi.waitFor(() => expect(inForce(told)).toEqual({ a: ['hdd'] }), SOON);
@@ -124,8 +123,7 @@ describe('policies of a cluster', () => {
   });
 
   it('keep no good form of another object that had the name', async () => {
-    const told = toldPolicies();
-    told.list(policyObject('a', ssd), policyObject('b', ssd), policyObject('c', ssd));
+    const told = toldPolicies(policyObject('a', ssd), policyObject('b', ssd), policyObject('c', ssd));
     told.listener.removed(policyObject('a', ssd));
     told.listener.changed(policyObject('a', BROKEN, { uid: 'another' }));
     told.listener.changed(policyObject('b', BROKEN, { uid: 'another' }));
@@ -157,14 +155,14 @@ describe('policies of a cluster', () => {
     ['no end', endless(), /^spec\..*: it is nested deeper than 100 levels$/],
     ['nothing', undefined, /spec: expected a mapping/],
   ])('with %s are invalid', (_, spec, message) => {
-    const told = toldPolicies();
-    told.list(policyObject('a', spec));
+    const told = toldPolicies(policyObject('a', spec));
     expect(inForce(told)).toEqual({ a: expect.stringMatching(message) });
   });
 
   it('are logged in few lines when many are invalid', () => {
-    const told = toldPolicies();
-    told.list(...Array.from({ length: 25 }, (_, number) => policyObject(`p${number}`, BROKEN)));
+    const told = toldPolicies(
+      ...Array.from({ length: 25 }, (_, number) => policyObject(`p${number}`, BROKEN)),
+    );
     expect(told.logger.lines).toHaveLength(21);
     expect(told.logger.lines.at(-1)).toMatchObject({ fields: { policies: 5 } });
   });
@@ -182,8 +180,7 @@ describe('policies of a cluster', () => {
   });
 
   it('change no more once they are closed', async () => {
-    const told = toldPolicies();
-    told.list(policyObject('a', ssd));
+    const told = toldPolicies(policyObject('a', ssd));
     told.listener.changed(policyObject('a', hdd, { generation: 2 }));
     await told.policies.close();
     await new Promise((later) => setTimeout(later, 20));

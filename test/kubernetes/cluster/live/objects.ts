@@ -52,7 +52,8 @@ export interface ToldPolicies {
   list(...objects: readonly ApiObject[]): void;
 }
 
-export function toldPolicies(): ToldPolicies {
+/** `first`: what the first list has; nothing = there was no list yet. */
+export function toldPolicies(...first: readonly ApiObject[]): ToldPolicies {
   const logger = recordingLogger();
   const state: ToldPolicies['state'] & Following = {
     hasList: false,
@@ -73,5 +74,8 @@ export function toldPolicies(): ToldPolicies {
     state.hasList = true;
     state.currentAt = performance.now();
   };
+  if (first.length > 0) {
+    list(...first);
+  }
   return { policies, listener, logger, state, list };
 }

@@ -96,7 +96,6 @@ describe('a written status', () => {
 
   it.for<[string, unknown]>([
     ['is missing', undefined],
-    ['is text', 'True'],
     ['has conditions of no form', { ...written, conditions: { Accepted: true } }],
     ['has one condition', { ...written, conditions: [accepted] }],
     ['is of another generation', { ...written, observedGeneration: 3 }],

@@ -22,14 +22,12 @@ function replicas() {
       ...options,
     });
   const spec = () => cluster.objects.get(PATH)?.spec as Record<string, unknown>;
-  return { cluster, clock, logger, elected, replica, spec };
+  return { cluster, clock, logger, elected, replica, spec, a: replica('a'), b: replica('b') };
 }
 
 describe('the leader', () => {
   it('is the replica that creates the lease, and stays it by renewing', async () => {
-    const { clock, elected, replica, spec } = replicas();
-    const a = replica('a');
-    const b = replica('b');
+    const { a, b, clock, elected, spec } = replicas();
     for (let times = 0; times < 20; times += 1) {
       await a.attempt();
       await b.attempt();
@@ -42,9 +40,7 @@ describe('the leader', () => {
   });
 
   it('is another one only when the lease was seen unchanged for its duration, whatever the times in it say', async () => {
-    const { cluster, clock, replica, spec } = replicas();
-    const a = replica('a');
-    const b = replica('b');
+    const { a, b, clock, cluster, spec } = replicas();
     await a.attempt();
     const stored = cluster.objects.get(PATH);
     cluster.objects.set(PATH, {
@@ -62,9 +58,7 @@ describe('the leader', () => {
   });
 
   it('is it no more as soon as it goes on after it was frozen, before it has asked anybody', async () => {
-    const { clock, elected, replica } = replicas();
-    const a = replica('a');
-    const b = replica('b');
+    const { a, b, clock, elected } = replicas();
     await a.attempt();
     await b.attempt();
     clock.freeze(9_999);
@@ -99,9 +93,7 @@ describe('the leader', () => {
   });
 
   it('gives the lease back at the end, so that the next one need not wait', async () => {
-    const { replica, spec } = replicas();
-    const a = replica('a');
-    const b = replica('b');
+    const { a, b, spec } = replicas();
     await a.attempt();
     await b.attempt();
     await a.close();
@@ -128,8 +120,7 @@ describe('the leader', () => {
 
 describe('nobody leads', () => {
   it('without the right to the lease, which is logged once, until the right is granted', async () => {
-    const { cluster, logger, replica } = replicas();
-    const a = replica('a');
+    const { a, cluster, logger } = replicas();
     cluster.fault = () => new ApiError(403, 'Forbidden', 'leases is forbidden');
     expect([await a.attempt(), await a.attempt()], 'seconds until the next attempt').toEqual([60, 60]);
     expect(a.isLeader).toBe(false);
@@ -146,8 +137,7 @@ describe('nobody leads', () => {
     new ApiError(500, 'InternalError', 'etcd is away'),
     new ApiError(429, 'TooManyRequests', 'later'),
   ])('for longer than its last renewal allows, while the API server says $message', async (fault) => {
-    const { cluster, clock, logger, replica } = replicas();
-    const a = replica('a');
+    const { a, clock, cluster, logger } = replicas();
     await a.attempt();
     cluster.fault = () => fault;
     await clock.pass(5000);

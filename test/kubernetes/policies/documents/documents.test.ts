@@ -95,65 +95,6 @@ describe('a policy', () => {
   });
 });
 
-describe('what is added by default', () => {
-  const defaultOf = (written: string) => policyOf(`{default: ${written}}`)?.default;
-
-  it('is one toleration for each value', () => {
-    expect(
-      defaultOf(
-        `{tolerations: [{key: a, values: [x, ""], effect: NoExecute, tolerationSeconds: 0}, {key: b, value: y},
-          {operator: Exists}, {key: c, operator: Equal}]}`,
-      )?.tolerations,
-    ).toStrictEqual([
-      { key: 'a', value: 'x', effect: 'NoExecute', tolerationSeconds: 0 },
-      { key: 'a', value: '', effect: 'NoExecute', tolerationSeconds: 0 },
-      { key: 'b', value: 'y' },
-      { operator: 'Exists' },
-      { key: 'c', operator: 'Equal' },
-    ]);
-  });
-
-  it('is an affinity of a pod, in either spelling of its expressions', () => {
-    const podTerm = '{topologyKey: zone, labelSelector: {matchLabels: {a: b}}}';
-    expect(
-      defaultOf(
-        `{affinity: {
-          nodeAffinity: {
-            requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [
-              {matchExpressions: [{keys: [a], operators: [In], values: [x]}, {key: b, operator: Exists}]},
-              {matchFields: [{keys: [metadata.name], operator: NotIn, values: [n]}]},
-              {}]},
-            preferredDuringSchedulingIgnoredDuringExecution: [
-              {weight: 100, preference: {matchExpressions: [{key: c, operators: [DoesNotExist]}]}}]},
-          podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [${podTerm}]}}}`,
-      )?.affinity,
-    ).toStrictEqual({
-      nodeAffinity: {
-        requiredDuringSchedulingIgnoredDuringExecution: {
-          nodeSelectorTerms: [
-            {
-              matchExpressions: [
-                { key: 'a', operator: 'In', values: ['x'] },
-                { key: 'b', operator: 'Exists' },
-              ],
-            },
-            { matchFields: [{ key: 'metadata.name', operator: 'NotIn', values: ['n'] }] },
-            {},
-          ],
-        },
-        preferredDuringSchedulingIgnoredDuringExecution: [
-          { weight: 100, preference: { matchExpressions: [{ key: 'c', operator: 'DoesNotExist' }] } },
-        ],
-      },
-      podAntiAffinity: {
-        requiredDuringSchedulingIgnoredDuringExecution: [
-          { topologyKey: 'zone', labelSelector: { matchLabels: { a: 'b' } } },
-        ],
-      },
-    });
-  });
-});
-
 describe('roles and bindings', () => {
   it('are read with kind, namespace and name', () => {
     const role = (kind: string, namespace: string) =>
@@ -222,15 +163,13 @@ describe('roles and bindings', () => {
   });
 });
 
-describe('a list of objects', () => {
-  it('is read like single documents', () => {
-    const list = 'apiVersion: v1\nkind: List\nmetadata: {resourceVersion: ""}\nitems:\n';
-    const policies = [
-      '- kind: SchedulingPolicy\n  metadata: {name: a}\n  spec: {}\n',
-      `- {${named('b').replaceAll('\n', ', ')}}\n`,
-    ];
-    expect(namesIn(readText(`${list}${policies.join('')}---\n${named('c')}`))).toEqual(['a', 'b', 'c']);
-  });
+it('a list of objects is read like single documents', () => {
+  const list = 'apiVersion: v1\nkind: List\nmetadata: {resourceVersion: ""}\nitems:\n';
+  const policies = [
+    '- kind: SchedulingPolicy\n  metadata: {name: a}\n  spec: {}\n',
+    `- {${named('b').replaceAll('\n', ', ')}}\n`,
+  ];
+  expect(namesIn(readText(`${list}${policies.join('')}---\n${named('c')}`))).toEqual(['a', 'b', 'c']);
 });
 
 describe('files and folders', () => {

@@ -1,6 +1,4 @@
-/** The part of the obvious evaluator that reads documents as they are written, and merges them. */
-
-/** The part of the obvious evaluator that reads defaults: the draft writes lists where a pod has one of a thing. */
+/** The part of the obvious evaluator that reads documents as they are written, and merges them. The draft writes lists where a pod has one of a thing. */
 
 /** The section `default`, as it would stand in a pod. */
 function plainDefaults(section: Readonly<Record<string, unknown>>): Record<string, unknown> {

@@ -41,8 +41,6 @@ describe('an affinity', () => {
     undefined,
     null,
     {},
-    { nodeAffinity: null },
-    { nodeAffinity: {}, podAffinity: {} },
     { nodeAffinity: { [REQUIRED]: null } },
     { nodeAffinity: { [REQUIRED]: { nodeSelectorTerms: [] } } },
     { podAntiAffinity: { [REQUIRED]: [] } },
@@ -52,14 +50,9 @@ describe('an affinity', () => {
 
   it.each<object>([
     { rackAffinity: { [REQUIRED]: [{ topologyKey: 'rack' }] } },
-    { rackAffinity: { host: 'rack-1' } },
-    { rackAffinity: 5 },
-    { rackAffinity: true },
     { rackAffinity: 'rack-1' },
     { nodeAffinity: { sometimes: [{ matchExpressions: [{ key: 'arch', operator: 'Exists' }] }] } },
-    { nodeAffinity: { sometimes: [null] } },
     { nodeAffinity: { sometimes: [{ matchFields: 5 }] } },
-    { nodeAffinity: { sometimes: 'x' } },
     { podAffinity: { sometimes: [{}] } },
     { constructor: { [REQUIRED]: [{}] } },
   ])('of an unknown kind or time needs permission for all: %j', (affinity) => {
@@ -73,36 +66,30 @@ describe('an affinity', () => {
   });
 });
 
-describe('the basic policies of the proposal', () => {
+it('the basic policies of the proposal reject another value with a message that lists the allowed ones', () => {
   const basic = proposalPolicies(17);
   const arch = 'beta.kubernetes.io/arch';
-
-  it('reject another value with a message that lists the allowed ones', () => {
-    expect(judged(basic, requiring([`${arch} In amd64`, `${REGION} In eu-2 eu-3`]))).toEqual([
-      `${IN_THE_FIRST}.matchExpressions[1]: expected an expression that is allowed ` +
-        `(${REGION} or kubernetes.io/authorized-region In or NotIn eu-2 or us-1, ${arch} In amd64 or arm64 or ${arch} In amd64), ` +
-        `got "${REGION}" In "eu-2" or "eu-3" (scheduling policy example)`,
-    ]);
-  });
+  expect(judged(basic, requiring([`${arch} In amd64`, `${REGION} In eu-2 eu-3`]))).toEqual([
+    `${IN_THE_FIRST}.matchExpressions[1]: expected an expression that is allowed ` +
+      `(${REGION} or kubernetes.io/authorized-region In or NotIn eu-2 or us-1, ${arch} In amd64 or arm64 or ${arch} In amd64), ` +
+      `got "${REGION}" In "eu-2" or "eu-3" (scheduling policy example)`,
+  ]);
 });
 
-describe('an expression', () => {
+it('an expression is judged in each of the terms and preferences, and named by its place', () => {
   const rule = { keys: ['region', 'zone'], values: ['1', '2'] };
-
-  it('is judged in each of the terms and preferences, and named by its place', () => {
-    const fields = (affinity: object, time: string) =>
-      review(
-        allowing({ nodeAffinities: { [time]: { nodeSelectorTerms: [{ matchExpressions: [rule] }] } } }),
-        pod({ affinity }),
-      ).reasons.map(({ field }) => field);
-    expect(fields(requiring(['zone In 1'], ['zone In 1', 'disk Exists']), REQUIRED)).toEqual([
-      `affinity.nodeAffinity.${REQUIRED}.nodeSelectorTerms[1].matchExpressions[1]`,
-    ]);
-    const preferred = 'preferredDuringSchedulingIgnoredDuringExecution';
-    expect(fields(preferring(['zone In 1'], ['disk Exists']), preferred)).toEqual([
-      `affinity.nodeAffinity.${preferred}[1].preference.matchExpressions[0]`,
-    ]);
-  });
+  const fields = (affinity: object, time: string) =>
+    review(
+      allowing({ nodeAffinities: { [time]: { nodeSelectorTerms: [{ matchExpressions: [rule] }] } } }),
+      pod({ affinity }),
+    ).reasons.map(({ field }) => field);
+  expect(fields(requiring(['zone In 1'], ['zone In 1', 'disk Exists']), REQUIRED)).toEqual([
+    `affinity.nodeAffinity.${REQUIRED}.nodeSelectorTerms[1].matchExpressions[1]`,
+  ]);
+  const preferred = 'preferredDuringSchedulingIgnoredDuringExecution';
+  expect(fields(preferring(['zone In 1'], ['disk Exists']), preferred)).toEqual([
+    `affinity.nodeAffinity.${preferred}[1].preference.matchExpressions[0]`,
+  ]);
 });
 
 describe('node fields', () => {

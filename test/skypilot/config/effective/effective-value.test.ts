@@ -488,39 +488,37 @@ const attempt = <Result>(ask: () => Result): Result | 'cannot be merged' => {
   }
 };
 
-describe('the origins of an effective value', () => {
-  it('change nothing in the value, and name where each leaf was written', () => {
-    let found = 0;
-    fc.assert(
-      fc.property(skypilotQuestion, (question) => {
-        const { trees, withLeaves, without } = answers(question);
-        const own = attempt(withLeaves);
-        const bare = attempt(without);
-        if (own === 'cannot be merged' || bare === 'cannot be merged') {
-          expect(own).toBe(bare);
-          return;
+it('the origins of an effective value change nothing in the value, and name where each leaf was written', () => {
+  let found = 0;
+  fc.assert(
+    fc.property(skypilotQuestion, (question) => {
+      const { trees, withLeaves, without } = answers(question);
+      const own = attempt(withLeaves);
+      const bare = attempt(without);
+      if (own === 'cannot be merged' || bare === 'cannot be merged') {
+        expect(own).toBe(bare);
+        return;
+      }
+      expect(own.value).toEqual(bare.value);
+      for (const { path, value, source, beats } of own.leaves) {
+        found += 1;
+        expect(valueAt(own.value, path)).toEqual(value);
+        const written = valueAt(trees[source.where], source.key);
+        // A list from one source is one leaf, also where its items were joined.
+        const isList = Array.isArray(written) || Array.isArray(value);
+        expect(isList ? scalarsOf(written) : [written]).toEqual(
+          expect.arrayContaining(isList ? scalarsOf(value) : [value]),
+        );
+        expect(beats).not.toContain(source);
+        for (const beaten of beats) {
+          expect(valueAt(trees[beaten.where], beaten.key)).not.toBeUndefined();
         }
-        expect(own.value).toEqual(bare.value);
-        for (const { path, value, source, beats } of own.leaves) {
-          found += 1;
-          expect(valueAt(own.value, path)).toEqual(value);
-          const written = valueAt(trees[source.where], source.key);
-          // A list from one source is one leaf, also where its items were joined.
-          const isList = Array.isArray(written) || Array.isArray(value);
-          expect(isList ? scalarsOf(written) : [written]).toEqual(
-            expect.arrayContaining(isList ? scalarsOf(value) : [value]),
-          );
-          expect(beats).not.toContain(source);
-          for (const beaten of beats) {
-            expect(valueAt(trees[beaten.where], beaten.key)).not.toBeUndefined();
-          }
-        }
-        const isSet = own.value !== undefined;
-        expect(own.leaves.length > 0).toBe(isSet);
-        expect(own.lookedAt.some(({ state }) => state === 'taken')).toBe(isSet);
-      }),
-      { numRuns: 75 },
-    );
-    expect(found).toBeGreaterThan(50);
-  });
+      }
+      const isSet = own.value !== undefined;
+      expect(own.leaves.length > 0).toBe(isSet);
+      expect(own.lookedAt.some(({ state }) => state === 'taken')).toBe(isSet);
+    }),
+    { numRuns: 75 },
+  );
+  expect(found).toBeGreaterThan(50);
 });
