@@ -26,10 +26,39 @@ interface Place {
   readonly postgres: string;
 }
 
+interface Databases {
+  stop(): Promise<void>;
+}
+
+/** Those of all topics. `undefined`: each topic has its own. */
+let shared: { databases?: Promise<Databases> } | undefined;
+
+/** Until `stop`, all topics use one server, which loses data in a crash. For numbers that are meaningless. */
+export function shareDatabases(): Databases {
+  const ours: typeof shared = {};
+  shared = ours;
+  return {
+    async stop() {
+      // What did not start has failed its topics.
+      await (await ours.databases?.catch(() => undefined))?.stop();
+      shared = undefined;
+    },
+  };
+}
+
 /** Starts the server. Subjects may use ledgers while it runs. */
-export async function startDatabases(): Promise<{ stop(): Promise<void> }> {
+export async function startDatabases(): Promise<Databases> {
+  if (shared === undefined) {
+    return startServer(['-c', 'max_wal_size=4GB']);
+  }
+  shared.databases ??= startServer(['-c', 'fsync=off', '-c', 'full_page_writes=off']);
+  await shared.databases;
+  return { async stop() {} };
+}
+
+async function startServer(flags: readonly string[]): Promise<Databases> {
   const folder = mkdtempSync(join(tmpdir(), 'bench-ledgers-'));
-  const server = await startPostgres(['-c', 'max_wal_size=4GB']);
+  const server = await startPostgres(flags);
   const place: Place = { folder, postgres: await server.createDatabase() };
   process.env[VARIABLE] = JSON.stringify(place);
   return {

@@ -17,6 +17,7 @@ import type { Result } from './harness/results.ts';
 import type { Suite, Trial } from './harness/suite.ts';
 import { trial as ledger } from './ledger.ts';
 import { trial as ledgerClients } from './ledger-clients.ts';
+import { shareDatabases } from './ledger-databases.ts';
 import { trial as ledgerLists } from './ledger-lists.ts';
 import { measureTopic } from './measure-topic.ts';
 import { suite as outbox } from './outbox.ts';
@@ -110,6 +111,7 @@ async function measureTopics(flags: Flags, load: number, checkout?: Checkout): P
   if (quick) {
     beQuick();
   }
+  const databases = quick ? shareDatabases() : undefined;
   const matters = MATTERS.filter(({ name }) => only?.includes(name) ?? true);
   const results: Result[] = [];
   const notMeasured: Record<string, string> = {};
@@ -143,6 +145,7 @@ async function measureTopics(flags: Flags, load: number, checkout?: Checkout): P
       process.exitCode = 1;
     }
   }
+  await databases?.stop();
   const report = { runs, results, matters, notMeasured, against: checkout?.commit };
   if (format === 'json') {
     printJsonReport(report);

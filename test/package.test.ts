@@ -145,7 +145,7 @@ describe('the two commands of README.md', () => {
       'exit 1',
       'fi',
       'npm run test:node -- 24 test/ledger test/plugin test/http test/enforcement test/decisions',
-      'npm run test:proofs',
+      'npx vitest run --project proofs',
     ]);
   });
 });

@@ -7,7 +7,7 @@ import { RandomProjects, randomProjects } from './random-projects.ts';
 const newLedger = newLedgers();
 
 /** What is suggested is the same on both: PostgreSQL shows that its ledger previews the same. */
-const RUNS = { sqlite: 160, postgresql: 60 };
+const RUNS = { sqlite: 100, postgresql: 40 };
 
 it.each(DIALECTS)(
   'suggests only what is allowed, and records nothing, on %s',
@@ -28,7 +28,8 @@ it.each(DIALECTS)(
       await all.close();
     }
     process.stderr.write(`${dialect}: ${JSON.stringify(Object.fromEntries(counts))}\n`);
-    expect(counts.size).toBeGreaterThan(10);
+    // Of some fourteen kinds of answers, each run has most.
+    expect(counts.size).toBeGreaterThan(6);
   },
   900_000,
 );

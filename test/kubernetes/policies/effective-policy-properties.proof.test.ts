@@ -12,7 +12,7 @@ const policiesIn = (documents: readonly PolicyDocument[]) =>
   documents.map(({ name, spec }) => policy(name, spec));
 
 describe('for any policies and pods', () => {
-  it('agree with an evaluator written from the proposal', () => expectAgreement(5_000));
+  it('agree with an evaluator written from the proposal', () => expectAgreement(3_000));
 
   it('a policy that only allows never refuses what the others let through, merged deep', () => {
     fc.assert(

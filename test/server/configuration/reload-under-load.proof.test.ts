@@ -1,4 +1,4 @@
-/** A hundred reloads under load: no request is lost, none is answered by two configurations. */
+/** Fifty reloads under load: no request is lost, none is answered by two configurations. */
 import { expect, it } from 'vitest';
 import { startLoad } from '../../support/load.ts';
 import { metric } from '../../support/metric.ts';
@@ -11,10 +11,10 @@ const limited = (seconds: number) =>
 const ONE_HOUR = limited(3600);
 const THREE_DAYS = limited(259_200);
 
-it('a reload a hundred times under load loses no request, and each is answered by the rules of its generation', async () => {
+it('a reload fifty times under load loses no request, and each is answered by the rules of its generation', async () => {
   const { url, logger, request, service, change } = await runServiceOnFile(THREE_DAYS);
   const load = startLoad(`${url}/check-create`, 16, TWO_DAYS);
-  for (let count = 1; count <= 100; count += 1) {
+  for (let count = 1; count <= 50; count += 1) {
     await expect(change(count % 2 === 1 ? ONE_HOUR : THREE_DAYS)).resolves.toBe(true);
     await load.more(5);
   }
@@ -30,9 +30,9 @@ it('a reload a hundred times under load loses no request, and each is answered b
         : { generation, status: 403, message: tooLong },
     );
   }
-  expect(new Set(load.answers.map(({ generation }) => generation)).size).toBeGreaterThan(90);
+  expect(new Set(load.answers.map(({ generation }) => generation)).size).toBeGreaterThan(45);
   const { text } = await request('/metrics');
-  expect(metric(text, 'blazar_enforcement_generation')).toBe(101);
+  expect(metric(text, 'blazar_enforcement_generation')).toBe(51);
   expect(metric(text, 'blazar_enforcement_decisions_under_way')).toBe(0);
   expect(metric(text, 'blazar_enforcement_decisions_total', { operation: 'create' })).toBe(
     load.answers.length,

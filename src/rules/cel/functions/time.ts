@@ -99,6 +99,10 @@ function zoneOf(name: unknown): Zone {
     const shift = (sign === '-' ? -1 : 1) * (Number(hours) * 60 + Number(minutes)) * 60_000;
     return () => shift;
   }
+  const known = ZONES.get(String(name));
+  if (known !== undefined) {
+    return known;
+  }
   try {
     // Offsets of other forms are time zones of Node.js 22, not of 20.
     const timeZone = /^[a-z]/i.test(String(name)) ? String(name) : 'none';

@@ -94,14 +94,16 @@ describe('a policy in a thread', () => {
   });
 
   const WAIT = 'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);';
-  const some = (index: number) => index % 16 === 3;
-  const first = (index: number) => index < 16;
+  /** As many as there are threads. */
+  const some = (index: number) => index % 8 === 3;
+  /** More than twice as many. */
+  const first = (index: number) => index < 9;
   it.each<[string, string, number, (index: number) => boolean]>([
-    ['in a loop for some', 'for (;;);', 64, some],
-    ['in a wait that holds no processor for the first half', WAIT, 32, first],
-    ['in a loop that logs, for some', "for (;;) this.services.logger.info('again');", 64, some],
-    ['in a chain of promises for some', 'return (async () => { for (;;) await null; })();', 64, some],
-    ['at a promise that never settles for some', 'return new Promise(() => {});', 64, some],
+    ['in a loop for some', 'for (;;);', 32, some],
+    ['in a wait that holds no processor for the first half', WAIT, 18, first],
+    ['in a loop that logs, for some', "for (;;) this.services.logger.info('again');", 32, some],
+    ['in a chain of promises for some', 'return (async () => { for (;;) await null; })();', 32, some],
+    ['at a promise that never settles for some', 'return new Promise(() => {});', 32, some],
   ])('that hangs %s of many requests blocks no other', async (_, way, count, hangs) => {
     const { chain, review } = await threads(switched({ hang: way }));
     const reviews = Array.from({ length: count }, (__, index) =>
