@@ -48,6 +48,24 @@ const tolerating = (rule: object) =>
 const binder = (name: string, priorityClassNames: string[]) =>
   policy(name, { required: { priorityClassNames }, allowed: EVERYTHING });
 
+const DAEMON = { username: 'system:serviceaccount:kube-system:daemon-set-controller' };
+
+/** Of a node that is not ready. Allows no toleration but those of the system. */
+const tolerated = (tolerationSeconds: number | undefined, more: object = {}): Partial<AdmissionCase> => ({
+  policies: [policy('any', { allowed: { schedulerNames: [] } })],
+  pod: wanting({
+    tolerations: [
+      {
+        key: 'node.kubernetes.io/not-ready',
+        operator: 'Exists',
+        effect: 'NoExecute',
+        ...(tolerationSeconds === undefined ? {} : { tolerationSeconds }),
+      },
+    ],
+  }),
+  ...more,
+});
+
 function preferring(...keys: string[]) {
   const preferences = keys.map((key) => ({
     weight: 1,
@@ -144,6 +162,11 @@ describe('an exported ValidatingAdmissionPolicy', () => {
       false,
       { policies: [PREFERRING], pod: preferring('zone', 'disk') },
     ],
+    ['a toleration that the system adds', true, tolerated(300)],
+    ['such a toleration for another time', false, tolerated(301)],
+    ['such a toleration without an end', false, tolerated(undefined)],
+    ['a toleration of daemons, by a pod of theirs', true, tolerated(undefined, DAEMON)],
+    ['such a toleration with an end', false, tolerated(60, DAEMON)],
     ['a binding by who may bind', true, { subject: 'bindings', policies: [binder('a', ['gold'])] }],
     [
       'a binding by policies that no pod can satisfy',
