@@ -136,6 +136,9 @@ templates to get the same.
 {{- if .Values.apiServer.clientCa -}}
 {{- $_ := set $kubernetes "client_ca_file" (printf "%s/configuration/client-ca.crt" $folder) -}}
 {{- end -}}
+{{- if .Values.rules -}}
+{{- $_ := set $kubernetes "rules_path" (printf "%s/configuration/rules.yaml" $folder) -}}
+{{- end -}}
 {{- if not .Values.rights.followRbac -}}
 {{- $_ := set $kubernetes "rights" "every" -}}
 {{- end -}}
@@ -171,7 +174,7 @@ stays too: a broken policy must not get in because nobody looked.
 {{- $kubernetes := default (dict) $root.Values.configuration.kubernetes -}}
 {{- $workloads := default "warn" (get $kubernetes "workloads") -}}
 {{- $asked := $object.webhooks -}}
-{{- if and (eq $object.kind "ValidatingWebhookConfiguration") (get $kubernetes "rules_path") -}}
+{{- if and (eq $object.kind "ValidatingWebhookConfiguration") (or $root.Values.rules (get $kubernetes "rules_path")) -}}
 {{- $asked = concat $asked ($root.Files.Get "files/rules-webhook-configuration.yaml" | fromYaml).webhooks -}}
 {{- end -}}
 {{- range $webhook := $asked -}}

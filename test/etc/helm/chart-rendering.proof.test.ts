@@ -83,15 +83,25 @@ describe.skipIf(renderers.length === 0).each(renderers)('the chart, rendered by 
   });
 
   it('asks for the changes that rules judge, where there are rules', () => {
-    const named = (text: string) => {
-      const objects = objectsOf(render(defaults, temporaryFile('values.yaml', text)).stdout);
-      return only(objects, 'ValidatingWebhookConfiguration').webhooks.map(({ name }: Manifest) => name);
-    };
-    const without = named('{}');
+    const objects = (more: object) =>
+      objectsOf(render(defaults, temporaryFile('values.yaml', JSON.stringify(more))).stdout);
+    const named = (more: object): string[] =>
+      only(objects(more), 'ValidatingWebhookConfiguration').webhooks.map(({ name }: Manifest) => name);
+    const without = named({});
+    const rules = '  rules:\n  - {name: small, on: pod, allow: "gpus(pod) == 0.0", message: No.}\n';
     const rules_path = '/etc/blazar-enforcement/rules';
-    const withRules = named(JSON.stringify({ configuration: { kubernetes: { rules_path } } }));
-    expect(withRules.slice(0, -1)).toEqual(without);
-    expect(withRules.at(-1)).toMatch(/^rules\./);
+    for (const more of [{ rules }, { configuration: { kubernetes: { rules_path } } }]) {
+      expect(named(more).slice(0, -1)).toEqual(without);
+      expect(named(more).at(-1)).toMatch(/^rules\./);
+    }
+    const { data } = only(objects({ rules }), 'ConfigMap');
+    expect(data['rules.yaml']).toBe(rules);
+    expect(data['policy-service.conf']).toContain(
+      'rules_path = /etc/blazar-enforcement/configuration/rules.yaml\n',
+    );
+    const digest = (more: object) =>
+      only(objects(more), 'Deployment').spec.template.metadata.annotations['checksum/configuration'];
+    expect(digest({ rules })).not.toBe(digest({ rules: rules.replace('0.0', '1.0') }));
   });
 
   it('makes tokens of its own, the same in all objects', () => {
