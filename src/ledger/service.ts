@@ -144,7 +144,7 @@ export class ChainLedger implements LedgerService {
 
   /** Resolves when no other process decides this new lease, to what releases the lock. @throws LedgerUnavailableError */
   async acquireCommitLock(lease: string, wait: Wait): Promise<() => Promise<void>> {
-    const { acquireCommitLock } = await import('./reconciliation/leader-lease.ts');
+    const { acquireCommitLock } = await import('./transactions/commit-lock.ts');
     return acquireCommitLock(await this.ledger(wait), lease, wait);
   }
 

@@ -15,7 +15,7 @@ function* histories(): Generator<Asked> {
       yield [randomInt(2 ** 32)];
     }
   } else {
-    yield* Array.from({ length: 60 }, (_, run) => [1_000_000 + run] as const);
+    yield* Array.from({ length: 100 }, (_, run) => [1_000_000 + run] as const);
   }
 }
 

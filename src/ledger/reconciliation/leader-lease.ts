@@ -2,17 +2,15 @@
  * Elects the process that compares the ledger with Blazar: the holder of a row, by the database's clock. Only
  * one comparison runs at a time; the others can read when it was done.
  */
-import { createHash, randomUUID } from 'node:crypto';
-import { setTimeout as pause } from 'node:timers/promises';
-import { type RawBuilder, type SqlBool, sql } from 'kysely';
-import { inTime, type Wait, waitFor } from '../../base/deadline.ts';
+import { sql } from 'kysely';
+import { type Wait, waitFor } from '../../base/deadline.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import type { Ledger } from '../ledger.ts';
 import { rows } from '../storage/database.ts';
 import { databaseTime } from '../transactions/transaction.ts';
 
-/** Duration of the lock, in microseconds: a dead process blocks others this long. A live holder renews it. */
-const HELD = 30n * MICROSECONDS_PER_SECOND;
+/** Duration of the lock in seconds: a dead process blocks others this long. A live holder renews it. */
+const HELD = 30n;
 /** A clock that is slewed goes back by less than this, in microseconds: the holder keeps its leader lease. */
 const SLACK = 10n * MICROSECONDS_PER_SECOND;
 
@@ -35,12 +33,6 @@ export type Taken =
 /** The leader leases: one for comparing with Blazar, one for SkyPilot. */
 export const BLAZAR_LEADER = 1n;
 export const SKYPILOT_LEADER = 2n;
-/** From here on, 65,536 rows are locks for commits of new leases. */
-const FIRST_COMMIT_LOCK = 65_536n;
-/** Duration of such a lock until it is renewed, in microseconds: a repetition waits so long for a dead process. */
-const COMMIT_LOCK = 10n * MICROSECONDS_PER_SECOND;
-/** Pause before the next attempt to acquire it, in milliseconds. */
-const LOCK_PAUSE_MS = 100;
 
 /**
  * Acquires the leader lease if it is free and the last comparison is at least `every` seconds old.
@@ -56,11 +48,20 @@ export function acquireLeaderLease(
   const { queries } = ledger.database;
   const now = databaseTime(ledger.database.dialect);
   const look = queries.selectFrom('follower').selectAll().select(now.as('now')).where('id', '=', leader);
+  const until = sql<bigint>`${now} + ${HELD * MICROSECONDS_PER_SECOND}`;
   const take = queries
     .updateTable('follower')
-    .set({ holder, held_until: sql<bigint>`${now} + ${HELD}` })
+    .set({ holder, held_until: until })
     .where('id', '=', leader)
-    .where((row) => row.or([row('holder', '=', holder), isFree(now)]))
+    .where((row) =>
+      row.or([
+        row('holder', 'is', null),
+        row('holder', '=', holder),
+        row('held_until', '<=', now),
+        // The clock was set back since: with a dead holder, the row would stay locked for that long.
+        row('held_until', '>', sql<bigint>`${until} + ${SLACK}`),
+      ]),
+    )
     .returningAll();
   const add = queries
     .insertInto('follower')
@@ -91,62 +92,12 @@ export function acquireLeaderLease(
   );
 }
 
-/** Whether nobody holds the row. */
-function isFree(now: RawBuilder<bigint>): RawBuilder<SqlBool> {
-  // Also if the clock was set back since: with a dead holder, the row would stay locked for that long.
-  return sql`(follower.holder is null or follower.held_until <= ${now}
-    or follower.held_until > ${now} + ${HELD + SLACK})`;
-}
-
-/**
- * For several processes that are asked about one new lease at the same time, if more than the ledger must record
- * it: until a request is answered, nobody knows whether what it has recorded stays. Resolves when no other process
- * decides the lease, to a function that releases the lock, and never rejects. Rows are not deleted, so leases
- * share them: a few wait for another one. @throws LedgerUnavailableError
- */
-export async function acquireCommitLock(
-  ledger: Ledger,
-  lease: string,
-  wait: Wait,
-): Promise<() => Promise<void>> {
-  const { queries, dialect } = ledger.database;
-  const now = databaseTime(dialect);
-  const id = FIRST_COMMIT_LOCK + BigInt(createHash('sha256').update(lease).digest().readUInt16BE());
-  const holder = randomUUID();
-  const until = sql<bigint>`${now} + ${COMMIT_LOCK}`;
-  const take = queries
-    .insertInto('follower')
-    .values({ id, holder, held_until: until })
-    .onConflict((conflict) =>
-      conflict
-        .column('id')
-        .doUpdateSet(({ ref }) => ({ holder, held_until: ref('excluded.held_until') }))
-        .where(isFree(now)),
-    )
-    .returning('id')
-    .compile();
-  while ((await ledger.transact('commit', () => rows(take), wait)).length === 0) {
-    await inTime(pause(LOCK_PAUSE_MS), wait);
-  }
-  const change = (values: { holder?: null; held_until: bigint | RawBuilder<bigint> }) => {
-    // By its id: there is no index of holders.
-    const own = queries.updateTable('follower').set(values).where('id', '=', id).where('holder', '=', holder);
-    // If it fails, the lock expires.
-    return ledger.transact('commit', () => rows(own.compile()), waitFor(undefined)).catch(() => {});
-  };
-  const renewing = setInterval(() => void change({ held_until: until }), RENEW_MS / 2);
-  return async () => {
-    clearInterval(renewing);
-    await change({ holder: null, held_until: 0n });
-  };
-}
-
 /** Resolves to whether this process still holds it. @throws LedgerUnavailableError */
 export async function renewLeaderLease(ledger: Ledger, holder: string, wait: Wait): Promise<boolean> {
   const renewed = ledger.database.queries
     .updateTable('follower')
     .set({
-      held_until: sql<bigint>`${databaseTime(ledger.database.dialect)} + ${HELD}`,
+      held_until: sql<bigint>`${databaseTime(ledger.database.dialect)} + ${HELD * MICROSECONDS_PER_SECOND}`,
     })
     .where('holder', '=', holder)
     .returning('id');
