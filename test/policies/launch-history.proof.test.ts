@@ -12,7 +12,7 @@ describe.each(DIALECTS)('on %s', (dialect) => {
   it('what was used is charged, whatever befalls clusters', async () => {
     await fc.assert(
       fc.asyncProperty(histories, async (history) => play(history, { connection: await ledgers(dialect) })),
-      { numRuns: 25 },
+      { numRuns: 40 },
     );
     expect.hasAssertions();
   });
