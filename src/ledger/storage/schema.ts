@@ -130,8 +130,8 @@ export interface BudgetChangesTable {
 }
 
 /**
- * One row per leader lease: the process that compares the ledger with Blazar or SkyPilot, or decides a new lease.
- * Times are by the database's clock.
+ * One row per leader lease, the process that compares the ledger with Blazar or SkyPilot, with times by the
+ * database's clock. From id 65,536 on, one per commit lock, with times by the ledger's.
  */
 interface FollowerTable {
   id: bigint;
