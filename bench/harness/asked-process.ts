@@ -66,9 +66,9 @@ export class AskedProcess {
     try {
       const [message] = await Promise.race([
         once(this.#child, 'message', { signal }),
-        once(this.#child, 'exit', { signal }).then(async ([code]) => {
+        once(this.#child, 'exit', { signal }).then(async ([code, ending]) => {
           await this.#allErrors();
-          throw new Error(`${this.#name}: its process ended with ${code}`, { cause: this.#errors });
+          throw new Error(`${this.#name}: its process ended with ${code ?? ending}`, { cause: this.#errors });
         }),
       ]);
       return message;
