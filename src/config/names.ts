@@ -129,13 +129,11 @@ export function firstKeystoneName(value: unknown, { names: kinds }: Option): str
   return kinds.includes('name@domain') ? names.find((name) => name.includes('@')) : undefined;
 }
 
-/** The names of projects and users in a value, as `name@domain`. Ids may contain `@`, too. */
-export function accountNames(value: unknown, { names: kinds }: Option): string[] {
+/** The projects and users in a value, each as an id or `name@domain`. */
+export function accountsIn(value: unknown, { names: kinds }: Option): string[] {
   const isOfType = kinds.includes('id/resource type');
   return kinds.includes('name@domain')
-    ? namesIn(value)
-        .map((name) => (isOfType ? name.replace(/\/[^/]*$/, '') : name))
-        .filter((name) => name.includes('@'))
+    ? namesIn(value).map((name) => (isOfType ? name.replace(/\/[^/]*$/, '') : name))
     : [];
 }
 

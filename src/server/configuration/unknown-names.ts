@@ -1,6 +1,7 @@
-/** Limits and exemptions by a name that Keystone does not have: they would never apply. */
+/** Limits and exemptions for projects and users that Keystone does not have: they never apply. */
 import type { Logger } from '../../base/logger.ts';
-import { accountNames } from '../../config/names.ts';
+import { accountsIn } from '../../config/names.ts';
+import type { Keystone } from '../../openstack/contract.ts';
 import type { Generation } from './generation.ts';
 
 /** Logs a warning for each. Never rejects: a Keystone that does not answer is reported elsewhere. */
@@ -11,16 +12,13 @@ export async function warnOfUnknownNames(
   if (keystone === undefined || names === undefined) {
     return;
   }
-  const { accountIdOf } = await import('../../openstack/identity-records.ts');
   for (const { option, value } of configuration.settings) {
-    for (const name of accountNames(value, option)) {
+    for (const name of accountsIn(value, option)) {
       try {
-        const id =
-          (await accountIdOf(keystone, 'project', name)) ?? (await accountIdOf(keystone, 'user', name));
-        if (id === undefined) {
+        if (!(await isKnown(keystone, 'project', name)) && !(await isKnown(keystone, 'user', name))) {
           logger.warn(
             { option: `[${option.section}] ${option.name}`, name },
-            'Keystone finds no project or user of this name: what the option says of it never applies',
+            'Keystone finds no project or user of this id or name: what the option says of it never applies',
           );
         }
       } catch {
@@ -28,4 +26,23 @@ export async function warnOfUnknownNames(
       }
     }
   }
+}
+
+/** @throws Error if Keystone does not answer */
+async function isKnown(keystone: Keystone, kind: 'project' | 'user', account: string): Promise<boolean> {
+  const { accountIdOf, isPlausible, readRecord } = await import('../../openstack/identity-records.ts');
+  if (account.includes('@')) {
+    return (await accountIdOf(keystone, kind, account)) !== undefined;
+  }
+  if (!isPlausible(account)) {
+    return false;
+  }
+  const record = await readRecord(keystone, kind, account);
+  if (!('missing' in record)) {
+    return true;
+  }
+  if (record.missing !== 'unknown') {
+    throw new Error(record.error);
+  }
+  return false;
 }

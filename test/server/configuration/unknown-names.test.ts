@@ -1,6 +1,6 @@
-/** Names of projects and users in the configuration that Keystone does not have. */
+/** Projects and users in the configuration that Keystone does not have. */
 import { expect, it } from 'vitest';
-import { recorded, recordedKeystone } from '../../support/recorded-identities.ts';
+import { IDS, recorded, recordedKeystone } from '../../support/recorded-identities.ts';
 import { runServiceOnFile } from '../../support/running-service.ts';
 
 it('are warned of at the start and after a reload, and those that it has are not', async () => {
@@ -19,4 +19,6 @@ it('are warned of at the start and after a reload, and those that it has are not
   expect(await change(text('climate@Default', 'climat@Default'))).toBe(true);
   const second = { option: '[enforcement] max_reservation_size_project_limits', name: 'climat@Default' };
   await expect.poll(said).toEqual([first, second]);
+  expect(await change(text(IDS.climate, 'climate'))).toBe(true);
+  await expect.poll(said).toEqual([first, second, { ...second, name: 'climate' }]);
 });
