@@ -183,6 +183,38 @@ describe('a lease that every filter allows', () => {
     },
   );
 
+  it.each(['one process', 'two processes'])(
+    'is charged as before if two updates of it at once, in %s, are both refused',
+    async (processes) => {
+      const connection = await newLedger();
+      const replica = () =>
+        load(['PlacesFilter', 'LastFilter'], {
+          connection,
+          files: {
+            PlacesFilter: places(
+              'PlacesFilter',
+              "return [{ kind: 'held', account: 'places/all', amount: proposal.end - proposal.start, limit: 10n ** 12n, refuse: () => '' }];",
+            ),
+            LastFilter: filterSource('LastFilter', {
+              extra:
+                "async commitUpdate(context, current, { pause }) { await new Promise((over) => setTimeout(over, pause)); return reject('no'); }",
+            }),
+          },
+        });
+      const one = await replica();
+      const other = processes === 'one process' ? one : await replica();
+      await one.enforcement.checkCreate({ ...CREATE, lease: { ...CREATE.lease, id: '1' } });
+      const before = one.balances();
+      const update = (day: number): UpdateRequest => ({
+        ...UPDATE,
+        lease: { end_date: `2026-12-0${day} 09:00`, pause: 100 * day },
+      });
+      const updates = [one.enforcement.checkUpdate(update(3)), other.enforcement.checkUpdate(update(4))];
+      expect(await Promise.all(updates)).toMatchObject([rejectedWith('no'), rejectedWith('no')]);
+      expect(one.balances()).toEqual(before);
+    },
+  );
+
   it('with other dates that the caller cannot accept is refused by its limits, if they would refuse it', async () => {
     const shorter = "return allow({ ...lease, end_date: '2026-12-01 10:00' });";
     const chain = await load(['ShortenFilter', 'MaxLeasesFilter'], {

@@ -35,15 +35,17 @@ export class Commits {
   /** The filters with shared limits, in the form that the ledger takes. */
   readonly claimants: readonly Claimant[];
   readonly #parts: CommitParts;
-  /** The filters that record new leases elsewhere. */
-  readonly #creators: readonly ChainedFilter[];
+  /** The filters that record leases elsewhere. */
+  readonly #recorders: readonly ChainedFilter[];
   readonly #undoing = new Set<Promise<void>>();
-  /** New lease → resolves when the last request for it is answered, or undone. */
+  /** Lease → resolves when the last request for it is answered, or undone. */
   readonly #latest = new Map<string, Promise<unknown>>();
 
   constructor(parts: CommitParts) {
     this.#parts = parts;
-    this.#creators = parts.chain.filter(({ filter }) => filter.commitCreate !== undefined);
+    this.#recorders = parts.chain.filter(
+      ({ filter }) => (filter.commitCreate ?? filter.commitUpdate) !== undefined,
+    );
     this.claimants = parts.chain.flatMap(({ name, filter, audit, execution }) =>
       isLedgerFilter(filter) ? [withExecution(claimantOf(filter, name, audit), execution)] : [],
     );
@@ -55,7 +57,8 @@ export class Commits {
     if (same === undefined) {
       return (await this.#commit(decision, lease, request)).decision;
     }
-    // One after the other: a repetition keeps its lease from being taken back, although it may be refused, too.
+    // One after the other: a repetition keeps its lease from being taken back, although it may be refused, too,
+    // and of two updates that are refused, neither may take back to what the other had recorded.
     const earlier = this.#latest.get(same);
     const lock = this.#lock(same, earlier, request.wait);
     const committed = this.#commit(decision, lease, request, lock);
@@ -74,7 +77,7 @@ export class Commits {
   }
 
   /**
-   * Waits for earlier requests for the same new lease, also of other processes if not only the ledger must record
+   * Waits for earlier requests for the same lease, also of other processes if not only the ledger must record
    * it. Resolves to what releases the lock; `undefined` = there is none.
    */
   async #lock(
@@ -86,7 +89,7 @@ export class Commits {
       await inTime(earlier, wait);
     }
     const { ledger, outbox } = this.#parts;
-    const isShared = this.#creators.length > 0 && (this.claimants.length > 0 || outbox.isUsed);
+    const isShared = this.#recorders.length > 0 && (this.claimants.length > 0 || outbox.isUsed);
     return isShared ? ledger.acquireCommitLock(same, wait) : undefined;
   }
 
@@ -170,7 +173,7 @@ export class Commits {
       return recording;
     } catch (thrown) {
       // A failure of the ledger counts as audited only if all claimants are.
-      const concerned = first === undefined ? this.#creators : claimants;
+      const concerned = first === undefined ? this.#recorders : claimants;
       const blamed = concerned.find(({ audit }) => !audit) ?? concerned[0];
       const result = { verdict: reject(failureMessage(thrown)), failed: true };
       const withoutOutcome = claimants.filter(({ name, audit }) => audit && !outcomes.has(name));
@@ -256,13 +259,13 @@ export class Commits {
   }
 }
 
-/** By the key of a request that is repeated, or the id of a new lease. `undefined` = any other request is for another lease. */
+/** By the key of a request that is repeated, or the id. `undefined` = any other request is for another lease. */
 function sameLease(
   { context, currentLease, lease }: LeaseRequest,
   { call }: HookRequest,
 ): string | undefined {
-  const same = call.repetition?.key ?? lease.id;
-  return currentLease === undefined && typeof same === 'string'
+  const same = currentLease === undefined ? (call.repetition?.key ?? lease.id) : currentLease.id;
+  return typeof same === 'string'
     ? JSON.stringify([context.region_name, context.project_id, same])
     : undefined;
 }

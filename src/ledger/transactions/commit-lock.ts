@@ -1,5 +1,5 @@
 /**
- * A lock for processes that are asked about one new lease at the same time, if more than the ledger must record
+ * A lock for processes that are asked about one lease at the same time, if more than the ledger must record
  * it: until a request is answered, nobody knows whether what it has recorded stays.
  */
 import { createHash, randomUUID } from 'node:crypto';

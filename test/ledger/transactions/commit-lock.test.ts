@@ -1,4 +1,4 @@
-/** Two processes decide one new lease one after the other. */
+/** Two processes decide one lease one after the other. */
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { withinDeadline } from '../../../src/base/deadline.ts';
 import { acquireCommitLock } from '../../../src/ledger/transactions/commit-lock.ts';
@@ -6,7 +6,7 @@ import { DIALECTS, ledgerAt, NO_WAIT, newLedgers } from '../../support/ledgers.t
 
 const newLedger = newLedgers();
 
-describe.each(DIALECTS)('the lock of a new lease, on %s', (dialect) => {
+describe.each(DIALECTS)('the lock of a lease, on %s', (dialect) => {
   async function processes() {
     const connection = await newLedger(dialect);
     const clock = { now: '2026-11-21T09:00:00Z' };
