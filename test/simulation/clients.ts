@@ -1,6 +1,7 @@
 /** What a Blazar does on behalf of its users: it asks before it creates and changes leases, and reports their ends. */
 import { FAILED_MESSAGE, UNAVAILABLE_MESSAGE } from '../../src/enforcement/chain/messages.ts';
 import type { Decision } from '../../src/index.ts';
+import { OFTEN } from '../../src/ledger/reconciliation/plan.ts';
 import { type Asked, asSent, type Held, hostIds, PROJECT } from './blazar.ts';
 import type { Replica } from './replica.ts';
 import { type Site, SYNCHRONIZED } from './site.ts';
@@ -155,6 +156,7 @@ export async function end(site: Site, over?: Held): Promise<void> {
   blazar.change(lease.id, site.now, { status: 'DELETING' });
   blazar.stop(lease.id, site.now);
   const stoppedAt = site.now;
+  const { unheard } = site;
   if (chance.happens(0.8)) {
     const context = { user_id: lease.user, project_id: PROJECT };
     const sent = asSent(lease, hostIds(lease.hosts));
@@ -177,6 +179,9 @@ export async function end(site: Site, over?: Held): Promise<void> {
     site.unheard += 1;
     site.log(`nobody hears of the end of ${lease.id}`);
   }
+  // One that came and went, and nobody heard of its end, is taken for one that was never built.
+  const lived = Math.max(0, stoppedAt - Math.max(lease.start, lease.createdAt));
+  site.delays += site.unheard > unheard && lived <= Number(OFTEN) ? lived : 0;
   site.delays += site.now - stoppedAt;
   blazar.remove(lease.id);
   site.busy.delete(lease.id);

@@ -10,6 +10,8 @@ const FOUND: readonly Asked[] = [
   [672275395, [9, 17, 20, 25, 53, 68, 75, 76]],
   // A lease was moved to a later start, and ends before a comparison: the time since its first start stays charged.
   [3610197274, [70, 76, 77, 78, 79, 80, 81, 83, 90, 91, 94, 102, 103, 106, 107, 108, 112]],
+  // A lease came and went between two comparisons, and nobody heard of its end.
+  [2481107780, [2, 23, 24, 25, 35, 54, 74, 75, 77, 78, 81]],
 ];
 
 it('no history breaks a promise: nothing overdrawn, nothing acknowledged lost, settled is the truth', async () => {
