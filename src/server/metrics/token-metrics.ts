@@ -1,7 +1,5 @@
 /** Metrics of Keystone tokens. */
-import type { Counter } from 'prom-client';
-import type { TokenAnswer } from '../../openstack/token-validation.ts';
-import type { AuthenticationObserver, TokenOutcome } from '../authentication/keystone-authenticators.ts';
+import type { AuthenticationObserver } from '../authentication/keystone-authenticators.ts';
 import type { Instruments } from './instruments.ts';
 
 type Validated = Parameters<AuthenticationObserver['tokenValidated']>[0];
@@ -22,55 +20,46 @@ const ANSWERS = [
   ...['busy', 'outage'].map((from) => `unavailable ${from}`),
 ];
 
-export class TokenMetrics implements AuthenticationObserver {
-  readonly #validations: Counter<'outcome'>;
+export function tokenMetrics(make: Instruments, sizes: TokenSizes | undefined): AuthenticationObserver {
   /** Added up here until the metrics are read: `inc` would cost as much per request as finding its token. */
-  readonly #answers = new Map<string, number>();
-
-  constructor(make: Instruments, sizes: TokenSizes | undefined) {
-    this.#validations = make.counter(
-      'keystone_validations_total',
-      'Tokens that Keystone was asked about: valid, invalid, or failed (no usable answer).',
-      { outcome: VALIDATED },
-    );
-    make.counter(
-      'keystone_token_requests_total',
-      'Requests with a token of Keystone: allowed, forbidden (no role), invalid, unavailable; and what that rests on.',
-      ['outcome', 'from'],
-      (counter) => {
-        for (const [answer, count] of this.#answers) {
-          const [outcome = '', from = ''] = answer.split(' ');
-          counter.inc({ outcome, from }, count);
-        }
-        this.#answers.clear();
-      },
-    );
-    make.gauge(
-      'keystone_tokens_known',
-      'Tokens in memory: valid ones, and ones that Keystone does not know.',
-      ['kind'],
-      (gauge) => {
-        const { valid = 0, unknown = 0 } = sizes?.() ?? {};
-        gauge.set({ kind: 'valid' }, valid);
-        gauge.set({ kind: 'unknown' }, unknown);
-      },
-    );
-    make.reading(
-      'keystone_validations_under_way',
-      'Tokens that Keystone is being asked about, or that wait in the queue.',
-      () => sizes?.().underWay ?? 0,
-    );
-    for (const answer of ANSWERS) {
-      this.#answers.set(answer, 0);
-    }
-  }
-
-  tokenValidated(outcome: Validated): void {
-    this.#validations.inc({ outcome });
-  }
-
-  readonly countToken = (outcome: TokenOutcome, from: TokenAnswer['from']): void => {
-    const answer = `${outcome} ${from}`;
-    this.#answers.set(answer, (this.#answers.get(answer) ?? 0) + 1);
+  const answers = new Map(ANSWERS.map((answer) => [answer, 0]));
+  const validations = make.counter(
+    'keystone_validations_total',
+    'Tokens that Keystone was asked about: valid, invalid, or failed (no usable answer).',
+    { outcome: VALIDATED },
+  );
+  make.counter(
+    'keystone_token_requests_total',
+    'Requests with a token of Keystone: allowed, forbidden (no role), invalid, unavailable; and what that rests on.',
+    ['outcome', 'from'],
+    (counter) => {
+      for (const [answer, count] of answers) {
+        const [outcome = '', from = ''] = answer.split(' ');
+        counter.inc({ outcome, from }, count);
+      }
+      answers.clear();
+    },
+  );
+  make.gauge(
+    'keystone_tokens_known',
+    'Tokens in memory: valid ones, and ones that Keystone does not know.',
+    ['kind'],
+    (gauge) => {
+      const { valid = 0, unknown = 0 } = sizes?.() ?? {};
+      gauge.set({ kind: 'valid' }, valid);
+      gauge.set({ kind: 'unknown' }, unknown);
+    },
+  );
+  make.reading(
+    'keystone_validations_under_way',
+    'Tokens that Keystone is being asked about, or that wait in the queue.',
+    () => sizes?.().underWay ?? 0,
+  );
+  return {
+    tokenValidated: (outcome) => validations.inc({ outcome }),
+    countToken: (outcome, from) => {
+      const answer = `${outcome} ${from}`;
+      answers.set(answer, (answers.get(answer) ?? 0) + 1);
+    },
   };
 }
