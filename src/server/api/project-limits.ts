@@ -6,6 +6,8 @@ import { showValue } from '../../config/secret.ts';
 import type { Configuration } from '../../enforcement/configuration.ts';
 import { AccountList, nameText, projectOf } from '../../filter/account-limits.ts';
 import type { RequestNames } from '../../filter/call.ts';
+import type { Generation } from '../configuration/generation.ts';
+import type { Caller } from '../users/caller.ts';
 
 type Setting = Configuration['settings'][number];
 
@@ -37,7 +39,21 @@ interface Viewer {
   readonly userId: string | null;
 }
 
-/** Whether leases of the project skip all filters. */
+/** What a caller sees of a project; `isExempt`: whether its leases skip all filters. */
+export function limitsFor(
+  { generation, caller }: { readonly generation: Generation; readonly caller: Caller },
+  projectId: string,
+): { readonly isExempt: boolean; readonly limits: FilterLimits[] } {
+  const { configuration, enforcement } = generation;
+  const { userId } = caller;
+  const names = enforcement.names?.known({ project_id: projectId, user_id: userId ?? '' });
+  const viewer = { isMember: caller.kind === 'member', userId };
+  return {
+    isExempt: isExempt(configuration, projectId, names),
+    limits: projectLimits(configuration, projectId, names, viewer),
+  };
+}
+
 export function isExempt(
   { exemptProjects }: Configuration,
   projectId: string,

@@ -12,7 +12,7 @@ import { ledgerFor } from '../budgets/named-accounts.ts';
 import { visibleProjects } from '../users/caller.ts';
 import { budgetJson, budgetSchema } from './budgets/json.ts';
 import { leaseJson, leaseSchema } from './ledger-lists.ts';
-import { isExempt, projectLimits } from './project-limits.ts';
+import { type FilterLimits, limitsFor } from './project-limits.ts';
 import { usageJson, usageSchema } from './project-usage.ts';
 import { type ApiRequest, route } from './route.ts';
 import {
@@ -151,8 +151,7 @@ export const projectRoute = route({
     'Its budgets, usage and open leases, and the limits that apply to it. For a project that is not in the ledger, the lists are empty.',
   answers: [{ status: 200, description: 'The project.', schema: project, name: 'Project' }, WITHOUT_LEDGER],
   async answer(request) {
-    const { generation, params, caller } = request;
-    const projectId = pathId(params, 'project_id');
+    const projectId = pathId(request.params, 'project_id');
     const ledger = await ledgerFor(request);
     const facts = await factsOf(ledger, projectId, request);
     const { budgets, leases, usage } = facts;
@@ -161,15 +160,13 @@ export const projectRoute = route({
       ...[...budgets.items, ...leases.items].map(({ userId }) => ({ userId })),
       ...usage.user.groups.slice(0, MAX_GROUPS).map(({ key }) => ({ userId: key })),
     ]);
-    const { configuration, enforcement } = generation;
-    const names = enforcement.names?.known({ project_id: projectId, user_id: caller.userId ?? '' });
-    const viewer = { isMember: caller.kind === 'member', userId: caller.userId };
+    const { isExempt, limits: ofFilters } = limitsFor(request, projectId);
     return {
       json: {
         ...projectJson(projectId, facts, accounts),
-        exempt: isExempt(configuration, projectId, names),
+        exempt: isExempt,
         unit: accounts.unit,
-        limits: projectLimits(configuration, projectId, names, viewer).map(limitsJson),
+        limits: ofFilters.map(limitsJson),
       },
     };
   },
@@ -228,7 +225,7 @@ function projectJson(
   };
 }
 
-function limitsJson({ filter, audit, options }: ReturnType<typeof projectLimits>[number]) {
+function limitsJson({ filter, audit, options }: FilterLimits) {
   return {
     filter,
     audit,

@@ -27,16 +27,16 @@ export interface PageRequest {
   readonly isDraining: boolean;
 }
 
-export type PageAnswer =
-  | {
-      /** Default 200. */
-      readonly status?: number;
-      /** The heading of the page, and the title of its tab. */
-      readonly title: string;
-      readonly main: ComponentChildren;
-    }
-  /** With 303, after a form has changed something: a console path, optionally with query and fragment. */
-  | { readonly redirect: string };
+export interface ShownPage {
+  /** Default 200. */
+  readonly status?: number;
+  /** The heading of the page, and the title of its tab. */
+  readonly title: string;
+  readonly main: ComponentChildren;
+}
+
+/** `redirect`, after a form has changed something: a console path, optionally with query and fragment. */
+export type PageAnswer = ShownPage | { readonly redirect: string };
 
 export interface ConsolePage {
   /** A form is sent to the path of its page. */

@@ -108,10 +108,10 @@ interface FieldsProps {
   /** The submitted values by name; an entry may have its own value. */
   readonly values?: Readonly<Record<string, string>>;
   /** The mistakes by name: the first one has the focus. */
-  readonly mistakes: ReadonlyMap<string, string>;
+  readonly mistakes?: ReadonlyMap<string, string>;
 }
 
-export function Fields({ fields, values = {}, mistakes }: FieldsProps) {
+export function Fields({ fields, values = {}, mistakes = new Map() }: FieldsProps) {
   const first = mistakes.keys().next().value;
   return (
     <>
