@@ -153,19 +153,30 @@ export const projectRoute = route({
   async answer(request) {
     const projectId = pathId(request.params, 'project_id');
     const ledger = await ledgerFor(request);
-    const facts = await factsOf(ledger, projectId, request);
-    const { budgets, leases, usage } = facts;
+    const { budgets, leases, planned, usage, until } = await factsOf(ledger, projectId, request);
     const accounts = await accountsOf(request, [
       { projectId },
       ...[...budgets.items, ...leases.items].map(({ userId }) => ({ userId })),
       ...usage.user.groups.slice(0, MAX_GROUPS).map(({ key }) => ({ userId: key })),
     ]);
     const { isExempt, limits: ofFilters } = limitsFor(request, projectId);
+    const shown = { until, accounts, most: MAX_GROUPS };
     return {
       json: {
-        ...projectJson(projectId, facts, accounts),
+        project: accounts.project(projectId),
         exempt: isExempt,
         unit: accounts.unit,
+        budgets: budgets.items.map((one) => ({
+          ...budgetJson(one, accounts),
+          planned: planned === undefined ? null : costText(planned.get(budgetAccount(one)) ?? 0n),
+        })),
+        has_more_budgets: budgets.next !== undefined,
+        usage: {
+          by_user: usageJson(usage.user, { ...shown, groupBy: 'user' }),
+          by_resource_type: usageJson(usage.resource_type, { ...shown, groupBy: 'resource_type' }),
+        },
+        open_leases: leases.items.map((lease) => leaseJson(lease, accounts)),
+        has_more_open_leases: leases.next !== undefined,
         limits: ofFilters.map(limitsJson),
       },
     };
@@ -201,28 +212,6 @@ function spanOf(own: Pick<BudgetView, 'validFrom' | 'validUntil'> | undefined, n
   const from =
     validUntil - validFrom <= longest || now - validFrom < longest / 2n ? validFrom : now - longest / 2n;
   return { from, until: validUntil - from < longest ? validUntil : from + longest };
-}
-
-function projectJson(
-  projectId: string,
-  { budgets, leases, planned, usage, until }: Awaited<ReturnType<typeof factsOf>>,
-  accounts: Accounts,
-) {
-  const shown = { until, accounts, most: MAX_GROUPS };
-  return {
-    project: accounts.project(projectId),
-    budgets: budgets.items.map((one) => ({
-      ...budgetJson(one, accounts),
-      planned: planned === undefined ? null : costText(planned.get(budgetAccount(one)) ?? 0n),
-    })),
-    has_more_budgets: budgets.next !== undefined,
-    usage: {
-      by_user: usageJson(usage.user, { ...shown, groupBy: 'user' }),
-      by_resource_type: usageJson(usage.resource_type, { ...shown, groupBy: 'resource_type' }),
-    },
-    open_leases: leases.items.map((lease) => leaseJson(lease, accounts)),
-    has_more_open_leases: leases.next !== undefined,
-  };
 }
 
 function limitsJson({ filter, audit, options }: FilterLimits) {

@@ -27,20 +27,14 @@ export const amountSchema = z
   .regex(/^-?\d+(\.\d{1,4})?$/)
   .meta({ description: 'Unit-hours, such as node-hours: a decimal number.', examples: ['1234.5'] });
 
-/** The body of an error response. */
-const ERROR = { schema: bodySchemas.Problem, name: 'Problem' } as const;
-
 /** An error of a route, besides those of every route. */
-export const refusedAs = (
+export function refusedAs(
   status: number,
   description: string,
   headers: ApiExample['headers'] = {},
-): ApiExample => ({
-  status,
-  description,
-  ...ERROR,
-  headers,
-});
+): ApiExample {
+  return { status, description, schema: bodySchemas.Problem, name: 'Problem', headers };
+}
 export const WITHOUT_LEDGER = refusedAs(404, 'No filter that needs a ledger is enabled.');
 export const UNNAMED = refusedAs(422, 'Keystone has no account of this name.');
 
@@ -51,17 +45,15 @@ export function pageAnswer(
   description = 'A page.',
   more: z.ZodRawShape = {},
 ): ApiExample {
-  return { status: 200, description, schema: pageSchema(item).extend(more), name };
-}
-
-function pageSchema<Item extends z.ZodType>(item: Item) {
-  return z.strictObject({
+  const schema = z.strictObject({
     items: z.array(item),
     next: z.string().nullable().meta({
       description:
         'Send it as `after` for the next page. null = this is the last one. Only this shows whether there are more.',
     }),
+    ...more,
   });
+  return { status: 200, description, schema, name };
 }
 
 const MOST = 1000;
@@ -92,14 +84,8 @@ export function listQuery<Own extends z.ZodRawShape>(own: Own) {
   return z.strictObject({ ...pageParameters, ...own });
 }
 
-export function pageQueryOf({
-  limit = PAGE,
-  after,
-}: {
-  limit?: number | undefined;
-  after?: string | undefined;
-}) {
-  return { limit, after };
+export function pageQueryOf(query: { limit?: number | undefined; after?: string | undefined }) {
+  return { limit: query.limit ?? PAGE, after: query.after };
 }
 
 export function pageJson<Item>({ items, next }: PageOf<Item>, json: (item: Item) => object) {
@@ -193,9 +179,7 @@ export function leftText(amount: Amount): string {
 }
 
 /** `instant`: microseconds of the epoch. */
-export function timeText(instant: bigint): string {
-  return formatInstant(instant);
-}
+export const timeText = formatInstant;
 
 /** `second`: of the epoch. */
 export function secondText(second: bigint): string {

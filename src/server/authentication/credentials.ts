@@ -114,10 +114,8 @@ export function readTls(options: TlsOptions): SecureContextOptions | undefined {
   try {
     createSecureContext({ cert, key });
   } catch (thrown) {
-    throw new CredentialError(
-      'tls_cert_file',
-      `${certFile} and ${keyFile} do not match, or are not PEM: ${errorText(thrown)}`,
-    );
+    const mistake = `${certFile} and ${keyFile} do not match, or are not PEM: ${errorText(thrown)}`;
+    throw new CredentialError('tls_cert_file', mistake);
   }
   return caFile === undefined ? { cert, key } : { cert, key, ca: readAuthorities(caFile) };
 }
@@ -133,10 +131,8 @@ export function readAuthorities(file: string): string {
     try {
       new X509Certificate(certificate);
     } catch (thrown) {
-      throw new CredentialError(
-        'client_ca_file',
-        `${file}: number ${index + 1} is not a certificate in PEM: ${errorText(thrown)}`,
-      );
+      const mistake = `number ${index + 1} is not a certificate in PEM: ${errorText(thrown)}`;
+      throw new CredentialError('client_ca_file', `${file}: ${mistake}`);
     }
   }
   return ca;

@@ -60,15 +60,9 @@ export async function askForBudgetFor(requester: Requester, input: RequestInput)
   const reason = reasonOf(input.reason);
   const terms = { amount: amountIn(requester, input.amount), validUntil: untilIn(input.valid_until) };
   const user = userId === null ? null : inApi(() => newIdOf('userId', userId));
+  const newId = () => inApi(() => newIdOf('projectId', project));
   const wanted = {
-    projectId:
-      own ??
-      (await accountId(
-        requester,
-        'project',
-        inApi(() => newIdOf('projectId', project)),
-        'project_id',
-      )),
+    projectId: own ?? (await accountId(requester, 'project', newId(), 'project_id')),
     userId:
       user === null || user === caller.userId ? user : await accountId(requester, 'user', user, 'user_id'),
     ...terms,
@@ -158,10 +152,8 @@ function requestsLedger(requester: Requester): Promise<Ledger> {
 /** @throws ApiError */
 function amountIn({ generation }: Requester, text: string | number): Amount {
   const unit = budgetUnit(generation.configuration);
-  return moreThanNothing(
-    inApi(() => amountOf(text, unit)),
-    unit,
-  );
+  const amount = inApi(() => amountOf(text, unit));
+  return moreThanNothing(amount, unit);
 }
 
 /** @throws ApiError */
@@ -173,9 +165,7 @@ export function moreThanNothing(amount: Amount, unit: string): Amount {
 }
 
 /** @throws ApiError */
-function untilIn(text: string): bigint {
-  return inApi(() => secondOf('until', text));
-}
+const untilIn = (text: string) => inApi(() => secondOf('until', text));
 
 function done({ generation }: Requester, edit: RequestEdit): BudgetRequest {
   if (edit.kind === 'refused') {

@@ -20,14 +20,13 @@ import {
 } from '../authentication/protocols.ts';
 import type { DecisionStores } from '../decisions/stores.ts';
 import type { KubernetesSources } from '../followers/kubernetes-sources.ts';
-import { warnOfUndelivered } from '../followers/undelivered.ts';
 import { oidcSection } from '../users/oidc-options.ts';
 import { KeptFiles, refuseCutOff } from './cut-off-files.ts';
 import { Generation } from './generation.ts';
+import { warnOfUndelivered, warnOfUnknownNames } from './load-warnings.ts';
 import { READ_AT_START, type ServiceOptions, serviceSection } from './options.ts';
 import { readProtocolTokens, SECTIONS } from './sections.ts';
 import { protocolsInUse, type Started, startedWith, startProblems } from './start-checks.ts';
-import { warnOfUnknownNames } from './unknown-names.ts';
 
 interface GenerationServices extends WatchedServices {
   readonly logger: Logger;

@@ -3,7 +3,7 @@
  * browsers may cache them for good and scripts find each other by relative names. Names come from a list:
  * paths of clients are never opened.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { promisify } from 'node:util';
@@ -27,12 +27,7 @@ const uplot = () =>
 const SCRIPTS = ['main', 'files', 'timeline', 'times', 'live', 'morph', 'chart'] as const;
 const JAVASCRIPT = 'text/javascript; charset=utf-8';
 
-interface Asset {
-  readonly type: string;
-  readonly read: () => string;
-}
-
-const ASSETS: ReadonlyMap<string, Asset> = new Map([
+const ASSETS: ReadonlyMap<string, { readonly type: string; readonly read: () => string }> = new Map([
   ['style.css', { type: 'text/css; charset=utf-8', read: () => STYLE }],
   ['icon.svg', { type: 'image/svg+xml', read: () => ICON }],
   ['uplot.js', { type: JAVASCRIPT, read: uplot }],
@@ -42,22 +37,13 @@ const ASSETS: ReadonlyMap<string, Asset> = new Map([
 /** For routers and metrics. */
 const ASSETS_PATH = '/assets';
 
-interface Kept {
-  readonly hash: string;
-  readonly texts: ReadonlyMap<string, string>;
-}
-
-let kept: Kept | undefined;
+let kept: { readonly hash: string; readonly texts: ReadonlyMap<string, string> } | undefined;
 
 /** Read once, at the first page, so that a service without console users does not load them. */
-function assets(): Kept {
+function assets() {
   if (kept === undefined) {
     const texts = new Map([...ASSETS].map(([name, { read }]) => [name, read()]));
-    const hash = createHash('sha256')
-      .update(JSON.stringify([...texts]))
-      .digest('base64url')
-      .slice(0, 16);
-    kept = { hash, texts };
+    kept = { hash: hash('sha256', JSON.stringify([...texts]), 'base64url').slice(0, 16), texts };
   }
   return kept;
 }
@@ -93,7 +79,8 @@ export function assetRoutes(): Router {
     if (asset === undefined) {
       ctx.throw(404, 'there is nothing at this path');
     }
-    const encoding = encodingFor(ctx);
+    const best = ctx.acceptsEncodings('br', 'gzip', 'identity');
+    const encoding = best === 'br' || best === 'gzip' ? best : 'identity';
     ctx.set({
       // Another hash means another version, whose page came from another replica: browsers must revalidate.
       'Cache-Control': ctx.params.hash === assets().hash ? 'public, max-age=31536000, immutable' : 'no-cache',
@@ -105,11 +92,6 @@ export function assetRoutes(): Router {
     ctx.type = asset.type;
   });
   return router;
-}
-
-function encodingFor(ctx: Context): Encoding {
-  const best = ctx.acceptsEncodings('br', 'gzip', 'identity');
-  return best === 'br' || best === 'gzip' ? best : 'identity';
 }
 
 /** The icon of the tab: a partly filled bar. */

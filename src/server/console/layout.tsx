@@ -5,17 +5,14 @@ import { assetPath } from './assets.ts';
 import type { ConsolePage } from './page.ts';
 import { Text, visible } from './parts/parts.tsx';
 
-interface Frame {
+interface LayoutProps {
+  readonly title: string;
   readonly caller: Caller;
   readonly csrf: string;
   /** All pages; the navigation shows those with a label that the caller may see. */
   readonly pages: readonly ConsolePage[];
   /** The `path` of the page. */
   readonly path: string;
-}
-
-interface LayoutProps extends Frame {
-  readonly title: string;
   readonly children: ComponentChildren;
 }
 

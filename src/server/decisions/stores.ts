@@ -66,12 +66,7 @@ export class DecisionStores {
     if (kind === 'none') {
       return undefined;
     }
-    const options: DecisionQueueOptions = {
-      kind,
-      timeout,
-      days: decision_store_days,
-      most: decision_store_max,
-    };
+    const options = { kind, timeout, days: decision_store_days, most: decision_store_max };
     // A digest, since it holds a password.
     const key = hash('sha256', JSON.stringify([connection, timeout]));
     const shared =

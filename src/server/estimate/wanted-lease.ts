@@ -12,6 +12,7 @@ import {
   leaseStart,
   MAX_RESERVATIONS,
 } from '../../lease/lease.ts';
+import { ApiError } from '../api/route.ts';
 
 export const MINUTE = 60n * MICROSECONDS_PER_SECOND;
 
@@ -81,12 +82,9 @@ export const wantedLeaseSchema = z
 export type WantedLease = z.infer<typeof wantedLeaseSchema>;
 
 /** A lease that Blazar would reject before calling filters. `field`: the wrong field. */
-export class UnusableLeaseError extends Error {
-  readonly field: string;
-
+export class UnusableLeaseError extends ApiError {
   constructor(field: string, message: string) {
-    super(message);
-    this.field = field;
+    super(400, message, { field });
   }
 }
 

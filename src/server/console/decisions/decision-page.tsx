@@ -25,7 +25,7 @@ import {
   Time,
   visible,
 } from '../parts/parts.tsx';
-import { tryPathOf } from '../try/refused-lease.ts';
+import { tryPathOf } from '../try/try-page.tsx';
 import { LeaseId, named, operationText, Warnings } from './decision-table.tsx';
 import { decisionsOf, type FoundDecision } from './found-decisions.ts';
 

@@ -33,7 +33,7 @@ export const overviewPage: ConsolePage = {
           <Filters {...generation.configuration} />
           <RefusalsSection {...refusals} />
           <ReplicasSection replicas={replicas} />
-          {clusters !== 'none' && <ClustersSection clusters={clusters} />}
+          {clusters !== undefined && <ClustersSection clusters={clusters} />}
           <InStepSection state={state} every={comparedEvery(generation)} />
         </>
       ),

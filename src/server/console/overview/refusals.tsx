@@ -1,10 +1,10 @@
-import type { DecisionRecord } from '../../../decisions/record.ts';
 import { DecisionTable } from '../decisions/decision-table.tsx';
-import { AWAY, type FoundDecisions, findDecisions } from '../decisions/found-decisions.ts';
+import { AWAY, findDecisions } from '../decisions/found-decisions.ts';
 import { type PageRequest, pathWith } from '../page.ts';
 import { type Column, Message, Section, Table, Text } from '../parts/parts.tsx';
 
-export function RefusalsSection({ filters, latest, isPartial, of }: Refusals) {
+export function RefusalsSection(refusals: Awaited<ReturnType<typeof refusalsNow>>) {
+  const { filters, latest, isPartial, of } = refusals;
   return (
     <Section id="refused" title="Refused now" isLive>
       {of === 'away' && <Message kind="error">{AWAY}</Message>}
@@ -66,18 +66,9 @@ interface FilterRefusals {
   readonly last: string;
 }
 
-export interface Refusals {
-  /** Sorted by number of refusals, highest first. */
-  readonly filters: readonly FilterRefusals[];
-  /** Newest first. */
-  readonly latest: readonly DecisionRecord[];
-  /** Whether there were more than `MOST`. */
-  readonly isPartial: boolean;
-  /** As in `FoundDecisions`. */
-  readonly of: FoundDecisions['of'];
-}
-
-export async function refusalsNow(request: PageRequest, now = Date.now()): Promise<Refusals> {
+/** By filter, the most refusals first; `latest`: newest first; `isPartial`: there were more than `MOST`. */
+export async function refusalsNow(request: PageRequest) {
+  const now = Date.now();
   const { items, next, of } = await findDecisions(request, {
     outcomes: ['rejected', 'failed'],
     since: now - DAY,

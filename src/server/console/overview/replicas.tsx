@@ -7,19 +7,20 @@ import { type Column, Message, Section, Table, Text } from '../parts/parts.tsx';
 /** Maximum delay of the page by the database, in seconds. */
 const PATIENCE = 2;
 
-/** `none` = without stored decisions, replicas are unknown; `away` = the list cannot be read (logged). */
-export type Replicas = readonly PresentReplica[] | 'none' | 'away';
+/** `undefined` = without stored decisions, replicas are unknown; `away` = the list cannot be read (logged). */
+type Replicas = readonly PresentReplica[] | 'away' | undefined;
 
-export async function replicasNow({ decisions }: Pick<Generation, 'decisions'>): Promise<Replicas> {
-  return decisions === undefined
-    ? 'none'
-    : withinDeadline(PATIENCE, (wait) => decisions.replicas.replicas(wait)).catch(() => 'away' as const);
+export async function replicasNow({ decisions }: Generation): Promise<Replicas> {
+  return (
+    decisions &&
+    withinDeadline(PATIENCE, (wait) => decisions.replicas.replicas(wait)).catch(() => 'away' as const)
+  );
 }
 
 export function ReplicasSection({ replicas }: { readonly replicas: Replicas }) {
   return (
     <Section id="replicas" title="Replicas" isLive>
-      {replicas === 'none' ? (
+      {replicas === undefined ? (
         <p>Other replicas are not known: decisions are not stored.</p>
       ) : replicas === 'away' ? (
         <Message kind="error">The list of replicas cannot be read at the moment.</Message>

@@ -60,6 +60,7 @@ export function Pager({ label, path, query, next }: PagerProps) {
     return text === '' ? path : `${path}?${text}`;
   };
   const canGoBack = number === 2 || before.length > 0;
+  const passed = after === undefined ? [] : [...before, after];
   return (
     <nav class="pager" aria-label={`Pages of: ${label}`}>
       <ul>
@@ -78,14 +79,7 @@ export function Pager({ label, path, query, next }: PagerProps) {
         <li>Page {number}</li>
         {next !== undefined && (
           <li>
-            <a
-              href={link(
-                next,
-                after === undefined ? [] : [...before, after],
-                Math.min(number + 1, MAX_NUMBER),
-              )}
-              rel="next"
-            >
+            <a href={link(next, passed, Math.min(number + 1, MAX_NUMBER))} rel="next">
               Next page
             </a>
           </li>

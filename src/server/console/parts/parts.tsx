@@ -1,4 +1,4 @@
-import { type ComponentChildren, createContext } from 'preact';
+import { type ComponentChildren, createContext, type RenderableProps } from 'preact';
 import { useContext } from 'preact/hooks';
 import type { DecisionOutcome } from '../../../decisions/record.ts';
 import { nameText } from '../../../filter/account-limits.ts';
@@ -87,13 +87,8 @@ export function FilterName({ filter, audit }: { readonly filter: string; readonl
   );
 }
 
-interface MessageProps {
-  /** `done`: success. `error` is announced to screen readers at once. */
-  readonly kind: 'done' | 'notice' | 'error';
-  readonly children: ComponentChildren;
-}
-
-export function Message({ kind, children }: MessageProps) {
+/** `done`: success. `error` is announced to screen readers at once. */
+export function Message({ kind, children }: RenderableProps<{ kind: 'done' | 'notice' | 'error' }>) {
   return (
     <p class={kind} role={kind === 'error' ? 'alert' : 'status'}>
       {children}
@@ -101,14 +96,11 @@ export function Message({ kind, children }: MessageProps) {
   );
 }
 
-interface LivePartProps {
-  /** Unique on the page. */
-  readonly name: string;
-  readonly children: ComponentChildren;
-}
-
-/** A part of a page that scripts update after changes. Without scripts it stays. Must not contain forms. */
-export function LivePart({ name, children }: LivePartProps) {
+/**
+ * A part of a page that scripts update after changes. Without scripts it stays. Must not contain forms. `name`:
+ * unique on the page.
+ */
+export function LivePart({ name, children }: RenderableProps<{ readonly name: string }>) {
   return <div data-live={name}>{children}</div>;
 }
 
@@ -227,15 +219,12 @@ export function Text({ children }: { readonly children: string }) {
   return <bdi>{visible(children)}</bdi>;
 }
 
-/** The text with every invisible character named. */
+/** The text with every invisible character named: `[U+202E]`. */
 export function visible(text: string): string {
-  return text.replace(INVISIBLE, nameOf);
-}
-
-/** `[U+202E]` */
-function nameOf(character: string): string {
-  const code = character.codePointAt(0) ?? 0;
-  return `[U+${code.toString(16).toUpperCase().padStart(4, '0')}]`;
+  return text.replace(INVISIBLE, (character) => {
+    const code = character.codePointAt(0) ?? 0;
+    return `[U+${code.toString(16).toUpperCase().padStart(4, '0')}]`;
+  });
 }
 
 type Kind = 'project' | 'user';
@@ -264,10 +253,9 @@ export function NamedId({ id, named }: { readonly id: string; readonly named: Na
  * contain any id.
  */
 export function nameOfFor({ enforcement }: Generation, caller: Caller): NameOf {
-  const { memberships } = caller;
   const visible = visibleProjects(caller);
   const own = new Map(
-    memberships.flatMap(({ projectId, name, domain = '' }) =>
+    caller.memberships.flatMap(({ projectId, name, domain = '' }) =>
       name === undefined ? [] : [[projectId, { name, domain }] as const],
     ),
   );
@@ -293,23 +281,11 @@ export async function learnNames({ enforcement }: Generation, owned: readonly Ow
   await enforcement.names?.learn(projects, users, NAMES_PATIENCE);
 }
 
-export function WithNames({
-  nameOf,
-  children,
-}: {
-  readonly nameOf: NameOf;
-  readonly children: ComponentChildren;
-}) {
+export function WithNames({ nameOf, children }: { nameOf: NameOf; children: ComponentChildren }) {
   return <AccountNames.Provider value={nameOf}>{children}</AccountNames.Provider>;
 }
 
-export function Whose({
-  userId,
-  project = 'Project',
-}: {
-  readonly userId: string | null;
-  readonly project?: string;
-}) {
+export function Whose({ userId, project = 'Project' }: { userId: string | null; project?: string }) {
   return userId === null ? project : <Account kind="user" id={userId} />;
 }
 

@@ -24,7 +24,7 @@ import {
   Time,
 } from '../parts/parts.tsx';
 import { shownDate } from '../parts/time-scale.ts';
-import { tryPathOf } from '../try/refused-lease.ts';
+import { tryPathOf } from '../try/try-page.tsx';
 
 interface LeasesTableProps {
   readonly leases: readonly LeaseRowView[];

@@ -190,7 +190,6 @@ function Charges({ estimate: { charges }, what, unit, accountText }: Tried) {
           ['Left after it', 'number', leftAfter],
         ]}
         rows={charges}
-        rowProps={({ left }) => ({ class: left !== null && left < 0n ? 'short' : undefined })}
       />
     </>
   );
