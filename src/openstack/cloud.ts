@@ -205,7 +205,8 @@ async function readCloudFiles(lookup: LookupContext): Promise<CloudFiles> {
 }
 
 function firstFile(name: 'clouds' | 'secure', { environment, folder }: LookupContext): string | undefined {
-  const named = environment[name === 'clouds' ? 'OS_CLIENT_CONFIG_FILE' : 'OS_CLIENT_SECURE_FILE'];
+  const variable = name === 'clouds' ? 'OS_CLIENT_CONFIG_FILE' : 'OS_CLIENT_SECURE_FILE';
+  const named = environment[variable];
   const { HOME: home, XDG_CONFIG_HOME: config, XDG_CONFIG_DIRS: shared } = environment;
   const folders = [
     folder,
@@ -216,8 +217,7 @@ function firstFile(name: 'clouds' | 'secure', { environment, folder }: LookupCon
   ];
   const candidates = folders.flatMap((one) => SUFFIXES.map((suffix) => join(one, `${name}.${suffix}`)));
   if (named && !isReadable(named)) {
-    const what = `${named}, which ${name === 'clouds' ? 'OS_CLIENT_CONFIG_FILE' : 'OS_CLIENT_SECURE_FILE'} names,`;
-    throw new KeystoneError('configuration', `${what} cannot be read`);
+    throw new KeystoneError('configuration', `${named}, which ${variable} names, cannot be read`);
   }
   return named || candidates.find(isReadable);
 }

@@ -207,12 +207,9 @@ export class Names {
         cache.late();
       }
       const record = cache.get(id);
-      if (
-        !('missing' in record) &&
-        record.domainId !== undefined &&
-        this.#caches.domain.isUnderWay(record.domainId)
-      ) {
-        this.#caches.domain.late();
+      const { domain } = this.#caches;
+      if (!('missing' in record) && record.domainId !== undefined && domain.isUnderWay(record.domainId)) {
+        domain.late();
       }
     }
   }

@@ -136,19 +136,16 @@ export class TokenIssuer {
       throw last.error;
     }
     const called = `POST ${url}${TOKENS_PATH}`;
-    const answer = await client.postJson(`${url}${TOKENS_PATH}`, request, {
-      answerHeaders: ['x-subject-token'],
-    });
+    const call = { answerHeaders: ['x-subject-token'] };
+    const answer = await client.postJson(`${url}${TOKENS_PATH}`, request, call);
     // 404: an application credential that was deleted.
     if (answer.status === 401 || (answer.status === 404 && isKeystoneError(answer))) {
       const what =
         options.application_credential_id === undefined
           ? 'user, password, project or domain is wrong'
           : 'the application credential is wrong, has expired or was deleted';
-      const error = new KeystoneError(
-        'credentials',
-        `${called}: Keystone refuses the account of [keystone]: ${what} (${answer.status})`,
-      );
+      const message = `${called}: Keystone refuses the account of [keystone]: ${what} (${answer.status})`;
+      const error = new KeystoneError('credentials', message);
       this.#pause = last?.request === request ? Math.min(MAX_PAUSE_MS, this.#pause * 2) : 1_000;
       this.#refusal = { request, error, at: askedAt };
       throw error;
@@ -223,9 +220,8 @@ export function tokenContent(answer: HttpAnswer, address: string): TokenContent 
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
     const where = issue === undefined || issue.path.length === 0 ? '' : ` at ${issue.path.join('.')}`;
-    throw unusableAnswer(
-      `${address}: the answer (${answer.status}) is no token of Keystone${where}; check [keystone] auth_url`,
-    );
+    const what = `the answer (${answer.status}) is no token of Keystone${where}`;
+    throw unusableAnswer(`${address}: ${what}; check [keystone] auth_url`);
   }
   return parsed.data.token;
 }

@@ -134,12 +134,9 @@ export class UserLogin {
 
   async #openClient(): Promise<Opened> {
     const { options } = await effectiveOptions(this.#options);
-    const { auth_url = '' } = options;
-    const client = this.#services.http.createClient({
-      ...clientOptions(options),
-      maxAnswerBytes: MAX_ANSWER_BYTES,
-    });
-    return { url: identityUrl(auth_url), client };
+    const settings = { ...clientOptions(options), maxAnswerBytes: MAX_ANSWER_BYTES };
+    const client = this.#services.http.createClient(settings);
+    return { url: identityUrl(options.auth_url ?? ''), client };
   }
 }
 
@@ -156,6 +153,6 @@ const projectsAnswer = z.object({
 });
 
 function messageOf({ body }: HttpAnswer): string {
-  const parsed = z.object({ error: z.object({ message: z.string() }) }).safeParse(jsonOf(body));
-  return parsed.success ? parsed.data.error.message : '';
+  const answer = z.object({ error: z.object({ message: z.string() }) });
+  return answer.safeParse(jsonOf(body)).data?.error.message ?? '';
 }

@@ -194,10 +194,8 @@ export class Generations {
       for (const problem of this.#problems) {
         logger.error({ generation: before.number }, formatProblem(problem));
       }
-      logger.error(
-        { generation: before.number },
-        'configuration not reloaded: the previous one stays in use',
-      );
+      const message = 'configuration not reloaded: the previous one stays in use';
+      logger.error({ generation: before.number }, message);
       reloaded('refused');
       return false;
     }
@@ -216,17 +214,16 @@ export class Generations {
 
   #warnOfRestart(next: Generation): void {
     const changed = READ_AT_START.filter((name) => next.options[name] !== this.#atStart[name]);
-    if (startedWith(next.configuration).kubernetesAuthorities !== this.#started.kubernetesAuthorities) {
-      this.#services.logger.warn(
-        { options: ['client_ca_file'] },
-        '[kubernetes] client_ca_file: the change takes effect at the next start',
-      );
-    }
-    if (changed.length > 0) {
-      this.#services.logger.warn(
-        { options: changed },
-        `[service] ${changed.join(', ')}: the change takes effect at the next start`,
-      );
+    const isOther =
+      startedWith(next.configuration).kubernetesAuthorities !== this.#started.kubernetesAuthorities;
+    for (const [section, options] of [
+      ['kubernetes', isOther ? ['client_ca_file'] : []],
+      ['service', changed],
+    ] as const) {
+      if (options.length > 0) {
+        const message = `[${section}] ${options.join(', ')}: the change takes effect at the next start`;
+        this.#services.logger.warn({ options }, message);
+      }
     }
   }
 }
@@ -251,9 +248,8 @@ function refuseOpened(before: Generation, next: Configuration, { certificates }:
   if (asksForCredentials(before.tokens, before.configuration) && !asksForCredentials(tokens, next)) {
     const message =
       'no login would be needed any more, and everyone could see everything; restart to accept it';
-    throw new ConfigurationError([
-      { severity: 'error', section: 'service', option: 'operator_tokens', message },
-    ]);
+    const at = { section: 'service', option: 'operator_tokens' };
+    throw new ConfigurationError([{ severity: 'error', ...at, message }]);
   }
 }
 
@@ -263,12 +259,8 @@ function openedProblem(name: ProtocolName, { tokens }: Generation): Problem {
     tokens[name].length > 0
       ? ['tokens', 'the last token is gone']
       : ['keystone_auth', 'it is off and there are no tokens'];
-  return {
-    severity: 'error',
-    section,
-    option,
-    message: `${gone}, and everyone could ask; restart to accept it`,
-  };
+  const message = `${gone}, and everyone could ask; restart to accept it`;
+  return { severity: 'error', section, option, message };
 }
 
 /** If any way to authenticate is configured, all clients must authenticate. */
