@@ -121,7 +121,6 @@ function domain(whose: 'user' | 'project', get: (...names: readonly string[]) =>
   return { [`${whose}_domain_id`]: id, [`${whose}_domain_name`]: id === undefined ? name : undefined };
 }
 
-/** The cloud with its region's values. */
 function inRegion(cloud: Mapping, wanted: string | undefined, source: string) {
   const listed = member(cloud, 'regions') ?? member(cloud, 'region_name') ?? [];
   const list: unknown[] = Array.isArray(listed) ? listed : String(listed).split(',');
@@ -174,14 +173,11 @@ function wrong(message: string): KeystoneError {
 /** Where `cloud` is looked up. */
 export interface LookupContext {
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** The working directory. */
   readonly folder: string;
 }
 
 interface CloudFiles {
-  /** By name. */
   readonly clouds: Mapping;
-  /** The files that were read. */
   readonly files: readonly string[];
   readonly warnings: readonly string[];
 }

@@ -134,7 +134,6 @@ export function identityUrl(authUrl: string): string {
   return `${url.origin}${path}${path.endsWith('/v3') ? '' : '/v3'}`;
 }
 
-/** Common options of the clients for Keystone and the services in its catalog. */
 export function clientOptions({ cafile, timeout }: KeystoneOptions): HttpClientOptions {
   return {
     timeout,

@@ -32,7 +32,6 @@ type Ids = Pick<Context, 'project_id' | 'user_id'>;
 
 /** How long a request waits for unknown names, in milliseconds. */
 const MAX_WAIT_MS = 2_000;
-/** Pause between two log lines of a reason. */
 const LOG_PAUSE_MS = 60_000;
 
 /** How long a search waits for Keystone, in seconds. */

@@ -28,7 +28,6 @@ export interface ValidationSettings {
 
 /** For metrics. It must not throw. */
 export interface ValidationObserver {
-  /** A token was validated with Keystone. */
   tokenValidated(outcome: 'valid' | 'invalid' | 'failed'): void;
 }
 
@@ -47,7 +46,6 @@ const MAX_UNDER_WAY = 32;
 const MAX_WAITING = 256;
 /** After a failure, known tokens are accepted for this long while Keystone is called in parallel. */
 const OUTAGE_MS = 30_000;
-/** Between two warnings. */
 const WARN_EVERY_MS = 60_000;
 
 const MALFORMED: TokenAnswer = { kind: 'invalid', from: 'form' };
@@ -289,7 +287,6 @@ interface KnownToken {
   readonly askedAt: number;
 }
 
-/** The SHA-256 of a token: its cache key. */
 function tokenKey(token: string): string {
   return hash('sha256', token, 'base64');
 }
@@ -303,7 +300,6 @@ class TokenCache {
   readonly #mayNotAsk = new LRUCache<string, KnownToken>(VALID_STORE);
   readonly #unknown = new LRUCache<string, number>({ max: MAX_TOKENS });
 
-  /** The number of valid tokens, and of tokens unknown to Keystone. */
   get sizes(): { valid: number; unknown: number } {
     return { valid: this.#mayAsk.size + this.#mayNotAsk.size, unknown: this.#unknown.size };
   }

@@ -22,7 +22,6 @@ export interface UserPassword {
  */
 export type LoginRefusal = 'wrong' | 'expired' | 'second-factor';
 
-/** The possible scopes of a token. */
 export type UserScope = { readonly projectId: string } | 'system';
 
 export interface ListedProject {

@@ -30,7 +30,6 @@ const OWN_FOLDERS: readonly string[] = [
   '/projects',
 ];
 
-/** Login and logout. */
 export const LOGIN_PATHS = [
   '/login',
   '/login/keystone',
@@ -70,7 +69,6 @@ interface KubernetesPath {
   readonly token: string | undefined;
 }
 
-/** `undefined` for other paths. */
 export function kubernetesPathOf(path: string): KubernetesPath | undefined {
   for (const own of Object.values(KUBERNETES_PATHS)) {
     if (path === own) {

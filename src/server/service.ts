@@ -54,7 +54,6 @@ export class Service {
   readonly url: string;
   /** The URL of health and metrics, if they have their own port. */
   readonly adminUrl: string | undefined;
-  /** Warnings about the configuration, for the operator. */
   readonly warnings: readonly Problem[];
   /** The served protocols and their required credentials, as of the start. */
   readonly authenticators: readonly ServedProtocol[];
@@ -133,7 +132,6 @@ export class Service {
     });
   }
 
-  /** Switches to a new configuration. */
   takeOver(next: Generation): void {
     const { authenticators, watchdog } = this.#parts;
     next.decisions?.apply();
@@ -153,7 +151,6 @@ export class Service {
     this.#parts.reports.takeOver(kubernetes?.cluster?.cluster, options);
   }
 
-  /** Logs and counts an uncaught error. */
   reportUncaught(kind: UncaughtKind, thrown: unknown): void {
     const { metrics, logger } = this.#parts;
     metrics.uncaughtErrors.inc({ kind });

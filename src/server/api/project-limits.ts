@@ -17,7 +17,6 @@ export interface LimitOption {
   readonly unit: string | null;
   /** `null` = not set, or hidden. Of limits of single accounts, only those that may concern the project. */
   readonly value: unknown;
-  /** Whether the value is hidden from this caller. */
   readonly isHidden: boolean;
   /** Whether the default applies, because the option is not set. */
   readonly isDefault: boolean;

@@ -79,7 +79,6 @@ const pageParameters = {
   }),
 };
 
-/** The query of a list: page parameters and its own. */
 export function listQuery<Own extends z.ZodRawShape>(own: Own) {
   return z.strictObject({ ...pageParameters, ...own });
 }
@@ -197,14 +196,12 @@ export interface Accounts {
     readonly project: AccountJson;
     readonly user: AccountJson | null;
   };
-  /** The unit of budgets. */
   readonly unit: string;
 }
 
 /** Maximum wait for names, in milliseconds; less if the deadline is near. */
 const NAMES_WAIT = 1000;
 
-/** The owner of an item. */
 interface Owner {
   readonly projectId?: string | null;
   readonly userId?: string | null;

@@ -20,7 +20,6 @@ export interface AuthenticationObserver extends ValidationObserver {
 
 export interface HeldAuthenticator {
   readonly authenticator: KeystoneAuthenticator;
-  /** For users who log in with their password. */
   readonly login: UserLogin;
   /** Call it once, after the last request. The last release of a client closes it. */
   release(): Promise<void>;
@@ -47,7 +46,6 @@ export class KeystoneAuthenticators {
     this.#observer = observer;
   }
 
-  /** Number of cached tokens, and of validations under way. */
   get sizes() {
     const sum = { valid: 0, unknown: 0, underWay: 0 };
     for (const { validation } of this.#shared.values) {
@@ -104,12 +102,10 @@ interface GateOptions {
   readonly authUrl: string;
   readonly cacheSeconds: number;
   readonly deadline: number;
-  /** The number of the generation. */
   readonly generation: number;
 }
 
 interface OwnerQuestion<Caller> {
-  /** Of the client. */
   readonly address: string;
   /** Rejects a token that Keystone does not know. */
   readonly refuse: Refuse;
@@ -136,7 +132,6 @@ export class KeystoneAuthenticator {
   readonly #generation: string;
   readonly #expected: string;
   readonly #challenge: string;
-  /** What clients must show, in words. */
   readonly asks: string;
 
   constructor(

@@ -187,7 +187,6 @@ const STATES: Readonly<Record<BudgetRequest['state'], string>> = {
   withdrawn: 'was withdrawn',
 };
 
-/** The error for a step that was not done. */
 export function requestError(refusal: RequestRefusal, unit: string): ApiError {
   switch (refusal.kind) {
     case 'gone':

@@ -7,7 +7,6 @@ import type { ConfigSources } from '../../config/sources.ts';
 import type { Configuration } from '../../enforcement/configuration.ts';
 import type { WrittenRules } from '../../rules/cut-off-rules.ts';
 
-/** Maximum number of names in a log line. */
 const MAX_NAMES = 50;
 const UNENDED =
   'the file no longer ends with a line break, so it was most likely cut off; add one, or restart to accept it';
@@ -17,7 +16,6 @@ const EMPTIED = 'the folder has no configuration files any more; restart to acce
 /** File with scheduling policies → its text. */
 type PolicyTexts = ReadonlyMap<string, string>;
 
-/** What the options of a configuration name. */
 interface NamedFiles {
   readonly rules: WrittenRules;
   readonly policies: PolicyTexts;
@@ -65,7 +63,6 @@ export class KeptFiles {
     refuse(changed.map((what) => problem(`the ${what} changed while they were read`)));
   }
 
-  /** Makes `next` current, and logs changes. */
   async keep(next: NamedFiles, isStart = false): Promise<void> {
     const before = this.#kept;
     this.#kept = next;

@@ -33,7 +33,6 @@ interface GenerationServices extends WatchedServices {
   readonly keystoneAuthenticators: KeystoneAuthenticators;
   readonly stores: DecisionStores;
   readonly clusters: KubernetesSources;
-  /** Called after each reload. */
   readonly reloaded: (outcome: 'applied' | 'refused') => void;
   /** Called synchronously when a new configuration takes over. */
   readonly swapped: (generation: Generation) => void;

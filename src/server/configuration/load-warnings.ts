@@ -1,8 +1,8 @@
 /** Warnings about a configuration that has just been loaded. */
-import { inTime, withinDeadline } from '../../base/deadline.ts';
 import type { Logger } from '../../base/logger.ts';
 import { accountNames } from '../../config/names.ts';
 import type { UsageEnforcement } from '../../enforcement/enforcement.ts';
+import { readLedger } from '../metrics/cached.ts';
 import type { Generation } from './generation.ts';
 
 /**
@@ -35,9 +35,6 @@ export async function warnOfUnknownNames(
   }
 }
 
-/** Maximum delay of a start or a reload by the ledger, in seconds. */
-const PATIENCE = 2;
-
 type Deliverer = Pick<UsageEnforcement, 'ledger' | 'outbox' | 'delivers'>;
 
 /**
@@ -55,13 +52,7 @@ export async function warnOfUndelivered(
   }
   const { waitingBySender } = await import('../../ledger/outbox/reports.ts');
   // An unavailable ledger is reported elsewhere.
-  const waiting = await withinDeadline(PATIENCE, (deadline) =>
-    inTime(
-      ledger.read((opened) => waitingBySender(opened, deadline)),
-      deadline,
-    ),
-  ).catch(() => new Map<string, number>());
-  for (const [sender, messages] of waiting) {
+  for (const [sender, messages] of (await readLedger(ledger, waitingBySender)) ?? []) {
     if (!current.delivers(sender)) {
       logger.warn(
         { filter: sender, messages },

@@ -34,7 +34,6 @@ const ASSETS: ReadonlyMap<string, { readonly type: string; readonly read: () => 
   ...SCRIPTS.map((name) => [`${name}.js`, { type: JAVASCRIPT, read: script(`${name}.js`) }] as const),
 ]);
 
-/** For routers and metrics. */
 const ASSETS_PATH = '/assets';
 
 let kept: { readonly hash: string; readonly texts: ReadonlyMap<string, string> } | undefined;
@@ -94,6 +93,5 @@ export function assetRoutes(): Router {
   return router;
 }
 
-/** The icon of the tab: a partly filled bar. */
 const ICON =
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><rect x="1" y="5" width="14" height="6" rx="1.5" fill="#fff" stroke="#1d5bbf"/><rect x="1" y="5" width="9" height="6" rx="1.5" fill="#1d5bbf"/></svg>';

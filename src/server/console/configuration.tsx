@@ -77,7 +77,6 @@ const COLUMNS: readonly Column<Setting>[] = [
   ['Origin', 'origin', ({ origin }) => <Text>{formatOrigin(origin)}</Text>],
 ];
 
-/** With its unit. */
 export function Value(setting: Setting) {
   const value = shownValue(setting);
   const { unit } = setting.option;

@@ -11,7 +11,6 @@ interface LayoutProps {
   readonly csrf: string;
   /** All pages; the navigation shows those with a label that the caller may see. */
   readonly pages: readonly ConsolePage[];
-  /** The `path` of the page. */
   readonly path: string;
   readonly children: ComponentChildren;
 }
@@ -84,7 +83,6 @@ function roleOf({ kind, memberships }: Caller): string {
   return memberships.some(({ isManager }) => isManager) ? 'manager' : kind;
 }
 
-/** The pages with a label that a caller may see. */
 export function navigation(pages: readonly ConsolePage[], caller: Caller): readonly ConsolePage[] {
   return pages.filter(
     ({ method, label, action }) => method === 'GET' && label !== undefined && may(caller, action),

@@ -50,7 +50,6 @@ function Framed({ title, heading = title, hasScripts = false, children }: Framed
   );
 }
 
-/** The login page: one form for each way. */
 export function LoginPage({ ways, refused, next }: LoginProps) {
   const { token, password, provider } = ways;
   const ofWay = (way: Refused['way']) => (refused?.way === way ? refused : undefined);
@@ -172,7 +171,6 @@ const MAX_SHOWN = 200;
 
 interface SwitchProps {
   readonly projects: readonly ListedProject[];
-  /** The current project of the caller. */
   readonly current: string | undefined;
   readonly csrf: string;
   readonly error?: string | undefined;

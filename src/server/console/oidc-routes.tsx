@@ -25,7 +25,6 @@ interface OidcParts {
   readonly refuse: (ctx: Context, status: number, next: string, message: string) => void;
 }
 
-/** The database is unavailable. */
 const NOT_NOW = 'not now' as const;
 /** In bytes, encoded. */
 const LOGOUT_LIMIT = 16_384;

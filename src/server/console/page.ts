@@ -69,7 +69,6 @@ export function pathWith(
   return `${path}${query === '' ? '' : `?${query}`}${fragment === '' ? '' : `#${fragment}`}`;
 }
 
-/** The path of a project; ids may have any characters. */
 export function projectPath(projectId: string): string {
   return `/projects/${encodeURIComponent(projectId)}`;
 }
@@ -80,12 +79,10 @@ export function leasePath(leaseId: string | null, row?: bigint): string {
   return `/leases/${encodeURIComponent(isPlain || row === undefined ? (leaseId ?? '') : `#${row}`)}`;
 }
 
-/** The page of all decisions of a request. */
 export function decisionPath(requestId: string): string {
   return `/decisions/${encodeURIComponent(requestId)}`;
 }
 
-/** The form for a change of a lease, by Blazar's id. */
 export function changePath(leaseId: string): string {
   return `/leases/${encodeURIComponent(leaseId)}/change`;
 }

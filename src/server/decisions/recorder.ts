@@ -112,7 +112,6 @@ interface RecentDecision {
   readonly asked: RequestedLease | undefined;
 }
 
-/** The latest decisions, for the console. */
 export class RecentDecisions {
   readonly #kept: RecentDecision[] = [];
   readonly #listeners = new Set<(record: DecisionRecord) => void>();

@@ -20,10 +20,8 @@ import { CountedUses } from '../counted-uses.ts';
 const LAST_WRITES = 10_000;
 
 export interface HeldDecisions {
-  /** The stored decisions of all replicas. */
   readonly source: DecisionSource;
   readonly queue: DecisionQueue;
-  /** The list of replicas. */
   readonly replicas: ReplicaList;
   /** Call it when the configuration takes over. */
   apply(): void;

@@ -39,7 +39,6 @@ export interface Following {
    * ledger's clock.
    */
   readonly known?: RowAges | undefined;
-  /** The author of the entries. */
   readonly who: string;
   readonly reason: string | null;
   readonly signal: AbortSignal | undefined;

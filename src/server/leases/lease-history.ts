@@ -57,7 +57,6 @@ type SearchDecisions<Decision> = (
   page: PageQuery,
 ) => Promise<PageOf<Decision>>;
 
-/** A decision, or an entry. */
 export interface Step<Decision> {
   /** Microseconds of the epoch. */
   readonly at: bigint;

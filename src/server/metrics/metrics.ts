@@ -30,7 +30,6 @@ const KEPT_MS = 1000;
 const UNCAUGHT_KINDS = ['rejection', 'exception'] as const;
 export type UncaughtKind = (typeof UNCAUGHT_KINDS)[number];
 
-/** Values that are read with the metrics. */
 export interface Gauges {
   underWay(): number;
   queued(): number;
@@ -38,9 +37,7 @@ export interface Gauges {
   configurationIsValid(): boolean;
   /** The use of budgets; `undefined` = there is no ledger, or it does not answer. */
   budgets?(): Promise<BudgetUse | undefined>;
-  /** Sizes of the cache of Keystone tokens. */
   tokens?: TokenSizes;
-  /** Decisions that are not stored yet. */
   decisionsWaiting?(): number;
   /** `undefined` = no filter has messages to deliver, or the ledger does not answer. */
   outbox?(): Promise<OutboxCounts | undefined>;

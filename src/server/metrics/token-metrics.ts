@@ -4,7 +4,6 @@ import type { Instruments } from './instruments.ts';
 
 type Validated = Parameters<AuthenticationObserver['tokenValidated']>[0];
 
-/** Read with the metrics. */
 export type TokenSizes = () => {
   readonly valid: number;
   readonly unknown: number;

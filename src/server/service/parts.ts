@@ -26,14 +26,12 @@ import { type Gauges, Metrics } from '../metrics/metrics.ts';
 import { type RefusedRequest, RefusedRequests } from '../refused-requests.ts';
 import { checkedConfiguration, filesRead, type ServiceSettings } from './checked-configuration.ts';
 
-/** Called once the service runs. */
 interface Changes {
   reload(): void;
   credentialsChanged(): void;
   takeOver(next: Generation): void;
 }
 
-/** What a running service consists of. */
 export type ServiceParts = Awaited<ReturnType<typeof openParts>>;
 
 /**

@@ -23,7 +23,6 @@ export interface Caller {
   readonly identity: string;
   /** For `who` in ledger and logs: `alice@Default (0a1b…)`, `operator token`. At most 255 characters. */
   readonly who: string;
-  /** For display. */
   readonly name: string;
   /** Keystone's id, or the configured claim; `null` = a fixed token, or no authentication. */
   readonly userId: string | null;

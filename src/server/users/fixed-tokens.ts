@@ -26,12 +26,10 @@ export class FixedTokens {
     this.#metrics.replace(metrics);
   }
 
-  /** Whether users must authenticate because of these tokens. */
   get required(): boolean {
     return this.#service.required || !this.#operator.isEmpty || !this.#reader.isEmpty;
   }
 
-  /** Whether no token allows a login. */
   get isEmpty(): boolean {
     return this.#service.isEmpty && this.#operator.isEmpty && this.#reader.isEmpty;
   }

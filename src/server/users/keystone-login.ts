@@ -133,7 +133,6 @@ async function withKeystone<Result>(
   }
 }
 
-/** A rejected login, with the message for the caller. */
 export function refused(
   message: string,
   { status = 401, isWrong = false }: { status?: 401 | 403 | 503; isWrong?: boolean } = {},

@@ -24,7 +24,6 @@ const FAILURE_MS = 5000;
 /** Asymmetric algorithms: a verifier cannot forge signatures. */
 const ASYMMETRIC = /^((RS|PS|ES)\d{3}|EdDSA|Ed25519)$/;
 
-/** The parameters of an authorization request. */
 interface BegunLogin {
   readonly state: string;
   readonly nonce: string;

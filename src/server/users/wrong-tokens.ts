@@ -25,7 +25,6 @@ const MAX_WRONG = 10;
 /** For passwords from one address, across accounts. Many users may share the address. */
 const MAX_WRONG_FROM_ADDRESS = 30;
 
-/** Counts failures by name. */
 class Wrong {
   /** Time of the first failure and number of failures; oldest first. */
   readonly #wrong = new Map<string, { readonly since: number; count: number }>();

@@ -9,7 +9,6 @@ const DAY = 86_400;
 
 interface Drawn {
   readonly place: HTMLElement;
-  /** The JSON of the data. */
   readonly text: string;
   readonly data: ChartData;
   readonly plot: uPlot;

@@ -7,7 +7,6 @@
 const SHORTEST_DRAG = 4;
 /** Delay after the last wheel event, in milliseconds. */
 const PAUSE = 150;
-/** Zoom per pixel of wheel movement. */
 const ZOOM_PER_PIXEL = 0.002;
 const KEYS: Readonly<Record<string, string>> = {
   ArrowLeft: 'earlier',

@@ -47,7 +47,6 @@ export const NEW_BUDGET_PAGES = formPages(NEW_PATH, SETTING, newBudget, async (r
 async function newBudget(request: PageRequest, sent: Sent | undefined): Promise<ShownPage> {
   const { caller, generation, csrf, query } = request;
   const title = 'Set a budget';
-  /** Whether project budgets are allowed, and the project is entered. */
   const maySetProject = may(caller, 'set-project-budget');
   const managed = caller.memberships.filter(({ isManager }) => isManager).map(({ projectId }) => projectId);
   const linked = { project_id: query.get('project') ?? '', user_id: query.get('user') ?? '' };

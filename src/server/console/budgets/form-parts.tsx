@@ -67,7 +67,6 @@ export function formPages(
   ];
 }
 
-/** What `Fields` shows of a form. */
 export function fieldsOf(values: BudgetValues, sent: Sent | undefined) {
   return { values, mistakes: new Map(sent?.field === undefined ? [] : [[sent.field, sent.message]]) };
 }
@@ -99,7 +98,6 @@ interface ProjectFieldProps {
   readonly fields: Omit<ComponentProps<typeof Fields>, 'fields'> & { readonly values: BudgetValues };
 }
 
-/** The project that owns the budget. */
 export function ProjectField({ isTyped, fields }: ProjectFieldProps) {
   const { project_id: id } = fields.values;
   return isTyped ? (

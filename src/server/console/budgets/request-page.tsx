@@ -49,7 +49,6 @@ export const STATES: Readonly<Record<BudgetRequest['state'], string>> = {
   withdrawn: 'by the user who asked for it',
 };
 
-/** The steps, with their buttons. */
 const STEPS = [
   ['endorse', 'Endorse'],
   ['grant', 'Grant'],

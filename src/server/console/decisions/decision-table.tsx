@@ -17,7 +17,6 @@ interface DecisionTableProps {
   readonly decisions: readonly DecisionRecord[];
   /** Members do not see internals: the configuration that decided and how long it took. */
   readonly isForMember?: boolean;
-  /** As of `Table`. */
   readonly empty?: string;
 }
 

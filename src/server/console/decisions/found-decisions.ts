@@ -28,7 +28,6 @@ export interface FoundDecisions extends PageOf<FoundDecision> {
   readonly of: 'all' | 'process' | 'away';
 }
 
-/** Shown if the database does not answer. */
 export const AWAY =
   'The stored decisions cannot be read at the moment: only what this process has decided is shown.';
 

@@ -168,7 +168,6 @@ function BudgetAccount({ account }: { readonly account: string }) {
   );
 }
 
-/** Texts for the operations of entries. */
 const OPERATIONS: ReadonlyMap<string, string> = new Map([
   ['create', 'recorded'],
   ['update', 'changed'],

@@ -140,7 +140,6 @@ export async function inStep({ ledger }: Generation): Promise<InStep | 'away' | 
   );
 }
 
-/** Maximum number of leases that are read. */
 const MOST = 100;
 const SHOWN = 10;
 

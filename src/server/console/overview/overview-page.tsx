@@ -89,7 +89,6 @@ interface ProblemsProps {
   readonly problems: readonly Problem[];
 }
 
-/** Renders nothing if there are no problems. */
 function Problems({ kind, title, problems }: ProblemsProps) {
   return problems.length === 0 ? null : (
     <section class={kind} aria-label={title}>

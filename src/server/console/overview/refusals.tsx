@@ -53,7 +53,6 @@ const COLUMNS: readonly Column<FilterRefusals>[] = [
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
-/** Maximum number of refusals that are counted. */
 const MOST = 500;
 const SHOWN = 8;
 

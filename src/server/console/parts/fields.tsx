@@ -142,9 +142,7 @@ interface SearchFormProps {
   readonly action: string;
   readonly label: string;
   readonly search: string;
-  /** Whether the page is filtered. */
   readonly isNarrowed: boolean;
-  /** Further fields. */
   readonly children?: ComponentChildren;
 }
 

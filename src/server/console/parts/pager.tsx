@@ -2,7 +2,6 @@
 import type { PageOf } from '../../../ledger/reports/pages.ts';
 import { Table, type TableProps } from './parts.tsx';
 
-/** The position of a page in a list, from its URL. */
 interface ListPage {
   /** The cursor of the page; `undefined` = the first page. */
   readonly after: string | undefined;
@@ -95,7 +94,6 @@ interface ListProps<Row> extends Omit<TableProps<Row>, 'rows'> {
   readonly query: URLSearchParams;
 }
 
-/** One page of a list as a table, with a pager. */
 export function List<Row>({ page: { items, next }, path, query, ...table }: ListProps<Row>) {
   return (
     <>

@@ -23,7 +23,6 @@ export interface TableProps<Row> {
   readonly rows: readonly Row[];
   /** The index of the column that names the rows; -1 = none. Default: 0. */
   readonly named?: number;
-  /** Attributes of the elements of rows. */
   readonly rowProps?: (row: Row) => { readonly 'data-key'?: string; readonly class?: string | undefined };
   /** Whether its height is limited to the screen. */
   readonly isLong?: boolean;
@@ -113,7 +112,6 @@ interface SectionProps {
   readonly children: ComponentChildren;
 }
 
-/** A part of a page with a heading. */
 export function Section({ id, title, isLive = false, children }: SectionProps) {
   return (
     <section aria-labelledby={id} data-live={isLive ? id : undefined}>
@@ -126,7 +124,6 @@ export function Section({ id, title, isLive = false, children }: SectionProps) {
 /** A name and a value; `false` is omitted. */
 export type Fact = readonly [name: string, value: ComponentChildren] | false;
 
-/** A list of names and values. */
 export function Facts({ facts }: { readonly facts: readonly Fact[] }) {
   return (
     <dl class="facts">
@@ -193,7 +190,6 @@ export function Span({ from, until }: { readonly from: bigint; readonly until: b
   );
 }
 
-/** The number of each type. */
 export function Resources({ resources }: { readonly resources: ReadonlyMap<string, number> }) {
   return (
     <>
@@ -206,7 +202,6 @@ export function Resources({ resources }: { readonly resources: ReadonlyMap<strin
   );
 }
 
-/** The name of a lease, which may be empty. */
 export function LeaseName({ name }: { readonly name: string | null }) {
   return name === null || name === '' ? <span class="none">no name</span> : <Text>{name}</Text>;
 }
@@ -229,7 +224,6 @@ export function visible(text: string): string {
 
 type Kind = 'project' | 'user';
 
-/** The known names for the ids of the page. */
 type NameOf = (kind: Kind, id: string) => Named | undefined;
 
 const AccountNames = createContext<NameOf>(() => undefined);

@@ -23,7 +23,6 @@ import { FoldedLeases, LeasesTable, LimitsTable, RefusalsTable, UsageTables } fr
 import { type TimeWindow, timeWindow } from './time-window.ts';
 import { Timeline, type TimelineRow } from './timeline.tsx';
 
-/** Leases per page. */
 const LEASES = 50;
 const BUDGETS = 20;
 /** Per budget: as many as a chart can show. */
@@ -187,7 +186,6 @@ function laneOf({ name, userId, start, end, state }: LeaseRowView): TimelineRow 
   return { name, userId, start, end, look: state };
 }
 
-/** Maximum number of refusals on the time line. */
 const DRAWN = 10;
 
 function refusedLanes(refusals: readonly FoundDecision[], window: TimeWindow): TimelineRow[] {

@@ -45,7 +45,6 @@ interface ProjectsData {
   readonly page: PageOf<ProjectRow>;
   readonly query: URLSearchParams;
   readonly unit: string;
-  /** Whether the caller sees all projects. */
   readonly seesAll: boolean;
 }
 

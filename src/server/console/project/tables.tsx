@@ -271,7 +271,6 @@ function hours(seconds: bigint): string {
   return `${tenths / 10n}${tenths % 10n === 0n ? '' : `.${tenths % 10n}`}`;
 }
 
-/** A notice next to a list of leases. */
 export function FoldedLeases({ leases, until }: FoldedTotals) {
   return (
     <Message kind="notice">

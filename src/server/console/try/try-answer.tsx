@@ -13,17 +13,14 @@ import { ChangeForm } from '../parts/fields.tsx';
 import { type Column, FilterName, Message, Outcome, Section, Table, Text } from '../parts/parts.tsx';
 import { shownSecond } from '../parts/time-scale.ts';
 
-/** The fields of a form: name and value. */
 type FormFields = readonly (readonly [name: string, value: string])[];
 
 interface Wanted {
   readonly request: CreateRequest | UpdateRequest;
   readonly what: 'lease' | 'change';
-  /** The page of the form. */
   readonly action: string;
   /** How to request it from Blazar, if it is allowed. */
   readonly howToGet: ComponentChildren;
-  /** The form fields for a suggestion. */
   readonly fieldsOf: (suggested: Lease) => FormFields;
 }
 
@@ -31,7 +28,6 @@ interface Tried extends Wanted {
   readonly estimate: Estimate;
   readonly csrf: string;
   readonly unit: string;
-  /** Text for an account of the ledger. */
   readonly accountText: (account: string) => string;
 }
 
@@ -50,12 +46,10 @@ interface TryPage {
   readonly title: string;
   /** The heading of the form: before the first estimate, and afterwards. */
   readonly questions: readonly [first: string, again: string];
-  /** The lease that it is about. */
   readonly about?: ComponentChildren;
   readonly form: ComponentChildren;
 }
 
-/** What the page shows besides the form. */
 export interface Shown {
   readonly status?: number;
   /** `undefined` = no estimate yet. */
