@@ -24,12 +24,6 @@ export type LoginRefusal = 'wrong' | 'expired' | 'second-factor';
 
 export type UserScope = { readonly projectId: string } | 'system';
 
-export interface ListedProject {
-  readonly id: string;
-  readonly name: string;
-  readonly domainId: string;
-}
-
 /** For a list of projects: some 3000. */
 const MAX_ANSWER_BYTES = 1_048_576;
 
@@ -99,7 +93,7 @@ export class UserLogin {
     if (!parsed.success) {
       throw unusableAnswer(`GET ${address}: the answer is no list of projects`);
     }
-    return parsed.data.projects.map(({ id, name, domain_id }) => ({ id, name, domainId: domain_id ?? '' }));
+    return parsed.data.projects;
   }
 
   async close(): Promise<void> {
@@ -139,17 +133,9 @@ export class UserLogin {
   }
 }
 
-const projectsAnswer = z.object({
-  projects: z
-    .array(
-      z.object({
-        id: z.string().min(1).max(255),
-        name: z.string().max(1020),
-        domain_id: z.string().max(255).nullish(),
-      }),
-    )
-    .max(10_000),
-});
+const listedProject = z.object({ id: z.string().min(1).max(255), name: z.string().max(1020) });
+const projectsAnswer = z.object({ projects: z.array(listedProject).max(10_000) });
+export type ListedProject = z.infer<typeof listedProject>;
 
 function messageOf({ body }: HttpAnswer): string {
   const answer = z.object({ error: z.object({ message: z.string() }) });

@@ -9,8 +9,7 @@ import { credentialFiles, rereadCredentials } from './authentication/credential-
 import type { Generation } from './configuration/generation.ts';
 import type { Listener } from './listener/socket.ts';
 import type { UncaughtKind } from './metrics/metrics.ts';
-import { filesRead, type ServiceSettings } from './service/checked-configuration.ts';
-import { openParts, type ServiceParts } from './service/parts.ts';
+import { filesRead, openParts, type ServiceParts, type ServiceSettings } from './service/parts.ts';
 
 export type { ServiceSettings };
 

@@ -21,14 +21,14 @@ const script = (name: string) => () =>
   readFileSync(require.resolve(`#browser/${name}`), 'utf8').replace(/^\/\/# sourceMappingURL=.*$/m, '');
 
 /** uPlot's small build is a script that declares a global: the export turns it into a module. */
-const uplot = () =>
-  `${readFileSync(require.resolve('uplot/dist/uPlot.iife.min.js'), 'utf8')}\nexport default uPlot;\n`;
+const ofUplot = (file: string) => readFileSync(require.resolve(`uplot/dist/${file}`), 'utf8');
+const uplot = () => `${ofUplot('uPlot.iife.min.js')}\nexport default uPlot;\n`;
 
 const SCRIPTS = ['main', 'files', 'timeline', 'times', 'live', 'morph', 'chart'] as const;
 const JAVASCRIPT = 'text/javascript; charset=utf-8';
 
 const ASSETS: ReadonlyMap<string, { readonly type: string; readonly read: () => string }> = new Map([
-  ['style.css', { type: 'text/css; charset=utf-8', read: () => STYLE }],
+  ['style.css', { type: 'text/css; charset=utf-8', read: () => ofUplot('uPlot.min.css') + STYLE }],
   ['icon.svg', { type: 'image/svg+xml', read: () => ICON }],
   ['uplot.js', { type: JAVASCRIPT, read: uplot }],
   ...SCRIPTS.map((name) => [`${name}.js`, { type: JAVASCRIPT, read: script(`${name}.js`) }] as const),

@@ -41,13 +41,7 @@ function Configuration({
   );
 }
 
-function OneSection({
-  section,
-  settings,
-}: {
-  readonly section: string;
-  readonly settings: readonly Setting[];
-}) {
+function OneSection({ section, settings }: { section: string; settings: readonly Setting[] }) {
   const set = settings.filter(({ origin }) => origin.kind !== 'default');
   const defaults = settings.filter(({ origin }) => origin.kind === 'default');
   return (

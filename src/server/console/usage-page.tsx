@@ -136,13 +136,7 @@ function UsageForm({ asked, mistakes, projects = [] }: FormProps) {
   );
 }
 
-interface ReportProps {
-  readonly asked: Asked;
-  readonly report: UsageReport;
-  readonly unit: string;
-}
-
-function UsageReportView({ asked, report, unit }: ReportProps) {
+function UsageReportView({ asked, report, unit }: { asked: Asked; report: UsageReport; unit: string }) {
   const { from, until, by, project: project_id } = asked;
   const { rows } = report;
   const file = (format: string) =>

@@ -1,17 +1,26 @@
 /** Wires the parts of the service, and checks everything before the port opens. */
 import type { IncomingMessage } from 'node:http';
-import { createLogger } from '../../base/logger.ts';
+import { ConfigurationError } from '../../base/errors.ts';
+import { createLogger, type Logger } from '../../base/logger.ts';
 import type { ConfigSources } from '../../config/sources.ts';
-import { sectionOf } from '../../enforcement/configuration.ts';
+import { type Configuration, requireConfiguration, sectionOf } from '../../enforcement/configuration.ts';
 import { createSharedServices } from '../../enforcement/services.ts';
-import { configuredRotator } from '../../kubernetes/cluster/certificates/configured-rotator.ts';
+import {
+  type CertificateTiming,
+  configuredRotator,
+} from '../../kubernetes/cluster/certificates/configured-rotator.ts';
 import { kubernetesSection } from '../../kubernetes/options.ts';
 import { type AppParts, createAdminApp, createApp } from '../app.ts';
 import { createAuthenticators } from '../authentication/authenticators.ts';
+import { credentialFiles, tlsOptionsOf } from '../authentication/credential-files.ts';
 import { readTls } from '../authentication/credentials.ts';
 import { KeystoneAuthenticators } from '../authentication/keystone-authenticators.ts';
 import type { Generation } from '../configuration/generation.ts';
 import { Generations } from '../configuration/generations.ts';
+import { serviceSection } from '../configuration/options.ts';
+import { SECTIONS } from '../configuration/sections.ts';
+import { startedWith, startProblems } from '../configuration/start-checks.ts';
+import { storageProblems } from '../configuration/storage-checks.ts';
 import { WatchedFiles } from '../configuration/watched-files.ts';
 import { Heartbeat } from '../decisions/heartbeat.ts';
 import { DecisionRecorder, openDecisionLog, requestMemberOf } from '../decisions/recorder.ts';
@@ -24,7 +33,7 @@ import { createBudgetGauge } from '../metrics/budget-metrics.ts';
 import { createOutboxGauge } from '../metrics/ledger-metrics.ts';
 import { type Gauges, Metrics } from '../metrics/metrics.ts';
 import { type RefusedRequest, RefusedRequests } from '../refused-requests.ts';
-import { checkedConfiguration, filesRead, type ServiceSettings } from './checked-configuration.ts';
+import type { Watchdog } from '../watchdog.ts';
 
 interface Changes {
   reload(): void;
@@ -178,4 +187,57 @@ export async function openParts(
     stopping,
     heartbeat: new Heartbeat(current, logger),
   };
+}
+
+/**
+ * Watches each file before its last read, so that no change in between is missed.
+ *
+ * @throws ConfigurationError
+ */
+async function checkedConfiguration(
+  sources: ConfigSources,
+  watched: Readonly<Record<'configuration' | 'credentials', WatchedFiles>>,
+  { watch: readAgain = false }: ServiceSettings,
+) {
+  const { configFiles = [], configDirs = [] } = sources;
+  await watched.configuration.watch([...configFiles, ...configDirs]);
+  let configuration = await requireConfiguration(sources, SECTIONS);
+  while ((await watched.configuration.watch(filesRead(sources, configuration))) && readAgain) {
+    configuration = await requireConfiguration(sources, SECTIONS);
+  }
+  const options = sectionOf(configuration, serviceSection);
+  const started = startedWith(configuration);
+  const problems = [
+    ...startProblems(configuration, started),
+    ...(await storageProblems(configuration, { ask: false })),
+  ];
+  if (problems.some(({ severity }) => severity === 'error')) {
+    throw new ConfigurationError(problems);
+  }
+  configuration = { ...configuration, problems: [...configuration.problems, ...problems] };
+  const tlsOptions = tlsOptionsOf(configuration, options);
+  await watched.credentials.watch(credentialFiles(configuration, tlsOptions));
+  return { configuration, options, tlsOptions, started };
+}
+
+export function filesRead(
+  { configDirs = [] }: ConfigSources,
+  { files, namedFiles }: Configuration,
+): string[] {
+  return [...files, ...namedFiles, ...configDirs];
+}
+
+export interface ServiceSettings {
+  /** Default: standard error, with `log_level` and `log_format`. */
+  readonly logger?: Logger;
+  /** Whether to reload when a configuration file changes. Default false. */
+  readonly watch?: boolean;
+  /** How often to check for changed files, in milliseconds. Default 1000. */
+  readonly pollMs?: number;
+  /** The clock for the cache of metrics: monotonic, in milliseconds. Default: the clock of the process. */
+  readonly metricsClock?: () => number;
+  /** How soon certificates change. Default: as configured, and as long as API servers may take. */
+  readonly certificateTiming?: CertificateTiming;
+  /** Detects filters that block the process. Default: none. */
+  readonly watchdog?: Pick<Watchdog, 'executions' | 'watch' | 'heldForMs' | 'endIn'>;
 }

@@ -56,7 +56,7 @@ export function oidcSession(
     key: keyOf(options),
     sub: String(sub),
     sid: typeof sid === 'string' ? sid : undefined,
-    caller: { ...caller, provenBy: 'oidc', memberships: [...caller.memberships] },
+    caller,
     refreshToken,
     askedAt: 0,
     askingUntil: 0,

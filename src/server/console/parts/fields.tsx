@@ -1,5 +1,5 @@
 /** Parts of forms: fields with label, hint and mistake. */
-import type { ComponentChildren } from 'preact';
+import type { ComponentChildren, RenderableProps } from 'preact';
 import { Text } from './parts.tsx';
 
 /**
@@ -122,14 +122,8 @@ export function Fields({ fields, values = {}, mistakes = new Map() }: FieldsProp
   );
 }
 
-interface ChangeFormProps {
-  readonly action: string;
-  readonly csrf: string;
-  readonly children: ComponentChildren;
-}
-
 /** A form that changes or costs something: sent to the POST page of `action`. */
-export function ChangeForm({ action, csrf, children }: ChangeFormProps) {
+export function ChangeForm({ action, csrf, children }: RenderableProps<{ action: string; csrf: string }>) {
   return (
     <form method="post" action={action}>
       <input type="hidden" name="csrf" value={csrf} />

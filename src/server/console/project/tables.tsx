@@ -7,7 +7,7 @@ import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
 import type { FoldedTotals } from '../../../ledger/folding/totals.ts';
 import type { LeaseRowView } from '../../../ledger/reports/leases.ts';
 import type { UsageGroup, UsageReport } from '../../../ledger/reports/usage.ts';
-import type { FilterLimits, LimitOption } from '../../api/project-limits.ts';
+import type { FilterLimits, LimitOption, limitsFor } from '../../api/project-limits.ts';
 import type { FoundDecision } from '../decisions/found-decisions.ts';
 import { changePath, decisionPath, leasePath } from '../page.ts';
 import {
@@ -26,12 +26,7 @@ import {
 import { shownDate } from '../parts/time-scale.ts';
 import { tryPathOf } from '../try/try-page.tsx';
 
-interface LeasesTableProps {
-  readonly leases: readonly LeaseRowView[];
-  readonly unit: string;
-}
-
-export function LeasesTable({ leases, unit }: LeasesTableProps) {
+export function LeasesTable({ leases, unit }: { leases: readonly LeaseRowView[]; unit: string }) {
   return (
     <Table
       label="These leases"
@@ -78,10 +73,7 @@ const LEASE_COLUMNS: readonly Column<LeaseRowView>[] = [
   ['Resources', undefined, ({ resources }) => <Resources resources={resources} />],
 ];
 
-interface LimitsTableProps {
-  readonly limits: readonly FilterLimits[];
-  /** Whether the project is in `exempt_projects`. */
-  readonly isExempt: boolean;
+interface LimitsTableProps extends ReturnType<typeof limitsFor> {
   /** Whether to show the lines of the configuration. */
   readonly showsOrigins: boolean;
 }
