@@ -64,12 +64,7 @@ export function isOwnPath(path: string): boolean {
  * One of `KUBERNETES_PATHS`, optionally followed by a token: an API server without a kubeconfig for webhooks
  * can send it only there.
  */
-interface KubernetesPath {
-  readonly path: (typeof KUBERNETES_PATHS)[keyof typeof KUBERNETES_PATHS];
-  readonly token: string | undefined;
-}
-
-export function kubernetesPathOf(path: string): KubernetesPath | undefined {
+export function kubernetesPathOf(path: string) {
   for (const own of Object.values(KUBERNETES_PATHS)) {
     if (path === own) {
       return { path: own, token: undefined };

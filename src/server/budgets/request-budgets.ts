@@ -18,27 +18,8 @@ import { ApiError } from '../api/route.ts';
 import { type Caller, may, visibleProjects } from '../users/caller.ts';
 import { narrowed } from './budget-lists.ts';
 import { inApi, mayChange, reasonOf, refusalError } from './change-budgets.ts';
+import type { RequestInput, StepInput } from './inputs.ts';
 import { accountId, ledgerWith, notAllowed, ownProject, type Requester } from './named-accounts.ts';
-
-/** A budget request as it is sent. Ids may be `name@domain`. */
-interface RequestInput {
-  readonly project_id: string;
-  /** Default: the whole project. */
-  readonly user_id?: string | null | undefined;
-  /** In unit-hours: the increase of the budget. */
-  readonly amount: string | number;
-  /** ISO 8601, to the second. */
-  readonly valid_until: string;
-  readonly reason: string;
-}
-
-export interface StepInput {
-  /** Only to grant. Default: as requested. */
-  readonly amount?: string | number | undefined;
-  readonly valid_until?: string | undefined;
-  /** Required to grant and to refuse. */
-  readonly reason?: string | undefined;
-}
 
 /**
  * Members may request for their project or for themselves, managers and operators for every user.
