@@ -91,10 +91,9 @@ export interface Requester {
 }
 
 /** @throws ApiError 404 if nothing in the configuration uses a ledger; LedgerUnavailableError */
-export function ledgerFor({
-  generation: { ledger },
-  deadline,
-}: Pick<Requester, 'generation' | 'deadline'>): Promise<Ledger> {
+export function ledgerFor(requester: Pick<Requester, 'generation' | 'deadline'>): Promise<Ledger> {
+  const { deadline, generation } = requester;
+  const { ledger } = generation;
   if (ledger === undefined) {
     throw new ApiError(404, 'this service keeps no ledger: no filter or policy that needs one is enabled');
   }

@@ -6,7 +6,7 @@ import { showValue } from '../../config/secret.ts';
 import { valueText } from '../../config/text.ts';
 import type { Generation } from '../configuration/generation.ts';
 import type { ConsolePage } from './page.ts';
-import { type Column, Section, Table, Text } from './parts/parts.tsx';
+import { type Column, column, Section, Table, Text } from './parts/parts.tsx';
 
 export const configurationPage: ConsolePage = {
   method: 'GET',
@@ -66,9 +66,9 @@ function OneSection({ section, settings }: { section: string; settings: readonly
 }
 
 const COLUMNS: readonly Column<Setting>[] = [
-  ['Option', undefined, ({ option }) => option.name],
-  ['Value', 'value', (setting) => <Value {...setting} />],
-  ['Origin', 'origin', ({ origin }) => <Text>{formatOrigin(origin)}</Text>],
+  column('Option', undefined, ({ option }) => option.name),
+  column('Value', 'value', (setting) => <Value {...setting} />),
+  column('Origin', 'origin', ({ origin }) => <Text>{formatOrigin(origin)}</Text>),
 ];
 
 export function Value(setting: Setting) {

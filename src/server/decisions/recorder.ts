@@ -168,11 +168,8 @@ export function openDecisionLog(
 }
 
 /** `undefined` = `decision_log_requests` is none. Imported only if needed: it detects all secrets. */
-export async function requestMemberOf({
-  decision_log: destination,
-  decision_log_requests: which,
-}: ServiceOptions): Promise<RequestMember | undefined> {
-  return destination === undefined || which === 'none'
+export async function requestMemberOf(options: ServiceOptions): Promise<RequestMember | undefined> {
+  return options.decision_log === undefined || options.decision_log_requests === 'none'
     ? undefined
     : (await import('../../decisions/recorded-request.ts')).requestMember;
 }

@@ -174,13 +174,8 @@ function problemResponse(name: ResponseName): object {
   });
 }
 
-function response({
-  description,
-  headers,
-  body,
-  type = 'application/json',
-  examples,
-}: ResponseEntry): object {
+function response(entry: ResponseEntry): object {
+  const { description, headers, body, type = 'application/json', examples } = entry;
   return {
     description,
     headers: Object.fromEntries(headers.map((name) => [name, { $ref: `#/components/headers/${name}` }])),

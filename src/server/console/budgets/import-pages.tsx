@@ -7,7 +7,7 @@ import type { ImportPlan, PlannedLine } from '../../../ledger/budgets/plan.ts';
 import { reasonOf } from '../../budgets/change-budgets.ts';
 import type { ConsolePage, PageAnswer, PageRequest } from '../page.ts';
 import { ChangeForm, type FieldEntry, Fields } from '../parts/fields.tsx';
-import { Account, type Column, Message, Span, Table, Text, Whose } from '../parts/parts.tsx';
+import { Account, type Column, column, Message, Span, Table, Text, Whose } from '../parts/parts.tsx';
 import { shownSecond } from '../parts/time-scale.ts';
 import { isCorrectable, REASON } from './form-parts.tsx';
 
@@ -188,19 +188,19 @@ const OUTCOMES: Readonly<Record<PlannedLine['outcome'], string>> = {
 };
 
 const MISTAKE_COLUMNS: readonly Column<ImportPlan['mistakes'][number]>[] = [
-  ['Line', 'number', ({ line }) => line ?? ''],
-  ['Column', undefined, ({ field }) => field !== null && <code>{field}</code>],
-  ['Mistake', 'why', ({ message }) => <Text>{message}</Text>],
+  column('Line', 'number', ({ line }) => line ?? ''),
+  column('Column', undefined, ({ field }) => field !== null && <code>{field}</code>),
+  column('Mistake', 'why', ({ message }) => <Text>{message}</Text>),
 ];
 
 function planColumns(unit: string): readonly Column<PlannedLine>[] {
   return [
-    ['Line', 'number', ({ line }) => line],
-    ['Change', undefined, ({ outcome }) => OUTCOMES[outcome]],
-    ['Project', 'what', ({ wanted }) => <Account kind="project" id={wanted.projectId} />],
-    ['Whose', undefined, ({ wanted }) => <Whose userId={wanted.userId} />],
-    [`Budget (${unit})`, 'number', ({ wanted }) => formatUnitHours(wanted.amount)],
-    [
+    column('Line', 'number', ({ line }) => line),
+    column('Change', undefined, ({ outcome }) => OUTCOMES[outcome]),
+    column('Project', 'what', ({ wanted }) => <Account kind="project" id={wanted.projectId} />),
+    column('Whose', undefined, ({ wanted }) => <Whose userId={wanted.userId} />),
+    column(`Budget (${unit})`, 'number', ({ wanted }) => formatUnitHours(wanted.amount)),
+    column(
       'Before',
       'number',
       ({ wanted, before }) =>
@@ -211,7 +211,7 @@ function planColumns(unit: string): readonly Column<PlannedLine>[] {
             {before.validUntil !== wanted.validUntil && <small>until {shownSecond(before.validUntil)}</small>}
           </>
         ),
-    ],
-    ['Valid (UTC)', 'time', ({ wanted }) => <Span from={wanted.validFrom} until={wanted.validUntil} />],
+    ),
+    column('Valid (UTC)', 'time', ({ wanted }) => <Span from={wanted.validFrom} until={wanted.validUntil} />),
   ];
 }

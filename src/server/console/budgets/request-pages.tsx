@@ -15,6 +15,7 @@ import { ChangeForm, type FieldEntry, Fields } from '../parts/fields.tsx';
 import { List, listPage } from '../parts/pager.tsx';
 import {
   type Column,
+  column,
   learnNames,
   OfProject,
   ProjectLink,
@@ -97,31 +98,23 @@ export const requestsPage: ConsolePage = {
 
 function requestColumns(unit: string): readonly Column<BudgetRequest>[] {
   return [
-    ['Request', undefined, ({ id }) => <a href={`${REQUESTS_PATH}/${id}`}>Request {String(id)}</a>],
-    [
-      'State',
-      undefined,
-      ({ state }) => (
-        <>
-          {state}
-          <small>{STATES[state]}</small>
-        </>
-      ),
-    ],
-    ['Project', 'what', ({ projectId }) => <ProjectLink id={projectId} />],
-    ['Whose', 'who', ({ userId }) => <Whose userId={userId} />],
-    [`More (${unit})`, 'number', ({ amount }) => formatUnitHours(amount)],
-    ['Until (UTC)', 'time', ({ validUntil }) => <Time at={validUntil * MICROSECONDS_PER_SECOND} />],
-    [
-      'Asked',
-      undefined,
-      ({ asked, reason }) => (
-        <>
-          <Text>{asked.who}</Text>
-          <Small text={reason} />
-        </>
-      ),
-    ],
+    column('Request', undefined, ({ id }) => <a href={`${REQUESTS_PATH}/${id}`}>Request {String(id)}</a>),
+    column('State', undefined, ({ state }) => (
+      <>
+        {state}
+        <small>{STATES[state]}</small>
+      </>
+    )),
+    column('Project', 'what', ({ projectId }) => <ProjectLink id={projectId} />),
+    column('Whose', 'who', ({ userId }) => <Whose userId={userId} />),
+    column(`More (${unit})`, 'number', ({ amount }) => formatUnitHours(amount)),
+    column('Until (UTC)', 'time', ({ validUntil }) => <Time at={validUntil * MICROSECONDS_PER_SECOND} />),
+    column('Asked', undefined, ({ asked, reason }) => (
+      <>
+        <Text>{asked.who}</Text>
+        <Small text={reason} />
+      </>
+    )),
   ];
 }
 

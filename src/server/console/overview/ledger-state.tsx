@@ -10,7 +10,7 @@ import {
   openClusters,
 } from '../../../ledger/reports/ledger-status.ts';
 import type { Generation } from '../../configuration/generation.ts';
-import { type Column, Message, Section, Table, Text, Time } from '../parts/parts.tsx';
+import { type Column, column, Message, Section, Table, Text, Time } from '../parts/parts.tsx';
 import { toSecond } from '../parts/time-scale.ts';
 
 interface InStepProps {
@@ -175,9 +175,9 @@ export function ClustersSection({ clusters }: { readonly clusters: readonly Clus
 }
 
 const CLUSTER_COLUMNS: readonly Column<ClusterView>[] = [
-  ['Cluster', 'what', ({ place }) => <Text>{place}</Text>],
-  ['Project', 'who id', ({ projectId }) => <Text>{projectId}</Text>],
-  ['User', 'who id', ({ userId }) => <Text>{userId}</Text>],
-  ['Start (UTC)', 'time', ({ start }) => <Time at={start} />],
-  ['State', undefined, ({ isSeen }) => (isSeen ? 'up' : 'starting')],
+  column('Cluster', 'what', ({ place }) => <Text>{place}</Text>),
+  column('Project', 'who id', ({ projectId }) => <Text>{projectId}</Text>),
+  column('User', 'who id', ({ userId }) => <Text>{userId}</Text>),
+  column('Start (UTC)', 'time', ({ start }) => <Time at={start} />),
+  column('State', undefined, ({ isSeen }) => (isSeen ? 'up' : 'starting')),
 ];

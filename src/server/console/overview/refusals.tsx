@@ -1,7 +1,7 @@
 import { DecisionTable } from '../decisions/decision-table.tsx';
 import { AWAY, findDecisions } from '../decisions/found-decisions.ts';
 import { type PageRequest, pathWith } from '../page.ts';
-import { type Column, Message, Section, Table, Text } from '../parts/parts.tsx';
+import { type Column, column, Message, Section, Table, Text } from '../parts/parts.tsx';
 
 export function RefusalsSection(refusals: Awaited<ReturnType<typeof refusalsNow>>) {
   const { filters, latest, isPartial, of } = refusals;
@@ -34,21 +34,20 @@ export function RefusalsSection(refusals: Awaited<ReturnType<typeof refusalsNow>
 }
 
 const COLUMNS: readonly Column<FilterRefusals>[] = [
-  [
-    'Filter',
-    undefined,
-    ({ filter }) =>
-      filter === null ? (
-        <span class="none">none of them</span>
-      ) : (
-        <a href={pathWith('/decisions', { filter })}>
-          <Text>{filter}</Text>
-        </a>
-      ),
-  ],
-  ['Last hour', 'number', ({ hour }) => hour],
-  ['Last day', 'number', ({ day }) => day],
-  ['Last (UTC)', 'time', ({ last }) => <time dateTime={last}>{last.slice(0, 19).replace('T', ' ')}</time>],
+  column('Filter', undefined, ({ filter }) =>
+    filter === null ? (
+      <span class="none">none of them</span>
+    ) : (
+      <a href={pathWith('/decisions', { filter })}>
+        <Text>{filter}</Text>
+      </a>
+    ),
+  ),
+  column('Last hour', 'number', ({ hour }) => hour),
+  column('Last day', 'number', ({ day }) => day),
+  column('Last (UTC)', 'time', ({ last }) => (
+    <time dateTime={last}>{last.slice(0, 19).replace('T', ' ')}</time>
+  )),
 ];
 
 const HOUR = 3_600_000;

@@ -2,7 +2,7 @@
 import { withinDeadline } from '../../../base/deadline.ts';
 import { type PresentReplica, REPLICA_LISTED } from '../../../decisions/store/contract.ts';
 import type { Generation } from '../../configuration/generation.ts';
-import { type Column, Message, Section, Table, Text } from '../parts/parts.tsx';
+import { type Column, column, Message, Section, Table, Text } from '../parts/parts.tsx';
 
 /** Maximum delay of the page by the database, in seconds. */
 const PATIENCE = 2;
@@ -65,19 +65,15 @@ function Listed({ replicas }: { readonly replicas: readonly PresentReplica[] }) 
 const DIFFERENCES = { version: 'version', digest: 'configuration' };
 
 const COLUMNS: readonly Column<PresentReplica>[] = [
-  [
-    'Replica',
-    'id',
-    ({ name, isSelf }) => (
-      <>
-        <Text>{name}</Text>
-        {isSelf && <small> this one</small>}
-      </>
-    ),
-  ],
-  ['Version', undefined, ({ version }) => <Text>{version}</Text>],
-  ['Generation', 'number', ({ generation }) => generation],
-  ['Configuration', 'id', ({ digest }) => <Text>{digest}</Text>],
+  column('Replica', 'id', ({ name, isSelf }) => (
+    <>
+      <Text>{name}</Text>
+      {isSelf && <small> this one</small>}
+    </>
+  )),
+  column('Version', undefined, ({ version }) => <Text>{version}</Text>),
+  column('Generation', 'number', ({ generation }) => generation),
+  column('Configuration', 'id', ({ digest }) => <Text>{digest}</Text>),
 ];
 
 type Scope = readonly [what: string, of: 'each' | 'all'];
@@ -94,6 +90,8 @@ const SCOPE_ROWS: readonly Scope[] = [
 ];
 
 const SCOPES: readonly Column<Scope>[] = [
-  ['What', undefined, ([what]) => what],
-  ['Of', undefined, ([, of]) => (of === 'all' ? 'all replicas that share the database' : 'each replica')],
+  column('What', undefined, ([what]) => what),
+  column('Of', undefined, ([, of]) =>
+    of === 'all' ? 'all replicas that share the database' : 'each replica',
+  ),
 ];

@@ -16,6 +16,10 @@ export type Column<Row> = readonly [
   cell: (row: Row) => ComponentChildren,
 ];
 
+export function column<Row>(...parts: Column<Row>): Column<Row> {
+  return parts;
+}
+
 export interface TableProps<Row> {
   /** The caption, which screen readers read first. */
   readonly label: string;

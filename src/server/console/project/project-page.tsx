@@ -2,7 +2,7 @@
 import { budgetUnit } from '../../../enforcement/configuration.ts';
 import { formatUnitHours } from '../../../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
-import { pageOfBudgets } from '../../../ledger/budgets/view.ts';
+import { type BudgetView, pageOfBudgets } from '../../../ledger/budgets/view.ts';
 import { foldedOfProject } from '../../../ledger/folding/totals.ts';
 import { type LeaseRowView, listProjectLeases } from '../../../ledger/reports/leases.ts';
 import { usageOf } from '../../../ledger/reports/usage.ts';
@@ -14,7 +14,18 @@ import { may } from '../../users/caller.ts';
 import { AWAY, type FoundDecision, findDecisions } from '../decisions/found-decisions.ts';
 import { type ConsolePage, type PageRequest, pathWith, projectPath } from '../page.ts';
 import { listPage, Pager } from '../parts/pager.tsx';
-import { Account, learnNames, Message, nameOfFor, Section, Span, Table, Whose } from '../parts/parts.tsx';
+import {
+  Account,
+  type Column,
+  column,
+  learnNames,
+  Message,
+  nameOfFor,
+  Section,
+  Span,
+  Table,
+  Whose,
+} from '../parts/parts.tsx';
 import { BudgetBar, Patterns } from '../parts/pictures.tsx';
 import { shownDate } from '../parts/time-scale.ts';
 import { BudgetChart } from './budget-chart.tsx';
@@ -142,16 +153,17 @@ function ProjectView(data: ProjectData) {
 }
 
 function BudgetsNow({ projectId, budgets, unit }: ProjectData) {
+  const columns: readonly Column<BudgetView>[] = [
+    column('Whose', 'who', ({ userId }) => <Whose userId={userId} />),
+    column('Left', undefined, (budget) => <BudgetBar {...budget} unit={unit} />),
+    column(`Budget (${unit})`, 'number', ({ amount }) => formatUnitHours(amount)),
+    column('Valid (UTC)', 'time', (budget) => <Span from={budget.validFrom} until={budget.validUntil} />),
+  ];
   return (
     <Section id="budgets" title="Budgets in force" isLive>
       <Table
         label="Budgets in force now"
-        columns={[
-          ['Whose', 'who', ({ userId }) => <Whose userId={userId} />],
-          ['Left', undefined, (budget) => <BudgetBar {...budget} unit={unit} />],
-          [`Budget (${unit})`, 'number', ({ amount }) => formatUnitHours(amount)],
-          ['Valid (UTC)', 'time', (budget) => <Span from={budget.validFrom} until={budget.validUntil} />],
-        ]}
+        columns={columns}
         rows={budgets.items}
         empty="No budget of this project, or of a user in it, is in force."
       />

@@ -10,7 +10,7 @@ import type { BudgetView } from '../../../ledger/budgets/view.ts';
 import { chargeText, memberEstimate } from '../../estimate/estimate-lease.ts';
 import type { PageAnswer, PageRequest } from '../page.ts';
 import { ChangeForm } from '../parts/fields.tsx';
-import { type Column, FilterName, Message, Outcome, Section, Table, Text } from '../parts/parts.tsx';
+import { type Column, column, FilterName, Message, Outcome, Section, Table, Text } from '../parts/parts.tsx';
 import { shownSecond } from '../parts/time-scale.ts';
 
 type FormFields = readonly (readonly [name: string, value: string])[];
@@ -150,41 +150,30 @@ const PRECISION: Readonly<Record<EstimatedCharge['precision'], string>> = {
 };
 
 function Charges({ estimate: { charges }, what, unit, accountText }: Tried) {
+  const columns: readonly Column<EstimatedCharge>[] = [
+    column('From', undefined, ({ filter, account, kind }) => (
+      <>
+        <Text>{accountText(account)}</Text>
+        <small>
+          <Text>{filter}</Text>
+          {kind === 'usage' && ` · ${unit}`}
+        </small>
+      </>
+    )),
+    column(what === 'change' ? 'It takes more' : 'It takes', 'number', (charge) => (
+      <>
+        {PRECISION[charge.precision]}
+        {amountOf(charge, charge.amount)}
+      </>
+    )),
+    column('Limit', 'number', (charge) => amountOf(charge, charge.limit)),
+    column('Taken before', 'number', (charge) => amountOf(charge, charge.taken)),
+    column('Left after it', 'number', leftAfter),
+  ];
   return (
     <>
       <h3>Cost, and what is left after it</h3>
-      <Table
-        label="Cost"
-        columns={[
-          [
-            'From',
-            undefined,
-            ({ filter, account, kind }) => (
-              <>
-                <Text>{accountText(account)}</Text>
-                <small>
-                  <Text>{filter}</Text>
-                  {kind === 'usage' && ` · ${unit}`}
-                </small>
-              </>
-            ),
-          ],
-          [
-            what === 'change' ? 'It takes more' : 'It takes',
-            'number',
-            (charge) => (
-              <>
-                {PRECISION[charge.precision]}
-                {amountOf(charge, charge.amount)}
-              </>
-            ),
-          ],
-          ['Limit', 'number', (charge) => amountOf(charge, charge.limit)],
-          ['Taken before', 'number', (charge) => amountOf(charge, charge.taken)],
-          ['Left after it', 'number', leftAfter],
-        ]}
-        rows={charges}
-      />
+      <Table label="Cost" columns={columns} rows={charges} />
     </>
   );
 }
@@ -242,17 +231,11 @@ function Suggestions({ estimate, action, fieldsOf, csrf, unit, accountText }: Tr
 }
 
 const VERDICT_COLUMNS: readonly Column<FilterAnswer>[] = [
-  [
-    'Verdict',
-    undefined,
-    ({ allowed, failed, onError }) => (
-      <Outcome
-        outcome={failed ? 'failed' : !allowed ? 'rejected' : onError ? 'allowed-on-error' : 'allowed'}
-      />
-    ),
-  ],
-  ['Filter', undefined, (one) => <FilterName {...one} />],
-  ['Message', 'why', ({ message }) => message !== null && <Text>{message}</Text>],
+  column('Verdict', undefined, ({ allowed, failed, onError }) => (
+    <Outcome outcome={failed ? 'failed' : !allowed ? 'rejected' : onError ? 'allowed-on-error' : 'allowed'} />
+  )),
+  column('Filter', undefined, (one) => <FilterName {...one} />),
+  column('Message', 'why', ({ message }) => message !== null && <Text>{message}</Text>),
 ];
 
 /** More than the budgets that a lease is charged to. */
