@@ -64,10 +64,9 @@ export class OwnTokens {
     if (kept === undefined || now >= kept.expiresAt) {
       return inTime(this.#renew(), waitFor(signal));
     }
-    if (
-      now >= renewalOf(kept) &&
-      now >= (this.#renewalFailedAt ?? now - RENEWAL_PAUSE_MS) + RENEWAL_PAUSE_MS
-    ) {
+    const { issuedAt, expiresAt } = kept;
+    const renewal = expiresAt - Math.min(MARGIN_MS, (expiresAt - issuedAt) / 4);
+    if (now >= renewal && now >= (this.#renewalFailedAt ?? now - RENEWAL_PAUSE_MS) + RENEWAL_PAUSE_MS) {
       this.#renew().catch((thrown: unknown) => this.#renewalFailed(thrown));
     }
     return kept;
@@ -108,10 +107,6 @@ export class OwnTokens {
     }
     this.#renewalFailedAt = this.#clock.now().getTime();
   }
-}
-
-function renewalOf({ issuedAt, expiresAt }: OwnToken): number {
-  return expiresAt - Math.min(MARGIN_MS, (expiresAt - issuedAt) / 4);
 }
 
 /** Keystone may lock an account after too many failures. The pause doubles with each failure, up to this. */

@@ -21,21 +21,27 @@ interface HealthParts {
   readonly seesBudgets: (ctx: Context) => boolean;
 }
 
+/** The word of /readyz, which the console shows, too. */
+export function statusOf(
+  { kubernetes }: Generation,
+  problems: readonly Problem[],
+  isDraining: boolean,
+): Readiness['status'] {
+  const followed = kubernetes?.cluster?.source.health.state;
+  if (isDraining || problems.length > 0) {
+    return isDraining ? 'draining' : 'configuration not valid';
+  }
+  return followed === 'starting' || followed === 'stale' ? 'policies not known' : 'ready';
+}
+
 function readinessOf({ generations, isDraining }: HealthParts): Readiness {
   const { current, problems } = generations;
   // Public: the full message may contain part of a value, or of an error of a filter.
   const mistakes = problems.map((problem) => `${formatPlace(problem) || 'configuration: '}not valid`);
   const followed = current.kubernetes?.cluster?.source.health;
   const unknown = followed === undefined ? undefined : unknownPolicies(followed);
-  const status = isDraining()
-    ? 'draining'
-    : mistakes.length > 0
-      ? 'configuration not valid'
-      : unknown !== undefined
-        ? 'policies not known'
-        : 'ready';
   return {
-    status,
+    status: statusOf(current, problems, isDraining()),
     generation: current.number,
     problems: unknown === undefined ? mistakes : [...mistakes, unknown],
     ...(followed !== undefined && { policies: shown(followed) }),

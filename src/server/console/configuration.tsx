@@ -20,10 +20,8 @@ export const configurationPage: ConsolePage = {
 };
 
 /** Options that are set come first; defaults are collapsed. */
-function Configuration({
-  number,
-  configuration: { settings },
-}: Pick<Generation, 'number' | 'configuration'>) {
+function Configuration({ number, configuration }: Pick<Generation, 'number' | 'configuration'>) {
+  const { settings } = configuration;
   const sections = [...new Set(settings.map(({ option }) => option.section))];
   return (
     <>

@@ -67,7 +67,8 @@ export class DecisionRecorder {
     asked?: RequestedLease,
     judged?: { readonly request: DecidedRequest; readonly names: RequestNames | undefined },
   ): Promise<void> | undefined {
-    const record = isTraced() ? withTrace(decided) : decided;
+    const trace_id = isTraced() ? traceId() : undefined;
+    const record = trace_id === undefined ? decided : { ...decided, trace_id };
     const request = judged && this.#requestMember?.(judged.request, judged.names);
     const room = this.#log?.write(record, deadline, request);
     if (room !== undefined) {
@@ -135,11 +136,6 @@ export class RecentDecisions {
   list(): RecentDecision[] {
     return [...this.#kept.slice(this.#next), ...this.#kept.slice(0, this.#next)].reverse();
   }
-}
-
-function withTrace(record: DecisionRecord): DecisionRecord {
-  const trace_id = traceId();
-  return trace_id === undefined ? record : { ...record, trace_id };
 }
 
 /**

@@ -131,7 +131,9 @@ function Charges({ lease, unit }: { readonly lease: LeaseRowView; readonly unit:
   const columns: readonly Column<Share>[] = [
     column('Budget', undefined, ({ account }) => <BudgetAccount account={account} />),
     column('Used (UTC)', 'time', (share) => <Span from={share.from} until={share.until} />),
-    column(`Each hour (${unit})`, 'number', (share) => formatUnitHours(inAnHour(share))),
+    column(`Each hour (${unit})`, 'number', ({ amount, from, until }) =>
+      formatUnitHours((amount * 3600n) / (until - from)),
+    ),
     column(`Together (${unit})`, 'number', ({ amount }) => formatUnitHours(amount)),
   ];
   return (
@@ -155,10 +157,6 @@ function Charges({ lease, unit }: { readonly lease: LeaseRowView; readonly unit:
       )}
     </Section>
   );
-}
-
-function inAnHour({ amount, from, until }: Share): bigint {
-  return (amount * 3600n) / (until - from);
 }
 
 function BudgetAccount({ account }: { readonly account: string }) {

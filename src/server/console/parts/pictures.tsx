@@ -23,16 +23,8 @@ interface ChartProps {
   readonly timeText?: (seconds: number) => string;
 }
 
-export function Chart({
-  id,
-  title,
-  description,
-  times,
-  series,
-  unit,
-  now,
-  timeText = toTheMinute,
-}: ChartProps) {
+export function Chart(props: ChartProps) {
+  const { id, title, description, times, series, unit, now, timeText = toTheMinute } = props;
   const data: ChartData = { title, unit, times, series, ...(now !== undefined && { now }) };
   return (
     <figure>

@@ -4,7 +4,7 @@ import { formatUnitHours } from '../../../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
 import { type BudgetView, pageOfBudgets } from '../../../ledger/budgets/view.ts';
 import { foldedOfProject } from '../../../ledger/folding/totals.ts';
-import { type LeaseRowView, listProjectLeases } from '../../../ledger/reports/leases.ts';
+import { listProjectLeases } from '../../../ledger/reports/leases.ts';
 import { usageOf } from '../../../ledger/reports/usage.ts';
 import { budgetsOverTime } from '../../../ledger/reports/usage-over-time.ts';
 import { limitsFor } from '../../api/project-limits.ts';
@@ -184,7 +184,10 @@ function LeasesSection(data: ProjectData) {
       <Timeline
         window={window}
         now={now}
-        rows={[...leases.items.map(laneOf), ...refusedLanes(refusals.items, window)]}
+        rows={[
+          ...leases.items.map((one) => ({ ...one, look: one.state })),
+          ...refusedLanes(refusals.items, window),
+        ]}
         href={(parameters) => pathWith(here, parameters, 'leases')}
       />
       {folded !== undefined && window.from < folded.until && <FoldedLeases {...folded} />}
@@ -192,10 +195,6 @@ function LeasesSection(data: ProjectData) {
       <Pager label="leases" path={here} query={data.query} next={leases.next} />
     </Section>
   );
-}
-
-function laneOf({ name, userId, start, end, state }: LeaseRowView): TimelineRow {
-  return { name, userId, start, end, look: state };
 }
 
 const DRAWN = 10;
