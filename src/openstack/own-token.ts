@@ -1,7 +1,4 @@
-/**
- * The token of our own account: requested, cached, renewed before it expires, discarded when a service
- * refuses it.
- */
+/** The token of our own account: cached, renewed in time, and discarded when a service refuses it. */
 
 import { z } from 'zod';
 import { inTime, waitFor } from '../base/deadline.ts';

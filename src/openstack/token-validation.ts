@@ -141,10 +141,7 @@ export class TokenValidation {
     return (await inSeconds(settings.deadline, this.#validate(key, token, settings, address))) ?? OUTAGE;
   }
 
-  /**
-   * Half of the time, since the lease is still to be checked. A full queue is no outage: token owners can
-   * cause it.
-   */
+  /** Half of the time: the lease is still to be checked. Token owners can cause a full queue: no outage. */
   async #waitForKnown(
     known: KnownToken,
     flight: Promise<TokenAnswer>,
@@ -275,10 +272,7 @@ function inSeconds(seconds: number, answer: Promise<TokenAnswer>): Promise<Token
 const MAX_TOKENS = 10_000;
 /** Of a store's valid tokens, estimated: names and roles are texts from Keystone. */
 const MAX_BYTES = 16_777_216;
-/**
- * How long an unknown token is refused without a new request. Short: a token may reach one Keystone before
- * the next.
- */
+/** How long an unknown token is refused unasked: short, as it may reach one Keystone before another. */
 const UNKNOWN_MS = 5000;
 
 /** A token confirmed by Keystone, and when it was validated, in milliseconds of the epoch. */

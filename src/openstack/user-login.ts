@@ -67,10 +67,7 @@ export class UserLogin {
     return answer.status === 400 ? { refusal: 'wrong' } : { token: await this.#tokenOf(answer) };
   }
 
-  /**
-   * The same user's token for a project or the system; `undefined` = no role there, or the token is no longer
-   * valid.
-   */
+  /** The same user's token for a project or the system; `undefined` = no role there, or no valid token. */
   async scoped(token: string, scope: UserScope, call: Signal = {}): Promise<string | undefined> {
     const identity = { methods: ['token'], token: { id: token } };
     const scoped = scope === 'system' ? { system: { all: true } } : { project: { id: scope.projectId } };

@@ -1,7 +1,4 @@
-/**
- * Health and metrics, for load balancers, Kubernetes and Prometheus. They need no token, and reveal nothing
- * about leases without one.
- */
+/** Health and metrics, for load balancers and Prometheus: without a token, nothing about leases. */
 import Router from '@koa/router';
 import type { Context } from 'koa';
 import { formatPlace, type Problem } from '../base/errors.ts';

@@ -60,10 +60,7 @@ export function isOwnPath(path: string): boolean {
   );
 }
 
-/**
- * One of `KUBERNETES_PATHS`, optionally followed by a token: an API server without a kubeconfig for webhooks
- * can send it only there.
- */
+/** One of `KUBERNETES_PATHS`, optionally with a token: API servers without a kubeconfig send it there. */
 export function kubernetesPathOf(path: string) {
   for (const own of Object.values(KUBERNETES_PATHS)) {
     if (path === own) {

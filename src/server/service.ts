@@ -73,10 +73,7 @@ export class Service {
     this.writesToStandardOutput = options.decision_log === '-';
   }
 
-  /**
-   * Starts background work: reconciliation, announcing this replica, cluster reports, certificate renewal.
-   * For `startService`.
-   */
+  /** Starts background work: followers, this replica's heartbeat, cluster reports, certificate renewal. */
   begin(): void {
     this.#report(this.#parts.generations.current);
     this.#followAll();

@@ -185,19 +185,7 @@ export function secondText(second: bigint): string {
   return formatInstant(second * MICROSECONDS_PER_SECOND);
 }
 
-type AccountJson = z.infer<typeof accountSchema>;
-
-/** Parts of a response that do not come from the ledger. */
-export interface Accounts {
-  project(id: string): AccountJson;
-  user(id: string): AccountJson;
-  /** The owner of a budget: a project, or a user in it. */
-  owner(of: { readonly projectId: string; readonly userId: string | null }): {
-    readonly project: AccountJson;
-    readonly user: AccountJson | null;
-  };
-  readonly unit: string;
-}
+export type Accounts = Awaited<ReturnType<typeof accountsOf>>;
 
 /** Maximum wait for names, in milliseconds; less if the deadline is near. */
 const NAMES_WAIT = 1000;
@@ -213,25 +201,25 @@ interface Asking {
 }
 
 /** The names of these projects and users, if Keystone returns them in time. Never fails. */
-export async function accountsOf(
-  { generation, deadline }: Asking,
-  owners: readonly Owner[],
-): Promise<Accounts> {
+export async function accountsOf({ generation, deadline }: Asking, owners: readonly Owner[]) {
   const { names } = generation.enforcement;
   const projects = new Set(owners.flatMap(({ projectId }) => projectId ?? []));
   const users = new Set(owners.flatMap(({ userId }) => userId ?? []));
   await names?.learn(projects, users, Math.min(NAMES_WAIT, deadline.milliseconds / 4));
-  const of = (kind: 'project' | 'user') => (id: string) => {
-    const known = names?.known({ project_id: id, user_id: id })[kind];
-    return { id, name: known?.name ?? null, domain: known?.domain || null };
-  };
+  const of =
+    (kind: 'project' | 'user') =>
+    (id: string): z.infer<typeof accountSchema> => {
+      const known = names?.known({ project_id: id, user_id: id })[kind];
+      return { id, name: known?.name ?? null, domain: known?.domain || null };
+    };
   const project = of('project');
   const user = of('user');
   return {
     project,
     user,
     unit: budgetUnit(generation.configuration),
-    owner: ({ projectId, userId }) => ({
+    /** The owner of a budget: a project, or a user in it. */
+    owner: ({ projectId, userId }: { readonly projectId: string; readonly userId: string | null }) => ({
       project: project(projectId),
       user: userId === null ? null : user(userId),
     }),

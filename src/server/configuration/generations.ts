@@ -36,10 +36,7 @@ interface GenerationServices extends WatchedServices {
   readonly reloaded: (outcome: 'applied' | 'refused') => void;
   /** Called synchronously when a new configuration takes over. */
   readonly swapped: (generation: Generation) => void;
-  /**
-   * Watches the files of a configuration. Resolves to whether one was unwatched before: it may have changed
-   * since it was read.
-   */
+  /** Watches the files. Resolves to whether one was unwatched before: it may have changed since the read. */
   readonly isReadTooEarly: (configuration: Configuration) => Promise<boolean>;
 }
 

@@ -138,11 +138,7 @@ export class RecentDecisions {
   }
 }
 
-/**
- * The log of the configuration; `undefined` = none.
- *
- * @throws ConfigurationError if the file cannot be opened
- */
+/** The configured log; `undefined` = none. @throws ConfigurationError if the file cannot be opened */
 export function openDecisionLog(
   configuration: Configuration,
   { decision_log: destination, decision_log_when_full: whenFull }: ServiceOptions,

@@ -88,11 +88,7 @@ export class UnusableLeaseError extends ApiError {
   }
 }
 
-/**
- * Blazar's request to the filters at `now`, but without hosts, which are not known yet.
- *
- * @throws UnusableLeaseError
- */
+/** Blazar's request to the filters at `now`, without hosts: not known yet. @throws UnusableLeaseError */
 export function requestFor(wanted: WantedLease, context: Context, now: Instant): CreateRequest {
   const minute = now - (now % MINUTE);
   const at = (text: string) => (text === 'now' ? minute : (toInstant(text) ?? minute));

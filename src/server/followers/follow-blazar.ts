@@ -34,10 +34,7 @@ export interface Following {
   readonly holder: string;
   /** Skip if a round has ended less than this many seconds ago. */
   readonly every: number;
-  /**
-   * Ages of leases in earlier rounds of this process. `undefined` = it runs only one round: ages are by the
-   * ledger's clock.
-   */
+  /** Ages in earlier rounds of this process; `undefined` = it runs only one: by the ledger's clock. */
   readonly known?: RowAges | undefined;
   readonly who: string;
   readonly reason: string | null;

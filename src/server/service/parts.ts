@@ -189,11 +189,7 @@ export async function openParts(
   };
 }
 
-/**
- * Watches each file before its last read, so that no change in between is missed.
- *
- * @throws ConfigurationError
- */
+/** Watches each file before its last read, so as to miss no change. @throws ConfigurationError */
 async function checkedConfiguration(
   sources: ConfigSources,
   watched: Readonly<Record<'configuration' | 'credentials', WatchedFiles>>,

@@ -34,10 +34,7 @@ export class FixedTokens {
     return this.#service.isEmpty && this.#operator.isEmpty && this.#reader.isEmpty;
   }
 
-  /**
-   * The owner of a token, and the key with which its sessions end; `undefined` = unknown token. Compared with
-   * all tokens, in constant time.
-   */
+  /** The owner, and the key with which its sessions end. Compared with all tokens, in constant time. */
   ownerOf(token: string): { readonly caller: Caller; readonly key: string } | undefined {
     const owners = this.#lists.map(([kind, tokens]) => ({ kind, key: tokens.sessionKeyOf(token) }));
     const [owner] = owners.flatMap(({ kind, key }) =>

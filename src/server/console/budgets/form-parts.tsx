@@ -34,10 +34,7 @@ export interface Sent {
   readonly field: keyof BudgetValues | undefined;
 }
 
-/**
- * A page with a form, and its submission. `actions`: the rights to show and to submit it. `work` resolves to
- * the path to redirect to.
- */
+/** A page with a form, and its submission, each with its right. `work` resolves to where to redirect. */
 export function formPages(
   path: string,
   actions: Readonly<Record<ConsolePage['method'], Action>>,

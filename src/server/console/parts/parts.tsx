@@ -99,10 +99,7 @@ export function Message({ kind, children }: RenderableProps<{ kind: 'done' | 'no
   );
 }
 
-/**
- * A part of a page that scripts update after changes. Without scripts it stays. Must not contain forms. `name`:
- * unique on the page.
- */
+/** A part that scripts update after changes. Must not contain forms. `name`: unique on the page. */
 export function LivePart({ name, children }: RenderableProps<{ readonly name: string }>) {
   return <div data-live={name}>{children}</div>;
 }
@@ -246,10 +243,7 @@ export function NamedId({ id, named }: { readonly id: string; readonly named: Na
   );
 }
 
-/**
- * Known names of accounts: from Keystone, and of the caller's own projects. Members see no others: a URL may
- * contain any id.
- */
+/** Names from Keystone, and of own projects. Members see no others: a URL may contain any id. */
 export function nameOfFor({ enforcement }: Generation, caller: Caller): NameOf {
   const visible = visibleProjects(caller);
   const own = new Map(
