@@ -21,10 +21,7 @@ const reservation = z.looseObject({
   resources_changed: z.boolean().nullish(),
 });
 
-/**
- * Users can set the owner of a lease to anything: a lease without an owner must not stop the comparison of
- * the others.
- */
+/** Users can set any owner: a lease without one must not stop the comparison of the others. */
 const owner = z
   .string()
   .nullish()
@@ -83,7 +80,6 @@ export async function readLeases(body: string, take: (lease: AnsweredLease) => v
 export interface Allocations {
   /** Reservation → ids of its hosts. A host appears once for each share that the reservation has of it. */
   readonly hosts: ReadonlyMap<string, readonly string[]>;
-  /** The leases with allocations. */
   readonly leases: ReadonlySet<string>;
 }
 
@@ -148,10 +144,7 @@ async function each<Schema extends z.ZodType>(
   }
 }
 
-/**
- * Whether an answer announces further pages. No version of Blazar has pages; if one did, this would be only a
- * part.
- */
+/** Whether an answer announces further pages: no version of Blazar does; this would be only a part. */
 export function isPage(answer: object): boolean {
   return Object.keys(answer).some((member) => /links|next|marker/.test(member));
 }

@@ -121,7 +121,6 @@ function domain(whose: 'user' | 'project', get: (...names: readonly string[]) =>
   return { [`${whose}_domain_id`]: id, [`${whose}_domain_name`]: id === undefined ? name : undefined };
 }
 
-/** The cloud with its region's values. */
 function inRegion(cloud: Mapping, wanted: string | undefined, source: string) {
   const listed = member(cloud, 'regions') ?? member(cloud, 'region_name') ?? [];
   const list: unknown[] = Array.isArray(listed) ? listed : String(listed).split(',');
@@ -174,14 +173,11 @@ function wrong(message: string): KeystoneError {
 /** Where `cloud` is looked up. */
 export interface LookupContext {
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** The working directory. */
   readonly folder: string;
 }
 
 interface CloudFiles {
-  /** By name. */
   readonly clouds: Mapping;
-  /** The files that were read. */
   readonly files: readonly string[];
   readonly warnings: readonly string[];
 }
@@ -205,7 +201,8 @@ async function readCloudFiles(lookup: LookupContext): Promise<CloudFiles> {
 }
 
 function firstFile(name: 'clouds' | 'secure', { environment, folder }: LookupContext): string | undefined {
-  const named = environment[name === 'clouds' ? 'OS_CLIENT_CONFIG_FILE' : 'OS_CLIENT_SECURE_FILE'];
+  const variable = name === 'clouds' ? 'OS_CLIENT_CONFIG_FILE' : 'OS_CLIENT_SECURE_FILE';
+  const named = environment[variable];
   const { HOME: home, XDG_CONFIG_HOME: config, XDG_CONFIG_DIRS: shared } = environment;
   const folders = [
     folder,
@@ -216,8 +213,7 @@ function firstFile(name: 'clouds' | 'secure', { environment, folder }: LookupCon
   ];
   const candidates = folders.flatMap((one) => SUFFIXES.map((suffix) => join(one, `${name}.${suffix}`)));
   if (named && !isReadable(named)) {
-    const what = `${named}, which ${name === 'clouds' ? 'OS_CLIENT_CONFIG_FILE' : 'OS_CLIENT_SECURE_FILE'} names,`;
-    throw new KeystoneError('configuration', `${what} cannot be read`);
+    throw new KeystoneError('configuration', `${named}, which ${variable} names, cannot be read`);
   }
   return named || candidates.find(isReadable);
 }

@@ -65,11 +65,8 @@ export function tokenRequest(options: KeystoneOptions): string {
   const { application_credential_id: id } = options;
   if (id !== undefined) {
     const secret = secretOf(options, 'application_credential_secret');
-    return JSON.stringify({
-      auth: {
-        identity: { methods: ['application_credential'], application_credential: { id, secret } },
-      },
-    });
+    const identity = { methods: ['application_credential'], application_credential: { id, secret } };
+    return JSON.stringify({ auth: { identity } });
   }
   const password = secretOf(options, 'password');
   const user = { name: options.username, domain: domainOf(options, 'user'), password };
@@ -77,9 +74,8 @@ export function tokenRequest(options: KeystoneOptions): string {
     options.project_id === undefined
       ? { name: options.project_name, domain: domainOf(options, 'project') }
       : { id: options.project_id };
-  return JSON.stringify({
-    auth: { identity: { methods: ['password'], password: { user } }, scope: { project } },
-  });
+  const identity = { methods: ['password'], password: { user } };
+  return JSON.stringify({ auth: { identity, scope: { project } } });
 }
 
 function domainOf(options: KeystoneOptions, whose: 'user' | 'project'): { id: string } | { name: string } {
@@ -104,10 +100,8 @@ export function secretOf(
   }
   if (text === '' || /[\r\n]/.test(text)) {
     // An empty file is probably being written.
-    throw new KeystoneError(
-      'configuration',
-      `[keystone] ${name}_file ${file}: expected one line with the secret`,
-    );
+    const message = `[keystone] ${name}_file ${file}: expected one line with the secret`;
+    throw new KeystoneError('configuration', message);
   }
   return text;
 }
@@ -140,7 +134,6 @@ export function identityUrl(authUrl: string): string {
   return `${url.origin}${path}${path.endsWith('/v3') ? '' : '/v3'}`;
 }
 
-/** Common options of the clients for Keystone and the services in its catalog. */
 export function clientOptions({ cafile, timeout }: KeystoneOptions): HttpClientOptions {
   return {
     timeout,

@@ -209,7 +209,8 @@ export function endpointOf(catalog: Catalog, type: string, choice: EndpointChoic
   const [address] = addresses;
   if (address === undefined) {
     const found = endpoints.map((one) => `${one.interface} in ${one.region_id ?? one.region}`);
-    const instead = ofType.length === 0 ? named(typesOf(catalog), 'services') : named(found, 'endpoints');
+    const types = catalog.flatMap((entry) => typeOf(entry) ?? []);
+    const instead = ofType.length === 0 ? named(types, 'services') : named(found, 'endpoints');
     throw noEndpoint(`the catalog has no ${wanted(type, choice)}; it has ${instead}`);
   }
   if (addresses.length > 1) {
@@ -239,10 +240,6 @@ function addressOf(text: string, type: string): string {
 function typeOf(entry: unknown): string | undefined {
   const type = isMapping(entry) ? entry.type : undefined;
   return typeof type === 'string' ? type : undefined;
-}
-
-function typesOf(catalog: Catalog): string[] {
-  return catalog.flatMap((entry) => typeOf(entry) ?? []);
 }
 
 function named(texts: readonly string[], nothing = 'nothing'): string {

@@ -32,7 +32,6 @@ type Ids = Pick<Context, 'project_id' | 'user_id'>;
 
 /** How long a request waits for unknown names, in milliseconds. */
 const MAX_WAIT_MS = 2_000;
-/** Pause between two log lines of a reason. */
 const LOG_PAUSE_MS = 60_000;
 
 /** How long a search waits for Keystone, in seconds. */
@@ -207,12 +206,9 @@ export class Names {
         cache.late();
       }
       const record = cache.get(id);
-      if (
-        !('missing' in record) &&
-        record.domainId !== undefined &&
-        this.#caches.domain.isUnderWay(record.domainId)
-      ) {
-        this.#caches.domain.late();
+      const { domain } = this.#caches;
+      if (!('missing' in record) && record.domainId !== undefined && domain.isUnderWay(record.domainId)) {
+        domain.late();
       }
     }
   }

@@ -47,11 +47,12 @@ function problemsOf(options: KeystoneOptions): { option: Name; message: string }
   const secret = secretOption(options, 'application_credential_secret');
   const password = secretOption(options, 'password');
   const found: { option: Name; message: string }[] = [];
+  const add = (option: Name, message: string) => found.push({ option, message });
   const check = (option: Name, read: () => unknown) => {
     try {
       read();
     } catch (thrown) {
-      found.push({ option, message: errorText(thrown).replace(/^\[keystone\] \w+ /, '') });
+      add(option, errorText(thrown).replace(/^\[keystone\] \w+ /, ''));
     }
   };
   check('auth_url', () => identityUrl(authUrl));
@@ -61,37 +62,26 @@ function problemsOf(options: KeystoneOptions): { option: Name; message: string }
   if (CREDENTIAL.some(isSet)) {
     const other = [...USER, ...PROJECT].find(isSet);
     if (other !== undefined) {
-      found.push({
-        option: other,
-        message: 'does not belong to an application credential, which has its own user and project',
-      });
+      add(other, 'does not belong to an application credential, which has its own user and project');
     } else if (credential === undefined) {
-      found.push({
-        option: secret ?? 'application_credential_secret',
-        message: missing('application_credential_id'),
-      });
+      add(secret ?? 'application_credential_secret', missing('application_credential_id'));
     } else if (secret === undefined) {
       const either = 'application_credential_secret or application_credential_secret_file';
-      found.push({ option: 'application_credential_id', message: missing(either) });
+      add('application_credential_id', missing(either));
     } else {
       check(secret, () => secretOf(options, 'application_credential_secret'));
     }
     return found;
   }
   if (options.username === undefined) {
-    const option = password ?? 'auth_url';
-    found.push({
-      option,
-      message: missing(
-        password ? 'username' : 'username and password, or application_credential_id and its secret,',
-      ),
-    });
+    const all = 'username and password, or application_credential_id and its secret,';
+    add(password ?? 'auth_url', missing(password ? 'username' : all));
   } else if (password === undefined) {
-    found.push({ option: 'username', message: missing('password or password_file') });
+    add('username', missing('password or password_file'));
   } else {
     check(password, () => secretOf(options, 'password'));
     if (!isSet('project_name') && !isSet('project_id')) {
-      found.push({ option: 'username', message: missing('project_name or project_id') });
+      add('username', missing('project_name or project_id'));
     }
   }
   return found;

@@ -4,7 +4,6 @@ import { type KeystoneOptions, keystoneOptions } from './keystone-options.ts';
 
 export { type KeystoneOptions, keystoneOptions };
 
-/** Whether `[keystone]` is configured. */
 export function isKeystoneSet({ auth_url, cloud }: Pick<KeystoneOptions, 'auth_url' | 'cloud'>): boolean {
   return auth_url !== undefined || cloud !== undefined;
 }

@@ -1,7 +1,4 @@
-/**
- * The token of our own account: requested, cached, renewed before it expires, discarded when a service
- * refuses it.
- */
+/** The token of our own account: cached, renewed in time, and discarded when a service refuses it. */
 
 import { z } from 'zod';
 import { inTime, waitFor } from '../base/deadline.ts';
@@ -64,10 +61,9 @@ export class OwnTokens {
     if (kept === undefined || now >= kept.expiresAt) {
       return inTime(this.#renew(), waitFor(signal));
     }
-    if (
-      now >= renewalOf(kept) &&
-      now >= (this.#renewalFailedAt ?? now - RENEWAL_PAUSE_MS) + RENEWAL_PAUSE_MS
-    ) {
+    const { issuedAt, expiresAt } = kept;
+    const renewal = expiresAt - Math.min(MARGIN_MS, (expiresAt - issuedAt) / 4);
+    if (now >= renewal && now >= (this.#renewalFailedAt ?? now - RENEWAL_PAUSE_MS) + RENEWAL_PAUSE_MS) {
       this.#renew().catch((thrown: unknown) => this.#renewalFailed(thrown));
     }
     return kept;
@@ -110,10 +106,6 @@ export class OwnTokens {
   }
 }
 
-function renewalOf({ issuedAt, expiresAt }: OwnToken): number {
-  return expiresAt - Math.min(MARGIN_MS, (expiresAt - issuedAt) / 4);
-}
-
 /** Keystone may lock an account after too many failures. The pause doubles with each failure, up to this. */
 const MAX_PAUSE_MS = 60_000;
 
@@ -136,19 +128,16 @@ export class TokenIssuer {
       throw last.error;
     }
     const called = `POST ${url}${TOKENS_PATH}`;
-    const answer = await client.postJson(`${url}${TOKENS_PATH}`, request, {
-      answerHeaders: ['x-subject-token'],
-    });
+    const call = { answerHeaders: ['x-subject-token'] };
+    const answer = await client.postJson(`${url}${TOKENS_PATH}`, request, call);
     // 404: an application credential that was deleted.
     if (answer.status === 401 || (answer.status === 404 && isKeystoneError(answer))) {
       const what =
         options.application_credential_id === undefined
           ? 'user, password, project or domain is wrong'
           : 'the application credential is wrong, has expired or was deleted';
-      const error = new KeystoneError(
-        'credentials',
-        `${called}: Keystone refuses the account of [keystone]: ${what} (${answer.status})`,
-      );
+      const message = `${called}: Keystone refuses the account of [keystone]: ${what} (${answer.status})`;
+      const error = new KeystoneError('credentials', message);
       this.#pause = last?.request === request ? Math.min(MAX_PAUSE_MS, this.#pause * 2) : 1_000;
       this.#refusal = { request, error, at: askedAt };
       throw error;
@@ -223,9 +212,8 @@ export function tokenContent(answer: HttpAnswer, address: string): TokenContent 
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
     const where = issue === undefined || issue.path.length === 0 ? '' : ` at ${issue.path.join('.')}`;
-    throw unusableAnswer(
-      `${address}: the answer (${answer.status}) is no token of Keystone${where}; check [keystone] auth_url`,
-    );
+    const what = `the answer (${answer.status}) is no token of Keystone${where}`;
+    throw unusableAnswer(`${address}: ${what}; check [keystone] auth_url`);
   }
   return parsed.data.token;
 }

@@ -28,7 +28,6 @@ export interface ValidationSettings {
 
 /** For metrics. It must not throw. */
 export interface ValidationObserver {
-  /** A token was validated with Keystone. */
   tokenValidated(outcome: 'valid' | 'invalid' | 'failed'): void;
 }
 
@@ -47,7 +46,6 @@ const MAX_UNDER_WAY = 32;
 const MAX_WAITING = 256;
 /** After a failure, known tokens are accepted for this long while Keystone is called in parallel. */
 const OUTAGE_MS = 30_000;
-/** Between two warnings. */
 const WARN_EVERY_MS = 60_000;
 
 const MALFORMED: TokenAnswer = { kind: 'invalid', from: 'form' };
@@ -143,10 +141,7 @@ export class TokenValidation {
     return (await inSeconds(settings.deadline, this.#validate(key, token, settings, address))) ?? OUTAGE;
   }
 
-  /**
-   * Half of the time, since the lease is still to be checked. A full queue is no outage: token owners can
-   * cause it.
-   */
+  /** Half of the time: the lease is still to be checked. Token owners can cause a full queue: no outage. */
   async #waitForKnown(
     known: KnownToken,
     flight: Promise<TokenAnswer>,
@@ -277,10 +272,7 @@ function inSeconds(seconds: number, answer: Promise<TokenAnswer>): Promise<Token
 const MAX_TOKENS = 10_000;
 /** Of a store's valid tokens, estimated: names and roles are texts from Keystone. */
 const MAX_BYTES = 16_777_216;
-/**
- * How long an unknown token is refused without a new request. Short: a token may reach one Keystone before
- * the next.
- */
+/** How long an unknown token is refused unasked: short, as it may reach one Keystone before another. */
 const UNKNOWN_MS = 5000;
 
 /** A token confirmed by Keystone, and when it was validated, in milliseconds of the epoch. */
@@ -289,7 +281,6 @@ interface KnownToken {
   readonly askedAt: number;
 }
 
-/** The SHA-256 of a token: its cache key. */
 function tokenKey(token: string): string {
   return hash('sha256', token, 'base64');
 }
@@ -303,7 +294,6 @@ class TokenCache {
   readonly #mayNotAsk = new LRUCache<string, KnownToken>(VALID_STORE);
   readonly #unknown = new LRUCache<string, number>({ max: MAX_TOKENS });
 
-  /** The number of valid tokens, and of tokens unknown to Keystone. */
   get sizes(): { valid: number; unknown: number } {
     return { valid: this.#mayAsk.size + this.#mayNotAsk.size, unknown: this.#unknown.size };
   }

@@ -22,14 +22,7 @@ export interface UserPassword {
  */
 export type LoginRefusal = 'wrong' | 'expired' | 'second-factor';
 
-/** The possible scopes of a token. */
 export type UserScope = { readonly projectId: string } | 'system';
-
-export interface ListedProject {
-  readonly id: string;
-  readonly name: string;
-  readonly domainId: string;
-}
 
 /** For a list of projects: some 3000. */
 const MAX_ANSWER_BYTES = 1_048_576;
@@ -74,10 +67,7 @@ export class UserLogin {
     return answer.status === 400 ? { refusal: 'wrong' } : { token: await this.#tokenOf(answer) };
   }
 
-  /**
-   * The same user's token for a project or the system; `undefined` = no role there, or the token is no longer
-   * valid.
-   */
+  /** The same user's token for a project or the system; `undefined` = no role there, or no valid token. */
   async scoped(token: string, scope: UserScope, call: Signal = {}): Promise<string | undefined> {
     const identity = { methods: ['token'], token: { id: token } };
     const scoped = scope === 'system' ? { system: { all: true } } : { project: { id: scope.projectId } };
@@ -100,7 +90,7 @@ export class UserLogin {
     if (!parsed.success) {
       throw unusableAnswer(`GET ${address}: the answer is no list of projects`);
     }
-    return parsed.data.projects.map(({ id, name, domain_id }) => ({ id, name, domainId: domain_id ?? '' }));
+    return parsed.data.projects;
   }
 
   async close(): Promise<void> {
@@ -134,28 +124,17 @@ export class UserLogin {
 
   async #openClient(): Promise<Opened> {
     const { options } = await effectiveOptions(this.#options);
-    const { auth_url = '' } = options;
-    const client = this.#services.http.createClient({
-      ...clientOptions(options),
-      maxAnswerBytes: MAX_ANSWER_BYTES,
-    });
-    return { url: identityUrl(auth_url), client };
+    const settings = { ...clientOptions(options), maxAnswerBytes: MAX_ANSWER_BYTES };
+    const client = this.#services.http.createClient(settings);
+    return { url: identityUrl(options.auth_url ?? ''), client };
   }
 }
 
-const projectsAnswer = z.object({
-  projects: z
-    .array(
-      z.object({
-        id: z.string().min(1).max(255),
-        name: z.string().max(1020),
-        domain_id: z.string().max(255).nullish(),
-      }),
-    )
-    .max(10_000),
-});
+const listedProject = z.object({ id: z.string().min(1).max(255), name: z.string().max(1020) });
+const projectsAnswer = z.object({ projects: z.array(listedProject).max(10_000) });
+export type ListedProject = z.infer<typeof listedProject>;
 
 function messageOf({ body }: HttpAnswer): string {
-  const parsed = z.object({ error: z.object({ message: z.string() }) }).safeParse(jsonOf(body));
-  return parsed.success ? parsed.data.error.message : '';
+  const answer = z.object({ error: z.object({ message: z.string() }) });
+  return answer.safeParse(jsonOf(body)).data?.error.message ?? '';
 }

@@ -1,7 +1,4 @@
-/**
- * Health and metrics, for load balancers, Kubernetes and Prometheus. They need no token, and reveal nothing
- * about leases without one.
- */
+/** Health and metrics, for load balancers and Prometheus: without a token, nothing about leases. */
 import Router from '@koa/router';
 import type { Context } from 'koa';
 import { formatPlace, type Problem } from '../base/errors.ts';
@@ -21,21 +18,27 @@ interface HealthParts {
   readonly seesBudgets: (ctx: Context) => boolean;
 }
 
+/** The word of /readyz, which the console shows, too. */
+export function statusOf(
+  { kubernetes }: Generation,
+  problems: readonly Problem[],
+  isDraining: boolean,
+): Readiness['status'] {
+  const followed = kubernetes?.cluster?.source.health.state;
+  if (isDraining || problems.length > 0) {
+    return isDraining ? 'draining' : 'configuration not valid';
+  }
+  return followed === 'starting' || followed === 'stale' ? 'policies not known' : 'ready';
+}
+
 function readinessOf({ generations, isDraining }: HealthParts): Readiness {
   const { current, problems } = generations;
   // Public: the full message may contain part of a value, or of an error of a filter.
   const mistakes = problems.map((problem) => `${formatPlace(problem) || 'configuration: '}not valid`);
   const followed = current.kubernetes?.cluster?.source.health;
   const unknown = followed === undefined ? undefined : unknownPolicies(followed);
-  const status = isDraining()
-    ? 'draining'
-    : mistakes.length > 0
-      ? 'configuration not valid'
-      : unknown !== undefined
-        ? 'policies not known'
-        : 'ready';
   return {
-    status,
+    status: statusOf(current, problems, isDraining()),
     generation: current.number,
     problems: unknown === undefined ? mistakes : [...mistakes, unknown],
     ...(followed !== undefined && { policies: shown(followed) }),

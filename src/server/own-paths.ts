@@ -30,7 +30,6 @@ const OWN_FOLDERS: readonly string[] = [
   '/projects',
 ];
 
-/** Login and logout. */
 export const LOGIN_PATHS = [
   '/login',
   '/login/keystone',
@@ -61,17 +60,8 @@ export function isOwnPath(path: string): boolean {
   );
 }
 
-/**
- * One of `KUBERNETES_PATHS`, optionally followed by a token: an API server without a kubeconfig for webhooks
- * can send it only there.
- */
-interface KubernetesPath {
-  readonly path: (typeof KUBERNETES_PATHS)[keyof typeof KUBERNETES_PATHS];
-  readonly token: string | undefined;
-}
-
-/** `undefined` for other paths. */
-export function kubernetesPathOf(path: string): KubernetesPath | undefined {
+/** One of `KUBERNETES_PATHS`, optionally with a token: API servers without a kubeconfig send it there. */
+export function kubernetesPathOf(path: string) {
   for (const own of Object.values(KUBERNETES_PATHS)) {
     if (path === own) {
       return { path: own, token: undefined };

@@ -26,7 +26,6 @@ export class RefusedRequests {
     this.#lines.log(() => ({ ...request, reason: request.reason.slice(0, MAX_REASON) }));
   }
 
-  /** Logs how many requests were not logged. */
   close(): void {
     this.#lines.close();
   }
@@ -65,7 +64,6 @@ export class LimitedLines {
     }
   }
 
-  /** Logs how many lines were suppressed. */
   close(): void {
     clearTimeout(this.#window);
     if (this.#suppressed > 0) {

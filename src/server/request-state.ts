@@ -58,7 +58,6 @@ export function stateOf(ctx: Context): RequestState {
   return ctx.state as RequestState;
 }
 
-/** The limit for the body of a request, in bytes. */
 export function bodyLimit(ctx: Context): number {
   return stateOf(ctx).generation.options.body_limit;
 }

@@ -1,35 +1,17 @@
-/** The policy service: everything is wired and checked before the port opens. */
-import type { IncomingMessage } from 'node:http';
-import { createLogger } from '../base/logger.ts';
+/** The policy service: its start, reloads, credentials and shutdown. */
+import { setTimeout as pause } from 'node:timers/promises';
+import { errorText, type Problem } from '../base/errors.ts';
 import type { ConfigSources } from '../config/sources.ts';
 import { sectionOf } from '../enforcement/configuration.ts';
-import { createSharedServices } from '../enforcement/services.ts';
-import { configuredRotator } from '../kubernetes/cluster/certificates/configured-rotator.ts';
 import { kubernetesSection } from '../kubernetes/options.ts';
-import { type AppParts, createAdminApp, createApp } from './app.ts';
-import { createAuthenticators } from './authentication/authenticators.ts';
-import { readTls } from './authentication/credentials.ts';
-import { KeystoneAuthenticators } from './authentication/keystone-authenticators.ts';
-import { Generations } from './configuration/generations.ts';
-import { WatchedFiles } from './configuration/watched-files.ts';
-import { Heartbeat } from './decisions/heartbeat.ts';
-import { DecisionRecorder, openDecisionLog, requestMemberOf } from './decisions/recorder.ts';
-import { DecisionStores } from './decisions/stores.ts';
-import { Follower } from './followers/blazar-follower.ts';
-import { KubernetesReports, KubernetesSources } from './followers/kubernetes-sources.ts';
-import { SkypilotFollower } from './followers/skypilot-follower.ts';
-import { Listener } from './listener/socket.ts';
-import { createBudgetGauge } from './metrics/budget-metrics.ts';
-import { createOutboxGauge } from './metrics/ledger-metrics.ts';
-import { type Gauges, Metrics } from './metrics/metrics.ts';
-import { type RefusedRequest, RefusedRequests } from './refused-requests.ts';
-import { checkedConfiguration, filesRead, type ServiceSettings } from './service/checked-configuration.ts';
-import { Service } from './service/running-service.ts';
+import { replaceTokens, type ServedProtocol, servedProtocols } from './authentication/authenticators.ts';
+import { credentialFiles, rereadCredentials } from './authentication/credential-files.ts';
+import type { Generation } from './configuration/generation.ts';
+import type { Listener } from './listener/socket.ts';
+import type { UncaughtKind } from './metrics/metrics.ts';
+import { filesRead, openParts, type ServiceParts, type ServiceSettings } from './service/parts.ts';
 
-export type { Service, ServiceSettings };
-
-/** What to close if a later step fails. */
-type Opened = (() => Promise<void> | undefined)[];
+export type { ServiceSettings };
 
 /**
  * Checks the configuration, starts the service and listens.
@@ -37,9 +19,22 @@ type Opened = (() => Promise<void> | undefined)[];
  * @throws ConfigurationError also if the address cannot be used; nothing is left open then
  */
 export async function startService(sources: ConfigSources, settings: ServiceSettings = {}): Promise<Service> {
-  const opened: Opened = [];
+  let service: Service | undefined;
+  const changes = {
+    reload: () => void service?.reload(),
+    credentialsChanged: () => void service?.credentialsChanged(),
+    takeOver: (next: Generation) => service?.takeOver(next),
+  };
+  const opened: (() => Promise<void> | undefined)[] = [];
   try {
-    return await open(sources, settings, opened);
+    const parts = await openParts(sources, settings, changes, opened);
+    service = new Service(parts);
+    service.begin();
+    parts.watched.credentials.start();
+    if (settings.watch) {
+      parts.watched.configuration.start();
+    }
+    return service;
   } catch (thrown) {
     for (const close of opened.reverse()) {
       await close();
@@ -48,145 +43,152 @@ export async function startService(sources: ConfigSources, settings: ServiceSett
   }
 }
 
-async function open(sources: ConfigSources, settings: ServiceSettings, opened: Opened): Promise<Service> {
-  let service: Service | undefined;
-  const watched = {
-    configuration: new WatchedFiles(() => void service?.reload(), settings.pollMs),
-    credentials: new WatchedFiles(() => void service?.credentialsChanged(), settings.pollMs),
-  };
-  const checked = await checkedConfiguration(sources, watched, settings);
-  const { configuration, options, tlsOptions, started } = checked;
-  const { watchdog, logger = createLogger(options.log_level, options.log_format) } = settings;
-  watchdog?.watch(options);
-  const stopping = new AbortController();
-  const budgetGauge = createBudgetGauge();
-  const outboxGauge = createOutboxGauge();
-  const gauges: Gauges = {
-    underWay: () => generations.underWay,
-    queued: () => generations.queued,
-    generation: () => generations.current.number,
-    configurationIsValid: () => generations.problems.length === 0,
-    budgets: () => {
-      const { ledger, options: now } = generations.current;
-      return budgetGauge.read(ledger, now.metrics_budgets);
-    },
-    tokens: () => keystoneAuthenticators.sizes,
-    decisionsWaiting: () => stores.waiting,
-    outbox: () => outboxGauge.read(generations.current.enforcement.outbox),
-    cluster: () => generations.current.kubernetes?.cluster?.followed,
-    writesStatus: () => reports.isLeader,
-  };
-  const metrics = new Metrics(gauges, settings.metricsClock);
-  const keystoneAuthenticators = new KeystoneAuthenticators(
-    createSharedServices({ logger, httpObserver: metrics.calls }),
-    metrics.tokens,
-  );
-  const stores = new DecisionStores(logger, metrics.decisionStore);
-  const reports = new KubernetesReports({ logger, observer: metrics.kubernetesStatus });
-  const clusters = new KubernetesSources({ logger, metrics: metrics.kubernetes });
-  const requestMember = await requestMemberOf(options);
-  const log = openDecisionLog(configuration, options, logger, metrics.decisionLog);
-  opened.push(() => log?.close(0));
-  const generations: Generations = await Generations.start(sources, configuration, started, {
-    logger,
-    keystoneAuthenticators,
-    stores,
-    clusters,
-    httpObserver: metrics.calls,
-    ledgerObserver: metrics.ledger,
-    namesObserver: metrics.names,
-    executions: watchdog?.executions,
-    reloaded: (outcome) => metrics.reloaded(outcome),
-    swapped: (generation) => service?.takeOver(generation),
-    isReadTooEarly: async (read) =>
-      settings.watch === true &&
-      (await watched.configuration.watch([
-        ...filesRead(sources, generations.current.configuration),
-        ...filesRead(sources, read),
-      ])),
-  });
-  opened.push(() => generations.close());
-  const authenticators = createAuthenticators(
-    generations.current.tokens,
-    started.certificates,
-    generations.current.keystone?.authenticator,
-  );
-  const refusedRequests = new RefusedRequests(logger);
-  const recorder = new DecisionRecorder(metrics.decisions, log, generations, requestMember);
-  const { host, port, reuse_port: reusePort, admin_host, admin_port } = options;
-  const appParts: AppParts = {
-    generations,
-    authenticators,
-    recorder,
-    metrics,
-    refusedRequests,
-    reports,
-    logger,
-    isDraining: () => stopping.signal.aborted,
-    stopping: stopping.signal,
-    hasAdminPort: admin_port !== undefined,
-  };
-  const certificates = await configuredRotator(
-    sectionOf(configuration, kubernetesSection),
-    logger,
-    settings.certificateTiming,
-  );
-  opened.push(() => certificates?.close());
-  const bounds = {
-    deadline: options.deadline,
-    tls: readTls(tlsOptions),
-    everybodyShows: started.certificates.everybody,
-    clientOf: (request: IncomingMessage) => generations.current.clientOf(request),
-    refused: (request: RefusedRequest) => refusedRequests.log(request),
-  };
-  const admin =
-    admin_port === undefined
-      ? undefined
-      : await Listener.open(createAdminApp(appParts), { ...bounds, host: admin_host, port: admin_port });
-  opened.push(() => admin?.close(0));
-  const listener = await Listener.open(createApp(appParts), { ...bounds, host, port, reusePort });
-  const current = () => generations.current;
-  const follower = new Follower({ current, metrics: metrics.follower, logger });
-  const skypilotFollower = new SkypilotFollower({
-    current,
-    metrics: metrics.skypilot,
-    httpObserver: metrics.calls,
-    logger,
-    record: async (record) => {
-      if (!(await recorder.found(record))) {
-        const { project_id: workspace, lease_name: cluster } = record;
-        logger.error(
-          { workspace, cluster },
-          'a cluster that bypassed policies is missing from the decision log',
-        );
-      }
-    },
-  });
-  service = new Service({
-    ...checked,
-    sources,
-    watched,
-    watchdog,
-    logger,
-    metrics,
-    log,
-    stores,
-    refusedRequests,
-    generations,
-    follower,
-    skypilotFollower,
-    reports,
-    certificates,
-    authenticators,
-    listener,
-    admin,
-    stopping,
-    heartbeat: new Heartbeat(() => generations.current, logger),
-  });
-  service.begin();
-  watched.credentials.start();
-  if (settings.watch) {
-    watched.configuration.start();
+/** The part of `shutdown_grace` that is reserved for the filters and the decision log. */
+const LAST_PART = 0.1;
+
+export class Service {
+  readonly #parts: ServiceParts;
+  #closing: Promise<void> | undefined;
+  /** `http://127.0.0.1:8642` */
+  readonly url: string;
+  /** The URL of health and metrics, if they have their own port. */
+  readonly adminUrl: string | undefined;
+  readonly warnings: readonly Problem[];
+  /** The served protocols and their required credentials, as of the start. */
+  readonly authenticators: readonly ServedProtocol[];
+  /** Whether requests about leases need a token, as of the start. */
+  readonly tokenForLeases: boolean;
+  /** Whether the decision log is standard output: then nothing else may be written there. */
+  readonly writesToStandardOutput: boolean;
+
+  /** For parts that are open and answer. For `startService`. */
+  constructor(parts: ServiceParts) {
+    this.#parts = parts;
+    const { configuration, options, authenticators, generations, listener } = parts;
+    this.url = listener.url;
+    this.adminUrl = parts.admin?.url;
+    this.warnings = configuration.problems;
+    this.authenticators = servedProtocols(authenticators, generations.current, listener.url);
+    this.tokenForLeases = authenticators.blazar.tokens.required;
+    this.writesToStandardOutput = options.decision_log === '-';
   }
-  return service;
+
+  /** Starts background work: followers, this replica's heartbeat, cluster reports, certificate renewal. */
+  begin(): void {
+    this.#report(this.#parts.generations.current);
+    this.#followAll();
+    this.#parts.certificates?.rotator.start();
+  }
+
+  #followAll(): void {
+    this.#parts.follower.start();
+    this.#parts.skypilotFollower.start();
+    this.#parts.heartbeat.start();
+  }
+
+  /** Reads the configuration and all files again. Resolves to whether the new configuration is in force. */
+  async reload(): Promise<boolean> {
+    const { sources, watched, log, generations, tlsOptions, stopping } = this.#parts;
+    if (stopping.signal.aborted) {
+      return false;
+    }
+    log?.reopen();
+    const applied = await generations.reload();
+    const { current, read } = generations;
+    // The mistake may be in a file that only the new configuration names.
+    await watched.configuration.watch([
+      ...filesRead(sources, current.configuration),
+      ...filesRead(sources, read),
+    ]);
+    const files = credentialFiles(current.configuration, tlsOptions);
+    await watched.credentials.watch(files);
+    if (files.length > 0) {
+      this.#readCredentials();
+    }
+    return applied;
+  }
+
+  /** Reads token and certificate files again; and the configuration, if its mistakes may be in these. */
+  async credentialsChanged(): Promise<void> {
+    if (this.#readCredentials() && this.#parts.generations.problems.length > 0) {
+      await this.reload();
+    }
+  }
+
+  get #listeners(): readonly Listener[] {
+    const { listener, admin } = this.#parts;
+    return admin === undefined ? [listener] : [listener, admin];
+  }
+
+  #readCredentials(): boolean {
+    const { generations, tlsOptions } = this.#parts;
+    return rereadCredentials(generations.current.configuration, tlsOptions, {
+      ...this.#parts,
+      listeners: this.#listeners,
+    });
+  }
+
+  takeOver(next: Generation): void {
+    const { authenticators, watchdog } = this.#parts;
+    next.decisions?.apply();
+    replaceTokens(authenticators, next.tokens);
+    authenticators.blazar.keystone = next.keystone?.authenticator;
+    for (const listener of this.#listeners) {
+      listener.replaceDeadline(next.options.deadline);
+    }
+    watchdog?.watch(next.options);
+    this.#followAll();
+    this.#report(next);
+  }
+
+  /** Reports policies and refusals to the cluster of the configuration. */
+  #report({ configuration, kubernetes }: Generation): void {
+    const options = sectionOf(configuration, kubernetesSection);
+    this.#parts.reports.takeOver(kubernetes?.cluster?.cluster, options);
+  }
+
+  reportUncaught(kind: UncaughtKind, thrown: unknown): void {
+    const { metrics, logger } = this.#parts;
+    metrics.uncaughtErrors.inc({ kind });
+    const stack = thrown instanceof Error ? thrown.stack : undefined;
+    logger.error({ kind, error: errorText(thrown), stack }, 'uncaught error, most likely of a filter');
+  }
+
+  /** Stops accepting, finishes requests under way, closes filters and logs, all within `shutdown_grace`. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    const { stopping, watched, watchdog, generations, follower, reports } = this.#parts;
+    const { log, stores, refusedRequests } = this.#parts;
+    void this.#parts.certificates?.close();
+    this.#parts.heartbeat.close();
+    stopping.abort();
+    stores.stop();
+    watched.credentials.close();
+    watched.configuration.close();
+    // A signal is handled late if a filter blocks the process: the time since then counts.
+    const lateMs = watchdog?.heldForMs() ?? 0;
+    const graceMs = Math.max(0, generations.current.options.shutdown_grace * 1000 - lateMs);
+    watchdog?.endIn(graceMs);
+    const forFiltersMs = (graceMs * LAST_PART) / 2;
+    const forLogMs = forFiltersMs;
+    const finished = Promise.all([
+      ...this.#listeners.map((listener) => listener.close(graceMs - forFiltersMs - forLogMs)),
+      follower.close(),
+      this.#parts.skypilotFollower.close(),
+      reports.close(),
+    ]).then(() => generations.close());
+    await waitAtMost(graceMs - forLogMs, finished);
+    refusedRequests.close();
+    await Promise.all([log?.close(forLogMs), stores.close(forLogMs)]);
+  }
+}
+
+async function waitAtMost(milliseconds: number, work: Promise<void>): Promise<void> {
+  const late = new AbortController();
+  await Promise.race([work, pause(milliseconds, undefined, { signal: late.signal }).catch(() => {})]);
+  late.abort();
 }

@@ -31,7 +31,6 @@ interface WatchdogTimes {
   readonly log_format: LogFormat;
 }
 
-/** Number of polls within the limit. */
 const LOOKS = 10;
 /** Additional time during a shutdown: a process that ends in time is not killed. */
 const SLACK_MS = 2000;
@@ -77,7 +76,6 @@ export class Watchdog {
     return this.#beating !== undefined && held > HELD_MS ? held : 0;
   }
 
-  /** The process must end within this time. */
   endIn(milliseconds: number): void {
     this.#tell({ endInMs: Math.max(0, milliseconds) + SLACK_MS });
   }

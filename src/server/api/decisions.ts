@@ -2,7 +2,6 @@
 import { z } from 'zod';
 import { LedgerUnavailableError } from '../../base/errors.ts';
 import { changeRecordSchema, decisionRecordSchema, OPERATIONS, SIDES } from '../../decisions/record.ts';
-import type { RequestedLease } from '../../decisions/requested-lease.ts';
 import type { DecisionsQuery, StoredDecision } from '../../decisions/store/contract.ts';
 import type { PageOf } from '../../ledger/reports/pages.ts';
 import { visibleProjects } from '../users/caller.ts';
@@ -207,20 +206,6 @@ async function listed(request: ApiRequest<unknown, unknown>, wanted: DecisionsQu
   return pageJson(page, (stored) => decisionJson(stored, accounts, visible !== undefined));
 }
 
-/** The name at the time of the decision; otherwise the current name. */
-function accountJson(
-  of: Accounts['project'],
-  id: string | null,
-  name: string | null | undefined,
-  domain: string | null | undefined,
-) {
-  return id === null ? null : name ? { id, name, domain: domain ?? null } : of(id);
-}
-
-function askedJson({ start, end, reservations }: RequestedLease) {
-  return { start: timeText(start), end: timeText(end), reservations: reservations ?? null };
-}
-
 export function decisionJson(
   { record, asked, replica }: Pick<StoredDecision, 'record' | 'asked' | 'replica'>,
   accounts: Accounts,
@@ -228,17 +213,27 @@ export function decisionJson(
 ) {
   const { project_id, project_name, project_domain, user_id, user_name, user_domain } = record;
   const hidden = <Value>(value: Value) => (isMember ? null : value);
+  type Text = string | null | undefined;
+  /** The name at the time of the decision; otherwise the current name. */
+  const account = (of: Accounts['project'], id: string | null, name: Text, domain: Text) =>
+    id === null ? null : name ? { id, name, domain: domain ?? null } : of(id);
   return {
     time: record.time,
     request_id: record.request_id,
     operation: record.operation,
     side: record.side ?? null,
     launch: record.launch ?? null,
-    project: accountJson(accounts.project, project_id, project_name, project_domain),
-    user: accountJson(accounts.user, user_id, user_name, user_domain),
+    project: account(accounts.project, project_id, project_name, project_domain),
+    user: account(accounts.user, user_id, user_name, user_domain),
     lease_id: record.lease_id,
     lease_name: record.lease_name,
-    asked: asked === undefined ? null : askedJson(asked),
+    asked: asked
+      ? {
+          start: timeText(asked.start),
+          end: timeText(asked.end),
+          reservations: asked.reservations ?? null,
+        }
+      : null,
     allowed: record.allowed,
     outcome: record.outcome,
     filter: record.filter,

@@ -4,7 +4,7 @@ import { decisionRecordSchema } from '../../decisions/record.ts';
 import { SUGGESTED_CHANGES } from '../../enforcement/estimate/contract.ts';
 import { changeableLease, leaseChangeSchema } from '../estimate/changed-lease.ts';
 import { estimateChange, estimateLease } from '../estimate/estimate-lease.ts';
-import { UnusableLeaseError, wantedLeaseSchema } from '../estimate/wanted-lease.ts';
+import { wantedLeaseSchema } from '../estimate/wanted-lease.ts';
 import type { Caller } from '../users/caller.ts';
 import { ApiError, type ApiRoute, route } from './route.ts';
 import { pathId, refusedAs } from './shown.ts';
@@ -104,7 +104,7 @@ const estimateRoute: ApiRoute = route({
     const userId = forWhom(caller, user_id);
     const forMember = caller.kind === 'member';
     const asked = { generation, requestId, projectId, userId, wanted, deadline, forMember };
-    return { json: await usable(estimateLease(asked)) };
+    return { json: await estimateLease(asked) };
   },
 });
 
@@ -136,24 +136,11 @@ const changeRoute: ApiRoute = route({
     const leaseId = pathId(params, 'lease_id');
     const lease = await changeableLease({ caller, generation, deadline }, leaseId, projectId);
     const forMember = caller.kind === 'member';
-    return {
-      json: await usable(estimateChange({ generation, requestId, deadline, forMember, lease, change })),
-    };
+    return { json: await estimateChange({ generation, requestId, deadline, forMember, lease, change }) };
   },
 });
 
 export const ESTIMATE_ROUTES: readonly ApiRoute[] = [estimateRoute, changeRoute];
-
-async function usable<Answer>(answer: Promise<Answer>): Promise<Answer> {
-  try {
-    return await answer;
-  } catch (thrown) {
-    if (thrown instanceof UnusableLeaseError) {
-      throw new ApiError(400, thrown.message, { field: thrown.field });
-    }
-    throw thrown;
-  }
-}
 
 /** Members estimate only their own leases. */
 function forWhom({ kind, userId }: Caller, named: string | undefined): string {

@@ -155,20 +155,10 @@ export const ledgerEntriesRoute = route({
     const since = asked.from ?? asked.since;
     requireOrder(since, asked.until);
     const ledger = await ledgerFor(request);
-    const { project_id, lease_id: leaseId, request_id: requestId } = asked;
+    const { project_id, lease_id: leaseId, request_id: requestId, account, operation, until } = asked;
     const projectId = project_id === undefined ? undefined : await listedId(request, 'project', project_id);
-    const { account, operation, until } = asked;
-    const wanted = {
-      ...pageQueryOf(asked),
-      projectId,
-      leaseId,
-      account,
-      operation,
-      requestId,
-      since,
-      until,
-    };
-    const page = await listEntries(ledger, wanted, deadline);
+    const wanted = { projectId, leaseId, account, operation, requestId, since, until };
+    const page = await listEntries(ledger, { ...pageQueryOf(asked), ...wanted }, deadline);
     const folded =
       projectId === undefined
         ? await foldedOfLedger(ledger, deadline)

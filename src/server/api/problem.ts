@@ -18,16 +18,13 @@ export function problemOf(status: number, body: object): object {
  */
 export function answerProblem(ctx: Context): void {
   const { status, body } = ctx;
-  if (status < 400 || !pathOf(ctx.req).startsWith('/v1/') || !isRecord(body)) {
+  // Koa sends texts and streams as such.
+  const isRecord = Object.getPrototypeOf(body ?? '') === Object.prototype;
+  if (status < 400 || !pathOf(ctx.req).startsWith('/v1/') || !isRecord) {
     return;
   }
-  ctx.body = problemOf(status, body);
+  ctx.body = problemOf(status, body as object);
   if (/(?:^|[\s,])application\/problem\+json(?=$|[\s,;])/i.test(ctx.get('Accept'))) {
     ctx.type = PROBLEM_TYPE;
   }
-}
-
-/** Excludes texts and streams, which Koa would send as such. */
-function isRecord(body: unknown): body is object {
-  return typeof body === 'object' && body !== null && Object.getPrototypeOf(body) === Object.prototype;
 }

@@ -6,6 +6,8 @@ import { showValue } from '../../config/secret.ts';
 import type { Configuration } from '../../enforcement/configuration.ts';
 import { AccountList, nameText, projectOf } from '../../filter/account-limits.ts';
 import type { RequestNames } from '../../filter/call.ts';
+import type { Generation } from '../configuration/generation.ts';
+import type { Caller } from '../users/caller.ts';
 
 type Setting = Configuration['settings'][number];
 
@@ -15,7 +17,6 @@ export interface LimitOption {
   readonly unit: string | null;
   /** `null` = not set, or hidden. Of limits of single accounts, only those that may concern the project. */
   readonly value: unknown;
-  /** Whether the value is hidden from this caller. */
   readonly isHidden: boolean;
   /** Whether the default applies, because the option is not set. */
   readonly isDefault: boolean;
@@ -37,7 +38,21 @@ interface Viewer {
   readonly userId: string | null;
 }
 
-/** Whether leases of the project skip all filters. */
+/** What a caller sees of a project; `isExempt`: whether its leases skip all filters. */
+export function limitsFor(
+  { generation, caller }: { readonly generation: Generation; readonly caller: Caller },
+  projectId: string,
+) {
+  const { configuration, enforcement } = generation;
+  const { userId } = caller;
+  const names = enforcement.names?.known({ project_id: projectId, user_id: userId ?? '' });
+  const viewer = { isMember: caller.kind === 'member', userId };
+  return {
+    isExempt: isExempt(configuration, projectId, names),
+    limits: projectLimits(configuration, projectId, names, viewer),
+  };
+}
+
 export function isExempt(
   { exemptProjects }: Configuration,
   projectId: string,
@@ -51,71 +66,57 @@ export function projectLimits(
   { filters, settings }: Configuration,
   projectId: string,
   names: RequestNames | undefined,
-  viewer: Viewer,
+  { isMember, userId }: Viewer,
 ): FilterLimits[] {
+  const keys = {
+    tag: names?.project?.tags ?? [],
+    id: [projectId, names?.project && nameText(names.project), userId],
+  };
+  const limitOption = (setting: Setting): LimitOption => {
+    const { option, origin, secret } = setting;
+    const isHidden = isMember && (secret || !isForMembers(setting));
+    const kind = keyKind(option, isMember);
+    const value = kind === 'any' ? setting.value : narrowedTo(setting, keys[kind]);
+    return {
+      option: option.name,
+      description: option.help,
+      unit: option.unit ?? null,
+      value: isHidden ? null : (showValue(value, secret) ?? null),
+      isHidden,
+      isDefault: origin.kind === 'default',
+      origin: isMember ? null : formatOrigin(origin),
+    };
+  };
   const ofChain = settings.filter(({ option }) => option.section === 'enforcement');
   // Members must not see filters in audit mode: these are not announced yet.
-  const shown = filters.filter(({ audit }) => !(audit && viewer.isMember));
+  const shown = filters.filter(({ audit }) => !(audit && isMember));
   return shown.map(({ installed, audit }) => {
     const own = new Set(installed.options.map(({ name }) => name));
-    const options = ofChain
-      .filter(({ option }) => own.has(option.name))
-      .map((setting) => limitOption(setting, projectId, names, viewer));
+    const options = ofChain.filter(({ option }) => own.has(option.name)).map(limitOption);
     return { filter: installed.name, audit, options };
   });
-}
-
-function limitOption(
-  setting: Setting,
-  projectId: string,
-  names: RequestNames | undefined,
-  viewer: Viewer,
-): LimitOption {
-  const { option, origin } = setting;
-  const isHidden = viewer.isMember && (setting.secret || !isForMembers(setting));
-  const narrowed = narrowedTo(setting, keysOf(setting, projectId, names, viewer));
-  return {
-    option: option.name,
-    description: option.help,
-    unit: option.unit ?? null,
-    value: isHidden ? null : (showValue(narrowed, setting.secret) ?? null),
-    isHidden,
-    isDefault: origin.kind === 'default',
-    origin: viewer.isMember ? null : formatOrigin(origin),
-  };
 }
 
 /** Options whose ids are flavors, not projects or users. */
 const IDS_OF_OTHERS: ReadonlySet<string> = new Set(['usage_budget_flavor_rates']);
 
 /**
- * The keys in a list or dictionary that concern a project; `undefined` = all. Limits of users concern their
+ * The keys in a list or dictionary that concern a project; `any` = all. Limits of users concern their
  * projects: callers that may see everything see all of them.
  */
-function keysOf(
-  { option: { name, names: kinds } }: Setting,
-  projectId: string,
-  names: RequestNames | undefined,
-  { isMember, userId }: Viewer,
-): ReadonlySet<string> | undefined {
-  if (kinds.some((kind) => kind.startsWith('tag'))) {
-    return new Set(names?.project?.tags ?? []);
+function keyKind({ name, names }: Setting['option'], isMember: boolean): 'tag' | 'id' | 'any' {
+  if (names.some((kind) => kind.startsWith('tag'))) {
+    return 'tag';
   }
-  const isOfAccounts = kinds.some((kind) => kind === 'name@domain' || kind.startsWith('id'));
-  if (!isOfAccounts || IDS_OF_OTHERS.has(name) || (!isMember && /(^|_)users?_/.test(name))) {
-    return undefined;
-  }
-  const own = [projectId, ...(names?.project === undefined ? [] : [nameText(names.project)])];
-  return new Set(userId === null ? own : [...own, userId]);
+  const isOfAccounts = names.some((kind) => kind === 'name@domain' || kind.startsWith('id'));
+  const isOfAll = IDS_OF_OTHERS.has(name) || (!isMember && /(^|_)users?_/.test(name));
+  return isOfAccounts && !isOfAll ? 'id' : 'any';
 }
 
-function narrowedTo({ value, option }: Setting, keys: ReadonlySet<string> | undefined): unknown {
-  if (keys === undefined) {
-    return value;
-  }
+function narrowedTo({ value, option }: Setting, keys: readonly unknown[]): unknown {
   const concerns = (key: string) => {
     const slash = option.names.some((kind) => kind.endsWith('/resource type')) ? key.lastIndexOf('/') : -1;
-    return keys.has(key) || (slash >= 0 && keys.has(key.slice(0, slash)));
+    return keys.includes(key) || (slash >= 0 && keys.includes(key.slice(0, slash)));
   };
   if (Array.isArray(value)) {
     return value.filter((item) => typeof item === 'string' && concerns(item));

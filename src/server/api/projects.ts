@@ -12,7 +12,7 @@ import { ledgerFor } from '../budgets/named-accounts.ts';
 import { visibleProjects } from '../users/caller.ts';
 import { budgetJson, budgetSchema } from './budgets/json.ts';
 import { leaseJson, leaseSchema } from './ledger-lists.ts';
-import { isExempt, projectLimits } from './project-limits.ts';
+import { type FilterLimits, limitsFor } from './project-limits.ts';
 import { usageJson, usageSchema } from './project-usage.ts';
 import { type ApiRequest, route } from './route.ts';
 import {
@@ -151,25 +151,33 @@ export const projectRoute = route({
     'Its budgets, usage and open leases, and the limits that apply to it. For a project that is not in the ledger, the lists are empty.',
   answers: [{ status: 200, description: 'The project.', schema: project, name: 'Project' }, WITHOUT_LEDGER],
   async answer(request) {
-    const { generation, params, caller } = request;
-    const projectId = pathId(params, 'project_id');
+    const projectId = pathId(request.params, 'project_id');
     const ledger = await ledgerFor(request);
-    const facts = await factsOf(ledger, projectId, request);
-    const { budgets, leases, usage } = facts;
+    const { budgets, leases, planned, usage, until } = await factsOf(ledger, projectId, request);
     const accounts = await accountsOf(request, [
       { projectId },
       ...[...budgets.items, ...leases.items].map(({ userId }) => ({ userId })),
       ...usage.user.groups.slice(0, MAX_GROUPS).map(({ key }) => ({ userId: key })),
     ]);
-    const { configuration, enforcement } = generation;
-    const names = enforcement.names?.known({ project_id: projectId, user_id: caller.userId ?? '' });
-    const viewer = { isMember: caller.kind === 'member', userId: caller.userId };
+    const { isExempt, limits: ofFilters } = limitsFor(request, projectId);
+    const shown = { until, accounts, most: MAX_GROUPS };
     return {
       json: {
-        ...projectJson(projectId, facts, accounts),
-        exempt: isExempt(configuration, projectId, names),
+        project: accounts.project(projectId),
+        exempt: isExempt,
         unit: accounts.unit,
-        limits: projectLimits(configuration, projectId, names, viewer).map(limitsJson),
+        budgets: budgets.items.map((one) => ({
+          ...budgetJson(one, accounts),
+          planned: planned === undefined ? null : costText(planned.get(budgetAccount(one)) ?? 0n),
+        })),
+        has_more_budgets: budgets.next !== undefined,
+        usage: {
+          by_user: usageJson(usage.user, { ...shown, groupBy: 'user' }),
+          by_resource_type: usageJson(usage.resource_type, { ...shown, groupBy: 'resource_type' }),
+        },
+        open_leases: leases.items.map((lease) => leaseJson(lease, accounts)),
+        has_more_open_leases: leases.next !== undefined,
+        limits: ofFilters.map(limitsJson),
       },
     };
   },
@@ -206,29 +214,7 @@ function spanOf(own: Pick<BudgetView, 'validFrom' | 'validUntil'> | undefined, n
   return { from, until: validUntil - from < longest ? validUntil : from + longest };
 }
 
-function projectJson(
-  projectId: string,
-  { budgets, leases, planned, usage, until }: Awaited<ReturnType<typeof factsOf>>,
-  accounts: Accounts,
-) {
-  const shown = { until, accounts, most: MAX_GROUPS };
-  return {
-    project: accounts.project(projectId),
-    budgets: budgets.items.map((one) => ({
-      ...budgetJson(one, accounts),
-      planned: planned === undefined ? null : costText(planned.get(budgetAccount(one)) ?? 0n),
-    })),
-    has_more_budgets: budgets.next !== undefined,
-    usage: {
-      by_user: usageJson(usage.user, { ...shown, groupBy: 'user' }),
-      by_resource_type: usageJson(usage.resource_type, { ...shown, groupBy: 'resource_type' }),
-    },
-    open_leases: leases.items.map((lease) => leaseJson(lease, accounts)),
-    has_more_open_leases: leases.next !== undefined,
-  };
-}
-
-function limitsJson({ filter, audit, options }: ReturnType<typeof projectLimits>[number]) {
+function limitsJson({ filter, audit, options }: FilterLimits) {
   return {
     filter,
     audit,

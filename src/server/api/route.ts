@@ -100,5 +100,8 @@ export class ApiError extends Error {
   }
 }
 
+/** When the ledger or Keystone does not answer, or there is no room: in seconds. */
+export const RETRY_AFTER = { 'Retry-After': '5' } as const;
+
 /** The same for projects that do not exist, so that callers cannot probe for them. */
 export const NOT_ALLOWED = 'expected a caller with more rights: see "Who may do what" in the documentation';

@@ -14,16 +14,13 @@ import { bodyLimit, stateOf } from '../request-state.ts';
 import { type Caller, may } from '../users/caller.ts';
 import type { UserAuthenticator } from '../users/user-authenticator.ts';
 import type { UserLimiter } from '../users/user-limiter.ts';
-import { type ApiAnswer, ApiError, type ApiRoute, NOT_ALLOWED } from './route.ts';
+import { type ApiAnswer, ApiError, type ApiRoute, NOT_ALLOWED, RETRY_AFTER } from './route.ts';
 
 interface ApiParts {
   readonly users: UserAuthenticator;
   readonly line: UserLimiter;
   readonly logger: Logger;
 }
-
-/** In seconds. */
-const RETRY_AFTER = '5';
 
 /** The path in the syntax of the router: `{name}` becomes `:name`. */
 export function routerPath(path: string): string {
@@ -93,7 +90,7 @@ function clientError(thrown: unknown): unknown {
   }
   return thrown instanceof LedgerUnavailableError
     ? new ApiError(503, 'the ledger does not answer; please try again', {
-        headers: { 'Retry-After': RETRY_AFTER },
+        headers: RETRY_AFTER,
         cause: thrown,
       })
     : thrown;

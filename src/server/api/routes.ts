@@ -1,7 +1,7 @@
 /** All routes of the API. */
 
 import { BUDGET_FILE_ROUTES } from './budgets/file-routes.ts';
-import { BUDGET_CHANGE_ROUTES, BUDGET_CHARGE_ROUTES } from './budgets/history-routes.ts';
+import { BUDGET_HISTORY_ROUTES } from './budgets/history-routes.ts';
 import { BUDGET_REQUEST_ROUTES } from './budgets/request-routes.ts';
 import { BUDGET_ROUTES } from './budgets/routes.ts';
 import { CALENDAR_LINK_ROUTES } from './calendar-links.ts';
@@ -28,8 +28,7 @@ export const API_ROUTES: readonly ApiRoute[] = [
   decisionsRoute,
   decisionRoute,
   ...CALENDAR_LINK_ROUTES,
-  ...BUDGET_CHANGE_ROUTES,
-  ...BUDGET_CHARGE_ROUTES,
+  ...BUDGET_HISTORY_ROUTES,
   ...BUDGET_FILE_ROUTES,
   ...BUDGET_ROUTES,
   ...BUDGET_REQUEST_ROUTES,

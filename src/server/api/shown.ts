@@ -27,20 +27,14 @@ export const amountSchema = z
   .regex(/^-?\d+(\.\d{1,4})?$/)
   .meta({ description: 'Unit-hours, such as node-hours: a decimal number.', examples: ['1234.5'] });
 
-/** The body of an error response. */
-const ERROR = { schema: bodySchemas.Problem, name: 'Problem' } as const;
-
 /** An error of a route, besides those of every route. */
-export const refusedAs = (
+export function refusedAs(
   status: number,
   description: string,
   headers: ApiExample['headers'] = {},
-): ApiExample => ({
-  status,
-  description,
-  ...ERROR,
-  headers,
-});
+): ApiExample {
+  return { status, description, schema: bodySchemas.Problem, name: 'Problem', headers };
+}
 export const WITHOUT_LEDGER = refusedAs(404, 'No filter that needs a ledger is enabled.');
 export const UNNAMED = refusedAs(422, 'Keystone has no account of this name.');
 
@@ -51,17 +45,15 @@ export function pageAnswer(
   description = 'A page.',
   more: z.ZodRawShape = {},
 ): ApiExample {
-  return { status: 200, description, schema: pageSchema(item).extend(more), name };
-}
-
-function pageSchema<Item extends z.ZodType>(item: Item) {
-  return z.strictObject({
+  const schema = z.strictObject({
     items: z.array(item),
     next: z.string().nullable().meta({
       description:
         'Send it as `after` for the next page. null = this is the last one. Only this shows whether there are more.',
     }),
+    ...more,
   });
+  return { status: 200, description, schema, name };
 }
 
 const MOST = 1000;
@@ -87,19 +79,12 @@ const pageParameters = {
   }),
 };
 
-/** The query of a list: page parameters and its own. */
 export function listQuery<Own extends z.ZodRawShape>(own: Own) {
   return z.strictObject({ ...pageParameters, ...own });
 }
 
-export function pageQueryOf({
-  limit = PAGE,
-  after,
-}: {
-  limit?: number | undefined;
-  after?: string | undefined;
-}) {
-  return { limit, after };
+export function pageQueryOf(query: { limit?: number | undefined; after?: string | undefined }) {
+  return { limit: query.limit ?? PAGE, after: query.after };
 }
 
 export function pageJson<Item>({ items, next }: PageOf<Item>, json: (item: Item) => object) {
@@ -193,34 +178,18 @@ export function leftText(amount: Amount): string {
 }
 
 /** `instant`: microseconds of the epoch. */
-export function timeText(instant: bigint): string {
-  return formatInstant(instant);
-}
+export const timeText = formatInstant;
 
 /** `second`: of the epoch. */
 export function secondText(second: bigint): string {
   return formatInstant(second * MICROSECONDS_PER_SECOND);
 }
 
-type AccountJson = z.infer<typeof accountSchema>;
-
-/** Parts of a response that do not come from the ledger. */
-export interface Accounts {
-  project(id: string): AccountJson;
-  user(id: string): AccountJson;
-  /** The owner of a budget: a project, or a user in it. */
-  owner(of: { readonly projectId: string; readonly userId: string | null }): {
-    readonly project: AccountJson;
-    readonly user: AccountJson | null;
-  };
-  /** The unit of budgets. */
-  readonly unit: string;
-}
+export type Accounts = Awaited<ReturnType<typeof accountsOf>>;
 
 /** Maximum wait for names, in milliseconds; less if the deadline is near. */
 const NAMES_WAIT = 1000;
 
-/** The owner of an item. */
 interface Owner {
   readonly projectId?: string | null;
   readonly userId?: string | null;
@@ -232,25 +201,25 @@ interface Asking {
 }
 
 /** The names of these projects and users, if Keystone returns them in time. Never fails. */
-export async function accountsOf(
-  { generation, deadline }: Asking,
-  owners: readonly Owner[],
-): Promise<Accounts> {
+export async function accountsOf({ generation, deadline }: Asking, owners: readonly Owner[]) {
   const { names } = generation.enforcement;
   const projects = new Set(owners.flatMap(({ projectId }) => projectId ?? []));
   const users = new Set(owners.flatMap(({ userId }) => userId ?? []));
   await names?.learn(projects, users, Math.min(NAMES_WAIT, deadline.milliseconds / 4));
-  const of = (kind: 'project' | 'user') => (id: string) => {
-    const known = names?.known({ project_id: id, user_id: id })[kind];
-    return { id, name: known?.name ?? null, domain: known?.domain || null };
-  };
+  const of =
+    (kind: 'project' | 'user') =>
+    (id: string): z.infer<typeof accountSchema> => {
+      const known = names?.known({ project_id: id, user_id: id })[kind];
+      return { id, name: known?.name ?? null, domain: known?.domain || null };
+    };
   const project = of('project');
   const user = of('user');
   return {
     project,
     user,
     unit: budgetUnit(generation.configuration),
-    owner: ({ projectId, userId }) => ({
+    /** The owner of a budget: a project, or a user in it. */
+    owner: ({ projectId, userId }: { readonly projectId: string; readonly userId: string | null }) => ({
       project: project(projectId),
       user: userId === null ? null : user(userId),
     }),

@@ -142,11 +142,7 @@ export const usageReportRoute = route({
   },
 });
 
-/**
- * A usage report of what the caller may see. `project`: only this one.
- *
- * @throws ApiError, LedgerUnavailableError
- */
+/** Usage that the caller may see. `project`: only this one. @throws ApiError, LedgerUnavailableError */
 export async function usageFor(
   requester: Requester,
   project: string | undefined,

@@ -19,7 +19,6 @@ import {
   WAYS,
 } from './protocols.ts';
 
-/** Authentication for one protocol. */
 export class Authenticator {
   readonly tokens: AcceptedTokens;
   readonly #entry: Protocol;
@@ -107,7 +106,6 @@ export class Authenticator {
 }
 
 export type Authenticators = Readonly<Record<ProtocolName, Authenticator>> & {
-  /** The tokens of users. */
   readonly users: FixedTokens;
   /** Shared by all protocols and by users. */
   readonly wrong: WrongTokens;

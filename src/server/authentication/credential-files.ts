@@ -62,15 +62,9 @@ export function credentialFiles(
   const options = tokenOptionsOf(now);
   const tokenFiles = Object.values(options).map(({ tokens_file }) => tokens_file);
   const { operator_tokens_file, reader_tokens_file, metrics_tokens_file } = options.blazar;
-  return [
-    ...tokenFiles,
-    operator_tokens_file,
-    reader_tokens_file,
-    metrics_tokens_file,
-    tls_cert_file,
-    tls_key_file,
-    client_ca_file,
-  ].filter((file) => file !== undefined);
+  const ofUsers = [operator_tokens_file, reader_tokens_file, metrics_tokens_file];
+  const ofTls = [tls_cert_file, tls_key_file, client_ca_file];
+  return [...tokenFiles, ...ofUsers, ...ofTls].filter((file) => file !== undefined);
 }
 
 /** The authorities for all clients, or those for API servers; `start-checks.ts` rejects setting both. */

@@ -5,7 +5,6 @@ import { errorText } from '../../base/errors.ts';
 import { readTextFile, whyWritable } from '../../config/read-file.ts';
 import { MIN_TOKEN_LENGTH, TOKEN_FORM } from '../../config/secret.ts';
 
-/** Operators, readers, and clients that read metrics. */
 const USERS = ['operator', 'reader', 'metrics'] as const;
 type UserKind = (typeof USERS)[number];
 /** The options that hold tokens. Each has a companion option for a file with more tokens. */
@@ -22,7 +21,6 @@ class CredentialError extends Error {
   }
 }
 
-/** The options for the tokens of a protocol. */
 export interface TokenOptions {
   readonly tokens: readonly string[];
   readonly tokens_file?: string | undefined;
@@ -57,7 +55,6 @@ export type ServiceTokenOptions = TokenOptions &
   Readonly<Record<`${UserKind}_tokens`, readonly string[]>> &
   Readonly<Partial<Record<`${UserKind}_tokens_file`, string | undefined>>>;
 
-/** The tokens of operators, readers, and clients that read metrics. */
 export type UserTokens = Readonly<Record<UserKind, readonly string[]>>;
 
 /** @throws CredentialError also for a token in two of the lists: its rights would be ambiguous */
@@ -95,7 +92,6 @@ export function refuseShared(
   }
 }
 
-/** The certificate of the service, and the authorities for its clients. */
 export interface TlsOptions {
   readonly tls_cert_file?: string | undefined;
   readonly tls_key_file?: string | undefined;
@@ -114,10 +110,8 @@ export function readTls(options: TlsOptions): SecureContextOptions | undefined {
   try {
     createSecureContext({ cert, key });
   } catch (thrown) {
-    throw new CredentialError(
-      'tls_cert_file',
-      `${certFile} and ${keyFile} do not match, or are not PEM: ${errorText(thrown)}`,
-    );
+    const mistake = `${certFile} and ${keyFile} do not match, or are not PEM: ${errorText(thrown)}`;
+    throw new CredentialError('tls_cert_file', mistake);
   }
   return caFile === undefined ? { cert, key } : { cert, key, ca: readAuthorities(caFile) };
 }
@@ -133,10 +127,8 @@ export function readAuthorities(file: string): string {
     try {
       new X509Certificate(certificate);
     } catch (thrown) {
-      throw new CredentialError(
-        'client_ca_file',
-        `${file}: number ${index + 1} is not a certificate in PEM: ${errorText(thrown)}`,
-      );
+      const mistake = `number ${index + 1} is not a certificate in PEM: ${errorText(thrown)}`;
+      throw new CredentialError('client_ca_file', `${file}: ${mistake}`);
     }
   }
   return ca;
@@ -154,7 +146,6 @@ function readFile(option: CredentialError['option'], file: string): string {
   }
 }
 
-/** Problems of the files, for `config validate`. */
 export function credentialProblems(options: ServiceTokenOptions & TlsOptions) {
   const ofBlazar = mistakesOf(() => readTokens(options));
   return [
@@ -170,7 +161,6 @@ export function asProblem({ option, message }: CredentialError) {
   return { severity: 'error', section: 'service', option, message } as const;
 }
 
-/** The `CredentialError`s that functions throw. */
 export function mistakesOf(...reading: readonly (() => unknown)[]): CredentialError[] {
   return reading.flatMap((read) => {
     try {

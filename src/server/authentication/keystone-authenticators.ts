@@ -20,7 +20,6 @@ export interface AuthenticationObserver extends ValidationObserver {
 
 export interface HeldAuthenticator {
   readonly authenticator: KeystoneAuthenticator;
-  /** For users who log in with their password. */
   readonly login: UserLogin;
   /** Call it once, after the last request. The last release of a client closes it. */
   release(): Promise<void>;
@@ -47,8 +46,7 @@ export class KeystoneAuthenticators {
     this.#observer = observer;
   }
 
-  /** Number of cached tokens, and of validations under way. */
-  get sizes(): { readonly valid: number; readonly unknown: number; readonly underWay: number } {
+  get sizes() {
     const sum = { valid: 0, unknown: 0, underWay: 0 };
     for (const { validation } of this.#shared.values) {
       sum.valid += validation.sizes.valid;
@@ -90,11 +88,8 @@ export class KeystoneAuthenticators {
       deadline,
       generation,
     };
-    const authenticator = new KeystoneAuthenticator(
-      value.validation,
-      rules,
-      this.#observer?.countToken ?? (() => {}),
-    );
+    const count = this.#observer?.countToken ?? (() => {});
+    const authenticator = new KeystoneAuthenticator(value.validation, rules, count);
     return { authenticator, login: value.login, release };
   }
 }
@@ -107,12 +102,10 @@ interface GateOptions {
   readonly authUrl: string;
   readonly cacheSeconds: number;
   readonly deadline: number;
-  /** The number of the generation. */
   readonly generation: number;
 }
 
 interface OwnerQuestion<Caller> {
-  /** Of the client. */
   readonly address: string;
   /** Rejects a token that Keystone does not know. */
   readonly refuse: Refuse;
@@ -139,7 +132,6 @@ export class KeystoneAuthenticator {
   readonly #generation: string;
   readonly #expected: string;
   readonly #challenge: string;
-  /** What clients must show, in words. */
   readonly asks: string;
 
   constructor(
@@ -183,15 +175,15 @@ export class KeystoneAuthenticator {
     { address, refuse, expectedRoles, callerOf }: OwnerQuestion<Caller>,
   ): Promise<Caller> {
     const answer = await this.#validation.ask(token, this.#settings, address);
-    const caller = answer.kind === 'valid' ? callerOf(answer.token) : undefined;
-    if (answer.kind === 'valid') {
-      this.#count(caller === undefined ? 'forbidden' : 'allowed', answer.from);
-      if (caller === undefined) {
-        throw createError(403, expectedRoles);
-      }
-      return caller;
+    if (answer.kind !== 'valid') {
+      return this.#refuse(answer, refuse);
     }
-    return this.#refuse(answer, refuse);
+    const caller = callerOf(answer.token);
+    this.#count(caller === undefined ? 'forbidden' : 'allowed', answer.from);
+    if (caller === undefined) {
+      throw createError(403, expectedRoles);
+    }
+    return caller;
   }
 
   /**
@@ -208,19 +200,14 @@ export class KeystoneAuthenticator {
   }
 
   #judge(answer: TokenAnswer, refuse: Refuse): void {
-    switch (answer.kind) {
-      case 'valid':
-        if (!this.#settings.mayAsk(answer.token)) {
-          this.#count('forbidden', answer.from);
-          throw createError(403, this.#expected, {
-            headers: { 'X-Enforcement-Generation': this.#generation },
-          });
-        }
-        this.#count('allowed', answer.from);
-        return;
-      default:
-        this.#refuse(answer, refuse);
+    if (answer.kind !== 'valid') {
+      this.#refuse(answer, refuse);
     }
+    if (!this.#settings.mayAsk(answer.token)) {
+      this.#count('forbidden', answer.from);
+      throw createError(403, this.#expected, { headers: { 'X-Enforcement-Generation': this.#generation } });
+    }
+    this.#count('allowed', answer.from);
   }
 
   #refuse(answer: Exclude<TokenAnswer, { kind: 'valid' }>, refuse: Refuse): never {

@@ -10,7 +10,6 @@ import type { UserTokens } from './credentials.ts';
 interface Way {
   /** The token of a request; without one, `undefined` or a text that equals no token. */
   readonly read: (request: IncomingMessage) => string | undefined;
-  /** In words, for messages. */
   readonly words: string;
   /** In the format of OpenAPI, which has no tokens in paths. */
   readonly scheme?: Readonly<Record<string, string>>;
@@ -136,7 +135,6 @@ export interface CertificateRules {
 export const EXPECTED_CERTIFICATE =
   'expected a client certificate of the authorities in [kubernetes] client_ca_file';
 
-/** Whether a protocol always needs a certificate. */
 export function asksForCertificate(name: ProtocolName, { everybody, kubernetes }: CertificateRules): boolean {
   return everybody || (kubernetes && PROTOCOLS[name].ownCertificates);
 }
@@ -175,7 +173,6 @@ export class AcceptedTokens {
     this.#digests = tokens.map(digest);
   }
 
-  /** Whether clients need a token at all. */
   get required(): boolean {
     return this.requiredAnyway || !this.isEmpty;
   }

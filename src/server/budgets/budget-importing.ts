@@ -6,7 +6,6 @@ import {
   type FileLine,
   type FileMistake,
   type ReadFile,
-  type WantedLine,
   type WantedLines,
   wantedLines,
 } from '../../ledger/budgets/file.ts';
@@ -16,17 +15,15 @@ import { ApiError } from '../api/route.ts';
 import { reasonOf } from './change-budgets.ts';
 import { accountId, ledgerFor, type Requester } from './named-accounts.ts';
 
-interface ImportOptions {
-  /** Only report what would be set. */
-  readonly isDryRun: boolean;
-  readonly reason: string;
-}
-
-/** Sets nothing if there is any mistake. @throws ApiError 404, 422, 503, LedgerUnavailableError */
+/**
+ * Sets nothing if there is any mistake. `isDryRun`: only reports what would be set.
+ *
+ * @throws ApiError 404, 422, 503, LedgerUnavailableError
+ */
 export async function importFor(
   requester: Requester,
   file: ReadFile,
-  { isDryRun, reason: why }: ImportOptions,
+  { isDryRun, reason: why }: { readonly isDryRun: boolean; readonly reason: string },
 ): Promise<ImportPlan> {
   const ledger = await ledgerFor(requester);
   const reason = isDryRun ? why : reasonOf(why);
@@ -49,14 +46,15 @@ const PIECE = 200;
 /** Like `wantedLines`, but yields: parsing 10,000 lines would delay leases for too long. */
 async function inTurns(lines: readonly FileLine[], unit: string): Promise<WantedLines> {
   const yieldIfDue = timedYield();
-  const all: { wanted: WantedLine[]; mistakes: FileMistake[] } = { wanted: [], mistakes: [] };
+  const all: WantedLines[] = [];
   for (let at = 0; at < lines.length; at += PIECE) {
     await yieldIfDue();
-    const { wanted, mistakes } = wantedLines(lines.slice(at, at + PIECE), unit);
-    all.wanted.push(...wanted);
-    all.mistakes.push(...mistakes);
+    all.push(wantedLines(lines.slice(at, at + PIECE), unit));
   }
-  return all;
+  return {
+    wanted: all.flatMap(({ wanted }) => wanted),
+    mistakes: all.flatMap(({ mistakes }) => mistakes),
+  };
 }
 
 /** Maximum names in a file: looking up more takes longer than a request may take. */

@@ -18,26 +18,8 @@ import { type BudgetView, budgetById } from '../../ledger/budgets/view.ts';
 import { textMistake } from '../../ledger/identity.ts';
 import { ApiError } from '../api/route.ts';
 import { type Action, type Caller, may, visibleProjects } from '../users/caller.ts';
+import type { AmendmentInput, BudgetInput } from './inputs.ts';
 import { accountId, ledgerFor, notAllowed, ownProject, type Requester } from './named-accounts.ts';
-
-/** A budget in a request. Ids may be `name@domain`. */
-interface BudgetInput {
-  readonly project_id: string;
-  /** Default: the whole project. */
-  readonly user_id?: string | null | undefined;
-  /** ISO 8601, to the second. */
-  readonly valid_from: string;
-  readonly valid_until: string;
-  /** In unit-hours. */
-  readonly amount: string | number;
-  readonly reason: string;
-}
-
-interface AmendmentInput {
-  readonly amount?: string | number | undefined;
-  readonly valid_until?: string | undefined;
-  readonly reason: string;
-}
 
 /** @throws ApiError 403, 409 (overlaps another budget), 422, LedgerUnavailableError */
 export async function createBudgetFor(requester: Requester, input: BudgetInput): Promise<BudgetView> {

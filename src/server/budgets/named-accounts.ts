@@ -3,14 +3,11 @@ import { inTime, type Wait } from '../../base/deadline.ts';
 import { ConfigurationError, errorText } from '../../base/errors.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { OptionalTables } from '../../ledger/tables.ts';
-import { ApiError, NOT_ALLOWED } from '../api/route.ts';
+import { ApiError, NOT_ALLOWED, RETRY_AFTER } from '../api/route.ts';
 import type { Generation } from '../configuration/generation.ts';
 import { type Caller, may, visibleProjects } from '../users/caller.ts';
 
 type Kind = 'project' | 'user';
-
-/** `Retry-After` if Keystone does not answer, in seconds. */
-const RETRY_AFTER = '5';
 
 /**
  * The id of a project or user. Without `[keystone]` every text is an id. With it, an id that Keystone
@@ -28,7 +25,7 @@ export async function accountId(
   if (keystone === undefined) {
     return text;
   }
-  const { isPlausible, readRecord } = await import('../../openstack/identity-records.ts');
+  const { accountIdOf, isPlausible, readRecord } = await import('../../openstack/identity-records.ts');
   if (!text.includes('@')) {
     // Names may look like this, ids may not.
     if (!isPlausible(text)) {
@@ -41,7 +38,6 @@ export async function accountId(
     }
     return text;
   }
-  const { accountIdOf } = await import('../../openstack/identity-records.ts');
   const { KeystoneError } = await import('../../openstack/contract.ts');
   const lookup = accountIdOf(keystone, kind, text).catch((thrown: unknown) => {
     if (thrown instanceof KeystoneError && thrown.message.endsWith('; give the id')) {
@@ -52,7 +48,7 @@ export async function accountId(
     }
     throw new ApiError(503, 'Keystone does not answer; please try again, or give the id', {
       field,
-      headers: { 'Retry-After': RETRY_AFTER },
+      headers: RETRY_AFTER,
       cause: thrown,
     });
   });
@@ -95,10 +91,9 @@ export interface Requester {
 }
 
 /** @throws ApiError 404 if nothing in the configuration uses a ledger; LedgerUnavailableError */
-export function ledgerFor({
-  generation: { ledger },
-  deadline,
-}: Pick<Requester, 'generation' | 'deadline'>): Promise<Ledger> {
+export function ledgerFor(requester: Pick<Requester, 'generation' | 'deadline'>): Promise<Ledger> {
+  const { deadline, generation } = requester;
+  const { ledger } = generation;
   if (ledger === undefined) {
     throw new ApiError(404, 'this service keeps no ledger: no filter or policy that needs one is enabled');
   }

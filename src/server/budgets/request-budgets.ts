@@ -18,27 +18,8 @@ import { ApiError } from '../api/route.ts';
 import { type Caller, may, visibleProjects } from '../users/caller.ts';
 import { narrowed } from './budget-lists.ts';
 import { inApi, mayChange, reasonOf, refusalError } from './change-budgets.ts';
+import type { RequestInput, StepInput } from './inputs.ts';
 import { accountId, ledgerWith, notAllowed, ownProject, type Requester } from './named-accounts.ts';
-
-/** A budget request as it is sent. Ids may be `name@domain`. */
-interface RequestInput {
-  readonly project_id: string;
-  /** Default: the whole project. */
-  readonly user_id?: string | null | undefined;
-  /** In unit-hours: the increase of the budget. */
-  readonly amount: string | number;
-  /** ISO 8601, to the second. */
-  readonly valid_until: string;
-  readonly reason: string;
-}
-
-export interface StepInput {
-  /** Only to grant. Default: as requested. */
-  readonly amount?: string | number | undefined;
-  readonly valid_until?: string | undefined;
-  /** Required to grant and to refuse. */
-  readonly reason?: string | undefined;
-}
 
 /**
  * Members may request for their project or for themselves, managers and operators for every user.
@@ -60,15 +41,9 @@ export async function askForBudgetFor(requester: Requester, input: RequestInput)
   const reason = reasonOf(input.reason);
   const terms = { amount: amountIn(requester, input.amount), validUntil: untilIn(input.valid_until) };
   const user = userId === null ? null : inApi(() => newIdOf('userId', userId));
+  const newId = () => inApi(() => newIdOf('projectId', project));
   const wanted = {
-    projectId:
-      own ??
-      (await accountId(
-        requester,
-        'project',
-        inApi(() => newIdOf('projectId', project)),
-        'project_id',
-      )),
+    projectId: own ?? (await accountId(requester, 'project', newId(), 'project_id')),
     userId:
       user === null || user === caller.userId ? user : await accountId(requester, 'user', user, 'user_id'),
     ...terms,
@@ -158,10 +133,8 @@ function requestsLedger(requester: Requester): Promise<Ledger> {
 /** @throws ApiError */
 function amountIn({ generation }: Requester, text: string | number): Amount {
   const unit = budgetUnit(generation.configuration);
-  return moreThanNothing(
-    inApi(() => amountOf(text, unit)),
-    unit,
-  );
+  const amount = inApi(() => amountOf(text, unit));
+  return moreThanNothing(amount, unit);
 }
 
 /** @throws ApiError */
@@ -173,9 +146,7 @@ export function moreThanNothing(amount: Amount, unit: string): Amount {
 }
 
 /** @throws ApiError */
-function untilIn(text: string): bigint {
-  return inApi(() => secondOf('until', text));
-}
+const untilIn = (text: string) => inApi(() => secondOf('until', text));
 
 function done({ generation }: Requester, edit: RequestEdit): BudgetRequest {
   if (edit.kind === 'refused') {
@@ -197,7 +168,6 @@ const STATES: Readonly<Record<BudgetRequest['state'], string>> = {
   withdrawn: 'was withdrawn',
 };
 
-/** The error for a step that was not done. */
 export function requestError(refusal: RequestRefusal, unit: string): ApiError {
   switch (refusal.kind) {
     case 'gone':

@@ -16,11 +16,6 @@ import type { UserLimiter } from '../users/user-limiter.ts';
 import { type CalendarEvent, calendarText } from './icalendar.ts';
 import { ledgerWithLinks, projectOfLink } from './links.ts';
 
-interface FeedParts {
-  readonly line: UserLimiter;
-  readonly logger: Logger;
-}
-
 /** The same for links that never existed, were revoked or have expired. */
 const UNKNOWN = 'there is no such calendar, or its link has expired or was revoked';
 const SECRET_FILE = /^([\w-]{43})\.ics$/;
@@ -32,7 +27,7 @@ const SHOWN_AFTER_END = 30n * 86_400_000_000n;
 const MAX_OPEN = 1000;
 const MAX_ENDED = 500;
 
-export function calendarRoutes({ line, logger }: FeedParts): Router {
+export function calendarRoutes({ line, logger }: { line: UserLimiter; logger: Logger }): Router {
   const router = new Router(EXACT);
   router.get('/calendars/:file', async (ctx: Context) => {
     const { generation, requestId } = stateOf(ctx);
@@ -51,7 +46,7 @@ export function calendarRoutes({ line, logger }: FeedParts): Router {
     // Anyone may try secrets: all calendars share the limit of one user, so that others are still answered.
     const caller = tokenCaller('reader', 'calendar', 'calendar');
     try {
-      ctx.body = await line.run(generation, caller, (deadline) => feed({ generation, deadline, secret }));
+      ctx.body = await line.run(generation, caller, (deadline) => feed(secret, generation, deadline));
     } catch (thrown) {
       if (thrown instanceof LedgerUnavailableError || (thrown instanceof ApiError && thrown.status === 503)) {
         const { cause } = thrown;
@@ -71,13 +66,7 @@ export function calendarRoutes({ line, logger }: FeedParts): Router {
   return router;
 }
 
-interface FeedRequest {
-  readonly generation: Generation;
-  readonly deadline: Deadline;
-  readonly secret: string;
-}
-
-async function feed({ generation, deadline, secret }: FeedRequest): Promise<string> {
+async function feed(secret: string, generation: Generation, deadline: Deadline): Promise<string> {
   const ledger = await ledgerWithLinks({ generation, deadline });
   const link = await projectOfLink(ledger, secret, deadline);
   if (link === undefined) {

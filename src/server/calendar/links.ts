@@ -32,7 +32,6 @@ export interface CalendarLink {
   readonly worksUntil: bigint;
 }
 
-/** A request with the project of the links. */
 type LinkRequest = Requester & { readonly projectId: string };
 
 /**

@@ -7,15 +7,15 @@ import type { ConfigSources } from '../../config/sources.ts';
 import type { Configuration } from '../../enforcement/configuration.ts';
 import type { WrittenRules } from '../../rules/cut-off-rules.ts';
 
-/** Maximum number of names in a log line. */
 const MAX_NAMES = 50;
 const UNENDED =
   'the file no longer ends with a line break, so it was most likely cut off; add one, or restart to accept it';
 
+const EMPTIED = 'the folder has no configuration files any more; restart to accept it';
+
 /** File with scheduling policies → its text. */
 type PolicyTexts = ReadonlyMap<string, string>;
 
-/** What the options of a configuration name. */
 interface NamedFiles {
   readonly rules: WrittenRules;
   readonly policies: PolicyTexts;
@@ -56,17 +56,13 @@ export class KeptFiles {
   /** @throws ConfigurationError if the files changed while they were loaded: `next` may be outdated */
   async refuseChanged(next: NamedFiles, configuration: Configuration): Promise<void> {
     const now = await this.read(configuration);
-    refuse([
-      ...(isSame(next.rules.texts, now.rules.texts)
-        ? []
-        : [problem('the rules changed while they were read')]),
-      ...(isSame(next.policies, now.policies)
-        ? []
-        : [problem('the scheduling policies changed while they were read')]),
-    ]);
+    const changed = [
+      ...(isSame(next.rules.texts, now.rules.texts) ? [] : ['rules']),
+      ...(isSame(next.policies, now.policies) ? [] : ['scheduling policies']),
+    ];
+    refuse(changed.map((what) => problem(`the ${what} changed while they were read`)));
   }
 
-  /** Makes `next` current, and logs changes. */
   async keep(next: NamedFiles, isStart = false): Promise<void> {
     const before = this.#kept;
     this.#kept = next;
@@ -99,10 +95,9 @@ export class KeptFiles {
     const now = objectNames(next);
     const gone = [...objectNames(before)].filter((name) => !now.has(name));
     if (gone.length > 0) {
-      this.#logger.warn(
-        shown({ gone }),
-        'scheduling policies, roles or bindings are no longer in force: they were removed from the files',
-      );
+      const message =
+        'scheduling policies, roles or bindings are no longer in force: they were removed from the files';
+      this.#logger.warn(shown({ gone }), message);
     }
   }
 }
@@ -128,9 +123,7 @@ export function refuseCutOff(
   refuse([
     ...configDirs
       .filter((folder) => hasFiles(before, folder) && !hasFiles(next, folder))
-      .map((folder) =>
-        problem(`${folder}: the folder has no configuration files any more; restart to accept it`),
-      ),
+      .map((folder) => problem(`${folder}: ${EMPTIED}`)),
     ...became('emptyFiles', 'the file became empty; restart to accept it'),
     ...became('unendedFiles', UNENDED),
   ]);
@@ -178,12 +171,9 @@ function isEnded(text: string): boolean {
 }
 
 function shown(names: Readonly<Record<string, readonly string[]>>): Record<string, readonly string[]> {
+  const some = Object.entries(names).filter(([, list]) => list.length > 0);
+  const rest = (count: number) => (count > MAX_NAMES ? [`${count - MAX_NAMES} more`] : []);
   return Object.fromEntries(
-    Object.entries(names)
-      .filter(([, list]) => list.length > 0)
-      .map(([key, list]) => [
-        key,
-        list.length > MAX_NAMES ? [...list.slice(0, MAX_NAMES), `${list.length - MAX_NAMES} more`] : list,
-      ]),
+    some.map(([key, list]) => [key, [...list.slice(0, MAX_NAMES), ...rest(list.length)]]),
   );
 }

@@ -106,16 +106,11 @@ export class Generation {
     let kubernetes: KubernetesParts | undefined;
     try {
       decisions = await services.stores?.open(configuration);
-      keystone = await services.keystoneAuthenticators?.open(
-        number,
-        options,
-        sectionOf(configuration, keystoneSection),
-      );
+      const account = sectionOf(configuration, keystoneSection);
+      keystone = await services.keystoneAuthenticators?.open(number, options, account);
       kubernetes = await kubernetesParts(number, configuration, services);
-      const policies = await PolicyChain.fromConfiguration(configuration, {
-        ...services,
-        recordsLaunches: true,
-      });
+      const charging = { ...services, recordsLaunches: true };
+      const policies = await PolicyChain.fromConfiguration(configuration, charging);
       const skypilot = { options: sectionOf(configuration, skypilotSection), policies };
       return new Generation({
         number,

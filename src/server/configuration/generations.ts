@@ -20,28 +20,23 @@ import {
 } from '../authentication/protocols.ts';
 import type { DecisionStores } from '../decisions/stores.ts';
 import type { KubernetesSources } from '../followers/kubernetes-sources.ts';
-import { warnOfUndelivered } from '../followers/undelivered.ts';
 import { oidcSection } from '../users/oidc-options.ts';
 import { KeptFiles, refuseCutOff } from './cut-off-files.ts';
 import { Generation } from './generation.ts';
+import { warnOfUndelivered, warnOfUnknownNames } from './load-warnings.ts';
 import { READ_AT_START, type ServiceOptions, serviceSection } from './options.ts';
 import { readProtocolTokens, SECTIONS } from './sections.ts';
 import { protocolsInUse, type Started, startedWith, startProblems } from './start-checks.ts';
-import { warnOfUnknownNames } from './unknown-names.ts';
 
 interface GenerationServices extends WatchedServices {
   readonly logger: Logger;
   readonly keystoneAuthenticators: KeystoneAuthenticators;
   readonly stores: DecisionStores;
   readonly clusters: KubernetesSources;
-  /** Called after each reload. */
   readonly reloaded: (outcome: 'applied' | 'refused') => void;
   /** Called synchronously when a new configuration takes over. */
   readonly swapped: (generation: Generation) => void;
-  /**
-   * Watches the files of a configuration. Resolves to whether one was unwatched before: it may have changed
-   * since it was read.
-   */
+  /** Watches the files. Resolves to whether one was unwatched before: it may have changed since the read. */
   readonly isReadTooEarly: (configuration: Configuration) => Promise<boolean>;
 }
 
@@ -195,10 +190,8 @@ export class Generations {
       for (const problem of this.#problems) {
         logger.error({ generation: before.number }, formatProblem(problem));
       }
-      logger.error(
-        { generation: before.number },
-        'configuration not reloaded: the previous one stays in use',
-      );
+      const message = 'configuration not reloaded: the previous one stays in use';
+      logger.error({ generation: before.number }, message);
       reloaded('refused');
       return false;
     }
@@ -217,17 +210,16 @@ export class Generations {
 
   #warnOfRestart(next: Generation): void {
     const changed = READ_AT_START.filter((name) => next.options[name] !== this.#atStart[name]);
-    if (startedWith(next.configuration).kubernetesAuthorities !== this.#started.kubernetesAuthorities) {
-      this.#services.logger.warn(
-        { options: ['client_ca_file'] },
-        '[kubernetes] client_ca_file: the change takes effect at the next start',
-      );
-    }
-    if (changed.length > 0) {
-      this.#services.logger.warn(
-        { options: changed },
-        `[service] ${changed.join(', ')}: the change takes effect at the next start`,
-      );
+    const isOther =
+      startedWith(next.configuration).kubernetesAuthorities !== this.#started.kubernetesAuthorities;
+    for (const [section, options] of [
+      ['kubernetes', isOther ? ['client_ca_file'] : []],
+      ['service', changed],
+    ] as const) {
+      if (options.length > 0) {
+        const message = `[${section}] ${options.join(', ')}: the change takes effect at the next start`;
+        this.#services.logger.warn({ options }, message);
+      }
     }
   }
 }
@@ -252,9 +244,8 @@ function refuseOpened(before: Generation, next: Configuration, { certificates }:
   if (asksForCredentials(before.tokens, before.configuration) && !asksForCredentials(tokens, next)) {
     const message =
       'no login would be needed any more, and everyone could see everything; restart to accept it';
-    throw new ConfigurationError([
-      { severity: 'error', section: 'service', option: 'operator_tokens', message },
-    ]);
+    const at = { section: 'service', option: 'operator_tokens' };
+    throw new ConfigurationError([{ severity: 'error', ...at, message }]);
   }
 }
 
@@ -264,12 +255,8 @@ function openedProblem(name: ProtocolName, { tokens }: Generation): Problem {
     tokens[name].length > 0
       ? ['tokens', 'the last token is gone']
       : ['keystone_auth', 'it is off and there are no tokens'];
-  return {
-    severity: 'error',
-    section,
-    option,
-    message: `${gone}, and everyone could ask; restart to accept it`,
-  };
+  const message = `${gone}, and everyone could ask; restart to accept it`;
+  return { severity: 'error', section, option, message };
 }
 
 /** If any way to authenticate is configured, all clients must authenticate. */

@@ -193,31 +193,24 @@ export const serviceOptions = z
       description: 'Maximum number of stored decisions; beyond it, the oldest are removed.',
     }),
   })
-  .superRefine(({ decision_log, decision_log_requests }, check) => {
+  .superRefine((options, check) => {
+    const { decision_log, decision_log_requests, port, admin_port } = options;
+    const { tls_cert_file, tls_key_file, client_ca_file } = options;
+    const add = (option: keyof typeof options, message: string) =>
+      check.addIssue({ code: 'custom', path: [option], message });
     if (decision_log_requests === 'all' && decision_log === undefined) {
-      const message = 'expected decision_log with it: requests are written there';
-      check.addIssue({ code: 'custom', path: ['decision_log_requests'], message });
+      add('decision_log_requests', 'expected decision_log with it: requests are written there');
     }
-  })
-  .superRefine(({ port, admin_port }, check) => {
     if (port !== 0 && port === admin_port) {
-      check.addIssue({ code: 'custom', path: ['admin_port'], message: 'expected another port than port' });
+      add('admin_port', 'expected another port than port');
     }
-  })
-  .superRefine(({ tls_cert_file, tls_key_file, client_ca_file }, check) => {
-    if ((tls_cert_file === undefined) !== (tls_key_file === undefined)) {
-      check.addIssue({
-        code: 'custom',
-        path: [tls_cert_file === undefined ? 'tls_key_file' : 'tls_cert_file'],
-        message: 'expected tls_cert_file and tls_key_file together, got one of them',
-      });
+    const hasBoth = (tls_cert_file === undefined) === (tls_key_file === undefined);
+    const files = 'expected tls_cert_file and tls_key_file';
+    if (!hasBoth) {
+      const lacking = tls_cert_file === undefined ? 'tls_key_file' : 'tls_cert_file';
+      add(lacking, `${files} together, got one of them`);
     } else if (client_ca_file !== undefined && tls_cert_file === undefined) {
-      check.addIssue({
-        code: 'custom',
-        path: ['client_ca_file'],
-        message:
-          'expected tls_cert_file and tls_key_file with it: without TLS, clients cannot present a certificate',
-      });
+      add('client_ca_file', `${files} with it: without TLS, clients cannot present a certificate`);
     }
   });
 
@@ -227,14 +220,8 @@ export type ServiceOptions = z.infer<typeof serviceOptions>;
 function sharedRoles({ admin_roles, manager_roles, reader_roles }: ServiceOptions): SectionProblem[] {
   return Object.entries({ manager_roles, reader_roles }).flatMap(([other, roles]) => {
     const both = admin_roles.find((role) => roles.includes(role));
-    return both === undefined
-      ? []
-      : [
-          {
-            option: 'admin_roles',
-            message: `expected roles that are not in ${other} too, got ${JSON.stringify(both)}`,
-          },
-        ];
+    const message = `expected roles that are not in ${other} too, got ${JSON.stringify(both)}`;
+    return both === undefined ? [] : [{ option: 'admin_roles', message }];
   });
 }
 

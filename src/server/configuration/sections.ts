@@ -36,7 +36,10 @@ export const SECTIONS = [
     ...kubernetesSection,
     check: async (options: KubernetesOptions) => [
       ...(await kubernetesSection.check(options)),
-      ...credentialProblemsOf(options),
+      ...mistakesOf(
+        () => readTokens(options),
+        () => options.client_ca_file === undefined || readAuthorities(options.client_ca_file),
+      ),
     ],
   },
 ] as const;
@@ -63,21 +66,7 @@ export function readProtocolTokens(configuration: Configuration): ProtocolTokens
   return { blazar: readTokens(blazar), ...others, users };
 }
 
-function credentialProblemsOf(options: KubernetesOptions): SectionProblem[] {
-  const { client_ca_file: authorities } = options;
-  return mistakesOf(
-    () => readTokens(options),
-    () => authorities === undefined || readAuthorities(authorities),
-  );
-}
-
 function pathProblems({ path }: SkypilotOptions): SectionProblem[] {
-  return isOwnPath(path)
-    ? [
-        {
-          option: 'path',
-          message: `expected a path of its own, got ${path}, where the service answers already`,
-        },
-      ]
-    : [];
+  const message = `expected a path of its own, got ${path}, where the service answers already`;
+  return isOwnPath(path) ? [{ option: 'path', message }] : [];
 }

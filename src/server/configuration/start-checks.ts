@@ -57,11 +57,12 @@ function unprotected(
   if (allow_anonymous || isLoopback(host)) {
     return [];
   }
-  const tokens = tokenOptionsOf(configuration);
-  const isOpen = (name: ProtocolName) =>
-    !asksForCertificate(name, certificates) &&
-    !hasTokens(tokens[name]) &&
-    !(name === 'blazar' && keystone_auth);
+  const options = tokenOptionsOf(configuration);
+  const isOpen = (name: ProtocolName) => {
+    const { tokens, tokens_file }: TokenOptions = options[name];
+    const asksForToken = tokens.length > 0 || tokens_file !== undefined;
+    return !asksForCertificate(name, certificates) && !asksForToken && !(name === 'blazar' && keystone_auth);
+  };
   return protocolsInUse(configuration)
     .filter(isOpen)
     .map((name) => {
@@ -91,26 +92,13 @@ function keystoneProblems(configuration: Configuration): Omit<Problem, 'severity
 function certificateProblems(configuration: Configuration): Omit<Problem, 'severity'>[] {
   const { tls_cert_file, client_ca_file } = sectionOf(configuration, serviceSection);
   const { client_ca_file: ofKubernetes } = sectionOf(configuration, kubernetesSection);
-  const at = { section: 'kubernetes', option: 'client_ca_file' };
-  if (ofKubernetes !== undefined && client_ca_file !== undefined) {
-    return [
-      {
-        ...at,
-        message:
-          'expected no [service] client_ca_file with it: then every client shows a certificate, and those of API servers could not be told from others',
-      },
-    ];
-  }
-  if (ofKubernetes !== undefined && tls_cert_file === undefined) {
-    const message =
-      'expected [service] tls_cert_file and tls_key_file with it: without TLS, clients cannot present a certificate';
-    return [{ ...at, message }];
-  }
-  return [];
-}
-
-function hasTokens({ tokens, tokens_file }: TokenOptions): boolean {
-  return tokens.length > 0 || tokens_file !== undefined;
+  const message =
+    client_ca_file !== undefined
+      ? 'expected no [service] client_ca_file with it: then every client shows a certificate, and those of API servers could not be told from others'
+      : 'expected [service] tls_cert_file and tls_key_file with it: without TLS, clients cannot present a certificate';
+  return ofKubernetes !== undefined && (client_ca_file !== undefined || tls_cert_file === undefined)
+    ? [{ section: 'kubernetes', option: 'client_ca_file', message }]
+    : [];
 }
 
 /** The protocols that are served. Blazar's always is. */

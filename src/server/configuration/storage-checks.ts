@@ -141,7 +141,6 @@ export async function usesLedger(configuration: Configuration): Promise<boolean>
   );
 }
 
-/** Whether an enabled filter needs the ledger. */
 export function filtersUseLedger(configuration: Configuration): boolean {
   return configuration.filters.some(
     ({ installed: { filterClass }, options }) =>
@@ -149,7 +148,6 @@ export function filtersUseLedger(configuration: Configuration): boolean {
   );
 }
 
-/** Whether a policy for SkyPilot needs the ledger. */
 async function policiesUseLedger(configuration: Configuration): Promise<boolean> {
   const { admin_policies: specifiers } = sectionOf(configuration, skypilotSection);
   if (specifiers.length === 0) {
@@ -160,7 +158,6 @@ async function policiesUseLedger(configuration: Configuration): Promise<boolean>
   return policies.some(({ policyClass }) => policyClass.needs?.includes('ledger') === true);
 }
 
-/** Which decisions are stored in the ledger. */
 export async function storedKind(configuration: Configuration): Promise<StoredKind> {
   const { decision_store: kind } = sectionOf(configuration, serviceSection);
   if (kind !== undefined) {

@@ -3,7 +3,7 @@
  * browsers may cache them for good and scripts find each other by relative names. Names come from a list:
  * paths of clients are never opened.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { promisify } from 'node:util';
@@ -21,43 +21,28 @@ const script = (name: string) => () =>
   readFileSync(require.resolve(`#browser/${name}`), 'utf8').replace(/^\/\/# sourceMappingURL=.*$/m, '');
 
 /** uPlot's small build is a script that declares a global: the export turns it into a module. */
-const uplot = () =>
-  `${readFileSync(require.resolve('uplot/dist/uPlot.iife.min.js'), 'utf8')}\nexport default uPlot;\n`;
+const ofUplot = (file: string) => readFileSync(require.resolve(`uplot/dist/${file}`), 'utf8');
+const uplot = () => `${ofUplot('uPlot.iife.min.js')}\nexport default uPlot;\n`;
 
 const SCRIPTS = ['main', 'files', 'timeline', 'times', 'live', 'morph', 'chart'] as const;
 const JAVASCRIPT = 'text/javascript; charset=utf-8';
 
-interface Asset {
-  readonly type: string;
-  readonly read: () => string;
-}
-
-const ASSETS: ReadonlyMap<string, Asset> = new Map([
-  ['style.css', { type: 'text/css; charset=utf-8', read: () => STYLE }],
+const ASSETS: ReadonlyMap<string, { readonly type: string; readonly read: () => string }> = new Map([
+  ['style.css', { type: 'text/css; charset=utf-8', read: () => ofUplot('uPlot.min.css') + STYLE }],
   ['icon.svg', { type: 'image/svg+xml', read: () => ICON }],
   ['uplot.js', { type: JAVASCRIPT, read: uplot }],
   ...SCRIPTS.map((name) => [`${name}.js`, { type: JAVASCRIPT, read: script(`${name}.js`) }] as const),
 ]);
 
-/** For routers and metrics. */
 const ASSETS_PATH = '/assets';
 
-interface Kept {
-  readonly hash: string;
-  readonly texts: ReadonlyMap<string, string>;
-}
-
-let kept: Kept | undefined;
+let kept: { readonly hash: string; readonly texts: ReadonlyMap<string, string> } | undefined;
 
 /** Read once, at the first page, so that a service without console users does not load them. */
-function assets(): Kept {
+function assets() {
   if (kept === undefined) {
     const texts = new Map([...ASSETS].map(([name, { read }]) => [name, read()]));
-    const hash = createHash('sha256')
-      .update(JSON.stringify([...texts]))
-      .digest('base64url')
-      .slice(0, 16);
-    kept = { hash, texts };
+    kept = { hash: hash('sha256', JSON.stringify([...texts]), 'base64url').slice(0, 16), texts };
   }
   return kept;
 }
@@ -93,7 +78,8 @@ export function assetRoutes(): Router {
     if (asset === undefined) {
       ctx.throw(404, 'there is nothing at this path');
     }
-    const encoding = encodingFor(ctx);
+    const best = ctx.acceptsEncodings('br', 'gzip', 'identity');
+    const encoding = best === 'br' || best === 'gzip' ? best : 'identity';
     ctx.set({
       // Another hash means another version, whose page came from another replica: browsers must revalidate.
       'Cache-Control': ctx.params.hash === assets().hash ? 'public, max-age=31536000, immutable' : 'no-cache',
@@ -107,11 +93,5 @@ export function assetRoutes(): Router {
   return router;
 }
 
-function encodingFor(ctx: Context): Encoding {
-  const best = ctx.acceptsEncodings('br', 'gzip', 'identity');
-  return best === 'br' || best === 'gzip' ? best : 'identity';
-}
-
-/** The icon of the tab: a partly filled bar. */
 const ICON =
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><rect x="1" y="5" width="14" height="6" rx="1.5" fill="#fff" stroke="#1d5bbf"/><rect x="1" y="5" width="9" height="6" rx="1.5" fill="#1d5bbf"/></svg>';

@@ -6,7 +6,7 @@ import { showValue } from '../../config/secret.ts';
 import { valueText } from '../../config/text.ts';
 import type { Generation } from '../configuration/generation.ts';
 import type { ConsolePage } from './page.ts';
-import { type Column, Section, Table, Text } from './parts/parts.tsx';
+import { type Column, column, Section, Table, Text } from './parts/parts.tsx';
 
 export const configurationPage: ConsolePage = {
   method: 'GET',
@@ -20,10 +20,8 @@ export const configurationPage: ConsolePage = {
 };
 
 /** Options that are set come first; defaults are collapsed. */
-function Configuration({
-  number,
-  configuration: { settings },
-}: Pick<Generation, 'number' | 'configuration'>) {
+function Configuration({ number, configuration }: Pick<Generation, 'number' | 'configuration'>) {
+  const { settings } = configuration;
   const sections = [...new Set(settings.map(({ option }) => option.section))];
   return (
     <>
@@ -41,13 +39,7 @@ function Configuration({
   );
 }
 
-function OneSection({
-  section,
-  settings,
-}: {
-  readonly section: string;
-  readonly settings: readonly Setting[];
-}) {
+function OneSection({ section, settings }: { section: string; settings: readonly Setting[] }) {
   const set = settings.filter(({ origin }) => origin.kind !== 'default');
   const defaults = settings.filter(({ origin }) => origin.kind === 'default');
   return (
@@ -72,12 +64,11 @@ function OneSection({
 }
 
 const COLUMNS: readonly Column<Setting>[] = [
-  ['Option', undefined, ({ option }) => option.name],
-  ['Value', 'value', (setting) => <Value {...setting} />],
-  ['Origin', 'origin', ({ origin }) => <Text>{formatOrigin(origin)}</Text>],
+  column('Option', undefined, ({ option }) => option.name),
+  column('Value', 'value', (setting) => <Value {...setting} />),
+  column('Origin', 'origin', ({ origin }) => <Text>{formatOrigin(origin)}</Text>),
 ];
 
-/** With its unit. */
 export function Value(setting: Setting) {
   const value = shownValue(setting);
   const { unit } = setting.option;

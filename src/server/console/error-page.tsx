@@ -6,16 +6,13 @@ import { z } from 'zod';
 import { OverloadedError } from '../../base/concurrency-limiter.ts';
 import { errorText, InvalidRequestError, LedgerUnavailableError } from '../../base/errors.ts';
 import { CursorError } from '../../ledger/reports/pages.ts';
-import { ApiError } from '../api/route.ts';
+import { ApiError, RETRY_AFTER } from '../api/route.ts';
 import { pathOf } from '../own-paths.ts';
 import { stateOf } from '../request-state.ts';
 import { Document, PAGE_HEADERS } from './layout.tsx';
 import { Text } from './parts/parts.tsx';
 
 const problemSchema = z.object({ message: z.string().optional() });
-
-/** In seconds. */
-const RETRY_AFTER = { 'Retry-After': '5' };
 
 /** The error for the client; `undefined` = a fault of the service: clients see only the request id. */
 export function clientError(thrown: unknown): ApiError | undefined {
@@ -57,7 +54,6 @@ interface ErrorPageProps {
   /** `undefined` = no message that may be shown. */
   readonly message: string | undefined;
   readonly requestId: string;
-  /** Whether a form was sent. */
   readonly isForm: boolean;
 }
 

@@ -5,17 +5,13 @@ import { assetPath } from './assets.ts';
 import type { ConsolePage } from './page.ts';
 import { Text, visible } from './parts/parts.tsx';
 
-interface Frame {
+interface LayoutProps {
+  readonly title: string;
   readonly caller: Caller;
   readonly csrf: string;
   /** All pages; the navigation shows those with a label that the caller may see. */
   readonly pages: readonly ConsolePage[];
-  /** The `path` of the page. */
   readonly path: string;
-}
-
-interface LayoutProps extends Frame {
-  readonly title: string;
   readonly children: ComponentChildren;
 }
 
@@ -87,7 +83,6 @@ function roleOf({ kind, memberships }: Caller): string {
   return memberships.some(({ isManager }) => isManager) ? 'manager' : kind;
 }
 
-/** The pages with a label that a caller may see. */
 export function navigation(pages: readonly ConsolePage[], caller: Caller): readonly ConsolePage[] {
   return pages.filter(
     ({ method, label, action }) => method === 'GET' && label !== undefined && may(caller, action),

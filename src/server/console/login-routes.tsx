@@ -106,24 +106,23 @@ export function loginRoutes(parts: LoginParts): { router: Router; showLogin: Sho
   router.post('/login', async (ctx) => {
     const form = await readForm(ctx, FORM_LIMIT);
     if (form === undefined) {
-      show(ctx, 413, '/', { way: 'token', message: `Expected a form of at most ${FORM_LIMIT} bytes.` });
-      return;
+      return show(ctx, 413, '/', {
+        way: 'token',
+        message: `Expected a form of at most ${FORM_LIMIT} bytes.`,
+      });
     }
     const next = returnPath(form.get('next'));
     if (users.anonymous !== undefined) {
-      seeOther(ctx, next);
-      return;
+      return seeOther(ctx, next);
     }
     const outcome = await tokenLogin(ctx, form.get('token') ?? '');
     if ('proof' in outcome) {
-      await enter(ctx, outcome.proof, next, 'token');
-      return;
+      return enter(ctx, outcome.proof, next, 'token');
     }
     stateOf(ctx).refusedFor = 'expected a valid token to log in to the console';
     const seconds = outcome.isWrong ? wrong.count(ctx.ip) : 0;
     if (seconds > 0) {
-      wait(ctx, seconds, next, { way: 'token' });
-      return;
+      return wait(ctx, seconds, next, { way: 'token' });
     }
     show(ctx, outcome.status, next, { way: 'token', message: outcome.message });
   });
@@ -138,19 +137,16 @@ export function loginRoutes(parts: LoginParts): { router: Router; showLogin: Sho
     const password = form?.get('password') ?? '';
     if (form === undefined || !waysOf(ctx, tokens).password || username === '' || password === '') {
       const message = 'Expected a user name and a password of a user of Keystone.';
-      show(ctx, form === undefined ? 413 : 400, next, { ...shown, message });
-      return;
+      return show(ctx, form === undefined ? 413 : 400, next, { ...shown, message });
     }
     const asked = { name: username, domain: domain === '' ? 'Default' : domain, password, project };
     const account = JSON.stringify([asked.domain, username]);
     const outcome = await attempts.byPassword(ctx, account, () => loginByPassword(ctx, asked, logger));
     if ('seconds' in outcome) {
-      wait(ctx, outcome.seconds, next, shown);
-      return;
+      return wait(ctx, outcome.seconds, next, shown);
     }
     if ('proof' in outcome) {
-      await enter(ctx, outcome.proof, next, 'password');
-      return;
+      return enter(ctx, outcome.proof, next, 'password');
     }
     stateOf(ctx).refusedFor = 'expected a user of Keystone with a role to log in to the console';
     show(ctx, outcome.status, next, { ...shown, message: outcome.message });
@@ -158,8 +154,7 @@ export function loginRoutes(parts: LoginParts): { router: Router; showLogin: Sho
   router.get('/login/project', async (ctx) => {
     const session = await switchable(ctx);
     if (session === undefined) {
-      seeOther(ctx, '/');
-      return;
+      return seeOther(ctx, '/');
     }
     await showProjects(ctx, session);
   });
@@ -167,8 +162,7 @@ export function loginRoutes(parts: LoginParts): { router: Router; showLogin: Sho
     const form = await readForm(ctx, FORM_LIMIT);
     const session = await switchable(ctx);
     if (session === undefined) {
-      show(ctx, 401, '/login/project');
-      return;
+      return show(ctx, 401, '/login/project');
     }
     if (!isCsrf(sessions.csrfOf(ctx), form?.get('csrf') ?? null)) {
       ctx.throw(403, 'expected a form of this session');

@@ -50,7 +50,6 @@ function Framed({ title, heading = title, hasScripts = false, children }: Framed
   );
 }
 
-/** The login page: one form for each way. */
 export function LoginPage({ ways, refused, next }: LoginProps) {
   const { token, password, provider } = ways;
   const ofWay = (way: Refused['way']) => (refused?.way === way ? refused : undefined);
@@ -92,26 +91,7 @@ function Problem({ id, text }: { readonly id: string; readonly text: string | un
   );
 }
 
-interface SecretProps {
-  readonly name: string;
-  /** Ids of what is said about it. */
-  readonly describedBy: string | undefined;
-  readonly isWrong: boolean;
-}
-
-function SecretInput({ name, describedBy, isWrong }: SecretProps) {
-  return (
-    <input
-      id={name}
-      name={name}
-      type="password"
-      autocomplete="current-password"
-      required
-      aria-describedby={describedBy}
-      aria-invalid={isWrong}
-    />
-  );
-}
+const SECRET = { type: 'password', autocomplete: 'current-password', required: true } as const;
 
 function PasswordForm({ next, refused }: { readonly next: string; readonly refused: Refused | undefined }) {
   return (
@@ -121,10 +101,12 @@ function PasswordForm({ next, refused }: { readonly next: string; readonly refus
       <label for="username">User name</label>
       <input id="username" name="username" autocomplete="username" value={refused?.username} required />
       <label for="password">Password</label>
-      <SecretInput
+      <input
+        {...SECRET}
+        id="password"
         name="password"
-        describedBy={refused && 'password-error'}
-        isWrong={refused !== undefined}
+        aria-describedby={refused && 'password-error'}
+        aria-invalid={refused !== undefined}
       />
       <label for="domain">Domain</label>
       <input id="domain" name="domain" value={refused?.domain ?? 'Default'} required />
@@ -152,10 +134,12 @@ function TokenForm({ next, error, hasTokens }: TokenFormProps) {
       {/* Password managers store the token under this name. */}
       <input name="username" autocomplete="username" value="policy service" readOnly hidden />
       <label for="token">Token</label>
-      <SecretInput
+      <input
+        {...SECRET}
+        id="token"
         name="token"
-        describedBy={error === undefined ? 'login-hint' : 'login-error login-hint'}
-        isWrong={error !== undefined}
+        aria-describedby={error === undefined ? 'login-hint' : 'login-error login-hint'}
+        aria-invalid={error !== undefined}
       />
       <p class="hint" id="login-hint">
         {hasTokens
@@ -172,7 +156,6 @@ const MAX_SHOWN = 200;
 
 interface SwitchProps {
   readonly projects: readonly ListedProject[];
-  /** The current project of the caller. */
   readonly current: string | undefined;
   readonly csrf: string;
   readonly error?: string | undefined;

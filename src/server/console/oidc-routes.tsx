@@ -25,8 +25,8 @@ interface OidcParts {
   readonly refuse: (ctx: Context, status: number, next: string, message: string) => void;
 }
 
-/** The database is unavailable. */
 const NOT_NOW = 'not now' as const;
+const TOO_LATE = 'The login took too long, or was started in another browser. Please log in again.';
 /** In bytes, encoded. */
 const LOGOUT_LIMIT = 16_384;
 /** Concurrent and queued logouts of the issuer: logouts from strangers must not delay logins. */
@@ -47,38 +47,28 @@ export function addOidcRoutes(
     const begun = beginLogin(ctx, next);
     const answer = await attempts.inLine(ctx, () => logins.begin(ctx, begun));
     if ('message' in answer) {
-      refuse(ctx, 503, next, 'The identity provider does not answer now. Please try again later.');
-      return;
+      return refuse(ctx, 503, next, 'The identity provider does not answer now. Please try again later.');
     }
     seeOther(ctx, answer.url);
   });
   router.get(CALLBACK_PATH, unlessOff, async (ctx) => {
     const begun = await takeLogin(ctx, sessions).catch(() => NOT_NOW);
     if (begun === NOT_NOW) {
-      refuse(ctx, 503, '/', NO_SESSION_NOW);
-      return;
+      return refuse(ctx, 503, '/', NO_SESSION_NOW);
     }
     if (begun === undefined) {
-      refuse(
-        ctx,
-        401,
-        '/',
-        'The login took too long, or was started in another browser. Please log in again.',
-      );
-      return;
+      return refuse(ctx, 401, '/', TOO_LATE);
     }
     // Not counted as a guess: a state of ours leaves nothing to guess, and behind a proxy all share one
     // address.
     const outcome = await attempts.inLine(ctx, () => logins.finish(ctx, begun));
     if ('message' in outcome) {
       stateOf(ctx).refusedFor = 'expected a user whom the identity provider confirms';
-      refuse(ctx, outcome.status, begun.next, outcome.message);
-      return;
+      return refuse(ctx, outcome.status, begun.next, outcome.message);
     }
     const problem = await sessions.open(ctx, outcome.proof);
     if (problem !== undefined) {
-      refuse(ctx, 503, begun.next, problem);
-      return;
+      return refuse(ctx, 503, begun.next, problem);
     }
     const next = returnPath(begun.next);
     // Not a redirect: browsers would treat it as cross-site, and not send the session cookie.

@@ -27,16 +27,16 @@ export interface PageRequest {
   readonly isDraining: boolean;
 }
 
-export type PageAnswer =
-  | {
-      /** Default 200. */
-      readonly status?: number;
-      /** The heading of the page, and the title of its tab. */
-      readonly title: string;
-      readonly main: ComponentChildren;
-    }
-  /** With 303, after a form has changed something: a console path, optionally with query and fragment. */
-  | { readonly redirect: string };
+export interface ShownPage {
+  /** Default 200. */
+  readonly status?: number;
+  /** The heading of the page, and the title of its tab. */
+  readonly title: string;
+  readonly main: ComponentChildren;
+}
+
+/** `redirect`, after a form has changed something: a console path, optionally with query and fragment. */
+export type PageAnswer = ShownPage | { readonly redirect: string };
 
 export interface ConsolePage {
   /** A form is sent to the path of its page. */
@@ -69,7 +69,6 @@ export function pathWith(
   return `${path}${query === '' ? '' : `?${query}`}${fragment === '' ? '' : `#${fragment}`}`;
 }
 
-/** The path of a project; ids may have any characters. */
 export function projectPath(projectId: string): string {
   return `/projects/${encodeURIComponent(projectId)}`;
 }
@@ -80,12 +79,10 @@ export function leasePath(leaseId: string | null, row?: bigint): string {
   return `/leases/${encodeURIComponent(isPlain || row === undefined ? (leaseId ?? '') : `#${row}`)}`;
 }
 
-/** The page of all decisions of a request. */
 export function decisionPath(requestId: string): string {
   return `/decisions/${encodeURIComponent(requestId)}`;
 }
 
-/** The form for a change of a lease, by Blazar's id. */
 export function changePath(leaseId: string): string {
   return `/leases/${encodeURIComponent(leaseId)}/change`;
 }

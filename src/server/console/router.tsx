@@ -28,7 +28,6 @@ export interface ConsoleParts {
   readonly generations: { readonly current: Generation; readonly problems: readonly Problem[] };
   readonly recorder: DecisionRecorder;
   readonly metrics: Metrics;
-  /** Whether the service is stopping. */
   readonly isDraining: () => boolean;
   readonly users: UserAuthenticator;
   readonly showLogin: ShowLogin;

@@ -178,30 +178,12 @@ svg text { fill: var(--text); font-size: 0.8rem; unicode-bidi: isolate; paint-or
 .limit { stroke: var(--bad); stroke-width: 3; }
 .legend { list-style: none; margin: 0.5rem 0; padding: 0; display: flex; flex-wrap: wrap; gap: 0.25rem 1.25rem; font-size: 0.875rem; color: var(--muted); }
 .legend li { display: flex; align-items: center; gap: 0.4rem; }
-/* uPlot: the rules of its own style sheet that are used here. */
-.uplot, .uplot *, .uplot *::before, .uplot *::after { box-sizing: border-box; }
-.uplot { width: min-content; max-width: 100%; line-height: 1.5; }
-.u-wrap { position: relative; user-select: none; }
-.u-over, .u-under, .u-axis { position: absolute; }
-.u-under { overflow: hidden; }
-.uplot canvas { display: block; position: relative; width: 100%; height: 100%; }
+/* Over uPlot's own style sheet. */
+.uplot { font-family: inherit; max-width: 100%; }
 .u-legend { width: auto; font-size: 0.875rem; margin: 0.25rem 0 0; text-align: left; color: var(--muted); }
-.u-inline { display: block; }
-.u-inline * { display: inline-block; }
 .u-legend th, .u-legend td { border: 0; padding: 0.1rem 0.3rem; }
-.u-inline tr { margin-right: 1rem; }
-.u-legend .u-marker { width: 1em; height: 1em; margin-right: 0.3rem; vertical-align: middle; }
-.u-legend .u-label { vertical-align: middle; }
-.u-inline.u-live th::after { content: ':'; vertical-align: middle; }
-.u-inline:not(.u-live) .u-value { display: none; }
-.u-series th { cursor: pointer; }
-.u-legend .u-off > * { opacity: 0.4; }
-.u-select { position: absolute; pointer-events: none; background: color-mix(in srgb, var(--accent) 15%, transparent); }
-.u-cursor-x, .u-cursor-y { position: absolute; left: 0; top: 0; pointer-events: none; }
-.u-hz .u-cursor-x, .u-vt .u-cursor-y { height: 100%; border-right: 1px dashed var(--muted); }
-.u-hz .u-cursor-y, .u-vt .u-cursor-x { width: 100%; border-bottom: 1px dashed var(--muted); }
-.u-cursor-pt { position: absolute; top: 0; left: 0; border-radius: 50%; border: 0 solid; pointer-events: none; }
-.u-axis.u-off, .u-select.u-off, .u-cursor-x.u-off, .u-cursor-y.u-off, .u-cursor-pt.u-off { display: none; }
+.u-select { background: color-mix(in srgb, var(--accent) 15%, transparent); }
+.u-hz .u-cursor-x, .u-vt .u-cursor-y, .u-hz .u-cursor-y, .u-vt .u-cursor-x { border-color: var(--muted); }
 /* Hidden elements within a table must not make the page wider. */
 .scrolls { position: relative; }
 .what > bdi { max-height: none; }

@@ -20,6 +20,7 @@ import { type FieldEntry, Fields } from './parts/fields.tsx';
 import {
   Account,
   type Column,
+  column,
   learnNames,
   Message,
   ProjectLink,
@@ -136,13 +137,7 @@ function UsageForm({ asked, mistakes, projects = [] }: FormProps) {
   );
 }
 
-interface ReportProps {
-  readonly asked: Asked;
-  readonly report: UsageReport;
-  readonly unit: string;
-}
-
-function UsageReportView({ asked, report, unit }: ReportProps) {
+function UsageReportView({ asked, report, unit }: { asked: Asked; report: UsageReport; unit: string }) {
   const { from, until, by, project: project_id } = asked;
   const { rows } = report;
   const file = (format: string) =>
@@ -180,38 +175,37 @@ function UsageReportView({ asked, report, unit }: ReportProps) {
   );
 }
 
-const PROJECT: Column<UsageRow> = [
+const PROJECT: Column<UsageRow> = column(
   'Project',
   'what id',
   ({ projectId }) => projectId !== null && <ProjectLink id={projectId} />,
-];
+);
 const KEY_COLUMNS: Readonly<Record<UsageKey, readonly Column<UsageRow>[]>> = {
   month: [['Month', 'time', monthText]],
   project: [PROJECT],
   user: [
     PROJECT,
-    [
-      'User',
-      'who id',
-      ({ userId }) =>
-        userId === null ? <span class="none">not known</span> : <Account kind="user" id={userId} />,
-    ],
+    column('User', 'who id', ({ userId }) =>
+      userId === null ? <span class="none">not known</span> : <Account kind="user" id={userId} />,
+    ),
   ],
-  resource_type: [['Resource type', undefined, ({ resourceType }) => <Text>{resourceType ?? ''}</Text>]],
+  resource_type: [
+    column('Resource type', undefined, ({ resourceType }) => <Text>{resourceType ?? ''}</Text>),
+  ],
 };
 
 function amountColumns(unit: string): readonly Column<UsageRow>[] {
   return [
-    [`Budgets of projects (${unit})`, 'number', ({ amount }) => formatUnitHours(amount)],
-    [`Budgets of users (${unit})`, 'number', ({ userAmount }) => formatUnitHours(userAmount)],
+    column(`Budgets of projects (${unit})`, 'number', ({ amount }) => formatUnitHours(amount)),
+    column(`Budgets of users (${unit})`, 'number', ({ userAmount }) => formatUnitHours(userAmount)),
   ];
 }
 
 const COLUMNS: readonly Column<UsageRow>[] = [
-  ['Resource hours', 'number', ({ resourceSeconds }) => hoursText(resourceSeconds)],
-  ['Leases', 'number', ({ leases }) => leases],
-  ['Ended early', 'number', ({ endedEarly }) => endedEarly],
-  ['Unused hours', 'number', ({ unusedSeconds }) => hoursText(unusedSeconds)],
+  column('Resource hours', 'number', ({ resourceSeconds }) => hoursText(resourceSeconds)),
+  column('Leases', 'number', ({ leases }) => leases),
+  column('Ended early', 'number', ({ endedEarly }) => endedEarly),
+  column('Unused hours', 'number', ({ unusedSeconds }) => hoursText(unusedSeconds)),
 ];
 
 const SECONDS_PER_HOUR = 3600;

@@ -26,10 +26,8 @@ const OWN = new Set(
  * of files that they name. Leaves out secrets, in values and files, so that the digest cannot be used to
  * guess them, and options that differ between processes.
  */
-export async function configurationDigest({
-  settings,
-  catalog,
-}: Pick<Configuration, 'settings' | 'catalog'>): Promise<string> {
+export async function configurationDigest(of: Pick<Configuration, 'settings' | 'catalog'>): Promise<string> {
+  const { settings, catalog } = of;
   const shared = settings.filter(({ option }) => !OWN.has(optionId(option.section, option.name)));
   const values = shared.map(({ option, value, secret }) => [
     option.section,

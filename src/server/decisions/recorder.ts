@@ -67,7 +67,8 @@ export class DecisionRecorder {
     asked?: RequestedLease,
     judged?: { readonly request: DecidedRequest; readonly names: RequestNames | undefined },
   ): Promise<void> | undefined {
-    const record = isTraced() ? withTrace(decided) : decided;
+    const trace_id = isTraced() ? traceId() : undefined;
+    const record = trace_id === undefined ? decided : { ...decided, trace_id };
     const request = judged && this.#requestMember?.(judged.request, judged.names);
     const room = this.#log?.write(record, deadline, request);
     if (room !== undefined) {
@@ -112,7 +113,6 @@ interface RecentDecision {
   readonly asked: RequestedLease | undefined;
 }
 
-/** The latest decisions, for the console. */
 export class RecentDecisions {
   readonly #kept: RecentDecision[] = [];
   readonly #listeners = new Set<(record: DecisionRecord) => void>();
@@ -138,16 +138,7 @@ export class RecentDecisions {
   }
 }
 
-function withTrace(record: DecisionRecord): DecisionRecord {
-  const trace_id = traceId();
-  return trace_id === undefined ? record : { ...record, trace_id };
-}
-
-/**
- * The log of the configuration; `undefined` = none.
- *
- * @throws ConfigurationError if the file cannot be opened
- */
+/** The configured log; `undefined` = none. @throws ConfigurationError if the file cannot be opened */
 export function openDecisionLog(
   configuration: Configuration,
   { decision_log: destination, decision_log_when_full: whenFull }: ServiceOptions,
@@ -169,11 +160,8 @@ export function openDecisionLog(
 }
 
 /** `undefined` = `decision_log_requests` is none. Imported only if needed: it detects all secrets. */
-export async function requestMemberOf({
-  decision_log: destination,
-  decision_log_requests: which,
-}: ServiceOptions): Promise<RequestMember | undefined> {
-  return destination === undefined || which === 'none'
+export async function requestMemberOf(options: ServiceOptions): Promise<RequestMember | undefined> {
+  return options.decision_log === undefined || options.decision_log_requests === 'none'
     ? undefined
     : (await import('../../decisions/recorded-request.ts')).requestMember;
 }

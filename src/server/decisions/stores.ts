@@ -20,10 +20,8 @@ import { CountedUses } from '../counted-uses.ts';
 const LAST_WRITES = 10_000;
 
 export interface HeldDecisions {
-  /** The stored decisions of all replicas. */
   readonly source: DecisionSource;
   readonly queue: DecisionQueue;
-  /** The list of replicas. */
   readonly replicas: ReplicaList;
   /** Call it when the configuration takes over. */
   apply(): void;
@@ -66,12 +64,7 @@ export class DecisionStores {
     if (kind === 'none') {
       return undefined;
     }
-    const options: DecisionQueueOptions = {
-      kind,
-      timeout,
-      days: decision_store_days,
-      most: decision_store_max,
-    };
+    const options = { kind, timeout, days: decision_store_days, most: decision_store_max };
     // A digest, since it holds a password.
     const key = hash('sha256', JSON.stringify([connection, timeout]));
     const shared =

@@ -50,7 +50,6 @@ export async function estimateChange(
   return shownEstimate(asking, request, (suggested) => changeTo(request, suggested));
 }
 
-/** The time of the clock that filters use. */
 export function filterNow({ enforcement }: Generation): Instant {
   return toInstant(enforcement.clock.now()) ?? 0n;
 }

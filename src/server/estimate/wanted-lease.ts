@@ -12,6 +12,7 @@ import {
   leaseStart,
   MAX_RESERVATIONS,
 } from '../../lease/lease.ts';
+import { ApiError } from '../api/route.ts';
 
 export const MINUTE = 60n * MICROSECONDS_PER_SECOND;
 
@@ -81,20 +82,13 @@ export const wantedLeaseSchema = z
 export type WantedLease = z.infer<typeof wantedLeaseSchema>;
 
 /** A lease that Blazar would reject before calling filters. `field`: the wrong field. */
-export class UnusableLeaseError extends Error {
-  readonly field: string;
-
+export class UnusableLeaseError extends ApiError {
   constructor(field: string, message: string) {
-    super(message);
-    this.field = field;
+    super(400, message, { field });
   }
 }
 
-/**
- * Blazar's request to the filters at `now`, but without hosts, which are not known yet.
- *
- * @throws UnusableLeaseError
- */
+/** Blazar's request to the filters at `now`, without hosts: not known yet. @throws UnusableLeaseError */
 export function requestFor(wanted: WantedLease, context: Context, now: Instant): CreateRequest {
   const minute = now - (now % MINUTE);
   const at = (text: string) => (text === 'now' ? minute : (toInstant(text) ?? minute));

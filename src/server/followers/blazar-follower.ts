@@ -10,7 +10,6 @@ import { blazarSection, keystoneSection } from '../../openstack/options.ts';
 import type { FollowerMetrics } from '../metrics/reconciliation-metrics.ts';
 import { type Held, Reconciler, type ReconciliationTerms } from './reconciliation.ts';
 
-/** The part of a generation that a round needs. */
 interface Followable extends Held {
   readonly configuration: Configuration;
   readonly enforcement: UsageEnforcement;
@@ -25,7 +24,6 @@ export class Follower extends Reconciler<Followable, FollowerMetrics> {
   readonly #known = new RowAges();
   /** The leases of the round that could not be compared, and the first error. */
   #failures = { count: 0, error: '' };
-  /** The error that was last logged. */
   #complained = '';
 
   protected intervalOf({ configuration, enforcement }: Followable): number | undefined {

@@ -53,7 +53,8 @@ const STABLE = new Set(['PENDING', 'ACTIVE', 'ERROR']);
  */
 export async function observe(observing: Observing): Promise<Observation> {
   const { keystone, now, signal } = observing;
-  const base = trimmed(observing.endpoint ?? (await keystone.endpoint('reservation', { signal })));
+  const address = observing.endpoint ?? (await keystone.endpoint('reservation', { signal }));
+  const base = address.replace(/\/+$/, '');
   const began = now();
   const { endpoint, answer } = await leasesAt(base, observing);
   const answered = now();
@@ -144,26 +145,28 @@ async function leasesAt(
   throw unexpected(`GET ${candidates.map((one) => `${one}/leases`).join(' or ')}`, last?.status ?? 0);
 }
 
+/** The body of a response; `undefined` = there is no such path. */
+async function bodyAt(url: string, observing: Observing): Promise<string | undefined> {
+  const { status, body } = await get(url, observing);
+  if (status !== 200 && status !== 404) {
+    throw unexpected(`GET ${url}`, status);
+  }
+  return status === 404 ? undefined : body;
+}
+
 async function allocationsAt(endpoint: string, observing: Observing): Promise<Allocations> {
-  const url = `${endpoint}/os-hosts/allocations`;
-  const answer = await get(url, observing);
-  if (answer.status === 404) {
-    // A Blazar without the host plugin.
-    return { hosts: new Map(), leases: new Set() };
-  }
-  if (answer.status !== 200) {
-    throw unexpected(`GET ${url}`, answer.status);
-  }
-  return readAllocations(answer.body);
+  const body = await bodyAt(`${endpoint}/os-hosts/allocations`, observing);
+  // Without it, a Blazar without the host plugin.
+  return body === undefined ? { hosts: new Map(), leases: new Set() } : readAllocations(body);
 }
 
 async function hostsAt(endpoint: string, observing: Observing): Promise<Map<string, Allocation>> {
   const url = `${endpoint}/os-hosts`;
-  const answer = await get(url, observing);
-  if (answer.status !== 200) {
-    throw unexpected(`GET ${url}`, answer.status);
+  const body = await bodyAt(url, observing);
+  if (body === undefined) {
+    throw unexpected(`GET ${url}`, 404);
   }
-  return readHosts(answer.body);
+  return readHosts(body);
 }
 
 function get(
@@ -175,11 +178,8 @@ function get(
 }
 
 function unexpected(call: string, status: number): BlazarError {
-  const why =
-    status === 401 || status === 403
-      ? ': our account in [keystone] needs the role that Blazar asks of administrators'
-      : '';
-  return new BlazarError(`${call}: Blazar answered ${status}${why}`);
+  const role = ': our account in [keystone] needs the role that Blazar asks of administrators';
+  return new BlazarError(`${call}: Blazar answered ${status}${[401, 403].includes(status) ? role : ''}`);
 }
 
 /** How far Blazar's clock is ahead of ours, at least; `undefined` = no date in the response. */
@@ -206,36 +206,25 @@ async function isAdmin(keystone: Keystone, signal: AbortSignal | undefined): Pro
   }
 }
 
-function trimmed(endpoint: string): string {
-  return endpoint.replace(/\/+$/, '');
-}
-
-interface Given {
-  /** The reservation with its actual counts and allocations. */
-  readonly reservation: Reservation;
-  /** `false`: an allocation is missing. */
-  readonly isComplete: boolean;
-}
-
 /** Each instance has one allocation. Source: blazar/plugins/instances/instance_plugin.py. */
 const INSTANCES = new Set(['virtual:instance', 'flavor:instance']);
 
-/** The API shows no allocations of other types, such as floating IPs: they count as listed. */
+/**
+ * The reservation with its actual counts and allocations; `isComplete`: none is missing. The API shows no
+ * allocations of other types, such as floating IPs: they count as listed.
+ */
 function givenBy(
   reservation: ListedReservation,
   { hosts: allocated }: Allocations,
   hosts: ReadonlyMap<string, Allocation>,
-): Given {
+): { readonly reservation: Reservation; readonly isComplete: boolean } {
   const { id, resource_type: type, status, missing_resources: isMissing } = reservation;
   const own = allocated.get(id) ?? [];
   const allocations = own.map((host) => hosts.get(host) ?? { id: host });
   if (type === 'physical:host') {
     const count = own.length;
     const isEmpty = count === 0 && isMissing !== true && (status === 'pending' || status === 'active');
-    return {
-      reservation: { ...reservation, min: count, max: count, allocations },
-      isComplete: !isEmpty,
-    };
+    return { reservation: { ...reservation, min: count, max: count, allocations }, isComplete: !isEmpty };
   }
   return INSTANCES.has(type) && own.length > 0
     ? { reservation: { ...reservation, amount: own.length, allocations }, isComplete: true }

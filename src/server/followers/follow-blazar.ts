@@ -34,12 +34,8 @@ export interface Following {
   readonly holder: string;
   /** Skip if a round has ended less than this many seconds ago. */
   readonly every: number;
-  /**
-   * Ages of leases in earlier rounds of this process. `undefined` = it runs only one round: ages are by the
-   * ledger's clock.
-   */
+  /** Ages in earlier rounds of this process; `undefined` = it runs only one: by the ledger's clock. */
   readonly known?: RowAges | undefined;
-  /** The author of the entries. */
   readonly who: string;
   readonly reason: string | null;
   readonly signal: AbortSignal | undefined;
@@ -71,42 +67,33 @@ export async function follow(following: Following): Promise<Followed> {
 }
 
 async function run(following: Following, leader: LeaderLease, wait: Wait) {
-  const {
-    ledger,
-    keystone,
-    endpoint,
-    claimants,
-    exemptProjects,
-    grace,
-    isDryRun,
-    who,
-    reason,
-    signal,
-    report,
-    known,
-  } = following;
+  const { ledger, keystone, grace, isDryRun, signal, report, known } = following;
   const { region, doubts: unsure } = await regionOf(following, wait);
   const before = region === undefined ? undefined : await readOpenRows(ledger, region, wait, known);
-  const observation = await observe({
-    keystone,
+  const {
     endpoint,
+    leases,
+    listed,
+    doubts: seen,
+  } = await observe({
+    keystone,
+    endpoint: following.endpoint,
     signal,
     now: () => ledger.now(),
     openAt: before?.readAt,
   });
+  const doubts = [...unsure, ...seen];
+  const followed = (of: readonly string[]) => ({ kind: 'done', listed, doubts: of, endpoint }) as const;
   if (region === undefined || before === undefined) {
-    const doubts = [...unsure, ...observation.doubts];
-    return {
-      followed: { kind: 'done', listed: observation.listed, doubts, endpoint: observation.endpoint } as const,
-      left: { isGood: doubts.length === 0, matched: leader.matched, doubted: leader.doubted },
-    };
+    const left = { isGood: doubts.length === 0, matched: leader.matched, doubted: leader.doubted };
+    return { followed: followed(doubts), left };
   }
-  const matched = JSON.stringify([observation.endpoint, region]);
-  const doubts = [...unsure, ...observation.doubts];
+  const matched = JSON.stringify([endpoint, region]);
+  const { claimants, who, reason, exemptProjects } = following;
   const round = reconcileObservation(
     ledger,
     before,
-    observation.leases,
+    leases,
     {
       region,
       claimants,
@@ -130,19 +117,12 @@ async function run(following: Following, leader: LeaderLease, wait: Wait) {
     next = await round.next();
   }
   const end = next.value;
-  return {
-    followed: {
-      kind: 'done',
-      listed: observation.listed,
-      doubts: end.doubts,
-      endpoint: observation.endpoint,
-    } as const,
-    left: {
-      isGood: end.doubts.length === 0,
-      matched: end.hasMatched ? matched : leader.matched,
-      doubted: end.doubted,
-    },
+  const left = {
+    isGood: end.doubts.length === 0,
+    matched: end.hasMatched ? matched : leader.matched,
+    doubted: end.doubted,
   };
+  return { followed: followed(end.doubts), left };
 }
 
 /** The region of Blazar's list. In the ledger it is Blazar's `os_region_name`. */
@@ -179,14 +159,11 @@ async function regionOf(
     return { region, doubts: [doubt] };
   }
   if (region === undefined ? second !== undefined : known.length > 0 && !known.includes(region)) {
-    const what =
-      region === undefined
-        ? 'is not set'
-        : `is ${JSON.stringify(region)}, which is not Blazar's os_region_name`;
+    const set = `is ${JSON.stringify(region)}, which is not Blazar's os_region_name`;
+    const what = region === undefined ? 'is not set' : set;
     const doubt = `the ledger has leases of the region ${names}, and [keystone] region_name ${what}`;
     return { region: undefined, doubts: [doubt] };
   }
-  const only = region ?? first;
-  // The ledger is empty: its first lease will set the region.
-  return { region: only, doubts: [] };
+  // If both are missing, the ledger is empty: its first lease will set the region.
+  return { region: region ?? first, doubts: [] };
 }

@@ -14,7 +14,6 @@ import type { FollowedSource, KubernetesMetrics } from '../metrics/kubernetes-me
 export interface HeldSource {
   readonly source: ClusterSource;
   readonly cluster: FollowedCluster;
-  /** For the metrics. */
   readonly followed: FollowedSource;
   /** Call it once, after the last request. The last release of a cluster ends its watches. */
   release(): Promise<void>;

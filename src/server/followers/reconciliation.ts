@@ -31,7 +31,6 @@ interface ReconciliationLines {
 }
 
 export interface ReconcilerParts<Generation extends Held, Metrics extends ReconciliationMetrics<string>> {
-  /** The current configuration. */
   readonly current: () => Generation;
   readonly metrics: Metrics;
   readonly logger: Logger;

@@ -13,7 +13,6 @@ import type { SkypilotParts } from '../configuration/generation.ts';
 import type { SkypilotMetrics } from '../metrics/reconciliation-metrics.ts';
 import { type Held, Reconciler, type ReconcilerParts, type ReconciliationTerms } from './reconciliation.ts';
 
-/** The part of a generation that a round needs. */
 interface FollowableSkypilot extends Held {
   readonly number: number;
   readonly configuration: Configuration;
@@ -38,7 +37,6 @@ export class SkypilotFollower extends Reconciler<FollowableSkypilot, SkypilotMet
     failed: 'the ledger could not be compared with SkyPilot',
   };
   readonly #parts: SkypilotFollowerParts;
-  /** The last logged error, which is not logged again. */
   #complaint = '';
   /** Events reported by the last round, if it was interrupted. */
   #told: ReadonlySet<string> = new Set();
@@ -190,7 +188,6 @@ export class Bypasses {
     }
   }
 
-  /** The new events. */
   get all(): readonly Bypass[] {
     return [...this.#found].filter(([key]) => !this.#told.has(key)).map(([, bypass]) => bypass);
   }

@@ -57,7 +57,6 @@ type SearchDecisions<Decision> = (
   page: PageQuery,
 ) => Promise<PageOf<Decision>>;
 
-/** A decision, or an entry. */
 export interface Step<Decision> {
   /** Microseconds of the epoch. */
   readonly at: bigint;
@@ -84,7 +83,7 @@ interface Position {
 
 /** What was read from one source, in its order. `edge`: the end of the part that was read. */
 interface Read<Decision> {
-  readonly steps: readonly { readonly step: Step<Decision>; readonly reached: Partial<Position> }[];
+  readonly steps: { readonly step: Step<Decision>; readonly reached: Partial<Position> }[];
   readonly edge: { readonly at: bigint; readonly reached: Partial<Position> } | undefined;
 }
 
@@ -104,12 +103,7 @@ export async function leaseHistory<Decision extends HistoryDecision>(
   const [at = START, id = START, entry = START] =
     wanted.after === undefined ? [] : keyOf(wanted.after, ['number', 'number', 'number']).map(BigInt);
   let position: Position = { at, id, entry };
-  const left = [await readDecisions(wanted, position), await readEntries(wanted, position, wait)].map(
-    (read) => ({
-      ...read,
-      steps: [...read.steps],
-    }),
-  );
+  const left = [await readDecisions(wanted, position), await readEntries(wanted, position, wait)];
   const items: Step<Decision>[] = [];
   while (items.length < wanted.limit) {
     const headOf = ({ steps, edge }: Read<Decision>) => steps[0]?.step.at ?? edge?.at ?? -START;

@@ -13,7 +13,6 @@ import type { Instruments } from './instruments.ts';
 const UNIT_HOUR = Number(parseUnitHours('1'));
 const hours = (amount: Amount) => Number(amount) / UNIT_HOUR;
 
-/** Metrics per budget. */
 const OF_EACH = [
   {
     name: 'budget_amount_hours',

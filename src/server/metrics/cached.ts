@@ -45,7 +45,7 @@ export class Cached<Question extends readonly unknown[], Value> {
   }
 }
 
-/** Maximum delay of the metrics by the ledger, in seconds. */
+/** Maximum delay of the metrics, or of a reload, by the ledger, in seconds. */
 const PATIENCE = 2;
 
 /** Resolves to `undefined` if there is no ledger, or it does not answer. */

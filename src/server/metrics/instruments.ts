@@ -6,7 +6,6 @@ type Labels<Label extends string> = readonly Label[] | Readonly<Record<Label, re
 
 export class Instruments {
   readonly registry: Registry;
-  /** The prefix of all names. */
   readonly prefix: string;
 
   constructor(registry: Registry, prefix = 'blazar_enforcement_') {

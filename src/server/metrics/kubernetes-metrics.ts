@@ -13,7 +13,6 @@ import type {
 import type { Reason } from '../../kubernetes/policies/rules/reason.ts';
 import type { Instruments } from './instruments.ts';
 
-/** Values that are read with the metrics. */
 export interface FollowedSource {
   readonly health: SourceHealth;
   /** How long it has been followed, in seconds. */

@@ -1,8 +1,7 @@
 /** Metrics of the ledger, of messages to other services, and of stored decisions. */
-import type { Counter, Gauge, Histogram } from 'prom-client';
 import type { DecisionQueueObserver } from '../../decisions/store/queue.ts';
 import { EVENTS } from '../../enforcement/notifications/options.ts';
-import type { LedgerObserver, LedgerOperation } from '../../ledger/observer.ts';
+import type { LedgerObserver } from '../../ledger/observer.ts';
 import type { OutboxCounts } from '../../ledger/outbox/reports.ts';
 import type { ChainLedger } from '../../ledger/service.ts';
 import { Cached, readLedger } from './cached.ts';
@@ -10,104 +9,80 @@ import { type Instruments, setOrRemove } from './instruments.ts';
 
 const ATTEMPTS = ['delivered', 'failed', 'dead'] as const;
 
-export class LedgerMetrics implements LedgerObserver {
-  readonly #transactions: Counter<'operation' | 'outcome'>;
-  readonly #seconds: Histogram<'operation'>;
-  readonly #available: Gauge;
-  readonly #inDoubt: Gauge;
-  readonly #clockBehind: Gauge;
-  readonly #waiting: Gauge;
-  readonly #oldest: Gauge;
-  readonly #dead: Gauge;
-  readonly #attempts: Counter<'outcome'>;
-  readonly #dropped: Counter<'event'>;
-
-  /** `buckets` are in seconds. */
-  constructor(make: Instruments, buckets: readonly number[]) {
-    this.#transactions = make.counter(
-      'ledger_transactions_total',
-      'Transactions of the ledger: done, refused because of a limit, or failed.',
-      ['operation', 'outcome'],
-    );
-    this.#seconds = make.histogram(
-      'ledger_transaction_duration_seconds',
-      'Duration of ledger transactions, including waiting for others.',
-      ['operation'],
-      buckets,
-    );
-    this.#available = make.gauge(
-      'ledger_available',
-      'Whether the last transaction of the ledger was completed: 1, or 0 if it failed. Absent before the first.',
-    );
-    this.#inDoubt = make.gauge(
-      'ledger_commits_in_doubt',
-      'Refused leases that may still be recorded, because the database did not answer. They stay charged until it does.',
-    );
-    this.#clockBehind = make.gauge(
-      'ledger_clock_behind_seconds',
-      'Seconds by which the clock of the ledger was behind the last entry of a project, at the last transaction; 0 if it was not.',
-    );
-    this.#waiting = make.gauge(
-      'outbox_waiting',
-      'Messages in the outbox that are not delivered yet. Counted at most every five seconds.',
-    );
-    this.#oldest = make.gauge(
-      'outbox_oldest_seconds',
-      'How long the oldest of them has waited; 0 if there is none.',
-    );
-    this.#dead = make.gauge(
-      'outbox_dead',
-      'Messages in the outbox that were not delivered in time, until an operator retries or discards them.',
-    );
-    this.#attempts = make.counter(
-      'outbox_attempts_total',
-      'Attempts of this process to deliver a message: delivered, failed, or dead, if it was the last.',
-      { outcome: ATTEMPTS },
-    );
-    this.#dropped = make.counter(
-      'notifications_dropped_total',
-      'Events that are missing at webhook_url, because the ledger could not keep them, or a thousand are not delivered.',
-      { event: EVENTS.filter((one) => one !== 'budget.threshold') },
-    );
-    for (const gauge of [this.#available, this.#inDoubt, this.#clockBehind]) {
-      gauge.remove();
-    }
-    this.showOutbox(undefined);
-  }
-
-  transacted(operation: LedgerOperation, outcome: 'done' | 'refused' | 'failed', seconds: number): void {
-    this.#transactions.inc({ operation, outcome });
-    this.#seconds.observe({ operation }, seconds);
-    this.#available.set(outcome === 'failed' ? 0 : 1);
-  }
-
-  inDoubt(commits: number): void {
-    this.#inDoubt.set(commits);
-  }
-
-  clockBehind(seconds: number): void {
-    this.#clockBehind.set(seconds);
-  }
-
-  attempted(outcome: (typeof ATTEMPTS)[number]): void {
-    this.#attempts.inc({ outcome });
-  }
-
-  noticeDropped(event: string): void {
-    this.#dropped.inc({ event });
-  }
-
+export interface LedgerMetrics extends Required<LedgerObserver> {
   /** `undefined` = no messages are to be delivered, or the ledger does not answer. */
-  showOutbox(counts: OutboxCounts | undefined): void {
-    setOrRemove(this.#waiting, counts?.waiting);
-    setOrRemove(this.#oldest, counts?.oldestSeconds);
-    setOrRemove(this.#dead, counts?.dead);
-  }
-
+  showOutbox(counts: OutboxCounts | undefined): void;
   /** The new configuration may have no ledger. */
-  reloaded(): void {
-    this.#available.remove();
+  reloaded(): void;
+}
+
+/** `buckets` are in seconds. */
+export function ledgerMetrics(make: Instruments, buckets: readonly number[]): LedgerMetrics {
+  const transactions = make.counter(
+    'ledger_transactions_total',
+    'Transactions of the ledger: done, refused because of a limit, or failed.',
+    ['operation', 'outcome'],
+  );
+  const durations = make.histogram(
+    'ledger_transaction_duration_seconds',
+    'Duration of ledger transactions, including waiting for others.',
+    ['operation'],
+    buckets,
+  );
+  const available = make.gauge(
+    'ledger_available',
+    'Whether the last transaction of the ledger was completed: 1, or 0 if it failed. Absent before the first.',
+  );
+  const inDoubt = make.gauge(
+    'ledger_commits_in_doubt',
+    'Refused leases that may still be recorded, because the database did not answer. They stay charged until it does.',
+  );
+  const clockBehind = make.gauge(
+    'ledger_clock_behind_seconds',
+    'Seconds by which the clock of the ledger was behind the last entry of a project, at the last transaction; 0 if it was not.',
+  );
+  const waiting = make.gauge(
+    'outbox_waiting',
+    'Messages in the outbox that are not delivered yet. Counted at most every five seconds.',
+  );
+  const oldest = make.gauge(
+    'outbox_oldest_seconds',
+    'How long the oldest of them has waited; 0 if there is none.',
+  );
+  const dead = make.gauge(
+    'outbox_dead',
+    'Messages in the outbox that were not delivered in time, until an operator retries or discards them.',
+  );
+  const attempts = make.counter(
+    'outbox_attempts_total',
+    'Attempts of this process to deliver a message: delivered, failed, or dead, if it was the last.',
+    { outcome: ATTEMPTS },
+  );
+  const dropped = make.counter(
+    'notifications_dropped_total',
+    'Events that are missing at webhook_url, because the ledger could not keep them, or a thousand are not delivered.',
+    { event: EVENTS.filter((one) => one !== 'budget.threshold') },
+  );
+  for (const gauge of [available, inDoubt, clockBehind, waiting, oldest, dead]) {
+    gauge.remove();
   }
+  return {
+    transacted: (operation, outcome, seconds) => {
+      transactions.inc({ operation, outcome });
+      durations.observe({ operation }, seconds);
+      available.set(outcome === 'failed' ? 0 : 1);
+    },
+    inDoubt: (commits) => inDoubt.set(commits),
+    clockBehind: (seconds) => clockBehind.set(seconds),
+    attempted: (outcome) => attempts.inc({ outcome }),
+    noticeDropped: (event) => dropped.inc({ event }),
+    showOutbox: (counts) => {
+      setOrRemove(waiting, counts?.waiting);
+      setOrRemove(oldest, counts?.oldestSeconds);
+      setOrRemove(dead, counts?.dead);
+    },
+    reloaded: () => available.remove(),
+  };
 }
 
 /** `waiting` is read with the metrics. */

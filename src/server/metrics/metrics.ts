@@ -1,7 +1,7 @@
 /** The metrics of the service, for Prometheus. docs/reference/metrics.md explains the use of each. */
 
 import { STATUS_CODES } from 'node:http';
-import { collectDefaultMetrics, type Gauge, type Histogram, Registry } from 'prom-client';
+import { collectDefaultMetrics, Registry } from 'prom-client';
 import type { DecisionLogObserver } from '../../decisions/log.ts';
 import type { DecisionQueueObserver } from '../../decisions/store/queue.ts';
 import type { BreakerState, HttpObserver } from '../../http/contract.ts';
@@ -10,14 +10,14 @@ import type { OutboxCounts } from '../../ledger/outbox/reports.ts';
 import { IDENTITY_KINDS } from '../../openstack/identity-records.ts';
 import type { NamesObserver } from '../../openstack/names.ts';
 import { VALIDATION } from '../../skypilot/config/config-validation.ts';
+import type { AuthenticationObserver } from '../authentication/keystone-authenticators.ts';
 import { BudgetMetrics, type BudgetUse } from './budget-metrics.ts';
 import { Cached } from './cached.ts';
 import { Instruments } from './instruments.ts';
 import { type FollowedSource, KubernetesMetrics, kubernetesStatusMetrics } from './kubernetes-metrics.ts';
-import { decisionStoreMetrics, LedgerMetrics } from './ledger-metrics.ts';
+import { decisionStoreMetrics, ledgerMetrics } from './ledger-metrics.ts';
 import { FollowerMetrics, SkypilotMetrics } from './reconciliation-metrics.ts';
 import { DecisionMetrics, RequestMetrics } from './request-metrics.ts';
-import { TokenMetrics, type TokenSizes } from './token-metrics.ts';
 
 /** In seconds, up to more than the maximum deadline, 3600. */
 const BUCKETS = [
@@ -29,7 +29,6 @@ const KEPT_MS = 1000;
 const UNCAUGHT_KINDS = ['rejection', 'exception'] as const;
 export type UncaughtKind = (typeof UNCAUGHT_KINDS)[number];
 
-/** Values that are read with the metrics. */
 export interface Gauges {
   underWay(): number;
   queued(): number;
@@ -37,9 +36,7 @@ export interface Gauges {
   configurationIsValid(): boolean;
   /** The use of budgets; `undefined` = there is no ledger, or it does not answer. */
   budgets?(): Promise<BudgetUse | undefined>;
-  /** Sizes of the cache of Keystone tokens. */
   tokens?: TokenSizes;
-  /** Decisions that are not stored yet. */
   decisionsWaiting?(): number;
   /** `undefined` = no filter has messages to deliver, or the ledger does not answer. */
   outbox?(): Promise<OutboxCounts | undefined>;
@@ -62,11 +59,11 @@ export class Metrics {
     { outcome: ['applied', 'refused'] },
   );
   readonly decisions = new DecisionMetrics(this.#make, BUCKETS);
-  readonly calls = new CallMetrics(this.#make);
-  readonly ledger = new LedgerMetrics(this.#make, BUCKETS);
+  readonly calls = callMetrics(this.#make);
+  readonly ledger = ledgerMetrics(this.#make, BUCKETS);
   readonly follower = new FollowerMetrics(this.#make);
   readonly skypilot = new SkypilotMetrics(this.#make);
-  readonly tokens: TokenMetrics;
+  readonly tokens: AuthenticationObserver;
   readonly decisionStore: DecisionQueueObserver;
   readonly kubernetes: KubernetesMetrics;
   readonly kubernetesStatus: StatusObserver;
@@ -98,7 +95,7 @@ export class Metrics {
     const make = this.#make;
     this.#gauges = gauges;
     this.#text = new Cached(KEPT_MS, async () => Buffer.from(await this.#written()), now);
-    this.tokens = new TokenMetrics(make, gauges.tokens);
+    this.tokens = tokenMetrics(make, gauges.tokens);
     this.decisionStore = decisionStoreMetrics(make, gauges.decisionsWaiting);
     this.kubernetes = new KubernetesMetrics(make.of('kubernetes_'), () => gauges.cluster?.());
     this.kubernetesStatus = kubernetesStatusMetrics(make.of('kubernetes_'), () => gauges.writesStatus?.());
@@ -133,11 +130,7 @@ export class Metrics {
    * The text for Prometheus, up to a second old, and its content type. Single budgets are only included with
    * `budgets`: they contain ids of projects and users.
    */
-  async exposition({
-    budgets,
-  }: {
-    readonly budgets: boolean;
-  }): Promise<{ text: Buffer; contentType: string }> {
+  async exposition({ budgets }: { budgets: boolean }): Promise<{ text: Buffer; contentType: string }> {
     const { contentType } = this.#registry;
     const text = await this.#text.read();
     return { contentType, text: budgets ? Buffer.concat([text, await this.#budgets.ofEach()]) : text };
@@ -179,36 +172,83 @@ function nameMetrics(make: Instruments): NamesObserver {
 
 const BREAKER_STATES: Readonly<Record<BreakerState, number>> = { closed: 0, 'half-open': 1, open: 2 };
 
-class CallMetrics implements HttpObserver {
-  readonly #seconds: Histogram<'origin' | 'outcome'>;
-  readonly #breakers: Gauge<'origin'>;
+function callMetrics(make: Instruments): HttpObserver & { reloaded(): void } {
+  const durations = make.histogram(
+    'external_call_duration_seconds',
+    'Duration of calls to other services, by response status or kind of failure.',
+    ['origin', 'outcome'],
+    BUCKETS,
+  );
+  const breakers = make.gauge(
+    'external_breaker_state',
+    'State of the circuit breaker of another service: 0 closed (calls pass), 1 half-open (one is tried), 2 open (no calls).',
+    ['origin'],
+  );
+  return {
+    called: (origin, outcome, seconds) => {
+      // The called service must not choose labels.
+      const known = typeof outcome === 'string' || outcome in STATUS_CODES ? outcome : 'other';
+      durations.observe({ origin, outcome: known }, seconds);
+    },
+    breakerChanged: (origin, state) => breakers.set({ origin }, BREAKER_STATES[state]),
+    // New filters have their own breakers, and nothing would ever reset the old ones.
+    reloaded: () => breakers.reset(),
+  };
+}
 
-  constructor(make: Instruments) {
-    this.#seconds = make.histogram(
-      'external_call_duration_seconds',
-      'Duration of calls to other services, by response status or kind of failure.',
-      ['origin', 'outcome'],
-      BUCKETS,
-    );
-    this.#breakers = make.gauge(
-      'external_breaker_state',
-      'State of the circuit breaker of another service: 0 closed (calls pass), 1 half-open (one is tried), 2 open (no calls).',
-      ['origin'],
-    );
-  }
+type TokenSizes = () => {
+  readonly valid: number;
+  readonly unknown: number;
+  readonly underWay: number;
+};
 
-  /** An unknown status is `other`: the called service must not choose labels. */
-  called(origin: string, outcome: number | string, seconds: number): void {
-    const known = typeof outcome === 'string' || outcome in STATUS_CODES ? outcome : 'other';
-    this.#seconds.observe({ origin, outcome: known }, seconds);
-  }
+/** Shown from the start. */
+const ANSWERS = [
+  ...['cache', 'keystone', 'outage'].flatMap((from) => [`allowed ${from}`, `forbidden ${from}`]),
+  ...['cache', 'keystone', 'form'].map((from) => `invalid ${from}`),
+  ...['busy', 'outage'].map((from) => `unavailable ${from}`),
+];
 
-  breakerChanged(origin: string, state: BreakerState): void {
-    this.#breakers.set({ origin }, BREAKER_STATES[state]);
-  }
-
-  /** New filters have their own breakers, and nothing would ever reset the old ones. */
-  reloaded(): void {
-    this.#breakers.reset();
-  }
+function tokenMetrics(make: Instruments, sizes: TokenSizes | undefined): AuthenticationObserver {
+  /** Added up here until the metrics are read: `inc` would cost as much per request as finding its token. */
+  const answers = new Map(ANSWERS.map((answer) => [answer, 0]));
+  const validations = make.counter(
+    'keystone_validations_total',
+    'Tokens that Keystone was asked about: valid, invalid, or failed (no usable answer).',
+    { outcome: ['valid', 'invalid', 'failed'] },
+  );
+  make.counter(
+    'keystone_token_requests_total',
+    'Requests with a token of Keystone: allowed, forbidden (no role), invalid, unavailable; and what that rests on.',
+    ['outcome', 'from'],
+    (counter) => {
+      for (const [answer, count] of answers) {
+        const [outcome = '', from = ''] = answer.split(' ');
+        counter.inc({ outcome, from }, count);
+      }
+      answers.clear();
+    },
+  );
+  make.gauge(
+    'keystone_tokens_known',
+    'Tokens in memory: valid ones, and ones that Keystone does not know.',
+    ['kind'],
+    (gauge) => {
+      const { valid = 0, unknown = 0 } = sizes?.() ?? {};
+      gauge.set({ kind: 'valid' }, valid);
+      gauge.set({ kind: 'unknown' }, unknown);
+    },
+  );
+  make.reading(
+    'keystone_validations_under_way',
+    'Tokens that Keystone is being asked about, or that wait in the queue.',
+    () => sizes?.().underWay ?? 0,
+  );
+  return {
+    tokenValidated: (outcome) => validations.inc({ outcome }),
+    countToken: (outcome, from) => {
+      const answer = `${outcome} ${from}`;
+      answers.set(answer, (answers.get(answer) ?? 0) + 1);
+    },
+  };
 }

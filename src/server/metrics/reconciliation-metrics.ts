@@ -58,7 +58,6 @@ export class ReconciliationMetrics<Kind extends string> {
     );
   }
 
-  /** Rounds start or stop. */
   following(isActive: boolean): void {
     this.#since = isActive ? (this.#since ?? performance.now()) : undefined;
     if (!isActive) {

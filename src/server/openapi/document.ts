@@ -105,7 +105,6 @@ function operationsWith({ skypilotPath, kubernetes = false }: Served): Operation
   ];
 }
 
-/** Paths may have several methods. */
 function paths(operations: readonly Operation[]): Record<string, object> {
   const items: Record<string, Record<string, object>> = {};
   const all = [
@@ -175,13 +174,8 @@ function problemResponse(name: ResponseName): object {
   });
 }
 
-function response({
-  description,
-  headers,
-  body,
-  type = 'application/json',
-  examples,
-}: ResponseEntry): object {
+function response(entry: ResponseEntry): object {
+  const { description, headers, body, type = 'application/json', examples } = entry;
   return {
     description,
     headers: Object.fromEntries(headers.map((name) => [name, { $ref: `#/components/headers/${name}` }])),
@@ -224,7 +218,6 @@ function requestIdParameter(): object {
 const schemaPath = (name: string) => `#/components/schemas/${name}`;
 const schemaNamed = (name: string) => ({ $ref: schemaPath(name) });
 
-/** The schemas of requests and responses, with references to each other. */
 function schemas({ skypilotPath, kubernetes = false }: Served): Record<string, object> {
   const registry = z.registry<{ id: string }>();
   const all = {
@@ -282,7 +275,6 @@ function sharedAnswersOf({ body, answers }: ApiRoute): ResponseName[] {
   );
 }
 
-/** By name, for `components.schemas`. */
 function apiSchemas(): Record<string, z.ZodType> {
   const named = API_ROUTES.flatMap(({ body, answers }) => [
     ...(body === undefined ? [] : [[body.name, body.schema] as const]),

@@ -112,7 +112,6 @@ const admissionExample = {
   },
 };
 
-/** One path with one method. */
 export interface Operation {
   readonly path: string;
   readonly method: 'get' | 'post';

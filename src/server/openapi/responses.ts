@@ -11,7 +11,6 @@ const requestId = z.string().regex(/^[Rr][Ee][Qq]-[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}
 /** The id that a client may send with a request. Any other text is ignored. */
 export const REQUEST_ID = { name: REQUEST_ID_HEADER, schema: requestId } as const;
 
-/** Response headers for clients. */
 export const headerSchemas = {
   [REQUEST_ID_HEADER]: requestId.meta({
     description: 'The id that the client sent, otherwise one of the service.',
@@ -38,7 +37,6 @@ export interface ResponseEntry {
   readonly body?: AnswerSchemaName;
   /** Default `application/json`. */
   readonly type?: string;
-  /** Example bodies, by name. */
   readonly examples?: Readonly<Record<string, unknown>>;
 }
 

@@ -1,35 +1,41 @@
 /** A user of the API or the console, and their rights. */
+import { z } from 'zod';
 import { onOneLine } from '../../base/visible-text.ts';
 
-export interface Membership {
-  readonly projectId: string;
-  /** The name in Keystone or at the identity provider; `undefined` = unknown. */
-  readonly name?: string | undefined;
-  readonly domain?: string | undefined;
-  /** Whether the caller may set budgets of users within the project's. */
-  readonly isManager: boolean;
-}
+const membership = z
+  .object({
+    projectId: z.string(),
+    /** The name in Keystone or at the identity provider; `undefined` = unknown. */
+    name: z.string().optional(),
+    domain: z.string().optional(),
+    /** Whether the caller may set budgets of users within the project's. */
+    isManager: z.boolean(),
+  })
+  .readonly();
 
-export interface Caller {
+export type Membership = z.infer<typeof membership>;
+
+export const callerSchema = z.object({
   /**
    * - `operator`: may do everything, in all projects
    * - `reader`: sees all projects and the configuration, changes nothing
    * - `member`: sees the projects of `memberships`, and has a manager's rights where they are manager
    */
-  readonly kind: 'operator' | 'reader' | 'member';
+  kind: z.enum(['operator', 'reader', 'member']),
   /** How the caller was authenticated. `nobody` = no authentication is required. */
-  readonly provenBy: 'keystone' | 'oidc' | 'token' | 'nobody';
+  provenBy: z.enum(['keystone', 'oidc', 'token', 'nobody']),
   /** The owner of sessions, streams and requests: a user, or a configured token, which many may share. */
-  readonly identity: string;
+  identity: z.string(),
   /** For `who` in ledger and logs: `alice@Default (0a1b…)`, `operator token`. At most 255 characters. */
-  readonly who: string;
-  /** For display. */
-  readonly name: string;
+  who: z.string(),
+  name: z.string(),
   /** Keystone's id, or the configured claim; `null` = a fixed token, or no authentication. */
-  readonly userId: string | null;
+  userId: z.string().nullable(),
   /** Empty for operators and readers, who see all projects. */
-  readonly memberships: readonly Membership[];
-}
+  memberships: z.array(membership).readonly(),
+});
+
+export type Caller = Readonly<z.infer<typeof callerSchema>>;
 
 /** The caller with a token of the configuration. `key`: identifies the token. */
 export function tokenCaller(kind: 'operator' | 'reader', who: string, key = who): Caller {

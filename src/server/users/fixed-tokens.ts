@@ -3,12 +3,6 @@ import type { UserTokens } from '../authentication/credentials.ts';
 import { AcceptedTokens } from '../authentication/protocols.ts';
 import { type Caller, tokenCaller } from './caller.ts';
 
-/** A caller, and the key of the token, with which its sessions end. */
-interface TokenCaller {
-  readonly caller: Caller;
-  readonly key: string;
-}
-
 type Kind = readonly ['operator' | 'reader', string];
 const OPERATOR: Kind = ['operator', 'operator token'];
 const READER: Kind = ['reader', 'reader token'];
@@ -32,18 +26,16 @@ export class FixedTokens {
     this.#metrics.replace(metrics);
   }
 
-  /** Whether users must authenticate because of these tokens. */
   get required(): boolean {
     return this.#service.required || !this.#operator.isEmpty || !this.#reader.isEmpty;
   }
 
-  /** Whether no token allows a login. */
   get isEmpty(): boolean {
     return this.#service.isEmpty && this.#operator.isEmpty && this.#reader.isEmpty;
   }
 
-  /** The owner of a token; `undefined` = unknown token. Compared with all tokens, in constant time. */
-  ownerOf(token: string): TokenCaller | undefined {
+  /** The owner, and the key with which its sessions end. Compared with all tokens, in constant time. */
+  ownerOf(token: string): { readonly caller: Caller; readonly key: string } | undefined {
     const owners = this.#lists.map(([kind, tokens]) => ({ kind, key: tokens.sessionKeyOf(token) }));
     const [owner] = owners.flatMap(({ kind, key }) =>
       key === undefined ? [] : [{ caller: tokenCaller(...kind, key), key }],

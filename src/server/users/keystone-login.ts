@@ -28,14 +28,10 @@ const REFUSALS: Readonly<Record<LoginRefusal, string>> = {
 const NOT_NOW = 'Keystone does not answer now. Please try again later.';
 export const NO_TOKEN = 'This token is not accepted.';
 
-interface PasswordLogin extends UserPassword {
-  /** The name or id of a project; empty = the first with a role that counts here. */
-  readonly project: string;
-}
-
+/** `project`: its name or id; empty = the first with a role that counts here. */
 export async function loginByPassword(
   ctx: Context,
-  asked: PasswordLogin,
+  asked: UserPassword & { readonly project: string },
   logger: Logger,
 ): Promise<LoginOutcome> {
   return withKeystone(ctx, logger, async ({ login }, signal) => {
@@ -93,13 +89,11 @@ export async function projectsOf(
   { unscoped }: StoredKeystone,
   logger: Logger,
 ): Promise<readonly ListedProject[] | Extract<LoginOutcome, { message: string }>> {
-  return unscoped === undefined
-    ? []
-    : withKeystone(
-        ctx,
-        logger,
-        async ({ login }, signal) => (await login.projects(unscoped, { signal })) ?? [],
-      );
+  return withKeystone(
+    ctx,
+    logger,
+    async ({ login }, signal) => (unscoped && (await login.projects(unscoped, { signal }))) || [],
+  );
 }
 
 async function proofIn(
@@ -132,16 +126,13 @@ async function withKeystone<Result>(
     return await withinDeadline(options.deadline, ({ signal }) => work(keystone, signal));
   } catch (thrown) {
     if (!(thrown instanceof HttpError)) {
-      logger.warn(
-        { request_id: requestId, error: errorText(thrown) },
-        'Keystone could not be asked for a login',
-      );
+      const facts = { request_id: requestId, error: errorText(thrown) };
+      logger.warn(facts, 'Keystone could not be asked for a login');
     }
     return refused(NOT_NOW, { status: 503 });
   }
 }
 
-/** A rejected login, with the message for the caller. */
 export function refused(
   message: string,
   { status = 401, isWrong = false }: { status?: 401 | 403 | 503; isWrong?: boolean } = {},

@@ -24,7 +24,6 @@ const FAILURE_MS = 5000;
 /** Asymmetric algorithms: a verifier cannot forge signatures. */
 const ASYMMETRIC = /^((RS|PS|ES)\d{3}|EdDSA|Ed25519)$/;
 
-/** The parameters of an authorization request. */
 interface BegunLogin {
   readonly state: string;
   readonly nonce: string;
@@ -36,7 +35,8 @@ export class OidcClient {
   readonly #options: OidcOptions;
   #discovered: { readonly at: number; readonly issuer: Promise<Issuer> } | undefined;
   #dispatcher: Dispatcher | undefined;
-  readonly #logoutTokens = new LogoutTokens();
+  /** Logout tokens that have come: each counts once. */
+  readonly #seen = new LRUCache<string, true>({ max: MAX_SEEN });
 
   /** Sends no request before it is used. `issuer` and `client_id` must be set. */
   constructor(options: OidcOptions) {
@@ -92,7 +92,7 @@ export class OidcClient {
     }
   }
 
-  /** The sessions that a logout token of the issuer ends. Throws for an invalid token. */
+  /** The sessions that a logout token of the issuer ends, once. Throws an `Error` that may be logged. */
   async issuerLogout(token: string): Promise<IssuerLogout> {
     const { config, jose, keys } = await this.#issuer();
     const { issuer, id_token_signing_alg_values_supported: algorithms = ['RS256'] } = config.serverMetadata();
@@ -103,7 +103,20 @@ export class OidcClient {
       clockTolerance: CLOCK_TOLERANCE,
       maxTokenAge: MAX_TOKEN_AGE,
     });
-    return this.#logoutTokens.take(payload, protectedHeader.typ);
+    if (!TYPES.includes(protectedHeader.typ?.toLowerCase())) {
+      throw new Error('expected typ to be logout+jwt');
+    }
+    const { data, error } = logoutClaims.safeParse(payload);
+    if (data === undefined) {
+      const [issue] = error.issues;
+      throw new Error(`${issue?.path.join('.') ?? ''}: ${issue?.message ?? ''}`);
+    }
+    const { jti, sid, sub } = data;
+    if (this.#seen.has(jti)) {
+      throw new Error('expected a token that has not come before');
+    }
+    this.#seen.set(jti, true);
+    return { sid, sub, giveBack: () => this.#seen.delete(jti) };
   }
 
   async #confirmed(tokens: Oidc.TokenEndpointResponse, claims: Oidc.IDToken): Promise<Confirmed> {
@@ -183,15 +196,9 @@ export class OidcClient {
   async #fetch(): Promise<Oidc.CustomFetch> {
     const { Agent, fetch } = await import('undici');
     const { cafile } = this.#options;
-    this.#dispatcher ??= new Agent({
-      ...(cafile !== undefined && { connect: { ca: readFileSync(cafile) } }),
-    });
+    this.#dispatcher ??= new Agent(cafile === undefined ? {} : { connect: { ca: readFileSync(cafile) } });
     const dispatcher = this.#dispatcher;
-    const bounded = async (
-      url: string,
-      init: Oidc.CustomFetchOptions,
-      more: Readonly<Record<string, string>>,
-    ) => {
+    const bounded = async (url: string, init: Oidc.CustomFetchOptions, more: Record<string, string>) => {
       const answer = await fetch(url, {
         ...(init as object),
         headers: { ...init.headers, ...more },
@@ -245,7 +252,7 @@ function authentication(oidc: typeof Oidc, options: OidcOptions): Oidc.ClientAut
 
 /** In seconds: maximum age of a logout token. */
 const MAX_TOKEN_AGE = 300;
-/** Maximum number of remembered logout tokens: each counts once. No issuer sends more before they expire. */
+/** Of logout tokens: no issuer sends more before they expire. */
 const MAX_SEEN = 10_000;
 const EVENT = 'http://schemas.openid.net/event/backchannel-logout';
 
@@ -264,28 +271,3 @@ const logoutClaims = z
 
 /** Issuers that predate the standard send `JWT`, or nothing. */
 const TYPES: readonly unknown[] = [undefined, 'jwt', 'logout+jwt', 'application/logout+jwt'];
-
-class LogoutTokens {
-  readonly #seen = new LRUCache<string, true>({ max: MAX_SEEN });
-
-  /**
-   * The sessions that a logout token ends, once. `payload`: signed by the issuer, for us, and not too old.
-   * Throws an `Error` that may be logged.
-   */
-  take(payload: unknown, type: string | undefined): IssuerLogout {
-    if (!TYPES.includes(type?.toLowerCase())) {
-      throw new Error('expected typ to be logout+jwt');
-    }
-    const { data, error } = logoutClaims.safeParse(payload);
-    if (data === undefined) {
-      const [issue] = error.issues;
-      throw new Error(`${issue?.path.join('.') ?? ''}: ${issue?.message ?? ''}`);
-    }
-    const { jti, sid, sub } = data;
-    if (this.#seen.has(jti)) {
-      throw new Error('expected a token that has not come before');
-    }
-    this.#seen.set(jti, true);
-    return { sid, sub, giveBack: () => this.#seen.delete(jti) };
-  }
-}

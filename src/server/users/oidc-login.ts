@@ -78,8 +78,7 @@ export class OidcLogins {
     try {
       return await this.#ask(ctx, (client) => client.renewed(refreshToken));
     } catch (thrown) {
-      const { requestId } = stateOf(ctx);
-      const facts = { request_id: requestId, error: causesOf(thrown) };
+      const facts = { request_id: stateOf(ctx).requestId, error: causesOf(thrown) };
       this.#logger.warn(facts, 'the identity provider could not be asked whether a session may go on');
       return 'away';
     }
@@ -93,10 +92,8 @@ export class OidcLogins {
       return await this.#ask(ctx, work);
     } catch (thrown) {
       // The error may contain text of the issuer, but no code, token or secret.
-      this.#logger.warn(
-        { request_id: stateOf(ctx).requestId, error: causesOf(thrown) },
-        'a login with OpenID Connect failed',
-      );
+      const facts = { request_id: stateOf(ctx).requestId, error: causesOf(thrown) };
+      this.#logger.warn(facts, 'a login with OpenID Connect failed');
       const message = 'The identity provider did not confirm who you are. Please try again.';
       return { status: 401, message };
     }
@@ -135,8 +132,7 @@ function redirectUrlOf(ctx: Context, { redirect_url }: OidcOptions): string {
 const MAX_CAUSES = 3;
 
 export function causesOf(thrown: unknown): string {
-  const texts: string[] = [];
-  texts.push(errorText(thrown).slice(0, 300));
+  const texts = [errorText(thrown).slice(0, 300)];
   // A cause that is not an error is the query of the callback, with its code.
   for (let one = thrown; one instanceof Error && one.cause instanceof Error && texts.length < MAX_CAUSES; ) {
     one = one.cause;

@@ -56,7 +56,7 @@ export function oidcSession(
     key: keyOf(options),
     sub: String(sub),
     sid: typeof sid === 'string' ? sid : undefined,
-    caller: { ...caller, provenBy: 'oidc', memberships: [...caller.memberships] },
+    caller,
     refreshToken,
     askedAt: 0,
     askingUntil: 0,
@@ -199,9 +199,8 @@ function isAsking(ctx: Context, { askingUntil }: StoredOidc, { now }: HeldSessio
 
 /** In milliseconds: a renewal takes no longer than the deadline of the service. */
 function patienceOf(ctx: Context): number {
-  return (
-    Math.max(ASK_EVERY, 1000 * stateOf(ctx).generation.options.deadline) + KEEPING_ATTEMPTS * KEEPING_PAUSE
-  );
+  const { deadline } = stateOf(ctx).generation.options;
+  return Math.max(ASK_EVERY, 1000 * deadline) + KEEPING_ATTEMPTS * KEEPING_PAUSE;
 }
 
 /** From the current configuration; without `issuer`, this login is off. */

@@ -73,7 +73,6 @@ export function keystoneCaller(token: ValidToken, roles: CallerRoles): Caller | 
   return { ...base, kind: 'member', memberships: [{ projectId, name, domain: project.domain, isManager }] };
 }
 
-/** All roles, for a message. */
 export function rolesText({ admin_roles, manager_roles, reader_roles }: CallerRoles): string {
   return [...new Set([...admin_roles, ...manager_roles, ...reader_roles])].join(', ');
 }

@@ -18,12 +18,8 @@ interface UserAuthenticatorParts {
   readonly configuration: () => Configuration;
 }
 
-export function createUserAuthenticator({
-  tokens,
-  sessions,
-  wrong,
-  configuration,
-}: UserAuthenticatorParts): UserAuthenticator {
+export function createUserAuthenticator(parts: UserAuthenticatorParts): UserAuthenticator {
+  const { tokens, sessions, wrong, configuration } = parts;
   const isAsked = () => tokens.required || sectionOf(configuration(), oidcSection).issuer !== undefined;
   return {
     byToken: async (ctx) => {

@@ -1,6 +1,6 @@
 import { ConcurrencyLimiter, OverloadedError } from '../../base/concurrency-limiter.ts';
 import { type Deadline, NoAnswerError, type Wait, withinDeadline } from '../../base/deadline.ts';
-import { ApiError } from '../api/route.ts';
+import { ApiError, RETRY_AFTER } from '../api/route.ts';
 import type { Generation } from '../configuration/generation.ts';
 import type { Caller } from './caller.ts';
 
@@ -15,16 +15,12 @@ const MAX_WAITING_OF_ONE = 256;
 const MAX_ESTIMATES = 8;
 /** Maximum concurrent estimates of a member: one takes as long as a thousand decisions. */
 const MAX_ESTIMATES_OF_MEMBER = 2;
-/** In seconds. */
-const RETRY_AFTER = '5';
 
-/** The limiters of one identity. */
 interface Own {
   readonly requests: ConcurrencyLimiter;
   readonly estimates: ConcurrencyLimiter;
 }
 
-/** The concurrency limit of all users of the API and the console. */
 export class UserLimiter {
   readonly #limiter = new ConcurrencyLimiter(MAX_UNDER_WAY, MAX_WAITING);
   readonly #estimates = new ConcurrencyLimiter(MAX_ESTIMATES, MAX_WAITING);
@@ -68,8 +64,8 @@ export class UserLimiter {
     };
     const { underWay, queued } = own.requests;
     if (kind === 'member' && underWay >= MAX_OF_ONE) {
-      const headers = { 'Retry-After': RETRY_AFTER };
-      throw new ApiError(429, 'too many requests of this user at the same time', { headers });
+      const message = 'too many requests of this user at the same time';
+      throw new ApiError(429, message, { headers: RETRY_AFTER });
     }
     if (queued >= MAX_WAITING_OF_ONE) {
       const whose = provenBy === 'token' ? 'with this token' : 'of this user';

@@ -25,14 +25,13 @@ const MAX_WRONG = 10;
 /** For passwords from one address, across accounts. Many users may share the address. */
 const MAX_WRONG_FROM_ADDRESS = 30;
 
-/** Counts failures by name. */
 class Wrong {
-  /** Time of the first failure and number of failures; oldest first. */
-  readonly #wrong = new Map<string, { readonly since: number; count: number }>();
+  /** Time of the first failure and number of failures; without `get`, the oldest is dropped first. */
+  readonly #wrong = new LRUCache<string, { readonly since: number; count: number }>({ max: MAX_REMEMBERED });
 
   /** Seconds until the count restarts, if there were `max` failures; otherwise 0. */
   wait(name: string, max = MAX_WRONG): number {
-    const wrong = this.#wrong.get(name);
+    const wrong = this.#wrong.peek(name);
     if (wrong === undefined) {
       return 0;
     }
@@ -46,20 +45,16 @@ class Wrong {
   }
 
   count(name: string): void {
-    const wrong = this.#wrong.get(name);
-    if (wrong !== undefined) {
+    const wrong = this.#wrong.peek(name);
+    if (wrong === undefined) {
+      this.#wrong.set(name, { since: Date.now(), count: 1 });
+    } else {
       wrong.count += 1;
-      return;
     }
-    const oldest = this.#wrong.size < MAX_REMEMBERED ? undefined : this.#wrong.keys().next().value;
-    if (oldest !== undefined) {
-      this.#wrong.delete(oldest);
-    }
-    this.#wrong.set(name, { since: Date.now(), count: 1 });
   }
 
   forgive(name: string): void {
-    const wrong = this.#wrong.get(name);
+    const wrong = this.#wrong.peek(name);
     if (wrong !== undefined && wrong.count > 0) {
       wrong.count -= 1;
     }

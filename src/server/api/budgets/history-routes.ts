@@ -71,8 +71,6 @@ const listChangesOfBudget = route({
   },
 });
 
-export const BUDGET_CHANGE_ROUTES: readonly ApiRoute[] = [listBudgetChanges, listChangesOfBudget];
-
 const leaseSchema = z.strictObject({
   row: z.string().meta({ description: 'The number of the lease in the ledger.' }),
   lease_id: z.string().nullable().meta({ description: "Blazar's id; null = not known yet." }),
@@ -123,7 +121,11 @@ const listBudgetCharges = route({
   },
 });
 
-export const BUDGET_CHARGE_ROUTES: readonly ApiRoute[] = [listBudgetCharges];
+export const BUDGET_HISTORY_ROUTES: readonly ApiRoute[] = [
+  listBudgetChanges,
+  listChangesOfBudget,
+  listBudgetCharges,
+];
 
 function leaseJson(lease: LeaseReport, accounts: Accounts) {
   return {

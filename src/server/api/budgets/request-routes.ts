@@ -4,13 +4,13 @@ import type { BudgetRequest, TakenStep } from '../../../ledger/budgets/requests/
 import type { RequestStep } from '../../../ledger/budgets/requests/steps.ts';
 import { budgetAmountText } from '../../../ledger/budgets/terms.ts';
 import { BUDGET_REQUEST_STATES, OPEN_STATES } from '../../../ledger/storage/service-tables.ts';
+import { requestInput, type StepInput, stepInputs } from '../../budgets/inputs.ts';
 import type { Requester } from '../../budgets/named-accounts.ts';
 import {
   askForBudgetFor,
   requestFor,
   requestPath,
   requestsFor,
-  type StepInput,
   stepRequestFor,
 } from '../../budgets/request-budgets.ts';
 import { type ApiExample, type ApiRoute, route } from '../route.ts';
@@ -32,7 +32,6 @@ import {
   WITHOUT_LEDGER,
 } from '../shown.ts';
 import { exactSchema, idSchema, unit } from './json.ts';
-import { amount, date, reason } from './routes.ts';
 
 const step = z.strictObject({ at: timeSchema, who: z.string(), reason: z.string().nullable() }).nullable();
 const requestSchema = z.strictObject({
@@ -120,16 +119,7 @@ const askForBudget = route({
     'Members may request budget for their project or for themselves; managers and operators for any user. Repeating an open request does not create another. A project has at most 20 open requests, and 100 within 24 hours.',
   body: {
     name: 'NewBudgetRequest',
-    schema: z.strictObject({
-      project_id: z.string().meta({ description: 'The id, or name@domain if Keystone is configured.' }),
-      user_id: z.string().nullable().optional().meta({
-        description:
-          'The id, or name@domain, of a user with a budget of their own. Default: the whole project.',
-      }),
-      amount,
-      valid_until: date('The time until which it is needed.'),
-      reason: reason.meta({ description: 'The reason.', examples: ['A workshop'] }),
-    }),
+    schema: requestInput,
     example: {
       project_id: 'climate',
       amount: '50',
@@ -182,15 +172,9 @@ function stepRoute<Body extends StepInput>(
 
 const optionalReason = {
   name: 'BudgetRequestStep',
-  schema: z.strictObject({
-    reason: z
-      .string()
-      .optional()
-      .meta({ description: 'The reason, shown to everyone who can see the request.' }),
-  }),
+  schema: stepInputs.step,
   example: { reason: 'The workshop is part of the project' },
 };
-const why = z.string().meta({ description: 'The reason, shown to everyone who can see the request.' });
 
 const STEPS = [
   stepRoute(
@@ -216,11 +200,7 @@ const STEPS = [
     },
     {
       name: 'BudgetGrant',
-      schema: z.strictObject({
-        amount: amount.optional(),
-        valid_until: date('Default: as requested.').optional(),
-        reason: why,
-      }),
+      schema: stepInputs.grant,
       example: { amount: '40', reason: 'What is left of the quarter' },
     },
   ),
@@ -235,7 +215,7 @@ const STEPS = [
     },
     {
       name: 'BudgetRequestRefusal',
-      schema: z.strictObject({ reason: why }),
+      schema: stepInputs.refusal,
       example: { reason: 'Not before next quarter' },
     },
   ),

@@ -10,6 +10,7 @@ import {
   createBudgetFor,
   withdrawBudgetFor,
 } from '../../budgets/change-budgets.ts';
+import { amendmentInput, budgetInput, reasonSchema } from '../../budgets/inputs.ts';
 import type { Requester } from '../../budgets/named-accounts.ts';
 import { type ApiExample, type ApiRequest, type ApiRoute, route } from '../route.ts';
 import {
@@ -55,22 +56,9 @@ const CHANGED = [
   refusedAs(428, '`If-Match` is missing.'),
 ];
 
-export const reason = z
-  .string()
-  .meta({ description: 'The reason, for the history.', examples: ['Second half of the grant'] });
 const IF_MATCH = {
   'If-Match': { description: 'The ETag of the budget, as the caller last read it.' },
 };
-export const amount = z.union([z.string(), z.number()]).meta({
-  description: 'In unit-hours: a decimal number, 0 or more, with up to six decimals.',
-  examples: ['1000'],
-});
-export const date = (what: string) =>
-  z.string().meta({
-    description: `${what} ISO 8601, to the second; without an offset it means UTC.`,
-    examples: ['2026-12-01T00:00:00Z'],
-  });
-const UNTIL = 'End of validity, exclusive.';
 
 const listBudgets = route({
   id: 'listBudgets',
@@ -123,16 +111,7 @@ const createBudget = route({
     'Replaces nothing: a repeated request is answered with 409. Operators may set every budget; managers those of users in their projects, within the budgets of the project: each second of the new budget must lie in one of them, and its size is at most the sum of those that it overlaps with.',
   body: {
     name: 'NewBudget',
-    schema: z.strictObject({
-      project_id: z.string().meta({ description: 'The id, or name@domain if Keystone is configured.' }),
-      user_id: z.string().nullable().optional().meta({
-        description: 'The id, or name@domain. Default: the whole project.',
-      }),
-      valid_from: date('Start of validity.'),
-      valid_until: date(UNTIL),
-      amount,
-      reason,
-    }),
+    schema: budgetInput,
     example: {
       project_id: 'climate',
       user_id: 'alice',
@@ -166,7 +145,7 @@ const amendBudget = route({
   headers: IF_MATCH,
   body: {
     name: 'BudgetAmendment',
-    schema: z.strictObject({ amount: amount.optional(), valid_until: date(UNTIL).optional(), reason }),
+    schema: amendmentInput,
     example: { amount: '80', reason: 'More hosts than planned' },
   },
   answers: [shown(200, 'The budget as it is now.'), NOT_THERE, OVERLAPS, MISTAKEN, ...CHANGED],
@@ -185,7 +164,7 @@ const removeBudget = route({
   description:
     'Requires the ETag of the budget in `If-Match`. Charges are kept, and count again if a budget of the same owner is set that starts at the same second.',
   headers: IF_MATCH,
-  query: z.strictObject({ reason: reason.max(4000) }),
+  query: z.strictObject({ reason: reasonSchema.max(4000) }),
   answers: [
     { status: 204, description: 'The budget is removed.' },
     NOT_THERE,

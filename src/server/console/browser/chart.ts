@@ -9,7 +9,6 @@ const DAY = 86_400;
 
 interface Drawn {
   readonly place: HTMLElement;
-  /** The JSON of the data. */
   readonly text: string;
   readonly data: ChartData;
   readonly plot: uPlot;
@@ -32,7 +31,8 @@ export function drawCharts(within: ParentNode): void {
 
 function draw(id: string, place: HTMLElement, text: string, data: ChartData): void {
   drawn.get(id)?.plot.destroy();
-  const plot = new uPlot(optionsOf(place, data), valuesOf(data), place);
+  const values = data.series.map((one) => [...one.values]);
+  const plot = new uPlot(optionsOf(place, data), [[...data.times], ...values], place);
   const one: Drawn = { place, text, data, plot };
   drawn.set(id, one);
   // Follows the available width, also when the window does not change.
@@ -55,10 +55,6 @@ matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
 
 function widthOf(place: HTMLElement): number {
   return Math.max(NARROWEST, Math.floor(place.getBoundingClientRect().width));
-}
-
-function valuesOf({ times, series }: ChartData): uPlot.AlignedData {
-  return [[...times], ...series.map(({ values }) => [...values])];
 }
 
 function optionsOf(place: HTMLElement, { times, unit, series, now }: ChartData): uPlot.Options {

@@ -17,12 +17,7 @@ const SOON = 5_000;
 const QUIET = 20_000;
 const PAUSED = 'live-updates-paused';
 
-export function keepUpToDate(): void {
-  const live = new Live();
-  live.start();
-}
-
-class Live {
+export class LiveParts {
   readonly #switch = document.querySelector<HTMLButtonElement>('[data-live-switch]');
   /** Visible while the page cannot be loaded. */
   readonly #notice = document.querySelector<HTMLElement>('[data-live-late]');

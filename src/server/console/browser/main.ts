@@ -24,8 +24,8 @@ for (const etag of document.querySelectorAll<HTMLInputElement>('input[name=etag]
   etag.defaultValue = '';
 }
 if (document.querySelector('[data-live]') !== null) {
-  const { keepUpToDate } = await import('./live.js');
-  keepUpToDate();
+  const { LiveParts } = await import('./live.js');
+  new LiveParts().start();
 }
 
 export {};

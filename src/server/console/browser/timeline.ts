@@ -7,7 +7,6 @@
 const SHORTEST_DRAG = 4;
 /** Delay after the last wheel event, in milliseconds. */
 const PAUSE = 150;
-/** Zoom per pixel of wheel movement. */
 const ZOOM_PER_PIXEL = 0.002;
 const KEYS: Readonly<Record<string, string>> = {
   ArrowLeft: 'earlier',
@@ -31,7 +30,8 @@ export function moveTimelines(): void {
   document.addEventListener('keydown', (event) => {
     const timeline = timelineOf(event.target);
     const move = KEYS[event.key];
-    if (timeline === undefined || event.target !== timeline || move === undefined || hasModifier(event)) {
+    const hasModifier = event.ctrlKey || event.altKey || event.metaKey;
+    if (timeline === undefined || event.target !== timeline || move === undefined || hasModifier) {
       return;
     }
     const link = timeline.querySelector<HTMLAnchorElement>(`[data-move="${move}"]`);
@@ -180,8 +180,4 @@ async function load(address: URL): Promise<void> {
       location.assign(address);
     }
   }
-}
-
-function hasModifier({ ctrlKey, altKey, metaKey }: KeyboardEvent): boolean {
-  return ctrlKey || altKey || metaKey;
 }

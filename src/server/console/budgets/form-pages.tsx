@@ -1,9 +1,9 @@
 /** Pages that set, change and remove a budget. */
 import { budgetUnit } from '../../../enforcement/configuration.ts';
-import { formatInstant, MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
+import { formatUnitHours } from '../../../filter/claim.ts';
+import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
 import { budgetAmountText } from '../../../ledger/budgets/terms.ts';
 import { type BudgetView, pageOfBudgets } from '../../../ledger/budgets/view.ts';
-import { ApiError } from '../../api/route.ts';
 import {
   amendBudgetFor,
   budgetEtag,
@@ -13,87 +13,38 @@ import {
   withdrawBudgetFor,
 } from '../../budgets/change-budgets.ts';
 import { ledgerFor, notAllowed } from '../../budgets/named-accounts.ts';
-import { type Action, may } from '../../users/caller.ts';
-import { type ConsolePage, type PageAnswer, type PageRequest, pathWith } from '../page.ts';
-import { learnNames } from '../parts/parts.tsx';
+import { may } from '../../users/caller.ts';
+import { type PageRequest, pathWith, type ShownPage } from '../page.ts';
+import { ChangeForm, type FieldEntry, Fields } from '../parts/fields.tsx';
+import { Account, type Fact, Facts, learnNames, Message, Text, Time, Whose } from '../parts/parts.tsx';
+import { shownSecond, toSecond } from '../parts/time-scale.ts';
 import {
-  BUDGET_FIELDS,
-  type BudgetValues,
+  amountField,
+  budgetValues,
   ChooseProject,
-  EditBudgetView,
-  type FormMistake,
-  NewBudgetView,
-} from './budget-forms-view.tsx';
-
-/** Maximum characters of a field: longer texts are truncated, and validation rejects them. */
-const LONGEST = 2000;
-
-export function budgetValues(form: URLSearchParams): BudgetValues {
-  return Object.fromEntries(
-    BUDGET_FIELDS.map((name) => [name, (form.get(name) ?? '').trim().slice(0, LONGEST)]),
-  ) as unknown as BudgetValues;
-}
-
-const NOTHING = budgetValues(new URLSearchParams());
-
-/** An error that the caller can correct: a mistake in the form, or a conflict with another change. */
-export function isCorrectable(thrown: unknown): thrown is ApiError {
-  return thrown instanceof ApiError && [400, 409, 412, 422].includes(thrown.status);
-}
-
-/** The submitted values, and the error. */
-export interface Sent extends FormMistake {
-  readonly values: BudgetValues;
-  readonly status: number;
-}
-
-/**
- * A page with a form, and its submission. `actions`: the rights to show and to submit it. `work` resolves to
- * the path to redirect to.
- */
-export function formPages(
-  path: string,
-  actions: Readonly<Record<ConsolePage['method'], Action>>,
-  show: (request: PageRequest, sent: Sent | undefined) => Promise<PageAnswer>,
-  work: (request: PageRequest, values: BudgetValues) => Promise<string>,
-): readonly ConsolePage[] {
-  return [
-    { path, method: 'GET', action: actions.GET, answer: (request) => show(request, undefined) },
-    {
-      path,
-      method: 'POST',
-      action: actions.POST,
-      answer: async (request) => {
-        const values = budgetValues(request.form);
-        try {
-          return { redirect: await work(request, values) };
-        } catch (thrown) {
-          if (!isCorrectable(thrown)) {
-            throw thrown;
-          }
-          const { status, message } = thrown;
-          const field = BUDGET_FIELDS.find((name) => name === thrown.field);
-          return show(request, { values, status, message, field });
-        }
-      },
-    },
-  ];
-}
+  FROM,
+  fieldsOf,
+  formPages,
+  local,
+  ProjectField,
+  REASON,
+  type Sent,
+  UNTIL,
+  WholeMistake,
+} from './form-parts.tsx';
 
 const SETTING = { GET: 'set-user-budget', POST: 'set-user-budget' } as const;
+const NEW_PATH = '/budgets/new';
 
 /** `done`: a word for the list of budgets. */
-const toBudgets = ({ projectId: project }: Pick<BudgetView, 'projectId'>, done: string) =>
+const toBudgets = ({ projectId: project }: BudgetView, done: string) =>
   pathWith('/budgets', { project, done });
 
-export const NEW_BUDGET_PAGES = formPages('/budgets/new', SETTING, newBudget, async (request, values) =>
-  toBudgets(
-    await createBudgetFor(request, { ...values, user_id: values.user_id === '' ? null : values.user_id }),
-    'set',
-  ),
+export const NEW_BUDGET_PAGES = formPages(NEW_PATH, SETTING, newBudget, async (request, values) =>
+  toBudgets(await createBudgetFor(request, { ...values, user_id: values.user_id || null }), 'set'),
 );
 
-async function newBudget(request: PageRequest, sent: Sent | undefined): Promise<PageAnswer> {
+async function newBudget(request: PageRequest, sent: Sent | undefined): Promise<ShownPage> {
   const { caller, generation, csrf, query } = request;
   const title = 'Set a budget';
   const maySetProject = may(caller, 'set-project-budget');
@@ -102,46 +53,63 @@ async function newBudget(request: PageRequest, sent: Sent | undefined): Promise<
   const given = sent?.values ?? budgetValues(new URLSearchParams(linked));
   const project = given.project_id || (!maySetProject && managed.length === 1 ? (managed[0] ?? '') : '');
   if (!maySetProject && project === '') {
-    return { title, main: <ChooseProject projects={managed} path="/budgets/new" /> };
+    return { title, main: <ChooseProject projects={managed} path={NEW_PATH} /> };
   }
   if (project !== '' && !may(caller, 'set-user-budget', project)) {
     throw notAllowed();
   }
   const within = project === '' ? undefined : await budgetInForce(request, project);
-  const values = sent === undefined ? withDefaults({ ...given, project_id: project }, within) : given;
+  const values =
+    sent === undefined
+      ? {
+          ...given,
+          project_id: project,
+          valid_from: given.valid_from || (within ? local(within.validFrom) : ''),
+          valid_until: given.valid_until || (within ? local(within.validUntil) : ''),
+        }
+      : given;
   const unit = budgetUnit(generation.configuration);
+  const fields = fieldsOf(values, sent);
+  const user: FieldEntry = {
+    name: 'user_id',
+    label: maySetProject ? 'User (may be empty)' : 'User',
+    hint: maySetProject
+      ? 'The id, or name@domain. Empty: the budget is the whole project’s.'
+      : 'The id, or name@domain.',
+    isRequired: !maySetProject,
+  };
   return {
-    status: sent?.status ?? 200,
     title,
     main: (
-      <NewBudgetView
-        values={values}
-        csrf={csrf}
-        maySetProject={maySetProject}
-        within={within}
-        unit={unit}
-        mistake={sent}
-      />
+      <section>
+        <WholeMistake sent={sent} />
+        {within !== undefined && (
+          <p class="hint">
+            The project's budget in force: {formatUnitHours(within.amount)} {unit}, of which{' '}
+            {formatUnitHours(within.left, 'down')} are left, from {shownSecond(within.validFrom)} to{' '}
+            {shownSecond(within.validUntil)}.
+          </p>
+        )}
+        <ChangeForm action={NEW_PATH} csrf={csrf}>
+          <ProjectField isTyped={maySetProject} fields={fields} />
+          <Fields fields={[user]} {...fields} />
+          <div class="fields">
+            <Fields fields={[amountField(unit), FROM, UNTIL]} {...fields} />
+          </div>
+          <Fields fields={[REASON]} {...fields} />
+          <button type="submit">Set the budget</button>
+        </ChangeForm>
+      </section>
     ),
   };
 }
 
-/** The project's own budget that is in force now. */
+/** The project's own budget that is in force now, which limits what a manager may set. */
 async function budgetInForce(request: PageRequest, projectId: string): Promise<BudgetView | undefined> {
   const ledger = await ledgerFor(request);
   const validAt = ledger.now() / MICROSECONDS_PER_SECOND;
   const query = { projectIds: [projectId], userId: null, validAt, limit: 1, after: undefined };
   return (await pageOfBudgets(ledger, query, request.deadline)).items[0];
-}
-
-function withDefaults(values: BudgetValues, within: BudgetView | undefined): BudgetValues {
-  return within === undefined
-    ? values
-    : {
-        ...values,
-        valid_from: values.valid_from || local(within.validFrom),
-        valid_until: values.valid_until || local(within.validUntil),
-      };
 }
 
 const PATH = '/budgets/{budget_id}';
@@ -160,38 +128,94 @@ export const EDIT_BUDGET_PAGES = [
 const CONFLICT = 412;
 
 function editBudget(isRemoval: boolean) {
-  return async (request: PageRequest, sent: Sent | undefined): Promise<PageAnswer> => {
+  return async (request: PageRequest, sent: Sent | undefined): Promise<ShownPage> => {
     const { generation, caller, csrf } = request;
     const budget = await budgetFor(request, idOf(request));
     if (!mayChange(caller, budget)) {
       throw notAllowed();
     }
     await learnNames(generation, [budget]);
+    const unit = budgetUnit(generation.configuration);
+    const path = `/budgets/${budget.id}`;
+    /** Whether another user has changed it since the form was opened. */
     const isChanged = sent?.status === CONFLICT;
+    // After other mistakes the old ETag stays: the user has not been shown concurrent changes yet.
+    const etag = sent === undefined || isChanged ? budgetEtag(budget) : etagOf(request);
     const now = { amount: budgetAmountText(budget.amount), valid_until: local(budget.validUntil) };
+    const fields = fieldsOf(sent?.values ?? budgetValues(new URLSearchParams(now)), sent);
     return {
-      status: sent?.status ?? 200,
       title: isRemoval ? 'Remove a budget' : 'Change a budget',
       main: (
-        <EditBudgetView
-          isRemoval={isRemoval}
-          budget={budget}
-          csrf={csrf}
-          isChanged={isChanged}
-          values={sent?.values ?? { ...NOTHING, ...now }}
-          mistake={sent}
-          unit={budgetUnit(generation.configuration)}
-          // After other mistakes the old ETag stays: the user has not been shown concurrent changes yet.
-          etag={sent === undefined || isChanged ? budgetEtag(budget) : etagOf(request)}
-        />
+        <section>
+          {isChanged ? <Changed {...budget} /> : <WholeMistake sent={sent} />}
+          {isRemoval && <p>Remove this budget? What was charged to it stays charged.</p>}
+          <Facts facts={factsOf(budget, unit)} />
+          <ChangeForm action={isRemoval ? `${path}/remove` : path} csrf={csrf}>
+            {/* A text field: "back" does not restore fields of type hidden. */}
+            <input name="etag" value={etag} hidden />
+            {!isRemoval && (
+              <div class="fields">
+                <Fields fields={[amountField(unit), UNTIL]} {...fields} />
+              </div>
+            )}
+            <Fields fields={[REASON]} {...fields} />
+            {isRemoval ? (
+              <p class="buttons">
+                <button type="submit">Remove the budget</button>
+                <a href={pathWith('/budgets', { project: budget.projectId })}>Keep it</a>
+              </p>
+            ) : (
+              <button type="submit">{isChanged ? 'Change it all the same' : 'Change the budget'}</button>
+            )}
+          </ChangeForm>
+          {!isRemoval && (
+            <p>
+              <a href={`${path}/remove`}>Remove this budget</a>
+            </p>
+          )}
+        </section>
       ),
     };
   };
 }
 
-/** In the format of `datetime-local` fields; without seconds if they are 0. */
-export function local(second: bigint): string {
-  return formatInstant(second * MICROSECONDS_PER_SECOND)
-    .replace(/Z$/, '')
-    .replace(/(T\d\d:\d\d):00$/, '$1');
+/** Another user changed the budget first: shows that change, which is not overwritten without asking. */
+function Changed({ changedBy, reason }: BudgetView) {
+  return (
+    <Message kind="error">
+      Nothing was changed: <Text>{changedBy}</Text> has changed this budget meanwhile
+      {reason !== null && (
+        <>
+          {' ('}
+          <Text>{reason}</Text>)
+        </>
+      )}
+      . Below is how it is now.
+    </Message>
+  );
+}
+
+function factsOf(budget: BudgetView, unit: string): Fact[] {
+  const { projectId, userId, amount, taken, left, validFrom, validUntil, changedAt, changedBy } = budget;
+  return [
+    ['Project', <Account kind="project" id={projectId} />],
+    ['Whose', <Whose userId={userId} project="the whole project" />],
+    [
+      'Budget now',
+      `${formatUnitHours(amount)} ${unit}, ${formatUnitHours(taken)} taken, ${formatUnitHours(left, 'down')} left`,
+    ],
+    [
+      'Valid (UTC)',
+      <>
+        <Time at={validFrom * MICROSECONDS_PER_SECOND} /> to{' '}
+        <Time at={validUntil * MICROSECONDS_PER_SECOND} />
+      </>,
+    ],
+    [
+      'Set last',
+      <>
+        <Time at={toSecond(changedAt)} /> by <Text>{changedBy}</Text>
+      </>,
+    ],
+  ];
 }

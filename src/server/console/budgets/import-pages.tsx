@@ -6,27 +6,20 @@ import { formatUnitHours } from '../../../filter/claim.ts';
 import type { ImportPlan, PlannedLine } from '../../../ledger/budgets/plan.ts';
 import { reasonOf } from '../../budgets/change-budgets.ts';
 import type { ConsolePage, PageAnswer, PageRequest } from '../page.ts';
-import { ChangeForm, Field, type FieldEntry } from '../parts/fields.tsx';
-import { Account, type Column, Message, Span, Table, Text, Whose } from '../parts/parts.tsx';
+import { ChangeForm, type FieldEntry, Fields } from '../parts/fields.tsx';
+import { Account, type Column, column, Message, Span, Table, Text, Whose } from '../parts/parts.tsx';
 import { shownSecond } from '../parts/time-scale.ts';
-import { REASON } from './budget-forms-view.tsx';
-import { isCorrectable } from './form-pages.tsx';
+import { isCorrectable, REASON } from './form-parts.tsx';
 
 /** In bytes, as forms encode them: more than a thousand budgets. */
 const FORM_LIMIT = 2_097_152;
-const PATH = '/budgets/import';
+const page = { path: '/budgets/import', action: 'import-budgets' } as const;
 
 export const IMPORT_PAGES: readonly ConsolePage[] = [
+  { ...page, method: 'GET', answer: async (request) => shown(request, {}) },
   {
-    method: 'GET',
-    path: PATH,
-    action: 'import-budgets',
-    answer: async (request) => shown(request, {}),
-  },
-  {
+    ...page,
     method: 'POST',
-    path: PATH,
-    action: 'import-budgets',
     formLimit: FORM_LIMIT,
     answer: async (request) => {
       const { form } = request;
@@ -39,9 +32,8 @@ export const IMPORT_PAGES: readonly ConsolePage[] = [
         if (!isCorrectable(thrown)) {
           throw thrown;
         }
-        const { status, message, field } = thrown;
-        const mistake = field === 'reason' ? { reasonMistake: message } : { mistake: message };
-        return shown(request, { csv, reason, status, ...mistake });
+        const { status, message: mistake, field } = thrown;
+        return shown(request, { csv, reason, status, mistake, field });
       }
     },
   },
@@ -106,33 +98,33 @@ interface Shown {
   readonly plan?: ImportPlan;
   /** Digest of text and plan: the confirmation is only for these. */
   readonly digest?: string;
-  readonly reasonMistake?: string;
   readonly mistake?: string | undefined;
+  /** Of the mistake: `reason`, or the text. */
+  readonly field?: string | undefined;
 }
 
 function shown({ csrf, generation }: PageRequest, said: Shown): PageAnswer {
-  const { csv = '', reason = '', plan, digest = '', mistake, reasonMistake, status = 200 } = said;
+  const { csv = '', reason = '', plan, digest = '', mistake, field, status = 200 } = said;
+  const isOfReason = mistake !== undefined && field === 'reason';
   const isFine = plan !== undefined && plan.mistakes.length === 0 && plan.lines.length > 0;
   return {
     status,
     title: 'Import budgets',
     main: (
       <section>
-        {mistake !== undefined && (
+        {mistake !== undefined && !isOfReason && (
           <Message kind="error">
             <Text>{mistake}</Text>
           </Message>
         )}
         {plan !== undefined && <Plan {...plan} unit={budgetUnit(generation.configuration)} />}
-        <ChangeForm action={PATH} csrf={csrf}>
-          <Field {...CSV} value={csv} />
+        <ChangeForm action={page.path} csrf={csrf}>
+          <Fields fields={[CSV]} values={{ csv }} />
           <div data-file-into="csv" />
-          <Field
-            {...REASON}
-            hint="For the history of each budget."
-            value={reason}
-            mistake={reasonMistake}
-            hasFocus={reasonMistake !== undefined}
+          <Fields
+            fields={[{ ...REASON, hint: 'For the history of each budget.' }]}
+            values={{ reason }}
+            mistakes={new Map(isOfReason ? [['reason', mistake]] : [])}
           />
           <input type="hidden" name="digest" value={digest} />
           <p class="buttons">
@@ -196,19 +188,19 @@ const OUTCOMES: Readonly<Record<PlannedLine['outcome'], string>> = {
 };
 
 const MISTAKE_COLUMNS: readonly Column<ImportPlan['mistakes'][number]>[] = [
-  ['Line', 'number', ({ line }) => line ?? ''],
-  ['Column', undefined, ({ field }) => field !== null && <code>{field}</code>],
-  ['Mistake', 'why', ({ message }) => <Text>{message}</Text>],
+  column('Line', 'number', ({ line }) => line ?? ''),
+  column('Column', undefined, ({ field }) => field !== null && <code>{field}</code>),
+  column('Mistake', 'why', ({ message }) => <Text>{message}</Text>),
 ];
 
 function planColumns(unit: string): readonly Column<PlannedLine>[] {
   return [
-    ['Line', 'number', ({ line }) => line],
-    ['Change', undefined, ({ outcome }) => OUTCOMES[outcome]],
-    ['Project', 'what', ({ wanted }) => <Account kind="project" id={wanted.projectId} />],
-    ['Whose', undefined, ({ wanted }) => <Whose userId={wanted.userId} />],
-    [`Budget (${unit})`, 'number', ({ wanted }) => formatUnitHours(wanted.amount)],
-    [
+    column('Line', 'number', ({ line }) => line),
+    column('Change', undefined, ({ outcome }) => OUTCOMES[outcome]),
+    column('Project', 'what', ({ wanted }) => <Account kind="project" id={wanted.projectId} />),
+    column('Whose', undefined, ({ wanted }) => <Whose userId={wanted.userId} />),
+    column(`Budget (${unit})`, 'number', ({ wanted }) => formatUnitHours(wanted.amount)),
+    column(
       'Before',
       'number',
       ({ wanted, before }) =>
@@ -219,7 +211,7 @@ function planColumns(unit: string): readonly Column<PlannedLine>[] {
             {before.validUntil !== wanted.validUntil && <small>until {shownSecond(before.validUntil)}</small>}
           </>
         ),
-    ],
-    ['Valid (UTC)', 'time', ({ wanted }) => <Span from={wanted.validFrom} until={wanted.validUntil} />],
+    ),
+    column('Valid (UTC)', 'time', ({ wanted }) => <Span from={wanted.validFrom} until={wanted.validUntil} />),
   ];
 }

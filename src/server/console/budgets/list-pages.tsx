@@ -14,6 +14,7 @@ import { SearchForm } from '../parts/fields.tsx';
 import { List, listPage } from '../parts/pager.tsx';
 import {
   type Column,
+  column,
   learnNames,
   Message,
   OfProject,
@@ -148,32 +149,26 @@ export function BudgetList(props: BudgetListProps) {
 /** `second`: now. */
 function budgetColumns(caller: Caller, unit: string, second: bigint): readonly Column<BudgetView>[] {
   return [
-    ['Project', 'what', ({ projectId }) => <ProjectLink id={projectId} />],
-    ['Whose', 'who', ({ userId }) => <Whose userId={userId} />],
-    ['Budget', 'number', ({ amount }) => formatUnitHours(amount)],
-    ['Left', undefined, (budget) => <BudgetBar {...budget} unit={unit} />],
-    [
-      'Valid (UTC)',
-      'time',
-      ({ validFrom, validUntil }) => (
-        <>
-          <Span from={validFrom} until={validUntil} />
-          {validUntil <= second && <small>not valid any more</small>}
-          {validUntil > second && validFrom > second && <small>not valid yet</small>}
-        </>
-      ),
-    ],
-    [
-      'Set last',
-      undefined,
-      ({ changedBy, reason }) => (
-        <>
-          <Text>{changedBy}</Text>
-          <Small text={reason} />
-        </>
-      ),
-    ],
-    ['Actions', undefined, (budget) => <Actions id={budget.id} isChangeable={mayChange(caller, budget)} />],
+    column('Project', 'what', ({ projectId }) => <ProjectLink id={projectId} />),
+    column('Whose', 'who', ({ userId }) => <Whose userId={userId} />),
+    column('Budget', 'number', ({ amount }) => formatUnitHours(amount)),
+    column('Left', undefined, (budget) => <BudgetBar {...budget} unit={unit} />),
+    column('Valid (UTC)', 'time', ({ validFrom, validUntil }) => (
+      <>
+        <Span from={validFrom} until={validUntil} />
+        {validUntil <= second && <small>not valid any more</small>}
+        {validUntil > second && validFrom > second && <small>not valid yet</small>}
+      </>
+    )),
+    column('Set last', undefined, ({ changedBy, reason }) => (
+      <>
+        <Text>{changedBy}</Text>
+        <Small text={reason} />
+      </>
+    )),
+    column('Actions', undefined, (budget) => (
+      <Actions id={budget.id} isChangeable={mayChange(caller, budget)} />
+    )),
   ];
 }
 
@@ -226,17 +221,17 @@ export function BudgetHistory({ page, query, unit }: BudgetHistoryProps) {
 
 function changeColumns(unit: string): readonly Column<BudgetChange>[] {
   return [
-    ['Time (UTC)', 'time', ({ at }) => <Time at={toSecond(at)} />],
-    ['Who', 'who', ({ who }) => <Text>{who}</Text>],
-    [
-      'Why',
-      'why',
-      ({ reason }) => (reason === null ? <span class="none">no reason</span> : <Text>{reason}</Text>),
-    ],
-    ['Project', 'what', ({ projectId }) => <ProjectLink id={projectId} />],
-    ['Whose', undefined, ({ userId }) => <Whose userId={userId} />],
-    ['Change', undefined, ({ operation }) => operation],
-    [`Budget (${unit})`, 'number', ({ amount }) => formatUnitHours(amount)],
-    ['Valid (UTC)', 'time', ({ validFrom, validUntil }) => <Span from={validFrom} until={validUntil} />],
+    column('Time (UTC)', 'time', ({ at }) => <Time at={toSecond(at)} />),
+    column('Who', 'who', ({ who }) => <Text>{who}</Text>),
+    column('Why', 'why', ({ reason }) =>
+      reason === null ? <span class="none">no reason</span> : <Text>{reason}</Text>,
+    ),
+    column('Project', 'what', ({ projectId }) => <ProjectLink id={projectId} />),
+    column('Whose', undefined, ({ userId }) => <Whose userId={userId} />),
+    column('Change', undefined, ({ operation }) => operation),
+    column(`Budget (${unit})`, 'number', ({ amount }) => formatUnitHours(amount)),
+    column('Valid (UTC)', 'time', ({ validFrom, validUntil }) => (
+      <Span from={validFrom} until={validUntil} />
+    )),
   ];
 }

@@ -1,30 +1,43 @@
-/** Requests for more budget: the list, the form for a new one, and one request with its steps. */
+/** Requests for more budget: the list, and the form for a new one. */
 import { budgetUnit } from '../../../enforcement/configuration.ts';
 import { missingBudget } from '../../../filter/budget-claims.ts';
+import { formatUnitHours } from '../../../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
-import { isOpen } from '../../../ledger/budgets/requests/rows.ts';
-import type { RequestStep } from '../../../ledger/budgets/requests/steps.ts';
+import type { BudgetRequest } from '../../../ledger/budgets/requests/rows.ts';
 import { budgetAmountText } from '../../../ledger/budgets/terms.ts';
 import { BUDGET_REQUEST_STATES, OPEN_STATES } from '../../../ledger/storage/service-tables.ts';
-import { ApiError } from '../../api/route.ts';
 import { notAllowed } from '../../budgets/named-accounts.ts';
-import {
-  askForBudgetFor,
-  mayTake,
-  requestFor,
-  requestsFor,
-  stepRequestFor,
-} from '../../budgets/request-budgets.ts';
+import { askForBudgetFor, requestsFor } from '../../budgets/request-budgets.ts';
 import { may, visibleProjects } from '../../users/caller.ts';
 import type { FoundDecision } from '../decisions/found-decisions.ts';
-import { type ConsolePage, type PageAnswer, type PageRequest, pathWith, queryText } from '../page.ts';
-import { listPage } from '../parts/pager.tsx';
-import { learnNames } from '../parts/parts.tsx';
-import { ChooseProject } from './budget-forms-view.tsx';
-import { budgetValues, formPages, local, type Sent } from './form-pages.tsx';
-import { AskView, OneRequest, RequestList } from './request-views.tsx';
+import { type ConsolePage, type PageRequest, pathWith, queryText, type ShownPage } from '../page.ts';
+import { ChangeForm, type FieldEntry, Fields } from '../parts/fields.tsx';
+import { List, listPage } from '../parts/pager.tsx';
+import {
+  type Column,
+  column,
+  learnNames,
+  OfProject,
+  ProjectLink,
+  Small,
+  Text,
+  Time,
+  Whose,
+} from '../parts/parts.tsx';
+import {
+  amountField,
+  budgetValues,
+  ChooseProject,
+  fieldsOf,
+  formPages,
+  local,
+  ProjectField,
+  REASON,
+  type Sent,
+  WholeMistake,
+} from './form-parts.tsx';
+import { NEEDED_UNTIL, REQUESTS_PATH, STATES } from './request-page.tsx';
 
-const REQUESTS_PATH = '/budgets/requests';
 const NEW_PATH = `${REQUESTS_PATH}/new`;
 const ROWS = 50;
 
@@ -48,35 +61,74 @@ export const requestsPage: ConsolePage = {
     return {
       title: 'Requests for more budget',
       main: (
-        <RequestList
-          page={page}
-          query={query}
-          project={project}
-          state={state}
-          unit={budgetUnit(generation.configuration)}
-          askPath={
-            may(caller, 'request-budget', project || undefined) ? pathWith(NEW_PATH, { project }) : undefined
-          }
-        />
+        <section>
+          <nav aria-label="About requests" class="pages">
+            {may(caller, 'request-budget', project || undefined) && (
+              <a href={pathWith(NEW_PATH, { project })}>Ask for more budget</a>
+            )}
+            <a href="/budgets">Budgets</a>
+          </nav>
+          <form method="get" action={REQUESTS_PATH} class="inline">
+            {project !== '' && <input type="hidden" name="project" value={project} />}
+            <label for="state">State</label>
+            <select id="state" name="state">
+              {['open', 'all', ...BUDGET_REQUEST_STATES].map((one) => (
+                <option value={one} selected={one === state}>
+                  {one}
+                </option>
+              ))}
+            </select>
+            <button type="submit">Show</button>
+            {project !== '' && <a href={REQUESTS_PATH}>Show all projects</a>}
+          </form>
+          <OfProject id={project} />
+          <List
+            label="Requests for more budget"
+            columns={requestColumns(budgetUnit(generation.configuration))}
+            path={REQUESTS_PATH}
+            empty="No requests."
+            page={page}
+            query={query}
+          />
+        </section>
       ),
     };
   },
 };
+
+function requestColumns(unit: string): readonly Column<BudgetRequest>[] {
+  return [
+    column('Request', undefined, ({ id }) => <a href={`${REQUESTS_PATH}/${id}`}>Request {String(id)}</a>),
+    column('State', undefined, ({ state }) => (
+      <>
+        {state}
+        <small>{STATES[state]}</small>
+      </>
+    )),
+    column('Project', 'what', ({ projectId }) => <ProjectLink id={projectId} />),
+    column('Whose', 'who', ({ userId }) => <Whose userId={userId} />),
+    column(`More (${unit})`, 'number', ({ amount }) => formatUnitHours(amount)),
+    column('Until (UTC)', 'time', ({ validUntil }) => <Time at={validUntil * MICROSECONDS_PER_SECOND} />),
+    column('Asked', undefined, ({ asked, reason }) => (
+      <>
+        <Text>{asked.who}</Text>
+        <Small text={reason} />
+      </>
+    )),
+  ];
+}
 
 export const ASK_PAGES = formPages(
   NEW_PATH,
   { GET: 'request-budget', POST: 'request-budget' },
   askForMore,
   async (request, values) => {
-    const { id } = await askForBudgetFor(request, {
-      ...values,
-      user_id: values.user_id === '' ? null : values.user_id,
-    });
+    const { id } = await askForBudgetFor(request, { ...values, user_id: values.user_id || null });
     return pathWith(`${REQUESTS_PATH}/${id}`, { done: 'requested' });
   },
 );
 
-async function askForMore(request: PageRequest, sent: Sent | undefined): Promise<PageAnswer> {
+async function askForMore(request: PageRequest, sent: Sent | undefined): Promise<ShownPage> {
   const { caller, csrf, query, generation } = request;
   const title = 'Ask for more budget';
   const own = visibleProjects(caller);
@@ -96,63 +148,32 @@ async function askForMore(request: PageRequest, sent: Sent | undefined): Promise
     throw notAllowed();
   }
   await learnNames(generation, [{ projectId: project || undefined }]);
+  const unit = budgetUnit(generation.configuration);
+  const fields = fieldsOf({ ...given, project_id: project }, sent);
+  const whole: [string, string] = ['', 'The whole project'];
+  const user: FieldEntry = {
+    name: 'user_id',
+    hint: 'A user can only be given more if they have a budget of their own.',
+    ...(may(caller, 'set-user-budget', project || undefined)
+      ? { label: 'For the user (may be empty)' }
+      : { label: 'For whom', options: caller.userId === null ? [whole] : [whole, [caller.userId, 'Me']] }),
+  };
   return {
-    status: sent?.status ?? 200,
     title,
     main: (
-      <AskView
-        csrf={csrf}
-        mistake={sent}
-        values={{ ...given, project_id: project }}
-        unit={budgetUnit(generation.configuration)}
-        isProjectTyped={own === undefined}
-        mayNameUsers={may(caller, 'set-user-budget', project === '' ? undefined : project)}
-        ownId={caller.userId}
-      />
-    ),
-  };
-}
-
-const STEPS = ['endorse', 'grant', 'refuse', 'withdraw'] as const satisfies readonly RequestStep['kind'][];
-const idOf = ({ params }: PageRequest) => params.request_id ?? '';
-
-export const REQUEST_PAGES = formPages(
-  `${REQUESTS_PATH}/{request_id}`,
-  { GET: 'list-budgets', POST: 'request-budget' },
-  oneRequest,
-  async (request, { amount, valid_until, reason }) => {
-    const kind = STEPS.find((one) => one === request.form.get('step'));
-    if (kind === undefined) {
-      throw new ApiError(400, 'expected one of the buttons of the form');
-    }
-    const terms = kind === 'grant' ? { amount, valid_until } : {};
-    const { id, state } = await stepRequestFor(request, idOf(request), kind, { reason, ...terms });
-    return pathWith(`${REQUESTS_PATH}/${id}`, { done: state });
-  },
-);
-
-async function oneRequest(request: PageRequest, sent: Sent | undefined): Promise<PageAnswer> {
-  const { caller, csrf, query, generation } = request;
-  const found = await requestFor(request, idOf(request));
-  await learnNames(generation, [found]);
-  const asked = { amount: budgetAmountText(found.amount), valid_until: local(found.validUntil) };
-  const steps = STEPS.filter(
-    (kind) =>
-      isOpen(found) && mayTake(caller, found, kind) && !(kind === 'endorse' && found.state === 'endorsed'),
-  );
-  return {
-    status: sent?.status ?? 200,
-    title: `Request ${found.id}`,
-    main: (
-      <OneRequest
-        csrf={csrf}
-        steps={steps}
-        mistake={sent}
-        request={found}
-        done={query.get('done') === found.state}
-        values={sent?.values ?? budgetValues(new URLSearchParams(asked))}
-        unit={budgetUnit(generation.configuration)}
-      />
+      <section>
+        <WholeMistake sent={sent} />
+        <p class="hint">A manager of the project endorses it, and an operator grants it.</p>
+        <ChangeForm action={NEW_PATH} csrf={csrf}>
+          <ProjectField isTyped={own === undefined} fields={fields} />
+          <Fields fields={[user]} {...fields} />
+          <div class="fields">
+            <Fields fields={[amountField(unit, 'How much more'), NEEDED_UNTIL]} {...fields} />
+          </div>
+          <Fields fields={[{ ...REASON, hint: 'Everybody in the project sees it.' }]} {...fields} />
+          <button type="submit">Ask for it</button>
+        </ChangeForm>
+      </section>
     ),
   };
 }

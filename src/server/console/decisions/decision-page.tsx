@@ -12,6 +12,7 @@ import { askPathOf } from '../budgets/request-pages.tsx';
 import { type ConsolePage, leasePath, type PageRequest, pathWith } from '../page.ts';
 import {
   type Column,
+  column,
   type Fact,
   Facts,
   FilterName,
@@ -25,7 +26,7 @@ import {
   Time,
   visible,
 } from '../parts/parts.tsx';
-import { tryPathOf } from '../try/refused-lease.ts';
+import { tryPathOf } from '../try/try-page.tsx';
 import { LeaseId, named, operationText, Warnings } from './decision-table.tsx';
 import { decisionsOf, type FoundDecision } from './found-decisions.ts';
 
@@ -194,15 +195,13 @@ function Owner({ id, name, domain }: OwnerProps) {
 }
 
 const FILTER_COLUMNS: readonly Column<FilterRecord>[] = [
-  ['Filter', undefined, (one) => <FilterName {...one} />],
-  ['Said', undefined, ({ outcome }) => <Outcome outcome={outcome} />],
-  ['Message', 'why', ({ message }) => message !== null && <Text>{message}</Text>],
+  column('Filter', undefined, (one) => <FilterName {...one} />),
+  column('Said', undefined, ({ outcome }) => <Outcome outcome={outcome} />),
+  column('Message', 'why', ({ message }) => message !== null && <Text>{message}</Text>),
 ];
-const TOOK: Column<FilterRecord> = [
-  'Took',
-  undefined,
-  ({ duration_ms }) => <Milliseconds value={duration_ms} />,
-];
+const TOOK: Column<FilterRecord> = column('Took', undefined, ({ duration_ms }) => (
+  <Milliseconds value={duration_ms} />
+));
 
 const MOST_ENTRIES = 50;
 
@@ -230,18 +229,14 @@ async function recordedEntries(
 }
 
 const ENTRY_COLUMNS: readonly Column<EntryView>[] = [
-  ['Account', undefined, ({ account }) => <Text>{account}</Text>],
-  ['Taken', 'number', (entry) => takenText(entry)],
-  [
-    'Why',
-    undefined,
-    ({ operation, reason }) => (
-      <>
-        {operation}
-        <Small text={reason} />
-      </>
-    ),
-  ],
+  column('Account', undefined, ({ account }) => <Text>{account}</Text>),
+  column('Taken', 'number', (entry) => takenText(entry)),
+  column('Why', undefined, ({ operation, reason }) => (
+    <>
+      {operation}
+      <Small text={reason} />
+    </>
+  )),
 ];
 
 /** Negative = a refund. */
@@ -267,31 +262,23 @@ function Changes({ suffix, ...one }: FilterRecord & { readonly suffix: string })
 }
 
 const CHANGE_COLUMNS: readonly Column<ChangeRecord>[] = [
-  [
-    'Where',
-    undefined,
-    ({ path }) => (
-      <code>
-        <Text>{path}</Text>
-      </code>
-    ),
-  ],
-  [
-    'Before and after',
-    'diff',
-    ({ before, after }) => (
-      <>
-        {before !== null && (
-          <del>
-            - <Text>{before}</Text>
-          </del>
-        )}
-        {after !== null && (
-          <ins>
-            + <Text>{after}</Text>
-          </ins>
-        )}
-      </>
-    ),
-  ],
+  column('Where', undefined, ({ path }) => (
+    <code>
+      <Text>{path}</Text>
+    </code>
+  )),
+  column('Before and after', 'diff', ({ before, after }) => (
+    <>
+      {before !== null && (
+        <del>
+          - <Text>{before}</Text>
+        </del>
+      )}
+      {after !== null && (
+        <ins>
+          + <Text>{after}</Text>
+        </ins>
+      )}
+    </>
+  )),
 ];

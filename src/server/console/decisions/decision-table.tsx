@@ -3,6 +3,7 @@ import type { Named } from '../../../filter/call.ts';
 import { decisionPath, leasePath } from '../page.ts';
 import {
   type Column,
+  column,
   IdLink,
   LeaseName,
   Milliseconds,
@@ -17,7 +18,6 @@ interface DecisionTableProps {
   readonly decisions: readonly DecisionRecord[];
   /** Members do not see internals: the configuration that decided and how long it took. */
   readonly isForMember?: boolean;
-  /** As of `Table`. */
   readonly empty?: string;
 }
 
@@ -36,71 +36,51 @@ export function DecisionTable({ decisions, isForMember = false, ...table }: Deci
 
 function columns(isForMember: boolean): readonly Column<DecisionRecord>[] {
   return [
-    [
-      'Time (UTC)',
-      'time',
-      ({ time, duration_ms }) => (
-        <>
-          <time dateTime={time}>
-            {time.slice(0, 10)} <b>{time.slice(11, 19)}</b>
-          </time>
-          {!isForMember && (
-            <small>
-              <Milliseconds value={duration_ms} />
-            </small>
-          )}
-        </>
-      ),
-    ],
-    [
-      'Outcome',
-      'outcomes',
-      (decision) => (
-        <>
-          <Outcome outcome={decision.outcome} />
+    column('Time (UTC)', 'time', ({ time, duration_ms }) => (
+      <>
+        <time dateTime={time}>
+          {time.slice(0, 10)} <b>{time.slice(11, 19)}</b>
+        </time>
+        {!isForMember && (
           <small>
-            {operationText(decision)}
-            {decision.filter !== null && (
-              <>
-                {' · '}
-                <Text>{decision.filter}</Text>
-              </>
-            )}
+            <Milliseconds value={duration_ms} />
           </small>
-        </>
-      ),
-    ],
-    [
-      'Lease',
-      'what',
-      ({ lease_name, lease_id }) => (
-        <>
-          <LeaseName name={lease_name} />
-          <LeaseId id={lease_id} />
-        </>
-      ),
-    ],
-    ['Project, user', 'who', (decision) => <Who {...decision} />],
-    [
-      'Message',
-      'why',
-      ({ message, warnings }) => (
-        <>
-          {message !== null && <Text>{message}</Text>}
-          <Warnings warnings={warnings} />
-        </>
-      ),
-    ],
-    [
-      'Request id',
-      'request',
-      ({ request_id, generation }) => (
-        <>
-          <IdLink href={decisionPath(request_id)} id={request_id} />
-          {!isForMember && <small>generation {generation}</small>}
-        </>
-      ),
-    ],
+        )}
+      </>
+    )),
+    column('Outcome', 'outcomes', (decision) => (
+      <>
+        <Outcome outcome={decision.outcome} />
+        <small>
+          {operationText(decision)}
+          {decision.filter !== null && (
+            <>
+              {' · '}
+              <Text>{decision.filter}</Text>
+            </>
+          )}
+        </small>
+      </>
+    )),
+    column('Lease', 'what', ({ lease_name, lease_id }) => (
+      <>
+        <LeaseName name={lease_name} />
+        <LeaseId id={lease_id} />
+      </>
+    )),
+    column('Project, user', 'who', (decision) => <Who {...decision} />),
+    column('Message', 'why', ({ message, warnings }) => (
+      <>
+        {message !== null && <Text>{message}</Text>}
+        <Warnings warnings={warnings} />
+      </>
+    )),
+    column('Request id', 'request', ({ request_id, generation }) => (
+      <>
+        <IdLink href={decisionPath(request_id)} id={request_id} />
+        {!isForMember && <small>generation {generation}</small>}
+      </>
+    )),
   ];
 }
 

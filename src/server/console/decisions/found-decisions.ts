@@ -28,7 +28,6 @@ export interface FoundDecisions extends PageOf<FoundDecision> {
   readonly of: 'all' | 'process' | 'away';
 }
 
-/** Shown if the database does not answer. */
 export const AWAY =
   'The stored decisions cannot be read at the moment: only what this process has decided is shown.';
 
@@ -98,10 +97,7 @@ export async function decisionsOf(
   return items.length > 0 ? items : ownDecisions(requester.recorder, { ...query, visible, after: undefined });
 }
 
-/**
- * `visible`: `undefined` = all. Operations with a dot are not Blazar's: their workspaces and namespaces may
- * have the name of a project.
- */
+/** Operations with a dot are not Blazar's: workspaces and namespaces may have the name of a project. */
 function isVisible(
   { project_id, operation }: DecisionRecord,
   visible: readonly string[] | undefined,

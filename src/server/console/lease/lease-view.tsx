@@ -12,6 +12,7 @@ import { List } from '../parts/pager.tsx';
 import {
   Account,
   type Column,
+  column,
   type Fact,
   Facts,
   IdLink,
@@ -127,6 +128,14 @@ function ledgerFacts(lease: LeaseRowView): Fact[] {
 
 function Charges({ lease, unit }: { readonly lease: LeaseRowView; readonly unit: string }) {
   const { isConfirmed, charges, cost } = lease;
+  const columns: readonly Column<Share>[] = [
+    column('Budget', undefined, ({ account }) => <BudgetAccount account={account} />),
+    column('Used (UTC)', 'time', (share) => <Span from={share.from} until={share.until} />),
+    column(`Each hour (${unit})`, 'number', ({ amount, from, until }) =>
+      formatUnitHours((amount * 3600n) / (until - from)),
+    ),
+    column(`Together (${unit})`, 'number', ({ amount }) => formatUnitHours(amount)),
+  ];
   return (
     <Section id="charges" title="Charges">
       {!isConfirmed && (
@@ -137,12 +146,7 @@ function Charges({ lease, unit }: { readonly lease: LeaseRowView; readonly unit:
       )}
       <Table
         label="Charges to budgets"
-        columns={[
-          ['Budget', undefined, ({ account }) => <BudgetAccount account={account} />],
-          ['Used (UTC)', 'time', (share) => <Span from={share.from} until={share.until} />],
-          [`Each hour (${unit})`, 'number', (share) => formatUnitHours(inAnHour(share))],
-          [`Together (${unit})`, 'number', ({ amount }) => formatUnitHours(amount)],
-        ]}
+        columns={columns}
         rows={charges}
         empty="It takes nothing from budgets."
       />
@@ -155,10 +159,6 @@ function Charges({ lease, unit }: { readonly lease: LeaseRowView; readonly unit:
   );
 }
 
-function inAnHour({ amount, from, until }: Share): bigint {
-  return (amount * 3600n) / (until - from);
-}
-
 function BudgetAccount({ account }: { readonly account: string }) {
   const id = budgetIdOf(account);
   return id === undefined ? (
@@ -168,7 +168,6 @@ function BudgetAccount({ account }: { readonly account: string }) {
   );
 }
 
-/** Texts for the operations of entries. */
 const OPERATIONS: ReadonlyMap<string, string> = new Map([
   ['create', 'recorded'],
   ['update', 'changed'],
@@ -181,47 +180,35 @@ const OPERATIONS: ReadonlyMap<string, string> = new Map([
 
 function historyColumns(unit: string, seesLedger: boolean): readonly Column<Step>[] {
   return [
-    ['Time (UTC)', 'time', ({ at }) => <Time at={at} />],
-    [
-      'What',
-      'outcomes',
-      ({ decision, entry }) => (
-        <>
-          {decision !== undefined && (
-            <>
-              <Outcome outcome={decision.record.outcome} />
-              <small>{operationText(decision.record)}</small>
-              <Small text={decision.record.filter} />
-            </>
-          )}
-          {entry !== undefined && (OPERATIONS.get(entry.operation) ?? <Text>{entry.operation}</Text>)}
-        </>
-      ),
-    ],
-    [
-      'Details',
-      'why',
-      ({ decision, entry }) => (
-        <>
-          {decision !== undefined && <Decided {...decision} />}
-          {entry !== undefined && (
-            <>
-              <BudgetAccount account={entry.account} />: {takenText(entry, unit)}
-              {seesLedger && <Small text={entry.who} />}
-              <Small text={entry.reason} />
-            </>
-          )}
-        </>
-      ),
-    ],
-    [
-      'Request id',
-      'request',
-      ({ decision, entry }) => {
-        const id = decision?.record.request_id ?? entry?.request_id;
-        return id != null && <IdLink href={decisionPath(id)} id={id} />;
-      },
-    ],
+    column('Time (UTC)', 'time', ({ at }) => <Time at={at} />),
+    column('What', 'outcomes', ({ decision, entry }) => (
+      <>
+        {decision !== undefined && (
+          <>
+            <Outcome outcome={decision.record.outcome} />
+            <small>{operationText(decision.record)}</small>
+            <Small text={decision.record.filter} />
+          </>
+        )}
+        {entry !== undefined && (OPERATIONS.get(entry.operation) ?? <Text>{entry.operation}</Text>)}
+      </>
+    )),
+    column('Details', 'why', ({ decision, entry }) => (
+      <>
+        {decision !== undefined && <Decided {...decision} />}
+        {entry !== undefined && (
+          <>
+            <BudgetAccount account={entry.account} />: {takenText(entry, unit)}
+            {seesLedger && <Small text={entry.who} />}
+            <Small text={entry.reason} />
+          </>
+        )}
+      </>
+    )),
+    column('Request id', 'request', ({ decision, entry }) => {
+      const id = decision?.record.request_id ?? entry?.request_id;
+      return id != null && <IdLink href={decisionPath(id)} id={id} />;
+    }),
   ];
 }
 
@@ -245,17 +232,13 @@ export function LeasesWithSameId({ leases }: { readonly leases: readonly ListedR
 }
 
 const NAMESAKE_COLUMNS: readonly Column<ListedRow>[] = [
-  [
-    'Lease',
-    'what',
-    ({ name, row }) => (
-      <a href={leasePath(null, row)}>
-        <LeaseName name={name} /> <Text>{`#${row}`}</Text>
-      </a>
-    ),
-  ],
-  ['Region', undefined, ({ region }) => <Text>{region}</Text>],
-  ['Project', undefined, ({ projectId }) => <ProjectLink id={projectId} />],
-  ['User', 'who', ({ userId }) => <Account kind="user" id={userId} />],
-  ['Start (UTC)', 'time', ({ start }) => <Time at={start} />],
+  column('Lease', 'what', ({ name, row }) => (
+    <a href={leasePath(null, row)}>
+      <LeaseName name={name} /> <Text>{`#${row}`}</Text>
+    </a>
+  )),
+  column('Region', undefined, ({ region }) => <Text>{region}</Text>),
+  column('Project', undefined, ({ projectId }) => <ProjectLink id={projectId} />),
+  column('User', 'who', ({ userId }) => <Account kind="user" id={userId} />),
+  column('Start (UTC)', 'time', ({ start }) => <Time at={start} />),
 ];

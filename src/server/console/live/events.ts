@@ -94,7 +94,6 @@ async function listenerOf(ctx: Context, users: UserAuthenticator) {
   };
 }
 
-/** The state of the database at the last poll. */
 interface Seen {
   readonly source: DecisionSource;
   /** The highest id of a decision. */

@@ -4,7 +4,6 @@
  */
 import { PassThrough, type Readable } from 'node:stream';
 import { FairShare } from '../../../base/fair-share.ts';
-import type { DecisionRecord } from '../../../decisions/record.ts';
 import { type Caller, visibleProjects } from '../../users/caller.ts';
 
 /** Maximum connections. A further one replaces one of the user with most, or is refused. */
@@ -110,11 +109,8 @@ export class Listeners {
   }
 
   /** Namespaces and workspaces may have the name of another project: members are not notified of these. */
-  decided({
-    operation,
-    project_id,
-  }: Pick<DecisionRecord, 'project_id'> & { readonly operation: string }): void {
-    this.changed(operation.includes('.') ? 'service' : { projectId: project_id });
+  decided({ operation, project_id: projectId }: { operation: string; project_id: string | null }): void {
+    this.changed(operation.includes('.') ? 'service' : { projectId });
   }
 
   /**

@@ -1,4 +1,4 @@
-import type { ComponentChildren } from 'preact';
+import type { RenderableProps } from 'preact';
 import { type Deadline, inTime, withinDeadline } from '../../../base/deadline.ts';
 import { LedgerUnavailableError } from '../../../base/errors.ts';
 import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
@@ -10,11 +10,11 @@ import {
   openClusters,
 } from '../../../ledger/reports/ledger-status.ts';
 import type { Generation } from '../../configuration/generation.ts';
-import { type Column, Message, Section, Table, Text, Time } from '../parts/parts.tsx';
+import { type Column, column, Message, Section, Table, Text, Time } from '../parts/parts.tsx';
 import { toSecond } from '../parts/time-scale.ts';
 
 interface InStepProps {
-  readonly state: InStep | 'none' | 'away';
+  readonly state: Awaited<ReturnType<typeof inStep>>;
   /** How often the ledger is reconciled with Blazar, in seconds; `undefined` = never. */
   readonly every: number | undefined;
 }
@@ -25,7 +25,7 @@ const LATE = 5n;
 export function InStepSection({ state, every }: InStepProps) {
   return (
     <Section id="in-step" title="Ledger and Blazar" isLive>
-      {state === 'none' ? (
+      {state === undefined ? (
         <p>No filter needs a ledger.</p>
       ) : state === 'away' ? (
         <Message kind="error">The ledger does not answer: leases that need it are refused.</Message>
@@ -88,13 +88,7 @@ function Tiles(props: InStep & { readonly every: number | undefined }) {
   );
 }
 
-interface TileProps {
-  readonly what: string;
-  readonly look: 'care' | 'bad' | undefined;
-  readonly children: ComponentChildren;
-}
-
-function Tile({ what, look, children }: TileProps) {
+function Tile({ what, look, children }: RenderableProps<{ what: string; look: 'care' | 'bad' | undefined }>) {
   return (
     <li class={look}>
       {what}: <b>{children}</b>
@@ -133,30 +127,26 @@ function answered<Answer>(read: (deadline: Deadline) => Promise<Answer>): Promis
   });
 }
 
-/** `none` = nothing uses a ledger. */
-export async function inStep({ ledger }: Pick<Generation, 'ledger'>): Promise<InStep | 'none' | 'away'> {
-  return ledger === undefined
-    ? 'none'
-    : answered((deadline) =>
-        ledger.read(async (opened) => ({
-          ...(await ledgerStatus(opened, deadline)),
-          outbox: await countOutbox(opened, deadline),
-        })),
-      );
+/** `undefined` = nothing uses a ledger. */
+export async function inStep({ ledger }: Generation): Promise<InStep | 'away' | undefined> {
+  return (
+    ledger &&
+    answered((deadline) =>
+      ledger.read(async (opened) => ({
+        ...(await ledgerStatus(opened, deadline)),
+        outbox: await countOutbox(opened, deadline),
+      })),
+    )
+  );
 }
 
-/** Maximum number of leases that are read. */
 const MOST = 100;
 const SHOWN = 10;
 
-/** `none` = no policy charges launches. */
-export async function clustersNow({
-  skypilot,
-}: Pick<Generation, 'skypilot'>): Promise<readonly ClusterView[] | 'none' | 'away'> {
-  const { launches } = skypilot.policies;
-  return launches === undefined
-    ? 'none'
-    : answered((deadline) => launches.views.read((ledger) => openClusters(ledger, MOST, deadline)));
+/** `undefined` = no policy charges launches. */
+export async function clustersNow({ skypilot }: Generation) {
+  const views = skypilot.policies.launches?.views;
+  return views && answered((deadline) => views.read((ledger) => openClusters(ledger, MOST, deadline)));
 }
 
 export function ClustersSection({ clusters }: { readonly clusters: readonly ClusterView[] | 'away' }) {
@@ -185,9 +175,9 @@ export function ClustersSection({ clusters }: { readonly clusters: readonly Clus
 }
 
 const CLUSTER_COLUMNS: readonly Column<ClusterView>[] = [
-  ['Cluster', 'what', ({ place }) => <Text>{place}</Text>],
-  ['Project', 'who id', ({ projectId }) => <Text>{projectId}</Text>],
-  ['User', 'who id', ({ userId }) => <Text>{userId}</Text>],
-  ['Start (UTC)', 'time', ({ start }) => <Time at={start} />],
-  ['State', undefined, ({ isSeen }) => (isSeen ? 'up' : 'starting')],
+  column('Cluster', 'what', ({ place }) => <Text>{place}</Text>),
+  column('Project', 'who id', ({ projectId }) => <Text>{projectId}</Text>),
+  column('User', 'who id', ({ userId }) => <Text>{userId}</Text>),
+  column('Start (UTC)', 'time', ({ start }) => <Time at={start} />),
+  column('State', undefined, ({ isSeen }) => (isSeen ? 'up' : 'starting')),
 ];

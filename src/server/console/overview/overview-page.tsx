@@ -5,6 +5,7 @@ import type { Setting } from '../../../config/resolve.ts';
 import { type Configuration, type ConfiguredFilter, sectionOf } from '../../../enforcement/configuration.ts';
 import { blazarSection } from '../../../openstack/options.ts';
 import type { Generation } from '../../configuration/generation.ts';
+import { statusOf } from '../../health.ts';
 import { shownValue, Value } from '../configuration.tsx';
 import type { ConsolePage, PageRequest } from '../page.ts';
 import { LivePart, Message, Section, Text } from '../parts/parts.tsx';
@@ -33,7 +34,7 @@ export const overviewPage: ConsolePage = {
           <Filters {...generation.configuration} />
           <RefusalsSection {...refusals} />
           <ReplicasSection replicas={replicas} />
-          {clusters !== 'none' && <ClustersSection clusters={clusters} />}
+          {clusters !== undefined && <ClustersSection clusters={clusters} />}
           <InStepSection state={state} every={comparedEvery(generation)} />
         </>
       ),
@@ -43,15 +44,7 @@ export const overviewPage: ConsolePage = {
 
 function State({ generation, problems, isDraining }: PageRequest) {
   const { number, configuration } = generation;
-  const followed = generation.kubernetes?.cluster?.source.health.state;
-  // The words of /readyz.
-  const state = isDraining
-    ? 'draining'
-    : problems.length > 0
-      ? 'configuration not valid'
-      : followed === 'starting' || followed === 'stale'
-        ? 'policies not known'
-        : 'ready';
+  const state = statusOf(generation, problems, isDraining);
   return (
     <LivePart name="state">
       <p class="state">
@@ -89,7 +82,6 @@ interface ProblemsProps {
   readonly problems: readonly Problem[];
 }
 
-/** Renders nothing if there are no problems. */
 function Problems({ kind, title, problems }: ProblemsProps) {
   return problems.length === 0 ? null : (
     <section class={kind} aria-label={title}>

@@ -1,10 +1,10 @@
-import type { DecisionRecord } from '../../../decisions/record.ts';
 import { DecisionTable } from '../decisions/decision-table.tsx';
-import { AWAY, type FoundDecisions, findDecisions } from '../decisions/found-decisions.ts';
+import { AWAY, findDecisions } from '../decisions/found-decisions.ts';
 import { type PageRequest, pathWith } from '../page.ts';
-import { type Column, Message, Section, Table, Text } from '../parts/parts.tsx';
+import { type Column, column, Message, Section, Table, Text } from '../parts/parts.tsx';
 
-export function RefusalsSection({ filters, latest, isPartial, of }: Refusals) {
+export function RefusalsSection(refusals: Awaited<ReturnType<typeof refusalsNow>>) {
+  const { filters, latest, isPartial, of } = refusals;
   return (
     <Section id="refused" title="Refused now" isLive>
       {of === 'away' && <Message kind="error">{AWAY}</Message>}
@@ -34,26 +34,24 @@ export function RefusalsSection({ filters, latest, isPartial, of }: Refusals) {
 }
 
 const COLUMNS: readonly Column<FilterRefusals>[] = [
-  [
-    'Filter',
-    undefined,
-    ({ filter }) =>
-      filter === null ? (
-        <span class="none">none of them</span>
-      ) : (
-        <a href={pathWith('/decisions', { filter })}>
-          <Text>{filter}</Text>
-        </a>
-      ),
-  ],
-  ['Last hour', 'number', ({ hour }) => hour],
-  ['Last day', 'number', ({ day }) => day],
-  ['Last (UTC)', 'time', ({ last }) => <time dateTime={last}>{last.slice(0, 19).replace('T', ' ')}</time>],
+  column('Filter', undefined, ({ filter }) =>
+    filter === null ? (
+      <span class="none">none of them</span>
+    ) : (
+      <a href={pathWith('/decisions', { filter })}>
+        <Text>{filter}</Text>
+      </a>
+    ),
+  ),
+  column('Last hour', 'number', ({ hour }) => hour),
+  column('Last day', 'number', ({ day }) => day),
+  column('Last (UTC)', 'time', ({ last }) => (
+    <time dateTime={last}>{last.slice(0, 19).replace('T', ' ')}</time>
+  )),
 ];
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
-/** Maximum number of refusals that are counted. */
 const MOST = 500;
 const SHOWN = 8;
 
@@ -66,18 +64,9 @@ interface FilterRefusals {
   readonly last: string;
 }
 
-export interface Refusals {
-  /** Sorted by number of refusals, highest first. */
-  readonly filters: readonly FilterRefusals[];
-  /** Newest first. */
-  readonly latest: readonly DecisionRecord[];
-  /** Whether there were more than `MOST`. */
-  readonly isPartial: boolean;
-  /** As in `FoundDecisions`. */
-  readonly of: FoundDecisions['of'];
-}
-
-export async function refusalsNow(request: PageRequest, now = Date.now()): Promise<Refusals> {
+/** By filter, the most refusals first; `latest`: newest first; `isPartial`: there were more than `MOST`. */
+export async function refusalsNow(request: PageRequest) {
+  const now = Date.now();
   const { items, next, of } = await findDecisions(request, {
     outcomes: ['rejected', 'failed'],
     since: now - DAY,

@@ -2,24 +2,25 @@
 import { withinDeadline } from '../../../base/deadline.ts';
 import { type PresentReplica, REPLICA_LISTED } from '../../../decisions/store/contract.ts';
 import type { Generation } from '../../configuration/generation.ts';
-import { type Column, Message, Section, Table, Text } from '../parts/parts.tsx';
+import { type Column, column, Message, Section, Table, Text } from '../parts/parts.tsx';
 
 /** Maximum delay of the page by the database, in seconds. */
 const PATIENCE = 2;
 
-/** `none` = without stored decisions, replicas are unknown; `away` = the list cannot be read (logged). */
-export type Replicas = readonly PresentReplica[] | 'none' | 'away';
+/** `undefined` = without stored decisions, replicas are unknown; `away` = the list cannot be read (logged). */
+type Replicas = readonly PresentReplica[] | 'away' | undefined;
 
-export async function replicasNow({ decisions }: Pick<Generation, 'decisions'>): Promise<Replicas> {
-  return decisions === undefined
-    ? 'none'
-    : withinDeadline(PATIENCE, (wait) => decisions.replicas.replicas(wait)).catch(() => 'away' as const);
+export async function replicasNow({ decisions }: Generation): Promise<Replicas> {
+  return (
+    decisions &&
+    withinDeadline(PATIENCE, (wait) => decisions.replicas.replicas(wait)).catch(() => 'away' as const)
+  );
 }
 
 export function ReplicasSection({ replicas }: { readonly replicas: Replicas }) {
   return (
     <Section id="replicas" title="Replicas" isLive>
-      {replicas === 'none' ? (
+      {replicas === undefined ? (
         <p>Other replicas are not known: decisions are not stored.</p>
       ) : replicas === 'away' ? (
         <Message kind="error">The list of replicas cannot be read at the moment.</Message>
@@ -64,19 +65,15 @@ function Listed({ replicas }: { readonly replicas: readonly PresentReplica[] }) 
 const DIFFERENCES = { version: 'version', digest: 'configuration' };
 
 const COLUMNS: readonly Column<PresentReplica>[] = [
-  [
-    'Replica',
-    'id',
-    ({ name, isSelf }) => (
-      <>
-        <Text>{name}</Text>
-        {isSelf && <small> this one</small>}
-      </>
-    ),
-  ],
-  ['Version', undefined, ({ version }) => <Text>{version}</Text>],
-  ['Generation', 'number', ({ generation }) => generation],
-  ['Configuration', 'id', ({ digest }) => <Text>{digest}</Text>],
+  column('Replica', 'id', ({ name, isSelf }) => (
+    <>
+      <Text>{name}</Text>
+      {isSelf && <small> this one</small>}
+    </>
+  )),
+  column('Version', undefined, ({ version }) => <Text>{version}</Text>),
+  column('Generation', 'number', ({ generation }) => generation),
+  column('Configuration', 'id', ({ digest }) => <Text>{digest}</Text>),
 ];
 
 type Scope = readonly [what: string, of: 'each' | 'all'];
@@ -93,6 +90,8 @@ const SCOPE_ROWS: readonly Scope[] = [
 ];
 
 const SCOPES: readonly Column<Scope>[] = [
-  ['What', undefined, ([what]) => what],
-  ['Of', undefined, ([, of]) => (of === 'all' ? 'all replicas that share the database' : 'each replica')],
+  column('What', undefined, ([what]) => what),
+  column('Of', undefined, ([, of]) =>
+    of === 'all' ? 'all replicas that share the database' : 'each replica',
+  ),
 ];

@@ -1,5 +1,5 @@
 /** Parts of forms: fields with label, hint and mistake. */
-import type { ComponentChildren } from 'preact';
+import type { ComponentChildren, RenderableProps } from 'preact';
 import { Text } from './parts.tsx';
 
 /**
@@ -108,10 +108,10 @@ interface FieldsProps {
   /** The submitted values by name; an entry may have its own value. */
   readonly values?: Readonly<Record<string, string>>;
   /** The mistakes by name: the first one has the focus. */
-  readonly mistakes: ReadonlyMap<string, string>;
+  readonly mistakes?: ReadonlyMap<string, string>;
 }
 
-export function Fields({ fields, values = {}, mistakes }: FieldsProps) {
+export function Fields({ fields, values = {}, mistakes = new Map() }: FieldsProps) {
   const first = mistakes.keys().next().value;
   return (
     <>
@@ -122,14 +122,8 @@ export function Fields({ fields, values = {}, mistakes }: FieldsProps) {
   );
 }
 
-interface ChangeFormProps {
-  readonly action: string;
-  readonly csrf: string;
-  readonly children: ComponentChildren;
-}
-
 /** A form that changes or costs something: sent to the POST page of `action`. */
-export function ChangeForm({ action, csrf, children }: ChangeFormProps) {
+export function ChangeForm({ action, csrf, children }: RenderableProps<{ action: string; csrf: string }>) {
   return (
     <form method="post" action={action}>
       <input type="hidden" name="csrf" value={csrf} />
@@ -142,9 +136,7 @@ interface SearchFormProps {
   readonly action: string;
   readonly label: string;
   readonly search: string;
-  /** Whether the page is filtered. */
   readonly isNarrowed: boolean;
-  /** Further fields. */
   readonly children?: ComponentChildren;
 }
 

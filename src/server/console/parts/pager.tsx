@@ -2,7 +2,6 @@
 import type { PageOf } from '../../../ledger/reports/pages.ts';
 import { Table, type TableProps } from './parts.tsx';
 
-/** The position of a page in a list, from its URL. */
 interface ListPage {
   /** The cursor of the page; `undefined` = the first page. */
   readonly after: string | undefined;
@@ -60,6 +59,7 @@ export function Pager({ label, path, query, next }: PagerProps) {
     return text === '' ? path : `${path}?${text}`;
   };
   const canGoBack = number === 2 || before.length > 0;
+  const passed = after === undefined ? [] : [...before, after];
   return (
     <nav class="pager" aria-label={`Pages of: ${label}`}>
       <ul>
@@ -78,14 +78,7 @@ export function Pager({ label, path, query, next }: PagerProps) {
         <li>Page {number}</li>
         {next !== undefined && (
           <li>
-            <a
-              href={link(
-                next,
-                after === undefined ? [] : [...before, after],
-                Math.min(number + 1, MAX_NUMBER),
-              )}
-              rel="next"
-            >
+            <a href={link(next, passed, Math.min(number + 1, MAX_NUMBER))} rel="next">
               Next page
             </a>
           </li>
@@ -101,7 +94,6 @@ interface ListProps<Row> extends Omit<TableProps<Row>, 'rows'> {
   readonly query: URLSearchParams;
 }
 
-/** One page of a list as a table, with a pager. */
 export function List<Row>({ page: { items, next }, path, query, ...table }: ListProps<Row>) {
   return (
     <>

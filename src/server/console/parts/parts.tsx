@@ -1,4 +1,4 @@
-import { type ComponentChildren, createContext } from 'preact';
+import { type ComponentChildren, createContext, type RenderableProps } from 'preact';
 import { useContext } from 'preact/hooks';
 import type { DecisionOutcome } from '../../../decisions/record.ts';
 import { nameText } from '../../../filter/account-limits.ts';
@@ -16,6 +16,10 @@ export type Column<Row> = readonly [
   cell: (row: Row) => ComponentChildren,
 ];
 
+export function column<Row>(...parts: Column<Row>): Column<Row> {
+  return parts;
+}
+
 export interface TableProps<Row> {
   /** The caption, which screen readers read first. */
   readonly label: string;
@@ -23,7 +27,6 @@ export interface TableProps<Row> {
   readonly rows: readonly Row[];
   /** The index of the column that names the rows; -1 = none. Default: 0. */
   readonly named?: number;
-  /** Attributes of the elements of rows. */
   readonly rowProps?: (row: Row) => { readonly 'data-key'?: string; readonly class?: string | undefined };
   /** Whether its height is limited to the screen. */
   readonly isLong?: boolean;
@@ -87,13 +90,8 @@ export function FilterName({ filter, audit }: { readonly filter: string; readonl
   );
 }
 
-interface MessageProps {
-  /** `done`: success. `error` is announced to screen readers at once. */
-  readonly kind: 'done' | 'notice' | 'error';
-  readonly children: ComponentChildren;
-}
-
-export function Message({ kind, children }: MessageProps) {
+/** `done`: success. `error` is announced to screen readers at once. */
+export function Message({ kind, children }: RenderableProps<{ kind: 'done' | 'notice' | 'error' }>) {
   return (
     <p class={kind} role={kind === 'error' ? 'alert' : 'status'}>
       {children}
@@ -101,14 +99,8 @@ export function Message({ kind, children }: MessageProps) {
   );
 }
 
-interface LivePartProps {
-  /** Unique on the page. */
-  readonly name: string;
-  readonly children: ComponentChildren;
-}
-
-/** A part of a page that scripts update after changes. Without scripts it stays. Must not contain forms. */
-export function LivePart({ name, children }: LivePartProps) {
+/** A part that scripts update after changes. Must not contain forms. `name`: unique on the page. */
+export function LivePart({ name, children }: RenderableProps<{ readonly name: string }>) {
   return <div data-live={name}>{children}</div>;
 }
 
@@ -121,7 +113,6 @@ interface SectionProps {
   readonly children: ComponentChildren;
 }
 
-/** A part of a page with a heading. */
 export function Section({ id, title, isLive = false, children }: SectionProps) {
   return (
     <section aria-labelledby={id} data-live={isLive ? id : undefined}>
@@ -134,7 +125,6 @@ export function Section({ id, title, isLive = false, children }: SectionProps) {
 /** A name and a value; `false` is omitted. */
 export type Fact = readonly [name: string, value: ComponentChildren] | false;
 
-/** A list of names and values. */
 export function Facts({ facts }: { readonly facts: readonly Fact[] }) {
   return (
     <dl class="facts">
@@ -201,7 +191,6 @@ export function Span({ from, until }: { readonly from: bigint; readonly until: b
   );
 }
 
-/** The number of each type. */
 export function Resources({ resources }: { readonly resources: ReadonlyMap<string, number> }) {
   return (
     <>
@@ -214,7 +203,6 @@ export function Resources({ resources }: { readonly resources: ReadonlyMap<strin
   );
 }
 
-/** The name of a lease, which may be empty. */
 export function LeaseName({ name }: { readonly name: string | null }) {
   return name === null || name === '' ? <span class="none">no name</span> : <Text>{name}</Text>;
 }
@@ -227,20 +215,16 @@ export function Text({ children }: { readonly children: string }) {
   return <bdi>{visible(children)}</bdi>;
 }
 
-/** The text with every invisible character named. */
+/** The text with every invisible character named: `[U+202E]`. */
 export function visible(text: string): string {
-  return text.replace(INVISIBLE, nameOf);
-}
-
-/** `[U+202E]` */
-function nameOf(character: string): string {
-  const code = character.codePointAt(0) ?? 0;
-  return `[U+${code.toString(16).toUpperCase().padStart(4, '0')}]`;
+  return text.replace(INVISIBLE, (character) => {
+    const code = character.codePointAt(0) ?? 0;
+    return `[U+${code.toString(16).toUpperCase().padStart(4, '0')}]`;
+  });
 }
 
 type Kind = 'project' | 'user';
 
-/** The known names for the ids of the page. */
 type NameOf = (kind: Kind, id: string) => Named | undefined;
 
 const AccountNames = createContext<NameOf>(() => undefined);
@@ -259,15 +243,11 @@ export function NamedId({ id, named }: { readonly id: string; readonly named: Na
   );
 }
 
-/**
- * Known names of accounts: from Keystone, and of the caller's own projects. Members see no others: a URL may
- * contain any id.
- */
+/** Names from Keystone, and of own projects. Members see no others: a URL may contain any id. */
 export function nameOfFor({ enforcement }: Generation, caller: Caller): NameOf {
-  const { memberships } = caller;
   const visible = visibleProjects(caller);
   const own = new Map(
-    memberships.flatMap(({ projectId, name, domain = '' }) =>
+    caller.memberships.flatMap(({ projectId, name, domain = '' }) =>
       name === undefined ? [] : [[projectId, { name, domain }] as const],
     ),
   );
@@ -293,23 +273,11 @@ export async function learnNames({ enforcement }: Generation, owned: readonly Ow
   await enforcement.names?.learn(projects, users, NAMES_PATIENCE);
 }
 
-export function WithNames({
-  nameOf,
-  children,
-}: {
-  readonly nameOf: NameOf;
-  readonly children: ComponentChildren;
-}) {
+export function WithNames({ nameOf, children }: { nameOf: NameOf; children: ComponentChildren }) {
   return <AccountNames.Provider value={nameOf}>{children}</AccountNames.Provider>;
 }
 
-export function Whose({
-  userId,
-  project = 'Project',
-}: {
-  readonly userId: string | null;
-  readonly project?: string;
-}) {
+export function Whose({ userId, project = 'Project' }: { userId: string | null; project?: string }) {
   return userId === null ? project : <Account kind="user" id={userId} />;
 }
 

@@ -2,7 +2,7 @@
 
 import { type Amount, formatUnitHours } from '../../../filter/claim.ts';
 import type { ChartData, ChartSeries } from '../browser/chart-data.ts';
-import { type Column, Table, visible } from './parts.tsx';
+import { column, Table, visible } from './parts.tsx';
 import { share } from './time-scale.ts';
 
 interface ChartProps {
@@ -23,16 +23,8 @@ interface ChartProps {
   readonly timeText?: (seconds: number) => string;
 }
 
-export function Chart({
-  id,
-  title,
-  description,
-  times,
-  series,
-  unit,
-  now,
-  timeText = toTheMinute,
-}: ChartProps) {
+export function Chart(props: ChartProps) {
+  const { id, title, description, times, series, unit, now, timeText = toTheMinute } = props;
   const data: ChartData = { title, unit, times, series, ...(now !== undefined && { now }) };
   return (
     <figure>
@@ -50,9 +42,9 @@ export function Chart({
         <Table
           label={`${visible(title)} (${unit})`}
           columns={[
-            ['Time (UTC)', 'time', (index) => timeText(times[index] ?? 0)],
-            ...series.map(
-              ({ label, values }): Column<number> => [label, 'number', (index) => numberText(values[index])],
+            column('Time (UTC)', 'time', (index: number) => timeText(times[index] ?? 0)),
+            ...series.map(({ label, values }) =>
+              column(label, 'number', (index: number) => numberText(values[index])),
             ),
           ]}
           rows={[...times.keys()]}

@@ -6,12 +6,7 @@ export interface TimeScale {
   place(instant: Instant): string;
   /** Position and width of a bar; short ones are widened to be visible. */
   bar(start: Instant, end: Instant): { readonly x: string; readonly width: string };
-  readonly ticks: readonly Tick[];
-}
-
-interface Tick {
-  readonly x: string;
-  readonly label: string;
+  readonly ticks: readonly { readonly x: string; readonly label: string }[];
 }
 
 const HOUR = 3_600_000;
@@ -25,6 +20,9 @@ export function windowScale(window: { readonly from: Instant; readonly until: In
   const from = milliseconds(window.from);
   const until = milliseconds(window.until);
   const percent = (time: number) => Math.min(100, Math.max(0, (100 * (time - from)) / (until - from)));
+  // The smallest readable distance.
+  const step = DAY_STEPS.find((one) => (until - from) / one <= MAX_TICKS);
+  const ticks = step === undefined ? monthTicks(from, until) : dayTicks(from, until, step);
   return {
     place: (instant) => shown(percent(milliseconds(instant))),
     bar(start, end) {
@@ -32,7 +30,7 @@ export function windowScale(window: { readonly from: Instant; readonly until: In
       const x = Math.min(percent(milliseconds(start)), 100 - length);
       return { x: shown(x), width: shown(length) };
     },
-    ticks: ticksOf(from, until).map(({ time, label }) => ({ x: shown(percent(time)), label })),
+    ticks: ticks.map(({ time, label }) => ({ x: shown(percent(time)), label })),
   };
 }
 
@@ -70,12 +68,6 @@ const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', '
 const MONTH_STEPS = [1, 2, 3, 6, 12];
 /** The first Monday of the epoch: weeks begin on Mondays. */
 const MONDAY = 4 * DAY;
-
-/** Ticks with the smallest readable distance. */
-function ticksOf(from: number, until: number): TimeTick[] {
-  const step = DAY_STEPS.find((one) => (until - from) / one <= MAX_TICKS);
-  return step === undefined ? monthTicks(from, until) : dayTicks(from, until, step);
-}
 
 function dayTicks(from: number, until: number, step: number): TimeTick[] {
   const ticks: TimeTick[] = [];

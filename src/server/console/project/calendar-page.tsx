@@ -8,7 +8,7 @@ import {
 } from '../../calendar/links.ts';
 import { type ConsolePage, type PageAnswer, type PageRequest, projectPath } from '../page.ts';
 import { ChangeForm } from '../parts/fields.tsx';
-import { type Column, Message, ProjectLink, Table, Text, Time } from '../parts/parts.tsx';
+import { type Column, column, Message, ProjectLink, Table, Text, Time } from '../parts/parts.tsx';
 import { shownDate, toSecond } from '../parts/time-scale.ts';
 
 /** Only managers of very many users have more: the API lists all. */
@@ -77,19 +77,15 @@ async function show(request: PageRequest, made: string | undefined): Promise<Pag
 
 function columnsOf(action: string, csrf: string): readonly Column<CalendarLink>[] {
   return [
-    ['Made (UTC)', undefined, ({ madeAt }) => <Time at={toSecond(madeAt)} />],
-    ['Whose', undefined, ({ who }) => <Text>{who}</Text>],
-    ['Works until (UTC)', undefined, ({ worksUntil }) => <Time at={toSecond(worksUntil)} />],
-    [
-      'Revoke',
-      undefined,
-      ({ id, madeAt }) => (
-        <ChangeForm action={action} csrf={csrf}>
-          <button type="submit" name="revoke" value={String(id)}>
-            Revoke<span class="unseen"> the link of {shownDate(toSecond(madeAt))}</span>
-          </button>
-        </ChangeForm>
-      ),
-    ],
+    column('Made (UTC)', undefined, ({ madeAt }) => <Time at={toSecond(madeAt)} />),
+    column('Whose', undefined, ({ who }) => <Text>{who}</Text>),
+    column('Works until (UTC)', undefined, ({ worksUntil }) => <Time at={toSecond(worksUntil)} />),
+    column('Revoke', undefined, ({ id, madeAt }) => (
+      <ChangeForm action={action} csrf={csrf}>
+        <button type="submit" name="revoke" value={String(id)}>
+          Revoke<span class="unseen"> the link of {shownDate(toSecond(madeAt))}</span>
+        </button>
+      </ChangeForm>
+    )),
   ];
 }

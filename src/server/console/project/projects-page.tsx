@@ -7,7 +7,7 @@ import { visibleProjects } from '../../users/caller.ts';
 import { type ConsolePage, queryText } from '../page.ts';
 import { SearchForm } from '../parts/fields.tsx';
 import { List, listPage } from '../parts/pager.tsx';
-import { type Column, learnNames, ProjectLink, Time } from '../parts/parts.tsx';
+import { type Column, column, learnNames, ProjectLink, Time } from '../parts/parts.tsx';
 import { BudgetBar } from '../parts/pictures.tsx';
 
 const ROWS = 50;
@@ -45,7 +45,6 @@ interface ProjectsData {
   readonly page: PageOf<ProjectRow>;
   readonly query: URLSearchParams;
   readonly unit: string;
-  /** Whether the caller sees all projects. */
   readonly seesAll: boolean;
 }
 
@@ -72,22 +71,15 @@ export function ProjectsView({ search, page, query, unit, seesAll }: ProjectsDat
 
 function columns(unit: string): readonly Column<ProjectRow>[] {
   return [
-    ['Project', 'what', ({ projectId }) => <ProjectLink id={projectId} />],
-    [
-      'Budget in force',
-      undefined,
-      ({ budget }) =>
-        budget === null ? <span class="none">none</span> : <BudgetBar {...budget} unit={unit} />,
-    ],
-    [
-      'Valid until',
-      'time',
-      ({ budget }) => (budget === null ? '' : <Time at={budget.validUntil * MICROSECONDS_PER_SECOND} />),
-    ],
-    [
-      'Open leases',
-      'number',
-      ({ openLeases }) => (openLeases >= COUNTED_OPEN ? `more than ${COUNTED_OPEN - 1}` : openLeases),
-    ],
+    column('Project', 'what', ({ projectId }) => <ProjectLink id={projectId} />),
+    column('Budget in force', undefined, ({ budget }) =>
+      budget === null ? <span class="none">none</span> : <BudgetBar {...budget} unit={unit} />,
+    ),
+    column('Valid until', 'time', ({ budget }) =>
+      budget === null ? '' : <Time at={budget.validUntil * MICROSECONDS_PER_SECOND} />,
+    ),
+    column('Open leases', 'number', ({ openLeases }) =>
+      openLeases >= COUNTED_OPEN ? `more than ${COUNTED_OPEN - 1}` : openLeases,
+    ),
   ];
 }

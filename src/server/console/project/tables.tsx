@@ -7,12 +7,13 @@ import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
 import type { FoldedTotals } from '../../../ledger/folding/totals.ts';
 import type { LeaseRowView } from '../../../ledger/reports/leases.ts';
 import type { UsageGroup, UsageReport } from '../../../ledger/reports/usage.ts';
-import type { FilterLimits, LimitOption } from '../../api/project-limits.ts';
+import type { FilterLimits, LimitOption, limitsFor } from '../../api/project-limits.ts';
 import type { FoundDecision } from '../decisions/found-decisions.ts';
 import { changePath, decisionPath, leasePath } from '../page.ts';
 import {
   Account,
   type Column,
+  column,
   FilterName,
   LeaseName,
   Message,
@@ -24,18 +25,16 @@ import {
   Time,
 } from '../parts/parts.tsx';
 import { shownDate } from '../parts/time-scale.ts';
-import { tryPathOf } from '../try/refused-lease.ts';
+import { tryPathOf } from '../try/try-page.tsx';
 
-interface LeasesTableProps {
-  readonly leases: readonly LeaseRowView[];
-  readonly unit: string;
-}
-
-export function LeasesTable({ leases, unit }: LeasesTableProps) {
+export function LeasesTable({ leases, unit }: { leases: readonly LeaseRowView[]; unit: string }) {
   return (
     <Table
       label="These leases"
-      columns={[...LEASE_COLUMNS, [`Cost (${unit})`, 'number', ({ cost }) => formatUnitHours(cost)]]}
+      columns={[
+        ...LEASE_COLUMNS,
+        column(`Cost (${unit})`, 'number', ({ cost }: LeaseRowView) => formatUnitHours(cost)),
+      ]}
       rows={leases}
       isLong
     />
@@ -43,45 +42,34 @@ export function LeasesTable({ leases, unit }: LeasesTableProps) {
 }
 
 const LEASE_COLUMNS: readonly Column<LeaseRowView>[] = [
-  [
-    'Lease',
-    'what',
-    ({ name, leaseId, row, region }) => (
-      <>
-        <a href={leasePath(leaseId, row)}>
-          <LeaseName name={name} />
-        </a>
-        <Small text={leaseId} look="id" />
-        <Small text={region || null} />
-      </>
-    ),
-  ],
-  ['User', 'who id', ({ userId }) => <Account kind="user" id={userId} />],
-  ['Start (UTC)', 'time', ({ start }) => <Time at={start} />],
-  ['End (UTC)', 'time', ({ end }) => <Time at={end} />],
-  [
-    'State',
-    undefined,
-    ({ state, leaseId, name }) => (
-      <>
-        {state}
-        {state !== 'ended' && leaseId !== null && (
-          <small>
-            <a href={changePath(leaseId)}>
-              Change <span class="unseen">{<Text>{name}</Text>}</span>
-            </a>
-          </small>
-        )}
-      </>
-    ),
-  ],
-  ['Resources', undefined, ({ resources }) => <Resources resources={resources} />],
+  column('Lease', 'what', ({ name, leaseId, row, region }) => (
+    <>
+      <a href={leasePath(leaseId, row)}>
+        <LeaseName name={name} />
+      </a>
+      <Small text={leaseId} look="id" />
+      <Small text={region || null} />
+    </>
+  )),
+  column('User', 'who id', ({ userId }) => <Account kind="user" id={userId} />),
+  column('Start (UTC)', 'time', ({ start }) => <Time at={start} />),
+  column('End (UTC)', 'time', ({ end }) => <Time at={end} />),
+  column('State', undefined, ({ state, leaseId, name }) => (
+    <>
+      {state}
+      {state !== 'ended' && leaseId !== null && (
+        <small>
+          <a href={changePath(leaseId)}>
+            Change <span class="unseen">{<Text>{name}</Text>}</span>
+          </a>
+        </small>
+      )}
+    </>
+  )),
+  column('Resources', undefined, ({ resources }) => <Resources resources={resources} />),
 ];
 
-interface LimitsTableProps {
-  readonly limits: readonly FilterLimits[];
-  /** Whether the project is in `exempt_projects`. */
-  readonly isExempt: boolean;
+interface LimitsTableProps extends ReturnType<typeof limitsFor> {
   /** Whether to show the lines of the configuration. */
   readonly showsOrigins: boolean;
 }
@@ -105,24 +93,18 @@ export function LimitsTable({ limits, isExempt, showsOrigins }: LimitsTableProps
 type LimitRow = Pick<FilterLimits, 'filter' | 'audit'> & { readonly option: LimitOption };
 
 const LIMIT_COLUMNS: readonly Column<LimitRow>[] = [
-  ['Filter', undefined, (row) => <FilterName {...row} />],
-  ['Limit', undefined, ({ option }) => <code>{option.option}</code>],
-  [
-    'Value',
-    undefined,
-    ({ option: { value, unit } }) => (
-      <>
-        <Text>{valueText(value)}</Text>
-        {unit !== null && ` ${unit}`}
-      </>
-    ),
-  ],
+  column('Filter', undefined, (row) => <FilterName {...row} />),
+  column('Limit', undefined, ({ option }) => <code>{option.option}</code>),
+  column('Value', undefined, ({ option: { value, unit } }) => (
+    <>
+      <Text>{valueText(value)}</Text>
+      {unit !== null && ` ${unit}`}
+    </>
+  )),
 ];
-const LIMIT_ORIGIN: Column<LimitRow> = [
-  'Origin',
-  'origin',
-  ({ option }) => <Text>{option.origin ?? ''}</Text>,
-];
+const LIMIT_ORIGIN: Column<LimitRow> = column('Origin', 'origin', ({ option }) => (
+  <Text>{option.origin ?? ''}</Text>
+));
 
 /** Unset options, and lists without an entry for this project, limit nothing. */
 function isLimit({ value, isHidden }: LimitOption): boolean {
@@ -145,63 +127,52 @@ export function RefusalsTable({ refusals }: { readonly refusals: readonly FoundD
 }
 
 const REFUSAL_COLUMNS: readonly Column<FoundDecision>[] = [
-  [
-    'Lease',
-    'what',
-    ({ record: { lease_name: name, operation, time } }) => (
+  column('Lease', 'what', ({ record: { lease_name: name, operation, time } }) => (
+    <>
+      <LeaseName name={name} />
+      <small>
+        {operation} <time dateTime={time}>{time.slice(0, 16).replace('T', ' ')}</time>
+      </small>
+    </>
+  )),
+  column(
+    'User',
+    'who id',
+    ({ record: { user_id: user } }) => user !== null && <Account kind="user" id={user} />,
+  ),
+  column('Asked for (UTC)', 'time', ({ asked }) =>
+    asked === undefined ? (
+      <span class="none">not known</span>
+    ) : (
       <>
-        <LeaseName name={name} />
-        <small>
-          {operation} <time dateTime={time}>{time.slice(0, 16).replace('T', ' ')}</time>
-        </small>
+        <Time at={asked.start} /> to
+        <br />
+        <Time at={asked.end} />
       </>
     ),
-  ],
-  ['User', 'who id', ({ record: { user_id: user } }) => user !== null && <Account kind="user" id={user} />],
-  [
-    'Asked for (UTC)',
-    'time',
-    ({ asked }) =>
-      asked === undefined ? (
-        <span class="none">not known</span>
-      ) : (
-        <>
-          <Time at={asked.start} /> to
-          <br />
-          <Time at={asked.end} />
-        </>
-      ),
-  ],
-  [
-    'Reason',
-    'why',
-    ({ record: { outcome, filter, message } }) => (
+  ),
+  column('Reason', 'why', ({ record: { outcome, filter, message } }) => (
+    <>
+      <Outcome outcome={outcome} />
+      <Small text={filter} />
+      {message !== null && <Text>{message}</Text>}
+    </>
+  )),
+  column('More', 'time', ({ record, asked }) => {
+    const { lease_name: name, time, request_id } = record;
+    const what = (
+      <span class="unseen">
+        {<Text>{`of ${name || 'a lease without a name'} at ${time.slice(0, 16)}`}</Text>}
+      </span>
+    );
+    return (
       <>
-        <Outcome outcome={outcome} />
-        <Small text={filter} />
-        {message !== null && <Text>{message}</Text>}
+        <a href={decisionPath(request_id)}>Decision {what}</a>
+        <br />
+        <a href={tryPathOf(record, asked)}>Try it {what}</a>
       </>
-    ),
-  ],
-  [
-    'More',
-    'time',
-    ({ record, asked }) => {
-      const { lease_name: name, time, request_id } = record;
-      const what = (
-        <span class="unseen">
-          {<Text>{`of ${name || 'a lease without a name'} at ${time.slice(0, 16)}`}</Text>}
-        </span>
-      );
-      return (
-        <>
-          <a href={decisionPath(request_id)}>Decision {what}</a>
-          <br />
-          <a href={tryPathOf(record, asked)}>Try it {what}</a>
-        </>
-      );
-    },
-  ],
+    );
+  }),
 ];
 
 export interface UsageData {
@@ -222,16 +193,18 @@ export function UsageTables({ byUser, byType, unit }: UsageData & { readonly uni
       <Groups
         label="Usage by user"
         columns={[
-          ['User', 'who id', ({ key }) => <Account kind="user" id={key} />],
+          column('User', 'who id', ({ key }) => <Account kind="user" id={key} />),
           ...USAGE_COLUMNS,
-          [`Cost (${unit})`, 'number', ({ amount }) => (amount === null ? '' : formatUnitHours(amount))],
+          column(`Cost (${unit})`, 'number', ({ amount }) =>
+            amount === null ? '' : formatUnitHours(amount),
+          ),
         ]}
         report={byUser}
       />
       <h3>By resource type</h3>
       <Groups
         label="Usage by resource type"
-        columns={[['Resource type', undefined, ({ key }) => <Text>{key}</Text>], ...USAGE_COLUMNS]}
+        columns={[column('Resource type', undefined, ({ key }) => <Text>{key}</Text>), ...USAGE_COLUMNS]}
         report={byType}
       />
     </>
@@ -239,8 +212,8 @@ export function UsageTables({ byUser, byType, unit }: UsageData & { readonly uni
 }
 
 const USAGE_COLUMNS: readonly Column<UsageGroup>[] = [
-  ['Leases', 'number', ({ leases }) => leases],
-  ['Resource hours', 'number', ({ resourceSeconds }) => hours(resourceSeconds)],
+  column('Leases', 'number', ({ leases }) => leases),
+  column('Resource hours', 'number', ({ resourceSeconds }) => hours(resourceSeconds)),
 ];
 
 interface GroupsProps {
@@ -271,7 +244,6 @@ function hours(seconds: bigint): string {
   return `${tenths / 10n}${tenths % 10n === 0n ? '' : `.${tenths % 10n}`}`;
 }
 
-/** A notice next to a list of leases. */
 export function FoldedLeases({ leases, until }: FoldedTotals) {
   return (
     <Message kind="notice">

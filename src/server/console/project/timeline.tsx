@@ -86,15 +86,7 @@ export function Timeline({ window, now, rows, href }: TimelineProps) {
   );
 }
 
-function LaneRow({
-  row,
-  scale,
-  window,
-}: {
-  readonly row: TimelineRow;
-  readonly scale: TimeScale;
-  readonly window: TimeWindow;
-}) {
+function LaneRow({ row, scale, window }: { row: TimelineRow; scale: TimeScale; window: TimeWindow }) {
   const { name, userId, start, end, look, reason } = row;
   const isInside = end > window.from && start < window.until;
   return (

@@ -105,7 +105,8 @@ export function leaseCommand({ name, start, end, reservations }: RequestedLease)
   const texts = reservations.map(reservationText);
   const isExact = reservations.every((parameters, index) => {
     const sent = sentReservation(texts[index] ?? '');
-    return sent !== undefined && parameters.every(([key, value]) => isMeant(sent[key], value));
+    const textOf = (one: unknown) => (typeof one === 'object' ? JSON.stringify(one) : String(one));
+    return sent !== undefined && parameters.every(([key, value]) => textOf(sent[key]) === value);
   });
   if (!isExact || texts.length === 0) {
     return undefined;
@@ -119,10 +120,6 @@ export function leaseCommand({ name, start, end, reservations }: RequestedLease)
     `${name.startsWith('-') ? '-- ' : ''}${quoted(name)}`,
   ];
   return words.join(' \\\n  ');
-}
-
-function isMeant(sent: unknown, value: string): boolean {
-  return typeof sent === 'object' ? JSON.stringify(sent) === value : String(sent) === value;
 }
 
 const PLAIN = /^[\w.:=,/+-]+$/;

@@ -34,7 +34,6 @@ const RESERVATION_FIELDS: readonly ReservationField[] = [
 ];
 export type ReservationField = (typeof PLAIN_FIELDS)[number] | ComparisonField;
 
-/** The texts of all fields of a reservation. */
 export type ReservationForm = Readonly<Record<ReservationField, string>>;
 
 export interface LeaseForm {

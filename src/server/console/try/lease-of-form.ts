@@ -1,5 +1,5 @@
 /** Converts the form to the lease for Blazar, or reports mistakes by field. */
-import { isMapping } from '../../../base/yaml/tree.ts';
+import { isMapping, type Mapping } from '../../../base/yaml/tree.ts';
 import { type Instant, toInstant } from '../../../lease/dates.ts';
 import type { Lease, Reservation } from '../../../lease/lease.ts';
 import { formatResourceProperties, parseResourceProperties } from '../../../lease/resource-properties.ts';
@@ -39,7 +39,8 @@ export function leaseOf(leaseForm: LeaseForm, now: Instant): WantedLease | { rea
   };
   check('project', idMistake(leaseForm.project, 'a project'));
   check('user', idMistake(leaseForm.user, 'a user'));
-  check('name', nameMistake(leaseForm.name));
+  const isNamed = isVisible(leaseForm.name, 2 * MAX_NAME) && [...leaseForm.name].length <= MAX_NAME;
+  check('name', isNamed ? undefined : `expected a name of at most ${MAX_NAME} visible characters`);
   const start = leaseForm.start === '' ? now - (now % MINUTE) : minuteOf(leaseForm.start);
   const end = minuteOf(leaseForm.end);
   check('start', start === undefined ? dateMistake : undefined);
@@ -50,7 +51,9 @@ export function leaseOf(leaseForm: LeaseForm, now: Instant): WantedLease | { rea
   if (leaseForm.reservations.length === 0) {
     check('add', 'expected at least one reservation: add one');
   }
-  const reservations = leaseForm.reservations.map((one, index) => new WrittenReservation(one, index, check));
+  const reservations = leaseForm.reservations.map((one, index) =>
+    written(one, (field, mistake) => check(fieldName(index, field), mistake)),
+  );
   if (mistakes.size > 0 || start === undefined || end === undefined) {
     return { mistakes };
   }
@@ -72,7 +75,7 @@ export function leaseOf(leaseForm: LeaseForm, now: Instant): WantedLease | { rea
 }
 
 /** What the client sends; for other types, the attributes as they are, with whole numbers as numbers. */
-function bodyOf({ parameters, more }: WrittenReservation): Reservation {
+function bodyOf({ parameters, more }: Written): Reservation {
   const sent = sentReservation(reservationText(parameters));
   return (
     sent ?? {
@@ -84,114 +87,37 @@ function bodyOf({ parameters, more }: WrittenReservation): Reservation {
   );
 }
 
-type Check = (name: string, mistake: string | undefined) => void;
-
 export const OPERATORS = ['==', '!=', '>=', '<=', '>', '<'] as const;
 
-/** A reservation of the form, with its fields checked. */
-class WrittenReservation {
-  readonly parameters: Parameter[];
+interface Written {
+  readonly parameters: readonly Parameter[];
   /** Further attributes of types that the client does not support. */
-  more: Readonly<Record<string, unknown>> = {};
-  readonly #form: ReservationForm;
-  readonly #check: (field: ReservationField, mistake: string | undefined) => void;
+  readonly more: Mapping;
+}
 
-  constructor(form: ReservationForm, index: number, check: Check) {
-    this.parameters = [['resource_type', form.type]];
-    this.#form = form;
-    this.#check = (field, mistake) => check(fieldName(index, field), mistake);
-    this.#read();
-  }
-
-  #read(): void {
-    const { type, min, max, amount } = this.#form;
-    switch (type) {
-      case 'physical:host':
-        this.#count('min');
-        this.#count('max');
-        if (Number(min) > Number(max)) {
-          this.#check('max', 'expected a maximum that is not below the minimum');
-        }
-        this.#expression('hypervisor', 'hypervisor_properties');
-        this.#properties();
-        break;
-      case 'virtual:instance':
-        this.#count('amount');
-        this.#count('vcpus');
-        this.#count('memory_mb');
-        this.#count('disk_gb', 0);
-        this.#affinity();
-        this.#properties();
-        break;
-      case 'flavor:instance':
-        this.#count('amount');
-        this.#id('flavor_id', 'a flavor');
-        this.#affinity();
-        break;
-      case 'virtual:floatingip':
-        this.#count('amount');
-        this.#id('network_id', 'a network');
-        this.#addresses();
-        break;
-      default:
-        if (amount !== '') {
-          this.#count('amount');
-        }
-        this.#further();
+/** Calls `check` with each field of a reservation, and its mistake. */
+function written(
+  form: ReservationForm,
+  check: (field: ReservationField, mistake: string | undefined) => void,
+): Written {
+  const parameters: Parameter[] = [['resource_type', form.type]];
+  const count = (field: ReservationField, least = 1) => {
+    check(field, countMistake(form[field], least));
+    parameters.push([field, String(Number(form[field]))]);
+  };
+  const id = (field: ReservationField, what: string) => {
+    check(field, idMistake(form[field], what));
+    parameters.push([field, form[field]]);
+  };
+  const affinity = () => {
+    if (form.affinity !== '') {
+      check('affinity', ['True', 'False'].includes(form.affinity) ? undefined : 'expected a choice');
+      parameters.push(['affinity', form.affinity]);
     }
-  }
-
-  #count(field: ReservationField, least = 1): void {
-    this.#check(field, countMistake(this.#form[field], least));
-    this.parameters.push([field, String(Number(this.#form[field]))]);
-  }
-
-  #id(field: ReservationField, what: string): void {
-    this.#check(field, idMistake(this.#form[field], what));
-    this.parameters.push([field, this.#form[field]]);
-  }
-
-  #affinity(): void {
-    const { affinity } = this.#form;
-    if (affinity !== '') {
-      this.#check('affinity', ['True', 'False'].includes(affinity) ? undefined : 'expected a choice');
-      this.parameters.push(['affinity', affinity]);
-    }
-  }
-
-  /** Simple comparisons or an expression, not both. */
-  #properties(): void {
-    const form = this.#form;
-    const given = COMPARISONS.filter((row) => form[`p${row}_name`] + form[`p${row}_value`] !== '');
-    if (given.length === 0) {
-      this.#expression('properties', 'resource_properties');
-      return;
-    }
-    if (form.properties !== '') {
-      this.#check('properties', 'expected either simple comparisons or this text, not both');
-      return;
-    }
-    const requirements = given.map((row) => {
-      const name = form[`p${row}_name`];
-      const value = form[`p${row}_value`];
-      const operator = OPERATORS.find((one) => one === form[`p${row}_operator`]);
-      const isName = /^\$?[^\s$]+$/.test(name) && !UNSEEN.test(name) && name.length <= MAX_ID;
-      const isValue = value !== '' && !UNSEEN.test(value) && value.length <= MAX_ID;
-      if (!isName) {
-        this.#check(`p${row}_name`, 'expected the name of a property without blanks, such as gpu');
-      } else if (operator === undefined) {
-        this.#check(`p${row}_operator`, 'expected a comparison');
-      } else if (!isValue) {
-        this.#check(`p${row}_value`, `expected a value of at most ${MAX_ID} visible characters`);
-      }
-      return { name: name.replace(/^\$/, ''), operator: operator ?? '==', value };
-    });
-    this.parameters.push(['resource_properties', formatResourceProperties(requirements)]);
-  }
-
+  };
   /** An expression that Blazar parses. */
-  #expression(field: 'properties' | 'hypervisor', key: string): void {
-    const text = this.#form[field];
+  const expression = (field: 'properties' | 'hypervisor', key: string) => {
+    const text = form[field];
     if (text === '') {
       return;
     }
@@ -201,37 +127,95 @@ class WrittenReservation {
       }
       parseResourceProperties(text);
       // On one line, for the shell and the client.
-      this.parameters.push([key, JSON.stringify(JSON.parse(text))]);
+      parameters.push([key, JSON.stringify(JSON.parse(text))]);
     } catch (thrown) {
-      this.#check(field, thrown instanceof Error ? thrown.message : 'expected a list in JSON');
+      check(field, thrown instanceof Error ? thrown.message : 'expected a list in JSON');
     }
-  }
-
-  #addresses(): void {
-    const given = this.#form.addresses.split(/[\s,]+/).filter((one) => one !== '');
-    if (given.length > 100 || given.some((one) => !/^[0-9a-fA-F.:]{2,45}$/.test(one))) {
-      this.#check('addresses', 'expected at most 100 addresses, such as 203.0.113.7, separated by commas');
+  };
+  /** Simple comparisons or an expression, not both. */
+  const properties = () => {
+    const given = COMPARISONS.filter((row) => form[`p${row}_name`] + form[`p${row}_value`] !== '');
+    if (given.length === 0) {
+      expression('properties', 'resource_properties');
+    } else if (form.properties !== '') {
+      check('properties', 'expected either simple comparisons or this text, not both');
+    } else {
+      const requirements = given.map((row) => comparison(form, row, check));
+      parameters.push(['resource_properties', formatResourceProperties(requirements)]);
     }
-    if (given.length > 0) {
-      this.parameters.push(['required_floatingips', JSON.stringify(given)]);
-    }
-  }
-
-  #further(): void {
-    const text = this.#form.more;
-    try {
-      const value: unknown = text.length > MAX_TEXT ? undefined : JSON.parse(text || '{}');
-      if (isMapping(value)) {
-        this.more = value;
-        return;
+  };
+  switch (form.type) {
+    case 'physical:host':
+      count('min');
+      count('max');
+      if (Number(form.min) > Number(form.max)) {
+        check('max', 'expected a maximum that is not below the minimum');
       }
-    } catch {
-      // Reported below.
+      expression('hypervisor', 'hypervisor_properties');
+      properties();
+      break;
+    case 'virtual:instance':
+      count('amount');
+      count('vcpus');
+      count('memory_mb');
+      count('disk_gb', 0);
+      affinity();
+      properties();
+      break;
+    case 'flavor:instance':
+      count('amount');
+      id('flavor_id', 'a flavor');
+      affinity();
+      break;
+    case 'virtual:floatingip': {
+      count('amount');
+      id('network_id', 'a network');
+      const given = form.addresses.split(/[\s,]+/).filter((one) => one !== '');
+      if (given.length > 100 || given.some((one) => !/^[0-9a-fA-F.:]{2,45}$/.test(one))) {
+        check('addresses', 'expected at most 100 addresses, such as 203.0.113.7, separated by commas');
+      }
+      if (given.length > 0) {
+        parameters.push(['required_floatingips', JSON.stringify(given)]);
+      }
+      break;
     }
-    this.#check(
-      'more',
-      `expected an object in JSON of at most ${MAX_TEXT} characters, such as {"network_name": "lab"}`,
-    );
+    default: {
+      if (form.amount !== '') {
+        count('amount');
+      }
+      const more = objectIn(form.more);
+      const what = `an object in JSON of at most ${MAX_TEXT} characters, such as {"network_name": "lab"}`;
+      check('more', more === undefined ? `expected ${what}` : undefined);
+      return { parameters, more: more ?? {} };
+    }
+  }
+  return { parameters, more: {} };
+}
+
+function comparison(
+  form: ReservationForm,
+  row: (typeof COMPARISONS)[number],
+  check: (field: ReservationField, mistake: string) => void,
+) {
+  const name = form[`p${row}_name`];
+  const value = form[`p${row}_value`];
+  const operator = OPERATORS.find((one) => one === form[`p${row}_operator`]);
+  if (!/^\$?[^\s$]+$/.test(name) || UNSEEN.test(name) || name.length > MAX_ID) {
+    check(`p${row}_name`, 'expected the name of a property without blanks, such as gpu');
+  } else if (operator === undefined) {
+    check(`p${row}_operator`, 'expected a comparison');
+  } else if (!isVisible(value, MAX_ID)) {
+    check(`p${row}_value`, `expected a value of at most ${MAX_ID} visible characters`);
+  }
+  return { name: name.replace(/^\$/, ''), operator: operator ?? '==', value };
+}
+
+function objectIn(text: string): Mapping | undefined {
+  try {
+    const value: unknown = text.length > MAX_TEXT ? undefined : JSON.parse(text || '{}');
+    return isMapping(value) ? value : undefined;
+  } catch {
+    return undefined;
   }
 }
 
@@ -243,13 +227,12 @@ function countMistake(text: string, least: number): string | undefined {
 }
 
 function idMistake(text: string, of: string): string | undefined {
-  const isFine = text !== '' && text.length <= MAX_ID && !UNSEEN.test(text);
-  return isFine ? undefined : `expected the id of ${of}, of at most ${MAX_ID} visible characters`;
+  const what = `the id of ${of}, of at most ${MAX_ID} visible characters`;
+  return isVisible(text, MAX_ID) ? undefined : `expected ${what}`;
 }
 
-function nameMistake(name: string): string | undefined {
-  const isFine = name !== '' && [...name].length <= MAX_NAME && !UNSEEN.test(name);
-  return isFine ? undefined : `expected a name of at most ${MAX_NAME} visible characters`;
+function isVisible(text: string, longest: number): boolean {
+  return text !== '' && text.length <= longest && !UNSEEN.test(text);
 }
 
 const dateMistake = 'expected a date and a time to the minute, such as 2026-12-01T09:00 (UTC)';

@@ -10,20 +10,17 @@ import type { BudgetView } from '../../../ledger/budgets/view.ts';
 import { chargeText, memberEstimate } from '../../estimate/estimate-lease.ts';
 import type { PageAnswer, PageRequest } from '../page.ts';
 import { ChangeForm } from '../parts/fields.tsx';
-import { type Column, FilterName, Message, Outcome, Section, Table, Text } from '../parts/parts.tsx';
+import { type Column, column, FilterName, Message, Outcome, Section, Table, Text } from '../parts/parts.tsx';
 import { shownSecond } from '../parts/time-scale.ts';
 
-/** The fields of a form: name and value. */
 type FormFields = readonly (readonly [name: string, value: string])[];
 
 interface Wanted {
   readonly request: CreateRequest | UpdateRequest;
   readonly what: 'lease' | 'change';
-  /** The page of the form. */
   readonly action: string;
   /** How to request it from Blazar, if it is allowed. */
   readonly howToGet: ComponentChildren;
-  /** The form fields for a suggestion. */
   readonly fieldsOf: (suggested: Lease) => FormFields;
 }
 
@@ -31,7 +28,6 @@ interface Tried extends Wanted {
   readonly estimate: Estimate;
   readonly csrf: string;
   readonly unit: string;
-  /** Text for an account of the ledger. */
   readonly accountText: (account: string) => string;
 }
 
@@ -50,12 +46,10 @@ interface TryPage {
   readonly title: string;
   /** The heading of the form: before the first estimate, and afterwards. */
   readonly questions: readonly [first: string, again: string];
-  /** The lease that it is about. */
   readonly about?: ComponentChildren;
   readonly form: ComponentChildren;
 }
 
-/** What the page shows besides the form. */
 export interface Shown {
   readonly status?: number;
   /** `undefined` = no estimate yet. */
@@ -156,42 +150,30 @@ const PRECISION: Readonly<Record<EstimatedCharge['precision'], string>> = {
 };
 
 function Charges({ estimate: { charges }, what, unit, accountText }: Tried) {
+  const columns: readonly Column<EstimatedCharge>[] = [
+    column('From', undefined, ({ filter, account, kind }) => (
+      <>
+        <Text>{accountText(account)}</Text>
+        <small>
+          <Text>{filter}</Text>
+          {kind === 'usage' && ` · ${unit}`}
+        </small>
+      </>
+    )),
+    column(what === 'change' ? 'It takes more' : 'It takes', 'number', (charge) => (
+      <>
+        {PRECISION[charge.precision]}
+        {amountOf(charge, charge.amount)}
+      </>
+    )),
+    column('Limit', 'number', (charge) => amountOf(charge, charge.limit)),
+    column('Taken before', 'number', (charge) => amountOf(charge, charge.taken)),
+    column('Left after it', 'number', leftAfter),
+  ];
   return (
     <>
       <h3>Cost, and what is left after it</h3>
-      <Table
-        label="Cost"
-        columns={[
-          [
-            'From',
-            undefined,
-            ({ filter, account, kind }) => (
-              <>
-                <Text>{accountText(account)}</Text>
-                <small>
-                  <Text>{filter}</Text>
-                  {kind === 'usage' && ` · ${unit}`}
-                </small>
-              </>
-            ),
-          ],
-          [
-            what === 'change' ? 'It takes more' : 'It takes',
-            'number',
-            (charge) => (
-              <>
-                {PRECISION[charge.precision]}
-                {amountOf(charge, charge.amount)}
-              </>
-            ),
-          ],
-          ['Limit', 'number', (charge) => amountOf(charge, charge.limit)],
-          ['Taken before', 'number', (charge) => amountOf(charge, charge.taken)],
-          ['Left after it', 'number', leftAfter],
-        ]}
-        rows={charges}
-        rowProps={({ left }) => ({ class: left !== null && left < 0n ? 'short' : undefined })}
-      />
+      <Table label="Cost" columns={columns} rows={charges} />
     </>
   );
 }
@@ -249,17 +231,11 @@ function Suggestions({ estimate, action, fieldsOf, csrf, unit, accountText }: Tr
 }
 
 const VERDICT_COLUMNS: readonly Column<FilterAnswer>[] = [
-  [
-    'Verdict',
-    undefined,
-    ({ allowed, failed, onError }) => (
-      <Outcome
-        outcome={failed ? 'failed' : !allowed ? 'rejected' : onError ? 'allowed-on-error' : 'allowed'}
-      />
-    ),
-  ],
-  ['Filter', undefined, (one) => <FilterName {...one} />],
-  ['Message', 'why', ({ message }) => message !== null && <Text>{message}</Text>],
+  column('Verdict', undefined, ({ allowed, failed, onError }) => (
+    <Outcome outcome={failed ? 'failed' : !allowed ? 'rejected' : onError ? 'allowed-on-error' : 'allowed'} />
+  )),
+  column('Filter', undefined, (one) => <FilterName {...one} />),
+  column('Message', 'why', ({ message }) => message !== null && <Text>{message}</Text>),
 ];
 
 /** More than the budgets that a lease is charged to. */

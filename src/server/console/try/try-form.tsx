@@ -163,12 +163,8 @@ interface ReservationProps {
   readonly mistakes: Mistakes;
 }
 
-function Entries({
-  entries,
-  reservation,
-  index,
-  mistakes,
-}: ReservationProps & { readonly entries: readonly Entry[] }) {
+function Entries({ entries, ...props }: ReservationProps & { readonly entries: readonly Entry[] }) {
+  const { reservation, index, mistakes } = props;
   const fields = entries.map((one) => ({
     ...one,
     name: fieldName(index, one.name),

@@ -2,25 +2,29 @@
 
 import { InvalidRequestError } from '../../../base/errors.ts';
 import { RESOURCE_TYPES } from '../../../config/names.ts';
+import type { DecisionRecord } from '../../../decisions/record.ts';
+import type { RequestedLease } from '../../../decisions/requested-lease.ts';
 import type { Instant } from '../../../lease/dates.ts';
 import { ApiError } from '../../api/route.ts';
 import { accountId } from '../../budgets/named-accounts.ts';
 import type { Generation } from '../../configuration/generation.ts';
 import { filterNow } from '../../estimate/estimate-lease.ts';
 import { type Caller, may } from '../../users/caller.ts';
-import type { ConsolePage, PageAnswer, PageRequest } from '../page.ts';
+import { decisionsOf } from '../decisions/found-decisions.ts';
+import { type ConsolePage, changePath, type PageAnswer, type PageRequest, pathWith } from '../page.ts';
 import { nameOfFor } from '../parts/parts.tsx';
 import { leaseCommand } from './client-syntax.ts';
 import {
   formOfLease,
+  formOfReservation,
   type LeaseForm,
   leaseFormFields,
   local,
+  MOST_RESERVATIONS,
   newReservation,
   readLeaseForm,
 } from './lease-form.ts';
 import { leaseOf, type WantedLease } from './lease-of-form.ts';
-import { refusedReservations } from './refused-lease.ts';
 import { type Shown, tried, tryPage } from './try-answer.tsx';
 import { TryForm } from './try-form.tsx';
 
@@ -28,12 +32,12 @@ const HOUR: Instant = 3_600_000_000n;
 
 /** In bytes: all fields at their maximum length. */
 const FORM_LIMIT = 131_072;
+const page = { path: '/try', action: 'estimate' } as const;
 
 export const TRY_PAGES: readonly ConsolePage[] = [
   {
+    ...page,
     method: 'GET',
-    path: '/try',
-    action: 'estimate',
     label: 'Try it',
     answer: async (request) => {
       const { query, caller, generation } = request;
@@ -45,9 +49,8 @@ export const TRY_PAGES: readonly ConsolePage[] = [
     },
   },
   {
+    ...page,
     method: 'POST',
-    path: '/try',
-    action: 'estimate',
     formLimit: FORM_LIMIT,
     answer: async (request) => {
       const { form, generation } = request;
@@ -121,13 +124,8 @@ async function withIds(
   return { leaseForm: { ...leaseForm, project: await idOf('project'), user: await idOf('user') }, mistakes };
 }
 
-function shown(
-  { caller, csrf, generation }: PageRequest,
-  leaseForm: LeaseForm,
-  said: Shown = {},
-): PageAnswer {
-  const projects = caller.kind === 'member' ? ownProjects(caller, generation) : undefined;
-  const { mistakes = new Map() } = said;
+function shown(request: PageRequest, leaseForm: LeaseForm, said: Shown = {}): PageAnswer {
+  const { caller, csrf, generation } = request;
   return tryPage(
     {
       title: 'Try it',
@@ -135,9 +133,9 @@ function shown(
       form: (
         <TryForm
           leaseForm={leaseForm}
-          mistakes={mistakes}
+          mistakes={said.mistakes ?? new Map()}
           csrf={csrf}
-          projects={projects}
+          projects={caller.kind === 'member' ? ownProjects(caller, generation) : undefined}
           types={typesOf(generation)}
         />
       ),
@@ -195,4 +193,55 @@ function typesOf({ configuration }: Generation): string[] {
   )?.value;
   const further = Array.isArray(own) ? own.filter((one): one is string => typeof one === 'string') : [];
   return [...new Set([...RESOURCE_TYPES, ...further])];
+}
+
+/** A request may have several decisions. */
+const LIMIT = 20;
+
+/**
+ * Opens "Try it" with a refused lease in the form. The link names the decision, since reservations may be too
+ * long for a URL. If it no longer exists when the link is followed, the other fields are still filled in.
+ */
+export function tryPathOf(record: DecisionRecord, asked: RequestedLease | undefined): string {
+  const dates = { start: asked && local(asked.start), end: asked && local(asked.end) };
+  if (record.operation.endsWith('update') && record.lease_id !== null) {
+    return pathWith(changePath(record.lease_id), dates);
+  }
+  return pathWith('/try', {
+    project: record.project_id ?? undefined,
+    user: record.user_id ?? undefined,
+    name: record.lease_name ?? undefined,
+    ...dates,
+    decision: record.request_id,
+  });
+}
+
+/**
+ * The reservations of the linked decision, if the caller may see it, and what could not be filled in;
+ * `undefined` = no decision is linked. `types`: of the form.
+ */
+async function refusedReservations(request: PageRequest, types: readonly string[]) {
+  const id = request.query.get('decision');
+  if (!id) {
+    return undefined;
+  }
+  const decisions = await decisionsOf(request, id, LIMIT);
+  const asked = decisions.find((one) => one.asked?.reservations !== undefined)?.asked?.reservations;
+  if (asked === undefined) {
+    return {
+      reservations: [],
+      notice: 'The reservations of the refused lease were not kept: fill them in.',
+    };
+  }
+  const reservations = asked
+    .map(formOfReservation)
+    .filter(({ type }) => types.includes(type))
+    .slice(0, MOST_RESERVATIONS);
+  const left = asked.length - reservations.length;
+  return {
+    reservations,
+    notice: left
+      ? `The refused lease had ${asked.length} reservations; ${left} of them do not fit into this form.`
+      : undefined,
+  };
 }

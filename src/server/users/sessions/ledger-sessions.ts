@@ -66,10 +66,8 @@ export class LedgerSessions {
       return new Table(database);
     }
     await database.close();
-    this.#logger.error(
-      { error: mistake },
-      'sessions of the console are kept by this process alone, until the next reload',
-    );
+    const message = 'sessions of the console are kept by this process alone, until the next reload';
+    this.#logger.error({ error: mistake }, message);
     return undefined;
   }
 }

@@ -2,7 +2,6 @@
 import type { Wait } from '../../../base/deadline.ts';
 import { FairShare } from '../../../base/fair-share.ts';
 
-/** Maximum numbers of sessions. */
 export interface SessionBounds {
   /** In total. A further one ends a session of the owner with most, or is refused if no owner has more. */
   readonly all: number;

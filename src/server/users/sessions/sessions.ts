@@ -31,14 +31,12 @@ const MAX_ASKED = 16;
 const MAX_WAITING = 1000;
 export const TOO_MANY_SESSIONS = 'There are too many sessions. Please try again later.';
 export const NO_SESSION_NOW = 'No session can be opened now. Please try again in a moment.';
-/** The message of a 503. */
 const AWAY = 'sessions cannot be looked up now; please try again in a moment';
 /** In seconds. */
 const RETRY_AFTER = '5';
 /** In milliseconds: after longer validations the session is looked up again, since it may have ended. */
 const LONG = 20;
 
-/** A session as it was read. */
 export interface HeldSession {
   readonly kept: StoredProof;
   /** In milliseconds of the epoch, by the common clock of all replicas. */
@@ -118,7 +116,6 @@ export class Sessions {
     return isStillThere ? caller : undefined;
   }
 
-  /** The proof with which the session was opened. */
   async proofOf(ctx: Context): Promise<StoredProof | undefined> {
     return (this.#found.get(ctx) ?? (await this.#find(ctx)))?.held.kept;
   }
@@ -272,7 +269,6 @@ export function readCookie(ctx: Context, name: string): string | undefined {
   return other === undefined ? value : undefined;
 }
 
-/** All values with this name. */
 function readCookies(ctx: Context, name: string): string[] {
   const begin = `${fullName(ctx, name)}=`;
   const pairs = ctx.get('Cookie').split(';');

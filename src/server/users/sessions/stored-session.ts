@@ -1,24 +1,8 @@
 /** The sealed content of a session: its proof, which keeps it valid at any replica. */
 import { createHmac } from 'node:crypto';
 import { z } from 'zod';
+import { callerSchema } from '../caller.ts';
 import type { ProviderMarks } from './session-store.ts';
-
-const membership = z.object({
-  projectId: z.string(),
-  name: z.string().optional(),
-  domain: z.string().optional(),
-  isManager: z.boolean(),
-});
-
-const caller = z.object({
-  kind: z.enum(['operator', 'reader', 'member']),
-  provenBy: z.literal('oidc'),
-  identity: z.string(),
-  who: z.string(),
-  name: z.string(),
-  userId: z.string().nullable(),
-  memberships: z.array(membership),
-});
 
 /** A configured token. The session ends when the token is removed. */
 const fixed = z.object({ kind: z.literal('token'), identity: z.string(), key: z.string() });
@@ -40,7 +24,7 @@ const oidc = z.object({
   key: z.string(),
   sub: z.string(),
   sid: z.string().optional(),
-  caller,
+  caller: callerSchema,
   /** For renewals; `undefined` = the issuer provides none. */
   refreshToken: z.string().optional(),
   /** When the issuer last confirmed it; `undefined` = when the session was opened. */

@@ -1,10 +1,15 @@
-/** Limits and exemptions for projects and users that Keystone does not have: they never apply. */
+/** Warnings about a configuration that has just been loaded. */
 import type { Logger } from '../../base/logger.ts';
 import { accountsIn } from '../../config/names.ts';
+import type { UsageEnforcement } from '../../enforcement/enforcement.ts';
 import type { Keystone } from '../../openstack/contract.ts';
+import { readLedger } from '../metrics/cached.ts';
 import type { Generation } from './generation.ts';
 
-/** Logs a warning for each. Never rejects: a Keystone that does not answer is reported elsewhere. */
+/**
+ * Of limits and exemptions for projects and users that Keystone does not have: they never apply. Never rejects:
+ * a Keystone that does not answer is reported elsewhere.
+ */
 export async function warnOfUnknownNames(
   { configuration, enforcement: { keystone, names } }: Pick<Generation, 'configuration' | 'enforcement'>,
   logger: Pick<Logger, 'warn'>,
@@ -45,4 +50,31 @@ async function isKnown(keystone: Keystone, kind: 'project' | 'user', account: st
     throw new Error(record.error);
   }
   return false;
+}
+
+type Deliverer = Pick<UsageEnforcement, 'ledger' | 'outbox' | 'delivers'>;
+
+/**
+ * Of messages without delivery, by sender: a reload removed their filter, its durable delivery or
+ * `[notifications]`. `before`: the old configuration, whose ledger may differ.
+ */
+export async function warnOfUndelivered(
+  current: Deliverer,
+  before: Deliverer | undefined,
+  logger: Pick<Logger, 'warn'>,
+): Promise<void> {
+  const ledger = current.outbox ?? current.ledger ?? before?.outbox ?? before?.ledger;
+  if (ledger === undefined) {
+    return;
+  }
+  const { waitingBySender } = await import('../../ledger/outbox/reports.ts');
+  // An unavailable ledger is reported elsewhere.
+  for (const [sender, messages] of (await readLedger(ledger, waitingBySender)) ?? []) {
+    if (!current.delivers(sender)) {
+      logger.warn(
+        { filter: sender, messages },
+        'messages wait in the outbox, and nothing delivers them with this configuration: see blazar-enforcement outbox list',
+      );
+    }
+  }
 }
