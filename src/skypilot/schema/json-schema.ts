@@ -119,12 +119,33 @@ export function schemaOf(name: SchemaName): JsonSchema {
   if (read !== undefined) {
     return read;
   }
-  const schema = JSON.parse(readFileSync(schemaFile(name), 'utf8')) as JsonSchema;
+  // Next to this file, also in the build.
+  const file = new URL(`data/${name}.json`, import.meta.url);
+  const { $defs = {}, ...written } = JSON.parse(readFileSync(file, 'utf8')) as Written;
+  const definitions = new Map<unknown, unknown>();
+  for (const [definition, content] of Object.entries($defs)) {
+    definitions.set(`#/$defs/${definition}`, withoutReferences(content, definitions));
+  }
+  const schema = withoutReferences(written, definitions) as JsonSchema;
   READ.set(name, schema);
   return schema;
 }
 
-/** Location of the data: next to this file, also in the build. */
-export function schemaFile(name: SchemaName): URL {
-  return new URL(`data/${name}.json`, import.meta.url);
+/** As `npm run skypilot-schema` writes it: `{ $ref }` stands for a definition, which refers only to earlier ones. */
+interface Written {
+  readonly $defs?: Readonly<Record<string, unknown>>;
+}
+
+function withoutReferences(part: unknown, definitions: ReadonlyMap<unknown, unknown>): unknown {
+  if (Array.isArray(part)) {
+    return part.map((one) => withoutReferences(one, definitions));
+  }
+  if (typeof part !== 'object' || part === null) {
+    return part;
+  }
+  return '$ref' in part
+    ? definitions.get(part.$ref)
+    : Object.fromEntries(
+        Object.entries(part).map(([keyword, value]) => [keyword, withoutReferences(value, definitions)]),
+      );
 }
