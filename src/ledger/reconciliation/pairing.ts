@@ -4,6 +4,7 @@ import { timedYield } from '../../base/yield-to-event-loop.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import { alternativesOf, chargedBy, most } from '../accounting/alternatives.ts';
 import { demandOf, isComparable } from '../accounting/demand.ts';
+import { addTo } from '../add-to.ts';
 import type { LeaseRow } from '../storage/schema.ts';
 import { ABSENT, type ListedLease, type ShownLease } from './leases.ts';
 
@@ -169,7 +170,6 @@ function ownRow(same: readonly LeaseRow[], lease: ShownLease): LeaseRow | undefi
   return byRank(possible, lease)[0];
 }
 
-/** The most likely row of a lease comes first. */
 function byRank(same: readonly LeaseRow[], { projectId }: ListedLease): LeaseRow[] {
   const rank = (row: LeaseRow) =>
     (row.state === 'open' ? 4 : 0) + (wasThere(row) ? 2 : 0) + (row.project_id === projectId ? 1 : 0);
@@ -235,15 +235,6 @@ function looksOf(row: LeaseRow): Set<string> {
 
 function key(...parts: readonly string[]): string {
   return JSON.stringify(parts);
-}
-
-function addTo<Key>(map: Map<Key, LeaseRow[]>, of: Key, row: LeaseRow): void {
-  const same = map.get(of);
-  if (same === undefined) {
-    map.set(of, [row]);
-  } else {
-    same.push(row);
-  }
 }
 
 function compared(a: bigint, b: bigint): number {

@@ -96,7 +96,6 @@ export async function* reconcileList(
   yield* execute(ledger, plan, before, terms, wait, seen);
 }
 
-/** The result of comparing an observation. */
 interface ReconciliationEnd extends Pick<Plan, 'doubts' | 'doubted' | 'hasMatched'> {}
 
 /**

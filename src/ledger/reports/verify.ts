@@ -11,7 +11,6 @@ import type { Ledger } from '../ledger.ts';
 import type { Snapshot } from '../storage/database.ts';
 import type { BudgetsTable } from '../storage/schema.ts';
 
-/** A mismatch. */
 export interface Difference {
   /**
    * `balance`: differs from the sum of its entries. `held`: differs from the sum held by open leases.
@@ -124,7 +123,6 @@ async function first<Row>(snapshot: Snapshot, query: CompiledQuery<Row>): Promis
   return undefined;
 }
 
-/** Query builders of tables with a project. */
 interface OfProjects {
   where(column: 'project_id', operator: '>' | '<=', value: string): this;
 }

@@ -122,7 +122,6 @@ export class EventSender {
     }
   }
 
-  /** Reports the mistake at an invalid policy. */
   invalid({ name, uid }: LivePolicy, message: string): void {
     const policy = { apiVersion: POLICY_API_VERSION, kind: POLICY_KIND, name, uid };
     const involved = { ...policy, namespace: undefined };
@@ -148,7 +147,6 @@ export class EventSender {
     this.#running ??= this.#run();
   }
 
-  /** Drops queued events. */
   async close(): Promise<void> {
     this.#closing.abort();
     await this.#running;

@@ -57,7 +57,6 @@ export class TotalsCache {
     };
   }
 
-  /** Stores it as the most recently used. */
   #keep(name: string, kept: Kept): void {
     this.#forget(name);
     this.#kept.set(name, kept);
