@@ -36,8 +36,9 @@ function main(): number {
   const found = differences(normalForm({ ...schemaOf(name) }), theirs);
   print(name, file, found);
   if (values.write) {
-    const path = join('src', 'skypilot', 'schema', 'data', `${name}.json`);
-    writeFileSync(path, `${JSON.stringify(withReferences(theirs), null, 2)}\n`);
+    const path = join('src', 'skypilot', 'schema', 'data.json');
+    const all = SCHEMA_NAMES.map((one) => [one, one === name ? theirs : schemaOf(one)]);
+    writeFileSync(path, `${JSON.stringify(withReferences(Object.fromEntries(all)), null, 2)}\n`);
     process.stdout.write(`wrote ${path}: format it, and change SCHEMA_VERSION\n`);
   }
   return found.length === 0 ? 0 : 1;

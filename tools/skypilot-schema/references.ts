@@ -1,13 +1,13 @@
-/** Writes what a schema repeats once, in `$defs`: SkyPilot's own schemas repeat all that resources consist of. */
+/** Writes what schemas repeat once, in `$defs`: SkyPilot's own repeat all that resources consist of. */
 import { isSchema, OF_NAMES, type Schema } from './differences.ts';
 
 /** Shorter parts are repeated, in characters. */
 const SHORT = 120;
 
-/** Definitions come before what refers to them. */
-export function withReferences(schema: Schema): Schema {
+/** `schemas`: name → schema. Definitions come before what refers to them. */
+export function withReferences(schemas: Schema): Schema {
   const uses = new Map<string, number>();
-  mapSchemas(schema, '', function count(part) {
+  mapSchemas(schemas, '', function count(part) {
     const text = JSON.stringify(part);
     const used = uses.get(text) ?? 0;
     uses.set(text, used + 1);
@@ -15,7 +15,7 @@ export function withReferences(schema: Schema): Schema {
   });
   const definitions = new Map<string, { readonly name: string; readonly written: Schema }>();
   const taken = new Set<string>();
-  const written = mapSchemas(schema, '', function refer(part, name): Schema {
+  const written = mapSchemas(schemas, '', function refer(part, name): Schema {
     const text = JSON.stringify(part);
     if (text.length < SHORT || (uses.get(text) ?? 0) < 2) {
       return mapSchemas(part, name, refer);
@@ -31,7 +31,7 @@ export function withReferences(schema: Schema): Schema {
     return referenceTo(free);
   });
   const all = [...definitions.values()].map((one) => [one.name, one.written]);
-  return all.length === 0 ? written : { $defs: Object.fromEntries(all), ...written };
+  return { $defs: Object.fromEntries(all), ...written };
 }
 
 function referenceTo(name: string): Schema {
@@ -59,7 +59,7 @@ function mapSchemas(schema: Schema, name: string, change: (part: Schema, name: s
       keyword,
       OF_NAMES.has(keyword) && isSchema(value)
         ? Object.fromEntries(Object.entries(value).map(([key, one]) => [key, changed(one, key)]))
-        : changed(value, name),
+        : changed(value, name || keyword),
     ]),
   );
 }

@@ -112,28 +112,23 @@ export const SCHEMA_VERSION = { skypilot: '0.13', apiVersion: 56 } as const;
 export const SCHEMA_NAMES = ['config', 'task', 'resources', 'service', 'storage'] as const;
 export type SchemaName = (typeof SCHEMA_NAMES)[number];
 
-const READ = new Map<SchemaName, JsonSchema>();
+let schemas: Readonly<Record<SchemaName, JsonSchema>> | undefined;
 
 export function schemaOf(name: SchemaName): JsonSchema {
-  const read = READ.get(name);
-  if (read !== undefined) {
-    return read;
-  }
-  // Next to this file, also in the build.
-  const file = new URL(`data/${name}.json`, import.meta.url);
-  const { $defs = {}, ...written } = JSON.parse(readFileSync(file, 'utf8')) as Written;
-  const definitions = new Map<unknown, unknown>();
-  for (const [definition, content] of Object.entries($defs)) {
-    definitions.set(`#/$defs/${definition}`, withoutReferences(content, definitions));
-  }
-  const schema = withoutReferences(written, definitions) as JsonSchema;
-  READ.set(name, schema);
-  return schema;
+  schemas ??= readSchemas();
+  return schemas[name];
 }
 
-/** As `npm run skypilot-schema` writes it: `{ $ref }` stands for a definition, which refers only to earlier ones. */
-interface Written {
-  readonly $defs?: Readonly<Record<string, unknown>>;
+/** As `npm run skypilot-schema` writes them: `{ $ref }` is a definition, which refers only to earlier ones. */
+function readSchemas() {
+  // Next to this file, also in the build.
+  const file = new URL('data.json', import.meta.url);
+  const { $defs, ...written } = JSON.parse(readFileSync(file, 'utf8')) as { readonly $defs: object };
+  const definitions = new Map<unknown, unknown>();
+  for (const [name, definition] of Object.entries($defs)) {
+    definitions.set(`#/$defs/${name}`, withoutReferences(definition, definitions));
+  }
+  return withoutReferences(written, definitions) as Readonly<Record<SchemaName, JsonSchema>>;
 }
 
 function withoutReferences(part: unknown, definitions: ReadonlyMap<unknown, unknown>): unknown {
