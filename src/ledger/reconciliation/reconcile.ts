@@ -163,9 +163,7 @@ async function attempt(ledger: Ledger, step: Step, seen: Seen, terms: Terms, wai
       'reconcile',
       (transaction) => settled(ledger, transaction, step, seen, terms),
       wait,
-      {
-        project,
-      },
+      { project },
     );
   } catch (thrown) {
     if (thrown instanceof LedgerUnavailableError) {

@@ -36,9 +36,7 @@ const OWNERS: ReadonlyMap<string, string> = new Map([
   ['v1 ReplicationController', `${ACCOUNT}replication-controller`],
 ]);
 
-const owned = z.looseObject({
-  ownerReferences: z.array(z.unknown()).max(100),
-});
+const owned = z.looseObject({ ownerReferences: z.array(z.unknown()).max(100) });
 const reference = z.looseObject({
   controller: z.literal(true),
   apiVersion: z.string(),
