@@ -7,11 +7,12 @@ import { charge } from '../../ledger/accounting/recorded-claim.ts';
 import type { BudgetChange, BudgetUsage } from '../../ledger/budgets/budgets.ts';
 import type { ImportReport } from '../../ledger/budgets/plan.ts';
 import type { BudgetRequest, TakenStep } from '../../ledger/budgets/requests/rows.ts';
+import { dateText } from '../../ledger/budgets/terms.ts';
 import type { LeaseReport } from '../../ledger/reports/reports.ts';
 import type { CommandNames } from '../common/command-names.ts';
 import { ExitCode, fail, printItems, printJson, printTable, UsageError } from '../common/output.ts';
 import type { FormatFlags } from '../common/sources.ts';
-import { amountText, leaseObject, secondText, usageObject } from '../ledger/output.ts';
+import { amountText, leaseObject, usageObject } from '../ledger/output.ts';
 import type { BudgetFile, ChargedLease, Listed, ShownProject } from './store.ts';
 
 type Format = FormatFlags['format'];
@@ -25,8 +26,8 @@ function budgetObject(
     project_id: projectId,
     user_id: userId,
     ...names.fields(projectId, userId),
-    from: secondText(validFrom),
-    until: secondText(validUntil),
+    from: dateText(validFrom),
+    until: dateText(validUntil),
     amount: usageObject(amount),
     taken: usageObject(taken),
     left: { unit_hours: formatUnitHours(left, 'down'), amount: String(left) },
@@ -64,8 +65,8 @@ export function printBudgets(
       String(id),
       names.project(projectId),
       userId === null ? '' : names.user(userId),
-      secondText(validFrom),
-      secondText(validUntil),
+      dateText(validFrom),
+      dateText(validUntil),
       amountText(amount, true, unit),
       formatUnitHours(taken),
       formatUnitHours(left, 'down'),
@@ -88,8 +89,8 @@ export async function printShown(
         charges: charges.map(({ account, amount, from, until }) => ({
           account,
           ...usageObject(amount),
-          from: secondText(from),
-          until: secondText(until),
+          from: dateText(from),
+          until: dateText(until),
         })),
       })),
     });
@@ -110,8 +111,8 @@ export async function printShown(
         lease.name,
         account,
         amountText(amount, true, unit),
-        secondText(from),
-        secondText(until),
+        dateText(from),
+        dateText(until),
       ]),
     ),
   );
@@ -131,8 +132,8 @@ export function printChanges(
       budget,
       project_id: projectId,
       user_id: userId,
-      from: secondText(validFrom),
-      until: secondText(validUntil),
+      from: dateText(validFrom),
+      until: dateText(validUntil),
       ...usageObject(amount),
       who,
       reason,
@@ -144,8 +145,8 @@ export function printChanges(
       String(budget),
       projectId,
       userId ?? '',
-      secondText(validFrom),
-      secondText(validUntil),
+      dateText(validFrom),
+      dateText(validUntil),
       amountText(amount, true, unit),
       who,
       reason ?? '',
@@ -241,13 +242,13 @@ export function printRequests({ items, unit, names }: Listed<BudgetRequest>, for
       names.project(projectId),
       userId === null ? '' : names.user(userId),
       amountText(amount, true, unit),
-      secondText(validUntil),
+      dateText(validUntil),
       asked.who,
       reason,
       endorsed?.who ?? '',
       settled?.who ?? '',
       settled?.reason ?? '',
-      granted === null ? '' : `${formatUnitHours(granted.amount)} until ${secondText(granted.validUntil)}`,
+      granted === null ? '' : `${formatUnitHours(granted.amount)} until ${dateText(granted.validUntil)}`,
     ],
   );
 }
@@ -260,7 +261,7 @@ function requestObject(request: BudgetRequest, names: CommandNames) {
     user_id: userId,
     ...names.fields(projectId, userId),
     amount: usageObject(amount),
-    until: secondText(validUntil),
+    until: dateText(validUntil),
     reason,
     state,
     asked: { at: formatInstant(asked.at), who: asked.who },
@@ -269,7 +270,7 @@ function requestObject(request: BudgetRequest, names: CommandNames) {
     granted: granted && {
       budget: granted.budget,
       amount: usageObject(granted.amount),
-      until: secondText(granted.validUntil),
+      until: dateText(granted.validUntil),
     },
   };
 }

@@ -134,7 +134,7 @@ export async function pairShown(
     await yieldIfDue();
   }
   for (const candidates of byLooks.values()) {
-    candidates.sort((a, b) => compared(a.id, b.id));
+    candidates.sort((a, b) => Number(a.id - b.id));
   }
   const search: Search<ShownLease> = (lease, taken) => {
     const { projectId, userId, start, end, reservations } = lease;
@@ -145,7 +145,7 @@ export async function pairShown(
     );
   };
   // In the order of creation, by Blazar's clock alone.
-  const inOrder = shown.toSorted((a, b) => compared(a.createdAt ?? LATE, b.createdAt ?? LATE));
+  const inOrder = shown.toSorted((a, b) => Number((a.createdAt ?? LATE) - (b.createdAt ?? LATE)));
   const pairing = await pair(rows, inOrder, ownRow, [search]);
   const pairs = pairing.pairs.map(({ row, lease }) => ({
     row,
@@ -173,7 +173,7 @@ function ownRow(same: readonly LeaseRow[], lease: ShownLease): LeaseRow | undefi
 function byRank(same: readonly LeaseRow[], { projectId }: ListedLease): LeaseRow[] {
   const rank = (row: LeaseRow) =>
     (row.state === 'open' ? 4 : 0) + (wasThere(row) ? 2 : 0) + (row.project_id === projectId ? 1 : 0);
-  return same.toSorted((a, b) => rank(b) - rank(a) || compared(a.id, b.id));
+  return same.toSorted((a, b) => rank(b) - rank(a) || Number(a.id - b.id));
 }
 
 function wasThere({ shown }: LeaseRow): boolean {
@@ -235,8 +235,4 @@ function looksOf(row: LeaseRow): Set<string> {
 
 function key(...parts: readonly string[]): string {
   return JSON.stringify(parts);
-}
-
-function compared(a: bigint, b: bigint): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }

@@ -3,6 +3,7 @@
  * in ranges, and large projects in parts, so that memory use grows neither with the ledger nor with a
  * project.
  */
+
 import { type CompiledQuery, sql } from 'kysely';
 import type { Wait } from '../../base/deadline.ts';
 import type { Amount } from '../../filter/claim.ts';
@@ -10,6 +11,7 @@ import { alternativesOf, heldBy } from '../accounting/alternatives.ts';
 import type { Ledger } from '../ledger.ts';
 import type { Snapshot } from '../storage/database.ts';
 import type { BudgetsTable } from '../storage/schema.ts';
+import { amountOf, HALF } from './usage/pieces.ts';
 
 export interface Difference {
   /**
@@ -156,9 +158,6 @@ interface Account {
   held: Amount | undefined;
 }
 
-/** Numbers are summed in two halves: SQLite fails if an intermediate sum overflows. */
-const HALF = 2n ** 32n;
-
 async function verifyAccounts(
   queries: Queries,
   snapshot: Snapshot,
@@ -208,7 +207,7 @@ async function verifyAccounts(
     .groupBy(['project_id', 'account']);
   for await (const { project_id, account: name, high, low, count } of snapshot.stream(posted.compile())) {
     change(project_id, name, (account) => {
-      account.posted += BigInt(high) * HALF + BigInt(low);
+      account.posted += amountOf({ high, low });
       entries += count;
     });
   }
