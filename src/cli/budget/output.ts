@@ -7,12 +7,11 @@ import { charge } from '../../ledger/accounting/recorded-claim.ts';
 import type { BudgetChange, BudgetUsage } from '../../ledger/budgets/budgets.ts';
 import type { ImportReport } from '../../ledger/budgets/plan.ts';
 import type { BudgetRequest, TakenStep } from '../../ledger/budgets/requests/rows.ts';
-import { dateText } from '../../ledger/budgets/terms.ts';
 import type { LeaseReport } from '../../ledger/reports/reports.ts';
 import type { CommandNames } from '../common/command-names.ts';
 import { ExitCode, fail, printItems, printJson, printTable, UsageError } from '../common/output.ts';
 import type { FormatFlags } from '../common/sources.ts';
-import { amountText, leaseObject, usageObject } from '../ledger/output.ts';
+import { amountText, leaseObject, secondText, usageObject } from '../ledger/output.ts';
 import type { BudgetFile, ChargedLease, Listed, ShownProject } from './store.ts';
 
 type Format = FormatFlags['format'];
@@ -26,8 +25,8 @@ function budgetObject(
     project_id: projectId,
     user_id: userId,
     ...names.fields(projectId, userId),
-    from: dateText(validFrom),
-    until: dateText(validUntil),
+    from: secondText(validFrom),
+    until: secondText(validUntil),
     amount: usageObject(amount),
     taken: usageObject(taken),
     left: { unit_hours: formatUnitHours(left, 'down'), amount: String(left) },
@@ -65,8 +64,8 @@ export function printBudgets(
       String(id),
       names.project(projectId),
       userId === null ? '' : names.user(userId),
-      dateText(validFrom),
-      dateText(validUntil),
+      secondText(validFrom),
+      secondText(validUntil),
       amountText(amount, true, unit),
       formatUnitHours(taken),
       formatUnitHours(left, 'down'),
@@ -89,8 +88,8 @@ export async function printShown(
         charges: charges.map(({ account, amount, from, until }) => ({
           account,
           ...usageObject(amount),
-          from: dateText(from),
-          until: dateText(until),
+          from: secondText(from),
+          until: secondText(until),
         })),
       })),
     });
@@ -111,8 +110,8 @@ export async function printShown(
         lease.name,
         account,
         amountText(amount, true, unit),
-        dateText(from),
-        dateText(until),
+        secondText(from),
+        secondText(until),
       ]),
     ),
   );
@@ -132,8 +131,8 @@ export function printChanges(
       budget,
       project_id: projectId,
       user_id: userId,
-      from: dateText(validFrom),
-      until: dateText(validUntil),
+      from: secondText(validFrom),
+      until: secondText(validUntil),
       ...usageObject(amount),
       who,
       reason,
@@ -145,8 +144,8 @@ export function printChanges(
       String(budget),
       projectId,
       userId ?? '',
-      dateText(validFrom),
-      dateText(validUntil),
+      secondText(validFrom),
+      secondText(validUntil),
       amountText(amount, true, unit),
       who,
       reason ?? '',
@@ -242,13 +241,13 @@ export function printRequests({ items, unit, names }: Listed<BudgetRequest>, for
       names.project(projectId),
       userId === null ? '' : names.user(userId),
       amountText(amount, true, unit),
-      dateText(validUntil),
+      secondText(validUntil),
       asked.who,
       reason,
       endorsed?.who ?? '',
       settled?.who ?? '',
       settled?.reason ?? '',
-      granted === null ? '' : `${formatUnitHours(granted.amount)} until ${dateText(granted.validUntil)}`,
+      granted === null ? '' : `${formatUnitHours(granted.amount)} until ${secondText(granted.validUntil)}`,
     ],
   );
 }
@@ -261,7 +260,7 @@ function requestObject(request: BudgetRequest, names: CommandNames) {
     user_id: userId,
     ...names.fields(projectId, userId),
     amount: usageObject(amount),
-    until: dateText(validUntil),
+    until: secondText(validUntil),
     reason,
     state,
     asked: { at: formatInstant(asked.at), who: asked.who },
@@ -270,7 +269,7 @@ function requestObject(request: BudgetRequest, names: CommandNames) {
     granted: granted && {
       budget: granted.budget,
       amount: usageObject(granted.amount),
-      until: dateText(granted.validUntil),
+      until: secondText(granted.validUntil),
     },
   };
 }

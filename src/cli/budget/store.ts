@@ -6,13 +6,13 @@ import type { BudgetChange, BudgetUsage } from '../../ledger/budgets/budgets.ts'
 import type { ImportReport } from '../../ledger/budgets/plan.ts';
 import type { BudgetRequest } from '../../ledger/budgets/requests/rows.ts';
 import type { RequestStep } from '../../ledger/budgets/requests/steps.ts';
-import { dateText, whoseText } from '../../ledger/budgets/terms.ts';
+import { whoseText } from '../../ledger/budgets/terms.ts';
 import type { BudgetRequestState } from '../../ledger/storage/service-tables.ts';
 import type { CommandNames } from '../common/command-names.ts';
 import type { EndpointFlags } from '../common/endpoint.ts';
 import { UsageError, warn } from '../common/output.ts';
 import type { FormatFlags, SourceFlags } from '../common/sources.ts';
-import type { ListedLease } from '../ledger/output.ts';
+import { type ListedLease, secondText } from '../ledger/output.ts';
 
 /** Projects and users are passed as typed. */
 export interface BudgetStore {
@@ -121,7 +121,7 @@ export function noSuchBudget(which: {
   validFrom: bigint;
 }): UsageError {
   return new UsageError(
-    `${whoseText(which)} has no budget that starts at ${dateText(which.validFrom)}; budget show prints its budgets`,
+    `${whoseText(which)} has no budget that starts at ${secondText(which.validFrom)}; budget show prints its budgets`,
   );
 }
 

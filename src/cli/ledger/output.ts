@@ -1,10 +1,9 @@
 /** Formats leases, entries and budgets: exact numbers, times in UTC. */
 
 import { type Amount, formatUnitHours } from '../../filter/claim.ts';
-import { formatInstant } from '../../lease/dates.ts';
+import { formatInstant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import { charge, type RecordedClaim } from '../../ledger/accounting/recorded-claim.ts';
 import type { TermsRow } from '../../ledger/budgets/rows.ts';
-import { dateText } from '../../ledger/budgets/terms.ts';
 import {
   type EntryReport,
   isBudgetAccount,
@@ -12,6 +11,11 @@ import {
   type LedgerRecord,
 } from '../../ledger/reports/reports.ts';
 import type { CommandNames } from '../common/command-names.ts';
+
+/** `second`: seconds of the epoch. */
+export function secondText(second: bigint): string {
+  return formatInstant(second * MICROSECONDS_PER_SECOND);
+}
 
 /** Usage in unit-hours, for display, and exact, in millionths of a unit times seconds. */
 export function usageObject(amount: Amount): { unit_hours: string; amount: string } {
@@ -79,8 +83,8 @@ function claimObject(claim: RecordedClaim) {
         account,
         ...usageObject(charge(claim)),
         per_second: String(claim.perSecond),
-        from: dateText(claim.from),
-        until: dateText(claim.until),
+        from: secondText(claim.from),
+        until: secondText(claim.until),
       };
   }
 }
@@ -140,8 +144,8 @@ function budgetTerms(budget: TermsRow) {
   return {
     project_id: budget.project_id,
     user_id: budget.user_id,
-    from: dateText(budget.valid_from),
-    until: dateText(budget.valid_until),
+    from: secondText(budget.valid_from),
+    until: secondText(budget.valid_until),
     ...usageObject(budget.amount),
   };
 }

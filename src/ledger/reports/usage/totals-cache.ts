@@ -1,6 +1,5 @@
 /** Totals of leases from earlier reports of this process, reused while the leases are unchanged. */
 import { hash } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
 import { larger, smaller } from '../../../filter/claim.ts';
 import type { Block } from './pieces.ts';
 import type { ReportSums, Totals } from './sums.ts';
@@ -21,10 +20,12 @@ interface Kept {
  * that time.
  */
 export class TotalsCache {
-  readonly #kept: LRUCache<string, Kept>;
+  readonly #kept = new Map<string, Kept>();
+  readonly #most: number;
+  #rows = 0;
 
-  constructor(maxSize = MOST_ROWS) {
-    this.#kept = new LRUCache({ maxSize, sizeCalculation: ({ totals }) => totals.rows.length + 1 });
+  constructor(most = MOST_ROWS) {
+    this.#most = most;
   }
 
   /** For one report. The name has a digest of the budgets, since the time of use depends on them. */
@@ -37,19 +38,48 @@ export class TotalsCache {
     const isIn = ({ from, until }: Kept) => from >= query.from && until <= query.until;
     return {
       find: (projectId: string | undefined, block: Block): Totals | undefined => {
-        const kept = this.#kept.get(nameOf(projectId, block));
-        return kept?.checksum === checksumOf(block) && isIn(kept) ? kept.totals : undefined;
+        const name = nameOf(projectId, block);
+        const kept = this.#kept.get(name);
+        if (kept === undefined || kept.checksum !== checksumOf(block) || !isIn(kept)) {
+          return undefined;
+        }
+        this.#keep(name, kept);
+        return kept.totals;
       },
       keep: (projectId: string | undefined, block: Block, totals: Totals): void => {
         const from = smaller(totals.first ?? block.from, block.from);
         const until = larger(totals.last ?? block.until, block.until);
         const kept = { from, until, checksum: checksumOf(block), totals };
         if (isIn(kept)) {
-          this.#kept.set(nameOf(projectId, block), kept);
+          this.#keep(nameOf(projectId, block), kept);
         }
       },
     };
   }
+
+  /** Stores it as the most recently used. */
+  #keep(name: string, kept: Kept): void {
+    this.#forget(name);
+    this.#kept.set(name, kept);
+    this.#rows += sizeOf(kept);
+    for (const oldest of this.#kept.keys()) {
+      if (this.#rows <= this.#most) {
+        break;
+      }
+      this.#forget(oldest);
+    }
+  }
+
+  #forget(name: string): void {
+    const kept = this.#kept.get(name);
+    this.#rows -= kept === undefined ? 0 : sizeOf(kept);
+    this.#kept.delete(name);
+  }
+}
+
+/** In rows. */
+function sizeOf({ totals }: Kept): number {
+  return totals.rows.length + 1;
 }
 
 function textsOf(budget: object): string[] {
