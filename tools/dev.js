@@ -13,7 +13,7 @@ const tsc = fileURLToPath(new URL('../node_modules/typescript7/bin/tsc', import.
 const flags = process.argv.length > 2 ? process.argv.slice(2) : ['--config-file', 'etc/policy-service.conf'];
 
 // The compiler does not copy data.
-cpSync('src/skypilot/schema/data', 'dist/src/skypilot/schema/data', { recursive: true });
+cpSync('src/skypilot/schema/data.json', 'dist/src/skypilot/schema/data.json');
 
 const compiler = start([tsc, '-p', 'tsconfig.build.json', '--watch', '--preserveWatchOutput'], 'pipe');
 let service;

@@ -9,7 +9,7 @@ import {
   SCHEMA_NAMES,
   SCHEMA_VERSION,
   type SchemaName,
-  schemaFile,
+  schemaOf,
 } from '../src/skypilot/schema/json-schema.ts';
 import {
   type Difference,
@@ -18,6 +18,7 @@ import {
   normalForm,
   type Schema,
 } from './skypilot-schema/differences.ts';
+import { withReferences } from './skypilot-schema/references.ts';
 
 const SIGNS = { added: '+', removed: '-', changed: '~' } as const;
 
@@ -32,20 +33,21 @@ function main(): number {
     throw new Error(`expected FILE and one of ${SCHEMA_NAMES.join(', ')} (default: config)`);
   }
   const theirs = normalForm(read(file));
-  const found = differences(normalForm(read(schemaFile(name))), theirs);
+  const found = differences(normalForm({ ...schemaOf(name) }), theirs);
   print(name, file, found);
   if (values.write) {
-    const path = join('src', 'skypilot', 'schema', 'data', `${name}.json`);
-    writeFileSync(path, `${JSON.stringify(theirs, null, 2)}\n`);
+    const path = join('src', 'skypilot', 'schema', 'data.json');
+    const all = SCHEMA_NAMES.map((one) => [one, one === name ? theirs : schemaOf(one)]);
+    writeFileSync(path, `${JSON.stringify(withReferences(Object.fromEntries(all)), null, 2)}\n`);
     process.stdout.write(`wrote ${path}: format it, and change SCHEMA_VERSION\n`);
   }
   return found.length === 0 ? 0 : 1;
 }
 
-function read(file: string | URL): Schema {
+function read(file: string): Schema {
   const value: unknown = JSON.parse(readFileSync(file, 'utf8'));
   if (!isSchema(value) || !isSchema(value.properties)) {
-    throw new Error(`${String(file)}: expected a schema with properties`);
+    throw new Error(`${file}: expected a schema with properties`);
   }
   return value;
 }

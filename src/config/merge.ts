@@ -242,7 +242,6 @@ function partsOf(value: unknown): [string | number, unknown][] {
   return isMapping(value) ? Object.entries(value) : [];
 }
 
-/** The node and all nodes below it, in order. */
 function* nodesOf<Source>(node: Node<Source>): Generator<Node<Source>> {
   yield node;
   for (const child of node.children.values()) {

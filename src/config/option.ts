@@ -53,7 +53,6 @@ export type NameKind =
 
 export type OptionType = 'integer' | 'number' | 'boolean' | 'list' | 'dictionary' | 'text';
 
-/** The parts of a JSON Schema that options use. */
 interface JsonSchema extends z.GlobalMeta {
   readonly type?: string;
   readonly format?: string;

@@ -131,7 +131,6 @@ function wholeEntries(entries: readonly Entry[], { type }: Option): number {
   return whole === -1 ? entries.length : whole + 1;
 }
 
-/** Origin of a value that several sources set. */
 type Merged = Pick<Entry, 'origin' | 'members'>;
 
 /** Merges the entries of a dictionary, highest first. */

@@ -202,7 +202,6 @@ export function isConfigFile(name: string): boolean {
   return /\.(conf|ya?ml)$/.test(name) && !name.startsWith('.');
 }
 
-/** The configuration files of a folder, sorted by name. */
 function configFilesIn(folder: string, problems: Problem[]): string[] {
   try {
     return readdirSync(folder)

@@ -51,7 +51,6 @@ function readItem(text: string, { itemType }: Option): unknown {
   return readValue(text, { type: itemType, itemType: 'text' });
 }
 
-/** A list item, or the value of a pair. */
 function itemText(text: string, { type }: Option): string {
   if (type === 'list' && text.trim() === '') {
     throw new ValueError('an item is empty');

@@ -59,7 +59,7 @@ function jsonOfExchange({ url, what, bytes, headers, answer, excerpt, failure, m
 }
 
 /** The types describe the module for bundlers; in Node.js the import is the builder itself. */
-const builder = junit as unknown as Builder;
+export const builder = junit as unknown as Builder;
 
 /** The results as a JUnit report: a test case per check, with requests and responses. */
 export function junitOf(results: readonly CheckResult[]): string {

@@ -85,7 +85,6 @@ export class Target {
     return this.credentials.token !== undefined || this.credentials.bearer !== undefined;
   }
 
-  /** Number of leases that the service still counts. */
   get notEnded(): number {
     return this.#open.size + this.#notTold;
   }

@@ -60,7 +60,6 @@ export class NumberedLines {
   #length = 0;
   #number = 0;
 
-  /** The lines that end in this chunk. */
   *push(chunk: Buffer): Generator<NumberedLine> {
     let start = 0;
     for (let end = chunk.indexOf(LINE_FEED); end !== -1; end = chunk.indexOf(LINE_FEED, start)) {

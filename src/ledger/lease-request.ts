@@ -124,7 +124,6 @@ function changedLease(
   };
 }
 
-/** Keeps the hosts of each reservation where possible. */
 function withAllocationsOf(
   reservations: readonly Reservation[],
   others: readonly Reservation[],

@@ -195,9 +195,7 @@ export class Ledger {
       'undo',
       (transaction) => takeBack(this.statements, undo, transaction, author),
       wait,
-      {
-        project: undo.projectId,
-      },
+      { project: undo.projectId },
     );
   }
 

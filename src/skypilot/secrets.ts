@@ -168,7 +168,6 @@ export class SecretValues {
   }
 }
 
-/** Determines whether a value is secret. */
 interface Place {
   readonly name: string;
   readonly isSecret: (name: string) => boolean;

@@ -99,10 +99,8 @@ const FOREIGN = [
 ];
 /** Keys of SkyPilot's configurations and tasks. */
 const SKYPILOT = new Set(
-  ['config', 'resources', 'task'].flatMap((name) =>
-    [...readFileSync(projectFile(`src/skypilot/schema/data/${name}.json`), 'utf8').matchAll(/"(\w+)":/g)].map(
-      ([, key]) => key,
-    ),
+  [...readFileSync(projectFile('src/skypilot/schema/data.json'), 'utf8').matchAll(/"(\w+)":/g)].map(
+    ([, key]) => key,
   ),
 );
 /** operations.proof.test.ts compares them with the code. */

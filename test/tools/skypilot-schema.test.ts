@@ -1,9 +1,10 @@
 import { spawnSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { SCHEMA_NAMES, schemaOf } from '../../src/skypilot/schema/json-schema.ts';
 import { differences, normalForm, type Schema } from '../../tools/skypilot-schema/differences.ts';
+import { withReferences } from '../../tools/skypilot-schema/references.ts';
 import { projectFile } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 
@@ -46,8 +47,11 @@ describe('two schemas', () => {
 });
 
 describe.for(SCHEMA_NAMES)('the data of %s', (name) => {
-  it('are in normal form', () => {
+  it('are in normal form, and repeat nothing', () => {
     expect(normalForm({ ...schemaOf(name) })).toEqual(schemaOf(name));
+    const data = JSON.parse(readFileSync(projectFile('src/skypilot/schema/data.json'), 'utf8'));
+    const all = Object.fromEntries(SCHEMA_NAMES.map((one) => [one, schemaOf(one)]));
+    expect(data).toEqual(withReferences(all));
   });
 });
 

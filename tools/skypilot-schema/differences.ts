@@ -92,7 +92,7 @@ function shown(value: unknown): string {
 /** Descriptions, or keywords without effect. */
 const WITHOUT_EFFECT: ReadonlySet<string> = new Set(['$schema', 'title', 'description', 'default']);
 /** Their members are key names, not keywords. */
-const OF_NAMES: ReadonlySet<string> = new Set(['properties', 'patternProperties']);
+export const OF_NAMES: ReadonlySet<string> = new Set(['properties', 'patternProperties']);
 
 export type Schema = { readonly [keyword: string]: unknown };
 

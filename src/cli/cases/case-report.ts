@@ -1,9 +1,9 @@
 /** Prints the results of cases, whatever their content, as a table, JUnit or TAP, with an exit code. */
 import { writeFileSync } from 'node:fs';
-import junit, { type Builder } from 'junit-report-builder';
 import { formatProblem, type Problem } from '../../base/errors.ts';
 import { visibleLines, visibleXml } from '../../base/visible-text.ts';
 import { systemErrorText } from '../../config/read-file.ts';
+import { builder } from '../../conformance/report.ts';
 import {
   ExitCode,
   jsonText,
@@ -86,9 +86,6 @@ async function printResultTable(results: readonly CaseResult[]): Promise<void> {
   });
   process.stdout.write(`\n${counts.join(', ')}\n`);
 }
-
-/** The types describe the module for bundlers; Node.js imports the builder itself. */
-const builder = junit as unknown as Builder;
 
 export function resultsJunit(suiteName: string, results: readonly CaseResult[]): string {
   const report = builder.newBuilder();

@@ -67,7 +67,6 @@ export const isoTime = z.iso.datetime({
 
 const ANSWERS = ['allowed', 'changed', 'unchanged', 'rejected'] as const;
 
-/** Members of every expectation, beside its own. */
 const expectation = {
   answer: z.enum(ANSWERS, `expected one of ${ANSWERS.join(', ')}`).optional(),
   rejected: expectedText.optional(),

@@ -227,7 +227,6 @@ function rounded(milliseconds: number): number {
   return Number(milliseconds.toPrecision(3));
 }
 
-/** Uses the member names of the records. */
 function jsonOf(summary: StatisticsSummary): object {
   const { decisions, refused, launches, from, to, outcomes, filters, projects, users } = summary;
   const { messages, audited, cut } = summary;

@@ -1,6 +1,12 @@
 /** The flags that select decisions of a log. */
 import { type Command, InvalidArgumentError } from 'commander';
-import { type DecisionOutcome, type DecisionRecord, OPERATIONS, type Side } from '../../decisions/record.ts';
+import {
+  type DecisionOutcome,
+  type DecisionRecord,
+  OPERATIONS,
+  SIDES,
+  type Side,
+} from '../../decisions/record.ts';
 import { isSelected, type Selection } from '../../decisions/selection.ts';
 import { periodOf, repeatable, TIME_FORMS } from '../common/sources.ts';
 
@@ -25,7 +31,6 @@ const OUTCOMES = [
   'allowed-on-error',
   'bypassed',
 ] as const satisfies DecisionOutcome[];
-const SIDES = ['client', 'server'] as const satisfies Side[];
 
 export function addSelectionFlags(command: Command): Command {
   return command

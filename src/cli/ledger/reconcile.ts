@@ -78,7 +78,6 @@ type Compared =
   | Pick<Extract<Followed, { kind: 'done' }>, 'kind' | 'doubts'>
   | Exclude<Followed, { kind: 'done' }>;
 
-/** The parameters of both forms of the command. */
 interface Comparison extends LedgerAccess {
   readonly flags: ReconcileFlags;
   readonly enforcement: UsageEnforcement;

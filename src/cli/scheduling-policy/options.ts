@@ -52,7 +52,6 @@ export async function setOptions(
   };
 }
 
-/** Flags override files. */
 function overrides({ policies = [], cluster, kubeconfig }: Flags): Readonly<Record<string, unknown>> {
   if (policies.length > 0) {
     return { source: 'files', scheduling_policies: [...policies] };

@@ -1,8 +1,8 @@
 /** `scheduling-policy scan`: finds running pods that enforcement would refuse if they were created now. */
 
-import junit, { type Builder } from 'junit-report-builder';
 import { visibleXml } from '../../base/visible-text.ts';
 import { nearestName } from '../../config/nearest.ts';
+import { builder } from '../../conformance/report.ts';
 import { type ApiClient, ApiError } from '../../kubernetes/cluster/api/contract.ts';
 import { listObjects } from '../../kubernetes/cluster/api/list.ts';
 import type { Refusal, Scanned } from '../../kubernetes/cluster/scan/findings.ts';
@@ -154,9 +154,6 @@ function asJson({ namespace, source, owner, user, policies, count, names, reason
     reasons: reasons.map((reason) => ({ ...reason, message: formatReason(reason) })),
   };
 }
-
-/** The types describe the module for bundlers; Node.js imports the builder itself. */
-const builder = junit as unknown as Builder;
 
 function scanJunit(owners: readonly Scanned[]): string {
   const report = builder.newBuilder();

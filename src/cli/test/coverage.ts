@@ -66,7 +66,6 @@ class ConfigurationCoverage implements RuleObserver {
     entry.refused ||= said === 'refused';
   }
 
-  /** Adds an entry that cases should cover. */
   expect(kind: Covered['kind'], name: string, place = this.#file): Covered {
     const key = `${kind}\0${name}\0${place}`;
     const entry = this.#seen.get(key) ?? { kind, name, place, allowed: false, refused: false };

@@ -137,7 +137,6 @@ class TrialClock {
   }
 }
 
-/** Whether a filter needs a ledger. */
 function needsLedger(thrown: unknown): boolean {
   return thrown instanceof ConfigurationError && thrown.problems.some(({ section }) => section === 'ledger');
 }

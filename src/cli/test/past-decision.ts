@@ -1,5 +1,6 @@
 /** A line of the decision log, as far as needed to judge its request again. */
 
+import { isMapping, type Mapping } from '../../base/yaml/tree.ts';
 import { nameText } from '../../filter/account-limits.ts';
 import type { Named, RequestNames } from '../../filter/call.ts';
 
@@ -45,8 +46,6 @@ interface PastRequest {
 /** In characters: `2026-11-21T09:14:03.512Z`, with an offset, or microseconds. */
 const MAX_TIME = 32;
 
-type Loose = Readonly<Record<string, unknown>>;
-
 /**
  * `undefined` = not a decision. Parsed by hand: a schema would be slower than all rules, and extra fields are
  * harmless.
@@ -58,7 +57,7 @@ export function pastDecision(line: string): PastDecision | undefined {
   } catch {
     return undefined;
   }
-  if (!isObject(read) || !isDecision(read)) {
+  if (!isMapping(read) || !isDecision(read)) {
     return undefined;
   }
   const { time, request } = read;
@@ -71,7 +70,7 @@ export function pastDecision(line: string): PastDecision | undefined {
     : Object.assign(read, { now, request: asked });
 }
 
-function isDecision(read: Loose): read is Loose & LoggedDecision {
+function isDecision(read: Mapping): read is Mapping & LoggedDecision {
   const { request_left_out: leftOut, filters } = read;
   return (
     ['time', 'request_id', 'operation', 'outcome'].every((name) => typeof read[name] === 'string') &&
@@ -84,7 +83,7 @@ function isDecision(read: Loose): read is Loose & LoggedDecision {
 }
 
 function pastRequest(request: unknown): PastRequest | undefined {
-  if (!isObject(request)) {
+  if (!isMapping(request)) {
     return undefined;
   }
   const { names } = request;
@@ -92,7 +91,7 @@ function pastRequest(request: unknown): PastRequest | undefined {
 }
 
 function isNames(names: unknown): names is RequestNames {
-  if (!isObject(names)) {
+  if (!isMapping(names)) {
     return false;
   }
   const { project, user } = names;
@@ -105,13 +104,13 @@ function isNames(names: unknown): names is RequestNames {
   );
 }
 
-function isNamed(value: unknown): value is Loose {
-  return isObject(value) && typeof value.name === 'string' && typeof value.domain === 'string';
+function isNamed(value: unknown): value is Mapping {
+  return isMapping(value) && typeof value.name === 'string' && typeof value.domain === 'string';
 }
 
 function isAnswer(value: unknown): value is PastAnswer {
   return (
-    isObject(value) &&
+    isMapping(value) &&
     typeof value.filter === 'string' &&
     typeof value.outcome === 'string' &&
     typeof value.audit === 'boolean' &&
@@ -121,10 +120,6 @@ function isAnswer(value: unknown): value is PastAnswer {
 
 function isTextOrNull(value: unknown): value is string | null {
   return value === null || typeof value === 'string';
-}
-
-function isObject(value: unknown): value is Loose {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 export interface LogSelection {

@@ -217,7 +217,6 @@ export class ReplaySummary {
     return this.#counts.get(difference) ?? 0;
   }
 
-  /** All selected decisions. */
   get decisions(): number {
     return [...this.#counts.values()].reduce((sum, count) => sum + count, 0);
   }

@@ -143,7 +143,6 @@ function afterOf({ after }: Example): string {
   return after.by.length === 0 ? (after.message ?? '') : `${after.by.join(', ')}: ${after.message ?? ''}`;
 }
 
-/** With the member names of the decision log. */
 function jsonOf(summary: ReplaySummary, damaged: DamagedLines): object {
   const counts = Object.fromEntries(DIFFERENCES.map((one) => [one.replace('-', '_'), summary.count(one)]));
   return {

@@ -124,7 +124,6 @@ export const formChecks: readonly Check[] = [
   },
 ];
 
-/** A lease whose dates all have this format. */
 async function dates(
   { target, leases }: Run,
   write: (date: Date) => string,

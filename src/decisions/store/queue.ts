@@ -90,7 +90,6 @@ export class DecisionQueue {
     this.#trimming = setInterval(() => this.#trimSoon(), TRIM_EVERY).unref();
   }
 
-  /** Number of decisions that are not written yet. */
   get waiting(): number {
     return this.#waiting;
   }

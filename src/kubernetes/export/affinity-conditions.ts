@@ -176,7 +176,6 @@ function requiredTerms(
   return policies.first('required', ['affinities', KINDS[kind], time, 'nodeSelectorTerms'], then, otherwise);
 }
 
-/** Of affinities to nodes. */
 function defaultTerms(
   policies: UsablePolicies,
   time: AffinityTime,
@@ -200,7 +199,6 @@ function everyTerm(place: Place, condition: Cel): Cel {
 
 type ExpressionList = 'matchExpressions' | 'matchFields';
 
-/** Whether the terms of a policy allow the expression. */
 function allowedBy(terms: readonly TermRule[], list: ExpressionList): Cel {
   return or(...expressionRules(terms, list).map(allows));
 }

@@ -151,7 +151,6 @@ export function matchConditions(subject: Subject, schedulers: readonly string[])
   return subject === 'pods' ? [canMove, NOT_A_MIRROR] : [canMove];
 }
 
-/** Only in one of the two, or different. */
 function changed(spec: string, field: string): Cel {
   const now = `${spec}.${field}`;
   const before = `${spec.replace('object', 'oldObject')}.${field}`;

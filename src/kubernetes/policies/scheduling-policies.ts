@@ -46,7 +46,6 @@ export class SchedulingPolicies implements PolicySource {
     return this.#set.policies;
   }
 
-  /** The grants of all bindings. */
   grants(): readonly AccessGrant[] {
     return this.#access.grants();
   }
@@ -63,7 +62,6 @@ export class SchedulingPolicies implements PolicySource {
     return chosen;
   }
 
-  /** The merged policies of an account. */
   effectiveFor(account: Account): EffectivePolicy {
     return this.policiesOf(account).all;
   }

@@ -300,7 +300,6 @@ function claimsOf({ byFilter }: Claimed): readonly Claim[] {
   return only !== undefined && others.length === 0 ? only.claims : byFilter.flatMap(({ claims }) => claims);
 }
 
-/** The claims as they would be recorded. */
 function alternativeOf(form: Claimed): Alternative {
   const { start, end, demand } = form;
   return { start, end, demand, claims: claimsOf(form) };

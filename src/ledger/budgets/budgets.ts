@@ -75,9 +75,7 @@ export function removeBudget(
       return budget;
     },
     wait,
-    {
-      project: which.projectId,
-    },
+    { project: which.projectId },
   );
 }
 

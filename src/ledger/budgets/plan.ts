@@ -1,6 +1,8 @@
 /** The changes of an import, judged by their final state, whatever the order of the lines. */
+
 import { timedYield, yieldToEventLoop } from '../../base/yield-to-event-loop.ts';
 import type { Budget } from '../../filter/claim.ts';
+import { addTo } from '../add-to.ts';
 import type { WantedBudget } from './budgets.ts';
 import type { FileMistake, WantedLine } from './file.ts';
 import { budgetAmountText, dateText, overlapText } from './terms.ts';
@@ -34,15 +36,6 @@ export async function planImport(
     knownByKey.set(keyOf(budget), budget);
   }
   const byOwner = new Map<string, Claim[]>();
-  const claim = (budget: WantedBudget, one: Claim) => {
-    const owner = ownerOf(budget);
-    const claims = byOwner.get(owner);
-    if (claims === undefined) {
-      byOwner.set(owner, [one]);
-    } else {
-      claims.push(one);
-    }
-  };
   const mistakes: FileMistake[] = [];
   const lines: PlannedLine[] = [];
   const lineOf = new Map<string, number>();
@@ -57,12 +50,12 @@ export async function planImport(
     lineOf.set(key, line);
     const before = knownByKey.get(key);
     lines.push({ line, wanted: budget, before, outcome: outcomeOf(budget, before) });
-    claim(budget, { ...budget, line });
+    addTo(byOwner, ownerOf(budget), { ...budget, line });
   }
   for (const budget of known) {
     await yieldIfDue();
     if (!budget.isRemoved && !lineOf.has(keyOf(budget))) {
-      claim(budget, { ...budget, line: undefined });
+      addTo(byOwner, ownerOf(budget), { ...budget, line: undefined });
     }
   }
   for (const claims of byOwner.values()) {

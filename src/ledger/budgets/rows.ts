@@ -69,17 +69,6 @@ export function* budgetId(
 }
 
 export function changeOf(row: Omit<BudgetChangesTable, 'id'> & { readonly id: bigint }): BudgetChange {
-  return {
-    id: row.id,
-    at: row.at,
-    budget: row.budget,
-    projectId: row.project_id,
-    userId: row.user_id,
-    operation: row.operation,
-    validFrom: row.valid_from,
-    validUntil: row.valid_until,
-    amount: row.amount,
-    who: row.who,
-    reason: row.reason,
-  };
+  const { at, budget, operation, who, reason } = row;
+  return { ...budgetOf(row), at, budget, operation, who, reason };
 }

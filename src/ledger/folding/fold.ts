@@ -2,8 +2,10 @@
  * Folds settled leases into totals: writes them to a file, then deletes their rows. Balances and budgets do
  * not change.
  */
+
 import { sql } from 'kysely';
 import type { Wait } from '../../base/deadline.ts';
+import { addTo } from '../add-to.ts';
 import type { Ledger } from '../ledger.ts';
 import { leaseDigests } from '../outbox/messages.ts';
 import { CLUSTER_REGION } from '../reconciliation/cluster-mark.ts';
@@ -196,12 +198,7 @@ function* foldable(
     .orderBy('id');
   const byLease = new Map<bigint, Awaited<ReturnType<typeof entries.execute>>>();
   for (const entry of yield* rows(entries.compile())) {
-    const others = byLease.get(entry.lease);
-    if (others === undefined) {
-      byLease.set(entry.lease, [entry]);
-    } else {
-      others.push(entry);
-    }
+    addTo(byLease, entry.lease, entry);
   }
   const leases = settled
     .map((lease) => ({ lease, entries: byLease.get(lease.id) ?? [] }))

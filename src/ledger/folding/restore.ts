@@ -33,9 +33,7 @@ export function restoreLeases(
     'reconcile',
     (transaction) => restored(ledger.database, transaction, of, leases),
     wait,
-    {
-      project: of.projectId,
-    },
+    { project: of.projectId },
   );
 }
 

@@ -1,7 +1,9 @@
 /** The totals of folded leases: adding, subtracting and reading them. */
+
 import { sql } from 'kysely';
 import type { Wait } from '../../base/deadline.ts';
 import type { Amount } from '../../filter/claim.ts';
+import { addTo } from '../add-to.ts';
 import type { Ledger } from '../ledger.ts';
 import { reading } from '../reports/pages.ts';
 import { type Database, rows, type Work } from '../storage/database.ts';
@@ -21,12 +23,7 @@ export function* addTotals(
 ): Work<boolean> {
   const byRegion = new Map<string, FoldedLease[]>();
   for (const folded of leases) {
-    const others = byRegion.get(folded.lease.region);
-    if (others === undefined) {
-      byRegion.set(folded.lease.region, [folded]);
-    } else {
-      others.push(folded);
-    }
+    addTo(byRegion, folded.lease.region, folded);
   }
   for (const [region, some] of byRegion) {
     const entries = some.reduce((count, one) => count + one.entries.length, 0);

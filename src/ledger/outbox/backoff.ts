@@ -53,7 +53,6 @@ export class ServicePauses {
     return this.#failures;
   }
 
-  /** Whether no delivery succeeded since the last failure. */
   get isFailing(): boolean {
     return this.#failures > 0 || this.#pauses > 0;
   }

@@ -55,7 +55,6 @@ export class ChainOutbox implements OutboxService {
     this.#parts = parts;
   }
 
-  /** Whether any filter uses it. */
   get isUsed(): boolean {
     return this.#senders.size > 0;
   }

@@ -26,7 +26,6 @@ export class GroupCommit<Row, Result> {
     this.#weigh = weigh;
   }
 
-  /** Number of rows that are not written yet. */
   get pending(): number {
     return this.#waiting.length + this.#writing;
   }
@@ -66,7 +65,6 @@ export class GroupCommit<Row, Result> {
     this.#running = undefined;
   }
 
-  /** Number of rows in the next transaction. */
   #next(): number {
     let weight = 0;
     const end = this.#waiting.slice(0, MOST).findIndex(({ row }) => {

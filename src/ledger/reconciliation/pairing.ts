@@ -4,6 +4,7 @@ import { timedYield } from '../../base/yield-to-event-loop.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import { alternativesOf, chargedBy, most } from '../accounting/alternatives.ts';
 import { demandOf, isComparable } from '../accounting/demand.ts';
+import { addTo } from '../add-to.ts';
 import type { LeaseRow } from '../storage/schema.ts';
 import { ABSENT, type ListedLease, type ShownLease } from './leases.ts';
 
@@ -133,7 +134,7 @@ export async function pairShown(
     await yieldIfDue();
   }
   for (const candidates of byLooks.values()) {
-    candidates.sort((a, b) => compared(a.id, b.id));
+    candidates.sort((a, b) => Number(a.id - b.id));
   }
   const search: Search<ShownLease> = (lease, taken) => {
     const { projectId, userId, start, end, reservations } = lease;
@@ -144,7 +145,7 @@ export async function pairShown(
     );
   };
   // In the order of creation, by Blazar's clock alone.
-  const inOrder = shown.toSorted((a, b) => compared(a.createdAt ?? LATE, b.createdAt ?? LATE));
+  const inOrder = shown.toSorted((a, b) => Number((a.createdAt ?? LATE) - (b.createdAt ?? LATE)));
   const pairing = await pair(rows, inOrder, ownRow, [search]);
   const pairs = pairing.pairs.map(({ row, lease }) => ({
     row,
@@ -169,11 +170,10 @@ function ownRow(same: readonly LeaseRow[], lease: ShownLease): LeaseRow | undefi
   return byRank(possible, lease)[0];
 }
 
-/** The most likely row of a lease comes first. */
 function byRank(same: readonly LeaseRow[], { projectId }: ListedLease): LeaseRow[] {
   const rank = (row: LeaseRow) =>
     (row.state === 'open' ? 4 : 0) + (wasThere(row) ? 2 : 0) + (row.project_id === projectId ? 1 : 0);
-  return same.toSorted((a, b) => rank(b) - rank(a) || compared(a.id, b.id));
+  return same.toSorted((a, b) => rank(b) - rank(a) || Number(a.id - b.id));
 }
 
 function wasThere({ shown }: LeaseRow): boolean {
@@ -235,17 +235,4 @@ function looksOf(row: LeaseRow): Set<string> {
 
 function key(...parts: readonly string[]): string {
   return JSON.stringify(parts);
-}
-
-function addTo<Key>(map: Map<Key, LeaseRow[]>, of: Key, row: LeaseRow): void {
-  const same = map.get(of);
-  if (same === undefined) {
-    map.set(of, [row]);
-  } else {
-    same.push(row);
-  }
-}
-
-function compared(a: bigint, b: bigint): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }

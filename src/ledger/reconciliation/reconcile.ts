@@ -96,7 +96,6 @@ export async function* reconcileList(
   yield* execute(ledger, plan, before, terms, wait, seen);
 }
 
-/** The result of comparing an observation. */
 interface ReconciliationEnd extends Pick<Plan, 'doubts' | 'doubted' | 'hasMatched'> {}
 
 /**
@@ -164,9 +163,7 @@ async function attempt(ledger: Ledger, step: Step, seen: Seen, terms: Terms, wai
       'reconcile',
       (transaction) => settled(ledger, transaction, step, seen, terms),
       wait,
-      {
-        project,
-      },
+      { project },
     );
   } catch (thrown) {
     if (thrown instanceof LedgerUnavailableError) {

@@ -172,7 +172,6 @@ export function* settleCluster(
   };
 }
 
-/** The past of a cluster according to the ledger. */
 interface Past {
   /** Use before this time is charged permanently. */
   readonly since: Instant;

@@ -196,7 +196,6 @@ export class Cumulative {
     this.#increase(over, amount, 0n);
   }
 
-  /** The totals for each time, in order. */
   totals(): Amount[] {
     let fixed = 0n;
     let rate = 0n;

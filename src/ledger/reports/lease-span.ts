@@ -2,7 +2,7 @@
 
 import { sql } from 'kysely';
 import type { Wait } from '../../base/deadline.ts';
-import { type Amount, larger, smaller } from '../../filter/claim.ts';
+import { type Amount, ceil, larger, smaller } from '../../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import { resourcePeriods } from '../accounting/demand.ts';
 import { type FoldedTotals, foldedOf } from '../folding/totals.ts';
@@ -61,19 +61,14 @@ export async function leaseSpan(
     const of = { ledger, projectId, state, budgets, from, until };
     const lowest = await readLeases(of, read, leases);
     if (lowest !== undefined) {
-      completeFrom = larger(completeFrom, second(lowest));
+      completeFrom = larger(completeFrom, ceil(lowest));
     }
   }
   // The use of folded leases over time is unknown. Read last, so that leases folded in the meantime are
   // included.
   const folded = await read(() => foldedOf(ledger.database, projectId));
-  completeFrom = larger(completeFrom, second(folded?.until ?? 0n));
+  completeFrom = larger(completeFrom, ceil(folded?.until ?? 0n));
   return { leases, completeFrom: smaller(completeFrom, until), folded };
-}
-
-/** Rounded up. */
-function second(instant: bigint): bigint {
-  return (instant + MICROSECONDS_PER_SECOND - 1n) / MICROSECONDS_PER_SECOND;
 }
 
 interface Of {
@@ -173,7 +168,7 @@ export function spanLease(row: Row, charges: readonly Share[], budgets: BudgetAc
   const shares = projectShares(charges, budgets);
   const from = row.starts_at / MICROSECONDS_PER_SECOND;
   const over = endedBefore(row);
-  const end = over ?? (row.ends_at + MICROSECONDS_PER_SECOND - 1n) / MICROSECONDS_PER_SECOND;
+  const end = over ?? ceil(row.ends_at);
   const until = larger(from, end);
   const resources = row.resources === null ? undefined : resourceShares(row.resources, from, until);
   const { user_id: userId } = row;

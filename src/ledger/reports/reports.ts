@@ -196,30 +196,18 @@ export async function exportLedger(
         await hand(recordOf(row));
       }
     };
-    await handAll(queries.selectFrom('leases').selectAll().orderBy('id'), (row) => ({
-      kind: 'lease',
-      lease: reportOf(row, now),
-    }));
-    await handAll(queries.selectFrom('entries').selectAll().orderBy('id'), (entry) => ({
-      kind: 'entry',
-      entry,
-    }));
-    await handAll(queries.selectFrom('budgets').selectAll().orderBy('id'), (budget) => ({
-      kind: 'budget',
-      budget,
-    }));
-    await handAll(queries.selectFrom('budget_changes').selectAll().orderBy('id'), (change) => ({
-      kind: 'budget_change',
-      change,
-    }));
-    await handAll(
-      queries.selectFrom('folds').selectAll().orderBy('project_id').orderBy('until').orderBy('region'),
-      (fold) => ({ kind: 'folded', fold }),
-    );
-    await handAll(
-      queries.selectFrom('folded_balances').selectAll().orderBy('project_id').orderBy('account'),
-      (sum) => ({ kind: 'folded_balance', sum }),
-    );
+    const leases = queries.selectFrom('leases').selectAll().orderBy('id');
+    await handAll(leases, (row) => ({ kind: 'lease', lease: reportOf(row, now) }));
+    const entries = queries.selectFrom('entries').selectAll().orderBy('id');
+    await handAll(entries, (entry) => ({ kind: 'entry', entry }));
+    const budgets = queries.selectFrom('budgets').selectAll().orderBy('id');
+    await handAll(budgets, (budget) => ({ kind: 'budget', budget }));
+    const changes = queries.selectFrom('budget_changes').selectAll().orderBy('id');
+    await handAll(changes, (change) => ({ kind: 'budget_change', change }));
+    const folds = queries.selectFrom('folds').selectAll().orderBy('project_id').orderBy('until');
+    await handAll(folds.orderBy('region'), (fold) => ({ kind: 'folded', fold }));
+    const balances = queries.selectFrom('folded_balances').selectAll().orderBy('project_id');
+    await handAll(balances.orderBy('account'), (sum) => ({ kind: 'folded_balance', sum }));
   }, wait);
 }
 

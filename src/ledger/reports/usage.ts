@@ -97,12 +97,7 @@ async function grouped(
   return { groups: sums.groups(), isPartial, from, leasesOfUnknownResources: unknown, folded };
 }
 
-interface Sums {
-  add(lease: SpanLease): void;
-  groups(): UsageGroup[];
-}
-
-class KeySums implements Sums {
+class KeySums {
   readonly #from: bigint;
   readonly #until: bigint;
   readonly #isByUser: boolean;
@@ -157,7 +152,7 @@ class KeySums implements Sums {
   }
 }
 
-class DaySums implements Sums {
+class DaySums {
   /** Starts of days; the first and last time are from the query. */
   readonly #times: bigint[] = [];
   readonly #amounts: Cumulative;

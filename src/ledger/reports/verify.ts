@@ -3,6 +3,7 @@
  * in ranges, and large projects in parts, so that memory use grows neither with the ledger nor with a
  * project.
  */
+
 import { type CompiledQuery, sql } from 'kysely';
 import type { Wait } from '../../base/deadline.ts';
 import type { Amount } from '../../filter/claim.ts';
@@ -10,8 +11,8 @@ import { alternativesOf, heldBy } from '../accounting/alternatives.ts';
 import type { Ledger } from '../ledger.ts';
 import type { Snapshot } from '../storage/database.ts';
 import type { BudgetsTable } from '../storage/schema.ts';
+import { amountOf, HALF } from './usage/pieces.ts';
 
-/** A mismatch. */
 export interface Difference {
   /**
    * `balance`: differs from the sum of its entries. `held`: differs from the sum held by open leases.
@@ -124,7 +125,6 @@ async function first<Row>(snapshot: Snapshot, query: CompiledQuery<Row>): Promis
   return undefined;
 }
 
-/** Query builders of tables with a project. */
 interface OfProjects {
   where(column: 'project_id', operator: '>' | '<=', value: string): this;
 }
@@ -157,9 +157,6 @@ interface Account {
   /** Held by open leases; `undefined` = the account is not for held amounts. */
   held: Amount | undefined;
 }
-
-/** Numbers are summed in two halves: SQLite fails if an intermediate sum overflows. */
-const HALF = 2n ** 32n;
 
 async function verifyAccounts(
   queries: Queries,
@@ -210,7 +207,7 @@ async function verifyAccounts(
     .groupBy(['project_id', 'account']);
   for await (const { project_id, account: name, high, low, count } of snapshot.stream(posted.compile())) {
     change(project_id, name, (account) => {
-      account.posted += BigInt(high) * HALF + BigInt(low);
+      account.posted += amountOf({ high, low });
       entries += count;
     });
   }

@@ -84,7 +84,6 @@ export class CommitGroups {
     this.#rules = { bounds: this.#bounds, ownError, asksAhead, throwIfOver };
   }
 
-  /** Whether no members are waiting. */
   get isEmpty(): boolean {
     return this.#waiting.size === 0;
   }

@@ -15,7 +15,6 @@ class Placeholder {
   }
 }
 
-/** Placeholders for values that are bound later. */
 type Placeholders<Values> = { readonly [Name in keyof Values]: Values[Name] };
 
 const STATEMENTS = new WeakMap<object, string>();

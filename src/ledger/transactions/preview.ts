@@ -38,7 +38,6 @@ import { type FirstReads, findByShape, firstReads, listOf, repeatedAmong } from 
 import { balancesOf } from './journal.ts';
 import type { Statements } from './statements.ts';
 
-/** The result of `previewLease`. */
 export interface LeasePreview {
   readonly row: LeaseRow | undefined;
   /** The same request was recorded before. */
@@ -242,7 +241,6 @@ export function shapeOf({ start, end, reservations }: Proposal) {
   return { start, end, demand: demandOf(reservations) };
 }
 
-/** One state of the lease. */
 function formOf(
   { start, end, reservations }: Proposal,
   byFilter: readonly FilterClaims[],

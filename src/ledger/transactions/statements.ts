@@ -34,7 +34,6 @@ export function revisionStep(): bigint {
   return BigInt(randomInt(1, 2 ** 46));
 }
 
-/** The new state of a lease in the ledger. */
 type KnownLease = Omit<LeaseRow, 'region' | 'project_id' | 'revision' | 'recorded_at'>;
 
 type Owner = Pick<LeaseRow, 'region' | 'project_id' | 'user_id'>;

@@ -231,9 +231,7 @@ export function tracedTransaction<Result>(
       },
     },
     () => run(begins),
-    (result) => ({
-      attributes: { ...told(), 'blazar_enforcement.ledger.refused': isRefused(result) },
-    }),
+    (result) => ({ attributes: { ...told(), 'blazar_enforcement.ledger.refused': isRefused(result) } }),
     (thrown) => ({ attributes: told(), errorType: failureOf(thrown) }),
   );
 }

@@ -2,8 +2,10 @@
  * Reads clusters from SkyPilot's API server: their uptimes, hardware and owners. Source: SkyPilot 0.13 and
  * 1.0.0-dev, its server's `/cost_report`, which also lists ended clusters, and `/status`.
  */
+
 import { z } from 'zod';
 import type { Call } from '../../filter/call.ts';
+import { addTo } from '../../ledger/add-to.ts';
 import { answerOf, type SkypilotApiServer } from '../api-server.ts';
 import type { Hardware, LaunchOwner } from './contract.ts';
 
@@ -104,13 +106,7 @@ function observed(reports: readonly unknown[], states: readonly unknown[]): Obse
       unreadable += 1;
       continue;
     }
-    const key = keyOf(data.workspace, data.name);
-    const others = byKey.get(key);
-    if (others === undefined) {
-      byKey.set(key, [data]);
-    } else {
-      others.push(data);
-    }
+    addTo(byKey, keyOf(data.workspace, data.name), data);
   }
   const clusters = new Map<string, ObservedCluster>();
   for (const [key, same] of byKey) {

@@ -92,7 +92,6 @@ export class OpenLaunchLedger implements LaunchLedger {
     return this.#limits;
   }
 
-  /** For views of the ledger. */
   get views(): ChainLedger {
     return this.#chain;
   }

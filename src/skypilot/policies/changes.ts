@@ -11,7 +11,6 @@ export interface Changes {
 /** Maximum number of displayed changes of one policy. */
 export const MAX_CHANGES = 50;
 
-/** The request before and after a policy. */
 interface Step {
   readonly before: Mapping;
   readonly after: Mapping;

@@ -126,7 +126,6 @@ export class PolicyChain {
     return made;
   }
 
-  /** Whether there are no policies. */
   get isEmpty(): boolean {
     return this.#chain.length === 0;
   }
@@ -208,7 +207,6 @@ export class PolicyChain {
     }
   }
 
-  /** Closes all policies. */
   async close(): Promise<void> {
     await Promise.all(
       this.#chain.map(async ({ runner }) => {

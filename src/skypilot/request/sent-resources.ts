@@ -4,6 +4,7 @@
  */
 import { isMapping, type Mapping, member } from '../../base/yaml/tree.ts';
 import { formatInfra } from '../task/infra.ts';
+import { isEmptyList } from '../task/resources.ts';
 import {
   acceleratorsAsSent,
   acceleratorTexts,
@@ -65,7 +66,7 @@ const listOf = (value: unknown): readonly Mapping[] | undefined =>
 /** `undefined` = SkyPilot would refuse the form. */
 function alternativesOf(written: Mapping): { group: Group; alternatives: Mapping[] } | undefined {
   const { any_of, ordered, ...base } = withoutAlias(written);
-  const lists = [any_of, ordered].filter((list) => list !== undefined && list !== null && !isEmpty(list));
+  const lists = [any_of, ordered].filter((list) => list !== undefined && list !== null && !isEmptyList(list));
   const list = listOf(lists[0]);
   if (lists.length > 1 || (lists.length === 1 && list === undefined)) {
     return undefined;
@@ -87,8 +88,6 @@ function alternativesOf(written: Mapping): { group: Group; alternatives: Mapping
         alternatives: parts.flatMap((part) => part?.alternatives ?? []),
       };
 }
-
-const isEmpty = (value: unknown): boolean => Array.isArray(value) && value.length === 0;
 
 /** Several accelerators are alternatives: ordered if they are a list, otherwise any. */
 function byAccelerator(base: Mapping): { group: Group; alternatives: Mapping[] } {

@@ -132,7 +132,6 @@ class Check {
   }
 }
 
-/** Keeps the number of mistakes bounded. */
 function add(found: Violation[], more: readonly Violation[]): void {
   found.push(...more.slice(0, MAX_VIOLATIONS - found.length));
 }

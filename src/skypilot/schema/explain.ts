@@ -106,7 +106,6 @@ export function shownPath(path: Path): string {
   return short.length === 0 ? '' : `${formatPath(short)}: `;
 }
 
-/** Types in plain words. */
 const TYPE_WORDS: Readonly<Record<TypeName, string>> = {
   string: 'a string',
   integer: 'a whole number',
@@ -117,7 +116,6 @@ const TYPE_WORDS: Readonly<Record<TypeName, string>> = {
   null: 'null',
 };
 
-/** Maximum number of listed names. */
 const MAX_NAMES = 10;
 
 /** The expected value: `a whole number from 0 to 255`, `true or false`, `one of ALL, BUILD`. */
@@ -157,7 +155,6 @@ function nearestOf(names: readonly string[], value: string): string {
   return near === undefined ? '' : `; the nearest right one is "${near}"`;
 }
 
-/** Flattens nested alternatives. */
 function leavesOf(schema: JsonSchema): readonly JsonSchema[] {
   const below = alternativesOf(schema);
   return below.length === 0 ? [schema] : below.flatMap(leavesOf);

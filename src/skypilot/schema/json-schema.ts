@@ -112,19 +112,35 @@ export const SCHEMA_VERSION = { skypilot: '0.13', apiVersion: 56 } as const;
 export const SCHEMA_NAMES = ['config', 'task', 'resources', 'service', 'storage'] as const;
 export type SchemaName = (typeof SCHEMA_NAMES)[number];
 
-const READ = new Map<SchemaName, JsonSchema>();
+let schemas: Readonly<Record<SchemaName, JsonSchema>> | undefined;
 
 export function schemaOf(name: SchemaName): JsonSchema {
-  const read = READ.get(name);
-  if (read !== undefined) {
-    return read;
-  }
-  const schema = JSON.parse(readFileSync(schemaFile(name), 'utf8')) as JsonSchema;
-  READ.set(name, schema);
-  return schema;
+  schemas ??= readSchemas();
+  return schemas[name];
 }
 
-/** Location of the data: next to this file, also in the build. */
-export function schemaFile(name: SchemaName): URL {
-  return new URL(`data/${name}.json`, import.meta.url);
+/** As `npm run skypilot-schema` writes them: `{ $ref }` is a definition, which refers only to earlier ones. */
+function readSchemas() {
+  // Next to this file, also in the build.
+  const file = new URL('data.json', import.meta.url);
+  const { $defs, ...written } = JSON.parse(readFileSync(file, 'utf8')) as { readonly $defs: object };
+  const definitions = new Map<unknown, unknown>();
+  for (const [name, definition] of Object.entries($defs)) {
+    definitions.set(`#/$defs/${name}`, withoutReferences(definition, definitions));
+  }
+  return withoutReferences(written, definitions) as Readonly<Record<SchemaName, JsonSchema>>;
+}
+
+function withoutReferences(part: unknown, definitions: ReadonlyMap<unknown, unknown>): unknown {
+  if (Array.isArray(part)) {
+    return part.map((one) => withoutReferences(one, definitions));
+  }
+  if (typeof part !== 'object' || part === null) {
+    return part;
+  }
+  return '$ref' in part
+    ? definitions.get(part.$ref)
+    : Object.fromEntries(
+        Object.entries(part).map(([keyword, value]) => [keyword, withoutReferences(value, definitions)]),
+      );
 }

@@ -62,7 +62,6 @@ export function headingOf({ number, of, name }: PipelineTask): string {
   return `task ${number} of ${of}${name === null ? '' : `: ${name}`}`;
 }
 
-/** A problem of a file of tasks. */
 interface PipelineProblem {
   readonly severity: 'error' | 'warning';
   readonly line: number;

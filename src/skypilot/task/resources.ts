@@ -163,6 +163,6 @@ function refuseTwoNames({ accelerators, gpus }: Resources): void {
   }
 }
 
-function isEmptyList(value: unknown): boolean {
+export function isEmptyList(value: unknown): boolean {
   return Array.isArray(value) && value.length === 0;
 }

@@ -211,9 +211,7 @@ class Client implements ApiClient {
         'user-agent': this.#userAgent,
         ...more,
         ...(access.authorization !== undefined && { authorization: access.authorization }),
-        ...(body !== undefined && {
-          'content-type': method === 'PATCH' ? contentType : 'application/json',
-        }),
+        ...(body !== undefined && { 'content-type': method === 'PATCH' ? contentType : 'application/json' }),
       },
       body: body === undefined ? null : JSON.stringify(body),
       signal: time.signal,

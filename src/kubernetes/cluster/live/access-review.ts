@@ -37,17 +37,13 @@ const reviewSchema = z.object({
   }),
 });
 
-export interface AccessReviewOptions {
-  readonly observer?: ReviewObserver | undefined;
-}
-
 export class AccessReviews {
   readonly #client: ApiClient;
-  readonly #options: AccessReviewOptions;
+  readonly #observer: ReviewObserver | undefined;
 
-  constructor(client: ApiClient, options: AccessReviewOptions = {}) {
+  constructor(client: ApiClient, observer?: ReviewObserver) {
     this.#client = client;
-    this.#options = options;
+    this.#observer = observer;
   }
 
   /** Whether the account may use the policy of this name. @throws SourceUnavailableError if there is no answer */
@@ -72,7 +68,7 @@ export class AccessReviews {
       throw this.#unavailable(account, error);
     } finally {
       if (outcome !== 'failed' || !(signal?.reason instanceof AbandonedReviewError)) {
-        this.#options.observer?.reviewed(outcome, (performance.now() - sentAt) / 1000);
+        this.#observer?.reviewed(outcome, (performance.now() - sentAt) / 1000);
       }
     }
   }

@@ -6,12 +6,7 @@ import { type Account, SourceUnavailableError } from '../../policies/access.ts';
 import { isSameList } from '../../policies/merge.ts';
 import type { ApiClient } from '../api/contract.ts';
 import { elapsed } from '../api/timing.ts';
-import {
-  AbandonedReviewError,
-  type AccessReviewOptions,
-  AccessReviews,
-  ReviewLine,
-} from './access-review.ts';
+import { AbandonedReviewError, AccessReviews, ReviewLine, type ReviewObserver } from './access-review.ts';
 import type { UsePermissions } from './contract.ts';
 import {
   answerFor,
@@ -30,8 +25,9 @@ const PAUSE_MILLISECONDS = 1000;
 const ACCOUNTS = 10_000;
 const NAMES = 500_000;
 
-export interface ReviewedPermissionsOptions extends AccessReviewOptions {
+export interface ReviewedPermissionsOptions {
   readonly client: ApiClient;
+  readonly observer?: ReviewObserver | undefined;
   /** See `[kubernetes] rights`. */
   readonly rights: 'auto' | 'every';
   /** Default: none; every policy is reviewed. */
@@ -63,22 +59,17 @@ interface AccountState {
 
 export class ReviewedPermissions implements UsePermissions {
   readonly #server: string;
-  readonly #observer: AccessReviewOptions['observer'];
+  readonly #observer: ReviewObserver | undefined;
   readonly #tools: ReviewTools;
   readonly #accounts: LRUCache<string, AccountState>;
   readonly #rounds = new Set<Round>();
   #isClosed = false;
 
-  constructor({ client, rights, hint, accounts, names, now, ...options }: ReviewedPermissionsOptions) {
+  constructor({ client, rights, hint, accounts, names, now, observer }: ReviewedPermissionsOptions) {
     this.#server = client.server;
-    this.#observer = options.observer;
-    this.#tools = {
-      reviews: new AccessReviews(client, options),
-      line: new ReviewLine(),
-      rights,
-      hint,
-      now: now ?? elapsed,
-    };
+    this.#observer = observer;
+    const reviews = new AccessReviews(client, observer);
+    this.#tools = { reviews, line: new ReviewLine(), rights, hint, now: now ?? elapsed };
     this.#accounts = new LRUCache({ max: accounts ?? ACCOUNTS, maxSize: names ?? NAMES });
   }
 

@@ -63,7 +63,6 @@ function enforced({ generation, enforcedGeneration }: LivePolicy, isAudited: boo
     : { status: 'True', reason: 'Enforced', message: 'The policy is in force.' };
 }
 
-/** Whether an export expresses all of it. */
 function exportable({ name, mistake, leftOut }: LivePolicy, isAudited: boolean): Said {
   if (mistake !== undefined) {
     return { status: 'False', reason: 'Invalid', message: 'The policy is invalid: it stops an export.' };

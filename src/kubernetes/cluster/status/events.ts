@@ -36,9 +36,7 @@ const OWNERS: ReadonlyMap<string, string> = new Map([
   ['v1 ReplicationController', `${ACCOUNT}replication-controller`],
 ]);
 
-const owned = z.looseObject({
-  ownerReferences: z.array(z.unknown()).max(100),
-});
+const owned = z.looseObject({ ownerReferences: z.array(z.unknown()).max(100) });
 const reference = z.looseObject({
   controller: z.literal(true),
   apiVersion: z.string(),
@@ -122,7 +120,6 @@ export class EventSender {
     }
   }
 
-  /** Reports the mistake at an invalid policy. */
   invalid({ name, uid }: LivePolicy, message: string): void {
     const policy = { apiVersion: POLICY_API_VERSION, kind: POLICY_KIND, name, uid };
     const involved = { ...policy, namespace: undefined };
@@ -148,7 +145,6 @@ export class EventSender {
     this.#running ??= this.#run();
   }
 
-  /** Drops queued events. */
   async close(): Promise<void> {
     this.#closing.abort();
     await this.#running;

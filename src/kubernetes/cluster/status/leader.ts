@@ -256,7 +256,6 @@ function durationOf({ spec }: Lease, defaultSeconds: number): number {
   return Math.min(Math.max(seconds, 1), LONGEST) * 1000;
 }
 
-/** A Lease without an earlier holder. */
 function newLease({ name, namespace, ...options }: Required<LeaderOptions>): object {
   const metadata = { name, namespace, resourceVersion: '' };
   const { spec } = heldLease({ metadata, spec: { leaseTransitions: -1 } }, options);

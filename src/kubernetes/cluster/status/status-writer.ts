@@ -76,7 +76,6 @@ export class StatusWriter {
     }
   }
 
-  /** After a reload of the configuration. */
   auditChanged(audit: readonly string[]): void {
     this.#audited = new Set(audit);
     this.#lookAtAll();

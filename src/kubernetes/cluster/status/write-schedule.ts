@@ -24,7 +24,6 @@ export class WriteSchedule {
   #faults = 0;
   #gone = 0;
 
-  /** No writes before this time. */
   get pausedUntil(): number {
     return this.#pausedUntil;
   }

@@ -44,7 +44,6 @@ function kindTwice(document: unknown): string | null {
     : null;
 }
 
-/** The part that the service reads. */
 function content(document: unknown): unknown {
   if (!isMapping(document)) {
     return document;

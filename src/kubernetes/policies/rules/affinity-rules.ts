@@ -34,7 +34,6 @@ import { listed, type Reason } from './reason.ts';
 
 const [REQUIRED, PREFERRED] = AFFINITY_TIMES;
 
-/** Kinds whose terms are checked one by one. */
 const NODE_PLACES: readonly string[] = AFFINITY_TIMES.map((time) => `nodeAffinity.${time}`);
 
 /** What is allowed at one place, such as `nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution`. */

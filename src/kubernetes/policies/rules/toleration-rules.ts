@@ -36,7 +36,6 @@ export class TolerationRules {
     this.policies = [...new Set([...requiring, ...grants.map(({ policy }) => policy), ...implied])];
   }
 
-  /** Whether tolerating every NoSchedule taint is allowed. */
   get allowsAllNoSchedule(): boolean {
     return this.#allows({ operator: 'Exists', effect: 'NoSchedule' });
   }

@@ -17,7 +17,7 @@ import { CHARGED } from '../leases.ts';
  */
 const PIECES: Readonly<Record<Dialect, number>> = { sqlite: 5000, postgresql: 20_000 };
 /** Numbers are summed in two halves: SQLite fails if an intermediate sum overflows. */
-const HALF = 2n ** 32n;
+export const HALF = 2n ** 32n;
 
 /** Leases whose totals are cached together: see `TotalsCache`. */
 const BLOCK = 25_000;

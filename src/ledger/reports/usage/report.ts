@@ -74,7 +74,6 @@ export async function reportUsage(ledger: Ledger, query: UsageReportQuery, wait:
   }
 }
 
-/** Uses cached totals of unchanged leases. */
 async function addTotals(
   ledger: Ledger,
   snapshot: Snapshot,
@@ -199,7 +198,6 @@ async function addFolded(ledger: Ledger, snapshot: Snapshot, sums: ReportSums): 
   }
 }
 
-/** Runs work on the snapshot. */
 async function ran<Result>(snapshot: Snapshot, work: Work<Result>): Promise<Result> {
   let step = work.next([]);
   while (!step.done) {

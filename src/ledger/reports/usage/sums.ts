@@ -89,7 +89,6 @@ interface Place {
   readonly part: bigint | number;
 }
 
-/** Sums of one resource type. */
 interface TypeSums {
   resourceSeconds: bigint;
   unusedSeconds: bigint;

@@ -14,7 +14,6 @@ import { type Connection, type Dialect, describeConnection } from '../connection
 import { type Database, rows } from '../database.ts';
 import { migrations, OPTIONAL } from './versions.ts';
 
-/** Whether the tables can be used; if not, why. */
 type SchemaState =
   | { readonly kind: 'current' }
   | { readonly kind: 'missing' | 'older' | 'newer'; readonly message: string };

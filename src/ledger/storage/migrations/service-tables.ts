@@ -1,5 +1,11 @@
 /** Migrations of the tables in `../service-tables.ts`, which no decision about a lease depends on. */
-import { type ColumnDefinitionBuilder, type CreateTableBuilder, type Kysely, sql } from 'kysely';
+import {
+  type ColumnDefinitionBuilder,
+  type CreateTableBuilder,
+  type Kysely,
+  type SchemaModule,
+  sql,
+} from 'kysely';
 import type { Dialect } from '../connection.ts';
 
 export const required = (column: ColumnDefinitionBuilder) => column.notNull();
@@ -10,6 +16,10 @@ export function withOrderedId<Table extends string>(table: CreateTableBuilder<Ta
   return dialect === 'sqlite'
     ? table.addColumn('id', 'integer', (column) => column.primaryKey().autoIncrement())
     : table.addColumn('id', sql`bigint generated always as identity`, primary);
+}
+
+export function index(schema: SchemaModule, name: string, table: string, columns: string[]) {
+  return schema.createIndex(name).on(table).columns(columns);
 }
 
 /**
@@ -28,21 +38,16 @@ export async function sessions(database: Kysely<unknown>, dialect: Dialect): Pro
     .addColumn('sid', 'text')
     .addColumn('sealed', 'text', required)
     .execute();
-  await schema.createIndex('sessions_by_name').unique().on('sessions').columns(['name']).execute();
-  await schema.createIndex('sessions_by_owner').on('sessions').columns(['owner', 'id']).execute();
+  await index(schema, 'sessions_by_name', 'sessions', ['name']).unique().execute();
+  await index(schema, 'sessions_by_owner', 'sessions', ['owner', 'id']).execute();
   await withOrderedId(schema.createTable('login_counts'), dialect)
     .addColumn('kind', 'text', required)
     .addColumn('name', 'text', required)
     .addColumn('since', 'bigint', required)
     .addColumn('count', 'bigint', required)
     .execute();
-  await schema
-    .createIndex('login_counts_by_name')
-    .unique()
-    .on('login_counts')
-    .columns(['kind', 'name'])
-    .execute();
-  await schema.createIndex('login_counts_by_age').on('login_counts').columns(['kind', 'id']).execute();
+  await index(schema, 'login_counts_by_name', 'login_counts', ['kind', 'name']).unique().execute();
+  await index(schema, 'login_counts_by_age', 'login_counts', ['kind', 'id']).execute();
   await schema
     .createTable('replicas')
     .addColumn('name', 'text', primary)
@@ -76,16 +81,8 @@ export async function budgetRequests(database: Kysely<unknown>, dialect: Dialect
     .addColumn('granted_until', 'bigint')
     .addColumn('budget', 'bigint')
     .execute();
-  await schema
-    .createIndex('budget_requests_by_project')
-    .on('budget_requests')
-    .columns(['project_id', 'id'])
-    .execute();
-  await schema
-    .createIndex('budget_requests_by_state')
-    .on('budget_requests')
-    .columns(['state', 'id'])
-    .execute();
+  await index(schema, 'budget_requests_by_project', 'budget_requests', ['project_id', 'id']).execute();
+  await index(schema, 'budget_requests_by_state', 'budget_requests', ['state', 'id']).execute();
 }
 
 /** Links to project calendars: only hashes are stored, so that the table reveals no usable link. */
@@ -98,9 +95,7 @@ export async function calendarLinks({ schema }: Kysely<unknown>, dialect: Dialec
     .addColumn('made_at', 'bigint', required)
     .addColumn('renewed_at', 'bigint', required)
     .execute();
-  const index = (name: string, columns: string[]) =>
-    schema.createIndex(`calendar_links_by_${name}`).on('calendar_links').columns(columns);
-  await index('name', ['name']).unique().execute();
-  await index('owner', ['owner', 'id']).execute();
-  await index('project', ['project_id', 'id']).execute();
+  await index(schema, 'calendar_links_by_name', 'calendar_links', ['name']).unique().execute();
+  await index(schema, 'calendar_links_by_owner', 'calendar_links', ['owner', 'id']).execute();
+  await index(schema, 'calendar_links_by_project', 'calendar_links', ['project_id', 'id']).execute();
 }

@@ -5,6 +5,7 @@ import type { Dialect } from '../connection.ts';
 import {
   budgetRequests,
   calendarLinks,
+  index,
   primary,
   required,
   sessions,
@@ -90,23 +91,12 @@ async function firstTables(database: Kysely<unknown>, dialect: Dialect): Promise
     .addColumn('recorded_at', 'bigint', required)
     .addColumn('ended_at', 'bigint')
     .execute();
-  await schema
-    .createIndex('leases_by_lease_id')
+  await index(schema, 'leases_by_lease_id', 'leases', ['lease_id', 'region', 'project_id'])
     .unique()
-    .on('leases')
-    .columns(['lease_id', 'region', 'project_id'])
     .where(sql.ref('lease_id'), 'is not', null)
     .execute();
-  await schema
-    .createIndex('leases_by_end')
-    .on('leases')
-    .columns(['project_id', 'state', 'ends_at'])
-    .execute();
-  await schema
-    .createIndex('leases_by_start')
-    .on('leases')
-    .columns(['project_id', 'starts_at', 'name'])
-    .execute();
+  await index(schema, 'leases_by_end', 'leases', ['project_id', 'state', 'ends_at']).execute();
+  await index(schema, 'leases_by_start', 'leases', ['project_id', 'starts_at', 'name']).execute();
   await schema
     .createTable('accounts')
     .addColumn('project_id', 'text', required)
@@ -127,7 +117,7 @@ async function firstTables(database: Kysely<unknown>, dialect: Dialect): Promise
     .addColumn('request_id', 'text')
     .addColumn('reason', 'text')
     .execute();
-  await schema.createIndex('entries_by_lease').on('entries').columns(['lease']).execute();
+  await index(schema, 'entries_by_lease', 'entries', ['lease']).execute();
   await schema
     .createTable('budgets')
     .addColumn('id', id, primary)
@@ -138,7 +128,7 @@ async function firstTables(database: Kysely<unknown>, dialect: Dialect): Promise
     .addColumn('amount', 'bigint', required)
     .addColumn('removed_at', 'bigint')
     .execute();
-  await schema.createIndex('budgets_by_project').on('budgets').columns(['project_id']).execute();
+  await index(schema, 'budgets_by_project', 'budgets', ['project_id']).execute();
   await schema
     .createTable('budget_changes')
     .addColumn('id', id, primary)
@@ -153,11 +143,7 @@ async function firstTables(database: Kysely<unknown>, dialect: Dialect): Promise
     .addColumn('who', 'text', required)
     .addColumn('reason', 'text')
     .execute();
-  await schema
-    .createIndex('budget_changes_by_project')
-    .on('budget_changes')
-    .columns(['project_id'])
-    .execute();
+  await index(schema, 'budget_changes_by_project', 'budget_changes', ['project_id']).execute();
 }
 
 /**
@@ -169,16 +155,10 @@ async function alternatives(database: Kysely<unknown>): Promise<void> {
   for (const column of ['alternatives', 'repetition_key', 'repetition_content']) {
     await schema.alterTable('leases').addColumn(column, 'text').execute();
   }
-  await schema
-    .createIndex('leases_by_repetition_key')
-    .on('leases')
-    .columns(['project_id', 'repetition_key'])
+  await index(schema, 'leases_by_repetition_key', 'leases', ['project_id', 'repetition_key'])
     .where(sql.ref('repetition_key'), 'is not', null)
     .execute();
-  await schema
-    .createIndex('leases_unsettled')
-    .on('leases')
-    .columns(['project_id', 'user_id'])
+  await index(schema, 'leases_unsettled', 'leases', ['project_id', 'user_id'])
     .where(sql.ref('alternatives'), 'is not', null)
     .where(sql.ref('lease_id'), 'is', null)
     .execute();
@@ -224,7 +204,6 @@ async function follower(database: Kysely<unknown>): Promise<void> {
   await sql`insert into follower (id, held_until) values (1, 0)`.execute(database);
 }
 
-/** Undelivered messages to other services. */
 async function outbox(database: Kysely<unknown>, dialect: Dialect): Promise<void> {
   const { schema } = database;
   await withOrderedId(schema.createTable('outbox'), dialect)
@@ -249,8 +228,8 @@ async function outbox(database: Kysely<unknown>, dialect: Dialect): Promise<void
     // The last column: SQLite reads past the columns before it.
     .addColumn('body', 'text', required)
     .execute();
-  await schema.createIndex('outbox_by_sender').on('outbox').columns(['sender', 'state', 'id']).execute();
-  await schema.createIndex('outbox_by_lease').on('outbox').columns(['lease', 'state', 'id']).execute();
+  await index(schema, 'outbox_by_sender', 'outbox', ['sender', 'state', 'id']).execute();
+  await index(schema, 'outbox_by_lease', 'outbox', ['lease', 'state', 'id']).execute();
 }
 
 /** For lists: the resources of leases, and indexes for pages. */
@@ -258,29 +237,18 @@ async function views(database: Kysely<unknown>): Promise<void> {
   const { schema } = database;
   // `null` = unknown: recorded before this migration.
   await schema.alterTable('leases').addColumn('resources', 'text').execute();
-  await schema.createIndex('leases_by_project').on('leases').columns(['project_id', 'id']).execute();
+  await index(schema, 'leases_by_project', 'leases', ['project_id', 'id']).execute();
   // Only leases without an id are found by start: this pays for the index above.
   await schema.dropIndex('leases_by_start').execute();
-  await schema
-    .createIndex('leases_by_start')
-    .on('leases')
-    .columns(['project_id', 'starts_at'])
+  await index(schema, 'leases_by_start', 'leases', ['project_id', 'starts_at'])
     .where(sql.ref('lease_id'), 'is', null)
     .execute();
   // Includes the start, so that a time span is found without reading other leases.
   await schema.dropIndex('leases_by_end').execute();
-  await schema
-    .createIndex('leases_by_end')
-    .on('leases')
-    .columns(['project_id', 'state', 'ends_at', 'starts_at'])
-    .execute();
-  await schema.createIndex('entries_by_project').on('entries').columns(['project_id', 'id']).execute();
+  await index(schema, 'leases_by_end', 'leases', ['project_id', 'state', 'ends_at', 'starts_at']).execute();
+  await index(schema, 'entries_by_project', 'entries', ['project_id', 'id']).execute();
   await schema.dropIndex('budgets_by_project').execute();
-  await schema
-    .createIndex('budgets_by_owner')
-    .on('budgets')
-    .columns(['project_id', 'user_id', 'valid_until'])
-    .execute();
+  await index(schema, 'budgets_by_owner', 'budgets', ['project_id', 'user_id', 'valid_until']).execute();
 }
 
 /** Decisions of all replicas. Each search reads one of the indexes backwards, newest first. */
@@ -303,19 +271,16 @@ async function decisions(database: Kysely<unknown>, dialect: Dialect): Promise<v
     // The last column: SQLite reads past the columns before it.
     .addColumn('record', 'text', required)
     .execute();
-  const index = (name: string, columns: string[]) =>
-    schema.createIndex(`decisions_by_${name}`).on('decisions').columns(columns);
+  const by = (name: string, columns: string[]) => index(schema, `decisions_by_${name}`, 'decisions', columns);
   // Include outcome and operation, to filter without reading the row.
-  await index('time', ['at', 'id', 'outcome', 'operation']).execute();
-  await index('project', ['project_id', 'outcome', 'at', 'id', 'operation']).execute();
-  await index('user', ['user_id', 'outcome', 'at', 'id', 'operation']).execute();
-  await index('request', ['request_id', 'at', 'id']).execute();
+  await by('time', ['at', 'id', 'outcome', 'operation']).execute();
+  await by('project', ['project_id', 'outcome', 'at', 'id', 'operation']).execute();
+  await by('user', ['user_id', 'outcome', 'at', 'id', 'operation']).execute();
+  await by('request', ['request_id', 'at', 'id']).execute();
   for (const column of ['lease_id', 'project_label', 'user_label']) {
-    await index(column, [column, 'at', 'id']).where(sql.ref(column), 'is not', null).execute();
+    await by(column, [column, 'at', 'id']).where(sql.ref(column), 'is not', null).execute();
   }
-  await index('outcome', ['outcome', 'at', 'id'])
-    .where(sql.ref('outcome'), '<>', sql.lit('allowed'))
-    .execute();
+  await by('outcome', ['outcome', 'at', 'id']).where(sql.ref('outcome'), '<>', sql.lit('allowed')).execute();
 
   await schema
     .createTable('decision_filters')
@@ -325,16 +290,17 @@ async function decisions(database: Kysely<unknown>, dialect: Dialect): Promise<v
     .addColumn('at', 'bigint', required)
     .addPrimaryKeyConstraint('decision_filters_primary_key', ['decision', 'filter'])
     .execute();
-  await schema
-    .createIndex('decision_filters_by_filter')
-    .on('decision_filters')
-    .columns(['filter', 'at', 'decision'])
-    .execute();
-  await schema
-    .createIndex('decision_filters_by_project')
-    .on('decision_filters')
-    .columns(['project_id', 'filter', 'at', 'decision'])
-    .execute();
+  await index(schema, 'decision_filters_by_filter', 'decision_filters', [
+    'filter',
+    'at',
+    'decision',
+  ]).execute();
+  await index(schema, 'decision_filters_by_project', 'decision_filters', [
+    'project_id',
+    'filter',
+    'at',
+    'decision',
+  ]).execute();
 }
 
 /**
@@ -369,7 +335,6 @@ async function growth(database: Kysely<unknown>, dialect: Dialect): Promise<void
     .execute();
 }
 
-/** Builds the index unless it exists. */
 async function addedOnce(
   database: Kysely<unknown>,
   dialect: Dialect,
@@ -383,9 +348,6 @@ async function addedOnce(
       return;
     }
   }
-  const index = database.schema
-    .createIndex(name)
-    .on(table)
-    .columns([...columns]);
-  await (condition === undefined ? index : index.where(sql<boolean>`${sql.raw(condition)}`)).execute();
+  const built = index(database.schema, name, table, [...columns]);
+  await (condition === undefined ? built : built.where(sql<boolean>`${sql.raw(condition)}`)).execute();
 }

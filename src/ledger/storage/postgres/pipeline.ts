@@ -111,7 +111,6 @@ export class Pipeline {
     return work.next(answer.rows);
   }
 
-  /** Runs one statement without parameters. */
   async execute(text: string): Promise<unknown[]> {
     const { rows } = await this.#send({ text });
     this.#throwFailure();

@@ -214,7 +214,6 @@ interface SessionParts {
   readonly whenConnected: (() => Work<void>) | undefined;
 }
 
-/** Options of BEGIN. */
 interface Beginning {
   /** Transaction mode for BEGIN. */
   readonly mode: string;

@@ -2,8 +2,10 @@
  * Shared reads of related checks: the same rows, as of the same time. Each row is read once, so many leases
  * can be tried at the cost of one check. Nothing is recorded from this memory: a commit reads again.
  */
+
 import type { CompiledQuery } from 'kysely';
 import { budgetAccount } from '../../../filter/claim.ts';
+import { addTo } from '../../add-to.ts';
 import type { Work } from '../../storage/database.ts';
 import type { Statements } from '../statements.ts';
 import { askOf } from './project-memory.ts';
@@ -75,12 +77,7 @@ export class CheckMemory {
     rows: readonly unknown[],
     isAboutBudgets: boolean,
   ): readonly unknown[] {
-    const answers = this.#answers.get(sql);
-    if (answers === undefined) {
-      this.#answers.set(sql, [{ parameters, rows }]);
-    } else {
-      answers.push({ parameters, rows });
-    }
+    addTo(this.#answers, sql, { parameters, rows });
     if (isAboutBudgets) {
       const budgets = rows as readonly { readonly id: bigint }[];
       this.#expected = budgets.slice(0, MOST_BUDGETS).map(budgetAccount);

@@ -19,13 +19,10 @@ const MOST_VALUES = 64;
 
 export class GroupMemory implements Memory {
   readonly #statements: Statements;
-  /** The locked projects. */
   readonly #projects = new Map<string, ProjectMemory>();
   /** Sequences are not rolled back: ids of a part that was rolled back stay free. */
   readonly #ids: RowOf<'nextLeaseIds'>[] = [];
-  /** Writes of the ended parts. */
   readonly #due = new PostponedWrites();
-  /** Writes of the running part. */
   #own: Postponed[] = [];
   /** The id of the next lease, if counted here; `undefined` = unknown, so nothing is postponed. */
   #nextId: bigint | undefined;

@@ -10,7 +10,6 @@ import type { Ask } from './project-memory.ts';
 /** Limit of rows in one statement. */
 const MOST_ROWS = 64;
 
-/** A write that can be postponed. */
 export type Postponed =
   | { readonly kind: 'addLease'; readonly of: LeaseRow }
   | Extract<Ask, { readonly kind: 'setBalances' | 'addEntries' }>;

@@ -3,6 +3,7 @@
  * since the choice is SkyPilot's. Source: SkyPilot 0.13 and 1.0.0-dev, `sky/catalog/common.py` and
  * `gcp_catalog.py`.
  */
+import { addTo } from '../../../ledger/add-to.ts';
 import { type Fits, type Machine, moreExpensive, type Price, type Prices } from './machines.ts';
 
 /** The requested machine. Names are in lower case. */
@@ -44,8 +45,8 @@ export class Catalog {
     this.#comparesMemory = !WITHOUT_MEMORY.has(cloud);
     this.#machines = machines;
     for (const machine of machines) {
-      put(this.#byType, machine.instanceType, machine);
-      put(this.#byAccelerator, machine.accelerator, machine);
+      addTo(this.#byType, machine.instanceType, machine);
+      addTo(this.#byAccelerator, machine.accelerator, machine);
     }
     this.#isSplit = this.#byType.has('');
   }
@@ -126,15 +127,6 @@ export class Catalog {
   #sizeOf({ accelerator, cpus, memory }: RequestedHardware): Fits {
     const compares = accelerator === null || this.#comparesMemory;
     return (machine) => cpus?.(machine) !== false && (!compares || memory?.(machine) !== false);
-  }
-}
-
-function put(map: Map<string, Machine[]>, key: string, machine: Machine): void {
-  const others = map.get(key);
-  if (others === undefined) {
-    map.set(key, [machine]);
-  } else {
-    others.push(machine);
   }
 }
 

@@ -20,7 +20,6 @@ export function workspaceOf(tree: Mapping): string {
   return typeof active === 'string' ? active : 'default';
 }
 
-/** The place of the question. */
 interface AskedPlace {
   readonly context?: string;
   readonly region?: string;
@@ -65,7 +64,6 @@ export function placeProblems(
   return { problems, region: asked };
 }
 
-/** The contexts, regions or clusters that the configuration names. */
 function regionsOf(tree: Mapping, cloud: string): string[] {
   const holder = regionMember(cloud);
   if (holder === undefined) {

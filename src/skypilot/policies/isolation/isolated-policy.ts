@@ -184,7 +184,6 @@ export class IsolatedPolicy {
     }
   }
 
-  /** Stops replaced threads without pending questions. */
   #endIdle(): void {
     for (const thread of this.#threads) {
       if (thread !== this.#current && thread.pending.size === 0) {

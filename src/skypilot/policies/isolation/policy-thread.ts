@@ -46,7 +46,6 @@ interface ThreadEvents extends ThreadServices {
 }
 
 export class PolicyThread {
-  /** Unanswered questions by id. */
   readonly pending = new Map<number, PendingQuestion>();
   /** Resolves when the policy is constructed. @throws Error if that fails */
   readonly started: Promise<void>;

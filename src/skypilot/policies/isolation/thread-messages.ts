@@ -43,7 +43,6 @@ const rule = z.object({
 });
 
 export const fromThreadSchema = z.discriminatedUnion('kind', [
-  /** The policy has been constructed. */
   z.object({ kind: z.literal('ready') }),
   z.object({ kind: z.literal('not-ready'), cause: z.string() }),
   /** The policy is working on the question. */

@@ -1,0 +1,9 @@
+/** Adds an item to the list of its key. */
+export function addTo<Key, Item>(lists: Map<Key, Item[]>, key: Key, item: Item): void {
+  const list = lists.get(key);
+  if (list === undefined) {
+    lists.set(key, [item]);
+  } else {
+    list.push(item);
+  }
+}
