@@ -203,6 +203,33 @@ describe('calculateCharge', () => {
     expect(calculateCharge(input([], update)).deltas).toEqual(new Map([['a', tooMuch]]));
   });
 
+  it.each([
+    ['costs as much', false, [used('a', 2n, 0n, 10n)]],
+    ['costs less', false, [used('a', 1n, 1n, 9n)]],
+    ['holds as much', false, [held('b', 1n)]],
+    ['costs more a second', true, [used('a', 3n, 1n, 9n)]],
+    ['begins earlier', true, [used('a', 1n, -1n, 9n)]],
+    ['ends later', true, [used('a', 1n, 1n, 11n)]],
+    ['holds more', true, [held('b', 2n)]],
+    ['holds what the other uses', true, [held('a', 1n)]],
+    ['uses what the other holds', true, [used('b', 1n, 0n, 1n)]],
+    ['takes from one more account', true, [used('a', 1n, 1n, 9n), held('c', 1n)]],
+  ])(
+    'without counts in the request, a lease with others that %s stays possible: %s',
+    (_, isPossible, claims) => {
+      const other = { ...taken(claims), demand: 'two hosts' };
+      const shown = [used('a', 2n, 0n, 10n), held('b', 1n)];
+      const { alternatives } = calculateCharge(input(shown, { recorded: [other], countsAreSeen: false }));
+      expect(alternatives).toHaveLength(isPossible ? 2 : 1);
+    },
+  );
+
+  it('without counts in the request, a lease with others that ends later stays possible, even if it costs nothing', () => {
+    const other = { ...taken([]), demand: 'two hosts', end: 11n };
+    const { alternatives } = calculateCharge(input([], { recorded: [other], countsAreSeen: false }));
+    expect(alternatives).toHaveLength(2);
+  });
+
   describe('a new lease with the id of one that is recorded', () => {
     const earlier = taken([{ kind: 'usage', account: 'a', perSecond: 2n, from: 0n, until: 10n }]);
     const asked = (perSecond: bigint, limit: bigint) =>
