@@ -3,7 +3,8 @@ import type { Deadline, Lease, UpdateRequest } from '../../src/index.ts';
 import { type LedgerSetup, onLedger } from '../filters/on-ledger.ts';
 import { ALLOWED, REJECTED, rejectedWith, UNCHECKED } from '../support/decisions.ts';
 import { filterSource } from '../support/filter-folder.ts';
-import { newLedger } from '../support/ledgers.ts';
+import { breakLedger, newLedger } from '../support/ledgers.ts';
+import { policyServer } from '../support/policy-server.ts';
 import { createHost } from '../support/requests.ts';
 import { notes } from './chain.ts';
 
@@ -525,7 +526,7 @@ describe('a filter with commit hooks', () => {
     const { enforcement } = await load(['BFilter', 'AFilter'], {
       files: { AFilter: keeps('AFilter'), BFilter: keeps('BFilter') },
     });
-    await enforcement.checkCreate(CREATE);
+    expect(await enforcement.checkCreate(CREATE)).toMatchObject({ allowed: true, warnings: [] });
     await enforcement.checkUpdate(UPDATE);
     expect(heard).toEqual([
       'BFilter check',
@@ -541,6 +542,23 @@ describe('a filter with commit hooks', () => {
       '1',
       '2026-12-03 09:00',
     ]);
+  });
+
+  it('is called at once for different leases', async () => {
+    const { enforcement } = await load(['AFilter'], {
+      files: {
+        AFilter: filterSource('AFilter', {
+          extra: `commitCreate() {
+            return new Promise((resolve) => {
+              if (globalThis.notes.push(resolve) === 2) globalThis.notes.forEach((answer) => answer(allow()));
+            });
+          }`,
+        }),
+      },
+    });
+    notes();
+    const both = [enforcement.checkCreate(CREATE), enforcement.checkCreate(CREATE)];
+    expect(await Promise.all(both)).toMatchObject([ALLOWED, ALLOWED]);
   });
 
   it.each([
@@ -573,5 +591,41 @@ describe('a filter with commit hooks', () => {
       allowed: true,
       warnings: ['AFilter failed, and allowed the lease since its options say so.'],
     });
+  });
+});
+
+describe('the message that ends a new lease if it is refused at last', () => {
+  const durable = async (commit: (connection: string, outbox: readonly object[]) => void) => {
+    const service = await policyServer((_, response) => {
+      commit(chain.connection, chain.query('SELECT id FROM outbox'));
+      response.writeHead(204).end();
+    });
+    const chain = await load(['MaxLeasesFilter', 'ExternalServiceFilter'], {
+      options: {
+        external_service_on_end_endpoint: `${service.url}/on-end`,
+        external_service_commit_create_endpoint: `${service.url}/commit`,
+        external_service_delivery: 'durable',
+      },
+    });
+    return chain;
+  };
+
+  it('is in the outbox while a service commits the lease, unless the lease was recorded before', async () => {
+    const messages: number[] = [];
+    const { enforcement, query } = await durable((_, outbox) => messages.push(outbox.length));
+    for (let attempt = 1; attempt <= 2; attempt += 1) {
+      expect(await enforcement.checkCreate(CREATE, { idempotencyKey: 'k1' })).toMatchObject(ALLOWED);
+      expect(query('SELECT id FROM outbox')).toEqual([]);
+    }
+    expect(messages).toEqual([1, 0]);
+  });
+
+  it('refuses the lease if it cannot be removed', async () => {
+    const { enforcement, balances } = await durable((connection) => breakLedger(connection, 'outbox'));
+    expect(await enforcement.checkCreate(CREATE)).toMatchObject({
+      ...UNCHECKED,
+      filter: 'ExternalServiceFilter',
+    });
+    expect(balances()).toEqual({});
   });
 });
