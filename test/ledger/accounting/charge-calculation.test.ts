@@ -232,12 +232,12 @@ describe('calculateCharge', () => {
 
   describe('a new lease with the id of one that is recorded', () => {
     const earlier = taken([{ kind: 'usage', account: 'a', perSecond: 2n, from: 0n, until: 10n }]);
-    const asked = (perSecond: bigint, limit: bigint) =>
+    const asked = (perSecond: bigint, limit: bigint, recorded: readonly Alternative[] = [earlier]) =>
       calculateCharge(
         input([], {
           now: 4n,
           staysOpen: true,
-          recorded: [earlier],
+          recorded,
           balances: new Map([['a', 20n]]),
           wanted: [{ ...claimed(by('F', [used('a', perSecond, 4n, 10n, limit)])), start: 4n }],
         }),
@@ -252,6 +252,8 @@ describe('calculateCharge', () => {
       // When Blazar shows the new one, what the earlier one has used is not given back; the earlier one would not pay for it.
       expect(refundOf(alternatives, 5n, 4n)).toEqual(new Map([['a', 15n]]));
       expect(refundOf(alternatives, 5n, 0n)).toEqual(new Map([['a', 16n]]));
+      // The same once more changes nothing.
+      expect(asked(3n, 26n, alternatives).alternatives).toHaveLength(2);
     });
 
     it('is refused where both together are too much', () => {
