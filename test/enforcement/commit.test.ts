@@ -41,11 +41,18 @@ const recorded = ({ leases }: { leases: () => readonly object[] }) =>
   );
 
 describe('a lease that every filter allows', () => {
-  it('is recorded after its check, and so are its update and its end', async () => {
-    const chain = await load(['MaxLeasesFilter']);
-    expect(await chain.enforcement.checkCreate(CREATE)).toMatchObject({ operation: 'create', allowed: true });
+  it('is recorded after its check, and so are its update and its end, with who asked in which request', async () => {
+    const chain = await load(['MaxLeasesFilter', 'UsageBudgetFilter']);
+    await chain.budget({ projectId: 'climate', amount: '1000' });
+    expect(await chain.enforcement.checkCreate(CREATE, { requestId: 'req-1' })).toMatchObject({
+      operation: 'create',
+      allowed: true,
+    });
     expect(recorded(chain)).toEqual(['run open without id']);
-    expect(await chain.enforcement.checkUpdate(UPDATE)).toMatchObject({ operation: 'update', allowed: true });
+    expect(await chain.enforcement.checkUpdate(UPDATE, { requestId: 'req-2' })).toMatchObject({
+      operation: 'update',
+      allowed: true,
+    });
     expect(recorded(chain)).toEqual(['run open 1']);
     const ended = { ...CREATE.lease, id: '1', reservations: null } as unknown as Lease;
     expect(await chain.enforcement.onEnd({ context: CREATE.context, lease: ended })).toMatchObject({
@@ -53,6 +60,10 @@ describe('a lease that every filter allows', () => {
     });
     expect(recorded(chain)).toEqual(['run ended 1']);
     expect(chain.balances()).toEqual({});
+    const authors = chain
+      .entries()
+      .map(({ operation, who, request_id }) => `${operation} ${who} ${request_id}`);
+    expect([...new Set(authors)]).toEqual(['create alice req-1', 'update alice req-2', 'end alice null']);
   });
 
   it('ends alone, although every filter on the ledger tells of its end, and another lease looks the same', async () => {
