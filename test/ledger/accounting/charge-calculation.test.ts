@@ -105,6 +105,27 @@ describe('calculateCharge', () => {
     expect(warnings.map(({ filter }) => filter)).toEqual(['Tried', 'Tried', 'Unsure']);
   });
 
+  it('enforces every limit of an account that several filters use', () => {
+    const shared = [
+      by('Unlimited', [held('a', 1n)]),
+      by('Tried', [held('a', 1n, 0n)], true),
+      by('Enforced', [held('a', 1n, 9n), held('a', 1n, 1n)]),
+    ];
+    const { refusal, warnings } = calculateCharge(input([], { wanted: [claimed(...shared)] }));
+    expect([refusal, ...warnings].map((one) => one?.filter)).toEqual(['Enforced', 'Tried']);
+  });
+
+  it('refuses what an enforced filter cannot compute, even if an audited one cannot either', () => {
+    const unsure = (filter: string, audit: boolean) => ({
+      filter,
+      audit,
+      claims: [],
+      refusal: 'It does not say.',
+    });
+    const wanted: [Claimed] = [claimed(unsure('Tried', true), unsure('Enforced', false))];
+    expect(calculateCharge(input([], { wanted })).refusal?.filter).toBe('Enforced');
+  });
+
   it('judges an update by what it takes more', () => {
     const recorded = [taken([{ kind: 'usage', account: 'a', perSecond: 2n, from: 0n, until: 10n }])];
     const running = { now: 4n, recorded, isUpdate: true, begun: 4n, balances: new Map([['a', 20n]]) };
@@ -226,8 +247,10 @@ describe('calculateCharge', () => {
 
   it('without counts in the request, a lease with others that ends later stays possible, even if it costs nothing', () => {
     const other = { ...taken([]), demand: 'two hosts', end: 11n };
-    const { alternatives } = calculateCharge(input([], { recorded: [other], countsAreSeen: false }));
-    expect(alternatives).toHaveLength(2);
+    const possible = (recorded: Alternative) =>
+      calculateCharge(input([], { recorded: [recorded], countsAreSeen: false })).alternatives;
+    expect(possible(other)).toHaveLength(2);
+    expect(possible({ ...other, demand: SHAPE.demand }), 'it has no other counts').toHaveLength(1);
   });
 
   describe('a new lease with the id of one that is recorded', () => {
