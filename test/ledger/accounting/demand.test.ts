@@ -18,11 +18,13 @@ describe('demandOf', () => {
   it('is the same in any order, and whatever Blazar adds', () => {
     const hosts = { resource_type: 'physical:host', min: 1, max: 2 };
     const addresses = { resource_type: 'virtual:floatingip', amount: '2' };
+    const others = { resource_type: 'virtual:gpu', min: 1, max: 1 };
     const reported = [
+      { ...others, amount: null },
       { ...addresses, amount: 2, id: 'r2', status: 'active', required_floatingips: [] },
       { ...hosts, id: 'r1', before_end: 'default', amount: null, allocations: [{ id: '1' }] },
     ];
-    expect(demandOf(reported)).toBe(demandOf([hosts, addresses]));
+    expect(demandOf(reported)).toBe(demandOf([{ ...hosts, amount: 3 }, addresses, others]));
   });
 
   it('differs for other counts and other types', () => {
