@@ -8,12 +8,13 @@ export default mergeConfig(
   { resolve: suite.resolve, test },
   defineConfig({
     test: {
+      setupFiles: ['test/support/mutated-modules.ts'],
       include: ['test/{enforcement,filter,filters,ledger,rules}/**/*.test.ts'],
       exclude: [
         '**/*.proof.test.ts',
         'test/enforcement/commit-without-ledger.test.ts',
         // No lease is judged by these.
-        'test/ledger/{budgets,folding,outbox,reconciliation,reports,storage}/**',
+        'test/ledger/{budgets,folding,outbox,reports,storage}/**',
         'test/ledger/{clock,going-back,hostile-texts,round-trips}.test.ts',
       ],
       // Arithmetic that is wrong is wrong on SQLite too: no PostgreSQL is started for each worker.

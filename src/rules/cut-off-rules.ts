@@ -53,7 +53,7 @@ function cutOff(
   was: string | undefined,
   text: string,
 ): Problem[] {
-  if (was === undefined || was === text) {
+  if (was === undefined) {
     return [];
   }
   const lost = without(rulesIn(before, file), all(next));

@@ -159,7 +159,7 @@ function bytesOf(file: string): Buffer {
     }
     const bytes = Buffer.allocUnsafe(before.size);
     let length = 0;
-    for (let read = -1; length < bytes.length && read !== 0; length += read) {
+    for (let read = -1; read !== 0; length += read) {
       read = readSync(descriptor, bytes, length, bytes.length - length, null);
     }
     const after = fstatSync(descriptor);

@@ -9,6 +9,7 @@ import {
   LedgerUnavailableError,
   UsageEnforcement,
 } from '../../src/index.ts';
+import { lookInto } from '../filters/on-ledger.ts';
 import { valuesOnly } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 import { newLedger } from '../support/ledgers.ts';
@@ -80,6 +81,13 @@ describe('budgets', () => {
       false,
     ]);
     expect(await ledger.budgets()).toHaveLength(1);
+    const { who, reason } = AUTHOR;
+    expect(lookInto(connection).query('SELECT who, reason FROM budget_changes ORDER BY id')).toEqual([
+      { who, reason },
+      { who: 'dean', reason: null },
+      { who, reason },
+      { who, reason },
+    ]);
   });
 
   it.each([

@@ -3,7 +3,8 @@ import type { Deadline, Lease, UpdateRequest } from '../../src/index.ts';
 import { type LedgerSetup, onLedger } from '../filters/on-ledger.ts';
 import { ALLOWED, REJECTED, rejectedWith, UNCHECKED } from '../support/decisions.ts';
 import { filterSource } from '../support/filter-folder.ts';
-import { newLedger } from '../support/ledgers.ts';
+import { breakLedger, newLedger } from '../support/ledgers.ts';
+import { policyServer } from '../support/policy-server.ts';
 import { createHost } from '../support/requests.ts';
 import { notes } from './chain.ts';
 
@@ -40,11 +41,18 @@ const recorded = ({ leases }: { leases: () => readonly object[] }) =>
   );
 
 describe('a lease that every filter allows', () => {
-  it('is recorded after its check, and so are its update and its end', async () => {
-    const chain = await load(['MaxLeasesFilter']);
-    expect(await chain.enforcement.checkCreate(CREATE)).toMatchObject({ operation: 'create', allowed: true });
+  it('is recorded after its check, and so are its update and its end, with who asked in which request', async () => {
+    const chain = await load(['MaxLeasesFilter', 'UsageBudgetFilter']);
+    await chain.budget({ projectId: 'climate', amount: '1000' });
+    expect(await chain.enforcement.checkCreate(CREATE, { requestId: 'req-1' })).toMatchObject({
+      operation: 'create',
+      allowed: true,
+    });
     expect(recorded(chain)).toEqual(['run open without id']);
-    expect(await chain.enforcement.checkUpdate(UPDATE)).toMatchObject({ operation: 'update', allowed: true });
+    expect(await chain.enforcement.checkUpdate(UPDATE, { requestId: 'req-2' })).toMatchObject({
+      operation: 'update',
+      allowed: true,
+    });
     expect(recorded(chain)).toEqual(['run open 1']);
     const ended = { ...CREATE.lease, id: '1', reservations: null } as unknown as Lease;
     expect(await chain.enforcement.onEnd({ context: CREATE.context, lease: ended })).toMatchObject({
@@ -52,6 +60,10 @@ describe('a lease that every filter allows', () => {
     });
     expect(recorded(chain)).toEqual(['run ended 1']);
     expect(chain.balances()).toEqual({});
+    const authors = chain
+      .entries()
+      .map(({ operation, who, request_id }) => `${operation} ${who} ${request_id}`);
+    expect([...new Set(authors)]).toEqual(['create alice req-1', 'update alice req-2', 'end alice null']);
   });
 
   it('ends alone, although every filter on the ledger tells of its end, and another lease looks the same', async () => {
@@ -557,7 +569,7 @@ describe('a filter with commit hooks', () => {
     const { enforcement } = await load(['BFilter', 'AFilter'], {
       files: { AFilter: keeps('AFilter'), BFilter: keeps('BFilter') },
     });
-    await enforcement.checkCreate(CREATE);
+    expect(await enforcement.checkCreate(CREATE)).toMatchObject({ allowed: true, warnings: [] });
     await enforcement.checkUpdate(UPDATE);
     expect(heard).toEqual([
       'BFilter check',
@@ -573,6 +585,23 @@ describe('a filter with commit hooks', () => {
       '1',
       '2026-12-03 09:00',
     ]);
+  });
+
+  it('is called at once for different leases', async () => {
+    const { enforcement } = await load(['AFilter'], {
+      files: {
+        AFilter: filterSource('AFilter', {
+          extra: `commitCreate() {
+            return new Promise((resolve) => {
+              if (globalThis.notes.push(resolve) === 2) globalThis.notes.forEach((answer) => answer(allow()));
+            });
+          }`,
+        }),
+      },
+    });
+    notes();
+    const both = [enforcement.checkCreate(CREATE), enforcement.checkCreate(CREATE)];
+    expect(await Promise.all(both)).toMatchObject([ALLOWED, ALLOWED]);
   });
 
   it.each([
@@ -605,5 +634,41 @@ describe('a filter with commit hooks', () => {
       allowed: true,
       warnings: ['AFilter failed, and allowed the lease since its options say so.'],
     });
+  });
+});
+
+describe('the message that ends a new lease if it is refused at last', () => {
+  const durable = async (commit: (connection: string, outbox: readonly object[]) => void) => {
+    const service = await policyServer((_, response) => {
+      commit(chain.connection, chain.query('SELECT id FROM outbox'));
+      response.writeHead(204).end();
+    });
+    const chain = await load(['MaxLeasesFilter', 'ExternalServiceFilter'], {
+      options: {
+        external_service_on_end_endpoint: `${service.url}/on-end`,
+        external_service_commit_create_endpoint: `${service.url}/commit`,
+        external_service_delivery: 'durable',
+      },
+    });
+    return chain;
+  };
+
+  it('is in the outbox while a service commits the lease, unless the lease was recorded before', async () => {
+    const messages: number[] = [];
+    const { enforcement, query } = await durable((_, outbox) => messages.push(outbox.length));
+    for (let attempt = 1; attempt <= 2; attempt += 1) {
+      expect(await enforcement.checkCreate(CREATE, { idempotencyKey: 'k1' })).toMatchObject(ALLOWED);
+      expect(query('SELECT id FROM outbox')).toEqual([]);
+    }
+    expect(messages).toEqual([1, 0]);
+  });
+
+  it('refuses the lease if it cannot be removed', async () => {
+    const { enforcement, balances } = await durable((connection) => breakLedger(connection, 'outbox'));
+    expect(await enforcement.checkCreate(CREATE)).toMatchObject({
+      ...UNCHECKED,
+      filter: 'ExternalServiceFilter',
+    });
+    expect(balances()).toEqual({});
   });
 });

@@ -7,7 +7,7 @@ import { ALLOWED, REJECTED, rejectedWith, UNCHECKED } from '../support/decisions
 import { type Answer, policyServer } from '../support/policy-server.ts';
 import { createGpuAndFloatingIp, createPhysicalHost, endActive, updateExtend } from '../support/requests.ts';
 import { testFilter } from './contract.ts';
-import { loadValues } from './loaded.ts';
+import { loadValues, mistakes } from './loaded.ts';
 
 const GENERIC = 'The lease could not be checked. Please try again later, or ask the operator.';
 const DENIED = 'The external service denied the request.';
@@ -113,6 +113,16 @@ describe('the endpoints', () => {
     expect(await enforcement.onEnd(endActive())).toMatchObject({ failed: false });
     expect(service.requests).toEqual([]);
     expect(await enforcement.checkUpdate(updateExtend())).toMatchObject(REJECTED);
+  });
+
+  it('have one for ends if these are to be delivered durably', async () => {
+    const lines = [
+      'external_service_delivery = durable',
+      'external_service_check_create_endpoint = http://127.0.0.1:1/',
+    ];
+    expect(await mistakes('ExternalServiceFilter', lines)).toEqual([
+      'blazar.conf:3: [enforcement] external_service_delivery: durable needs external_service_base_endpoint or external_service_on_end_endpoint',
+    ]);
   });
 
   it('are required: at least one', async () => {

@@ -198,6 +198,7 @@ describe('the options of LeaseDatesFilter', () => {
     'tomorrow',
     '+1.5',
     '+ 5',
+    '5+5',
     '86400',
     '+1000000000000000',
     '2026-02-30',

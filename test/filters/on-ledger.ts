@@ -35,7 +35,8 @@ export async function onLedger(setup: LedgerSetup) {
   return { enforcement, logger, connection, ...lookInto(connection) };
 }
 
-function lookInto(connection: string) {
+/** The content of a ledger in a file. */
+export function lookInto(connection: string) {
   const query = (sql: string, ...values: unknown[]): Row[] => {
     const database = openSqlite(connection.slice('sqlite://'.length), { readonly: true, bigints: true });
     const found = database.prepare(sql).all(values) as Row[];

@@ -70,6 +70,16 @@ describe('a rule that reads the ledger', () => {
     expect(await enforcement.checkCreate(request('second'))).toMatchObject(ALLOWED);
   });
 
+  it('when leases are created lets them be changed', async () => {
+    const rule = AT_MOST_FOUR.replace('< 4', '< 1');
+    const { enforcement } = await load(rulesFile(`${rule}\n  on: create`));
+    const { context, lease } = request('first');
+    expect(await enforcement.checkCreate({ context, lease })).toMatchObject(ALLOWED);
+    const currentLease = { ...lease, id: 'lease-1' };
+    const update = { context, currentLease, lease: { end_date: '2026-12-03 09:00' } };
+    expect(await enforcement.checkUpdate(update)).toMatchObject(ALLOWED);
+  });
+
   it('sees what other leases take of the budget that is valid at the start', async () => {
     const rules = rulesFile(`- name: half
   allow: taken(context.project) + hours(lease) <= 60.0 && left() >= hours(lease)

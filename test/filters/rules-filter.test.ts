@@ -2,10 +2,11 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
+import { RulesFilter } from '../../filters/rules-filter.ts';
 import { formatProblem } from '../../src/base/errors.ts';
 import { decisionRecord } from '../../src/decisions/lease-record.ts';
 import { readConfiguration } from '../../src/enforcement/configuration.ts';
-import { type Lease, UsageEnforcement } from '../../src/index.ts';
+import { ConfigurationError, type FilterServices, type Lease, UsageEnforcement } from '../../src/index.ts';
 import { keystoneSection } from '../../src/openstack/options.ts';
 import { ALLOWED, rejectedWith } from '../support/decisions.ts';
 import { confFile, temporaryFile } from '../support/files.ts';
@@ -220,15 +221,22 @@ it('tells the log when a rule ends', async () => {
   const { enforcement, logger, clock } = await loaded(`rules:
 - {name: a, until: "2099-11-21T10:00:00Z", allow: 2 < 1, message: Not yet.}
 - {name: b, allow: 1 < 2, message: No.}
+- {name: c, until: "2099-11-21T09:00:00Z", allow: 1 < 2, message: No.}
 `);
   const ended = () => logger.lines.filter(({ message }) => message.startsWith('a rule has ended'));
   clock.now = '2099-11-21T09:59:59.999Z';
   expect(await enforcement.checkCreate(REQUEST)).toMatchObject(rejectedWith('Not yet.'));
-  expect(ended()).toEqual([]);
+  expect(ended()).toMatchObject([{ level: 'info', fields: { rule: 'c', line: 4 } }]);
   clock.now = '2099-11-21T10:00:00Z';
   expect(await enforcement.checkCreate(REQUEST)).toMatchObject(ALLOWED);
   expect(await enforcement.checkCreate(REQUEST)).toMatchObject(ALLOWED);
-  expect(ended()).toMatchObject([{ level: 'info', fields: { rule: 'a', line: 2 } }]);
+  expect(ended().slice(1)).toMatchObject([{ level: 'info', fields: { rule: 'a', line: 2 } }]);
+});
+
+it('is not opened with a mistake in its rules that was not there when they were checked', async () => {
+  const rules_path = temporaryFile('rules.yaml', 'rules:\n- {name: a, allow: lease.typo, message: No.}\n');
+  const services = { clock: { now: () => new Date() } } as FilterServices;
+  await expect(new RulesFilter({ rules_path }, services).open()).rejects.toThrow(ConfigurationError);
 });
 
 it.for<[string, boolean, boolean]>([
@@ -314,15 +322,14 @@ it.for<[string, string]>([
   expect((await problemsIn(rules)).join('\n')).toContain(expected);
 });
 
-it('warns of a rule that has ended, and of one that nobody judges', async () => {
+it('warns of a rule that has ended, not of one that will end', async () => {
   const rules = `rules:
 - {name: a, until: "2020-01-31T00:00:00Z", allow: "true", message: x}
-- {name: b, on: [create, task], allow: "true", message: x}
+- {name: b, until: "2920-01-31T00:00:00Z", allow: "true", message: x}
 `;
-  const problems = await problemsIn(rules);
-  expect(problems).toContain(
+  expect(await problemsIn(rules)).toEqual([
     'warning: rules.yaml:2:21: rule a: no longer applies: it ended at 2020-01-31T00:00:00Z',
-  );
+  ]);
 });
 
 it('reads a folder in the order of its files, and refuses a name that two files have', async () => {

@@ -49,6 +49,17 @@ describe('the rate of a flavor', () => {
     }
   });
 
+  it('is that of the same reservation, of several that Blazar has given flavors of its own', async () => {
+    const { enforcement, balances } = await withBudgets(['1000'], RATES);
+    const there = (id: string, flavor: string) =>
+      instances(id, { id, resource_properties: JSON.stringify({ id: flavor }) });
+    const known = lasting(10, { id: '1', reservations: [there('r1', 'small'), there('r2', 'large')] });
+    expect(
+      await enforcement.checkUpdate(change(known, { ...known.lease, end_date: endAfter(11) })),
+    ).toMatchObject(ALLOWED);
+    expect(balances()).toEqual({ 'usage_budget/1': 99n * HOUR });
+  });
+
   it('is not taken from what a user writes into a new lease', async () => {
     const written = { id: 'large', resource_properties: '{"id":"small"}' };
     expect(await refusal([instances('large', written)], RATES)).toContain('would cost 80 node-hours;');

@@ -69,11 +69,24 @@ describe('a file that is cut off', () => {
     expect(texts(cutOffProblems(before, read()), file)).toEqual([`…/${problem}`]);
   });
 
-  it('is accepted where only comments and line breaks are gone', () => {
+  it.each([RULES, RULES.trimEnd()])('is accepted where only comments and line breaks are gone', (text) => {
     const { file, read } = written(`${RULES}\n# The end\n`);
     const before = read();
-    writeFileSync(file, RULES);
+    writeFileSync(file, text);
     expect(cutOffProblems(before, read())).toEqual([]);
+  });
+});
+
+it('accepts other rules in a file that is whole, and says which', () => {
+  const { file, read } = written(RULES);
+  const before = read();
+  const other = RULES.replace('48.0', '36.0').replace('name: two-hosts', 'name: three-hosts');
+  writeFileSync(file, other);
+  expect(cutOffProblems(before, read())).toEqual([]);
+  expect(ruleChanges(before, read())).toEqual({
+    added: ['three-hosts'],
+    changed: ['two-days'],
+    gone: ['two-hosts'],
   });
 });
 

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { formatProblem } from '../../src/base/errors.ts';
 import { readConfiguration } from '../../src/enforcement/configuration.ts';
 import { SECTIONS } from '../../src/server/configuration/sections.ts';
-import { confFile } from '../support/files.ts';
+import { confFile, temporaryFile } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 
 it.each([
@@ -19,5 +19,19 @@ it.each([
   expect(wrong.map(formatProblem)).toEqual([expect.stringContaining(`${file}:3`)]);
   expect(wrong[0]?.message).toBe(
     `expected a file or a folder that can be read, got ${path} (there is no such file)`,
+  );
+});
+
+it('a rule for what no section judges by its file is a warning at its line', async () => {
+  const rules = temporaryFile(
+    'rules.yaml',
+    'rules:\n- {name: a, on: [create, task], allow: "true", message: No.}\n',
+  );
+  const file = confFile(`[enforcement]\nenabled_filters = RulesFilter\nrules_path = ${rules}\n`);
+  const { problems } = await readConfiguration({ environment: {}, configFiles: [file] }, SECTIONS);
+  expect(problems.map(formatProblem)).toContainEqual(
+    expect.stringMatching(
+      /rules\.yaml:2.*: rule a: its tasks are not judged: \[skypilot\] rules_path does not name this file$/,
+    ),
   );
 });

@@ -154,8 +154,8 @@ export class RequestCall implements Call {
   }
 
   get repetition(): Repetition | undefined {
-    if (this.#idempotencyKey !== undefined && this.#repetition === undefined) {
-      this.#repetition = { key: this.#idempotencyKey, content: contentOf(this.#request) };
+    if (this.#idempotencyKey !== undefined) {
+      this.#repetition ??= { key: this.#idempotencyKey, content: contentOf(this.#request) };
     }
     return this.#repetition;
   }

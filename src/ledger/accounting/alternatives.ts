@@ -62,17 +62,7 @@ export function recordedAs(alternatives: readonly [Alternative, ...Alternative[]
 
 /** Without duplicates, in the same order. */
 export function distinct<Some extends Alternative>(alternatives: readonly Some[]): Some[] {
-  if (alternatives.length < 2) {
-    return [...alternatives];
-  }
-  const seen = new Map<string, Some>();
-  for (const alternative of alternatives) {
-    const text = JSON.stringify(formatted(alternative));
-    if (!seen.has(text)) {
-      seen.set(text, alternative);
-    }
-  }
-  return [...seen.values()];
+  return [...new Map(alternatives.map((one) => [JSON.stringify(formatted(one)), one])).values()];
 }
 
 /** Account → the highest charge of any alternative. */
@@ -206,9 +196,6 @@ export function restOf(one: Alternative, second: bigint | undefined): Alternativ
 
 /** The alternative of a new lease whose id belonged to an earlier lease, which used `spent`. */
 export function after(spent: ReadonlyMap<string, Amount>, one: Alternative): Alternative {
-  if (spent.size === 0) {
-    return one;
-  }
   const used = [...spent]
     .filter(([, amount]) => amount > 0n)
     .map(([account, amount]) => ({ kind: 'spent', account, amount }) as const);

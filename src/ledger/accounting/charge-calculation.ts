@@ -3,7 +3,7 @@
  * and commits share it, so their results can differ only by time.
  */
 
-import { type Amount, type Claim, MAX_AMOUNT } from '../../filter/claim.ts';
+import { type Amount, type Claim, larger, MAX_AMOUNT } from '../../filter/claim.ts';
 import type { Instant } from '../../lease/dates.ts';
 import {
   type Alternative,
@@ -15,10 +15,9 @@ import {
   most,
   refundOf,
   restOf,
-  sums,
   usedBy,
 } from './alternatives.ts';
-import { charge, notBefore } from './recorded-claim.ts';
+import { notBefore } from './recorded-claim.ts';
 
 export interface FilterClaims {
   readonly filter: string;
@@ -104,7 +103,7 @@ export function calculateChargeWithin(early: ChargeInput, late: ChargeInput | un
     // An account that is missing from one of them does not change there.
     const one = first.deltas.get(account) ?? 0n;
     const other = second.deltas.get(account) ?? 0n;
-    deltas.set(account, one > other ? one : other);
+    deltas.set(account, larger(one, other));
   }
   const { refusal = second.refusal, isTooMuch } = first;
   return { ...first, refusal, isTooMuch: isTooMuch || second.isTooMuch, deltas };
@@ -210,29 +209,19 @@ function uncomputable(claimed: readonly Claimed[]): Judged[] {
   return said;
 }
 
-/** Judges each account once, by the claim that takes the most of it. */
+/** Of each filter, one for each account: another filter may have another limit for it. */
 function shortages(wanted: readonly Claimed[], judge: (claim: Claim) => string | undefined): Judged[] {
-  const highest = new Map<string, { filter: string; audit: boolean; claim: Claim; total: Amount }>();
-  for (const form of wanted) {
-    const totals = sums(claimsOf(form), charge);
-    for (const { filter, audit, claims } of form.byFilter) {
-      for (const claim of claims) {
-        const total = totals.get(claim.account) ?? 0n;
-        const before = highest.get(claim.account);
-        if (before === undefined || total > before.total) {
-          highest.set(claim.account, { filter, audit, claim, total });
-        }
+  const judged = new Map<string, Judged>();
+  for (const { filter, audit, claims } of wanted.flatMap(({ byFilter }) => byFilter)) {
+    for (const claim of claims) {
+      const message = judge(claim);
+      const key = `${filter} ${claim.account}`;
+      if (message !== undefined && !judged.has(key)) {
+        judged.set(key, { filter, audit, message });
       }
     }
   }
-  const judged: Judged[] = [];
-  for (const { filter, audit, claim } of highest.values()) {
-    const message = judge(claim);
-    if (message !== undefined) {
-      judged.push({ filter, audit, message });
-    }
-  }
-  return judged;
+  return [...judged.values()];
 }
 
 function tooMany({ byFilter }: Claimed): Judged[] {

@@ -35,11 +35,8 @@ const COUNTED_BY_AMOUNT = new Set(['virtual:instance', 'flavor:instance', 'virtu
 
 /** Blazar stores numbers; a request may contain text. */
 function written(count: unknown): string {
-  return count === undefined || count === null
-    ? ''
-    : typeof count === 'string'
-      ? count.trim()
-      : (JSON.stringify(count) ?? '');
+  const asked = count ?? '';
+  return typeof asked === 'string' ? asked.trim() : (JSON.stringify(asked) ?? '');
 }
 
 /** Counts per resource type, until a second of the epoch; `undefined` = still valid. */

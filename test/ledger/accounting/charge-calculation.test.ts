@@ -105,6 +105,27 @@ describe('calculateCharge', () => {
     expect(warnings.map(({ filter }) => filter)).toEqual(['Tried', 'Tried', 'Unsure']);
   });
 
+  it('enforces every limit of an account that several filters use', () => {
+    const shared = [
+      by('Unlimited', [held('a', 1n)]),
+      by('Tried', [held('a', 1n, 0n)], true),
+      by('Enforced', [held('a', 1n, 9n), held('a', 1n, 1n)]),
+    ];
+    const { refusal, warnings } = calculateCharge(input([], { wanted: [claimed(...shared)] }));
+    expect([refusal, ...warnings].map((one) => one?.filter)).toEqual(['Enforced', 'Tried']);
+  });
+
+  it('refuses what an enforced filter cannot compute, even if an audited one cannot either', () => {
+    const unsure = (filter: string, audit: boolean) => ({
+      filter,
+      audit,
+      claims: [],
+      refusal: 'It does not say.',
+    });
+    const wanted: [Claimed] = [claimed(unsure('Tried', true), unsure('Enforced', false))];
+    expect(calculateCharge(input([], { wanted })).refusal?.filter).toBe('Enforced');
+  });
+
   it('judges an update by what it takes more', () => {
     const recorded = [taken([{ kind: 'usage', account: 'a', perSecond: 2n, from: 0n, until: 10n }])];
     const running = { now: 4n, recorded, isUpdate: true, begun: 4n, balances: new Map([['a', 20n]]) };
@@ -203,14 +224,43 @@ describe('calculateCharge', () => {
     expect(calculateCharge(input([], update)).deltas).toEqual(new Map([['a', tooMuch]]));
   });
 
+  it.each([
+    ['costs as much', false, [used('a', 2n, 0n, 10n)]],
+    ['costs less', false, [used('a', 1n, 1n, 9n)]],
+    ['holds as much', false, [held('b', 1n)]],
+    ['costs more a second', true, [used('a', 3n, 1n, 9n)]],
+    ['begins earlier', true, [used('a', 1n, -1n, 9n)]],
+    ['ends later', true, [used('a', 1n, 1n, 11n)]],
+    ['holds more', true, [held('b', 2n)]],
+    ['holds what the other uses', true, [held('a', 1n)]],
+    ['uses what the other holds', true, [used('b', 1n, 0n, 1n)]],
+    ['takes from one more account', true, [used('a', 1n, 1n, 9n), held('c', 1n)]],
+  ])(
+    'without counts in the request, a lease with others that %s stays possible: %s',
+    (_, isPossible, claims) => {
+      const other = { ...taken(claims), demand: 'two hosts' };
+      const shown = [used('a', 2n, 0n, 10n), held('b', 1n)];
+      const { alternatives } = calculateCharge(input(shown, { recorded: [other], countsAreSeen: false }));
+      expect(alternatives).toHaveLength(isPossible ? 2 : 1);
+    },
+  );
+
+  it('without counts in the request, a lease with others that ends later stays possible, even if it costs nothing', () => {
+    const other = { ...taken([]), demand: 'two hosts', end: 11n };
+    const possible = (recorded: Alternative) =>
+      calculateCharge(input([], { recorded: [recorded], countsAreSeen: false })).alternatives;
+    expect(possible(other)).toHaveLength(2);
+    expect(possible({ ...other, demand: SHAPE.demand }), 'it has no other counts').toHaveLength(1);
+  });
+
   describe('a new lease with the id of one that is recorded', () => {
     const earlier = taken([{ kind: 'usage', account: 'a', perSecond: 2n, from: 0n, until: 10n }]);
-    const asked = (perSecond: bigint, limit: bigint) =>
+    const asked = (perSecond: bigint, limit: bigint, recorded: readonly Alternative[] = [earlier]) =>
       calculateCharge(
         input([], {
           now: 4n,
           staysOpen: true,
-          recorded: [earlier],
+          recorded,
           balances: new Map([['a', 20n]]),
           wanted: [{ ...claimed(by('F', [used('a', perSecond, 4n, 10n, limit)])), start: 4n }],
         }),
@@ -225,6 +275,8 @@ describe('calculateCharge', () => {
       // When Blazar shows the new one, what the earlier one has used is not given back; the earlier one would not pay for it.
       expect(refundOf(alternatives, 5n, 4n)).toEqual(new Map([['a', 15n]]));
       expect(refundOf(alternatives, 5n, 0n)).toEqual(new Map([['a', 16n]]));
+      // The same once more changes nothing.
+      expect(asked(3n, 26n, alternatives).alternatives).toHaveLength(2);
     });
 
     it('is refused where both together are too much', () => {

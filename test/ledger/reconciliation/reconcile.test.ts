@@ -210,13 +210,16 @@ describe('different dates', () => {
     expect(await budgetEntries(ledger, 1n)).toEqual([4n * DAY, -2n * DAY]);
   });
 
-  it('are left unchanged if the budget is not valid at that time', async () => {
-    const ledger = await open();
-    await recordLease(ledger, { name: 'a', leaseId: 'A' });
-    expect(await reconciled(ledger, [listedLease({ id: 'A', name: 'a', end: '2028-02-01' })])).toMatchObject([
-      ['left', 'a', 'A', expect.stringContaining('its budget is not valid then')],
-    ]);
-  });
+  it.each([{ start: '2025-12-01' }, { end: '2028-02-01' }])(
+    'are left unchanged if the budget is not valid at that time: %j',
+    async (dates) => {
+      const ledger = await open();
+      await recordLease(ledger, { name: 'a', leaseId: 'A' });
+      expect(await reconciled(ledger, [listedLease({ id: 'A', name: 'a', ...dates })])).toMatchObject([
+        ['left', 'a', 'A', expect.stringContaining('its budget is not valid then')],
+      ]);
+    },
+  );
 
   it('reopen a lease that ended before the list, and leave one that may have ended since', async () => {
     const ledger = await open();
