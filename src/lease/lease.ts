@@ -96,22 +96,31 @@ export function reservationsAfterUpdate(currentLease: Lease, newLease: Lease): R
 
 /**
  * An upper bound of the reservations after a failed update: some unchanged, some updated, some with new
- * hosts. Each has the larger of its two counts, and both sets of allocations.
+ * hosts. Each has the larger of its two counts, and both sets of allocations. Those of another type than before
+ * are followed, at the end, by what they were: Blazar refuses to change a type when it comes to it, and keeps
+ * what it has changed by then.
  */
 export function reservationsHalfway(currentLease: Lease, updated: readonly Reservation[]): Reservation[] {
   const current = byId(currentLease.reservations ?? []);
-  return updated.map((reservation) => {
+  const ofOtherType: Reservation[] = [];
+  const merged = updated.map((reservation) => {
     const before = current.get(reservation.id);
-    return before === undefined
-      ? reservation
-      : {
-          ...reservation,
-          min: larger(before.min, reservation.min),
-          max: larger(before.max, reservation.max),
-          amount: larger(before.amount, reservation.amount),
-          allocations: [...(before.allocations ?? []), ...(reservation.allocations ?? [])],
-        };
+    if (before === undefined) {
+      return reservation;
+    }
+    if (before.resource_type !== reservation.resource_type) {
+      ofOtherType.push(before);
+      return reservation;
+    }
+    return {
+      ...reservation,
+      min: larger(before.min, reservation.min),
+      max: larger(before.max, reservation.max),
+      amount: larger(before.amount, reservation.amount),
+      allocations: [...(before.allocations ?? []), ...(reservation.allocations ?? [])],
+    };
   });
+  return [...merged, ...ofOtherType];
 }
 
 /**

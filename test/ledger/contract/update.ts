@@ -222,6 +222,16 @@ export function updating(fixtures: LedgerFixtures): void {
     expect(await fixture.taken()).toEqual(['20']);
   });
 
+  it('refuses what a change of a type may leave, at which Blazar fails: the reservations before it as requested', async () => {
+    const fixture = await fixtures({ budget: '200' });
+    const hosts = (id: string, max: number) => ({ id, resource_type: 'physical:host', min: 1, max });
+    const address = (id: string) => ({ id, resource_type: 'virtual:floatingip', amount: 1 });
+    const lease = { ...leaseOf({ id: 'A' }), reservations: [hosts('r1', 1), hosts('r2', 5), address('r3')] };
+    await fixture.create(lease);
+    const { refusal } = await fixture.update(lease, { reservations: [hosts('r1', 6), address('r2')] });
+    expect(refusal?.message).toMatch(/would cost 120 node-hours more; .* has 56 node-hours left/);
+  });
+
   it('ends the cheapest of leases that look alike', async () => {
     const fixture = await fixtures({ budget: '1000' });
     const hosts = (found: number) => ({
