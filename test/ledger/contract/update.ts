@@ -222,6 +222,23 @@ export function updating(fixtures: LedgerFixtures): void {
     expect(await fixture.taken()).toEqual(['20']);
   });
 
+  it('charges a running lease until the event that ends it, if a change that failed has moved only that', async () => {
+    const fixture = await fixtures({ budget: '100' });
+    await fixture.create(leaseOf());
+    fixture.now = '2026-12-01T06:00:00Z';
+    const { reservations = [], ...lease } = leaseOf({ id: 'A' });
+    const running = { ...lease, reservations: reservations.map((one) => ({ ...one, status: 'active' })) };
+    await fixture.update(running, { end_date: '2026-12-03 00:00' });
+    const endingAt = (time: string) => ({
+      ...running,
+      events: [{ event_type: 'end_lease', status: 'UNDONE', time }],
+    });
+    await fixture.update(endingAt('2026-12-03T00:00:00'), { end_date: '2026-12-02 00:00' });
+    expect(await fixture.taken()).toEqual(['48']);
+    await fixture.update(endingAt('2026-12-02T00:00:00'), { end_date: '2026-12-02 00:00' });
+    expect(await fixture.taken()).toEqual(['24']);
+  });
+
   it('refuses what a change of a type may leave, at which Blazar fails: the reservations before it as requested', async () => {
     const fixture = await fixtures({ budget: '200' });
     const hosts = (id: string, max: number) => ({ id, resource_type: 'physical:host', min: 1, max });
