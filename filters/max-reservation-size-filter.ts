@@ -14,6 +14,7 @@ import {
   reject,
   reservationSize,
   reservationsAfterUpdate,
+  reservationsHalfway,
   userOf,
   type Verdict,
 } from '../src/index.ts';
@@ -106,12 +107,21 @@ export class MaxReservationSizeFilter extends BaseFilter<z.infer<typeof options>
     const before = sizesOf(currentLease.reservations ?? [], limits);
     // If the current lease cannot be counted, only the new one must be valid.
     const current = 'mistake' in before ? undefined : before;
-    return this.#check(limits, reservationsAfterUpdate(currentLease, newLease), current);
+    const updated = reservationsAfterUpdate(currentLease, newLease);
+    const verdict = this.#check(limits, updated, current);
+    return verdict.allowed
+      ? this.#check(limits, reservationsHalfway(currentLease, updated), current, tooLargeHalfway)
+      : verdict;
   }
 
   onEnd(): void {}
 
-  #check(limits: Limits, reservations: readonly Reservation[], current: Sizes | undefined): Verdict {
+  #check(
+    limits: Limits,
+    reservations: readonly Reservation[],
+    current: Sizes | undefined,
+    why = tooLarge,
+  ): Verdict {
     const sizes = sizesOf(reservations, limits);
     if ('mistake' in sizes) {
       return reject(`The size of the lease cannot be determined: ${sizes.mistake}.`);
@@ -119,9 +129,7 @@ export class MaxReservationSizeFilter extends BaseFilter<z.infer<typeof options>
     for (const [type, size] of sizes) {
       const { count, of } = limits(type);
       if (size > count && size > (current?.get(type) ?? 0)) {
-        return reject(
-          `The lease reserves up to ${size} of ${type}; the most allowed for ${of()} is ${count}.`,
-        );
+        return reject(why(size, type, `the most allowed for ${of()} is ${count}`));
       }
     }
     return allow();
@@ -143,6 +151,15 @@ export class MaxReservationSizeFilter extends BaseFilter<z.infer<typeof options>
       return { count: this.#general.get(type) ?? -1, of: () => 'any lease' };
     };
   }
+}
+
+function tooLarge(size: number, type: string, most: string): string {
+  return `The lease reserves up to ${size} of ${type}; ${most}.`;
+}
+
+/** Blazar changes reservations one by one, and undoes nothing when it fails at one of them. */
+function tooLargeHalfway(size: number, type: string, most: string): string {
+  return `If the change failed halfway, the lease could reserve up to ${size} of ${type}; ${most}. Make reservations smaller first, then others larger.`;
 }
 
 /**

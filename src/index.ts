@@ -133,6 +133,7 @@ export {
   type Reservation,
   reservationSize,
   reservationsAfterUpdate,
+  reservationsHalfway,
   type UpdateRequest,
 } from './lease/lease.ts';
 export {

@@ -71,6 +71,27 @@ export function leaseEnd(lease: Lease): Instant | undefined {
   return toInstant(end_date ?? end_time);
 }
 
+/**
+ * When a lease with this end date ends. A change that Blazar could not finish may have moved the event that ends
+ * the lease, and not its date: a lease that runs keeps its resources until the event. The lease is
+ * one that Blazar shows, never one that a user asks for.
+ */
+export function endInBlazar(
+  date: Instant,
+  { events, reservations }: { readonly events?: unknown; readonly reservations?: Lease['reservations'] },
+): Instant {
+  const runs = ({ status }: Reservation) => status === 'active' || status === 'error';
+  if (!Array.isArray(events) || reservations?.some(runs) !== true) {
+    return date;
+  }
+  return events.reduce((latest: Instant, event: unknown) => {
+    const { event_type, status, time } = (event ?? {}) as Readonly<Record<string, unknown>>;
+    const isDue = event_type === 'end_lease' && (status === 'UNDONE' || status === 'IN_PROGRESS');
+    const at = isDue ? toInstant(time) : undefined;
+    return at !== undefined && at > latest ? at : latest;
+  }, date);
+}
+
 /** A lease after an update: a date that the update lacks, or has as null, is the current one. */
 export function leaseAfterUpdate(currentLease: Lease, newLease: Lease): Lease {
   const start_date = newLease.start_date ?? currentLease.start_date;
@@ -96,22 +117,31 @@ export function reservationsAfterUpdate(currentLease: Lease, newLease: Lease): R
 
 /**
  * An upper bound of the reservations after a failed update: some unchanged, some updated, some with new
- * hosts. Each has the larger of its two counts, and both sets of allocations.
+ * hosts. Each has the larger of its two counts, and both sets of allocations. Those of another type than before
+ * are followed, at the end, by what they were: Blazar refuses to change a type when it comes to it, and keeps
+ * what it has changed by then.
  */
 export function reservationsHalfway(currentLease: Lease, updated: readonly Reservation[]): Reservation[] {
   const current = byId(currentLease.reservations ?? []);
-  return updated.map((reservation) => {
+  const ofOtherType: Reservation[] = [];
+  const merged = updated.map((reservation) => {
     const before = current.get(reservation.id);
-    return before === undefined
-      ? reservation
-      : {
-          ...reservation,
-          min: larger(before.min, reservation.min),
-          max: larger(before.max, reservation.max),
-          amount: larger(before.amount, reservation.amount),
-          allocations: [...(before.allocations ?? []), ...(reservation.allocations ?? [])],
-        };
+    if (before === undefined) {
+      return reservation;
+    }
+    if (before.resource_type !== reservation.resource_type) {
+      ofOtherType.push(before);
+      return reservation;
+    }
+    return {
+      ...reservation,
+      min: larger(before.min, reservation.min),
+      max: larger(before.max, reservation.max),
+      amount: larger(before.amount, reservation.amount),
+      allocations: [...(before.allocations ?? []), ...(reservation.allocations ?? [])],
+    };
   });
+  return [...merged, ...ofOtherType];
 }
 
 /**

@@ -2,6 +2,7 @@
  * Validates requests: form, dates, resource types, and bounds. Context and leases are returned as received,
  * not copied; other parts of a request are dropped.
  */
+import { isDeepStrictEqual } from 'node:util';
 import type { z } from 'zod';
 import { InvalidRequestError } from '../base/errors.ts';
 import { MAX_DEPTH } from '../base/yaml/tree.ts';
@@ -50,6 +51,7 @@ export function parseUpdateRequest(input: unknown): UpdateRequest {
   refuseTypeless(lease, current_lease, current);
   refuseExpensive(current, current_lease);
   refuseExpensive('lease', lease);
+  refuseEndless(lease, current_lease);
   return { context, currentLease: current_lease, lease };
 }
 
@@ -77,6 +79,20 @@ function refuseUndated(lease: Lease, currentLease: Lease = {}): void {
     refuse('end_date', 'an ISO 8601 date');
   } else if (end < start) {
     refuse(lease.end_date === undefined ? 'end_time' : 'end_date', 'a date that is not before start_date');
+  }
+}
+
+/** Without these, Blazar can neither end nor delete a lease, which keeps its hosts. It lets users write them. */
+const NEEDED_TO_END = ['events', 'trust_id'] as const;
+
+function refuseEndless(lease: Lease, currentLease: Lease): void {
+  for (const field of NEEDED_TO_END) {
+    const { [field]: written } = lease;
+    if (written !== undefined && !isDeepStrictEqual(written, currentLease[field])) {
+      const expected =
+        'expected what the current lease has, because Blazar could not end the lease otherwise';
+      throw new InvalidRequestError(`lease.${field}`, `${expected}, got ${kindOf(written)}`);
+    }
   }
 }
 

@@ -8,6 +8,7 @@ import type { Proposal, SharedLimit } from '../filter/claim.ts';
 import type { LeaseRequest } from '../filter/services.ts';
 import { reject } from '../filter/verdict.ts';
 import {
+  endInBlazar,
   keepsReservations,
   type Lease,
   leaseEnd,
@@ -96,7 +97,8 @@ function changedLease(
   currentLease: Lease,
   lease: Lease,
 ): Pick<LedgerRequest, 'proposal' | 'current' | 'halfway'> {
-  const before = datesOf(currentLease, lease);
+  const dates = datesOf(currentLease, lease);
+  const before = { ...dates, end: endInBlazar(dates.end, currentLease) };
   const after = datesOf(lease, currentLease);
   const updated = reservationsAfterUpdate(currentLease, lease);
   const current = {

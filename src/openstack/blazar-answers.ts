@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { timedYield } from '../base/yield-to-event-loop.ts';
 import { type Instant, toInstant } from '../lease/dates.ts';
-import type { Allocation, Reservation } from '../lease/lease.ts';
+import { type Allocation, endInBlazar, type Reservation } from '../lease/lease.ts';
 
 const instant = z.string().transform((text, context): Instant => {
   const read = toInstant(text);
@@ -27,19 +27,26 @@ const owner = z
   .nullish()
   .transform((id) => id ?? '');
 
-const lease = z.object({
-  // Users choose ids; an empty one is valid.
-  id: z.string(),
-  name: z.unknown(),
-  start_date: instant,
-  end_date: instant,
-  project_id: owner,
-  user_id: owner,
-  status: z.string().nullish(),
-  created_at: instant.nullish(),
-  degraded: z.boolean().nullish(),
-  reservations: z.array(reservation),
-});
+const lease = z
+  .object({
+    // Users choose ids; an empty one is valid.
+    id: z.string(),
+    name: z.unknown(),
+    start_date: instant,
+    end_date: instant,
+    project_id: owner,
+    user_id: owner,
+    status: z.string().nullish(),
+    created_at: instant.nullish(),
+    degraded: z.boolean().nullish(),
+    reservations: z.array(reservation),
+    events: z.unknown().optional(),
+  })
+  .transform(({ events, ...one }) => ({
+    ...one,
+    /** When Blazar ends it. */
+    ends_at: endInBlazar(one.end_date, { events, reservations: one.reservations }),
+  }));
 
 export type ListedReservation = z.infer<typeof reservation> & Reservation;
 export type AnsweredLease = Omit<z.infer<typeof lease>, 'reservations'> & {

@@ -27,6 +27,8 @@ function expectMessage({ failed, filter, message }: Decision, expected: Message)
 const tooMuch = (asked: number, type: string, most: number, whose = 'any lease') =>
   `The lease reserves up to ${asked} of ${type}; the most allowed for ${whose} is ${most}.`;
 const hostsTooMany = (asked: number, most: number) => tooMuch(asked, 'physical:host', most);
+const halfway = (asked: number, most: number) =>
+  `If the change failed halfway, the lease could reserve up to ${asked} of physical:host; the most allowed for any lease is ${most}. Make reservations smaller first, then others larger.`;
 const unknownSize = (index: number) =>
   `The size of the lease cannot be determined: reservations.${index}: expected max or amount as a whole number, 0 or more.`;
 
@@ -253,7 +255,12 @@ describe('MaxReservationSizeFilter at update', () => {
     ],
     ['what is left out', 'physical:host:6', [two, second], [toMax(3)], null],
     ['what is left out', 'physical:host:5', [two, second], [toMax(3)], hostsTooMany(6, 5)],
-    ['hosts that move', 'physical:host:1', [two, second], [toMax(4), toMax(1, 'i')], null],
+    ['hosts that move', 'physical:host:7', [two, second], [toMax(4), toMax(1, 'i')], null],
+    ['hosts that move', 'physical:host:6', [two, second], [toMax(4), toMax(1, 'i')], halfway(7, 6)],
+    ['hosts that move', 'physical:host:1', [two, second], [toMax(4), toMax(1, 'i')], halfway(7, 1)],
+    ['two that shrink', 'physical:host:1', [two, second], [toMax(1), toMax(1, 'i')], null],
+    ['another type', 'physical:host:7', [two, second, ip], [toMax(4), { ...ip, id: 'i' }], null],
+    ['another type', 'physical:host:6', [two, second, ip], [toMax(4), { ...ip, id: 'i' }], halfway(7, 6)],
     ['an added one', 'physical:host:3', [two], [hosts(1)], null],
     ['an added one', 'physical:host:2', [two], [hosts(1)], hostsTooMany(3, 2)],
     ['an added one with an id', 'physical:host:3', [two], [hosts(1, { id: 'new' })], null],

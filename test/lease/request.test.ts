@@ -47,6 +47,27 @@ describe('a request', () => {
   });
 });
 
+describe('an update', () => {
+  const event = (time: string) => ({ event_type: 'end_lease', status: 'UNDONE', time });
+  const currentLease = { ...lease, trust_id: 'a', events: [event('2026-12-02')] };
+  const update = (change: object) => () => parseUpdateRequest({ context, currentLease, lease: change });
+
+  it.each<[object, string]>([
+    [{ events: [] }, 'events: expected what the current lease has, because Blazar could not end the lease'],
+    [{ events: null }, 'events'],
+    [{ events: [event('2026-12-03')] }, 'events'],
+    [{ trust_id: 'b' }, 'trust_id'],
+    [{ trust_id: null }, 'trust_id'],
+  ])('is refused if Blazar could not end the lease any more: %j', (change, error) => {
+    expect(update(change)).toThrow(InvalidRequestError);
+    expect(update(change)).toThrow(`lease.${error}`);
+  });
+
+  it('may have all that the current lease has', () => {
+    expect(update({ ...currentLease, end_date: '2026-12-03', events: [event('2026-12-02')] })).not.toThrow();
+  });
+});
+
 describe('the current lease of an update', () => {
   it.each(['currentLease', 'current_lease'])('is %s, and so are errors in it', (name) => {
     const parse = (current: unknown) => () => parseUpdateRequest({ context, lease, [name]: current });

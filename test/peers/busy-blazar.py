@@ -83,6 +83,26 @@ def heal():
     return changed
 
 
+truth = peer.truth
+
+
+def truth_until_events():
+    """A change that failed may have moved the event that ends a lease, and not its end date: it runs until then."""
+    last = {}
+    for lease in peer.db_api.lease_list():
+        if any(one['status'] in ('active', 'error') for one in lease['reservations']):
+            ends = [
+                one['time']
+                for one in lease['events']
+                if one['event_type'] == 'end_lease' and one['status'] in ('UNDONE', 'IN_PROGRESS')
+            ]
+            last[lease['id']] = str(max([lease['end_date'], *ends]))
+    return [{**one, 'end_date': last.get(one['lease_id'], one['end_date'])} for one in truth()]
+
+
+peer.truth = truth_until_events
+
+
 class Server(ThreadingMixIn, WSGIServer):
     daemon_threads = True
     request_queue_size = 64

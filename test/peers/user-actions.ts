@@ -192,6 +192,22 @@ export function* randomActions(seed: number, steps: number, scene: Scene, ranges
         reservations: newCounts(lease),
         end_date: shifted(lease.end_date, one([-6, -3, 3])),
       })),
+    // The same, after Blazar has moved the event that ends a lease.
+    () =>
+      change(
+        'fail to prolong a running',
+        ({ end_date }) => ({ name: { not: 'a text' }, end_date: shifted(end_date, one([2, 24])) }),
+        isRunning,
+      ),
+    // Blazar refuses this when it comes to the last reservation.
+    () =>
+      change('change a type', ({ reservations }) => ({
+        reservations: reservations.map(({ id, resource_type }, index) =>
+          index === reservations.length - 1 && index > 0
+            ? { id, resource_type: reservations[0]?.resource_type, amount: 1 }
+            : { id, ...(resource_type === 'physical:host' ? { min: 1, max: 6 } : { amount: 3 }) },
+        ),
+      })),
     // The second reservation can't be had, the first is changed by then.
     () =>
       change('fail at the last', (lease) => ({

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { errorText } from '../../base/errors.ts';
 import { toInstant } from '../../lease/dates.ts';
+import { endInBlazar } from '../../lease/lease.ts';
 import type { ListedLease } from '../../ledger/reconciliation/leases.ts';
 import { isPage } from '../../openstack/blazar-answers.ts';
 import { readText, shownName, UsageError } from '../common/output.ts';
@@ -24,6 +25,7 @@ const lease = z
       project_id: someone,
       user_id: someone,
       status: someone,
+      events: z.unknown().optional(),
       reservations: z
         .array(
           z.looseObject(
@@ -72,17 +74,20 @@ export async function readLeaseList(file: string, now: bigint): Promise<LeaseLis
   }
   refuseDuplicates(name, parsed.data);
   const leases = parsed.data.map(
-    ({ status, ...one }): ListedLease & { status: string | null | undefined } => ({
-      id: one.id,
-      name: one.name,
-      start: toInstant(one.start_date) ?? 0n,
-      end: toInstant(one.end_date) ?? 0n,
-      projectId: one.project_id || undefined,
-      userId: one.user_id || undefined,
+    ({ status, events, ...one }): ListedLease & { status: string | null | undefined } => {
       // JSON has no `undefined`.
-      reservations: (one.reservations ?? undefined) as ListedLease['reservations'],
-      status,
-    }),
+      const reservations = (one.reservations ?? undefined) as ListedLease['reservations'];
+      return {
+        id: one.id,
+        name: one.name,
+        start: toInstant(one.start_date) ?? 0n,
+        end: endInBlazar(toInstant(one.end_date) ?? 0n, { events, reservations }),
+        projectId: one.project_id || undefined,
+        userId: one.user_id || undefined,
+        reservations,
+        status,
+      };
+    },
   );
   return {
     ids: new Set(leases.map(({ id }) => id)),

@@ -69,7 +69,7 @@ export async function observe(observing: Observing): Promise<Observation> {
   await readLeases(answer.body, (lease) => {
     ids.add(lease.id);
     projects.add(lease.project_id);
-    if (!isTerminated(lease) && lease.end_date > (observing.openAt ?? answered)) {
+    if (!isTerminated(lease) && lease.ends_at > (observing.openAt ?? answered)) {
       found.push(lease);
     }
   });
@@ -83,7 +83,7 @@ export async function observe(observing: Observing): Promise<Observation> {
   }
   return {
     endpoint,
-    leases: found.map((lease) => shownAs(lease, allocations, hosts, ahead ?? 0n)),
+    leases: found.map((lease) => shownAs(lease, allocations, hosts, { ahead: ahead ?? 0n, answered })),
     listed: ids.size,
     doubts,
   };
@@ -98,9 +98,9 @@ function shownAs(
   lease: AnsweredLease,
   allocations: Allocations,
   hosts: ReadonlyMap<string, Allocation>,
-  ahead: bigint,
+  { ahead, answered }: { readonly ahead: bigint; readonly answered: Instant },
 ): ShownLease {
-  const { id, name, start_date, end_date, project_id, user_id, status, created_at, degraded, reservations } =
+  const { id, name, start_date, ends_at, project_id, user_id, status, created_at, degraded, reservations } =
     lease;
   const given = reservations.map((one) => givenBy(one, allocations, hosts));
   const isEmpty = given.some(({ isComplete }) => !isComplete);
@@ -108,7 +108,7 @@ function shownAs(
     id,
     name: keptName(typeof name === 'string' ? name : ''),
     start: start_date,
-    end: end_date,
+    end: ends_at,
     projectId: project_id,
     userId: user_id,
     createdAt: created_at === undefined || created_at === null ? undefined : created_at - ahead,
@@ -118,9 +118,11 @@ function shownAs(
       isEmpty ||
       degraded === true ||
       reservations.some((one) => one.missing_resources === true || one.resources_changed === true),
-    // If no lease has hosts, the response about hosts may be incomplete.
+    // If no lease has hosts, the response about hosts may be incomplete. After its end date, a lease is shown without hosts, though it has them.
     isChanging:
-      (typeof status === 'string' && !STABLE.has(status)) || (isEmpty && allocations.leases.size === 0),
+      (lease.end_date <= answered && ends_at > lease.end_date) ||
+      (typeof status === 'string' && !STABLE.has(status)) ||
+      (isEmpty && allocations.leases.size === 0),
     isEmpty,
   };
 }

@@ -81,6 +81,14 @@ describe('ledger reconcile', () => {
     );
   });
 
+  it('charges a running lease until the event that ends it, if that comes after its end date', async () => {
+    const { ledger, budget } = commandsOn(await newLedger());
+    const reservations = WHOLE.reservations.map((one) => ({ ...one, status: 'active' }));
+    const events = [{ event_type: 'end_lease', status: 'UNDONE', time: '2096-12-03T00:00:00.000000' }];
+    await ledger('reconcile', file({ leases: [FIRST, THIRD, { ...WHOLE, reservations, events }] }));
+    expect((await budget('show', 'climate')).stdout).toMatch(/ fourth +usage_budget\/1 +96 node-hours /m);
+  });
+
   it('writes nothing with --dry-run, and prints the same changes', async () => {
     const connection = await newLedger();
     const { ledger } = commandsOn(connection);

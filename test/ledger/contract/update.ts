@@ -222,6 +222,33 @@ export function updating(fixtures: LedgerFixtures): void {
     expect(await fixture.taken()).toEqual(['20']);
   });
 
+  it('charges a running lease until the event that ends it, if a change that failed has moved only that', async () => {
+    const fixture = await fixtures({ budget: '100' });
+    await fixture.create(leaseOf());
+    fixture.now = '2026-12-01T06:00:00Z';
+    const { reservations = [], ...lease } = leaseOf({ id: 'A' });
+    const running = { ...lease, reservations: reservations.map((one) => ({ ...one, status: 'active' })) };
+    await fixture.update(running, { end_date: '2026-12-03 00:00' });
+    const endingAt = (time: string) => ({
+      ...running,
+      events: [{ event_type: 'end_lease', status: 'UNDONE', time }],
+    });
+    await fixture.update(endingAt('2026-12-03T00:00:00'), { end_date: '2026-12-02 00:00' });
+    expect(await fixture.taken()).toEqual(['48']);
+    await fixture.update(endingAt('2026-12-02T00:00:00'), { end_date: '2026-12-02 00:00' });
+    expect(await fixture.taken()).toEqual(['24']);
+  });
+
+  it('refuses what a change of a type may leave, at which Blazar fails: the reservations before it as requested', async () => {
+    const fixture = await fixtures({ budget: '200' });
+    const hosts = (id: string, max: number) => ({ id, resource_type: 'physical:host', min: 1, max });
+    const address = (id: string) => ({ id, resource_type: 'virtual:floatingip', amount: 1 });
+    const lease = { ...leaseOf({ id: 'A' }), reservations: [hosts('r1', 1), hosts('r2', 5), address('r3')] };
+    await fixture.create(lease);
+    const { refusal } = await fixture.update(lease, { reservations: [hosts('r1', 6), address('r2')] });
+    expect(refusal?.message).toMatch(/would cost 120 node-hours more; .* has 56 node-hours left/);
+  });
+
   it('ends the cheapest of leases that look alike', async () => {
     const fixture = await fixtures({ budget: '1000' });
     const hosts = (found: number) => ({

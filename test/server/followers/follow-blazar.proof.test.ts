@@ -121,6 +121,21 @@ describe('a round', () => {
     expect(await blazar.taken()).toBeCloseTo(TRUE_COST);
   });
 
+  it('charges a lease until the event that ends it, which a change that failed has moved, and shows no hosts of it after its end date', async () => {
+    const blazar = await followedWorld();
+    const [lease] = blazar.leases;
+    Object.assign(lease?.reservations[0] ?? {}, { status: 'active' });
+    const events = [{ event_type: 'end_lease', status: 'UNDONE', time: '2030-01-02T06:00:00.000000' }];
+    Object.assign(lease ?? {}, { status: 'ERROR', events });
+    blazar.now = '2030-01-01T06:00:00Z';
+    expect((await blazar.round()).changes).toEqual(['corrected #1: Blazar has changed it without asking']);
+    expect(await blazar.taken()).toBe(TRUE_COST + 2 * 6);
+    blazar.answers.set('/v1/os-hosts/allocations', without(recorded('allocations'), '00000001'));
+    blazar.now = '2030-01-02T05:00:00Z';
+    expect((await blazar.round()).changes).toEqual([]);
+    expect(await blazar.taken()).toBe(TRUE_COST + 2 * 6);
+  });
+
   it('charges the hosts that Blazar has found beyond those that it had named', async () => {
     const blazar = await RecordedBlazar.start();
     for (const { reservations, ...lease } of blazar.leases) {
