@@ -10,6 +10,7 @@ import {
   needsOneOf,
   PolicyRejected,
   resourcesOf,
+  sbatchOptionsOf,
   taskConfigsOf,
   type UserRequest,
 } from '../src/skypilot/index.ts';
@@ -42,7 +43,6 @@ const CONTAINERS = ['pod_config', 'create_instance_kwargs'];
 const CLOUD_IMAGES = ['image_tag_general', 'image_tag_gpu'];
 /** Options of sbatch that name an image or another container: of Slurm itself, and of its plugin Pyxis. Also shortened. */
 const SBATCH_IMAGES = ['container-image', 'container-id', 'container-name'];
-const OPTION_NAME = /^[A-Za-z][A-Za-z0-9-]*$/;
 /** SkyPilot's own machines, and requests that start none: they name no image. */
 const WITHOUT_IMAGES = new Set(['exec', 'jobs.launch_controller', 'serve.launch_controller']);
 
@@ -84,15 +84,13 @@ export class AllowedImagesPolicy extends AdminPolicy<z.infer<typeof options>> {
     }
   }
 
-  /** SkyPilot passes names and values unchanged, and sbatch takes more options after a blank. */
   #checkSbatch(options: unknown): void {
-    for (const [given, value] of Object.entries(isMapping(options) ? options : {})) {
-      const name = given.replaceAll('_', '-').toLowerCase();
-      if (!OPTION_NAME.test(name) || /\s-|^-|\p{C}/u.test(String(value))) {
+    for (const { given, name, value, isPlain } of sbatchOptionsOf(options)) {
+      if (!isPlain) {
         throw new PolicyRejected(`slurm.sbatch_options may not have ${given} here.`);
       }
-      if (name.length > 1 && SBATCH_IMAGES.some((option) => option.startsWith(name))) {
-        this.#check([containerImage(String(value).trim())], 'resources.image_id');
+      if (name.length > 1 && SBATCH_IMAGES.some((option) => option.startsWith(name.toLowerCase()))) {
+        this.#check([containerImage(value.trim())], 'resources.image_id');
       }
     }
   }

@@ -117,9 +117,11 @@ describe('AllowedImagesPolicy', () => {
     ]) {
       await refuses('{}', having('is not allowed here'), { task: task(options) });
     }
-    await refuses('{}', 'slurm.sbatch_options may not have comment here.', {
-      task: task('comment: "x --container-image=evil"'),
-    });
+    for (const comment of ['x --container-image=evil', "x '--container-image=evil'"]) {
+      await refuses('{}', 'slurm.sbatch_options may not have comment here.', {
+        task: task(`comment: "${comment}"`),
+      });
+    }
     const clusters = 'slurm: {cluster_configs: {a: {sbatch_options: {container-image: evil}}}}\n';
     await refuses('{}', having('docker:evil'), { config: clusters });
     await leaves('{}', { task: task('container-image: "ubuntu:24.04", comment: x, c: 4, qos: high') });

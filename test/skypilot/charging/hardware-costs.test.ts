@@ -248,12 +248,16 @@ describe('the cost of a launch', () => {
     ],
     ...[
       '{comment: "x --gres=gpu:8"}',
+      `{comment: 'x "--gres=gpu:8"'}`,
+      String.raw`{comment: 'x \--gres=gpu:8'}`,
+      '{comment: HetJob}',
       '{"comment=x --gpus": 8}',
       '{exclusiv: true}',
       '{array: 0-9}',
       '{gpus_per_node: 8}',
       '{nodes: 8}',
       '{N: 8}',
+      '{ntasks: 8, ntasks_per_gpu: 1}',
     ].map((options): [string, string, unknown] => [
       `devices of Slurm behind ${options}`,
       `config: {slurm: {sbatch_options: ${options}}}\n`,
