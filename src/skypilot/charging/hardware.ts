@@ -124,8 +124,9 @@ function readable<Result>(read: () => Result): Result {
   }
 }
 
-/** Resources of a container that are not devices; all others are. */
-const NO_DEVICES = /^(cpu|memory|ephemeral-storage|storage|hugepages-.*)$/i;
+/** Resources of a container that are no accelerators, such as network cards; all others may be. */
+const NO_ACCELERATOR =
+  /^(?:(?:cpu|memory|ephemeral-storage|storage|hugepages-.*)$|rdma\/|vpc\.amazonaws\.com\/|networking\.gke\.io\.networks\/|smarter-devices\/)/i;
 /** Options of sbatch that request devices, or multiply them. */
 const SLURM_DEVICES = ['gres', 'gpus', 'tres', 'exclusive', 'array', 'nodes'];
 /** Claims of a container in addition to its limits. */
@@ -158,7 +159,7 @@ function search(value: unknown, depth: number): void {
   for (const [name, below] of Object.entries(value)) {
     if ((name === 'limits' || name === 'requests') && isMapping(below)) {
       refuse(
-        Object.keys(below).find((one) => !NO_DEVICES.test(one)),
+        Object.keys(below).find((one) => !NO_ACCELERATOR.test(one)),
         'accelerators of a pod_config',
       );
     }

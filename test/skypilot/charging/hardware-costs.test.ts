@@ -227,6 +227,17 @@ describe('the cost of a launch', () => {
     expect(cost(task)).toBe(Number.POSITIVE_INFINITY);
   });
 
+  it('does not rise with network cards of a pod', () => {
+    const limits = '{cpu: 4, vpc.amazonaws.com/efa: 32, rdma/ib: 1, smarter-devices/fuse: 1}';
+    const pod = `{spec: {containers: [{resources: {limits: ${limits}}}]}}`;
+    expect(
+      cost(
+        `resources: {infra: k8s, accelerators: A100}\nconfig: {kubernetes: {pod_config: ${pod}}}\n`,
+        RATES,
+      ),
+    ).toBe(2);
+  });
+
   it.each([
     [
       'accelerators of an unknown form',
