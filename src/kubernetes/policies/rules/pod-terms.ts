@@ -19,10 +19,7 @@ function comparableMembers(value: Mapping): Mapping {
     isMapping(selector) && Array.isArray(selector.matchExpressions)
       ? {
           ...value,
-          labelSelector: {
-            ...selector,
-            matchExpressions: selector.matchExpressions.filter((one) => !isMerged(one, value)),
-          },
+          labelSelector: { ...selector, matchExpressions: unmerged(selector.matchExpressions, value) },
         }
       : value;
   return Object.fromEntries(
@@ -39,14 +36,20 @@ function isEmpty(value: unknown, name: string): boolean {
     : name === 'matchLabels' && isMapping(value) && Object.keys(value).length === 0;
 }
 
-/** Whatever its value: users choose the labels of their pods. */
-function isMerged(expression: unknown, { matchLabelKeys, mismatchLabelKeys }: Mapping): boolean {
-  if (!isMapping(expression)) {
-    return false;
-  }
-  const { key, operator, values } = expression;
-  const keys = operator === 'In' ? matchLabelKeys : operator === 'NotIn' ? mismatchLabelKeys : undefined;
-  return Array.isArray(keys) && keys.includes(key) && Array.isArray(values) && values.length === 1;
+/** Expressions without those that were merged, whatever their value: users choose the labels of their pods. */
+function unmerged(
+  expressions: readonly unknown[],
+  { matchLabelKeys, mismatchLabelKeys }: Mapping,
+): unknown[] {
+  // Sets, since a pod may have very many of both.
+  const keys = new Map<unknown, ReadonlySet<unknown>>([
+    ['In', new Set(Array.isArray(matchLabelKeys) ? matchLabelKeys : [])],
+    ['NotIn', new Set(Array.isArray(mismatchLabelKeys) ? mismatchLabelKeys : [])],
+  ]);
+  return expressions.filter((one) => {
+    const { key, operator, values } = isMapping(one) ? one : {};
+    return !(keys.get(operator)?.has(key) === true && Array.isArray(values) && values.length === 1);
+  });
 }
 
 /** Whether the API server completes the selector of such a term. */
