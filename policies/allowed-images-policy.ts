@@ -10,6 +10,7 @@ import {
   needsOneOf,
   PolicyRejected,
   resourcesOf,
+  sbatchOptionsOf,
   taskConfigsOf,
   type UserRequest,
 } from '../src/skypilot/index.ts';
@@ -42,7 +43,8 @@ const CONTAINERS = ['pod_config', 'create_instance_kwargs'];
 const CLOUD_IMAGES = ['image_tag_general', 'image_tag_gpu'];
 /** Options of sbatch that name an image or another container: of Slurm itself, and of its plugin Pyxis. Also shortened. */
 const SBATCH_IMAGES = ['container-image', 'container-id', 'container-name'];
-const OPTION_NAME = /^[A-Za-z][A-Za-z0-9-]*$/;
+/** In the path of an image file, which Slurm takes too, it leads out of an allowed folder. No registry has such names. */
+const UPWARDS = /(?:^|[/:])\.\.(?:\/|$)/;
 /** SkyPilot's own machines, and requests that start none: they name no image. */
 const WITHOUT_IMAGES = new Set(['exec', 'jobs.launch_controller', 'serve.launch_controller']);
 
@@ -84,22 +86,25 @@ export class AllowedImagesPolicy extends AdminPolicy<z.infer<typeof options>> {
     }
   }
 
-  /** SkyPilot passes names and values unchanged, and sbatch takes more options after a blank. */
   #checkSbatch(options: unknown): void {
-    for (const [given, value] of Object.entries(isMapping(options) ? options : {})) {
-      const name = given.replaceAll('_', '-').toLowerCase();
-      if (!OPTION_NAME.test(name) || /\s-|^-|\p{C}/u.test(String(value))) {
+    for (const { given, name, value, isPlain } of sbatchOptionsOf(options)) {
+      const isImage =
+        name.length > 1 && SBATCH_IMAGES.some((option) => option.startsWith(name.toLowerCase()));
+      // sbatch removes quotes and backslashes.
+      if (!isPlain || (isImage && /["'\\]/.test(value))) {
         throw new PolicyRejected(`slurm.sbatch_options may not have ${given} here.`);
       }
-      if (name.length > 1 && SBATCH_IMAGES.some((option) => option.startsWith(name))) {
-        this.#check([containerImage(String(value).trim())], 'resources.image_id');
+      if (isImage) {
+        this.#check([containerImage(value.trim())], 'resources.image_id');
       }
     }
   }
 
   #check(images: readonly string[], place: string): void {
     const { allowed_images: allowed } = this.options;
-    const refused = images.find((image) => !allowed.some((pattern) => matchesPattern(pattern, image)));
+    const refused = images.find(
+      (image) => UPWARDS.test(image) || !allowed.some((pattern) => matchesPattern(pattern, image)),
+    );
     if (refused !== undefined) {
       throw this.#rejected(`The image ${refused} is not allowed here.`, place);
     }

@@ -12,6 +12,7 @@ import {
   needsOneOf,
   PolicyRejected,
   type PolicyServices,
+  sbatchOptionsOf,
   taskConfigsOf,
   type UserRequest,
 } from '../src/skypilot/index.ts';
@@ -38,8 +39,6 @@ const options = z
 
 /** These start nothing, and may lack the workspace of the later launch. */
 const FIRST_QUESTIONS = new Set(['validate', 'optimize']);
-/** SkyPilot passes each name as an option to sbatch, which accepts prefixes of long options. */
-const OPTION_NAME = /^[A-Za-z][A-Za-z0-9-]*$/;
 const ROUTING_OPTIONS = ['partition', 'clusters', 'cluster'];
 
 /**
@@ -115,10 +114,9 @@ function slurmConfigsOf({ slurm }: Mapping): Mapping[] {
 
 /** Refuses sbatch options that select another partition or cluster, also after another option. */
 function refuseRouting(sbatchOptions: unknown): void {
-  for (const [given, value] of Object.entries(isMapping(sbatchOptions) ? sbatchOptions : {})) {
-    const name = given.replaceAll('_', '-');
+  for (const { given, name, isPlain } of sbatchOptionsOf(sbatchOptions)) {
     const isRouting = name === 'M' || ROUTING_OPTIONS.some((option) => option.startsWith(name.toLowerCase()));
-    if (!OPTION_NAME.test(name) || isRouting || /[\s]-|^-|[\p{C}]/u.test(String(value))) {
+    if (!isPlain || isRouting) {
       throw new PolicyRejected(
         `slurm.sbatch_options may not have ${given} here: name the partition in infra, as slurm/cluster/partition.`,
       );

@@ -72,4 +72,5 @@ export {
 } from './task/infra.ts';
 export { kubernetesLabels, labelKubernetes } from './task/kubernetes-labels.ts';
 export { changeResources, expandResources, type Resources, resourcesOf } from './task/resources.ts';
+export { type SbatchOption, sbatchOptionsOf } from './task/sbatch-options.ts';
 export { waysOfTask } from './task/task-ways.ts';

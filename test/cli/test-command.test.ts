@@ -121,7 +121,7 @@ cases:
       '--coverage',
     );
     expect(code).toBe(2);
-    expect(stderr).toContain('cases/pods.yaml:14: pod: Service creates no pods');
+    expect(stderr).toContain('cases/pods.yaml:14: pod: Service is no pod, and no kind whose pods are known');
     expect(stdout).toMatch(
       /^cases\/pods: 5 +failed +expected it to be allowed, but everybody rejected it: .*schedulerName/m,
     );

@@ -114,12 +114,19 @@ describe('AllowedImagesPolicy', () => {
       'container_im: evil',
       'container: /b',
       'container-name: x',
+      'container-image: ghcr.io/ours/../../home/evil.sqsh',
     ]) {
       await refuses('{}', having('is not allowed here'), { task: task(options) });
     }
-    await refuses('{}', 'slurm.sbatch_options may not have comment here.', {
-      task: task('comment: "x --container-image=evil"'),
-    });
+    for (const [name, value] of [
+      ['comment', 'x --container-image=evil'],
+      ['comment', "x '--container-image=evil'"],
+      ['container-image', "ghcr.io/ours/'..'/evil"],
+    ]) {
+      await refuses('{}', `slurm.sbatch_options may not have ${name} here.`, {
+        task: task(`${name}: "${value}"`),
+      });
+    }
     const clusters = 'slurm: {cluster_configs: {a: {sbatch_options: {container-image: evil}}}}\n';
     await refuses('{}', having('docker:evil'), { config: clusters });
     await leaves('{}', { task: task('container-image: "ubuntu:24.04", comment: x, c: 4, qos: high') });

@@ -80,6 +80,8 @@ describe('SlurmPartitionPolicy', () => {
     '{M: other}',
     '{"comment=x --partition": debug}',
     '{comment: "x --partition=debug"}',
+    `{comment: "x '--partition=debug'"}`,
+    '{comment: packjob}',
     '{"-p": debug}',
     '{comment: "x\\n"}',
   ])('rejects an option of sbatch that leads elsewhere: %s', async (options) => {

@@ -42,7 +42,7 @@ async function checkBy(
   flags: CheckFlags,
 ): Promise<void> {
   for (const kind of new Set(others)) {
-    warn(`${shownName(file)}: ${kind} creates no pods: not checked`);
+    warn(`${shownName(file)}: ${kind} is not checked: if it has pods, they are judged when they are created`);
   }
   const results: Checked[] = [];
   for (const object of objects) {

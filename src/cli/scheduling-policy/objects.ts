@@ -24,7 +24,7 @@ export interface CheckedObject {
   readonly path: Path;
 }
 
-/** Reads YAML or JSON documents, including lists. Objects that create no pods are returned as `others`. */
+/** Reads YAML or JSON documents, including lists. Objects of other kinds, whose pods are not known, are `others`. */
 export async function readObjects(file: string): Promise<{ objects: CheckedObject[]; others: string[] }> {
   const text = await readText(file, MAX_BYTES);
   const objects: CheckedObject[] = [];

@@ -117,7 +117,11 @@ function objectsOf(read: ReadCase<PodCase>): CheckedObject[] {
     const found = documents.map(objectsIn);
     const [other] = found.flatMap(({ others }) => others);
     if (other !== undefined) {
-      throw CaseMistake.at(read, [key, 'kind'], `${key}: ${other} creates no pods`);
+      throw CaseMistake.at(
+        read,
+        [key, 'kind'],
+        `${key}: ${other} is no pod, and no kind whose pods are known`,
+      );
     }
     const objects = found.flatMap((one) => one.objects);
     if (objects.length === 0) {

@@ -13,6 +13,7 @@ import {
   type Rule,
   rulesIn,
 } from '../policies/rules/expression-rules.ts';
+import { comparableTerm } from '../policies/rules/pod-terms.ts';
 import {
   and,
   atom,
@@ -59,7 +60,7 @@ export function affinityCondition(policies: UsablePolicies, place: Place): Cel {
     const isDefault = policies.first<readonly unknown[]>(
       'default',
       ['affinity', kind, time],
-      (terms) => or(...terms.map((term) => relation(`dyn(t) == ${dataLiteral(term)}`))),
+      (terms) => or(...terms.map((term) => relation(`dyn(t) == ${dataLiteral(comparableTerm(term))}`))),
       FALSE,
     );
     return or(isAll, everyTerm(place, isDefault));

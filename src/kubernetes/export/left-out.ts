@@ -3,7 +3,8 @@ import { formatPath } from '../../base/yaml/tree.ts';
 import { DEFAULT_SCHEDULER } from '../policies/cluster-settings.ts';
 import { mergePolicies, partsOf } from '../policies/merge.ts';
 import type { SchedulingPolicy } from '../policies/policy.ts';
-import { KINDS, type Kind } from '../policies/rules/expression-rules.ts';
+import { allowedTerms, KINDS, type Kind, PLACES } from '../policies/rules/expression-rules.ts';
+import { isCompleted } from '../policies/rules/pod-terms.ts';
 
 /** Defaults: a ValidatingAdmissionPolicy changes nothing. Sorted by policy. */
 export function defaultsLeftOut(policies: readonly SchedulingPolicy[]): string[] {
@@ -12,13 +13,17 @@ export function defaultsLeftOut(policies: readonly SchedulingPolicy[]): string[]
       .filter(({ path }) => path[0] === 'default')
       .map(
         ({ path, value }) =>
-          `policy ${policy.name}: ${formatPath(path)} = ${JSON.stringify(value)} is not added: ${consequence(policy, path.map(String))}`,
+          `policy ${policy.name}: ${formatPath(path)} = ${JSON.stringify(value)} is not added: ${consequence(policy, path.map(String), value)}`,
       ),
   );
 }
 
 /** The effect on a pod that would have got the default. */
-function consequence(policy: SchedulingPolicy, [, field, name = '', time = '']: readonly string[]): string {
+function consequence(
+  policy: SchedulingPolicy,
+  [, field, name = '', time = '']: readonly string[],
+  value: unknown,
+): string {
   const { required } = policy;
   switch (field) {
     case 'schedulerName':
@@ -35,7 +40,12 @@ function consequence(policy: SchedulingPolicy, [, field, name = '', time = '']: 
     case 'tolerations':
       return outcome(required.tolerations !== undefined, 'pods without tolerations');
     default:
-      return outcome(requiresAffinity(policy, name, time), 'pods without such an affinity');
+      return [
+        outcome(requiresAffinity(policy, name, time), 'pods without such an affinity'),
+        ...(Array.isArray(value) && value.some(isCompleted) && !allowsAffinity(policy, name, time)
+          ? ['pods with it are refused, because Kubernetes completes its selector']
+          : []),
+      ].join('; ');
   }
 }
 
@@ -54,6 +64,15 @@ function accepts({ required, allowed }: SchedulingPolicy, name: string): boolean
 function requiresAffinity({ required }: SchedulingPolicy, kind: string, time: string): boolean {
   const ofKind = Object.hasOwn(KINDS, kind) ? required.affinities?.[KINDS[kind as Kind]] : undefined;
   return ofKind !== undefined && (Object.keys(ofKind).length === 0 || Object.hasOwn(ofKind, time));
+}
+
+function allowsAffinity(policy: SchedulingPolicy, kind: string, time: string): boolean {
+  const { affinities } = policy.allowed;
+  const place = PLACES.find((one) => one.kind === kind && one.time === time);
+  return (
+    requiresAffinity(policy, kind, time) ||
+    (affinities !== undefined && place !== undefined && allowedTerms(affinities, place) !== undefined)
+  );
 }
 
 /** Policies in audit mode: a set of policies has one mode. */

@@ -8,6 +8,7 @@ import type { Task } from '../request/user-request.ts';
 import { acceleratorsOf, isPlainAccelerator } from '../task/accelerators.ts';
 import { infraOf } from '../task/infra.ts';
 import { type Resources, resourcesOf } from '../task/resources.ts';
+import { type SbatchOption, sbatchOptionsOf } from '../task/sbatch-options.ts';
 import type { Hardware, HardwareRequest } from './contract.ts';
 
 /** Maximum number of alternatives of a task; more are refused. */
@@ -123,11 +124,11 @@ function readable<Result>(read: () => Result): Result {
   }
 }
 
-/** Resources of a container that are not devices; all others are. */
-const NO_DEVICES = /^(cpu|memory|ephemeral-storage|storage|hugepages-.*)$/i;
+/** Resources of a container that are no accelerators, such as network cards; all others may be. */
+const NO_ACCELERATOR =
+  /^(?:(?:cpu|memory|ephemeral-storage|storage|hugepages-.*)$|rdma\/|vpc\.amazonaws\.com\/|networking\.gke\.io\.networks\/|smarter-devices\/)/i;
 /** Options of sbatch that request devices, or multiply them. */
 const SLURM_DEVICES = ['gres', 'gpus', 'tres', 'exclusive', 'array', 'nodes'];
-const OPTION_NAME = /^[A-Za-z][A-Za-z0-9-]*$/;
 /** Claims of a container in addition to its limits. */
 const CLAIMS = new Set(['resourceClaims', 'claims']);
 const MAX_DEPTH = 40;
@@ -157,33 +158,33 @@ function search(value: unknown, depth: number): void {
   }
   for (const [name, below] of Object.entries(value)) {
     if ((name === 'limits' || name === 'requests') && isMapping(below)) {
-      refuseNames(below, (one) => !NO_DEVICES.test(one), 'accelerators of a pod_config');
+      refuse(
+        Object.keys(below).find((one) => !NO_ACCELERATOR.test(one)),
+        'accelerators of a pod_config',
+      );
     }
-    if (name === 'sbatch_options' && isMapping(below)) {
-      const asks = (one: string) => asksForDevices(one, below[one]);
-      refuseNames(below, asks, 'accelerators in sbatch_options');
+    if (name === 'sbatch_options') {
+      refuse(sbatchOptionsOf(below).find(asksForDevices)?.given, 'accelerators in sbatch_options');
     }
     if (CLAIMS.has(name) && Array.isArray(below) && below.length > 0) {
-      refuseNames({ [name]: below }, () => true, 'accelerators of a pod_config');
+      refuse(name, 'accelerators of a pod_config');
     }
     search(below, depth + 1);
   }
 }
 
-/** SkyPilot passes both unchanged; sbatch takes prefixes of long options, and more options after a space. */
-function asksForDevices(given: string, value: unknown): boolean {
-  const name = given.replaceAll('_', '-');
+function asksForDevices({ name, isPlain }: SbatchOption): boolean {
   return (
-    !OPTION_NAME.test(name) ||
+    !isPlain ||
     name === 'G' ||
     name === 'N' ||
-    SLURM_DEVICES.some((option) => name.startsWith(option) || (name.length > 1 && option.startsWith(name))) ||
-    /\s-|^-|[\p{C}]/u.test(String(value))
+    // With `ntasks`, which alone requests none.
+    name.startsWith('ntasks-per-g') ||
+    SLURM_DEVICES.some((option) => name.startsWith(option) || (name.length > 1 && option.startsWith(name)))
   );
 }
 
-function refuseNames(mapping: object, isRefused: (name: string) => boolean, what: string): void {
-  const name = Object.keys(mapping).find(isRefused);
+function refuse(name: string | undefined, what: string): void {
   if (name !== undefined) {
     throw new PolicyRejected(
       `${name.slice(0, 100)}: ${what} cannot be counted; ask for them as accelerators in resources.`,

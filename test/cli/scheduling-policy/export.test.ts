@@ -41,6 +41,17 @@ describe('scheduling-policy export', () => {
     );
   });
 
+  it('says that a default whose selector Kubernetes completes is refused, where nothing else allows it', async () => {
+    const term = '{topologyKey: host, labelSelector: {}, matchLabelKeys: [hash]}';
+    const added = `default: {affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [${term}]}}}`;
+    const said = async (spec: string) =>
+      (await run('export', '--policies', policyFile(policy('a', `{${spec}}`)))).stderr;
+    const refused = 'pods with it are refused, because Kubernetes completes its selector';
+    expect(await said(added)).toContain(`pods without such an affinity stay without; ${refused}\n`);
+    expect(await said(`${added}, allowed: {affinities: {podAffinities: {}}}`)).not.toContain(refused);
+    expect(await said(`${added}, required: {affinities: {podAffinities: {}}}`)).not.toContain(refused);
+  });
+
   it('exits with 1 with --strict if something is left out, and with 0 if all is said', async () => {
     expect(await run('export', '--policies', EXAMPLES, '--strict')).toMatchObject({ code: 1 });
     const result = await run('export', 'gpu', '--policies', EXAMPLES, '--strict');

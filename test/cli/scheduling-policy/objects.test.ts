@@ -65,7 +65,9 @@ nodeSelector disk  expected hdd or ssd, got "tape"  basic
       'Pod c: rejected for system:serviceaccount:default:default',
       'Pod d-: allowed for system:serviceaccount:default:default',
     ]);
-    expect(stderr).toMatch(/^warning: \S+: Service creates no pods: not checked\n$/);
+    expect(stderr).toMatch(
+      /^warning: \S+: Service is not checked: if it has pods, they are judged when they are created\n$/,
+    );
     const json = JSON.parse((await check(text, '--format', 'json')).stdout);
     expect(json.allowed).toBe(false);
     expect(json.objects.map((one: { allowed: boolean }) => one.allowed)).toEqual([true, true, false, true]);

@@ -227,6 +227,17 @@ describe('the cost of a launch', () => {
     expect(cost(task)).toBe(Number.POSITIVE_INFINITY);
   });
 
+  it('does not rise with network cards of a pod', () => {
+    const limits = '{cpu: 4, vpc.amazonaws.com/efa: 32, rdma/ib: 1, smarter-devices/fuse: 1}';
+    const pod = `{spec: {containers: [{resources: {limits: ${limits}}}]}}`;
+    expect(
+      cost(
+        `resources: {infra: k8s, accelerators: A100}\nconfig: {kubernetes: {pod_config: ${pod}}}\n`,
+        RATES,
+      ),
+    ).toBe(2);
+  });
+
   it.each([
     [
       'accelerators of an unknown form',
@@ -248,12 +259,16 @@ describe('the cost of a launch', () => {
     ],
     ...[
       '{comment: "x --gres=gpu:8"}',
+      `{comment: 'x "--gres=gpu:8"'}`,
+      String.raw`{comment: 'x \--gres=gpu:8'}`,
+      '{comment: HetJob}',
       '{"comment=x --gpus": 8}',
       '{exclusiv: true}',
       '{array: 0-9}',
       '{gpus_per_node: 8}',
       '{nodes: 8}',
       '{N: 8}',
+      '{ntasks: 8, ntasks_per_gpu: 1}',
     ].map((options): [string, string, unknown] => [
       `devices of Slurm behind ${options}`,
       `config: {slurm: {sbatch_options: ${options}}}\n`,

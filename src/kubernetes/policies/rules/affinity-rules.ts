@@ -30,6 +30,7 @@ import {
   requestedAffinities,
   rulesIn,
 } from './expression-rules.ts';
+import { comparableTerm } from './pod-terms.ts';
 import { listed, type Reason } from './reason.ts';
 
 const [REQUIRED, PREFERRED] = AFFINITY_TIMES;
@@ -41,7 +42,7 @@ interface AllowedAt {
   all: boolean;
   readonly expressions: Rule[];
   readonly fields: Rule[];
-  /** Default terms about other pods. */
+  /** Default terms about other pods, as `comparableTerm` has them. */
   readonly terms: unknown[];
   readonly policies: Set<string>;
 }
@@ -136,7 +137,7 @@ export class AffinityRules {
       const [kind, time] = place.split('.') as [Kind, AffinityTime];
       const allowed = this.#place(kind, time, merged.sourceOf('default', 'affinity', kind, time));
       if (kind !== 'nodeAffinity') {
-        allowed.terms.push(...terms);
+        allowed.terms.push(...terms.map(comparableTerm));
         continue;
       }
       for (const term of terms as readonly NodeSelectorTerm[]) {
@@ -158,11 +159,12 @@ export class AffinityRules {
       policies,
     });
     if (!NODE_PLACES.includes(name)) {
-      return terms.flatMap((term, index) =>
-        place?.terms.some((one) => isDeepStrictEqual(one, term)) === true
+      return terms.flatMap((term, index) => {
+        const asked = comparableTerm(term);
+        return place?.terms.some((one) => isDeepStrictEqual(one, asked)) === true
           ? []
-          : [refuse(`[${index}]`, place === undefined ? 'nothing' : 'the default', 'another term')],
-      );
+          : [refuse(`[${index}]`, place === undefined ? 'nothing' : 'the default', 'another term')];
+      });
     }
     return (terms as readonly NodeSelectorTerm[]).flatMap((term, index) => {
       const at = name.endsWith(REQUIRED) ? `.nodeSelectorTerms[${index}]` : `[${index}].preference`;

@@ -37,8 +37,10 @@ const term = fc.oneof(
 const preference = (one: typeof term) =>
   fc.record({ weight: fc.constant(1), preference: one as fc.Arbitrary<object> });
 
-const podTerm = fc.record({ topologyKey: from(['host', 'zone'] as const) });
-const podPreference = fc.record({ weight: fc.constant(1), podAffinityTerm: podTerm });
+/** Terms of a pod and of a policy are compared by all that they have, so both are as JSON is. */
+const asJson = { noNullPrototype: true };
+const podTerm = fc.record({ topologyKey: from(['host', 'zone'] as const) }, asJson);
+const podPreference = fc.record({ weight: fc.constant(1), podAffinityTerm: podTerm }, asJson);
 
 function affinity(minLength: number) {
   const ofPods = fc.record(

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { pod, policy, reasonsOf, review } from '../../../support/scheduling-policies.ts';
-import { affinitiesIn, ofPods, preferring, requiring, wants } from './affinities.ts';
+import { affinitiesIn, expression, ofPods, preferring, requiring, wants } from './affinities.ts';
 import { testJudgements } from './judgements.ts';
 
 const REQUIRED = 'requiredDuringSchedulingIgnoredDuringExecution';
@@ -100,5 +100,33 @@ describe('a default affinity', () => {
     expect(judged(ofPods('podAntiAffinity', 'required', 'zone'))).toEqual([
       `affinity.podAntiAffinity.${REQUIRED}[0]: expected the default, got another term (scheduling policy a)`,
     ]);
+  });
+
+  it('is allowed as the API server stores it, without empty lists and with labels of the pod', () => {
+    const withTerm = (term: object) => ({
+      podAntiAffinity: { [PREFERRED]: [{ weight: 1, podAffinityTerm: { topologyKey: 'host', ...term } }] },
+    });
+    const selecting = (...expressions: string[]) => ({
+      labelSelector: { matchLabels: { app: 'web' }, matchExpressions: expressions.map(expression) },
+    });
+    const keys = { matchLabelKeys: ['hash'], mismatchLabelKeys: ['tenant'] };
+    const written = withTerm({ ...selecting('tier Exists'), ...keys, namespaces: [] });
+    const judged = (term: object) =>
+      reasonsOf(review([policy('a', { default: { affinity: written } })], pod({ affinity: withTerm(term) })));
+    for (const stored of [
+      { ...selecting('tier Exists'), ...keys },
+      { ...selecting('tier Exists', 'hash In 7d9f', 'tenant NotIn a'), ...keys },
+    ]) {
+      expect(judged(stored)).toEqual([]);
+    }
+    for (const other of [
+      { ...selecting('tier Exists', 'hash In 7d9f 8e', 'tenant NotIn a'), ...keys },
+      { ...selecting('tier Exists', 'hash NotIn 7d9f'), ...keys },
+      { ...selecting('tier Exists', 'app In web'), ...keys },
+      { ...selecting('hash In 7d9f'), ...keys },
+      selecting('tier Exists'),
+    ]) {
+      expect(judged(other)).not.toEqual([]);
+    }
   });
 });
