@@ -78,7 +78,7 @@ describe.skipIf(!HAS_ANSIBLE || blazarPeer === undefined)('the Ansible role', ()
           enabled_filters: ['MaxLeaseDurationFilter', 'MaxLeasesFilter'],
           max_lease_duration: 3600,
           // Only an account at Keystone knows this project.
-          max_lease_duration_project_limits: 'climate@Default:86400',
+          max_lease_duration_project_limits: { 'climate@Default': 86_400 },
           max_leases_per_project: 5,
         },
       },
