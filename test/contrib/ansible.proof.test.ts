@@ -104,7 +104,10 @@ describe.skipIf(!HAS_ANSIBLE || blazarPeer === undefined)('the Ansible role', ()
     };
     const wrong = await play(folder, { ...site, blazar_enforcement_options: unknown });
     expect(wrong.stdout).toContain('[enforcement] enabled_filters: there is no filter');
-    expect([missing, wrong].map(({ changed, failed }) => [changed, failed])).toEqual([
+    const everywhere = await play(folder, { ...site, blazar_enforcement_host: '0.0.0.0' });
+    expect(everywhere.stdout).toContain('expected an address that HAProxy and Prometheus can ask');
+    expect([missing, wrong, everywhere].map(({ changed, failed }) => [changed, failed])).toEqual([
+      [0, 1],
       [0, 1],
       [0, 1],
     ]);

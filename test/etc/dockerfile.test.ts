@@ -87,7 +87,7 @@ describe(HEALTH_CHECK, () => {
   const tls = projectFile('test/fixtures/tls');
   const overTls = { tls_cert_file: `${tls}/server.pem`, tls_key_file: `${tls}/server.key` };
 
-  it.each<[string, { readonly host?: string }]>([
+  it.each<[string, Readonly<Record<string, string>>]>([
     ['http', {}],
     ['https', overTls],
     ['https with client certificates', { ...overTls, client_ca_file: `${tls}/ca.pem` }],
