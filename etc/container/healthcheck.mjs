@@ -1,14 +1,16 @@
 /**
- * HEALTHCHECK of the Dockerfile: exits with 0 if the service answers on OS_SERVICE__PORT, over http or https. For https the
- * handshake is enough: clients may need a certificate, which this script does not have, and a process that hangs completes none.
+ * HEALTHCHECK of the Dockerfile: exits with 0 if the service answers on OS_SERVICE__HOST and OS_SERVICE__PORT, over http or https.
+ * For https the handshake is enough: clients may need a certificate, which this script does not have, and a process that hangs
+ * completes none.
  */
 import { connect } from 'node:tls';
 
-const host = '127.0.0.1';
-const port = process.env.OS_SERVICE__PORT;
+const { OS_SERVICE__HOST: listens, OS_SERVICE__PORT: port } = process.env;
+// On all addresses, it also listens on this one.
+const host = ['0.0.0.0', '::'].includes(listens) ? '127.0.0.1' : listens;
 
 const overHttp = async () => {
-  const { status } = await fetch(`http://${host}:${port}/healthz`);
+  const { status } = await fetch(`http://${host.includes(':') ? `[${host}]` : host}:${port}/healthz`);
   return status === 200;
 };
 const overTls = () =>

@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module';
-import type { DestinationStream, Logger as PinoLogger } from 'pino';
+import type { Logger as PinoLogger } from 'pino';
 import { traceId } from './trace-context.ts';
 import { isTraced } from './tracing.ts';
 import { onOneLine, visibleJson, visibleValue } from './visible-text.ts';
@@ -29,21 +29,22 @@ export function createLogger(level: LogLevel = 'warn', format: LogFormat = 'json
   return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
 }
 
+/** While standard error cannot be written, lines wait in memory up to this length; further ones are dropped. In characters. */
+const MAX_WAITING = 1_048_576;
+
 /** Writes synchronously, so that lines from just before the process ends are not lost. Control characters are escaped. */
 function startPino(level: LogLevel, format: LogFormat): PinoLogger {
   const pino = require('pino') as typeof import('pino');
   const options = { level, base: null, ...(isTraced() && { mixin: traceFields }) };
+  const stderr = pino.destination({ fd: 2, sync: true, maxLength: MAX_WAITING });
+  // Without a listener, a full disk would end the process. Lines that wait are written with the next one.
+  stderr.on('error', () => {});
   if (format === 'json') {
-    const lines = pino.destination({ fd: 2, sync: true });
-    return pino(options, { write: (line) => void lines.write(visibleJson(line)) });
+    return pino(options, { write: (line) => void stderr.write(visibleJson(line)) });
   }
-  const pretty = require('pino-pretty') as typeof import('pino-pretty');
-  const lines: DestinationStream = pretty({
-    destination: 2,
-    sync: true,
-    colorize: process.stderr.isTTY === true,
-  });
-  return pino(options, { write: (line) => lines.write(forPeople(line)) });
+  const { prettyFactory } = require('pino-pretty') as typeof import('pino-pretty');
+  const pretty = prettyFactory({ colorize: process.stderr.isTTY === true });
+  return pino(options, { write: (line) => void stderr.write(pretty(forPeople(line))) });
 }
 
 function traceFields(): object {

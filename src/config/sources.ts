@@ -18,6 +18,7 @@ import {
   pairsLayer,
   shownName,
 } from './layer.ts';
+import { nearestName } from './nearest.ts';
 import { systemErrorText, whyWritable } from './read-file.ts';
 import type { Setting } from './resolve.ts';
 
@@ -51,6 +52,14 @@ export interface ConfigSources {
   readonly values?: Readonly<Record<string, Readonly<Record<string, unknown>>>> | undefined;
 }
 
+const SOURCE_NAMES: readonly string[] = [
+  'configFiles',
+  'configDirs',
+  'environment',
+  'config',
+  'values',
+] satisfies (keyof ConfigSources)[];
+
 export interface ReadSources {
   /** Lowest first. */
   readonly layers: readonly Layer[];
@@ -69,7 +78,7 @@ export interface ReadSources {
  * environment.
  */
 export async function readSources(sources: ConfigSources, projectFolder?: string): Promise<ReadSources> {
-  const problems: Problem[] = [];
+  const problems = unknownSources(sources);
   const environment = sources.environment ?? process.env;
   const commandLine = await commandLineLayers(sources.config ?? [], environment, problems);
   const settings = [environmentLayer(environment), ...commandLine.layers, codeLayer(sources.values ?? {})];
@@ -107,6 +116,16 @@ export async function readSources(sources: ConfigSources, projectFolder?: string
     clientFiles: client,
     problems,
   };
+}
+
+/** From JavaScript: with `configFile`, the default file would be read instead of the one that is meant. */
+function unknownSources(sources: ConfigSources): Problem[] {
+  return Object.keys(sources)
+    .filter((name) => !SOURCE_NAMES.includes(name))
+    .map((name) => ({
+      severity: 'error',
+      message: `${name}: unknown source of the configuration${nearestName(name, SOURCE_NAMES)}`,
+    }));
 }
 
 function defaultFiles(

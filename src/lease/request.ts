@@ -6,7 +6,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { z } from 'zod';
 import { InvalidRequestError } from '../base/errors.ts';
 import { MAX_DEPTH } from '../base/yaml/tree.ts';
-import { toInstant } from './dates.ts';
+import { formatInstant, toInstant } from './dates.ts';
 import {
   type Context,
   type CreateRequest,
@@ -185,7 +185,7 @@ export function validated(schema: z.ZodType, input: unknown, currentLease = 'cur
   );
 }
 
-/** A value in a message: a short text in full, a long one cut; for an object or a list only its kind. */
+/** A value in a message: a short text in full, a long one cut, a date; for another object or a list only its kind. */
 export function kindOf(input: unknown): string {
   if (input === undefined) {
     return 'nothing';
@@ -196,7 +196,15 @@ export function kindOf(input: unknown): string {
   if (typeof input === 'string') {
     return JSON.stringify(input.length > 40 ? `${input.slice(0, 40)}…` : input);
   }
-  return Array.isArray(input) ? 'a list' : typeof input === 'object' ? 'an object' : String(input);
+  if (Array.isArray(input)) {
+    return 'a list';
+  }
+  if (typeof input !== 'object') {
+    return String(input);
+  }
+  // Code that embeds the library passes dates as objects.
+  const instant = toInstant(input);
+  return instant === undefined ? 'an object' : formatInstant(instant);
 }
 
 /*

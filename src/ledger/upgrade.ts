@@ -1,5 +1,5 @@
 /** Creates or upgrades the tables of a ledger. Needs no filters, and no existing ledger. */
-import { existsSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, fchownSync, openSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { errorText, LedgerUnavailableError } from '../base/errors.ts';
 import { systemErrorText } from '../config/read-file.ts';
@@ -30,10 +30,21 @@ export async function upgradeLedger(settings: LedgerSettings): Promise<string[]>
   });
 }
 
-/** SQLite would make it readable by everyone; SQLite's other files get the mode of the ledger. */
+/**
+ * SQLite would make it readable by everyone. If root makes it, it belongs to the owner of the folder: the user of
+ * the service, who could not open a file of root. SQLite's other files get the mode and the owner of the ledger.
+ */
 function createFile(file: string): void {
   try {
-    writeFileSync(file, '', { flag: 'a', mode: 0o660 });
+    const descriptor = openSync(file, 'a', 0o660);
+    try {
+      if (process.geteuid?.() === 0) {
+        const { uid, gid } = statSync(dirname(file));
+        fchownSync(descriptor, uid, gid);
+      }
+    } finally {
+      closeSync(descriptor);
+    }
   } catch (thrown) {
     throw misconfigured(`${file} cannot be written (${systemErrorText(thrown)})`);
   }

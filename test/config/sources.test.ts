@@ -156,3 +156,10 @@ describe('values from code', () => {
     ]);
   });
 });
+
+it('a source with a wrong name is an error', async () => {
+  const sources: object = { configFile: 'blazar.conf' };
+  expect(await problems(sources)).toEqual([
+    'configFile: unknown source of the configuration; the nearest right name is "configFiles"',
+  ]);
+});

@@ -78,7 +78,7 @@ describe.skipIf(!HAS_ANSIBLE || blazarPeer === undefined)('the Ansible role', ()
           enabled_filters: ['MaxLeaseDurationFilter', 'MaxLeasesFilter'],
           max_lease_duration: 3600,
           // Only an account at Keystone knows this project.
-          max_lease_duration_project_limits: 'climate@Default:86400',
+          max_lease_duration_project_limits: { 'climate@Default': 86_400 },
           max_leases_per_project: 5,
         },
       },
@@ -104,7 +104,10 @@ describe.skipIf(!HAS_ANSIBLE || blazarPeer === undefined)('the Ansible role', ()
     };
     const wrong = await play(folder, { ...site, blazar_enforcement_options: unknown });
     expect(wrong.stdout).toContain('[enforcement] enabled_filters: there is no filter');
-    expect([missing, wrong].map(({ changed, failed }) => [changed, failed])).toEqual([
+    const everywhere = await play(folder, { ...site, blazar_enforcement_host: '0.0.0.0' });
+    expect(everywhere.stdout).toContain('expected an address that HAProxy and Prometheus can ask');
+    expect([missing, wrong, everywhere].map(({ changed, failed }) => [changed, failed])).toEqual([
+      [0, 1],
       [0, 1],
       [0, 1],
     ]);

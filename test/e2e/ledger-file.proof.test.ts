@@ -21,7 +21,7 @@ import {
   startServices,
   untilAllowed,
 } from '../support/ledger-processes.ts';
-import { ledgerAt, NO_WAIT } from '../support/ledgers.ts';
+import { ledgerAt, NO_WAIT, upgrade } from '../support/ledgers.ts';
 import { canMount, mounted, succeeds } from './mounts.ts';
 
 const PATIENT = { timeout: 1_200_000 };
@@ -95,6 +95,11 @@ if (isRoot && !canMount) {
 }
 
 describe('a disk that is full', PATIENT, () => {
+  it.runIf(canMount)('is what ledger upgrade names', async () => {
+    const connection = `sqlite://${mounted('256k')}/ledger.db`;
+    await expect(upgrade(connection)).rejects.toThrow('database or disk is full');
+  });
+
   it.runIf(canMount)('lets no lease through that is not recorded, until there is room', async () => {
     const folder = mounted('2m');
     const { connection } = await newLedger(folder);

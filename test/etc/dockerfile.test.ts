@@ -87,15 +87,18 @@ describe(HEALTH_CHECK, () => {
   const tls = projectFile('test/fixtures/tls');
   const overTls = { tls_cert_file: `${tls}/server.pem`, tls_key_file: `${tls}/server.key` };
 
-  it.each([
+  it.each<[string, Readonly<Record<string, string>>]>([
     ['http', {}],
     ['https', overTls],
     ['https with client certificates', { ...overTls, client_ca_file: `${tls}/ca.pem` }],
-  ])('finds a service over %s healthy', async (_, service) => {
-    const sources = valuesOnly({ service: { port: 0, ...service } });
+    ['http at one address', { host: '127.0.0.2' }],
+    ['http at an address of IPv6', { host: '::1' }],
+    ['https at an address of IPv6', { host: '::1', ...overTls }],
+  ])('finds a service over %s healthy', async (_, { host, ...service }) => {
+    const sources = valuesOnly({ service: { port: 0, host: host ?? '127.0.0.1', ...service } });
     const running = await startService(sources, { logger: recordingLogger() });
     onTestFinished(() => running.close());
-    expect(await healthOf(new URL(running.url).port)).toBe(0);
+    expect(await healthOf(new URL(running.url).port, host)).toBe(0);
   });
 
   it('finds nothing healthy that does not answer', async () => {
@@ -104,8 +107,9 @@ describe(HEALTH_CHECK, () => {
 });
 
 /** The exit code of the health check: 0 is healthy. */
-async function healthOf(port: string, file = projectFile(HEALTH_CHECK)): Promise<number | null> {
-  const check = spawn(process.execPath, [file], { env: { OS_SERVICE__PORT: port } });
+async function healthOf(port: string, host = '0.0.0.0'): Promise<number | null> {
+  const env = { OS_SERVICE__HOST: host, OS_SERVICE__PORT: port };
+  const check = spawn(process.execPath, [projectFile(HEALTH_CHECK)], { env });
   const [written, [code]] = await Promise.all([
     Promise.all([wholeText(check.stdout), wholeText(check.stderr)]),
     once(check, 'exit'),

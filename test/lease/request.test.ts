@@ -29,6 +29,10 @@ describe('a request', () => {
       leaseWith({ end_date: '2026-11-01' }),
       'lease.end_date: expected a date that is not before start_date, got "2026-11-01"',
     ],
+    [
+      leaseWith({ end_date: new Date('2026-11-01') }),
+      'lease.end_date: expected a date that is not before start_date, got 2026-11-01T00:00:00Z',
+    ],
     [leaseWith({ reservations: {} }), 'lease.reservations: expected a list, got an object'],
     [reserving(loop), 'lease.reservations.0: expected at most 100 levels of nesting, got more'],
     [reserving('x'), 'lease.reservations.0: expected an object, got "x"'],

@@ -1,4 +1,5 @@
 /** The socket: http or https, with limits on the size and duration of requests. */
+import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import { type AddressInfo, Server as SocketServer } from 'node:net';
@@ -112,6 +113,7 @@ export class Listener {
     Object.assign(server, timesOf(deadline));
     // Beyond its default limit Node drops headers, such as a second Host or a proxy's. Their size is limited.
     server.maxHeadersCount = 0;
+    server.maxConnections = mostConnections();
     server.on('connection', (socket) => connections.add(socket));
     // After http, which sets the first timeout of a connection.
     server.on(tls === undefined ? 'connection' : 'secureConnection', (socket) => timeouts.add(socket));
@@ -167,6 +169,21 @@ function arrivalTimes(requestTimeout: number) {
 
 function clientCertificates({ ca }: SecureContextOptions, everybodyShows: boolean) {
   return ca === undefined ? {} : { requestCert: true, rejectUnauthorized: everybodyShows };
+}
+
+/**
+ * Three quarters of the files that the process may open: the rest is for configuration files, modules that are
+ * loaded later, the ledger and calls. Further connections are closed. Not limited where there is no `/proc`.
+ */
+function mostConnections(): number {
+  let limits: string;
+  try {
+    limits = readFileSync('/proc/self/limits', 'latin1');
+  } catch {
+    return Number.POSITIVE_INFINITY;
+  }
+  const [, files] = /^Max open files +([0-9]+)/m.exec(limits) ?? [];
+  return files === undefined ? Number.POSITIVE_INFINITY : Math.floor(0.75 * Number(files));
 }
 
 /** @throws ConfigurationError if the address cannot be used */

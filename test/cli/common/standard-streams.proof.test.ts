@@ -1,12 +1,18 @@
 /** Commands whose output goes to a closed pipe or a full disk: they end, and say so. */
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { aRecord } from '../../support/decision-logs.ts';
 import { confFile, temporaryFile } from '../../support/files.ts';
 import { createHost } from '../../support/requests.ts';
-import { COMMAND, runCommand, scrubbedEnvironment, startCommand } from '../../support/run-command.ts';
+import {
+  COMMAND,
+  runCommand,
+  scrubbedEnvironment,
+  startCommand,
+  watched,
+} from '../../support/run-command.ts';
 import { folderOf } from '../../support/skypilot-cases.ts';
 
 const FULL = 'error: standard output could not be written: no space is left on the device\n';
@@ -66,6 +72,22 @@ describe('a full disk', () => {
     expect(shell(warned, '')).toMatchObject({ status: 0, stderr: expect.stringMatching(/^warning: /) });
     expect(shell(warned, '2>/dev/full').status).toBe(74);
     expect(shell(['config', 'sample'], '2>/dev/full').status).toBe(0);
+  });
+
+  it.for(['json', 'pretty'])('of standard error does not end a service that logs %s', async (format) => {
+    const args = [COMMAND, 'serve', '--config-file', conf(), '--port', '0', '--log-format', format];
+    const command = ['-c', 'exec "$@" 2>/dev/full', 'bash', process.execPath, ...args];
+    const service = watched(spawn('bash', command, { env: scrubbedEnvironment(), stdio: 'pipe' }));
+    onTestFinished(() => void service.process.kill('SIGKILL'));
+    const [, url] = await service.printed(/^Listening on (.*)$/m);
+    for (let count = 0; count < 3; count += 1) {
+      // It is logged that the request is refused.
+      expect(await fetch(`${url}/check-create`, { method: 'POST', body: 'x' })).toMatchObject({
+        status: 415,
+      });
+    }
+    service.process.kill('SIGTERM');
+    expect(await service.ended).toMatchObject({ code: 0 });
   });
 });
 

@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, statSync } from 'node:fs';
+import { chmodSync, chownSync, existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { listOutbox, outboxMessage } from '../../../src/ledger/outbox/reports.ts';
@@ -15,6 +15,8 @@ import { commandsOn, fill } from './setup.ts';
 const APPLIED =
   'applied 0001-ledger, 0002-alternatives, 0003-position, 0004-follower, 0005-outbox, 0006-views, 0007-decisions, 0008-open-leases, 0010-growth, 0011-sessions, 0012-budget-requests, 0013-calendar-links';
 
+const SERVICE = 65_534;
+
 describe('ledger upgrade', () => {
   it('creates the file and its tables, and then finds them up to date', async () => {
     const file = join(temporaryFolder(), 'ledger.db');
@@ -29,6 +31,22 @@ describe('ledger upgrade', () => {
     await commandsOn(`sqlite://${file}`).ledger('upgrade');
     expect(statSync(file).mode & 0o007).toBe(0);
   });
+
+  it.skipIf(process.getuid?.() !== 0)(
+    'gives a file that root creates to the owner of its folder, and leaves one that exists',
+    async () => {
+      const folder = temporaryFolder();
+      chownSync(folder, SERVICE, SERVICE);
+      const file = join(folder, 'ledger.db');
+      const { ledger } = commandsOn(`sqlite://${file}`);
+      await ledger('upgrade');
+      expect(statSync(file)).toMatchObject({ uid: SERVICE, gid: SERVICE });
+
+      chownSync(file, 0, 0);
+      await ledger('upgrade');
+      expect(statSync(file)).toMatchObject({ uid: 0, gid: 0 });
+    },
+  );
 
   it('does not change tables of a newer version', async () => {
     const connection = `sqlite://${join(temporaryFolder(), 'ledger.db')}`;

@@ -1,38 +1,13 @@
-/** SQLite for migrations: kysely runs the queries. Creates the file if it does not exist. */
-import { closeSync, fchownSync, openSync, statSync } from 'node:fs';
-import { dirname } from 'node:path';
-import { SqliteAdapter, SqliteDialect } from 'kysely';
-import { openSqlite } from '../sqlite-driver.ts';
+/** SQLite for migrations: kysely runs the queries. */
+import { type DatabaseConnection, type Driver, SqliteAdapter, SqliteDialect, SqliteDriver } from 'kysely';
+import { openSqlite, type SqliteConnection } from '../sqlite-driver.ts';
 import { MILLISECONDS_TO_OPEN } from '../sqlite-file.ts';
 
 export function sqliteDialect(file: string): SqliteDialect {
-  if (process.geteuid?.() === 0) {
-    createForService(file);
-  }
   const connection = openSqlite(file, { timeout: MILLISECONDS_TO_OPEN });
   connection.exec('PRAGMA journal_mode = WAL');
   connection.exec('PRAGMA synchronous = FULL');
-  return new TransactionalDialect({ database: connection });
-}
-
-/**
- * Gives the file to the owner of the folder, the user of the service, who could not open a file of root.
- * SQLite's other files get the same owner.
- */
-function createForService(file: string): void {
-  let descriptor: number;
-  try {
-    descriptor = openSync(file, 'wx');
-  } catch {
-    // It exists, or cannot be created: SQLite reports the reason.
-    return;
-  }
-  try {
-    const { uid, gid } = statSync(dirname(file));
-    fchownSync(descriptor, uid, gid);
-  } finally {
-    closeSync(descriptor);
-  }
+  return new TransactionalDialect(connection);
 }
 
 /**
@@ -40,13 +15,40 @@ function createForService(file: string): void {
  * upgrade changes nothing.
  */
 class TransactionalDialect extends SqliteDialect {
+  readonly #connection: SqliteConnection;
+
+  constructor(connection: SqliteConnection) {
+    super({ database: connection });
+    this.#connection = connection;
+  }
+
   override createAdapter(): SqliteAdapter {
     return new TransactionalAdapter();
+  }
+
+  override createDriver(): Driver {
+    return new TransactionalDriver(this.#connection);
   }
 }
 
 class TransactionalAdapter extends SqliteAdapter {
   override get supportsTransactionalDdl(): boolean {
     return true;
+  }
+}
+
+class TransactionalDriver extends SqliteDriver {
+  readonly #connection: SqliteConnection;
+
+  constructor(connection: SqliteConnection) {
+    super({ database: connection });
+    this.#connection = connection;
+  }
+
+  /** After some errors, such as a full disk, SQLite has rolled back: a second time would fail and hide the error. */
+  override async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
+    if (this.#connection.inTransaction) {
+      await super.rollbackTransaction(connection);
+    }
   }
 }
