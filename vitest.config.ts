@@ -31,6 +31,10 @@ export default defineConfig({
           include: [PROOFS],
           testTimeout: 1_200_000,
           hookTimeout: 1_200_000,
+          // Most wait longer than those of the suite, for peers and outages: with three, processors are idle between them.
+          maxWorkers: 4,
+          // Where both projects run, one after the other: together they would have the workers of both.
+          sequence: { groupOrder: 1 },
         },
       },
     ],

@@ -1,6 +1,14 @@
 /** Old leases are folded, and restored, while services decide about new ones of the same project: nobody is charged wrong, and nobody is shut out. */
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
@@ -10,14 +18,13 @@ import { foldedOfLedger } from '../../src/ledger/folding/totals.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
 import { verifyLedger } from '../../src/ledger/reports/verify.ts';
 import { rows } from '../../src/ledger/storage/database.ts';
-import { openSqlite } from '../../src/ledger/storage/sqlite-driver.ts';
 import { recordLease } from '../ledger/recorded-leases.ts';
 import { confFile } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 import { newClients, startClients } from '../support/lease-clients.ts';
 import { inspect } from '../support/ledger-inspection.ts';
 import { SCALE, startServices, withBudget } from '../support/ledger-processes.ts';
-import { DIALECTS, ledgerAt, NO_WAIT, newLedgers, upgraded } from '../support/ledgers.ts';
+import { DIALECTS, fileOf, ledgerAt, NO_WAIT, newLedgers, openedLedger, runSql } from '../support/ledgers.ts';
 import { PROJECT } from '../support/requests.ts';
 import { COMMAND } from '../support/run-command.ts';
 import { canMount, mounted } from './mounts.ts';
@@ -33,8 +40,18 @@ const BEFORE = ['--before', '2017-01-01'];
 /** What makes a project notice that its leases have ended. */
 const LATER = 'notices that others have ended';
 
-/** Leases of 2016, all of which have ended. */
-async function recordOld(connection: string): Promise<void> {
+const filled = new Map<string, Promise<string>>();
+
+/** Leases of 2016, all of which have ended, and a budget for the clients' project. They are recorded once, and copied. */
+async function filledLedger(dialect: (typeof DIALECTS)[number]): Promise<string> {
+  const first = filled.get(dialect) ?? newLedger(dialect).then(recordOld);
+  filled.set(dialect, first);
+  return newLedger(dialect, await first);
+}
+
+/** Resolves to the connection. */
+async function recordOld(connection: string): Promise<string> {
+  await (await withBudget(connection, String(24 * (OLD + 1) + 9000))).close();
   let now = '2016-01-01T00:00:00Z';
   const ledger = await ledgerAt(connection, { now: () => now });
   const recordAll = async (projectId: string) => {
@@ -48,6 +65,7 @@ async function recordOld(connection: string): Promise<void> {
     await recordLease(ledger, { name: LATER, projectId, start: '2017-01-02', end: '2017-01-03' });
   }
   await ledger.close();
+  return connection;
 }
 
 /** Rows and entries of old leases, as they are in the ledger. */
@@ -99,10 +117,8 @@ describe.each(DIALECTS)('folding beside 3 services and 16 clients on %s', (diale
   it('loses no lease, overdraws no budget and shuts nobody out, also when it is killed', {
     timeout: TIMEOUT,
   }, async () => {
-    const connection = await newLedger(dialect);
-    const ledger = await withBudget(connection, String(24 * (OLD + 1) + 9000));
-    onTestFinished(() => ledger.close());
-    await recordOld(connection);
+    const connection = await filledLedger(dialect);
+    const ledger = await openedLedger(connection);
     const before = await oldIn(ledger);
     const services = await startServices(3, { connection, enforcement: 'max_leases_per_project = 1000' });
     const clients = newClients(16);
@@ -123,10 +139,10 @@ describe.each(DIALECTS)('folding beside 3 services and 16 clients on %s', (diale
     const folder = temporaryFolder();
     const run = commandLine(connection);
     const folded = async () => (await foldedOfLedger(ledger, NO_WAIT))?.leases ?? 0n;
-    const fileOf = (number: number) => join(folder, `folded-${number}.jsonl${number % 2 ? '.gz' : ''}`);
+    const folds = (number: number) => join(folder, `folded-${number}.jsonl${number % 2 ? '.gz' : ''}`);
     const files: string[] = [];
     const compact = async (isTime: () => Promise<boolean>) => {
-      const file = fileOf(files.length);
+      const file = folds(files.length);
       files.push(file);
       const how = await killedWhen(run('compact', ...BEFORE, '--export', file), isTime);
       expect((await verifyLedger(ledger, NO_WAIT)).differences).toEqual([]);
@@ -177,10 +193,8 @@ describe.runIf(canMount)('a disk that becomes full while leases are folded', { t
   const run = (args: string[]) => spawnSync(process.execPath, args, { encoding: 'utf8' });
 
   it.each(DIALECTS)('keeps each lease in the file or on %s', async (dialect) => {
-    const connection = await newLedger(dialect);
-    const ledger = await withBudget(connection, '1000000');
-    onTestFinished(() => ledger.close());
-    await recordOld(connection);
+    const connection = await filledLedger(dialect);
+    const ledger = await openedLedger(connection);
     const before = await oldIn(ledger);
     const args = commandLine(connection);
     const disk = mounted(`${OLD}k`);
@@ -202,17 +216,14 @@ describe.runIf(canMount)('a disk that becomes full while leases are folded', { t
 
   it('leaves a ledger on SQLite as it was, if it is the disk of the ledger', async () => {
     const disk = mounted('16m');
-    const connection = await upgraded(`sqlite://${join(disk, 'ledger.db')}`);
-    const ledger = await withBudget(connection, '1000000');
-    onTestFinished(() => ledger.close());
-    await recordOld(connection);
+    const connection = `sqlite://${join(disk, 'ledger.db')}`;
+    copyFileSync(fileOf(await filledLedger('sqlite')), fileOf(connection));
+    const ledger = await openedLedger(connection);
     const before = await oldIn(ledger);
     const args = commandLine(connection);
     const ballast = join(disk, 'ballast');
     // Otherwise the transactions go where others were.
-    const direct = openSqlite(join(disk, 'ledger.db'));
-    direct.exec('PRAGMA wal_checkpoint(TRUNCATE)');
-    direct.close();
+    runSql(connection, 'PRAGMA wal_checkpoint(TRUNCATE)');
     expect(() => writeFileSync(ballast, Buffer.alloc(32 * 1024 * 1024))).toThrow('no space left');
     // What some of the transactions need.
     truncateSync(ballast, statSync(ballast).size - 256 * 1024);

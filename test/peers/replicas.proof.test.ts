@@ -26,8 +26,10 @@ import {
   type UserCloud,
 } from './user-cloud.ts';
 
-const SECONDS = Number(process.env.RESTARTS_SECONDS ?? 20);
+const SECONDS = Number(process.env.RESTARTS_SECONDS ?? 15);
 const EVERY = 5000;
+/** Between two looks of somebody, in milliseconds: less than a replica is frozen, so that each restart meets requests. */
+const BETWEEN = 500;
 /** A replica that does not move takes requests that are lost when it is killed, in milliseconds. */
 const FROZEN = 1500;
 /** What a browser says of a form, or of live updates, whose replica was killed. */
@@ -351,7 +353,7 @@ async function memberWorks({ alice, cloud: { keystone, blazar }, url, until }: M
       reasons.push(reason);
       const request = new URL(alice.page.url()).pathname;
       while ((await alice.page.getByText('the budget has grown by it').count()) === 0) {
-        await pause(500);
+        await pause(BETWEEN);
         await alice.open(url + request);
       }
     }
@@ -412,6 +414,7 @@ async function operatorWorks({ admin, url, until }: OperatorWork): Promise<void>
     }
     await admin.open(`${url}/usage?by=user`);
     await admin.open(url);
+    await pause(BETWEEN);
   }
 }
 
@@ -438,7 +441,7 @@ async function programWorks({ api, project, until }: ProgramWork) {
     changes = Number(after.data.amount) - PROJECT_HOURS;
     await answered(api.GET('/v1/reports/usage', { params: { query: { by: 'user' } } }));
     counted.calls += 4;
-    await pause(100);
+    await pause(BETWEEN);
   }
   return { id, changes };
 }

@@ -25,8 +25,11 @@ export const DIALECTS = ['sqlite', 'postgresql'] as const;
 /** The file of an empty ledger. */
 let made: Promise<Buffer> | undefined;
 
-/** Call it at the top of a file. Each call of the result creates a ledger; files are removed at the end. */
-export function newLedgers(): (dialect: (typeof DIALECTS)[number]) => Promise<string> {
+/**
+ * Call it at the top of a file. Each call of the result creates a ledger: empty, or with all that is in another one, which is not in use;
+ * files are removed at the end.
+ */
+export function newLedgers(): (dialect: (typeof DIALECTS)[number], copied?: string) => Promise<string> {
   const folders: string[] = [];
   afterAll(() => {
     for (const folder of folders) {
@@ -38,13 +41,14 @@ export function newLedgers(): (dialect: (typeof DIALECTS)[number]) => Promise<st
     folders.push(folder);
     return join(folder, 'ledger.db');
   };
-  return async (dialect) => {
+  return async (dialect, copied) => {
     if (dialect === 'postgresql') {
-      return newServerLedger();
+      return newServerLedger(copied);
     }
     const url = `sqlite://${newFile()}`;
     made ??= emptyLedger();
-    writeFileSync(url.slice('sqlite://'.length), await made);
+    const content = copied === undefined ? await made : readFileSync(fileOf(copied));
+    writeFileSync(fileOf(url), content);
     runSql(url, `UPDATE ledger SET id = '${crypto.randomUUID()}'`);
     return url;
   };
@@ -53,9 +57,9 @@ export function newLedgers(): (dialect: (typeof DIALECTS)[number]) => Promise<st
 let template: Promise<string> | undefined;
 
 /** Tables are created once, and copied. */
-async function newServerLedger(): Promise<string> {
+async function newServerLedger(copied?: string): Promise<string> {
   template ??= createDatabase().then(upgraded);
-  const url = await createDatabase(await template);
+  const url = await createDatabase(copied ?? (await template));
   const client = new pg.Client(url);
   await client.connect();
   await client.query('UPDATE ledger SET id = $1', [crypto.randomUUID()]);
@@ -110,9 +114,14 @@ export function mendLedger(connection: string, table = 'leases'): void {
 
 /** For a ledger in a file. */
 export function runSql(connection: string, sql: string): void {
-  const database = openSqlite(connection.slice('sqlite://'.length));
+  const database = openSqlite(fileOf(connection));
   database.exec(sql);
   database.close();
+}
+
+/** Of a ledger in a file. */
+export function fileOf(connection: string): string {
+  return connection.slice('sqlite://'.length);
 }
 
 export interface LedgerSetup {

@@ -204,27 +204,31 @@ export async function unreachable(page: Page): Promise<string[]> {
   return [...unseen, ...missed];
 }
 
-/** The accessible text of each tab stop from the top of a page, at most `most`. */
+/** So many keys are sent before the page is asked whether it was the last. */
+const KEYS_AT_ONCE = 10;
+
+/** The accessible text of each tab stop from the top of a page, after at most `most` keys. */
 export async function tabStops(page: Page, most = 60): Promise<string[]> {
-  const stops: string[] = [];
-  await page.evaluate('tabStops = new Set(); document.body.focus(); getSelection()?.removeAllRanges()');
-  while (stops.length < most) {
-    await page.keyboard.press('Tab');
-    const stop = (await page.evaluate(`(() => {
-      const at = document.activeElement;
-      if (at === null || at === document.body) return '';
-      tabStops.add(at);
+  await page.evaluate(`
+    tabStops = new Map();
+    isPastLastStop = false;
+    listening = new AbortController();
+    document.body.focus();
+    getSelection()?.removeAllRanges();
+    document.addEventListener('focusin', ({ target: at }) => {
+      if (tabStops.has(at)) {
+        isPastLastStop = true;
+        return;
+      }
       const box = at.getBoundingClientRect();
       const isSeen = box.width > 0 && box.height > 0 && box.bottom > 0;
       const name = at.getAttribute('aria-label') ?? at.labels?.[0]?.textContent ?? at.textContent ?? '';
-      return at.tagName.toLowerCase() + (isSeen ? ': ' : ' (unseen): ') + name.trim().slice(0, 40);
-    })()`)) as string;
-    if (stop === '') {
-      return stops;
-    }
-    stops.push(stop);
+      tabStops.set(at, at.tagName.toLowerCase() + (isSeen ? ': ' : ' (unseen): ') + name.trim().slice(0, 40));
+    }, listening)`);
+  for (let keys = 0; keys < most && !(await page.evaluate('isPastLastStop')); keys += KEYS_AT_ONCE) {
+    await Promise.all(Array.from({ length: KEYS_AT_ONCE }, () => page.keyboard.press('Tab')));
   }
-  return stops;
+  return page.evaluate('listening.abort(), [...tabStops.values()]');
 }
 
 /** Bytes on the wire, headers included, of the first load of a page. */
