@@ -80,8 +80,7 @@ export function endInBlazar(
   date: Instant,
   { events, reservations }: { readonly events?: unknown; readonly reservations?: Lease['reservations'] },
 ): Instant {
-  const runs = ({ status }: Reservation) => status === 'active' || status === 'error';
-  if (!Array.isArray(events) || reservations?.some(runs) !== true) {
+  if (!Array.isArray(events) || reservations?.some(isInUse) !== true) {
     return date;
   }
   return events.reduce((latest: Instant, event: unknown) => {
@@ -90,6 +89,11 @@ export function endInBlazar(
     const at = isDue ? toInstant(time) : undefined;
     return at !== undefined && at > latest ? at : latest;
   }, date);
+}
+
+/** Whether a reservation that Blazar shows has started and not ended. Users cannot write its status. */
+export function isInUse({ status }: Reservation): boolean {
+  return status === 'active' || status === 'error';
 }
 
 /** A lease after an update: a date that the update lacks, or has as null, is the current one. */

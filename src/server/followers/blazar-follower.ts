@@ -3,11 +3,13 @@
 import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
 import type { UsageEnforcement } from '../../enforcement/enforcement.ts';
 import { Corrections } from '../../enforcement/notifications/events.ts';
+import { formatInstant } from '../../lease/dates.ts';
 import type { Reconciled } from '../../ledger/reconciliation/change-lease.ts';
 import type { ReconciliationResult } from '../../ledger/reconciliation/leader-lease.ts';
 import { RowAges } from '../../ledger/reconciliation/row-ages.ts';
 import { blazarSection, keystoneSection } from '../../openstack/options.ts';
 import type { FollowerMetrics } from '../metrics/reconciliation-metrics.ts';
+import type { OverdueLease } from './blazar-observation.ts';
 import { type Held, Reconciler, type ReconciliationTerms } from './reconciliation.ts';
 
 interface Followable extends Held {
@@ -25,6 +27,8 @@ export class Follower extends Reconciler<Followable, FollowerMetrics> {
   /** The leases of the round that could not be compared, and the first error. */
   #failures = { count: 0, error: '' };
   #complained = '';
+  /** Ids of the leases of the last round that Blazar has not ended. */
+  #overdue: ReadonlySet<string> = new Set();
 
   protected intervalOf({ configuration, enforcement }: Followable): number | undefined {
     const { reconcile_interval: interval } = sectionOf(configuration, blazarSection);
@@ -72,6 +76,7 @@ export class Follower extends Reconciler<Followable, FollowerMetrics> {
       );
       if (followed.kind === 'done') {
         this.#complain();
+        this.#warnOfOverdue(followed.overdue);
       }
       return followed;
     } finally {
@@ -94,6 +99,18 @@ export class Follower extends Reconciler<Followable, FollowerMetrics> {
       { outcome, lease_id: leaseId, row: String(row), project_id: projectId, user_id: userId, reason: note },
       'the ledger was corrected to match Blazar',
     );
+  }
+
+  /** Users can make leases that Blazar cannot end, and it can fail: they keep their hosts, uncharged. */
+  #warnOfOverdue(overdue: readonly OverdueLease[]): void {
+    for (const { id, projectId, end } of overdue.filter((one) => !this.#overdue.has(one.id))) {
+      this.logger.warn(
+        { lease_id: id, project_id: projectId, end: formatInstant(end) },
+        'Blazar has not ended this lease at its end: it is used and not charged',
+      );
+    }
+    this.#overdue = new Set(overdue.map(({ id }) => id));
+    this.metrics.overdue(overdue.length);
   }
 
   /** Logs each error once: such leases stay as they are, and are retried in every round. */

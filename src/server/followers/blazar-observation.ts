@@ -2,7 +2,7 @@
 import { errorText } from '../../base/errors.ts';
 import type { HttpAnswer } from '../../http/contract.ts';
 import { type Instant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
-import type { Allocation, Reservation } from '../../lease/lease.ts';
+import { type Allocation, isInUse, type Reservation } from '../../lease/lease.ts';
 import { keptName } from '../../ledger/identity.ts';
 import type { ShownLease } from '../../ledger/reconciliation/leases.ts';
 import {
@@ -16,11 +16,19 @@ import {
 } from '../../openstack/blazar-answers.ts';
 import type { Keystone } from '../../openstack/contract.ts';
 
+/** A lease that Blazar has not ended at its end. */
+export interface OverdueLease {
+  readonly id: string;
+  readonly projectId: string;
+  readonly end: Instant;
+}
+
 interface Observation {
   /** The URL of the API, with its version. */
   readonly endpoint: string;
   /** Existing leases: neither terminated nor past their end. */
   readonly leases: readonly ShownLease[];
+  readonly overdue: readonly OverdueLease[];
   /** Number of leases in the response, in any state. */
   readonly listed: number;
   /** Reasons why leases may be missing. */
@@ -42,6 +50,8 @@ interface Observing {
 
 /** Tolerated difference of Blazar's clock, in microseconds: its header has whole seconds. */
 const CLOCKS_DIFFER = 5n * MICROSECONDS_PER_SECOND;
+/** Blazar needs some minutes to end a lease. */
+const ENDING = 1800n * MICROSECONDS_PER_SECOND;
 /** Statuses of existing leases that are not changing. Source: blazar/status.py. */
 const STABLE = new Set(['PENDING', 'ACTIVE', 'ERROR']);
 
@@ -64,6 +74,7 @@ export async function observe(observing: Observing): Promise<Observation> {
     doubts.push(`the clock of Blazar differs from ours by ${ahead / MICROSECONDS_PER_SECOND} s`);
   }
   const found: AnsweredLease[] = [];
+  const overdue: OverdueLease[] = [];
   const ids = new Set<string>();
   const projects = new Set<string>();
   await readLeases(answer.body, (lease) => {
@@ -71,6 +82,8 @@ export async function observe(observing: Observing): Promise<Observation> {
     projects.add(lease.project_id);
     if (!isTerminated(lease) && lease.ends_at > (observing.openAt ?? answered)) {
       found.push(lease);
+    } else if (lease.reservations.some(isInUse) && lease.ends_at < answered - ENDING) {
+      overdue.push({ id: lease.id, projectId: lease.project_id, end: lease.ends_at });
     }
   });
   const allocations = await allocationsAt(endpoint, observing);
@@ -84,6 +97,7 @@ export async function observe(observing: Observing): Promise<Observation> {
   return {
     endpoint,
     leases: found.map((lease) => shownAs(lease, allocations, hosts, { ahead: ahead ?? 0n, answered })),
+    overdue,
     listed: ids.size,
     doubts,
   };

@@ -16,7 +16,7 @@ import { isGuessed, withdrawRegion } from '../../ledger/reconciliation/regions.t
 import type { RowAges } from '../../ledger/reconciliation/row-ages.ts';
 import { rows } from '../../ledger/storage/database.ts';
 import type { Keystone } from '../../openstack/contract.ts';
-import { observe } from './blazar-observation.ts';
+import { type OverdueLease, observe } from './blazar-observation.ts';
 
 export interface Following {
   readonly ledger: Ledger;
@@ -47,6 +47,7 @@ export type Followed =
   | {
       readonly kind: 'done';
       readonly listed: number;
+      readonly overdue: readonly OverdueLease[];
       /** Why not everything was released; empty = the round was complete. */
       readonly doubts: readonly string[];
       readonly endpoint: string;
@@ -74,6 +75,7 @@ async function run(following: Following, leader: LeaderLease, wait: Wait) {
     endpoint,
     leases,
     listed,
+    overdue,
     doubts: seen,
   } = await observe({
     keystone,
@@ -83,7 +85,8 @@ async function run(following: Following, leader: LeaderLease, wait: Wait) {
     openAt: before?.readAt,
   });
   const doubts = [...unsure, ...seen];
-  const followed = (of: readonly string[]) => ({ kind: 'done', listed, doubts: of, endpoint }) as const;
+  const followed = (of: readonly string[]) =>
+    ({ kind: 'done', listed, overdue, doubts: of, endpoint }) as const;
   if (region === undefined || before === undefined) {
     const left = { isGood: doubts.length === 0, matched: leader.matched, doubted: leader.doubted };
     return { followed: followed(doubts), left };

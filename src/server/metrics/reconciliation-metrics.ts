@@ -93,6 +93,8 @@ export class ReconciliationMetrics<Kind extends string> {
 type ChangeKind = Exclude<Reconciled['outcome'], 'left'>;
 
 export class FollowerMetrics extends ReconciliationMetrics<ChangeKind> {
+  readonly #overdue: Gauge;
+
   constructor(make: Instruments) {
     super(make, {
       peer: 'Blazar',
@@ -103,6 +105,16 @@ export class FollowerMetrics extends ReconciliationMetrics<ChangeKind> {
       },
       absent: 'Blazar is not followed',
     });
+    this.#overdue = make
+      .of('blazar_')
+      .gauge(
+        'overdue_leases',
+        'Leases in use half an hour after their end, which Blazar has not ended, at the last reconciliation by this replica.',
+      );
+  }
+
+  overdue(count: number): void {
+    this.#overdue.set(count);
   }
 }
 

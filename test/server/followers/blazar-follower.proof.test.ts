@@ -100,22 +100,28 @@ async function blazar({ rate = 1, timeout = 30, notifications = {} } = {}) {
     return (await written(query.orderBy('id').compile())) as readonly LeaseRow[];
   };
   const outcome = async (name: string) => metric(await registry.metrics(), ROUNDS, { outcome: name });
-  /** Follows every second, and then, after a reload, not any more. */
-  const unfollow = async () => {
+  /** Follows every second, for so many rounds at least. */
+  const follow = async (rounds: number) => {
     const follower = new Follower({ current: followed, metrics, logger });
     follower.start();
-    await vi.waitFor(async () => expect(await outcome('complete')).toBeGreaterThan(0), {
+    onTestFinished(() => follower.close());
+    await vi.waitFor(async () => expect(await outcome('complete')).toBeGreaterThanOrEqual(rounds), {
       timeout: 120_000,
       interval: 5,
     });
+    return follower;
+  };
+  /** Follows every second, and then, after a reload, not any more. */
+  const unfollow = async () => {
+    const follower = await follow(1);
     const blazarOptions = { ...values.blazar, reconcile_interval: 0 };
     const changed = { ...values, blazar: blazarOptions };
     current = await requireConfiguration(valuesOnly(changed), SECTIONS);
     follower.start();
-    onTestFinished(() => follower.close());
   };
+  const overdue = async () => metric(await registry.metrics(), 'blazar_enforcement_blazar_overdue_leases');
   const asked = () => blazar.requests.length;
-  return { answers, round, open, outcome, logger, enforcement, keystone, unfollow, asked };
+  return { answers, round, open, outcome, logger, enforcement, keystone, follow, unfollow, overdue, asked };
 }
 
 it('tells a webhook what a round has changed, once', async () => {
@@ -132,6 +138,37 @@ it('tells a webhook what a round has changed, once', async () => {
   await round();
   await new Promise((resolve) => setTimeout(resolve, 1500));
   expect(receiver.requests).toHaveLength(1);
+});
+
+it('warns once of a lease that Blazar has not ended half an hour after its end', async () => {
+  const { answers, follow, overdue, logger } = await blazar();
+  const ago = (minutes: number) => new Date(Date.now() - 60_000 * minutes).toISOString().slice(0, 19);
+  const held = (id: string, minutes: number, status: string) => {
+    const [reservation] = (LEASES[0]?.reservations ?? []) as object[];
+    return {
+      ...LEASES[0],
+      id,
+      events: [],
+      end_date: ago(minutes),
+      reservations: [{ ...reservation, status }],
+    };
+  };
+  answers['/v1/leases'] = listing([
+    ...LEASES,
+    held('is held', 31, 'active'),
+    held('is ending', 29, 'active'),
+    held('has ended', 31, 'deleted'),
+    held('never started', 31, 'pending'),
+  ]);
+  await follow(2);
+  const { end_date: end } = held('is held', 31, 'active');
+  expect(logger.lines.filter(({ level }) => level === 'warn')).toMatchObject([
+    {
+      message: 'Blazar has not ended this lease at its end: it is used and not charged',
+      fields: { lease_id: 'is held', end: expect.stringContaining(end.slice(0, 13)) },
+    },
+  ]);
+  expect(await overdue()).toBe(1);
 });
 
 describe('a Blazar or Keystone that does not answer as it should', () => {
