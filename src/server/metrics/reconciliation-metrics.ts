@@ -113,6 +113,13 @@ export class FollowerMetrics extends ReconciliationMetrics<ChangeKind> {
       );
   }
 
+  override following(isActive: boolean): void {
+    super.following(isActive);
+    if (!isActive) {
+      this.#overdue.set(0);
+    }
+  }
+
   overdue(count: number): void {
     this.#overdue.set(count);
   }
