@@ -9,7 +9,7 @@ import { confFile } from '../support/files.ts';
 import { filterSource } from '../support/filter-folder.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { type Answer, policyServer } from '../support/policy-server.ts';
-import { createLasting, createPhysicalHost } from '../support/requests.ts';
+import { createLasting, createPhysicalHost, updateExtend } from '../support/requests.ts';
 import { runApp, runService } from '../support/running-service.ts';
 import { getWhileStopping } from '../support/stopping.ts';
 import { ValidatingKeystone } from '../support/validating-keystone.ts';
@@ -59,6 +59,8 @@ it('docs/reference/protocol.md says what the policy service answers', async () =
   const { url: faulty } = await runApp({} as UsageEnforcement);
   const { raw: rawToHasty } = await runService({ service: { deadline: 1 } });
   const url = `${base}/check-create`;
+  const { context, currentLease: current_lease, lease } = updateExtend();
+  const endless = { context, current_lease, lease: { ...lease, events: [] } };
   const long = `GET / HTTP/1.1\r\nX-Long: ${'x'.repeat(20_000)}\r\n\r\n`;
 
   const fromGuesses = async () => {
@@ -73,6 +75,7 @@ it('docs/reference/protocol.md says what the policy service answers', async () =
   const answers = [
     await post(url, FITS, { ...TOKEN, ...JSON_TYPE }),
     await post(url, '{"context":{"user_id":"a","project_id":"b"},"lease":{}}', { ...TOKEN, ...JSON_TYPE }),
+    await post(`${base}/check-update`, JSON.stringify(endless), { ...TOKEN, ...JSON_TYPE }),
     await post(url, '{', { ...TOKEN, ...JSON_TYPE }),
     await post(url, JSON.stringify(Array(300_001).fill(0)), { ...TOKEN, ...JSON_TYPE }),
     await post(url, FITS, JSON_TYPE),
