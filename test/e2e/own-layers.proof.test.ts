@@ -54,14 +54,17 @@ describe("files of a user and of a project, with another limit than the server's
     process.cwd = () => cwd;
     process.env.HOME = env.HOME;
     const configFiles = [configFile(SERVER)];
-    // A caller in JavaScript may pass an option that is gone.
-    const withFolder = { configFiles, environment: env, projectFolder: cwd };
-    for (const sources of [{ configFiles }, { configFiles, environment: env }, withFolder]) {
+    for (const sources of [{ configFiles }, { configFiles, environment: env }]) {
       const enforcement = await UsageEnforcement.load(sources, { logger: recordingLogger() });
       const { allowed } = await enforcement.checkCreate(createLasting(61));
       await enforcement.close();
       expect(allowed).toBe(false);
     }
+    // A caller in JavaScript may pass an option that is gone.
+    const withFolder = { configFiles, environment: env, projectFolder: cwd };
+    await expect(UsageEnforcement.load(withFolder, { logger: recordingLogger() })).rejects.toThrow(
+      /projectFolder/,
+    );
   });
 
   it('count for check and config show, which say so', async () => {
