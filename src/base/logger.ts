@@ -29,8 +29,11 @@ export function createLogger(level: LogLevel = 'warn', format: LogFormat = 'json
   return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
 }
 
-/** While standard error cannot be written, lines wait in memory up to this length; further ones are dropped. In characters. */
-const MAX_WAITING = 1_048_576;
+/**
+ * In bytes. While standard error cannot be written, lines wait in memory up to this length; further ones are dropped. A
+ * longer line is always dropped: a filter's error may contain a whole answer of another service.
+ */
+const MAX_WAITING = 16_777_216;
 
 /** Writes synchronously, so that lines from just before the process ends are not lost. Control characters are escaped. */
 function startPino(level: LogLevel, format: LogFormat): PinoLogger {

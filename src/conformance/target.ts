@@ -85,6 +85,7 @@ export class Target {
     return this.credentials.token !== undefined || this.credentials.bearer !== undefined;
   }
 
+  /** Number of leases that the service still counts. */
   get notEnded(): number {
     return this.#open.size + this.#notTold;
   }

@@ -131,6 +131,7 @@ function namesOf({ project, user }: RequestNames) {
   };
 }
 
+/** The most severe outcome that applies. */
 function decisionOutcome(decision: Decision | EndReport): Pick<DecisionRecord, 'outcome' | 'filter'> {
   const { outcomes, failed } = decision;
   if (decision.operation === 'end') {

@@ -51,6 +51,7 @@ export function reviewRecord(
   };
 }
 
+/** The most severe outcome that applies. */
 function reviewOutcome(review: Review): Pick<DecisionRecord, 'outcome' | 'filter'> {
   const { allowed, failed, exempt, changed, policy, outcomes } = review;
   if (!allowed) {

@@ -219,6 +219,7 @@ export class Tally<Name extends string | readonly (string | null)[]> {
   readonly #rows = new Map<string, Row<Name>>();
   #unnamed: Count = { decisions: 0, refused: 0 };
 
+  /** Whether there were more names than are counted individually. */
   get isCut(): boolean {
     return this.#unnamed.decisions > 0;
   }

@@ -68,6 +68,7 @@ const ENDING = '.doubt.json';
 export class InDoubtCommits {
   readonly #parts: InDoubtParts;
   readonly #kept = new Set<Kept>();
+  /** Files of other ledgers. */
   readonly #foreign = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
   #pause = SHORTEST_PAUSE;

@@ -87,6 +87,7 @@ export async function readLeases(body: string, take: (lease: AnsweredLease) => v
 export interface Allocations {
   /** Reservation → ids of its hosts. A host appears once for each share that the reservation has of it. */
   readonly hosts: ReadonlyMap<string, readonly string[]>;
+  /** With allocations. */
   readonly leases: ReadonlySet<string>;
 }
 

@@ -173,6 +173,7 @@ function wrong(message: string): KeystoneError {
 /** Where `cloud` is looked up. */
 export interface LookupContext {
   readonly environment: Readonly<Record<string, string | undefined>>;
+  /** The working directory. */
   readonly folder: string;
 }
 

@@ -175,7 +175,7 @@ const MAX_KEPT = 10_000;
 const MAX_CHARACTERS = 4_000_000;
 /** Concurrent requests. Further records count as unavailable. */
 const MAX_UNDER_WAY = 128;
-/** How long no request waits after a late answer, and nothing is requested again after a failure. */
+/** How long no request waits after a late answer, and a record is not requested again after a failure. */
 const PAUSE_MS = 5_000;
 /** Keystone's other replicas may get a new project this much later. */
 const UNKNOWN_MS = 30_000;

@@ -32,6 +32,7 @@ type Ids = Pick<Context, 'project_id' | 'user_id'>;
 
 /** How long a request waits for unknown names, in milliseconds. */
 const MAX_WAIT_MS = 2_000;
+/** Between two log lines of the same reason. */
 const LOG_PAUSE_MS = 60_000;
 
 /** How long a search waits for Keystone, in seconds. */

@@ -1,4 +1,4 @@
-/** Health and metrics, for load balancers and Prometheus: without a token, nothing about leases. */
+/** Health and metrics, for load balancers, Kubernetes and Prometheus. They need no token: without one, they reveal nothing about leases. */
 import Router from '@koa/router';
 import type { Context } from 'koa';
 import { formatPlace, type Problem } from '../base/errors.ts';

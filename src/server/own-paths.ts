@@ -60,7 +60,10 @@ export function isOwnPath(path: string): boolean {
   );
 }
 
-/** One of `KUBERNETES_PATHS`, optionally with a token: API servers without a kubeconfig send it there. */
+/**
+ * One of `KUBERNETES_PATHS`, optionally with a token: API servers without a kubeconfig send it there. `undefined` for
+ * other paths.
+ */
 export function kubernetesPathOf(path: string) {
   for (const own of Object.values(KUBERNETES_PATHS)) {
     if (path === own) {

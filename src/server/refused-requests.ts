@@ -26,6 +26,7 @@ export class RefusedRequests {
     this.#lines.log(() => ({ ...request, reason: request.reason.slice(0, MAX_REASON) }));
   }
 
+  /** Logs how many lines were suppressed. */
   close(): void {
     this.#lines.close();
   }
@@ -64,6 +65,7 @@ export class LimitedLines {
     }
   }
 
+  /** Logs how many lines were suppressed. */
   close(): void {
     clearTimeout(this.#window);
     if (this.#suppressed > 0) {

@@ -58,6 +58,7 @@ export function stateOf(ctx: Context): RequestState {
   return ctx.state as RequestState;
 }
 
+/** In bytes. */
 export function bodyLimit(ctx: Context): number {
   return stateOf(ctx).generation.options.body_limit;
 }

@@ -76,6 +76,7 @@ export class Watchdog {
     return this.#beating !== undefined && held > HELD_MS ? held : 0;
   }
 
+  /** From now on, the process is ended if it has not ended within this time. */
   endIn(milliseconds: number): void {
     this.#tell({ endInMs: Math.max(0, milliseconds) + SLACK_MS });
   }

@@ -40,10 +40,12 @@ export class Search {
     this.#plan = planOf(query);
   }
 
+  /** Whether nothing can match. */
   get isEmpty(): boolean {
     return this.#plan === undefined;
   }
 
+  /** Whether every candidate matches. */
   get isExact(): boolean {
     return this.#plan?.rest.length === 0;
   }

@@ -53,6 +53,7 @@ export class ServicePauses {
     return this.#failures;
   }
 
+  /** Whether no delivery succeeded since the last failure. */
   get isFailing(): boolean {
     return this.#failures > 0 || this.#pauses > 0;
   }

@@ -82,6 +82,7 @@ export class DeliveryQueue implements NewMessages {
     this.#settled.unshift(...settled);
   }
 
+  /** To be called when there is a new message. */
   wake(): void {
     this.#rest.end();
   }

@@ -65,6 +65,7 @@ export class GroupCommit<Row, Result> {
     this.#running = undefined;
   }
 
+  /** Number of rows in the next transaction. */
   #next(): number {
     let weight = 0;
     const end = this.#waiting.slice(0, MOST).findIndex(({ row }) => {

@@ -170,6 +170,7 @@ function ownRow(same: readonly LeaseRow[], lease: ShownLease): LeaseRow | undefi
   return byRank(possible, lease)[0];
 }
 
+/** The most likely row of a lease comes first. */
 function byRank(same: readonly LeaseRow[], { projectId }: ListedLease): LeaseRow[] {
   const rank = (row: LeaseRow) =>
     (row.state === 'open' ? 4 : 0) + (wasThere(row) ? 2 : 0) + (row.project_id === projectId ? 1 : 0);

@@ -106,6 +106,7 @@ interface GateOptions {
 }
 
 interface OwnerQuestion<Caller> {
+  /** Of the client. */
   readonly address: string;
   /** Rejects a token that Keystone does not know. */
   readonly refuse: Refuse;
@@ -132,6 +133,7 @@ export class KeystoneAuthenticator {
   readonly #generation: string;
   readonly #expected: string;
   readonly #challenge: string;
+  /** What clients must show, in words. */
   readonly asks: string;
 
   constructor(

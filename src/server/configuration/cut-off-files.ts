@@ -63,6 +63,7 @@ export class KeptFiles {
     refuse(changed.map((what) => problem(`the ${what} changed while they were read`)));
   }
 
+  /** Makes `next` current, and logs changes. */
   async keep(next: NamedFiles, isStart = false): Promise<void> {
     const before = this.#kept;
     this.#kept = next;

@@ -69,6 +69,7 @@ export function pathWith(
   return `${path}${query === '' ? '' : `?${query}`}${fragment === '' ? '' : `#${fragment}`}`;
 }
 
+/** Ids may have any characters. */
 export function projectPath(projectId: string): string {
   return `/projects/${encodeURIComponent(projectId)}`;
 }
@@ -83,6 +84,7 @@ export function decisionPath(requestId: string): string {
   return `/decisions/${encodeURIComponent(requestId)}`;
 }
 
+/** `leaseId`: Blazar's. */
 export function changePath(leaseId: string): string {
   return `/leases/${encodeURIComponent(leaseId)}/change`;
 }

@@ -26,15 +26,17 @@ export class FixedTokens {
     this.#metrics.replace(metrics);
   }
 
+  /** Whether users must authenticate because of these tokens. */
   get required(): boolean {
     return this.#service.required || !this.#operator.isEmpty || !this.#reader.isEmpty;
   }
 
+  /** Whether no token allows a login: those for metrics do not. */
   get isEmpty(): boolean {
     return this.#service.isEmpty && this.#operator.isEmpty && this.#reader.isEmpty;
   }
 
-  /** The owner, and the key with which its sessions end. Compared with all tokens, in constant time. */
+  /** The owner, and the key with which its sessions end; `undefined` = unknown token. Compared with all, in constant time. */
   ownerOf(token: string): { readonly caller: Caller; readonly key: string } | undefined {
     const owners = this.#lists.map(([kind, tokens]) => ({ kind, key: tokens.sessionKeyOf(token) }));
     const [owner] = owners.flatMap(({ kind, key }) =>

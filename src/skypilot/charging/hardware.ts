@@ -124,9 +124,12 @@ function readable<Result>(read: () => Result): Result {
   }
 }
 
-/** Resources of a container that are no accelerators, such as network cards; all others may be. */
+/**
+ * Resources of a container that are no accelerators, such as network cards; all others may be, also those of
+ * `smarter-devices`, which gives out any device file.
+ */
 const NO_ACCELERATOR =
-  /^(?:(?:cpu|memory|ephemeral-storage|storage|hugepages-.*)$|rdma\/|vpc\.amazonaws\.com\/|networking\.gke\.io\.networks\/|smarter-devices\/)/i;
+  /^(?:(?:cpu|memory|ephemeral-storage|storage|hugepages-.*|smarter-devices\/fuse)$|rdma\/|vpc\.amazonaws\.com\/|networking\.gke\.io\.networks\/)/i;
 /** Options of sbatch that request devices, or multiply them. */
 const SLURM_DEVICES = ['gres', 'gpus', 'tres', 'exclusive', 'array', 'nodes'];
 /** Claims of a container in addition to its limits. */

@@ -157,6 +157,18 @@ it.each([
 );
 
 it(
+  'an error of a filter is logged as a whole, however long it is',
+  async () => {
+    const folder = folderWith(filterThat("throw new Error('x'.repeat(8_000_000));"), 0);
+    const args = ['check', 'create', 'request.json', 'request.json', 'request.json', ...CONF];
+    const { code, stderr } = await runCommand(args, { cwd: folder });
+    expect(code).toBe(3);
+    expect(/"error":"(x+)"/.exec(stderr)?.[1]).toHaveLength(8_000_000);
+  },
+  TIMEOUT,
+);
+
+it(
   'config validate fails if a filter ends the process while it is loaded',
   async () => {
     const folder = folderWith('process.exit(0);', 0);

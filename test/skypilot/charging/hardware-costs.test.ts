@@ -247,11 +247,13 @@ describe('the cost of a launch', () => {
     ['too many nodes', 'num_nodes: 1e9\n', 'num_nodes: expected a whole number from 1 to 100000.'],
     ['nodes as a text', 'num_nodes: "4"\n', 'num_nodes: expected a whole number from 1 to 100000.'],
     ['use_spot as a text', 'resources: {use_spot: maybe}\n', 'resources.use_spot: expected true or false.'],
-    [
-      'devices of a pod',
-      'resources:\n  _cluster_config_overrides:\n    kubernetes: {pod_config: {spec: {containers: [{resources: {limits: {nvidia.com/gpu: 8}}}]}}}\n',
-      'nvidia.com/gpu: accelerators of a pod_config cannot be counted; ask for them as accelerators in resources.',
-    ],
+    ...['nvidia.com/gpu', 'smarter-devices/nvidia0', 'smarter-devices/fuse2'].map(
+      (device): [string, string, unknown] => [
+        `${device} of a pod`,
+        `resources:\n  _cluster_config_overrides:\n    kubernetes: {pod_config: {spec: {containers: [{resources: {limits: {${device}: 8}}}]}}}\n`,
+        `${device}: accelerators of a pod_config cannot be counted; ask for them as accelerators in resources.`,
+      ],
+    ),
     [
       'devices of Slurm',
       'config: {slurm: {sbatch_options: {gres: "gpu:8"}}}\n',

@@ -145,6 +145,7 @@ export class EventSender {
     this.#running ??= this.#run();
   }
 
+  /** Drops queued events. */
   async close(): Promise<void> {
     this.#closing.abort();
     await this.#running;

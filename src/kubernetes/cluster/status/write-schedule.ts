@@ -24,6 +24,7 @@ export class WriteSchedule {
   #faults = 0;
   #gone = 0;
 
+  /** No writes before this time, in the unit of `now`. */
   get pausedUntil(): number {
     return this.#pausedUntil;
   }

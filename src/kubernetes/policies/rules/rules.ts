@@ -61,6 +61,7 @@ class NameRules {
       this.required === undefined ? [...new Set(policies)] : [merged.sourceOf('required', list)];
   }
 
+  /** Whether any name is allowed and none is required. */
   get allowsAll(): boolean {
     return this.#all && this.required === undefined;
   }

@@ -111,6 +111,7 @@ export class Pipeline {
     return work.next(answer.rows);
   }
 
+  /** One statement without parameters. */
   async execute(text: string): Promise<unknown[]> {
     const { rows } = await this.#send({ text });
     this.#throwFailure();

@@ -97,7 +97,10 @@ export async function decisionsOf(
   return items.length > 0 ? items : ownDecisions(requester.recorder, { ...query, visible, after: undefined });
 }
 
-/** Operations with a dot are not Blazar's: workspaces and namespaces may have the name of a project. */
+/**
+ * `visible`: `undefined` = all. Operations with a dot are not Blazar's: workspaces and namespaces may have the name of
+ * a project.
+ */
 function isVisible(
   { project_id, operation }: DecisionRecord,
   visible: readonly string[] | undefined,
