@@ -6,6 +6,9 @@ import type { Keystone } from '../../openstack/contract.ts';
 import { readLedger } from '../metrics/cached.ts';
 import type { Generation } from './generation.ts';
 
+/** Keystone is not asked about further ids and names of a configuration. */
+const MOST_ASKED = 1000;
+
 /**
  * Of limits and exemptions for projects and users that Keystone does not have: they never apply. Never rejects:
  * a Keystone that does not answer is reported elsewhere.
@@ -17,8 +20,13 @@ export async function warnOfUnknownNames(
   if (keystone === undefined || names === undefined) {
     return;
   }
+  let asked = 0;
   for (const { option, value } of configuration.settings) {
     for (const name of accountsIn(value, option)) {
+      asked += 1;
+      if (asked > MOST_ASKED) {
+        return;
+      }
       try {
         if (!(await isKnown(keystone, 'project', name)) && !(await isKnown(keystone, 'user', name))) {
           logger.warn(
