@@ -20,23 +20,20 @@ export async function warnOfUnknownNames(
   if (keystone === undefined || names === undefined) {
     return;
   }
-  let asked = 0;
-  for (const { option, value } of configuration.settings) {
-    for (const name of accountsIn(value, option)) {
-      asked += 1;
-      if (asked > MOST_ASKED) {
-        return;
+  const accounts = configuration.settings.flatMap(({ option, value }) =>
+    accountsIn(value, option).map((name) => ({ option: `[${option.section}] ${option.name}`, name })),
+  );
+  for (const account of accounts.slice(0, MOST_ASKED)) {
+    try {
+      const { name } = account;
+      if (!(await isKnown(keystone, 'project', name)) && !(await isKnown(keystone, 'user', name))) {
+        logger.warn(
+          account,
+          'Keystone finds no project or user of this id or name: what the option says of it never applies',
+        );
       }
-      try {
-        if (!(await isKnown(keystone, 'project', name)) && !(await isKnown(keystone, 'user', name))) {
-          logger.warn(
-            { option: `[${option.section}] ${option.name}`, name },
-            'Keystone finds no project or user of this id or name: what the option says of it never applies',
-          );
-        }
-      } catch {
-        return;
-      }
+    } catch {
+      return;
     }
   }
 }
