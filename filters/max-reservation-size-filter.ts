@@ -8,13 +8,13 @@ import {
   type Context,
   type FilterServices,
   type Lease,
+  leasesHalfway,
   projectOf,
   type RequestNames,
   type Reservation,
   reject,
   reservationSize,
   reservationsAfterUpdate,
-  reservationsHalfway,
   userOf,
   type Verdict,
 } from '../src/index.ts';
@@ -107,11 +107,11 @@ export class MaxReservationSizeFilter extends BaseFilter<z.infer<typeof options>
     const before = sizesOf(currentLease.reservations ?? [], limits);
     // If the current lease cannot be counted, only the new one must be valid.
     const current = 'mistake' in before ? undefined : before;
-    const updated = reservationsAfterUpdate(currentLease, newLease);
-    const verdict = this.#check(limits, updated, current);
-    return verdict.allowed
-      ? this.#check(limits, reservationsHalfway(currentLease, updated), current, tooLargeHalfway)
-      : verdict;
+    let verdict = this.#check(limits, reservationsAfterUpdate(currentLease, newLease), current);
+    for (const { reservations = [] } of leasesHalfway(currentLease, newLease)) {
+      verdict = verdict.allowed ? this.#check(limits, reservations, current, tooLargeHalfway) : verdict;
+    }
+    return verdict;
   }
 
   onEnd(): void {}

@@ -170,7 +170,13 @@ export class RulesFilter extends BaseFilter<Options> {
       this.#observe(activation)?.(rule, said),
     );
     const verdict = this.#verdictOf(judgement, context, call);
-    return verdict.allowed && judgement.open.length > 0 ? undefined : verdict;
+    if (!verdict.allowed) {
+      return verdict;
+    }
+    const halfway = library.judgeHalfway(parts, (left) => library.judgeWithoutLedger(judge, left, exempt));
+    const after = this.#verdictHalfway(verdict, halfway, context, call);
+    const isOpen = judgement.open.length > 0 || (typeof halfway === 'object' && halfway.open.length > 0);
+    return after.allowed && isOpen ? undefined : after;
   }
 
   /** Logs the end of a rule not when it ends, but before the first request after it. */
@@ -204,13 +210,37 @@ export class RulesFilter extends BaseFilter<Options> {
     this.#tellEnded(parts.now);
     const { context, names, now } = parts;
     const activation = new library.LeaseActivation(parts);
-    const judgement = judge.judge(
-      activation,
-      library.leaseExemption(context, names),
-      now.getTime(),
-      this.#observe(activation),
-    );
-    return this.#verdictOf(judgement, context, call);
+    const exempt = library.leaseExemption(context, names);
+    const judgement = judge.judge(activation, exempt, now.getTime(), this.#observe(activation));
+    const verdict = this.#verdictOf(judgement, context, call);
+    const halfway = verdict.allowed
+      ? library.judgeHalfway(parts, (left) =>
+          judge.judge(new library.LeaseActivation(left), exempt, now.getTime()),
+        )
+      : undefined;
+    return this.#verdictHalfway(verdict, halfway, context, call);
+  }
+
+  /** The verdict of an update that is allowed, unless rules do not allow what it leaves if it fails halfway. */
+  #verdictHalfway(
+    verdict: Verdict,
+    halfway: Judgement | 'too many' | undefined,
+    context: Context,
+    call: Call | undefined,
+  ): Verdict {
+    if (halfway === undefined) {
+      return verdict;
+    }
+    if (halfway === 'too many') {
+      return reject('The change is too large to be judged. Change fewer reservations at a time.');
+    }
+    const left = this.#verdictOf(halfway, context, call);
+    return left.allowed
+      ? verdict
+      : {
+          ...left,
+          message: `If the change failed halfway, it would leave a lease that is not allowed: ${left.message} Make several changes, first those that make the lease smaller.`,
+        };
   }
 
   #verdictOf(judgement: Judgement, { project_id }: Context, call: Call | undefined): Verdict {

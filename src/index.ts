@@ -130,10 +130,10 @@ export {
   type Lease,
   leaseEnd,
   leaseStart,
+  leasesHalfway,
   type Reservation,
   reservationSize,
   reservationsAfterUpdate,
-  reservationsHalfway,
   type UpdateRequest,
 } from './lease/lease.ts';
 export {

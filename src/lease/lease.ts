@@ -149,6 +149,22 @@ export function reservationsHalfway(currentLease: Lease, updated: readonly Reser
 }
 
 /**
+ * What a failed update may leave of a lease with several reservations: Blazar changes one after another, in the
+ * order of the current lease, then the dates, and undoes nothing. An update can be made to fail at any of them.
+ */
+export function* leasesHalfway(currentLease: Lease, newLease: Lease): Generator<Lease> {
+  const wanted = byId(newLease.reservations ?? []);
+  let reservations = currentLease.reservations ?? [];
+  for (const [index, before] of reservations.slice(0, -1).entries()) {
+    const after = { ...before, ...wanted.get(before.id) };
+    if (!isDeepStrictEqual(after, before)) {
+      reservations = reservations.with(index, after);
+      yield { ...currentLease, reservations };
+    }
+  }
+}
+
+/**
  * Whether an update keeps all reservations and their allocations. Blazar does so if no reservation changes
  * and the new dates are within the current ones; it then sends the same reservations in both leases.
  */

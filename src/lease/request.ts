@@ -52,6 +52,7 @@ export function parseUpdateRequest(input: unknown): UpdateRequest {
   refuseExpensive(current, current_lease);
   refuseExpensive('lease', lease);
   refuseEndless(lease, current_lease);
+  refuseUnwritable(lease, current_lease);
   return { context, currentLease: current_lease, lease };
 }
 
@@ -92,6 +93,27 @@ function refuseEndless(lease: Lease, currentLease: Lease): void {
       const expected =
         'expected what the current lease has, because Blazar could not end the lease otherwise';
       throw new InvalidRequestError(`lease.${field}`, `${expected}, got ${kindOf(written)}`);
+    }
+  }
+}
+
+const TEXTS_IN_BLAZAR = ['resource_properties', 'hypervisor_properties'] as const;
+
+/** Blazar cannot write these, but has already given the reservation its new hosts when it fails, uncounted. */
+function refuseUnwritable(lease: Lease, currentLease: Lease): void {
+  for (const [index, reservation] of (lease.reservations ?? []).entries()) {
+    for (const field of TEXTS_IN_BLAZAR) {
+      const { [field]: written = null } = reservation;
+      const isAsBefore = () =>
+        currentLease.reservations?.some(
+          (one) => one.id === reservation.id && isDeepStrictEqual(one[field], written),
+        ) === true;
+      if (written !== null && typeof written !== 'string' && !isAsBefore()) {
+        throw new InvalidRequestError(
+          `lease.reservations.${index}.${field}`,
+          `expected a text, because Blazar could not finish the change, got ${kindOf(written)}`,
+        );
+      }
     }
   }
 }

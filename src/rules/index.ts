@@ -15,6 +15,7 @@ export { explainRule } from './explain-rule.ts';
 export { type Compiled, compileExpression, type ExplainedPart, type Expression } from './expression.ts';
 export { type IsExempt, type Judgement, type RuleFailure, RuleJudge, type Violation } from './judge.ts';
 export { leaseEnvironment } from './lease/environment.ts';
+export { judgeHalfway } from './lease/halfway.ts';
 export { LeaseActivation, type LeaseRequestParts, requestIn } from './lease/request-view.ts';
 export {
   judgeWithoutLedger,

@@ -258,6 +258,7 @@ describe('MaxReservationSizeFilter at update', () => {
     ['hosts that move', 'physical:host:7', [two, second], [toMax(4), toMax(1, 'i')], null],
     ['hosts that move', 'physical:host:6', [two, second], [toMax(4), toMax(1, 'i')], halfway(7, 6)],
     ['hosts that move', 'physical:host:1', [two, second], [toMax(4), toMax(1, 'i')], halfway(7, 1)],
+    ['hosts that move back', 'physical:host:5', [two, second], [toMax(1), toMax(4, 'i')], null],
     ['two that shrink', 'physical:host:1', [two, second], [toMax(1), toMax(1, 'i')], null],
     ['another type', 'physical:host:7', [two, second, ip], [toMax(4), { ...ip, id: 'i' }], null],
     ['another type', 'physical:host:6', [two, second, ip], [toMax(4), { ...ip, id: 'i' }], halfway(7, 6)],

@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import type { Lease } from '../../src/index.ts';
+import type { Lease, Reservation } from '../../src/index.ts';
 import { classFileName } from '../../src/plugin/class-names.ts';
 import { NOT_CHARGING } from '../../src/rules/section-problems.ts';
 import { ALLOWED, rejectedWith } from '../support/decisions.ts';
@@ -68,6 +68,23 @@ describe('a rule that reads the ledger', () => {
       lease: { ...currentLease, end_date: '2026-12-03 09:00' },
     });
     expect(await enforcement.checkCreate(request('second'))).toMatchObject(ALLOWED);
+  });
+
+  it.each([
+    ['reads it', 'leases() + size(lease, "physical:host") < 7'],
+    ['need not read it', 'size(lease, "physical:host") < 7 || leases() < -1'],
+  ])('judges what Blazar leaves of an update that fails halfway, and %s', async (_, allow) => {
+    const { enforcement } = await load(rulesFile(`- {name: size, allow: '${allow}', message: Too many.}`));
+    const { context, lease } = request('first');
+    const hosts = (...of: readonly number[]) =>
+      of.map((max, index) => ({ id: `r${index}`, resource_type: 'physical:host', min: 0, max }));
+    const current = { ...lease, reservations: hosts(1, 5) };
+    expect(await enforcement.checkCreate({ context, lease: current })).toMatchObject(ALLOWED);
+    const update = (reservations: Reservation[]) =>
+      enforcement.checkUpdate({ context, currentLease: { ...current, id: 'l' }, lease: { reservations } });
+    const { message } = await update(hosts(5, 1));
+    expect(message).toMatch(/^If the change failed halfway, it would leave .*: Too many\. Make several/);
+    expect(await update(hosts(0, 6))).toMatchObject(ALLOWED);
   });
 
   it('when leases are created lets them be changed', async () => {

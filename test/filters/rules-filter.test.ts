@@ -20,6 +20,10 @@ const REQUEST = createHost({
   reservations: [{ resource_type: 'physical:host', min: 1, max: 4 }],
 });
 
+const SIX_HOSTS = `- {name: size, allow: 'size(lease, "physical:host") <= 6', message: At most 6 hosts.}\n`;
+const LONG = `- {name: long, allow: 'size(lease, "physical:host") <= 6 || hours(lease) <= 96.0', message: Too long for 8 hosts.}\n`;
+const SOON = `- {name: soon, allow: 'lease.start_date - now > duration("200h")', message: Too soon.}\n`;
+
 async function loaded(rules: string) {
   const logger = recordingLogger();
   const clock = { now: '2026-11-21T09:00:00Z' };
@@ -297,6 +301,53 @@ it.each<[string, object]>([
   );
   const update = { ...REQUEST, currentLease: { ...REQUEST.lease, id: 'l' }, lease: lease as Lease };
   expect(await enforcement.checkUpdate(update)).toMatchObject(rejectedWith('Too long.'));
+});
+
+it.each<[string, string, object, readonly number[], string | null]>([
+  ['hosts that move', SIX_HOSTS, {}, [5, 1], 'At most 6 hosts.'],
+  ['hosts that move', SIX_HOSTS.replace('{', '{mode: audit, '), {}, [5, 1], null],
+  ['hosts that move back', SIX_HOSTS, {}, [0, 6], null],
+  ['hosts that stay', SIX_HOSTS, { end_date: '2026-12-05 09:00' }, [1, 5], null],
+  ['more hosts in a shorter time', LONG, { end_date: '2026-12-01 10:00' }, [3, 5], 'Too long for 8 hosts.'],
+  ['fewer hosts in a longer time', LONG, { end_date: '2026-12-11 09:00' }, [0, 5], null],
+  ['what it refuses now', SOON, { start_date: '2026-11-30 09:00' }, [2, 5], null],
+])(
+  'judges an update of %s also by what Blazar leaves if it fails halfway: %s',
+  async (_, rule, dates, sizes, why) => {
+    const { enforcement } = await loaded(`rules:\n${rule}`);
+    const hosts = (of: readonly number[]) =>
+      of.map((max, index) => ({ id: `r${index}`, resource_type: 'physical:host', min: 0, max }));
+    const currentLease = {
+      ...REQUEST.lease,
+      start_date: '2026-11-28 09:00',
+      id: 'l',
+      reservations: hosts([1, 5]),
+    };
+    const update = { ...REQUEST, currentLease, lease: { ...dates, reservations: hosts(sizes) } };
+    expect(await enforcement.checkUpdate(update)).toMatchObject(
+      why === null
+        ? ALLOWED
+        : rejectedWith(
+            `If the change failed halfway, it would leave a lease that is not allowed: ${why} Make several changes, first those that make the lease smaller.`,
+          ),
+    );
+  },
+);
+
+it('refuses an update of very many reservations, which would take long to judge', async () => {
+  const { enforcement } = await loaded(`rules:\n${LONG}`);
+  const addresses = (count: number, amount: number) =>
+    Array.from({ length: count }, (_, id) => ({ id, resource_type: 'virtual:floatingip', amount }));
+  const update = (changed: number) =>
+    enforcement.checkUpdate({
+      ...REQUEST,
+      currentLease: { ...REQUEST.lease, id: 'l', reservations: addresses(400, 1) },
+      lease: { reservations: addresses(changed, 2) },
+    });
+  expect(await update(150)).toMatchObject(ALLOWED);
+  expect(await update(200)).toMatchObject(
+    rejectedWith('The change is too large to be judged. Change fewer reservations at a time.'),
+  );
 });
 
 it('judges leases of a flavor, which Blazar stores as JSON in their properties', async () => {

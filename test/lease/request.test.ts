@@ -67,6 +67,22 @@ describe('an update', () => {
     expect(update(change)).toThrow(`lease.${error}`);
   });
 
+  it.each<[string, unknown]>([
+    ['resource_properties', []],
+    ['resource_properties', {}],
+    ['hypervisor_properties', ['==', '$vcpus', '4']],
+    ['hypervisor_properties', false],
+  ])('is refused if Blazar could not write %s as %j after it has reserved hosts', (field, written) => {
+    const reservations = [{ id: 'r', resource_type: 'physical:host', max: 5, [field]: written }];
+    expect(update({ reservations })).toThrow(`lease.reservations.0.${field}: expected a text`);
+    const as = parseUpdateRequest({
+      context,
+      currentLease: { ...currentLease, reservations },
+      lease: { reservations },
+    });
+    expect(as.lease.reservations).toBe(reservations);
+  });
+
   it('may have all that the current lease has', () => {
     expect(update({ ...currentLease, end_date: '2026-12-03', events: [event('2026-12-02')] })).not.toThrow();
   });
