@@ -60,7 +60,10 @@ it('docs/reference/protocol.md says what the policy service answers', async () =
   const { raw: rawToHasty } = await runService({ service: { deadline: 1 } });
   const url = `${base}/check-create`;
   const { context, currentLease: current_lease, lease } = updateExtend();
-  const endless = { context, current_lease, lease: { ...lease, events: [] } };
+  const update = (changes: object) => {
+    const body = JSON.stringify({ context, current_lease, lease: { ...lease, ...changes } });
+    return post(`${base}/check-update`, body, { ...TOKEN, ...JSON_TYPE });
+  };
   const long = `GET / HTTP/1.1\r\nX-Long: ${'x'.repeat(20_000)}\r\n\r\n`;
 
   const fromGuesses = async () => {
@@ -75,7 +78,8 @@ it('docs/reference/protocol.md says what the policy service answers', async () =
   const answers = [
     await post(url, FITS, { ...TOKEN, ...JSON_TYPE }),
     await post(url, '{"context":{"user_id":"a","project_id":"b"},"lease":{}}', { ...TOKEN, ...JSON_TYPE }),
-    await post(`${base}/check-update`, JSON.stringify(endless), { ...TOKEN, ...JSON_TYPE }),
+    await update({ events: [] }),
+    await update({ reservations: [{ ...lease.reservations?.[0], resource_properties: [] }] }),
     await post(url, '{', { ...TOKEN, ...JSON_TYPE }),
     await post(url, JSON.stringify(Array(300_001).fill(0)), { ...TOKEN, ...JSON_TYPE }),
     await post(url, FITS, JSON_TYPE),
