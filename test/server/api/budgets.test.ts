@@ -130,6 +130,7 @@ describe('budgets over the API', () => {
       const changed = await ask('operator', 'PATCH', path, sent);
       expect(removed.status).toBe(changed.status);
       expect(changed.json.field).toBe('If-Match');
+      expect(changed.headers.get('ETag')).toBe(changed.status === 412 ? json.etag : null);
       return changed.status;
     };
     expect(await statusOf()).toBe(428);
@@ -138,8 +139,6 @@ describe('budgets over the API', () => {
     expect(await statusOf(`W/${json.etag}`)).toBe(412);
     expect(await statusOf(json.etag.replaceAll('"', ''))).toBe(400);
     expect(await statusOf(`${json.etag}, "1-1"`)).toBe(400);
-    const stale = await ask('operator', 'PATCH', path, { etag: '"1-1"', body: { amount: 1, reason: 'x' } });
-    expect(stale.headers.get('ETag')).toBe(json.etag);
     expect((await ask('operator', 'GET', path)).json).toEqual(json);
   });
 
