@@ -203,6 +203,10 @@ describe('requests for more budget over the API', () => {
       const answer = await ask('meg', 'POST', PATH, { body: wish('climate', more) });
       expect([more, answer.status, answer.json.field]).toEqual([more, status, field]);
     }
+    expect((await ask('meg', 'GET', `${PATH}?state=lost`)).json).toMatchObject({
+      field: 'state',
+      message: expect.stringMatching(/^expected requested or .* or open, got "lost"$/),
+    });
     const { path } = await asked(ask);
     for (const [kind, body, field] of [
       ['grant', { reason: '' }, 'reason'],

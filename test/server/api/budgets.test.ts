@@ -310,6 +310,8 @@ describe('a budget over the API', () => {
     [{ reason: undefined }, 'reason', 'required'],
     [{ reason: 5 }, 'reason', 'expected string, got 5'],
     [{ more: 1 }, 'more', 'unknown name'],
+    [{ amount: undefined }, 'amount', 'required'],
+    [{ amount: true }, 'amount', 'expected string or number, got true'],
   ])('with %j is told the mistake in plain words', async (more, field, message) => {
     const { ask } = fixture('sqlite');
     const told = await ask('operator', 'POST', '/v1/budgets', { body: wanted(newProject(), more) });
