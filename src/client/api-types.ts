@@ -2930,7 +2930,7 @@ export interface operations {
                 project_id?: string;
                 /** @description Only requests in this state; `open` = requested or endorsed. */
                 state?: "requested" | "endorsed" | "granted" | "changed" | "refused" | "withdrawn" | "open";
-                /** @description Only requests for this user: the id, or name@domain, except for members who cannot set budgets. */
+                /** @description Only requests for this user: the id, or name@domain; for members who cannot set budgets, only their own. */
                 user_id?: string;
             };
             header?: {
@@ -3441,7 +3441,7 @@ export interface operations {
                 project_id?: string;
                 /** @description Only budgets whose project id or user id contains this text, ignoring case. */
                 search?: string;
-                /** @description Only items of this user: the id, or name@domain, except for members who cannot set budgets. */
+                /** @description Only items of this user: the id, or name@domain; for members who cannot set budgets, only their own. */
                 user_id?: string;
                 /** @description Only budgets in force at this time. ISO 8601; without an offset it means UTC. */
                 valid_at?: string;
@@ -3892,7 +3892,7 @@ export interface operations {
                 order?: "newest" | "oldest";
                 /** @description Only items of this project: its id, or name@domain. */
                 project_id?: string;
-                /** @description Only items of this user: the id, or name@domain, except for members who cannot set budgets. */
+                /** @description Only items of this user: the id, or name@domain; for members who cannot set budgets, only their own. */
                 user_id?: string;
             };
             header?: {
@@ -4771,7 +4771,7 @@ export interface operations {
                 state?: "pending" | "active" | "open" | "ended";
                 /** @description Only leases that start before this time. ISO 8601; without an offset it means UTC. */
                 until?: string;
-                /** @description Only leases of this user: the id, or name@domain, except for members who cannot set budgets. */
+                /** @description Only leases of this user: the id, or name@domain; for members who cannot set budgets, only their own. */
                 user_id?: string;
             };
             header?: {

@@ -28,7 +28,7 @@ export function member(name: string, projects: Readonly<Record<string, boolean>>
     provenBy: 'keystone',
     identity: `keystone id-of-${name}`,
     who: `${name}@Default (id-of-${name})`,
-    name,
+    name: `${name}@Default`,
     userId: `id-of-${name}`,
     memberships: Object.entries(projects).map(([projectId, isManager]) => ({
       projectId,

@@ -216,7 +216,7 @@ function addNotices(ledger: Ledger, notices: readonly Notice[], most: number, wa
   const undelivered = sql<{ notices: bigint }>`
     select count(*) as notices from (
       select 1 from outbox where sender = ${NOTICES} and state in ('waiting', 'dead') limit ${most}
-    ) as some`;
+    ) as undelivered`;
   return ledger.transact(
     'outbox',
     function* (): Work<boolean | Undone<boolean>> {

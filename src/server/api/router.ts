@@ -141,10 +141,27 @@ function inPlainWords(issue: z.core.$ZodRawIssue): string | undefined {
   if (issue.code === 'unrecognized_keys') {
     return 'unknown name';
   }
-  if (issue.code !== 'invalid_type') {
+  const expected = expectedBy(issue);
+  if (expected.length === 0) {
     return undefined;
   }
-  return issue.input === undefined ? 'required' : `expected ${issue.expected}, got ${kindOf(issue.input)}`;
+  return issue.input === undefined
+    ? 'required'
+    : `expected ${expected.join(' or ')}, got ${kindOf(issue.input)}`;
+}
+
+/** Types and values; for a choice of types all of them. */
+function expectedBy(issue: z.core.$ZodRawIssue | z.core.$ZodIssue): readonly string[] {
+  switch (issue.code) {
+    case 'invalid_type':
+      return [issue.expected];
+    case 'invalid_value':
+      return issue.values.map(String);
+    case 'invalid_union':
+      return issue.errors.flat().flatMap(expectedBy);
+    default:
+      return [];
+  }
 }
 
 /** Throws the first mistake, with its field. */

@@ -120,7 +120,9 @@ export const ofProject = (what = 'items ') =>
   textParameter(`Only ${what}of this project: its id, or name@domain.`);
 /** Filter by user; `what`: the relation of the items to the user. */
 export const ofUser = (what = 'items of') =>
-  textParameter(`Only ${what} this user: the id, or name@domain, except for members who cannot set budgets.`);
+  textParameter(
+    `Only ${what} this user: the id, or name@domain; for members who cannot set budgets, only their own.`,
+  );
 
 /** From year 1 to 9999: other dates are rejected without a query. */
 const FIRST = -62_135_596_800_000_000n;

@@ -53,7 +53,7 @@ export async function amendBudgetFor(
   { amount, valid_until: until, reason: why }: AmendmentInput,
 ): Promise<BudgetView> {
   const budget = await changeable(requester, id);
-  const version = seenVersion(etag);
+  const version = seenVersion(etag, budget);
   const reason = reasonOf(why);
   const unit = budgetUnit(requester.generation.configuration);
   const amendment = inApi(() => ({
@@ -79,7 +79,7 @@ export async function withdrawBudgetFor(
   why: string,
 ): Promise<BudgetView> {
   const budget = await changeable(requester, id);
-  const seen = { id: budget.id, projectId: budget.projectId, version: seenVersion(etag) };
+  const seen = { id: budget.id, projectId: budget.projectId, version: seenVersion(etag, budget) };
   const author = editorOf(requester.caller, reasonOf(why));
   return done(requester, await withdrawBudget(await ledgerFor(requester), seen, author, requester.deadline));
 }
@@ -152,7 +152,7 @@ export function inApi<Result>(parse: () => Result): Result {
  *
  * @throws ApiError 428 = missing; 400 = not an ETag; 412 = cannot be the ETag of a budget
  */
-function seenVersion(header: string): string {
+function seenVersion(header: string, budget: BudgetView): string {
   const field = 'If-Match';
   const text = header.trim();
   if (text === '' || text === '*') {
@@ -165,7 +165,8 @@ function seenVersion(header: string): string {
     throw new ApiError(400, 'expected one ETag, in quotes: If-Match: "42-1796083200000000"', { field });
   }
   if (weak !== undefined) {
-    throw new ApiError(412, 'expected a strong ETag, which does not begin with W/', { field });
+    const headers = { ETag: budgetEtag(budget) };
+    throw new ApiError(412, 'expected a strong ETag, which does not begin with W/', { field, headers });
   }
   return version;
 }

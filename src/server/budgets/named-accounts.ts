@@ -66,11 +66,17 @@ export function listedId(requester: Requester, kind: Kind, text: string): Promis
   return text.includes('@') ? accountId(requester, kind, text, `${kind}_id`) : text;
 }
 
-/** For members who cannot set budgets, every text is an id: users of other projects stay unknown to them. */
+/** Members who cannot set budgets name only themselves: users of other projects stay unknown to them. */
 export function listedUser(requester: Requester, text: string): Promise<string> | string {
   const { caller } = requester;
   const mayName = visibleProjects(caller) === undefined || may(caller, 'set-user-budget');
-  return mayName ? listedId(requester, 'user', text) : text;
+  return ownUser(caller, text) ?? (mayName ? listedId(requester, 'user', text) : text);
+}
+
+/** The caller's id, by id or `name@domain`; `undefined` = another user. Sends no request. */
+export function ownUser({ userId, name }: Caller, text: string): string | undefined {
+  const isOwn = text === userId || (text.includes('@') && text === name);
+  return (isOwn && userId) || undefined;
 }
 
 /** The project of a member, by id or name; `undefined` = not one of theirs. Sends no request. */

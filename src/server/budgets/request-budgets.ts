@@ -19,7 +19,7 @@ import { type Caller, may, visibleProjects } from '../users/caller.ts';
 import { narrowed } from './budget-lists.ts';
 import { inApi, mayChange, reasonOf, refusalError } from './change-budgets.ts';
 import type { RequestInput, StepInput } from './inputs.ts';
-import { accountId, ledgerWith, notAllowed, ownProject, type Requester } from './named-accounts.ts';
+import { accountId, ledgerWith, notAllowed, ownProject, ownUser, type Requester } from './named-accounts.ts';
 
 /**
  * Members may request for their project or for themselves, managers and operators for every user.
@@ -35,7 +35,8 @@ export async function askForBudgetFor(requester: Requester, input: RequestInput)
     throw notAllowed();
   }
   const userId = input.user_id ?? null;
-  if (userId !== null && userId !== caller.userId && !may(caller, 'set-user-budget', own ?? project)) {
+  const self = userId === null ? undefined : ownUser(caller, userId);
+  if (userId !== null && self === undefined && !may(caller, 'set-user-budget', own ?? project)) {
     throw notAllowed();
   }
   const reason = reasonOf(input.reason);
@@ -44,8 +45,7 @@ export async function askForBudgetFor(requester: Requester, input: RequestInput)
   const newId = () => inApi(() => newIdOf('projectId', project));
   const wanted = {
     projectId: own ?? (await accountId(requester, 'project', newId(), 'project_id')),
-    userId:
-      user === null || user === caller.userId ? user : await accountId(requester, 'user', user, 'user_id'),
+    userId: self ?? (user === null ? null : await accountId(requester, 'user', user, 'user_id')),
     ...terms,
   };
   const asker = { who: caller.who, reason, identity: requesterOf(caller) };

@@ -2,7 +2,7 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { expect, it, vi } from 'vitest';
 import { confFile } from '../../support/files.ts';
-import { breakLedger, mendLedger, newLedger } from '../../support/ledgers.ts';
+import { breakLedger, DIALECTS, mendLedger, newLedger, newLedgers } from '../../support/ledgers.ts';
 import { policyServer } from '../../support/policy-server.ts';
 import { capturedText } from '../../support/requests.ts';
 import { runServiceOn } from '../../support/running-service.ts';
@@ -11,6 +11,7 @@ import { unusedPort } from '../../support/unused-port.ts';
 import { eventIn } from './cloud-events.ts';
 import { askForBudget, OPERATOR_TOKEN } from './facts.ts';
 
+const newLedgerOn = newLedgers();
 const SOON = { timeout: 120_000, interval: 10 };
 const TOO_LONG = capturedText('check-create-physical-host.json');
 const CHECK = '/check-create';
@@ -31,9 +32,10 @@ async function running(url: string, connection: string, more = '') {
   return { ...service, file };
 }
 
-it('announces refused leases, merged', async () => {
+it.for(DIALECTS)('announces refused leases, merged, on %s', async (dialect) => {
   const receiver = await policyServer({ status: 204 });
-  const { post, service } = await running(`${receiver.url}/hidden`, await newLedger(), 'source = /test');
+  const connection = await newLedgerOn(dialect);
+  const { post, service } = await running(`${receiver.url}/hidden`, connection, 'source = /test');
   for (let one = 0; one < 20; one += 1) {
     expect(await post(CHECK, TOO_LONG)).toMatchObject({ status: 403 });
   }

@@ -172,7 +172,10 @@ describe('requests for more budget over the API', () => {
       status: 422,
       json: { field: 'amount', message: expect.stringContaining('100 node-hours') },
     });
-    const { path } = await asked(ask, 'meg', wish('climate', { user_id: 'id-of-meg' }));
+    const { path, user } = await asked(ask, 'meg', wish('climate', { user_id: 'meg@Default' }));
+    expect(user.id).toBe('id-of-meg');
+    const own = await ask('meg', 'GET', `${PATH}?user_id=meg%40Default&state=open`);
+    expect(own.json.items).toMatchObject([{ user: { id: 'id-of-meg' } }]);
     const grant = { amount: 20, reason: 'what there is' };
     expect(await step(ask, 'mona', path, 'grant', grant)).toMatchObject({
       status: 200,
@@ -200,6 +203,10 @@ describe('requests for more budget over the API', () => {
       const answer = await ask('meg', 'POST', PATH, { body: wish('climate', more) });
       expect([more, answer.status, answer.json.field]).toEqual([more, status, field]);
     }
+    expect((await ask('meg', 'GET', `${PATH}?state=lost`)).json).toMatchObject({
+      field: 'state',
+      message: expect.stringMatching(/^expected requested or .* or open, got "lost"$/),
+    });
     const { path } = await asked(ask);
     for (const [kind, body, field] of [
       ['grant', { reason: '' }, 'reason'],
