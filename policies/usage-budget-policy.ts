@@ -46,11 +46,15 @@ const options = z.object({
     .regex(/^[\p{L}\p{N} .-]{1,40}$/u)
     .default(UNIT)
     .meta({ description: 'The unit of budgets, as shown in messages.', expected: 'a few words' }),
-  usage_budget_rates: z.record(z.string(), rate).optional().meta({
-    description:
-      'The cost of one accelerator per hour, by its name, in any case: A100:2, aws/A100:3, aws/*:2, *:1; and of one node of an instance type: m6i.large:0. The most specific counts. A launch whose accelerators have no rate costs nothing for them, unless there is one for *. Default: *:1; with usage_budget_catalog, none.',
-    pairs: 'accelerator:rate',
-  }),
+  usage_budget_rates: z
+    .record(z.string(), rate)
+    .refine(hasDistinctNames, 'a name is given twice, in two spellings')
+    .optional()
+    .meta({
+      description:
+        'The cost of one accelerator per hour, by its name, in any case: A100:2, aws/A100:3, aws/*:2, *:1; and of one node of an instance type: m6i.large:0. The most specific counts. A launch whose accelerators have no rate costs nothing for them, unless there is one for *. Default: *:1; with usage_budget_catalog, none.',
+      pairs: 'accelerator:rate',
+    }),
   usage_budget_catalog: z.record(z.string(), z.string().min(1).max(4096)).default({}).meta({
     description:
       "Catalogs of prices: aws:/etc/blazar/aws.csv, gcp:/etc/blazar/gcp.csv, in the form of SkyPilot's own. A launch costs the price of the most expensive machine that SkyPilot may choose. A rate of its instance type or accelerator counts before a price, and a price before the rates of *. What has neither is refused. Read again when a file changes.",
@@ -190,6 +194,10 @@ function ratesOf({
   usage_budget_catalog: catalogs,
 }: Options): Readonly<Record<string, number>> {
   return rates ?? (Object.keys(catalogs).length === 0 ? { '*': 1 } : {});
+}
+
+function hasDistinctNames(rates: Readonly<Record<string, number>>): boolean {
+  return new HardwareRates(rates).names.length === Object.keys(rates).length;
 }
 
 async function problemsOf({
