@@ -18,6 +18,7 @@ import {
   type Hardware,
   HardwareCosts,
   HardwareRates,
+  isCloud,
   type LaunchLedger,
   type LaunchLimit,
   type LaunchOwner,
@@ -36,6 +37,8 @@ const rate = z
   .min(0)
   .max(1_000_000)
   .refine((number) => parseMillionths(String(number)) !== undefined, 'it has more than six decimals');
+/** A name, perhaps in a cloud. Instance types of Kubernetes may contain a colon: `4CPU--16GB--A100:1`. */
+const RATED = /^(?:[^/*:\s]+\/)?(?:[^/:\s]+|[^/\s]+--[^/\s]+)$/;
 const UNIT = 'GPU-hours';
 const CATALOG = 'usage_budget_catalog';
 const names = z.record(z.string(), z.string().min(1).max(255));
@@ -47,7 +50,7 @@ const options = z.object({
     .default(UNIT)
     .meta({ description: 'The unit of budgets, as shown in messages.', expected: 'a few words' }),
   usage_budget_rates: z
-    .record(z.string(), rate)
+    .record(z.string().regex(RATED), rate)
     .refine(hasDistinctNames, 'a name is given twice, in two spellings')
     .optional()
     .meta({
@@ -202,11 +205,21 @@ function hasDistinctNames(rates: Readonly<Record<string, number>>): boolean {
 
 async function problemsOf({
   usage_budget_catalog: catalogs,
+  usage_budget_rates: rates = {},
   usage_budget_unit: unit,
 }: Options): Promise<(Problem | SectionProblem)[]> {
+  const elsewhere = Object.keys(rates).filter(
+    (name) => name.includes('/') && !isCloud(name.replace(/\/.*/, '')),
+  );
   const isDoubtful = Object.keys(catalogs).length > 0 && unit === UNIT;
   return [
     ...(await catalogProblems(catalogs, CATALOG)),
+    ...elsewhere.map((name) => ({
+      severity: 'warning' as const,
+      section: 'skypilot',
+      option: 'usage_budget_rates',
+      message: `${name.slice(0, 100)} most likely never applies: SkyPilot has no such cloud`,
+    })),
     ...(isDoubtful
       ? [
           {

@@ -111,6 +111,13 @@ it.each<[policy: string, option: string, values: readonly unknown[], message: st
     ],
     'a name is given twice, in two spellings',
   ],
+  [
+    'UsageBudgetPolicy',
+    'usage_budget_rates',
+    [{ 'aws/us-east-1/A100': 2 }, { 'A100:8': 2 }, { '*/A100': 2 }, { 'aws/': 2 }],
+    'expected accelerator:rate pairs',
+  ],
+  ['UsageBudgetPolicy', 'usage_budget_rates', [{ 'awss/A100': 2 }], 'awss/A100 most likely never applies'],
 ])('%s refuses values of %s', async (policy, option, values, message) => {
   for (const value of values) {
     const problems = await problemsOf(policy, { ...FURTHER[policy], [option]: value });
