@@ -9,6 +9,7 @@ import {
   type LaunchOwner,
   type MutatedUserRequest,
   namesOfUser,
+  needsOneOf,
   type Payer,
   type PolicyServices,
   readingsOfAccelerator,
@@ -17,47 +18,65 @@ import {
   type UserRequest,
 } from '../src/skypilot/index.ts';
 
-const counts = z.record(z.string(), z.int().min(0).max(1_000_000)).default({});
+/** By name, in any case. `form`: that of the names. A name of another form would limit nothing. */
+const counts = (form: RegExp) =>
+  z
+    .record(z.string().regex(form), z.int().min(0).max(1_000_000))
+    .refine(hasDistinctNames, 'a name is given twice, in upper and lower case')
+    .default({});
+const byKind = counts(/^[^/:\s]+$/);
+const byOwner = counts(/^.+\/[^/:\s]+$/);
 
-const options = z.object({
-  gpu_quota_per_user: counts.meta({
-    description:
-      'How many accelerators the clusters of a user may have at once: A100:8, H100:4, *:16. Names count in any case; * limits all kinds together.',
-    pairs: 'accelerator:count',
-  }),
-  gpu_quota_per_workspace: counts.meta({
-    description: 'How many accelerators the clusters of a workspace may have at once.',
-    pairs: 'accelerator:count',
-  }),
-  gpu_quota_users: counts.meta({
-    description:
-      "Other numbers for some users, by SkyPilot's id or name (of service accounts only by id): alice/A100:16. Each replaces the number of gpu_quota_per_user.",
-    pairs: 'user/accelerator:count',
-  }),
-  gpu_quota_workspaces: counts.meta({
-    description:
-      'Other numbers for some workspaces: ml/A100:64. Each replaces the number of gpu_quota_per_workspace.',
-    pairs: 'workspace/accelerator:count',
-  }),
-  gpu_quota_instance_types: counts.meta({
-    description:
-      'How many accelerators instance types have whose names do not show it: p4d.24xlarge:8, m6i.large:0. They count for *. A launch by another instance type must name its accelerators.',
-    pairs: 'instance type:count',
-  }),
-  gpu_quota_hold: z.int().min(300).max(31_536_000).default(86_400).meta({
-    description:
-      'For how long the accelerators of a launch count, unless SkyPilot shows that its cluster is gone. One that is up counts as long as it is up.',
-    unit: 'seconds',
-  }),
-  gpu_quota_grace: z.int().min(60).max(604_800).default(1800).meta({
-    description: 'How long a launch may take until SkyPilot shows its cluster. After that it does not count.',
-    unit: 'seconds',
-  }),
-  gpu_quota_managed: z.enum(['refuse', 'check']).default('refuse').meta({
-    description:
-      'What happens to managed jobs, pools and services with accelerators. Their controller launches clusters without asking. refuse: they are refused. check: there must be room for them when they are asked for, and their clusters count when SkyPilot shows them, which it does only in consolidation mode.',
-  }),
-});
+const options = z
+  .object({
+    gpu_quota_per_user: byKind.meta({
+      description:
+        'How many accelerators the clusters of a user may have at once: A100:8, H100:4, *:16. Names count in any case; * limits all kinds together.',
+      pairs: 'accelerator:count',
+    }),
+    gpu_quota_per_workspace: byKind.meta({
+      description: 'How many accelerators the clusters of a workspace may have at once.',
+      pairs: 'accelerator:count',
+    }),
+    gpu_quota_users: byOwner.meta({
+      description:
+        "Other numbers for some users, by SkyPilot's id or name (of service accounts only by id): alice/A100:16. Each replaces the number of gpu_quota_per_user.",
+      pairs: 'user/accelerator:count',
+    }),
+    gpu_quota_workspaces: byOwner.meta({
+      description:
+        'Other numbers for some workspaces: ml/A100:64. Each replaces the number of gpu_quota_per_workspace.',
+      pairs: 'workspace/accelerator:count',
+    }),
+    gpu_quota_instance_types: counts(/^/).meta({
+      description:
+        'How many accelerators instance types have whose names do not show it: p4d.24xlarge:8, m6i.large:0. They count for *. A launch by another instance type must name its accelerators.',
+      pairs: 'instance type:count',
+    }),
+    gpu_quota_hold: z.int().min(300).max(31_536_000).default(86_400).meta({
+      description:
+        'For how long the accelerators of a launch count, unless SkyPilot shows that its cluster is gone. One that is up counts as long as it is up.',
+      unit: 'seconds',
+    }),
+    gpu_quota_grace: z.int().min(60).max(604_800).default(1800).meta({
+      description:
+        'How long a launch may take until SkyPilot shows its cluster. After that it does not count.',
+      unit: 'seconds',
+    }),
+    gpu_quota_managed: z.enum(['refuse', 'check']).default('refuse').meta({
+      description:
+        'What happens to managed jobs, pools and services with accelerators. Their controller launches clusters without asking. refuse: they are refused. check: there must be room for them when they are asked for, and their clusters count when SkyPilot shows them, which it does only in consolidation mode.',
+    }),
+  })
+  .superRefine(
+    needsOneOf(
+      'GpuQuotaPolicy',
+      'gpu_quota_per_user',
+      'gpu_quota_per_workspace',
+      'gpu_quota_users',
+      'gpu_quota_workspaces',
+    ),
+  );
 
 type Options = z.infer<typeof options>;
 
@@ -188,6 +207,10 @@ function limitOf(
     }
   }
   return inLowerCase(general).get(kind);
+}
+
+function hasDistinctNames(numbers: Readonly<Record<string, number>>): boolean {
+  return inLowerCase(numbers).size === Object.keys(numbers).length;
 }
 
 function inLowerCase(numbers: Readonly<Record<string, number>>): Map<string, number> {

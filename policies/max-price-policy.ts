@@ -34,12 +34,13 @@ const options = z
   })
   .superRefine(needsOneOf('MaxPricePolicy', 'max_price', 'max_price_task'));
 
-/** Clouds without prices. */
+/** Where SkyPilot compares no prices, even if its configuration has some (`kubernetes.pricing`). */
 const WITHOUT_PRICES = new Set(['kubernetes', 'ssh', 'slurm']);
 
 /**
- * Limits the cost of nodes, by `max_hourly_cost` of every alternative: SkyPilot then drops more expensive
- * instances. It does not check the price of an instance type in the task, so only listed types are allowed.
+ * Limits the cost of nodes, by `max_hourly_cost` of every alternative: SkyPilot then drops
+ * instances that are more expensive in every region. It does not check the price of an instance type in the
+ * task, so only listed types are allowed.
  */
 export class MaxPricePolicy extends AdminPolicy<z.infer<typeof options>> {
   static override readonly options = options;

@@ -18,6 +18,7 @@ import {
   type Hardware,
   HardwareCosts,
   HardwareRates,
+  isCloud,
   type LaunchLedger,
   type LaunchLimit,
   type LaunchOwner,
@@ -36,6 +37,8 @@ const rate = z
   .min(0)
   .max(1_000_000)
   .refine((number) => parseMillionths(String(number)) !== undefined, 'it has more than six decimals');
+/** A name, perhaps in a cloud. Instance types of Kubernetes may contain a colon: `4CPU--16GB--A100:1`. */
+const RATED = /^(?:[^/*:\s]+\/)?(?:[^/:\s]+|[^/\s]+--[^/\s]+)$/;
 const UNIT = 'GPU-hours';
 const CATALOG = 'usage_budget_catalog';
 const names = z.record(z.string(), z.string().min(1).max(255));
@@ -46,11 +49,15 @@ const options = z.object({
     .regex(/^[\p{L}\p{N} .-]{1,40}$/u)
     .default(UNIT)
     .meta({ description: 'The unit of budgets, as shown in messages.', expected: 'a few words' }),
-  usage_budget_rates: z.record(z.string(), rate).optional().meta({
-    description:
-      'The cost of one accelerator per hour, by its name, in any case: A100:2, aws/A100:3, aws/*:2, *:1; and of one node of an instance type: m6i.large:0. The most specific counts. A launch whose accelerators have no rate costs nothing for them, unless there is one for *. Default: *:1; with usage_budget_catalog, none.',
-    pairs: 'accelerator:rate',
-  }),
+  usage_budget_rates: z
+    .record(z.string().regex(RATED), rate)
+    .refine(hasDistinctNames, 'a name is given twice, in two spellings')
+    .optional()
+    .meta({
+      description:
+        'The cost of one accelerator per hour, by its name, in any case: A100:2, aws/A100:3, aws/*:2, *:1; and of one node of an instance type: m6i.large:0. The most specific counts. A launch whose accelerators have no rate costs nothing for them, unless there is one for *. Default: *:1; with usage_budget_catalog, none.',
+      pairs: 'accelerator:rate',
+    }),
   usage_budget_catalog: z.record(z.string(), z.string().min(1).max(4096)).default({}).meta({
     description:
       "Catalogs of prices: aws:/etc/blazar/aws.csv, gcp:/etc/blazar/gcp.csv, in the form of SkyPilot's own. A launch costs the price of the most expensive machine that SkyPilot may choose. A rate of its instance type or accelerator counts before a price, and a price before the rates of *. What has neither is refused. Read again when a file changes.",
@@ -192,13 +199,27 @@ function ratesOf({
   return rates ?? (Object.keys(catalogs).length === 0 ? { '*': 1 } : {});
 }
 
+function hasDistinctNames(rates: Readonly<Record<string, number>>): boolean {
+  return new HardwareRates(rates).names.length === Object.keys(rates).length;
+}
+
 async function problemsOf({
   usage_budget_catalog: catalogs,
+  usage_budget_rates: rates = {},
   usage_budget_unit: unit,
 }: Options): Promise<(Problem | SectionProblem)[]> {
+  const elsewhere = Object.keys(rates).filter(
+    (name) => name.includes('/') && !isCloud(name.replace(/\/.*/, '')),
+  );
   const isDoubtful = Object.keys(catalogs).length > 0 && unit === UNIT;
   return [
     ...(await catalogProblems(catalogs, CATALOG)),
+    ...elsewhere.map((name) => ({
+      severity: 'warning' as const,
+      section: 'skypilot',
+      option: 'usage_budget_rates',
+      message: `${name.slice(0, 100)} most likely never applies: SkyPilot has no such cloud`,
+    })),
     ...(isDoubtful
       ? [
           {

@@ -66,6 +66,9 @@ function whyWrong(
   if (kinds.includes('resource type')) {
     return whyNoType(name, resourceTypes);
   }
+  if (slash > 0 && resourceTypes.includes(name.slice(slash + 1))) {
+    return 'ends with a resource type, and this option is not for single types';
+  }
   return kinds.includes('tag') ? whyNoTag(name) : account(name);
 }
 

@@ -2,6 +2,7 @@
 import { hash, randomUUID } from 'node:crypto';
 import { errorText } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
+import { cut, onOneLine } from '../base/visible-text.ts';
 import { HttpCallError } from '../http/call-error.ts';
 import type { HttpAnswer, HttpCallOptions, HttpClient } from '../http/contract.ts';
 import type { Call } from './call.ts';
@@ -116,7 +117,7 @@ export class ServiceAnswers {
       const text = fields !== undefined && Object.hasOwn(fields, name) ? fields[name] : undefined;
       if (typeof text === 'string' && text.trim() !== '') {
         // Shortened last: a truncated token would not be found.
-        return this.#withoutSecrets(printable(text)).slice(0, MAX_MESSAGE_LENGTH);
+        return cut(this.#withoutSecrets(onOneLine(text.trim())), MAX_MESSAGE_LENGTH);
       }
     }
     this.#logBody(answer, 'the external service denied without a usable message');
@@ -143,11 +144,6 @@ function jsonObject(body: string): Record<string, unknown> | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** On one line, without control characters. */
-function printable(text: string): string {
-  return text.replace(/\p{Cc}+/gu, ' ').trim();
 }
 
 /** Request this header of the answer: `deliveryOf` reads it. */

@@ -210,6 +210,7 @@ const TOKENS = new RegExp(
     '(?:sk|rk|pk)[-_](?:live_|test_)?[\\w-]{16,}|(?:AKIA|ASIA|AROA|AIDA)[A-Z\\d]{12,}|AIza[\\w-]{30,}|ya29\\.[\\w.-]{16,}',
     'npm_\\w{30,}|pypi-[\\w-]{30,}|dckr_pat_[\\w-]{16,}|do[opr]_v1_\\w{30,}|SG\\.[\\w-]{16,}\\.[\\w-]{16,}|hv[sbr]\\.[\\w-]{16,}',
     'nvapi-[\\w-]{16,}|r8_\\w{30,}|gsk_\\w{30,}|tskey-[\\w-]{16,}|shp(?:at|ca|pa|ss)_\\w{16,}|AGE-SECRET-KEY-\\w{16,}',
+    '(?:bot)?\\d{8,12}:AA[\\w-]{32,34}',
     'eyJ[\\w-]{8,}\\.[\\w-]{8,}(?:\\.[\\w-]*)?',
   ].join('|')})`,
   'g',
@@ -219,15 +220,23 @@ const PEM = /-----BEGIN [A-Z\d ]{1,60}-----[\s\S]*?(?:-----END [A-Z\d ]{1,60}---
 /** `export HF_TOKEN=…`, `password: …`; decided by the name. */
 const ASSIGNED = new RegExp(`(?<![\\w-])([A-Za-z_][\\w-]{0,199})(\\s*=\\s*|"?:\\s+)${VALUE}`, 'g');
 /** `?token=…` in a URL, `--api-key …`, `Authorization: Bearer …`. */
-const PARAMETER = new RegExp(`([?&](?:key|sig|signature|code|auth)=)${VALUE}`, 'gi');
-const FLAG = new RegExp(`(?<![\\w-])(--([\\w-]{1,100})\\s+)${VALUE}`, 'g');
+const PARAMETER = new RegExp(`([?&](?:[\\w-]{1,50}-)?(?:key|sig|signature|code|auth)=)${VALUE}`, 'gi');
+const FLAG = new RegExp(`(?<![\\w-])(--([\\w-]{1,100})(?:\\s+|=))${VALUE}`, 'g');
+/** `curl -u lee:…`, `docker login -p …`, `sshpass -p …`, `wandb login …`. */
+const ARGUMENT = new RegExp(
+  `(\\bcurl\\s[^\\n]{0,300}?(?<=\\s)(?:-u|-U|--user|--proxy-user)[ =]?["']?[^\\s:"'$]{1,100}:|\\blogin\\s[^\\n]{0,300}?(?<=\\s)-p\\s+|\\bsshpass\\s+-p\\s*|\\bwandb\\s+login\\s+(?:--\\w{1,20}\\s+)?(?!-))${VALUE}`,
+  'g',
+);
+/** Whoever has the address of such a webhook can use it. */
+const WEBHOOK =
+  /(\/\/(?:hooks\.slack\.com|(?:\w{1,20}\.)?discord(?:app)?\.com\/api(?:\/v\d{1,3})?\/webhooks|[\w-]{1,100}\.webhook\.office\.com)\/)([^\s"'`<>()$]+)/gi;
 const BEARER = new RegExp(
   `(\\bbearer\\s+|\\bauthorization"?\\s*[:=]\\s*"?(?:basic|token|bearer)\\s+)${VALUE}`,
   'gi',
 );
 
 /** Each of these forms contains one of these: most texts contain none and are not searched. */
-const SUSPICIOUS = /[=:@?&]|--|bearer|[\w.-]{11}/i;
+const SUSPICIOUS = /[=:@?&]|--|bearer|login|sshpass|[\w.-]{11}/i;
 
 /** Hides everything in a text that looks like a secret. Calls `found` with each secret. */
 function withoutSecretForms(text: string, found: (secret: string) => void): string {
@@ -239,15 +248,19 @@ function withoutSecretForms(text: string, found: (secret: string) => void): stri
     return HIDDEN;
   };
   const shown = hideUsers(
-    text.replace(PEM, hide).replace(/:\/\/[^\s/@]+@/g, (credentials) => {
-      const [, password] = /:([^:@]+)@$/.exec(credentials.slice(3)) ?? [];
-      found(password ?? credentials.slice(3, -1));
-      return credentials;
-    }),
+    text
+      .replace(PEM, hide)
+      .replace(WEBHOOK, (_, before: string, path: string) => before + hide(path))
+      .replace(/:\/\/[^\s/@]+@/g, (credentials) => {
+        const [, password] = /:([^:@]+)@$/.exec(credentials.slice(3)) ?? [];
+        found(password ?? credentials.slice(3, -1));
+        return credentials;
+      }),
   );
   return shown
     .replace(TOKENS, hide)
     .replace(PARAMETER, (_, before: string, value: string) => before + hide(value))
+    .replace(ARGUMENT, (_, before: string, value: string) => before + hide(value))
     .replace(BEARER, (_, before: string, value: string) => before + hide(value))
     .replace(FLAG, (all, before: string, name: string, value: string) =>
       isSecretMember(name) ? before + hide(value) : all,

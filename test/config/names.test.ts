@@ -91,6 +91,13 @@ describe('an id', () => {
     },
   );
 
+  it.for(['exempt_projects = climate/device', 'max_lease_duration_project_limits = a@b/physical:host:60'])(
+    'with a resource type is a mistake where limits are for all types: %s',
+    async (line) => {
+      expect(await conf(line)).toEqual([expect.stringContaining(' ends with a resource type, and this')]);
+    },
+  );
+
   it('may be any other text', async () => {
     const ids = '__proto, constructor, a.b, 3d9b1f0c6a774f3fb1d5b0a1c2e4f697, ü, a/b, a:b';
     expect(await conf(`exempt_projects = ${ids}`)).toEqual([]);

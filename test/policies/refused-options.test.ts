@@ -2,24 +2,35 @@ import { expect, it } from 'vitest';
 import { projectFile } from '../support/files.ts';
 import { problemsOf } from './helpers.ts';
 
+/** What policies that charge launches need. */
+const API_SERVER = { api_server: 'http://host' };
+
 it.each([
   ['AddVolumesPolicy', 'add_volumes'],
   ['AllowedCloudsPolicy', 'allowed_clouds'],
   ['AllowedImagesPolicy', 'allowed_images'],
   ['DynamicKubernetesContextsUpdatePolicy', 'dynamic_kubernetes_contexts_update_registry'],
   ['EnforceAutostopPolicy', 'enforce_autostop_api_server'],
+  [
+    'GpuQuotaPolicy',
+    'gpu_quota_per_user or gpu_quota_per_workspace or gpu_quota_users or gpu_quota_workspaces',
+  ],
   ['MaxPricePolicy', 'max_price or max_price_task'],
   ['RejectOldClientsPolicy', 'reject_old_clients or reject_old_clients_version'],
   ['RestrictOverridesPolicy', 'restrict_overrides_server_config'],
   ['SlurmPartitionPolicy', 'slurm_partition or slurm_partition_workspaces'],
 ])('%s needs %s', async (policy, options) => {
-  expect(await problemsOf(policy, {})).toEqual([expect.stringContaining(`${policy} needs ${options}, and`)]);
+  expect(await problemsOf(policy, API_SERVER)).toEqual([
+    expect.stringContaining(`${policy} needs ${options}, and`),
+  ]);
 });
 
 /** What else the policy needs to be valid. */
 const FURTHER: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   AddVolumesPolicy: { add_volumes: { '/a': 'b' } },
   EnforceAutostopPolicy: { enforce_autostop_api_server: 'http://host' },
+  GpuQuotaPolicy: API_SERVER,
+  UsageBudgetPolicy: API_SERVER,
   RestrictOverridesPolicy: { restrict_overrides_server_config: projectFile('package.json') },
   SlurmPartitionPolicy: { slurm_partition: ['lab/gpu'] },
 };
@@ -62,6 +73,25 @@ it.each<[policy: string, option: string, values: readonly unknown[], message: st
     URL,
   ],
   ['EnforceAutostopPolicy', 'enforce_autostop_api_token', ['two hunter2'], 'ASCII text without spaces'],
+  [
+    'GpuQuotaPolicy',
+    'gpu_quota_per_user',
+    [{ 'lee/A100': 8 }, { '': 8 }, { A100: -1 }],
+    'accelerator:count pairs',
+  ],
+  [
+    'GpuQuotaPolicy',
+    'gpu_quota_per_workspace',
+    [{ A100: 8, a100: 4 }],
+    'a name is given twice, in upper and',
+  ],
+  [
+    'GpuQuotaPolicy',
+    'gpu_quota_users',
+    [{ lee: 16 }, { 'lee/': 8 }, { '/A100': 8 }],
+    'user/accelerator:count pairs',
+  ],
+  ['GpuQuotaPolicy', 'gpu_quota_workspaces', [{ ml: 64 }], 'workspace/accelerator:count pairs'],
   ['MaxPricePolicy', 'max_price', [0, -1, 'five', 1e9], 'expected'],
   ['RateLimitLaunchPolicy', 'rate_limit_launch', [0, 1001], 'expected'],
   ['RateLimitLaunchPolicy', 'rate_limit_launch_seconds', [0], 'expected'],
@@ -72,6 +102,22 @@ it.each<[policy: string, option: string, values: readonly unknown[], message: st
   ['SetMaxAutostopIdleMinutesPolicy', 'set_max_autostop_idle_minutes', [-1], 'expected'],
   ['SlurmPartitionPolicy', 'slurm_partition', [['gpu'], ['a/b/c']], 'such as lab/gpu,lab/cpu'],
   ['SlurmPartitionPolicy', 'slurm_partition_workspaces', [{ a: 'gpu' }], 'pairs of a workspace'],
+  [
+    'UsageBudgetPolicy',
+    'usage_budget_rates',
+    [
+      { A100: 1, a100: 2 },
+      { 'k8s/A100': 1, 'kubernetes/A100': 2 },
+    ],
+    'a name is given twice, in two spellings',
+  ],
+  [
+    'UsageBudgetPolicy',
+    'usage_budget_rates',
+    [{ 'aws/us-east-1/A100': 2 }, { 'A100:8': 2 }, { '*/A100': 2 }, { 'aws/': 2 }],
+    'expected accelerator:rate pairs',
+  ],
+  ['UsageBudgetPolicy', 'usage_budget_rates', [{ 'awss/A100': 2 }], 'awss/A100 most likely never applies'],
 ])('%s refuses values of %s', async (policy, option, values, message) => {
   for (const value of values) {
     const problems = await problemsOf(policy, { ...FURTHER[policy], [option]: value });

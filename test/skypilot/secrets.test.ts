@@ -61,6 +61,18 @@ describe('a secret in a text', () => {
     ['export HF_TOKEN=s3cret\nls\n', 'export HF_TOKEN=****\nls\n'],
     ['A_PASSWORD="s3 cret" run', 'A_PASSWORD=**** run'],
     ['train --api-key s3cret --token=s3cret', 'train --api-key **** --token=****'],
+    ['wget --password=s3cret --http-user=lee', 'wget --password=**** --http-user=lee'],
+    [
+      'https://h/p?X-Amz-Signature=s3cret&X-Amz-Expires=60',
+      'https://h/p?X-Amz-Signature=****&X-Amz-Expires=60',
+    ],
+    ['curl -s -u lee:s3cret https://h', 'curl -s -u lee:**** https://h'],
+    ["curl --user 'lee:s3cret' https://h", "curl --user 'lee:****' https://h"],
+    ['docker login -u lee -p s3cret r.example', 'docker login -u lee -p **** r.example'],
+    ['sshpass -p s3cret ssh h; wandb login s3cret', 'sshpass -p **** ssh h; wandb login ****'],
+    ['curl "https://hooks.slack.com/services/T0/B0/s3cret" -d a', 'curl "https://hooks.slack.com/****" -d a'],
+    ['https://discord.com/api/v10/webhooks/1234/s3cret', 'https://discord.com/api/v10/webhooks/****'],
+    ['https://a.webhook.office.com/webhookb2/a-b@c/d/s3cret', 'https://a.webhook.office.com/****'],
     ["curl -H 'Authorization: Bearer s3cret' h", "curl -H 'Authorization: Bearer ****' h"],
   ])('is hidden where it looks like a secret: %s', ([text, shown]) => {
     expect(withoutSecrets({ run: text })).toEqual({ run: shown });
@@ -70,6 +82,9 @@ describe('a secret in a text', () => {
     'export HF_TOKEN=$HF_TOKEN',
     'login --token "$TOKEN"',
     'two tokens are enough',
+    'docker run -u 1000:1000 -p 8080:80 a',
+    'curl -u "$LOGIN" https://h; wandb login --verify',
+    'ssh -p 2222 h; docker login r.example',
     'monkey=1',
     'a?page=2',
   ])('stays as it is: %s', (text) => {
@@ -87,8 +102,13 @@ describe('a secret in a text', () => {
   });
 
   it('is found in time in long text', () => {
-    const hostile = [`${'_'.repeat(500_000)}token`, `token${' '.repeat(500_000)}`, 'bearer '.repeat(50_000)];
-    expect(withoutSecrets(hostile)).toHaveLength(3);
+    const hostile = [
+      `${'_'.repeat(500_000)}token`,
+      `token${' '.repeat(500_000)}`,
+      'bearer '.repeat(50_000),
+      'curl -u '.repeat(50_000),
+    ];
+    expect(withoutSecrets(hostile)).toHaveLength(4);
   });
 });
 
@@ -110,6 +130,7 @@ const FORMS = [
   of('hf', '_abcdefghijklmnopqrstuvwxyz'),
   of('sk', '-ant-api03-abcdefghijklmnop'),
   of('sk', '_live_4eC39HqLyjWDarjtT1zdp7dc'),
+  of('bot', '1234567890:', 'AAEhBOweik6ad9r_QXMENQjcrGbqCr4K-bc'),
   of('xox', 'b-123456789012-abcdef'),
   of('AKI', 'AIOSFODNN7EXAMPLE'),
   of('AIz', 'aSyA-1234567890abcdefghijklmnopqrstu'),

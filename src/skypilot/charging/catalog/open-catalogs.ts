@@ -17,6 +17,12 @@ const CLOUDS = new Set(
 );
 const WITHOUT_CATALOG = new Set(['kubernetes', 'ssh', 'slurm']);
 
+/** Whether SkyPilot has such a cloud, in any spelling. */
+export function isCloud(name: string): boolean {
+  const cloud = canonicalCloud(name);
+  return CLOUDS.has(cloud) || WITHOUT_CATALOG.has(cloud);
+}
+
 /** Cloud → file, as the operator writes them. */
 type CatalogFiles = Readonly<Record<string, string>>;
 
