@@ -57,14 +57,11 @@ describe('a commit that waits for a standby', PATIENT, () => {
     runSql(connection, 'ALTER SYSTEM RESET synchronous_standby_names').then(() =>
       runSql(connection, 'SELECT pg_reload_conf()'),
     );
+  // The service also commits what is no lease.
+  const waiting =
+    "SELECT 1 FROM pg_stat_activity JOIN pg_locks USING (pid) WHERE wait_event = 'SyncRep' AND mode = 'RowExclusiveLock' AND relation = 'leases'::regclass";
   const isWaiting = (connection: string) =>
-    vi.waitFor(
-      async () =>
-        expect(
-          await runSql(connection, "SELECT 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'"),
-        ).not.toEqual([]),
-      SOON,
-    );
+    vi.waitFor(async () => expect(await runSql(connection, waiting)).not.toEqual([]), SOON);
 
   it.each([
     ['by the process that was told so', false],
