@@ -27,7 +27,12 @@ interface Setup {
 }
 
 /** Services as processes of their own, with the filter and the policies, and their ledger. */
-async function laboratory({ connection, count, options = '', budget = '1000' }: Setup) {
+async function laboratory({
+  connection,
+  count,
+  options = 'gpu_quota_per_user = A100:100000',
+  budget = '1000',
+}: Setup) {
   const api = await SkypilotApiDouble.start({ now: () => Date.now() / 1000 });
   const ledger = await openedLedger(connection, { now: () => new Date().toISOString() });
   await giveBudget(ledger, { projectId: 'ml', amount: budget, from: '2020-01-01', until: '2200-01-01' });
@@ -173,7 +178,6 @@ it('a process that is killed in the midst of launches leaves no half of a charge
     connection,
     count: 2,
     budget: '1000000',
-    options: 'gpu_quota_per_user = A100:100000',
   });
   const [doomed, other] = services as [ServiceProcess, ServiceProcess];
   const asked = Array.from({ length: 240 }, (_, index) =>
