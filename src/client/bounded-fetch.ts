@@ -1,7 +1,7 @@
 /** `fetch`, bounded in time and size: follows no redirects, which would leak the token, and verifies certificates. */
 import { Agent, fetch as undiciFetch } from 'undici';
 import { GrowingBuffer } from '../base/growing-buffer.ts';
-import { tracedCall } from '../base/traced-call.ts';
+import { tracedCall } from '../base/trace-context.ts';
 
 interface BoundedFetchOptions {
   /** Per request, from connecting to the last byte of the answer, in seconds. */

@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events';
-import { tracedCall } from '../base/traced-call.ts';
+import { tracedCall } from '../base/trace-context.ts';
 import type { Attempt, Guard, Transport } from './adapter.ts';
 import { type Called, callError, HttpCallError, type HttpCallErrorCode } from './call-error.ts';
 import type { HttpAnswer, HttpCallOptions, HttpClient, HttpClientOptions, HttpObserver } from './contract.ts';

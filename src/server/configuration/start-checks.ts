@@ -1,7 +1,7 @@
 /** Checks across sections that can prevent `serve` from starting, or a reload. */
 
+import { isLoopback } from '../../base/addresses.ts';
 import type { Problem } from '../../base/errors.ts';
-import { isLoopback } from '../../base/loopback.ts';
 import { atOrigin } from '../../config/option-groups.ts';
 import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
 import { kubernetesSection, servesKubernetes } from '../../kubernetes/options.ts';

@@ -10,7 +10,7 @@ import type * as Oidc from 'openid-client';
 import type { Dispatcher } from 'undici';
 import { z } from 'zod';
 import { GrowingBuffer } from '../../base/growing-buffer.ts';
-import { tracedCall } from '../../base/traced-call.ts';
+import { tracedCall } from '../../base/trace-context.ts';
 import { isTrusted, type OidcOptions, secretOf } from './oidc-options.ts';
 import type { Claims, Confirmed, IssuerLogout, Renewal } from './oidc-session.ts';
 

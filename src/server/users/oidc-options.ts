@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { isLoopback } from '../../base/addresses.ts';
 import { errorText } from '../../base/errors.ts';
-import { isLoopback } from '../../base/loopback.ts';
 import type { FurtherSection, SectionProblem } from '../../config/option-groups.ts';
 import { readTextFile } from '../../config/read-file.ts';
 

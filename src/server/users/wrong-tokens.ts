@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import createError, { type HttpError } from 'http-errors';
 import type { Context } from 'koa';
 import { LRUCache } from 'lru-cache';
-import { addressBlock } from '../../base/address-block.ts';
+import { addressBlock } from '../../base/addresses.ts';
 import { withinDeadline } from '../../base/deadline.ts';
 import { FairLimiter } from '../../base/fair-limiter.ts';
 import { stateOf } from '../request-state.ts';

@@ -2,7 +2,7 @@
 import type { Dispatcher } from 'undici';
 import { GrowingBuffer } from '../../../base/growing-buffer.ts';
 import type { Logger } from '../../../base/logger.ts';
-import { tracedCall } from '../../../base/traced-call.ts';
+import { tracedCall } from '../../../base/trace-context.ts';
 import { packageVersion } from '../../../base/version.ts';
 import { type ClusterAccess, isSameConnection, readServiceAccount } from '../credentials/cluster-access.ts';
 import { readKubeconfig } from '../credentials/kubeconfig.ts';

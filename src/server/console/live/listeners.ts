@@ -3,7 +3,7 @@
  * carry no content: the page is loaded again, with the usual checks of rights.
  */
 import { PassThrough, type Readable } from 'node:stream';
-import { FairShare } from '../../../base/fair-share.ts';
+import { FairShare } from '../../../base/fair-limiter.ts';
 import { type Caller, visibleProjects } from '../../users/caller.ts';
 
 /** Maximum connections. A further one replaces one of the user with most, or is refused. */

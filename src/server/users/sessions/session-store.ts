@@ -1,6 +1,6 @@
 /** Stores of sessions: in this process, or for all replicas in the ledger's database (`session-table.ts`). */
 import type { Wait } from '../../../base/deadline.ts';
-import { FairShare } from '../../../base/fair-share.ts';
+import { FairShare } from '../../../base/fair-limiter.ts';
 
 export interface SessionBounds {
   /** In total. A further one ends a session of the owner with most, or is refused if no owner has more. */

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { isLoopback } from '../../src/base/loopback.ts';
+import { isLoopback } from '../../src/base/addresses.ts';
 
 it('tells loopback addresses from others, and takes names for others', () => {
   for (const host of [

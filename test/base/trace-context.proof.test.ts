@@ -13,7 +13,7 @@ async function doors() {
   const { createApiClient } = await import('../../src/kubernetes/cluster/api/api-client.ts');
   const { OidcClient } = await import('../../src/server/users/oidc-client.ts');
   const { oidcOptions } = await import('../../src/server/users/oidc-options.ts');
-  const { tracedCall } = await import('../../src/base/traced-call.ts');
+  const { tracedCall } = await import('../../src/base/trace-context.ts');
   return { boundedFetch, createHttpClient, createApiClient, OidcClient, oidcOptions, tracedCall };
 }
 
