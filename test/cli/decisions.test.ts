@@ -4,7 +4,7 @@ import { appendFileSync, readFileSync, renameSync, writeFileSync } from 'node:fs
 import { gzipSync } from 'node:zlib';
 import { Command } from 'commander';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { addSelectionFlags, type SelectionFlags, selector } from '../../src/cli/decisions/selection.ts';
+import { addSelectionFlags, type SelectionFlags, selector } from '../../src/cli/decisions.ts';
 import type { DecisionRecord } from '../../src/decisions/record.ts';
 import { rowJson } from '../../src/decisions/store/rows.ts';
 import { DecisionTable } from '../../src/decisions/store/table.ts';
