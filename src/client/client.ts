@@ -6,9 +6,10 @@ import createFetchClient, {
   type FetchResponse,
   type MaybeOptionalInit,
 } from 'openapi-fetch';
+import { errorText } from '../base/errors.ts';
+import type { KeystoneErrorCode } from '../openstack/contract.ts';
 import type { paths } from './api-types.ts';
 import { boundedFetch, EndpointError, serviceUrl, textIn } from './bounded-fetch.ts';
-import { type Credentials, givenToken, keystoneTokens } from './credentials.ts';
 import { allPages, type ListArguments, type ListPath, type Page } from './pages.ts';
 
 export interface ApiClientOptions {
@@ -235,4 +236,51 @@ const LONGEST_MESSAGE = 2000;
 function messageOf(body: unknown, token = ''): string | undefined {
   const message = textIn(body, 'message');
   return (token === '' ? message : message?.replaceAll(token, '****'))?.slice(0, LONGEST_MESSAGE);
+}
+
+/** The tokens of the client: a given one, or Keystone's. */
+interface Credentials {
+  /** @throws EndpointError if Keystone issues none; the reason of `signal` */
+  token(signal?: AbortSignal): Promise<string>;
+  /** The service refuses this token. Returns whether to request another one. */
+  refused(token: string): boolean;
+  close(): Promise<void>;
+}
+
+function givenToken(token: string): Credentials {
+  return { token: async () => token, refused: () => false, close: async () => {} };
+}
+
+/** Keystone errors caused by the configuration. All others are faults of Keystone or the connection. */
+const MISTAKES: readonly KeystoneErrorCode[] = ['credentials', 'forbidden', 'configuration'];
+
+/**
+ * Tokens of this cloud of `clouds.yaml`; `envvars` = of the variables `OS_*`. Cached until shortly before
+ * they expire.
+ */
+async function keystoneTokens(cloud: string): Promise<Credentials> {
+  const { keystoneOptions } = await import('../openstack/keystone-options.ts');
+  const { createKeystone } = await import('../openstack/keystone.ts');
+  const { KeystoneError } = await import('../openstack/contract.ts');
+  const { createSharedServices } = await import('../enforcement/services.ts');
+  const quiet = () => {};
+  const logger = { debug: quiet, info: quiet, warn: quiet, error: quiet };
+  const keystone = createKeystone(keystoneOptions.parse({ cloud }), createSharedServices({ logger }));
+  return {
+    token: async (signal) => {
+      try {
+        return await keystone.token({ signal });
+      } catch (thrown) {
+        signal?.throwIfAborted();
+        const isMistake = thrown instanceof KeystoneError && MISTAKES.includes(thrown.code);
+        const message = `no token of Keystone: ${errorText(thrown)}`;
+        throw new EndpointError(isMistake ? 'refused' : 'failed', message);
+      }
+    },
+    refused: (token) => {
+      keystone.refused(token);
+      return true;
+    },
+    close: () => keystone.close(),
+  };
 }
