@@ -1,6 +1,7 @@
 /** The rules of `AffinityRules` as CEL: about terms `t` and their expressions `e`. */
 import { AFFINITY_TIMES, type AffinityTime, type TermRule } from '../policies/documents/policy-schema.ts';
 import type { Expression, NodeSelectorTerm } from '../policies/pod.ts';
+import { comparableTerm } from '../policies/rules/affinity-rules.ts';
 import {
   allowedTerms,
   expressionRules,
@@ -13,7 +14,6 @@ import {
   type Rule,
   rulesIn,
 } from '../policies/rules/expression-rules.ts';
-import { comparableTerm } from '../policies/rules/pod-terms.ts';
 import {
   and,
   atom,

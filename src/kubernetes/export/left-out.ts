@@ -1,10 +1,9 @@
 /** What an export to ValidatingAdmissionPolicies omits. */
-import { formatPath } from '../../base/yaml/tree.ts';
+import { formatPath, isMapping } from '../../base/yaml/tree.ts';
 import { DEFAULT_SCHEDULER } from '../policies/cluster-settings.ts';
 import { mergePolicies, partsOf } from '../policies/merge.ts';
 import type { SchedulingPolicy } from '../policies/policy.ts';
 import { allowedTerms, KINDS, type Kind, PLACES } from '../policies/rules/expression-rules.ts';
-import { isCompleted } from '../policies/rules/pod-terms.ts';
 
 /** Defaults: a ValidatingAdmissionPolicy changes nothing. Sorted by policy. */
 export function defaultsLeftOut(policies: readonly SchedulingPolicy[]): string[] {
@@ -81,4 +80,11 @@ export function auditLeftOut(names: readonly string[]): string[] {
     (name) =>
       `policy ${name} is in audit mode and is left out: accounts that may use no other policy are refused`,
   );
+}
+
+/** Whether the API server completes the selector of such a term. */
+function isCompleted(term: unknown): boolean {
+  const { podAffinityTerm = term } = isMapping(term) ? term : {};
+  const { matchLabelKeys, mismatchLabelKeys } = isMapping(podAffinityTerm) ? podAffinityTerm : {};
+  return [matchLabelKeys, mismatchLabelKeys].some((keys) => Array.isArray(keys) && keys.length > 0);
 }
