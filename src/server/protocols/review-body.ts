@@ -4,13 +4,13 @@ import type { IncomingMessage } from 'node:http';
 import { type Context, HttpError } from 'koa';
 import { InvalidRequestError } from '../../base/errors.ts';
 import { GrowingBuffer } from '../../base/growing-buffer.ts';
-import { parseAdmissionReview } from '../../kubernetes/admission/admission-review.ts';
 import {
+  parseAdmissionReview,
   START_BYTES,
   type UnreadReview,
   unreadReview,
   unreadReviewAt,
-} from '../../kubernetes/admission/unread-review.ts';
+} from '../../kubernetes/admission/admission-review.ts';
 import { bodyLimit } from '../request-state.ts';
 import { readJson } from './read-body.ts';
 
