@@ -1,7 +1,7 @@
 /** The outbox of one sender in the ledger's database; messages are written before the response is sent. */
 import { randomUUID } from 'node:crypto';
 import { type CompiledQuery, sql } from 'kysely';
-import { type Wait, waitFor } from '../../base/deadline.ts';
+import { inTime, type Wait, waitFor } from '../../base/deadline.ts';
 import { ConfigurationError } from '../../base/errors.ts';
 import type { Call } from '../../filter/call.ts';
 import type { EndMessage } from '../../filter/outbox.ts';
@@ -10,7 +10,6 @@ import type { Ledger } from '../ledger.ts';
 import { type Database, rows, type Work } from '../storage/database.ts';
 import { missingRights, NEEDED_FOR_OUTBOX } from '../storage/rights.ts';
 import { type Backoff, ClaimRenewal } from './backoff.ts';
-import { GroupCommit } from './group-commit.ts';
 import { leaseOf, shownIdentity } from './messages.ts';
 import {
   type AddedMessage,
@@ -267,4 +266,80 @@ function* addIfAlone(
   }
   const [added] = yield* addMessages(queries, [row], opened.now());
   return added?.id;
+}
+
+/** Limits of rows and bytes in one transaction; a single row may exceed the bytes. */
+const MOST_ROWS = 64;
+const MOST_BYTES = 4 * 1024 * 1024;
+
+interface Waiting<Row, Result> {
+  readonly row: Row;
+  readonly resolve: (result: Result) => void;
+  readonly reject: (reason: unknown) => void;
+}
+
+/** Writes concurrent rows in one transaction, so that the file is synced once for all of them. */
+class GroupCommit<Row, Result> {
+  readonly #write: (rows: readonly Row[]) => Promise<readonly Result[]>;
+  readonly #weigh: (row: Row) => number;
+  #waiting: Waiting<Row, Result>[] = [];
+  #writing = 0;
+  #running: Promise<void> | undefined;
+
+  /**
+   * `write` resolves when all rows are durable, with one result per row. `weigh`: approximate size in bytes.
+   */
+  constructor(write: (rows: readonly Row[]) => Promise<readonly Result[]>, weigh: (row: Row) => number) {
+    this.#write = write;
+    this.#weigh = weigh;
+  }
+
+  get pending(): number {
+    return this.#waiting.length + this.#writing;
+  }
+
+  /** Resolves when the row is durable. If the wait ends first, the row may still be written. */
+  add(row: Row, wait: Wait): Promise<Result> {
+    const written = new Promise<Result>((resolve, reject) => {
+      this.#waiting.push({ row, resolve, reject });
+    });
+    this.#running ??= this.#run();
+    return inTime(written, wait);
+  }
+
+  /** Resolves when nothing is being written. */
+  async settled(): Promise<void> {
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    // Groups requests that arrive at the same time.
+    await new Promise((resolve) => setImmediate(resolve));
+    while (this.#waiting.length > 0) {
+      const group = this.#waiting.splice(0, this.#next());
+      this.#writing = group.length;
+      try {
+        const results = await this.#write(group.map(({ row }) => row));
+        group.forEach(({ resolve }, index) => {
+          resolve(results[index] as Result);
+        });
+      } catch (thrown) {
+        for (const { reject } of group) {
+          reject(thrown);
+        }
+      }
+      this.#writing = 0;
+    }
+    this.#running = undefined;
+  }
+
+  /** Number of rows in the next transaction. */
+  #next(): number {
+    let weight = 0;
+    const end = this.#waiting.slice(0, MOST_ROWS).findIndex(({ row }) => {
+      weight += this.#weigh(row);
+      return weight > MOST_BYTES;
+    });
+    return end === -1 ? MOST_ROWS : Math.max(1, end);
+  }
 }
