@@ -7,8 +7,12 @@ import { type ReadFile, readBudgetDocument, wantedLines } from '../../ledger/bud
 import { budgetHistory } from '../../ledger/budgets/history.ts';
 import { importBudgets, tryImport } from '../../ledger/budgets/import.ts';
 import { importReport } from '../../ledger/budgets/plan.ts';
-import { pageOfRequests, requestById } from '../../ledger/budgets/requests/lists.ts';
-import { askForBudget, stepRequest } from '../../ledger/budgets/requests/requests.ts';
+import {
+  askForBudget,
+  pageOfRequests,
+  requestById,
+  stepRequest,
+} from '../../ledger/budgets/requests/requests.ts';
 import type { BudgetRequest } from '../../ledger/budgets/requests/rows.ts';
 import type { RequestEdit } from '../../ledger/budgets/requests/steps.ts';
 import {

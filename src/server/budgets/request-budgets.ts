@@ -3,12 +3,13 @@ import { hash } from 'node:crypto';
 import { budgetUnit } from '../../enforcement/configuration.ts';
 import { type Amount, formatUnitHours, MAX_AMOUNT } from '../../filter/claim.ts';
 import {
+  askForBudget,
   pageOfRequests,
   REQUESTS,
   type RequestsQuery,
   requestById,
-} from '../../ledger/budgets/requests/lists.ts';
-import { askForBudget, stepRequest } from '../../ledger/budgets/requests/requests.ts';
+  stepRequest,
+} from '../../ledger/budgets/requests/requests.ts';
 import { type BudgetRequest, isOpen } from '../../ledger/budgets/requests/rows.ts';
 import type { RequestEdit, RequestRefusal, RequestStep } from '../../ledger/budgets/requests/steps.ts';
 import { amountOf, idOf, newIdOf, secondOf } from '../../ledger/budgets/terms.ts';

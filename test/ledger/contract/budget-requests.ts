@@ -3,11 +3,12 @@ import { expect, it } from 'vitest';
 import { MAX_AMOUNT } from '../../../src/filter/claim.ts';
 import { listBudgets } from '../../../src/ledger/budgets/budgets.ts';
 import { budgetHistory } from '../../../src/ledger/budgets/history.ts';
-import { pageOfRequests, requestById } from '../../../src/ledger/budgets/requests/lists.ts';
 import {
   askForBudget,
   MOST_A_DAY,
   MOST_OPEN,
+  pageOfRequests,
+  requestById,
   stepRequest,
 } from '../../../src/ledger/budgets/requests/requests.ts';
 import { type BudgetRequest, isOpen } from '../../../src/ledger/budgets/requests/rows.ts';

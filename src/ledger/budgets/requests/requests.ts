@@ -10,12 +10,15 @@ import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
 import type { Ledger } from '../../ledger.ts';
 import { messagesOf } from '../../outbox/messages.ts';
 import { addMessages } from '../../outbox/statements.ts';
+import { numberIn, type PageOf, type PageQuery, pageOf, reading } from '../../reports/pages.ts';
 import { rows, Undone, type Work } from '../../storage/database.ts';
-import { OPEN_STATES } from '../../storage/service-tables.ts';
+import { isAmong } from '../../storage/query-parts.ts';
+import { NEEDED_FOR_REQUESTS } from '../../storage/rights.ts';
+import { type BudgetRequestState, OPEN_STATES } from '../../storage/service-tables.ts';
+import { requireTables } from '../../tables.ts';
 import type { BudgetAuthor } from '../budgets.ts';
 import { edited, written } from '../edits.ts';
 import { budgetsOfOwner } from '../rows.ts';
-import { requireRequests } from './lists.ts';
 import { type BudgetRequest, isOpen, requestIn, requestOf } from './rows.ts';
 import {
   isDone,
@@ -247,4 +250,61 @@ function* announced(ledger: Ledger, request: BudgetRequest): Work<RequestEdit> {
 
 function refused(refusal: RequestRefusal): Undone<RequestEdit> {
   return new Undone<RequestEdit>({ kind: 'refused', refusal });
+}
+
+/** `undefined` = unknown id. @throws LedgerUnavailableError, ConfigurationError */
+export async function requestById(
+  ledger: Ledger,
+  id: bigint,
+  wait: Wait,
+): Promise<BudgetRequest | undefined> {
+  await requireRequests(ledger, wait);
+  return ledger.read('read', () => requestIn(ledger.database.queries, id), wait);
+}
+
+export interface RequestsQuery extends PageQuery {
+  /** Only these projects; `undefined` = all. */
+  readonly projectIds?: readonly string[] | undefined;
+  readonly userId?: string | undefined;
+  /** Only these states; `undefined` = all. */
+  readonly states?: readonly BudgetRequestState[] | undefined;
+}
+
+/** Newest first. @throws LedgerUnavailableError, ConfigurationError, CursorError */
+export async function pageOfRequests(
+  ledger: Ledger,
+  { limit, after, projectIds, userId, states }: RequestsQuery,
+  wait: Wait,
+): Promise<PageOf<BudgetRequest>> {
+  const last = numberIn(after);
+  if (projectIds?.length === 0) {
+    return { items: [], next: undefined };
+  }
+  await requireRequests(ledger, wait);
+  let query = ledger.database.queries.selectFrom('budget_requests').selectAll();
+  if (projectIds !== undefined) {
+    query = query.where(isAmong(ledger.database.dialect, 'project_id', projectIds));
+  }
+  if (userId !== undefined) {
+    query = query.where('user_id', '=', userId);
+  }
+  if (states !== undefined) {
+    query = query.where('state', 'in', states);
+  }
+  if (last !== undefined) {
+    query = query.where('id', '<', last);
+  }
+  const page = query.orderBy('id', 'desc').limit(limit + 1);
+  const found = await reading(ledger, wait)(() => rows(page.compile()));
+  return pageOf(found.map(requestOf), limit, ({ id }) => [id]);
+}
+
+export const REQUESTS = { migration: '0012-budget-requests', needed: NEEDED_FOR_REQUESTS };
+
+/**
+ * Leases do not need the table: it may be missing, or the role may have no access to it.
+ * @throws LedgerUnavailableError, ConfigurationError
+ */
+function requireRequests(ledger: Ledger, wait: Wait): Promise<void> {
+  return requireTables(ledger, REQUESTS, wait);
 }
