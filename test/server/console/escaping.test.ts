@@ -6,7 +6,7 @@ import { BudgetHistory, BudgetList } from '../../../src/server/console/budgets/l
 import { DecisionTable } from '../../../src/server/console/decisions/decision-table.tsx';
 import { ErrorContent } from '../../../src/server/console/error-page.tsx';
 import { Layout } from '../../../src/server/console/layout.tsx';
-import { LeasesWithSameId, LeaseView } from '../../../src/server/console/lease/lease-view.tsx';
+import { LeasesWithSameId, LeaseView } from '../../../src/server/console/lease/lease-page.tsx';
 import { CONSOLE_PAGES } from '../../../src/server/console/pages.ts';
 import { Field } from '../../../src/server/console/parts/fields.tsx';
 import { Pager } from '../../../src/server/console/parts/pager.tsx';
