@@ -1,17 +1,18 @@
-/** The first page for operators: what is enforced, and what is refused. */
-
+/** The first page for operators: what is enforced, what is refused, and by which replicas. */
+import { withinDeadline } from '../../../base/deadline.ts';
 import { formatProblem, type Problem } from '../../../base/errors.ts';
 import type { Setting } from '../../../config/resolve.ts';
+import { type PresentReplica, REPLICA_LISTED } from '../../../decisions/store/contract.ts';
 import { type Configuration, type ConfiguredFilter, sectionOf } from '../../../enforcement/configuration.ts';
 import { blazarSection } from '../../../openstack/options.ts';
 import type { Generation } from '../../configuration/generation.ts';
 import { statusOf } from '../../health.ts';
 import { shownValue, Value } from '../configuration.tsx';
-import type { ConsolePage, PageRequest } from '../page.ts';
-import { LivePart, Message, Section, Text } from '../parts/parts.tsx';
+import { DecisionTable } from '../decisions/decision-table.tsx';
+import { AWAY, findDecisions } from '../decisions/found-decisions.ts';
+import { type ConsolePage, type PageRequest, pathWith } from '../page.ts';
+import { type Column, column, LivePart, Message, Section, Table, Text } from '../parts/parts.tsx';
 import { ClustersSection, clustersNow, InStepSection, inStep } from './ledger-state.tsx';
-import { RefusalsSection, refusalsNow } from './refusals.tsx';
-import { ReplicasSection, replicasNow } from './replicas.tsx';
 
 export const overviewPage: ConsolePage = {
   method: 'GET',
@@ -147,3 +148,179 @@ function Limits({ options, settings }: LimitsProps) {
     </ul>
   );
 }
+
+function RefusalsSection(refusals: Awaited<ReturnType<typeof refusalsNow>>) {
+  const { filters, latest, isPartial, of } = refusals;
+  return (
+    <Section id="refused" title="Refused now" isLive>
+      {of === 'away' && <Message kind="error">{AWAY}</Message>}
+      <p class="hint">
+        {of === 'all' ? 'In the last day, by all replicas.' : 'Of the last 50 decisions of this process.'}
+        {isPartial && ' There were more; the newest 500 are counted.'}
+      </p>
+      {filters.length === 0 ? (
+        <p>Nothing.</p>
+      ) : (
+        <>
+          <Table
+            label="Refused, by filter"
+            columns={REFUSAL_COLUMNS}
+            rows={filters}
+            rowProps={({ filter }) => ({ 'data-key': filter ?? '' })}
+          />
+          <h3>The latest</h3>
+          <DecisionTable label="Recent refusals" decisions={latest} />
+        </>
+      )}
+      <p>
+        <a href="/decisions?outcome=refused">All refusals</a>
+      </p>
+    </Section>
+  );
+}
+
+const REFUSAL_COLUMNS: readonly Column<FilterRefusals>[] = [
+  column('Filter', undefined, ({ filter }) =>
+    filter === null ? (
+      <span class="none">none of them</span>
+    ) : (
+      <a href={pathWith('/decisions', { filter })}>
+        <Text>{filter}</Text>
+      </a>
+    ),
+  ),
+  column('Last hour', 'number', ({ hour }) => hour),
+  column('Last day', 'number', ({ day }) => day),
+  column('Last (UTC)', 'time', ({ last }) => (
+    <time dateTime={last}>{last.slice(0, 19).replace('T', ' ')}</time>
+  )),
+];
+
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+const MOST = 500;
+const SHOWN = 8;
+
+interface FilterRefusals {
+  /** `null` = not refused by a filter, such as an invalid request. */
+  readonly filter: string | null;
+  readonly hour: number;
+  readonly day: number;
+  /** The time of its last refusal, ISO 8601. */
+  readonly last: string;
+}
+
+/** By filter, the most refusals first; `latest`: newest first; `isPartial`: there were more than `MOST`. */
+async function refusalsNow(request: PageRequest) {
+  const now = Date.now();
+  const { items, next, of } = await findDecisions(request, {
+    outcomes: ['rejected', 'failed'],
+    since: now - DAY,
+    limit: MOST,
+  });
+  const refused = items.map(({ record }) => record);
+  const filters = new Map<string | null, FilterRefusals>();
+  for (const { filter, time } of refused) {
+    const { hour = 0, day = 0, last = time } = filters.get(filter) ?? {};
+    const isOfHour = now - Date.parse(time) < HOUR;
+    filters.set(filter, { filter, hour: hour + (isOfHour ? 1 : 0), day: day + 1, last });
+  }
+  return {
+    filters: [...filters.values()].sort((a, b) => b.hour - a.hour || b.day - a.day),
+    latest: refused.slice(0, SHOWN),
+    isPartial: next !== undefined,
+    of,
+  };
+}
+
+/** Maximum delay of the page by the database, in seconds. */
+const PATIENCE = 2;
+
+/** `undefined` = without stored decisions, replicas are unknown; `away` = the list cannot be read (logged). */
+type Replicas = readonly PresentReplica[] | 'away' | undefined;
+
+async function replicasNow({ decisions }: Generation): Promise<Replicas> {
+  return (
+    decisions &&
+    withinDeadline(PATIENCE, (wait) => decisions.replicas.replicas(wait)).catch(() => 'away' as const)
+  );
+}
+
+function ReplicasSection({ replicas }: { readonly replicas: Replicas }) {
+  return (
+    <Section id="replicas" title="Replicas" isLive>
+      {replicas === undefined ? (
+        <p>Other replicas are not known: decisions are not stored.</p>
+      ) : replicas === 'away' ? (
+        <Message kind="error">The list of replicas cannot be read at the moment.</Message>
+      ) : (
+        <Listed replicas={replicas} />
+      )}
+      <details>
+        <summary>What replicas share, and what each has for itself</summary>
+        <Table label="What replicas share, and what each has for itself" columns={SCOPES} rows={SCOPE_ROWS} />
+      </details>
+    </Section>
+  );
+}
+
+function Listed({ replicas }: { readonly replicas: readonly PresentReplica[] }) {
+  const differ = (['version', 'digest'] as const).filter(
+    (name) => new Set(replicas.map((one) => one[name])).size > 1,
+  );
+  return (
+    <>
+      {differ.length > 0 && (
+        <Message kind="notice">
+          Replicas differ in their {differ.map((name) => DIFFERENCES[name]).join(' and ')}: what is decided
+          depends on which one is asked.
+        </Message>
+      )}
+      <p class="hint">
+        A replica that was killed is listed for {REPLICA_LISTED} seconds. Each replica counts its own
+        generations. Equal configurations have equal digests; secrets are not compared.
+      </p>
+      <Table
+        label="Replicas of the service"
+        columns={REPLICA_COLUMNS}
+        rows={replicas}
+        rowProps={({ name }) => ({ 'data-key': name })}
+        empty="No replica is listed yet."
+      />
+    </>
+  );
+}
+
+const DIFFERENCES = { version: 'version', digest: 'configuration' };
+
+const REPLICA_COLUMNS: readonly Column<PresentReplica>[] = [
+  column('Replica', 'id', ({ name, isSelf }) => (
+    <>
+      <Text>{name}</Text>
+      {isSelf && <small> this one</small>}
+    </>
+  )),
+  column('Version', undefined, ({ version }) => <Text>{version}</Text>),
+  column('Generation', 'number', ({ generation }) => generation),
+  column('Configuration', 'id', ({ digest }) => <Text>{digest}</Text>),
+];
+
+type Scope = readonly [what: string, of: 'each' | 'all'];
+
+const SCOPE_ROWS: readonly Scope[] = [
+  ['Leases, budgets, stored decisions, queued messages', 'all'],
+  ['Sessions of the console, wrong passwords', 'all'],
+  ['Which replica compares with Blazar and SkyPilot', 'all'],
+  ['Configuration and its generation: each reloads by itself', 'each'],
+  ['Circuit breakers of external services', 'each'],
+  ['Caches: tokens that Keystone has validated, names of projects and users', 'each'],
+  ['Requests under way and queued, wrong tokens, streams of live updates', 'each'],
+  ['Metrics, decision log', 'each'],
+];
+
+const SCOPES: readonly Column<Scope>[] = [
+  column('What', undefined, ([what]) => what),
+  column('Of', undefined, ([, of]) =>
+    of === 'all' ? 'all replicas that share the database' : 'each replica',
+  ),
+];
