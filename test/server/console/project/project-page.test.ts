@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { chartPoints } from '../../../../src/server/console/project/budget-chart.tsx';
+import { chartPoints } from '../../../../src/server/console/project/project-page.tsx';
 
 const HOUR = 3_600_000_000n;
 const course = (budget: bigint, from: bigint, used: bigint[]) => ({
