@@ -3,8 +3,7 @@
 import { EDIT_BUDGET_PAGES, NEW_BUDGET_PAGES } from './budgets/form-pages.tsx';
 import { IMPORT_PAGES } from './budgets/import-pages.tsx';
 import { budgetHistoryPage, budgetsPage } from './budgets/list-pages.tsx';
-import { REQUEST_PAGES } from './budgets/request-page.tsx';
-import { ASK_PAGES, requestsPage } from './budgets/request-pages.tsx';
+import { ASK_PAGES, REQUEST_PAGES, requestsPage } from './budgets/request-pages.tsx';
 import { CHANGE_PAGES } from './change/change-page.tsx';
 import { configurationPage } from './configuration.tsx';
 import { decisionPage } from './decisions/decision-page.tsx';
