@@ -11,7 +11,7 @@ import { MAX_DAYS, usagesOf } from '../../ledger/reports/usage.ts';
 import { ledgerFor } from '../budgets/named-accounts.ts';
 import { visibleProjects } from '../users/caller.ts';
 import { budgetJson, budgetSchema } from './budgets/json.ts';
-import { leaseJson, leaseSchema } from './ledger-lists.ts';
+import { leaseJson, leaseSchema } from './leases.ts';
 import { type FilterLimits, limitsFor } from './project-limits.ts';
 import { usageJson, usageSchema } from './project-usage.ts';
 import { type ApiRequest, route } from './route.ts';
