@@ -1,10 +1,9 @@
 import type { IncomingMessage, RequestListener } from 'node:http';
 import type Router from '@koa/router';
-import type { Context, Middleware } from 'koa';
-import Koa from 'koa';
+import Koa, { type Context, type Middleware } from 'koa';
 import { errorText } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
-import { answerProblem } from './api/problem.ts';
+import { answerProblem } from './api/route.ts';
 import { apiRoutes } from './api/router.ts';
 import { API_ROUTES } from './api/routes.ts';
 import type { Authenticators } from './authentication/authenticators.ts';

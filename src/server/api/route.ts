@@ -1,8 +1,14 @@
-/** A route of the API: rights, input, output. Router, authorization and /openapi.json read the same object. */
+/**
+ * A route of the API: rights, input, output, errors. Router, authorization and /openapi.json read the same
+ * object.
+ */
+import { STATUS_CODES } from 'node:http';
+import type { Context } from 'koa';
 import type { z } from 'zod';
 import type { Deadline } from '../../base/deadline.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { Generation } from '../configuration/generation.ts';
+import { pathOf } from '../own-paths.ts';
 import type { Action, Caller } from '../users/caller.ts';
 
 export interface ApiRequest<Query, Body> {
@@ -105,3 +111,30 @@ export const RETRY_AFTER = { 'Retry-After': '5' } as const;
 
 /** The same for projects that do not exist, so that callers cannot probe for them. */
 export const NOT_ALLOWED = 'expected a caller with more rights: see "Who may do what" in the documentation';
+
+/** Problem details (RFC 9457), whichever part of the service answers. */
+export const PROBLEM_TYPE = 'application/problem+json';
+
+/** An error body with the members of RFC 9457 added. */
+export function problemOf(status: number, body: object): object {
+  const title = STATUS_CODES[status] ?? '';
+  return { ...body, type: 'about:blank', title, status, ...('message' in body && { detail: body.message }) };
+}
+
+/**
+ * Turns an error of the API into a problem. Blazar's protocol is served elsewhere and has its own errors. The
+ * content type stays JSON unless the client accepts the other: the command and other clients of 1.0 read only
+ * JSON.
+ */
+export function answerProblem(ctx: Context): void {
+  const { status, body } = ctx;
+  // Koa sends texts and streams as such.
+  const isRecord = Object.getPrototypeOf(body ?? '') === Object.prototype;
+  if (status < 400 || !pathOf(ctx.req).startsWith('/v1/') || !isRecord) {
+    return;
+  }
+  ctx.body = problemOf(status, body as object);
+  if (/(?:^|[\s,])application\/problem\+json(?=$|[\s,;])/i.test(ctx.get('Accept'))) {
+    ctx.type = PROBLEM_TYPE;
+  }
+}
