@@ -9,11 +9,10 @@ import { nearestName } from '../../../config/nearest.ts';
 import type { Binding, Role } from '../access.ts';
 import { API_GROUPS, type SchedulingPolicy, schedulingPolicy } from '../policy.ts';
 import { type Item, readItems } from './items.ts';
-import { policySpecSchema } from './policy-schema.ts';
+import { policySpecSchema, schemaProblems } from './policy-schema.ts';
 import { clusterRoleBindingSchema, clusterRoleSchema, roleBindingSchema, roleSchema } from './rbac-schema.ts';
 import { aggregated, References, rulesLost, type WrittenRole } from './references.ts';
 import { mapping } from './schema-helpers.ts';
-import { schemaProblems } from './schema-problems.ts';
 
 const POLICY_VERSIONS = [
   ...API_GROUPS.map((group) => `${group}/v1alpha1` as const),

@@ -4,7 +4,7 @@ import { formatPath, isMapping } from '../../../base/yaml/tree.ts';
 import { message, warning } from '../../admission/admission-messages.ts';
 import type { Admission, PolicyRequest } from '../../admission/admission-review.ts';
 import { policyDocument } from './documents.ts';
-import { schemaProblems } from './schema-problems.ts';
+import { schemaProblems } from './policy-schema.ts';
 
 /** Keeps messages within `MAX_MESSAGE`. */
 const MAX_MISTAKES = 20;
