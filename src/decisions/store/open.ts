@@ -73,7 +73,7 @@ async function onServer(
  * What is wrong with the tables or their privileges; `undefined` = nothing. @throws LedgerUnavailableError
  */
 export async function schemaMistake(database: Database, connection: Connection): Promise<string | undefined> {
-  const { tableMistake } = await import('../../ledger/storage/table-mistake.ts');
+  const { tableMistake } = await import('../../ledger/storage/migrations/index.ts');
   const { NEEDED_FOR_DECISIONS } = await import('../../ledger/storage/rights.ts');
   return tableMistake(database, connection, NEEDED_FOR_DECISIONS);
 }

@@ -1,5 +1,4 @@
-/** The versions of the tables: known and applied migrations, and applying the rest. */
-
+/** The versions of the tables: known and applied migrations, and applying the rest. Loads slowly, with kysely's migrator. */
 import {
   Kysely,
   type Migration,
@@ -12,6 +11,7 @@ import { waitFor } from '../../../base/deadline.ts';
 import { ConfigurationError, LedgerUnavailableError } from '../../../base/errors.ts';
 import { type Connection, type Dialect, describeConnection } from '../connection.ts';
 import { type Database, rows } from '../database.ts';
+import { missingRights } from '../rights.ts';
 import { migrations, OPTIONAL } from './versions.ts';
 
 type SchemaState =
@@ -139,4 +139,26 @@ export async function upgradeTables(connection: Connection): Promise<string[]> {
   } finally {
     await database?.destroy();
   }
+}
+
+/**
+ * What is wrong with the tables or their privileges; `undefined` = nothing. `migration`: the one that creates
+ * them, if it is optional; other optional ones may still be missing. @throws LedgerUnavailableError
+ */
+export async function tableMistake(
+  database: Database,
+  connection: Connection,
+  needed: Readonly<Record<string, readonly string[]>>,
+  migration?: string,
+): Promise<string | undefined> {
+  const state = await schemaState(
+    database,
+    connection,
+    OPTIONAL.filter((one) => one !== migration),
+  );
+  if (state.kind !== 'current') {
+    return state.message;
+  }
+  const missing = database.dialect === 'postgresql' ? await missingRights(database, needed) : undefined;
+  return missing && `${describeConnection(connection)}: ${missing}`;
 }

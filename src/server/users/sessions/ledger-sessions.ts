@@ -51,7 +51,7 @@ export class LedgerSessions {
       return undefined;
     }
     const [{ tableMistake }, { NEEDED_FOR_SESSIONS }, { SessionTable: Table }] = await Promise.all([
-      import('../../../ledger/storage/table-mistake.ts'),
+      import('../../../ledger/storage/migrations/index.ts'),
       import('../../../ledger/storage/rights.ts'),
       import('./session-table.ts'),
     ]);
