@@ -15,14 +15,14 @@ export { explainRule } from './explain-rule.ts';
 export { type Compiled, compileExpression, type ExplainedPart, type Expression } from './expression.ts';
 export { type IsExempt, type Judgement, type RuleFailure, RuleJudge, type Violation } from './judge.ts';
 export { leaseEnvironment } from './lease/environment.ts';
-export { judgeHalfway } from './lease/halfway.ts';
-export { LeaseActivation, type LeaseRequestParts, requestIn } from './lease/request-view.ts';
 export {
+  judgeHalfway,
   judgeWithoutLedger,
   /** @deprecated The name of `judgeWithoutLedger` in version 1.0. */
   judgeWithoutLedger as judgeRegardless,
   leaseExemption,
-} from './lease/without-ledger.ts';
+} from './lease/judgements.ts';
+export { LeaseActivation, type LeaseRequestParts, requestIn } from './lease/request-view.ts';
 export { podEnvironment } from './pod/environment.ts';
 export { PodActivation, type PodRequestParts } from './pod/pod-view.ts';
 export { type ReadRules, readRules } from './read-rules.ts';

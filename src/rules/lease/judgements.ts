@@ -1,9 +1,8 @@
-/** Judges leases without the ledger, and finds exemptions. */
-
+/** Judges leases without the ledger, and what Blazar may leave of them if it fails to update them. */
 import { type Account, projectOf, userOf } from '../../filter/account-limits.ts';
 import type { RequestNames } from '../../filter/call.ts';
 import type { RuleAnswer } from '../../filter/services.ts';
-import type { Context } from '../../lease/lease.ts';
+import { type Context, type Lease, leasesHalfway } from '../../lease/lease.ts';
 import type { IsExempt, Judgement, RuleJudge, Violation } from '../judge.ts';
 import { type Rule, readsLedger } from '../rule.ts';
 import { LeaseActivation, type LeaseRequestParts } from './request-view.ts';
@@ -58,4 +57,60 @@ export function leaseExemption(context: Context, names: RequestNames | undefined
     const { project, user } = accounts;
     return projects.has(project) || users.has(user) || project.tags.some((tag) => tags.has(tag));
   };
+}
+
+/** In reservations and allocations, over all leases that are judged: half a second of the most expensive rules. */
+const MAX_JUDGED = 100_000;
+
+/** `open`: as in `KnownJudgement`. */
+type OpenJudgement = Judgement & { readonly open?: readonly Rule[] };
+
+/**
+ * What enforced rules say of the first lease that Blazar may leave and that they do not allow; `undefined` if
+ * they allow all. Without rules that do not allow the current lease either, such as those about the time until
+ * its start: to these, a failed update changes nothing. `too many`: it changes too much to judge all of them.
+ */
+export function judgeHalfway<J extends OpenJudgement>(
+  parts: LeaseRequestParts,
+  judge: (parts: LeaseRequestParts) => J,
+): J | 'too many' | undefined {
+  const { currentLease } = parts;
+  if (currentLease === undefined) {
+    return undefined;
+  }
+  let known: ReadonlySet<Rule> | undefined;
+  const each = sizeOf(currentLease) + sizeOf(parts.lease);
+  let judged = 0;
+  for (const lease of leasesHalfway(currentLease, parts.lease)) {
+    judged += each;
+    if (judged > MAX_JUDGED) {
+      return 'too many';
+    }
+    const judgement = judge({ ...parts, lease });
+    if (!isClean(judgement)) {
+      known ??= brokenRules(judge({ ...parts, lease: currentLease }));
+      const isNew = (rule: Rule) => !rule.audit && known?.has(rule) === false;
+      const left = {
+        ...judgement,
+        violations: judgement.violations.filter(({ rule }) => isNew(rule)),
+        failures: judgement.failures.filter(({ rule }) => isNew(rule)),
+      };
+      if (!isClean(left)) {
+        return left;
+      }
+    }
+  }
+  return undefined;
+}
+
+function isClean({ violations, failures, open = [] }: OpenJudgement): boolean {
+  return violations.length === 0 && failures.length === 0 && open.length === 0;
+}
+
+function brokenRules({ violations, failures }: Judgement): ReadonlySet<Rule> {
+  return new Set([...violations, ...failures].map(({ rule }) => rule));
+}
+
+function sizeOf({ reservations }: Lease): number {
+  return (reservations ?? []).reduce((sum, { allocations }) => sum + 1 + (allocations?.length ?? 0), 0);
 }
