@@ -10,7 +10,7 @@ import { valueText } from './text.ts';
 import { ValueError } from './typed.ts';
 
 /** The text of an option that another option refers to. `secret`: it must not be shown. */
-export interface Reference {
+interface Reference {
   readonly text: string;
   readonly secret: boolean;
 }

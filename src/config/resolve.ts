@@ -28,7 +28,7 @@ export interface Setting {
   readonly secret: boolean;
 }
 
-export interface Member {
+interface Member {
   readonly name: string;
   readonly origin: Origin;
   readonly beats: readonly Origin[];

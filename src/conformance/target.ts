@@ -245,4 +245,4 @@ export const ENDPOINT_FLAGS = {
 export type Operation = keyof typeof ENDPOINT_FLAGS;
 
 /** In the order in which they are tried. */
-export const OPERATIONS = Object.keys(ENDPOINT_FLAGS) as Operation[];
+const OPERATIONS = Object.keys(ENDPOINT_FLAGS) as Operation[];

@@ -190,7 +190,7 @@ const MAX_NAMES = 10_000;
 /** Limit of users counted per name. */
 const MAX_USERS = 10;
 
-export interface Count {
+interface Count {
   readonly decisions: number;
   /** Number of rejected or failed decisions. */
   readonly refused: number;

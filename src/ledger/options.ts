@@ -3,7 +3,7 @@ import type { FurtherSection } from '../config/option-groups.ts';
 import { EXPECTED_CONNECTION, parseConnection } from './storage/connection.ts';
 
 /** `[ledger]`: where leases and budgets are recorded. */
-export const ledgerOptions = z.object({
+const ledgerOptions = z.object({
   connection: z
     .string()
     .refine((text) => parseConnection(text) !== undefined, 'it is neither')

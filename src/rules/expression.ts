@@ -200,7 +200,7 @@ interface NamedType {
 }
 
 /** Constants in `size(lease, "…")`, and those compared with `resource_type`. */
-export function namedTypes(node: Node): NamedType[] {
+function namedTypes(node: Node): NamedType[] {
   const loop = loopOf(node);
   const inner = [loop?.condition, loop?.result].flatMap((one) => one ?? []);
   return [...ownTypes(node), ...[...partsOf(node), ...inner].flatMap(namedTypes)];

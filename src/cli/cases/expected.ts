@@ -115,7 +115,7 @@ interface Expected {
 }
 
 /** The result of a case's request. */
-export interface Outcome {
+interface Outcome {
   readonly allowed: boolean;
   /** The reason, if there is more to report. */
   readonly allowedAs?: string;

@@ -5,7 +5,7 @@ import type { ConfigSources } from '../../config/sources.ts';
 import type { Configuration } from '../../enforcement/configuration.ts';
 import { addSourceFlags, type SourceFlags, sourcesOf } from './sources.ts';
 
-export type Option = Configuration['settings'][number]['option'];
+type Option = Configuration['settings'][number]['option'];
 
 interface KnownOptions {
   readonly options: readonly Option[];

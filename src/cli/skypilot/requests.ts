@@ -158,7 +158,7 @@ export function addRequestFlags(command: Command): Command {
 }
 
 /** `id:name`, or one text for both. */
-export function userOf(text: string): { id: string; name: string } {
+function userOf(text: string): { id: string; name: string } {
   const colon = text.indexOf(':');
   const [id, name] = colon === -1 ? [text, text] : [text.slice(0, colon), text.slice(colon + 1)];
   if (id === '' || name === '') {

@@ -117,7 +117,7 @@ function changedLease(short: ShortLease, current: Lease, now: Instant): Lease {
 }
 
 /** The lease before an update: Blazar sends it with its own id and the ids of its reservations. */
-export function currentLease(short: ShortLease, now: Instant): Lease {
+function currentLease(short: ShortLease, now: Instant): Lease {
   const lease = wholeLease(short, now);
   return {
     id: CURRENT_ID,

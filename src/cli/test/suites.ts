@@ -36,7 +36,7 @@ interface CaseFolder {
 }
 
 /** `which`: all YAML files, or only those in `cases` folders and `*.case.yaml` files. @throws UsageError */
-export function caseFolder(path: string, which: 'all' | 'named'): CaseFolder {
+function caseFolder(path: string, which: 'all' | 'named'): CaseFolder {
   if (isFile(path)) {
     return { folder: dirname(path), files: [path] };
   }

@@ -221,7 +221,7 @@ function sorted(candidates: readonly (Candidate | undefined)[]): Candidate[] {
  * refused up to some step and allowed from there on. The result itself was allowed. `undefined` = all tried
  * steps are refused. Step 0, the requested lease, is refused.
  */
-export async function nearest(
+async function nearest(
   { far, guesses, landmarks }: Line,
   isAllowed: (step: number) => Promise<boolean>,
 ): Promise<number | undefined> {

@@ -224,7 +224,7 @@ function isNode({ keys, operators, values }: Rule, name: string): Cel {
 }
 
 /** See `allows` of the rules. */
-export function allows({ keys, operators, values }: Rule): Cel {
+function allows({ keys, operators, values }: Rule): Cel {
   return and(isAbout({ keys, operators, values }), values === undefined ? TRUE : areOneOf(values));
 }
 

@@ -26,7 +26,7 @@ interface SeenBudget {
 }
 
 /** Omitted fields stay. */
-export interface BudgetAmendment {
+interface BudgetAmendment {
   readonly amount?: Amount | undefined;
   /** In seconds of the epoch. */
   readonly validUntil?: bigint | undefined;

@@ -23,7 +23,7 @@ interface FoldOptions {
   readonly keep: ((leases: readonly FoldedLease[]) => Promise<void>) | undefined;
 }
 
-export interface Fold {
+interface Fold {
   readonly leases: number;
   readonly entries: number;
   readonly projects: number;

@@ -9,7 +9,7 @@ import type { Transaction } from '../transactions/transaction.ts';
 import type { FoldedLease } from './folded-lease.ts';
 import { addTotals } from './totals.ts';
 
-export interface Restored {
+interface Restored {
   readonly restored: number;
   /** Leases that were never folded, or are already restored. */
   readonly there: number;

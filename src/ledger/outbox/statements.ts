@@ -42,7 +42,7 @@ export type Settlement =
     };
 
 /** A worker, with times in microseconds. */
-export interface Claimant {
+interface Claimant {
   readonly sender: string;
   readonly worker: string;
   readonly now: bigint;

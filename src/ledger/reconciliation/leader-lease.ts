@@ -23,7 +23,7 @@ export interface LeaderLease {
   readonly doubted: ReadonlySet<bigint>;
 }
 
-export type Taken =
+type Taken =
   | { readonly kind: 'mine'; readonly leader: LeaderLease }
   /** Another process holds it. */
   | { readonly kind: 'held'; readonly holder: string }
@@ -105,7 +105,7 @@ export async function renewLeaderLease(ledger: Ledger, holder: string, wait: Wai
 }
 
 /** Results of a comparison that are stored for the next one. */
-export interface Left {
+interface Left {
   /** Whether it was complete. */
   readonly isGood: boolean;
   readonly matched: string | null;

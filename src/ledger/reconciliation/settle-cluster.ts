@@ -24,7 +24,7 @@ import { throwing, untouched } from './change-lease.ts';
 import { clusterMark, LOOKED_BACK, writtenMark } from './cluster-mark.ts';
 import { settledUntil } from './hold-cluster.ts';
 
-export interface Run {
+interface Run {
   readonly from: Instant;
   /** `undefined` = still running. */
   readonly until: Instant | undefined;

@@ -120,7 +120,7 @@ export const SCANNED = 500;
  * Maximum number of rows read for one page: a page with few matches may be shorter than its limit, and have a
  * next one.
  */
-export const LOOKED_AT = 10_000;
+const LOOKED_AT = 10_000;
 
 export interface Piece<Item> {
   readonly found: readonly Item[];

@@ -16,7 +16,7 @@ import type {
   LeaseState,
 } from '../storage/schema.ts';
 
-export interface LeaseSelection {
+interface LeaseSelection {
   readonly projectId?: string | undefined;
   readonly userId?: string | undefined;
   readonly state?: LeaseState | undefined;

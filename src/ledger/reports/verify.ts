@@ -13,7 +13,7 @@ import type { Snapshot } from '../storage/database.ts';
 import type { BudgetsTable } from '../storage/schema.ts';
 import { amountOf, HALF } from './usage/pieces.ts';
 
-export interface Difference {
+interface Difference {
   /**
    * `balance`: differs from the sum of its entries. `held`: differs from the sum held by open leases.
    * `budget`: differs from its last change.

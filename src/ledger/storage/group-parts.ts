@@ -222,7 +222,7 @@ function measure({ parameters }: CompiledQuery, size: Size): void {
 
 const SAVEPOINT = CompiledQuery.raw('SAVEPOINT part');
 const RELEASE = CompiledQuery.raw('RELEASE SAVEPOINT part');
-export const ROLLBACK = CompiledQuery.raw('ROLLBACK TO SAVEPOINT part');
+const ROLLBACK = CompiledQuery.raw('ROLLBACK TO SAVEPOINT part');
 
 const ALL: ReadonlySet<CompiledQuery> = new Set([SAVEPOINT, RELEASE, ROLLBACK]);
 

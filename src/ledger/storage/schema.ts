@@ -35,7 +35,7 @@ interface LedgerTable {
 /** `open` until it ended, was deleted, or its end was processed. */
 export type LeaseState = 'open' | 'ended';
 
-export interface LeasesTable {
+interface LeasesTable {
   id: Generated<bigint>;
   /** Blazar's id; `null` until an update or an end has it. */
   lease_id: string | null;

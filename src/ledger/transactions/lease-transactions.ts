@@ -189,7 +189,7 @@ export function* end(
   return true;
 }
 
-export interface Release {
+interface Release {
   readonly moment: Moment;
   readonly author: Author;
   readonly leaseId: string | null;
@@ -254,7 +254,7 @@ function* endOverdue(statements: Statements, overdue: LeasePreview['overdue']): 
  * clock was ahead looks the same; such a lease then counts until its end date, too. Needed only if the clock
  * is behind the last entry. Returns whether there were any.
  */
-export function* reopened(
+function* reopened(
   statements: Statements,
   project_id: string,
   { now, latest }: Moment,

@@ -237,7 +237,7 @@ function isKnownById(row: LeaseRow | undefined, { leaseId }: LeaseIdentity): boo
   return leaseId !== null && row?.lease_id === leaseId;
 }
 
-export function shapeOf({ start, end, reservations }: Proposal) {
+function shapeOf({ start, end, reservations }: Proposal) {
   return { start, end, demand: demandOf(reservations) };
 }
 

@@ -114,7 +114,7 @@ export function leaseJson(lease: LeaseRowView, accounts: Accounts) {
   };
 }
 
-export const entrySchema = z.strictObject({
+const entrySchema = z.strictObject({
   entry: z.string().meta({ description: 'Its number; increases, since entries are only added.' }),
   at: timeSchema,
   project: accountSchema,
@@ -180,7 +180,7 @@ export const ledgerEntriesRoute = route({
   },
 });
 
-export function entryJson(one: EntryView, accounts: Accounts) {
+function entryJson(one: EntryView, accounts: Accounts) {
   return {
     entry: String(one.id),
     at: timeText(one.at),

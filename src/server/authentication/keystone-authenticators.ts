@@ -94,7 +94,7 @@ export class KeystoneAuthenticators {
   }
 }
 
-export type TokenOutcome = 'allowed' | 'forbidden' | 'invalid' | 'unavailable';
+type TokenOutcome = 'allowed' | 'forbidden' | 'invalid' | 'unavailable';
 
 interface GateOptions {
   readonly serviceRoles: readonly string[];

@@ -26,7 +26,7 @@ const USER_ID = /^(?:[0-9a-f]{8}|sa-[a-z0-9-]+)$/;
 const WORKSPACE = 'active_workspace';
 
 /** Whether a request is exempt, or why an apparent exemption does not apply. */
-export interface Exemption {
+interface Exemption {
   readonly isExempt: boolean;
   readonly reason: string;
 }

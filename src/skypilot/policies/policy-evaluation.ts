@@ -301,7 +301,7 @@ function questionOf(state: State, request: ReceivedRequest): Question {
 }
 
 /** A policy's answer shares its unchanged parts. */
-export function isChanged(answer: State, state: State): boolean {
+function isChanged(answer: State, state: State): boolean {
   return answer.task !== state.task || answer.skypilotConfig !== state.skypilotConfig;
 }
 

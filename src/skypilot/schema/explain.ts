@@ -99,7 +99,7 @@ function isSecretPath(path: Path): boolean {
 }
 
 /** `kubernetes.pod_config: `, with long names cut. */
-export function shownPath(path: Path): string {
+function shownPath(path: Path): string {
   const short = path.map((step) =>
     typeof step === 'string' && step.length > MAX_NAME ? `${step.slice(0, MAX_NAME)}…` : step,
   );

@@ -11,7 +11,7 @@ const MENDED_MS = 60_000;
 /** One policy may be deleted during its write. With this many, the definition has no status. */
 const MANY_GONE = 3;
 
-export interface Failure {
+interface Failure {
   readonly outcome: StatusOutcome;
   /** When this policy may be retried. */
   readonly againAt: number;

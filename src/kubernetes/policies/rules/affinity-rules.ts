@@ -200,7 +200,7 @@ interface Requirement {
   readonly policy: string;
 }
 
-export function requirements(merged: MergedPolicy): Requirement[] {
+function requirements(merged: MergedPolicy): Requirement[] {
   const { affinities = {} } = merged.required;
   return (Object.entries(KINDS) as [Kind, (typeof KINDS)[Kind]][]).flatMap(([kind, plural]) => {
     const ofKind = affinities[plural];

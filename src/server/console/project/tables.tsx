@@ -175,7 +175,7 @@ const REFUSAL_COLUMNS: readonly Column<FoundDecision>[] = [
   }),
 ];
 
-export interface UsageData {
+interface UsageData {
   readonly byUser: UsageReport;
   readonly byType: UsageReport;
 }

@@ -19,7 +19,7 @@ export const RULES = {
   general: 'one value for all contexts and regions',
 } as const satisfies Readonly<Record<string, string>>;
 
-export type Rule = keyof typeof RULES;
+type Rule = keyof typeof RULES;
 
 export interface Reader {
   /** `*` is any cloud. */
@@ -47,7 +47,7 @@ const QUEUE = [
   ['kueue', 'local_queue_name'],
 ];
 
-export const READERS: readonly Reader[] = [
+const READERS: readonly Reader[] = [
   ...readers('task over all', 'kubernetes.pod_config kubernetes.custom_metadata', { task: true }),
   ...readers('task over all', 'ssh.pod_config ssh.custom_metadata', { task: true, pool: true }),
   ...readers(

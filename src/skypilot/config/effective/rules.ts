@@ -31,7 +31,7 @@ export interface Reading<Source> {
   readonly zone: string | undefined;
 }
 
-export interface Resolution<Source> {
+interface Resolution<Source> {
   readonly result: Traced<Source>;
   /** The highest precedence first. */
   readonly candidates: readonly Candidate<Source>[];
