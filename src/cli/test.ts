@@ -1,10 +1,20 @@
 /** `test`: runs the cases beside a configuration, and replays or records decision logs. */
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { flagNamed, UsageError } from './common/output.ts';
-import { addSourceFlags, formatFlag, repeatable, sourcesOf, TIME_FORMS } from './common/sources.ts';
+import {
+  addSourceFlags,
+  formatFlag,
+  repeatable,
+  sourcesOf,
+  TIME_FORMS,
+  wholeNumber,
+} from './common/sources.ts';
 import { exitWhenWritten } from './common/standard-streams.ts';
 import type { LogFlags } from './test/log-run.ts';
 import type { TestFlags, TestOptions } from './test/suites.ts';
+
+/** Examples and cases are held in memory. */
+const MAX_COUNT = 10_000;
 
 const MORE_HELP = `
 A case is a YAML file: what is asked for, when, what is known, and what is expected:
@@ -146,7 +156,7 @@ function addLogFlags(command: Command): Command {
     .option(
       '--examples <count>',
       'With --replay: how many examples of each difference are shown.',
-      countUpTo(10_000),
+      wholeNumber('--examples', 0, MAX_COUNT),
       10,
     )
     .option(
@@ -158,15 +168,11 @@ function addLogFlags(command: Command): Command {
       'With --replay: exit with 0 even if some decisions could not be judged again.',
     )
     .option('--out <folder>', 'With --record: where cases are written.', 'cases/recorded')
-    .option('--max <count>', 'With --record: how many cases are written.', countUpTo(10_000), 1000)
+    .option(
+      '--max <count>',
+      'With --record: how many cases are written.',
+      wholeNumber('--max', 0, MAX_COUNT),
+      1000,
+    )
     .option('--force', 'With --record: replace existing cases that differ.');
-}
-
-function countUpTo(most: number): (text: string) => number {
-  return (text) => {
-    if (!/^\d{1,5}$/.test(text) || Number(text) > most) {
-      throw new InvalidArgumentError(`Expected a whole number from 0 to ${most}.`);
-    }
-    return Number(text);
-  };
 }

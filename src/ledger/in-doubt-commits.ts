@@ -79,10 +79,6 @@ export class InDoubtCommits {
     this.#parts = parts;
   }
 
-  get size(): number {
-    return this.#kept.size;
-  }
-
   /** Takes over the files of earlier processes. */
   open(): void {
     this.#readFolder();

@@ -83,7 +83,7 @@ export async function announceCorrections(
   comparison: Comparison,
 ): Promise<boolean> {
   const notice = correctedNotice(options, comparison);
-  return notice === undefined || addNotices(ledger, [notice], MOST_UNDELIVERED, waitFor(undefined));
+  return notice === undefined || addNotices(ledger, [notice], waitFor(undefined));
 }
 
 export class Notifications {
@@ -177,7 +177,7 @@ export class Notifications {
     const { ledger } = this.#parts;
     try {
       const wait = waitFor(undefined);
-      const isWritten = await addNotices(await ledger.ledger(wait), [notice], MOST_UNDELIVERED, wait);
+      const isWritten = await addNotices(await ledger.ledger(wait), [notice], wait);
       if (isWritten) {
         this.#isDropping = false;
         this.#parts.outbox.wake(NOTICES);
@@ -208,20 +208,20 @@ function shown(id: string): string {
 }
 
 /**
- * Writes notices, unless `most` of them are queued or dead: an unavailable receiver must not fill the
+ * Writes notices, unless `MOST_UNDELIVERED` are queued or dead: an unavailable receiver must not fill the
  * database. Resolves to whether they were written. @throws LedgerUnavailableError
  */
-function addNotices(ledger: Ledger, notices: readonly Notice[], most: number, wait: Wait): Promise<boolean> {
+function addNotices(ledger: Ledger, notices: readonly Notice[], wait: Wait): Promise<boolean> {
   const { queries } = ledger.database;
   const undelivered = sql<{ notices: bigint }>`
     select count(*) as notices from (
-      select 1 from outbox where sender = ${NOTICES} and state in ('waiting', 'dead') limit ${most}
+      select 1 from outbox where sender = ${NOTICES} and state in ('waiting', 'dead') limit ${MOST_UNDELIVERED}
     ) as undelivered`;
   return ledger.transact(
     'outbox',
     function* (): Work<boolean | Undone<boolean>> {
       const [found] = yield* rows(undelivered.compile(queries));
-      if (Number(found?.notices ?? 0n) >= most) {
+      if (Number(found?.notices ?? 0n) >= MOST_UNDELIVERED) {
         return new Undone(false);
       }
       const messages = notices.flatMap((notice) => messagesOf(notice, [NOTICES]));

@@ -118,17 +118,15 @@ export function requiredKindCondition(policies: UsablePolicies, kind: Kind): Cel
   );
 }
 
-/** Whether a pod may name this node; `name` is an expression. */
-export function nodeCondition(policies: UsablePolicies, name: string): Cel {
+/** Whether a pod may name its node. */
+export function nodeCondition(policies: UsablePolicies): Cel {
   const place: Place = { kind: 'nodeAffinity', time: REQUIRED };
   return or(
     allowsAllAt(policies, place),
     policies.allows('affinities', (rules) =>
-      or(
-        ...expressionRules(allowedTerms(rules, place) ?? [], 'matchFields').map((rule) => isNode(rule, name)),
-      ),
+      or(...expressionRules(allowedTerms(rules, place) ?? [], 'matchFields').map(isNode)),
     ),
-    defaultTerms(policies, REQUIRED, (terms) => nodeImpliedBy(terms, name)),
+    defaultTerms(policies, REQUIRED, nodeImpliedBy),
   );
 }
 
@@ -159,13 +157,13 @@ function isMentioned(policies: UsablePolicies, place: Place): Cel {
 }
 
 function isRequired(policies: UsablePolicies, { kind, time }: Place): Cel {
-  return policies.has('required', ['affinities', KINDS[kind], time]);
+  return policies.requires(['affinities', KINDS[kind], time]);
 }
 
 /** A kind is required, but no time. */
 function isRequiredAtAnyTime(policies: UsablePolicies, kind: Kind): Cel {
   const times = AFFINITY_TIMES.map((time) => not(isRequired(policies, { kind, time })));
-  return and(policies.has('required', ['affinities', KINDS[kind]]), ...times);
+  return and(policies.requires(['affinities', KINDS[kind]]), ...times);
 }
 
 function requiredTerms(
@@ -209,17 +207,17 @@ function impliedBy(terms: readonly NodeSelectorTerm[], list: ExpressionList): Ce
   return or(...terms.flatMap((term) => (term[list] ?? []).map(impliedRule)).map(allows));
 }
 
-function nodeImpliedBy(terms: readonly NodeSelectorTerm[], name: string): Cel {
+function nodeImpliedBy(terms: readonly NodeSelectorTerm[]): Cel {
   const fields = terms.flatMap((term): readonly Expression[] => term.matchFields ?? []);
-  return or(...fields.map(impliedRule).map((rule) => isNode(rule, name)));
+  return or(...fields.map(impliedRule).map(isNode));
 }
 
-/** Whether a rule allows naming this node; `name` is an expression. */
-function isNode({ keys, operators, values }: Rule, name: string): Cel {
+/** Whether a rule allows naming the node. */
+function isNode({ keys, operators, values }: Rule): Cel {
   return and(
     constant(keys === undefined || keys.has(NODE_NAME)),
     constant(operators === undefined || operators.has('In')),
-    values === undefined ? TRUE : isOneOf(name, values),
+    values === undefined ? TRUE : isOneOf('variables.nodeName', values),
   );
 }
 

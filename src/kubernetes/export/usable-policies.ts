@@ -45,8 +45,9 @@ export class UsablePolicies {
     }, otherwise);
   }
 
-  has(section: 'required' | 'default', path: readonly [string, ...string[]]): Cel {
-    return this.first(section, path, () => TRUE, FALSE);
+  /** Whether a field is required. */
+  requires(path: readonly [string, ...string[]]): Cel {
+    return this.first('required', path, () => TRUE, FALSE);
   }
 
   /** A condition on what is allowed: by any policy; with `simple`, by the first one with the field. */

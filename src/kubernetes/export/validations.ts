@@ -92,9 +92,7 @@ export function podValidations(
     ...name('schedulerName'),
     ...name('priorityClassName', defaultPriorityClass),
     ...validation(
-      merged((policies) =>
-        or(equals('variables.nodeName', ''), nodeNameCondition(policies, 'variables.nodeName')),
-      ),
+      merged((policies) => or(equals('variables.nodeName', ''), nodeNameCondition(policies))),
       'nodeName',
       'expected nothing, because a pod that names its node bypasses schedulers and taints',
       'variables.nodeName',
@@ -152,9 +150,7 @@ export function bindingValidations(
   conditional: readonly ConditionalPolicy[],
   strategy: MergeStrategy,
 ): Validation[] {
-  const condition = byStrategy(strategy, conditional, (policies) =>
-    nodeNameCondition(policies, 'variables.nodeName'),
-  );
+  const condition = byStrategy(strategy, conditional, (policies) => nodeNameCondition(policies));
   const fitting = strategy === 'intersection' ? noConflict(conditional) : [];
   return [
     {
@@ -165,8 +161,8 @@ export function bindingValidations(
   ];
 }
 
-function nodeNameCondition(policies: UsablePolicies, name: string): Cel {
-  return and(allowsAllSchedulers(policies), nodeCondition(policies, name), allowsAllNoSchedule(policies));
+function nodeNameCondition(policies: UsablePolicies): Cel {
+  return and(allowsAllSchedulers(policies), nodeCondition(policies), allowsAllNoSchedule(policies));
 }
 
 function topologySpreadCondition(policies: UsablePolicies): Cel {

@@ -46,11 +46,6 @@ export class Authenticator {
     this.tokens.requiredAnyway = authenticator !== undefined;
   }
 
-  /** Whether every client that reaches the port is accepted. */
-  get isOpen(): boolean {
-    return this.asks.length === 0;
-  }
-
   /** Everything that clients must show, in words. Never a token itself. */
   get asks(): string[] {
     const { section, ways } = this.#entry;

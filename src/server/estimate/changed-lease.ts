@@ -42,11 +42,11 @@ export const leaseChangeSchema = z.strictObject({
           .string('expected a text')
           .max(255)
           .meta({ description: 'A type that the lease has reserved.', examples: ['physical:host'] }),
-        min: countSchema()
+        min: countSchema
           .optional()
           .meta({ description: 'The minimum number of hosts. Default: unchanged, or max.' }),
-        max: countSchema().optional().meta({ description: 'The maximum number of hosts.' }),
-        amount: countSchema().optional().meta({ description: 'The number of anything else.' }),
+        max: countSchema.optional().meta({ description: 'The maximum number of hosts.' }),
+        amount: countSchema.optional().meta({ description: 'The number of anything else.' }),
       }),
       'expected a list',
     )

@@ -25,11 +25,8 @@ export const dateSchema = z
   )
   .meta({ pattern: `${DATE.source.slice(0, -1)}$|^now$`, examples: ['2026-12-01 09:00', 'now'] });
 
-export const countSchema = (most = 1_000_000) =>
-  z
-    .int(`expected a whole number from 1 to ${most}`)
-    .min(1, `expected a whole number from 1 to ${most}`)
-    .max(most, `expected a whole number from 1 to ${most}`);
+const EXPECTED_COUNT = 'expected a whole number from 1 to 1000000';
+export const countSchema = z.int(EXPECTED_COUNT).min(1, EXPECTED_COUNT).max(1_000_000, EXPECTED_COUNT);
 
 const id = z.string('expected a text').min(1, 'expected a text that is not empty').max(255);
 
@@ -41,11 +38,11 @@ const reservation = z
         description:
           'physical:host, virtual:instance, flavor:instance, virtual:floatingip, or another that Blazar has a plug-in for.',
       }),
-      min: countSchema().optional().meta({ description: 'The minimum number of hosts.' }),
-      max: countSchema().optional().meta({ description: 'The maximum number of hosts.' }),
+      min: countSchema.optional().meta({ description: 'The minimum number of hosts.' }),
+      max: countSchema.optional().meta({ description: 'The maximum number of hosts.' }),
       amount: z
         .union(
-          [countSchema(), z.string().regex(/^[1-9]\d{0,5}$/, 'expected a whole number from 1 on')],
+          [countSchema, z.string().regex(/^[1-9]\d{0,5}$/, 'expected a whole number from 1 on')],
           'expected a whole number from 1 on',
         )
         .optional()

@@ -234,11 +234,6 @@ class PostgresSession {
     this.generation = generation;
   }
 
-  /** Whether another transaction may run in another session, so that statements cannot be prepared. */
-  get isPooled(): boolean {
-    return this.#isPooled;
-  }
-
   async begin({ mode, isCareful }: Beginning, parts: SessionParts, wait: Wait): Promise<Pipeline> {
     if (this.#server === undefined) {
       const begin = beginning('READ ONLY', parts);

@@ -30,16 +30,13 @@ import { tryPathOf } from '../try/try-page.tsx';
 import { LeaseId, named, operationText, Warnings } from './decision-table.tsx';
 import { decisionsOf, type FoundDecision } from './found-decisions.ts';
 
-/** A request may have several decisions: a check and its commit. */
-const LIMIT = 20;
-
 export const decisionPage: ConsolePage = {
   method: 'GET',
   path: '/decisions/{request_id}',
   action: 'see-decisions',
   answer: async (request) => {
     const { request_id: id = '' } = request.params;
-    const decisions = await decisionsOf(request, id, LIMIT);
+    const decisions = await decisionsOf(request, id);
     if (decisions.length === 0) {
       throw new ApiError(
         404,

@@ -80,6 +80,9 @@ function ownDecisions({ recent }: PageRequest['recorder'], query: DecisionsQuery
     .slice(0, limit);
 }
 
+/** A request may have several decisions: a check and its commit. */
+const MOST_OF_REQUEST = 20;
+
 /**
  * All decisions of one request, newest first. If the store has none, those of this process: they may not be
  * stored yet, or never are.
@@ -89,9 +92,8 @@ function ownDecisions({ recent }: PageRequest['recorder'], query: DecisionsQuery
 export async function decisionsOf(
   requester: Requester,
   requestId: string,
-  limit: number,
 ): Promise<readonly FoundDecision[]> {
-  const query = { requestId, limit };
+  const query = { requestId, limit: MOST_OF_REQUEST };
   const { items } = await findDecisions(requester, query);
   const visible = visibleProjects(requester.caller);
   return items.length > 0 ? items : ownDecisions(requester.recorder, { ...query, visible, after: undefined });

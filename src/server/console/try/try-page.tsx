@@ -195,9 +195,6 @@ function typesOf({ configuration }: Generation): string[] {
   return [...new Set([...RESOURCE_TYPES, ...further])];
 }
 
-/** A request may have several decisions. */
-const LIMIT = 20;
-
 /**
  * Opens "Try it" with a refused lease in the form. The link names the decision, since reservations may be too
  * long for a URL. If it no longer exists when the link is followed, the other fields are still filled in.
@@ -225,7 +222,7 @@ async function refusedReservations(request: PageRequest, types: readonly string[
   if (!id) {
     return undefined;
   }
-  const decisions = await decisionsOf(request, id, LIMIT);
+  const decisions = await decisionsOf(request, id);
   const asked = decisions.find((one) => one.asked?.reservations !== undefined)?.asked?.reservations;
   if (asked === undefined) {
     return {
