@@ -1,9 +1,13 @@
-/** `GET /calendars/SECRET.ics`: a project's leases, for calendar programs. The secret replaces a token. */
+/**
+ * `GET /calendars/SECRET.ics`: a project's leases, for calendar programs (RFC 5545). The secret replaces a
+ * token.
+ */
 import Router from '@koa/router';
 import type { Context } from 'koa';
 import type { Deadline } from '../../base/deadline.ts';
 import { errorText, LedgerUnavailableError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
+import { formatInstant, type Instant } from '../../lease/dates.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { type LeaseRowView, listProjectLeases } from '../../ledger/reports/leases.ts';
 import { ApiError } from '../api/route.ts';
@@ -13,7 +17,6 @@ import { EXACT } from '../own-paths.ts';
 import { stateOf } from '../request-state.ts';
 import { tokenCaller } from '../users/caller.ts';
 import type { UserLimiter } from '../users/user-limiter.ts';
-import { type CalendarEvent, calendarText } from './icalendar.ts';
 import { ledgerWithLinks, projectOfLink } from './links.ts';
 
 /** The same for links that never existed, were revoked or have expired. */
@@ -104,4 +107,86 @@ function eventOf(lease: LeaseRowView, ledgerId: string, user: string): CalendarE
     summary: lease.name === '' ? 'Lease' : lease.name,
     description: [...reserved, `User: ${user}`, `State: ${lease.state}`, ...of].join('\n'),
   };
+}
+
+export interface CalendarEvent {
+  /** Stays the same for the same event, whatever else changes. */
+  readonly uid: string;
+  readonly start: Instant;
+  /** After `start`, to the second. */
+  readonly end: Instant;
+  readonly summary: string;
+  readonly description: string;
+}
+
+interface Calendar {
+  readonly name: string;
+  readonly now: Instant;
+  readonly events: readonly CalendarEvent[];
+}
+
+/** Leaves out events that no calendar can hold: before the year 0, after 9999, or without a length. */
+export function calendarText({ name, now, events }: Calendar): string {
+  const lines = [
+    'BEGIN:VCALENDAR',
+    'VERSION:2.0',
+    'PRODID:-//blazar-enforcement//leases//EN',
+    'METHOD:PUBLISH',
+    `NAME:${escaped(name)}`,
+    `X-WR-CALNAME:${escaped(name)}`,
+    // Source: RFC 7986, and the property that Outlook reads instead.
+    'REFRESH-INTERVAL;VALUE=DURATION:PT1H',
+    'X-PUBLISHED-TTL:PT1H',
+  ];
+  const stamp = timeOf(now);
+  for (const { uid, start, end, summary, description } of events) {
+    const from = timeOf(start);
+    const until = timeOf(end);
+    if (TIME.test(from) && TIME.test(until) && from < until) {
+      lines.push(
+        ...['BEGIN:VEVENT', `UID:${escaped(uid)}`, `DTSTAMP:${stamp}`, `DTSTART:${from}`, `DTEND:${until}`],
+        ...[`SUMMARY:${escaped(summary)}`, `DESCRIPTION:${escaped(description)}`],
+        // A lease of the project does not make its members busy.
+        ...['TRANSP:TRANSPARENT', 'END:VEVENT'],
+      );
+    }
+  }
+  return [...lines, 'END:VCALENDAR'].map((line) => `${folded(line)}\r\n`).join('');
+}
+
+const TIME = /^\d{8}T\d{6}Z$/;
+
+/** `20261201T090000Z`, rounded down to the second. */
+function timeOf(instant: Instant): string {
+  return formatInstant(instant).replace(/\.\d+/, '').replaceAll(/[-:]/g, '');
+}
+
+/** Turns all line breaks into `\n`. Removes other control characters and halves of surrogate pairs. */
+function escaped(text: string): string {
+  return text
+    .replaceAll(/[\\;,]/g, '\\$&')
+    .replaceAll(/\r\n|[\n\r\u2028\u2029]/g, '\\n')
+    .replaceAll(/[^\P{Cc}\t]|\p{Surrogate}/gu, '');
+}
+
+/** In octets, without the line break. */
+const LONGEST = 75;
+
+/** Continues a long line in the next one, after a space. Characters are not split. */
+function folded(line: string): string {
+  if (Buffer.byteLength(line) <= LONGEST) {
+    return line;
+  }
+  let text = '';
+  let length = 0;
+  for (const character of line) {
+    const octets = Buffer.byteLength(character);
+    if (length + octets > LONGEST) {
+      text += '\r\n ';
+      length = 1;
+    }
+    text += character;
+    length += octets;
+  }
+  return text;
 }

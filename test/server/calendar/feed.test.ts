@@ -1,9 +1,9 @@
 /** The text of a calendar, as RFC 5545 wants it. */
+import '../../support/properties.ts';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import '../../support/properties.ts';
 import { toInstant } from '../../../src/lease/dates.ts';
-import { type CalendarEvent, calendarText } from '../../../src/server/calendar/icalendar.ts';
+import { type CalendarEvent, calendarText } from '../../../src/server/calendar/feed.ts';
 
 const at = (date: string) => toInstant(date) ?? 0n;
 const EVENT: CalendarEvent = {
