@@ -3,8 +3,11 @@ import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import type { ApiClient, ApiError } from '../../kubernetes/cluster/api/contract.ts';
-import type { ClusterPolicies } from '../../kubernetes/cluster/snapshot/cluster-rbac.ts';
-import type { ClusterSnapshot, UseReviews } from '../../kubernetes/cluster/snapshot/cluster-snapshot.ts';
+import type {
+  ClusterPolicies,
+  ClusterSnapshot,
+  UseReviews,
+} from '../../kubernetes/cluster/snapshot/cluster-snapshot.ts';
 import type { KubernetesOptions } from '../../kubernetes/options.ts';
 import type { PolicySetOptions } from '../../kubernetes/policies/scheduling-policies.ts';
 import { fail, UsageError, warn } from '../common/output.ts';
@@ -112,7 +115,7 @@ async function defaultPriorityClassOf(
   unless: string | undefined,
 ): Promise<string | undefined> {
   const { ApiError } = await import('../../kubernetes/cluster/api/contract.ts');
-  const { readDefaultPriorityClass } = await import('../../kubernetes/cluster/snapshot/cluster-rbac.ts');
+  const { readDefaultPriorityClass } = await import('../../kubernetes/cluster/snapshot/cluster-snapshot.ts');
   try {
     return await readDefaultPriorityClass(client);
   } catch (thrown) {
@@ -143,7 +146,7 @@ async function readPolicies(client: ApiClient): Promise<ClusterPolicies> {
 /** @throws UsageError if the cluster does not have the resource of scheduling policies */
 export async function policiesOf(client: ApiClient): Promise<ClusterPolicies> {
   const { ApiError } = await import('../../kubernetes/cluster/api/contract.ts');
-  const { readClusterPolicies } = await import('../../kubernetes/cluster/snapshot/cluster-rbac.ts');
+  const { readClusterPolicies } = await import('../../kubernetes/cluster/snapshot/cluster-snapshot.ts');
   try {
     return await readClusterPolicies(client);
   } catch (thrown) {

@@ -50,7 +50,7 @@ async function showMergedInCluster(account: Account | undefined, flags: MergeFla
     }
     const { PolicyAccess } = await import('../../kubernetes/policies/access.ts');
     const { CLUSTER_GROUP } = await import('../../kubernetes/policies/policy.ts');
-    const { readClusterRbac } = await import('../../kubernetes/cluster/snapshot/cluster-rbac.ts');
+    const { readClusterRbac } = await import('../../kubernetes/cluster/snapshot/cluster-snapshot.ts');
     const { roles, bindings } = await readClusterRbac(cluster.client);
     const policies = snapshot.names.map((name) => ({ name, group: CLUSTER_GROUP }));
     const grants = new PolicyAccess(policies, roles, bindings).grants();

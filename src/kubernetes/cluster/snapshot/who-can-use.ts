@@ -12,8 +12,7 @@ import type { Subject } from '../../policies/documents/rbac-schema.ts';
 import { compare } from '../../policies/merge.ts';
 import { CLUSTER_GROUP } from '../../policies/policy.ts';
 import type { ApiClient } from '../api/contract.ts';
-import { readClusterRbac } from './cluster-rbac.ts';
-import { sideBySide, type UseReviews } from './cluster-snapshot.ts';
+import { readClusterRbac, sideBySide, type UseReviews } from './cluster-snapshot.ts';
 
 /** One binding that grants the use of the policy to one subject. */
 export interface PolicyUser {
