@@ -95,7 +95,7 @@ const PIECE = 100;
 async function restore(flags: RestoreFlags): Promise<void> {
   const { formatInstant } = await import('../../lease/dates.ts');
   const { readFoldedFile } = await import('./folded-file.ts');
-  const { restoreLeases } = await import('../../ledger/folding/restore.ts');
+  const { restoreLeases } = await import('../../ledger/folding/fold.ts');
   const { foldedAt } = await import('../../ledger/folding/totals.ts');
   const read = readFoldedFile(flags.from, () =>
     warn(`${flags.from}: the end of the file is missing: its last line is cut off`),

@@ -1,9 +1,8 @@
 /** What tests of folding do with a ledger, and all that is in it. */
 import { sql } from 'kysely';
 import { toInstant } from '../../../src/lease/dates.ts';
-import { foldLeases } from '../../../src/ledger/folding/fold.ts';
+import { foldLeases, restoreLeases } from '../../../src/ledger/folding/fold.ts';
 import type { FoldedLease } from '../../../src/ledger/folding/folded-lease.ts';
-import { restoreLeases } from '../../../src/ledger/folding/restore.ts';
 import type { Ledger } from '../../../src/ledger/ledger.ts';
 import { rows } from '../../../src/ledger/storage/database.ts';
 import { NO_WAIT } from '../../support/ledgers.ts';
