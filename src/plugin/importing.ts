@@ -1,7 +1,8 @@
-/** Imports an operator's own code, by file path or package name. */
+/** Imports an operator's own code, by file path or package name, and offers it our packages. */
 
 import { execFile } from 'node:child_process';
 import { readFileSync, statSync } from 'node:fs';
+import * as nodeModule from 'node:module';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { inTime, withinDeadline } from '../base/deadline.ts';
@@ -9,7 +10,7 @@ import { errorText } from '../base/errors.ts';
 import { whyWritable } from '../config/read-file.ts';
 import { noteImportError } from './import-errors.ts';
 import { moduleFiles, versionOf } from './module-files.ts';
-import { FROM_WORKING_DIRECTORY, withVersion } from './packages-hook.ts';
+import { FROM_WORKING_DIRECTORY, fallbackResolve, withVersion } from './packages-hook.ts';
 
 /** The exports of a module, by name. */
 type Exports = Readonly<Record<string, unknown>>;
@@ -147,4 +148,26 @@ function lineOf({ message }: SyntaxError, file: string): Promise<string | undefi
     check.stdin?.on('error', () => {});
     check.stdin?.end(textOf(file) ?? '');
   });
+}
+
+type RegisterHooks = (hooks: { resolve: typeof fallbackResolve }) => void;
+
+let registered = false;
+
+/**
+ * Lets code anywhere on disk `import … from 'blazar-enforcement'` and `'zod'` from now on, as Python's
+ * site-packages would: a copy installed beside it wins, then this package's. May be called more than once.
+ */
+export function makePackagesResolvable(): void {
+  if (registered) {
+    return;
+  }
+  registered = true;
+  // Node 22.15 and later have synchronous hooks, and deprecate hooks on a thread, the only ones in Node 20.
+  if ('registerHooks' in nodeModule) {
+    (nodeModule.registerHooks as RegisterHooks)({ resolve: fallbackResolve });
+  } else if (import.meta.url.endsWith('.js')) {
+    // In the source tree the test runner resolves them; the hook's thread could not read TypeScript.
+    nodeModule.register(new URL('./packages-hook.js', import.meta.url));
+  }
 }

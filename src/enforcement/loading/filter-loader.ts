@@ -7,9 +7,8 @@ import type { Option } from '../../config/option.ts';
 import { systemErrorText, whyWritable } from '../../config/read-file.ts';
 import { type FilterClass, isFilterClass } from '../../filter/base-filter.ts';
 import { classFileName, declaredOptions } from '../../plugin/class-names.ts';
-import { importFile, importPackage } from '../../plugin/importing.ts';
+import { importFile, importPackage, makePackagesResolvable } from '../../plugin/importing.ts';
 import { moduleFiles, versionOf } from '../../plugin/module-files.ts';
-import { makePackagesResolvable } from '../../plugin/packages.ts';
 import { type FilterCatalog, fileStem, type InstalledFilter, isFilterClassName } from './filter-catalog.ts';
 
 /** The included filters: `.ts` in the source tree, `.js` in the build. */
