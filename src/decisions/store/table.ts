@@ -1,10 +1,10 @@
 /** The decisions in a database: written in batches, searched in pages, removed in small parts. */
 import { sql } from 'kysely';
+import { Semaphore } from '../../base/concurrency-limiter.ts';
 import { type Wait, withinDeadline } from '../../base/deadline.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import { CursorError, cursorOf, keyOf, type PageOf } from '../../ledger/reports/pages.ts';
 import { type Database, rows } from '../../ledger/storage/database.ts';
-import { Semaphore } from '../../ledger/storage/semaphore.ts';
 import { databaseTime } from '../../ledger/transactions/transaction.ts';
 import { isSelected } from '../selection.ts';
 import {

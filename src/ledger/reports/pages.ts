@@ -1,11 +1,11 @@
 /** Lists in pages: a cursor marks the start of the next page, so that new rows do not shift it. */
 
+import { Semaphore } from '../../base/concurrency-limiter.ts';
 import type { Wait } from '../../base/deadline.ts';
 import { timedYield } from '../../base/yield-to-event-loop.ts';
 import { textMistake } from '../identity.ts';
 import type { Ledger } from '../ledger.ts';
 import type { Work } from '../storage/database.ts';
-import { Semaphore } from '../storage/semaphore.ts';
 
 export interface PageQuery {
   /** 1 to 1000. */

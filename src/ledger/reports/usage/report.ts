@@ -1,11 +1,11 @@
 /** Usage in a time, of one project or of all: exact sums, whatever happened to the leases. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { Semaphore } from '../../../base/concurrency-limiter.ts';
 import type { Wait } from '../../../base/deadline.ts';
 import { InvalidRequestError } from '../../../base/errors.ts';
 import { budgetAccount, ceil, floor, larger, smaller } from '../../../filter/claim.ts';
 import type { Ledger } from '../../ledger.ts';
 import type { Snapshot, Work } from '../../storage/database.ts';
-import { Semaphore } from '../../storage/semaphore.ts';
 import { chargesOf } from '../leases.ts';
 import { amountOf, otherLeases, type RowRange, usageBlock, usagePiece } from './pieces.ts';
 import {

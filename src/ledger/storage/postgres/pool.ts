@@ -2,10 +2,10 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
+import { Semaphore } from '../../../base/concurrency-limiter.ts';
 import { inTime, type Wait } from '../../../base/deadline.ts';
 import { LedgerUnavailableError } from '../../../base/errors.ts';
 import type { Work } from '../database.ts';
-import { Semaphore } from '../semaphore.ts';
 import { Pipeline } from './pipeline.ts';
 import { asUnavailable, isFull, isStalePlan, isTlsRefusal } from './queries.ts';
 import { type PostgresPlace, postgresPlace, type Setting } from './settings.ts';
