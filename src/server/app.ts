@@ -29,9 +29,8 @@ import { LimitedLines, limitedLogger, type RefusedRequests } from './refused-req
 import { beginRequest, endRequest, errorAnswer, type RequestParts, stateOf } from './request-state.ts';
 import { tracedRequests } from './traced-requests.ts';
 import { OidcLogins } from './users/oidc-login.ts';
-import { sessionOwners } from './users/session-owners.ts';
 import { Sessions } from './users/sessions/sessions.ts';
-import { budgetReaders, createUserAuthenticator } from './users/user-authenticator.ts';
+import { budgetReaders, createUserAuthenticator, sessionOwners } from './users/user-authenticator.ts';
 import { UserLimiter } from './users/user-limiter.ts';
 
 export interface AppParts extends Omit<ConsoleParts, 'users' | 'showLogin' | 'line'> {

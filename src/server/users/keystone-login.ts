@@ -6,8 +6,8 @@ import type { Logger } from '../../base/logger.ts';
 import type { ListedProject, LoginRefusal, UserPassword, UserScope } from '../../openstack/user-login.ts';
 import type { HeldAuthenticator } from '../authentication/keystone-authenticators.ts';
 import { stateOf } from '../request-state.ts';
-import { keystoneCaller, rolesText } from './session-owners.ts';
 import type { StoredKeystone, StoredProof } from './sessions/stored-session.ts';
+import { keystoneCaller, rolesText } from './user-authenticator.ts';
 
 /** The proof for a new session, or a message for the caller. `isWrong`: counts as a guess. */
 export type LoginOutcome =

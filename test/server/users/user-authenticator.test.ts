@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ValidToken } from '../../../src/openstack/contract.ts';
-import { keystoneCaller } from '../../../src/server/users/session-owners.ts';
+import { keystoneCaller } from '../../../src/server/users/user-authenticator.ts';
 
 const ROLES = { admin_roles: ['admin'], manager_roles: ['manager'], reader_roles: ['reader', 'member'] };
 const ALICE = { id: 'a11ce', name: 'alice', domain: 'Default' };
