@@ -120,7 +120,7 @@ describe('a token of Keystone', () => {
     const message =
       'expected a token for a project in which its user has one of the roles admin, manager, Member, memb, *';
     expect(await strict.ask(sends('gAAAAAB-alice'))).toMatchObject({ status: 403, body: { message } });
-    // Every role, and tokens without one: `session-owners.test.ts`.
+    // Every role, and tokens without one: `user-authenticator.test.ts`.
     expect((await strict.ask(sends('gAAAAAB-unscoped'))).status).toBe(403);
   });
 
