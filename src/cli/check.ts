@@ -185,16 +185,14 @@ async function judge(
 }
 
 async function shownEstimate({ charges, suggestions, searched }: Estimate) {
-  const { formatUnitHours } = await import('../filter/claim.ts');
-  const text = (kind: 'usage' | 'held', amount: bigint, rounding?: 'down') =>
-    kind === 'usage' ? formatUnitHours(amount, rounding) : String(amount);
+  const { chargeText } = await import('../filter/claim.ts');
   return {
     charges: charges.map(({ filter, account, kind, amount, precision, left }) => ({
       filter,
       account,
-      amount: text(kind, amount),
+      amount: chargeText(kind, amount),
       precision,
-      left: left === null ? null : text(kind, left, 'down'),
+      left: left === null ? null : chargeText(kind, left, 'down'),
     })),
     suggestions: suggestions.map(({ change, text, lease }) => ({ change, text, lease })),
     searched,

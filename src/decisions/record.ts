@@ -127,3 +127,8 @@ export function parsedRecord(text: string, schema: z.ZodType = decisionRecordSch
     return undefined;
   }
 }
+
+/** `skypilot.launch (client)`: for SkyPilot with the side that sent the request. */
+export function operationText({ operation, side }: DecisionRecord): string {
+  return side === undefined ? operation : `${operation} (${side})`;
+}

@@ -1,5 +1,5 @@
 /** The circumstances of a filter hook's call. */
-import type { Wait } from '../base/deadline.ts';
+import { type Wait, waitFor } from '../base/deadline.ts';
 
 /** The circumstances of a hook's call. */
 export interface Call {
@@ -35,4 +35,8 @@ export interface Named {
   readonly name: string;
   /** The name of its domain; empty if unknown. */
   readonly domain: string;
+}
+
+export function waitOf({ wait, signal }: Call): Wait {
+  return wait ?? waitFor(signal);
 }

@@ -110,6 +110,11 @@ export function formatUnitHours(amount: Amount, rounding: 'up' | 'down' = 'up'):
   return text === '0' ? text : `${sign}${text}`;
 }
 
+/** Usage in unit-hours; what is held, such as a count of leases, as a number. */
+export function chargeText(kind: 'usage' | 'held', value: Amount, rounding: 'up' | 'down' = 'up'): string {
+  return kind === 'usage' ? formatUnitHours(value, rounding) : String(value);
+}
+
 /** A lease as it would be if allowed. */
 export interface Proposal {
   readonly context: Context;

@@ -2,10 +2,11 @@
  * Validates requests: form, dates, resource types, and bounds. Context and leases are returned as received,
  * not copied; other parts of a request are dropped.
  */
+
 import { isDeepStrictEqual } from 'node:util';
 import type { z } from 'zod';
 import { InvalidRequestError } from '../base/errors.ts';
-import { MAX_DEPTH } from '../base/yaml/tree.ts';
+import { isMapping, MAX_DEPTH } from '../base/yaml/tree.ts';
 import { formatInstant, toInstant } from './dates.ts';
 import {
   type Context,
@@ -41,7 +42,7 @@ export function parseCreateRequest(input: unknown): CreateRequest {
  * `currentLease`; errors use the name in the request. If it has both, `current_lease` counts.
  */
 export function parseUpdateRequest(input: unknown): UpdateRequest {
-  const inCode = isObject(input) && 'currentLease' in input && !('current_lease' in input);
+  const inCode = isMapping(input) && 'currentLease' in input && !('current_lease' in input);
   const wire = inCode ? { ...input, current_lease: input.currentLease } : input;
   const current = inCode ? 'currentLease' : 'current_lease';
   const { context, current_lease, lease } = isUpdate(wire)
@@ -130,22 +131,22 @@ interface WireUpdate extends CreateRequest {
 
 /** As `createSchema` and `endSchema`. */
 export function isCreate(input: unknown): input is CreateRequest {
-  return isObject(input) && isContext(input.context) && isLease(input.lease);
+  return isMapping(input) && isContext(input.context) && isLease(input.lease);
 }
 
 /** As `updateSchema`. */
 export function isUpdate(input: unknown): input is WireUpdate {
-  return isObject(input) && isContext(input.context) && isLease(input.current_lease) && isLease(input.lease);
+  return isMapping(input) && isContext(input.context) && isLease(input.current_lease) && isLease(input.lease);
 }
 
 /** As `contextSchema`. */
 export function isContext(value: unknown): value is Context {
-  return isObject(value) && isId(value.user_id) && isId(value.project_id);
+  return isMapping(value) && isId(value.user_id) && isId(value.project_id);
 }
 
 function isLease(value: unknown): value is Lease {
   return (
-    isObject(value) &&
+    isMapping(value) &&
     isDateOrMissing(value.start_date) &&
     isDateOrMissing(value.end_date) &&
     isDateOrMissing(value.end_time) &&
@@ -171,7 +172,7 @@ function areReservationsOrMissing(value: unknown): boolean {
 
 function isReservation(value: unknown): boolean {
   return (
-    isObject(value) &&
+    isMapping(value) &&
     (value.resource_type === undefined || typeof value.resource_type === 'string') &&
     (isMissing(value.allocations) || Array.isArray(value.allocations))
   );
@@ -187,10 +188,6 @@ function isDateOrMissing(value: unknown): boolean {
 
 function isMissing(value: unknown): boolean {
   return value === undefined || value === null;
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** The input, if the schema accepts it. `currentLease`: the caller's name for `current_lease`. */

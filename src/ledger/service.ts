@@ -5,7 +5,7 @@
 import { inTime, type Wait, waitFor } from '../base/deadline.ts';
 import { ConfigurationError, errorText, LedgerContentError, LedgerUnavailableError } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
-import type { Call } from '../filter/call.ts';
+import { type Call, waitOf } from '../filter/call.ts';
 import type { SharedLimit } from '../filter/claim.ts';
 import type { Clock, LeaseRequest, LedgerService } from '../filter/services.ts';
 import { allow, reject, type Verdict } from '../filter/verdict.ts';
@@ -221,10 +221,6 @@ async function verify(opened: Opened): Promise<void> {
       ? new LedgerUnavailableError(errorText(thrown), { cause: thrown })
       : thrown;
   }
-}
-
-function waitOf({ wait, signal }: Call): Wait {
-  return wait ?? waitFor(signal);
 }
 
 /** For the user, who can change the request. */

@@ -1,9 +1,10 @@
 /** Reads rules from a YAML text: their form, and messages about their mistakes. */
+
 import { DateTime } from 'luxon';
 import { z } from 'zod';
 import type { Problem } from '../base/errors.ts';
 import type { YamlDocument } from '../base/yaml/document.ts';
-import { formatPath, isMapping, type Path, shown, valueAt } from '../base/yaml/tree.ts';
+import { formatPath, isMapping, member, type Path, shown, valueAt } from '../base/yaml/tree.ts';
 import { nearestName } from '../config/nearest.ts';
 import { AccountList } from '../filter/account-limits.ts';
 import type { RuleEnvironment } from './cel/environment.ts';
@@ -88,7 +89,7 @@ function formMistakes(issue: z.core.$ZodIssue, rule: unknown): FormMistake[] {
 
 /** The message about an unknown key, such as `…; the nearest right name is "allow"`. */
 function unknownKey(name: string, known: readonly string[]): string {
-  const meant = Object.hasOwn(MEANT, name) ? MEANT[name] : undefined;
+  const meant = member(MEANT, name);
   const hint =
     meant !== undefined && known.includes(meant)
       ? `; here it is called "${meant}"`

@@ -16,7 +16,7 @@ export function isMapping(value: unknown): value is Mapping {
 }
 
 /** The own member with that name, never an inherited one. */
-export function member(mapping: Mapping, name: string): unknown {
+export function member<Value>(mapping: Readonly<Record<string, Value>>, name: string): Value | undefined {
   return Object.hasOwn(mapping, name) ? mapping[name] : undefined;
 }
 

@@ -1,6 +1,6 @@
 /** Formats decisions and their statistics. */
 
-import type { DecisionRecord, FilterRecord } from '../../decisions/record.ts';
+import { type DecisionRecord, type FilterRecord, operationText } from '../../decisions/record.ts';
 import type {
   DurationQuantiles,
   Listed,
@@ -46,7 +46,7 @@ function cellsOf(record: DecisionRecord): string[] {
   return [
     time,
     outcome,
-    operationCell(record),
+    operationText(record),
     projectCell(record),
     userCell(record),
     lease_name ?? lease_id ?? '',
@@ -65,7 +65,7 @@ export async function printDecision(stored: StoredDecision, format: 'table' | 'j
   const facts: [string, string | null | undefined][] = [
     ['TIME', record.time],
     ['OUTCOME', record.outcome],
-    ['OPERATION', operationCell(record)],
+    ['OPERATION', operationText(record)],
     ['PROJECT', projectCell(record)],
     ['USER', userCell(record)],
     ['LEASE', [record.lease_name, record.lease_id].filter(Boolean).join(' ')],
@@ -115,11 +115,6 @@ function projectCell({ project_id, project_name: name, project_domain: domain }:
 
 function userCell({ user_id, user_name: name, user_domain: domain }: DecisionRecord): string {
   return namedCell(user_id, { name, domain });
-}
-
-/** `skypilot.launch (client)` */
-function operationCell({ operation, side }: DecisionRecord): string {
-  return side === undefined ? operation : `${operation} (${side})`;
 }
 
 export async function printStatistics(summary: StatisticsSummary, format: 'table' | 'json'): Promise<void> {

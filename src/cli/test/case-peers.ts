@@ -1,9 +1,11 @@
 /** Fills the ledger of a trial from a case. */
+
 import { waitFor } from '../../base/deadline.ts';
+import { smaller } from '../../filter/claim.ts';
 import type { SharedServices } from '../../filter/services.ts';
 import { HttpCallError } from '../../http/call-error.ts';
 import type { HttpAnswer, HttpClient } from '../../http/contract.ts';
-import { formatInstant, type Instant } from '../../lease/dates.ts';
+import { formatInstant } from '../../lease/dates.ts';
 import { type Context, type Lease, leaseEnd, leaseStart } from '../../lease/lease.ts';
 import { type BudgetUsage, listBudgets, setBudget } from '../../ledger/budgets/budgets.ts';
 import { parseBudget } from '../../ledger/budgets/terms.ts';
@@ -54,7 +56,7 @@ export async function giveLeases(trial: LeaseTrial, leases: readonly ExistingLea
     const known = { name: nameOf([lease, lease]), start, end, reservations: lease.reservations ?? [] };
     const request = requestFor(identityOf(context, [lease, lease]), known, { start, end }, trial.claimants);
     const author = { operation: 'reconcile', who: WHO, requestId: null, reason: null } as const;
-    await trial.at(earlier(start, now), async () => {
+    await trial.at(smaller(start, now), async () => {
       await trial.ledger?.read((ledger) => ledger.commit(request, author, WAIT, true));
     });
   }
@@ -63,10 +65,6 @@ export async function giveLeases(trial: LeaseTrial, leases: readonly ExistingLea
 /** Empty if no filter uses the ledger. */
 export async function budgetsIn(trial: LeaseTrial): Promise<readonly BudgetUsage[]> {
   return (await trial.ledger?.read((ledger) => listBudgets(ledger, undefined, WAIT))) ?? [];
-}
-
-function earlier(one: Instant, other: Instant): Instant {
-  return one < other ? one : other;
 }
 
 export interface CaseAccount {

@@ -1,10 +1,11 @@
 /**
  * The outbox of a chain of filters: opens with the first filter that needs it; delivers only after `deliver`.
  */
+
 import { inTime, type Wait, waitFor } from '../../base/deadline.ts';
 import { errorText } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
-import type { Call } from '../../filter/call.ts';
+import { type Call, waitOf } from '../../filter/call.ts';
 import type { EndMessage, Outbox, OutboxSender, OutboxService } from '../../filter/outbox.ts';
 import type { LedgerObserver } from '../observer.ts';
 import type { ChainLedger } from '../service.ts';
@@ -217,8 +218,4 @@ export class ChainOutbox implements OutboxService {
     queue.wake();
     await row;
   }
-}
-
-function waitOf({ wait, signal }: Call): Wait {
-  return wait ?? waitFor(signal);
 }

@@ -7,7 +7,7 @@ import { memberView } from '../../decisions/store/member-view.ts';
 import { sectionOf } from '../../enforcement/configuration.ts';
 import type { Estimate, EstimatedCharge } from '../../enforcement/estimate/contract.ts';
 import type { Named } from '../../filter/call.ts';
-import { type Amount, formatUnitHours } from '../../filter/claim.ts';
+import { chargeText } from '../../filter/claim.ts';
 import { type Instant, toInstant } from '../../lease/dates.ts';
 import type { CreateRequest, Lease, UpdateRequest } from '../../lease/lease.ts';
 import type { RecordedLease } from '../../ledger/reports/one-lease.ts';
@@ -116,11 +116,6 @@ function shown({ filter, account: name, kind, amount, precision, limit, taken, l
     taken: chargeText(kind, taken),
     left: left === null ? null : chargeText(kind, left, 'down'),
   };
-}
-
-/** Usage in unit-hours; what is held, such as a count of leases, as a number. */
-export function chargeText(kind: EstimatedCharge['kind'], value: Amount, rounding: 'up' | 'down' = 'up') {
-  return kind === 'usage' ? formatUnitHours(value, rounding) : String(value);
 }
 
 const NOT_CHECKED = 'Whether Blazar has resources that are free then was not checked.';

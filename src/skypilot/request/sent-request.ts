@@ -1,8 +1,9 @@
 /**
  * The request that SkyPilot would send about a task. Source: SkyPilot 0.13, its client, server and requests.
  */
+
 import { YamlDocument } from '../../base/yaml/document.ts';
-import { isMapping, type Mapping, mapMembers, setMember, valueAt } from '../../base/yaml/tree.ts';
+import { isMapping, type Mapping, mapMembers, member, setMember, valueAt } from '../../base/yaml/tree.ts';
 import type { PipelineTask } from '../task/pipeline.ts';
 import { pythonNumber } from './sent-forms.ts';
 import { type AutostopFlags, resourcesAsSent } from './sent-resources.ts';
@@ -155,7 +156,7 @@ export function taskAsSent(document: YamlDocument, flags: AutostopFlags = NO_FLA
   const variables = { ...(isMapping(envs) && envs), ...(isMapping(secrets.secrets) && secrets.secrets) };
   const task: Record<string, unknown> = {};
   for (const name of [...TASK_ORDER, ...Object.keys(written).filter((one) => !TASK_ORDER.includes(one))]) {
-    const value = Object.hasOwn(values, name) ? values[name] : undefined;
+    const value = member(values, name);
     if (value !== undefined && value !== null) {
       setMember(task, name, WITH_VARIABLES.includes(name) ? replaced(value, variables) : value);
     }

@@ -2,7 +2,7 @@
  * Checks a value against one of SkyPilot's schemas, with the verdict of Python's jsonschema, and keeps the
  * useful mistakes: of alternatives, those of the intended one.
  */
-import { isMapping, type Mapping, type Path } from '../../base/yaml/tree.ts';
+import { isMapping, type Mapping, member, type Path } from '../../base/yaml/tree.ts';
 import { allowsTypeOf, hasTypeOf, type JsonSchema } from './json-schema.ts';
 
 /** A mismatch. `path`: of the value; `schema`: what the value was expected to match. */
@@ -85,7 +85,7 @@ class Check {
     }
     for (const [key, item] of Object.entries(value)) {
       const below = [...path, key];
-      const own = Object.hasOwn(properties, key) ? properties[key] : undefined;
+      const own = member(properties, key);
       const named = patterns.flatMap(([pattern, one]) => (pythonPattern(pattern).test(key) ? one : []));
       if (own !== undefined) {
         named.push(own);

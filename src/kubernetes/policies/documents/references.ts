@@ -2,9 +2,10 @@
  * References between documents, and aggregated roles. A reference to a missing name grants nothing and may be
  * a typing error.
  */
+
 import { isDeepStrictEqual } from 'node:util';
 import type { Problem } from '../../../base/errors.ts';
-import { type Path, shown } from '../../../base/yaml/tree.ts';
+import { member, type Path, shown } from '../../../base/yaml/tree.ts';
 import { nearestName } from '../../../config/nearest.ts';
 import type { Role } from '../access.ts';
 import type { Item } from './items.ts';
@@ -127,7 +128,7 @@ function rulesOf(name: string, selected: ReadonlyMap<string, readonly WrittenRol
 function isSelected({ labels }: WrittenRole, selectors: readonly LabelSelector[]): boolean {
   return selectors.some(
     ({ matchLabels, matchExpressions }) =>
-      Object.entries(matchLabels ?? {}).every(([key, value]) => ownLabel(labels, key) === value) &&
+      Object.entries(matchLabels ?? {}).every(([key, value]) => member(labels, key) === value) &&
       (matchExpressions ?? []).every((expression) => holds(expression, labels)),
   );
 }
@@ -136,7 +137,7 @@ function holds(
   { key, operator, values }: NonNullable<LabelSelector['matchExpressions']>[number],
   labels: WrittenRole['labels'],
 ): boolean {
-  const value = ownLabel(labels, key);
+  const value = member(labels, key);
   switch (operator) {
     case 'Exists':
       return value !== undefined;
@@ -147,8 +148,4 @@ function holds(
     case 'NotIn':
       return value === undefined || values?.includes(value) !== true;
   }
-}
-
-function ownLabel(labels: WrittenRole['labels'], key: string): string | undefined {
-  return Object.hasOwn(labels, key) ? labels[key] : undefined;
 }

@@ -2,7 +2,12 @@
 
 import { inTime } from '../../../base/deadline.ts';
 import { LedgerUnavailableError } from '../../../base/errors.ts';
-import type { ChangeRecord, DecisionRecord, FilterRecord } from '../../../decisions/record.ts';
+import {
+  type ChangeRecord,
+  type DecisionRecord,
+  type FilterRecord,
+  operationText,
+} from '../../../decisions/record.ts';
 import { formatUnitHours } from '../../../filter/claim.ts';
 import { type EntryView, listEntries } from '../../../ledger/reports/entries.ts';
 import { isBudgetAccount } from '../../../ledger/reports/reports.ts';
@@ -27,7 +32,7 @@ import {
   visible,
 } from '../parts/parts.tsx';
 import { tryPathOf } from '../try/try-page.tsx';
-import { LeaseId, named, operationText, Warnings } from './decision-table.tsx';
+import { LeaseId, named, Warnings } from './decision-table.tsx';
 import { decisionsOf, type FoundDecision } from './found-decisions.ts';
 
 export const decisionPage: ConsolePage = {

@@ -1,4 +1,4 @@
-import type { DecisionRecord } from '../../../decisions/record.ts';
+import { type DecisionRecord, operationText } from '../../../decisions/record.ts';
 import type { Named } from '../../../filter/call.ts';
 import { decisionPath, leasePath } from '../page.ts';
 import {
@@ -105,11 +105,6 @@ function Who(decision: DecisionRecord) {
       </small>
     </>
   );
-}
-
-/** For SkyPilot with the side that sent the request. */
-export function operationText({ operation, side }: DecisionRecord): string {
-  return side === undefined ? operation : `${operation} (${side})`;
 }
 
 export function named(name: string | null | undefined, domain: string | null | undefined): Named | undefined {

@@ -1,4 +1,5 @@
 /** A lease: its charges, their reasons, and its history. */
+import { operationText } from '../../../decisions/record.ts';
 import { budgetUnit } from '../../../enforcement/configuration.ts';
 import { budgetIdOf, formatUnitHours } from '../../../filter/claim.ts';
 import { textMistake } from '../../../ledger/identity.ts';
@@ -11,7 +12,7 @@ import { ledgerFor } from '../../budgets/named-accounts.ts';
 import { type Step as AnyStep, foundLease, leaseHistory } from '../../leases/lease-history.ts';
 import { may, visibleProjects } from '../../users/caller.ts';
 import { takenText } from '../decisions/decision-page.tsx';
-import { operationText, Warnings } from '../decisions/decision-table.tsx';
+import { Warnings } from '../decisions/decision-table.tsx';
 import { type FoundDecision, findDecisions } from '../decisions/found-decisions.ts';
 import {
   type ConsolePage,

@@ -1,4 +1,5 @@
 /** The time window of a page: read from the URL, and moved. */
+import { larger, smaller } from '../../../filter/claim.ts';
 import { formatInstant, type Instant, MICROSECONDS_PER_SECOND, toInstant } from '../../../lease/dates.ts';
 import { toSecond } from '../parts/time-scale.ts';
 
@@ -66,15 +67,7 @@ export function windowParameters({ from, until }: TimeWindow): Record<'from' | '
 
 /** Keeps the middle, as far as the limits of time and length allow. */
 function bounded({ from, until }: TimeWindow): TimeWindow {
-  const length = least(LONGEST, most(SHORTEST, until - from));
-  const start = least(LATEST - length, most(EARLIEST, (from + until - length) / 2n));
+  const length = smaller(LONGEST, larger(SHORTEST, until - from));
+  const start = smaller(LATEST - length, larger(EARLIEST, (from + until - length) / 2n));
   return { from: start, until: start + length };
-}
-
-function least(a: bigint, b: bigint): bigint {
-  return a < b ? a : b;
-}
-
-function most(a: bigint, b: bigint): bigint {
-  return a > b ? a : b;
 }

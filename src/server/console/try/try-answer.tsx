@@ -3,11 +3,17 @@
 import type { ComponentChildren } from 'preact';
 import { budgetUnit } from '../../../enforcement/configuration.ts';
 import type { Estimate, EstimatedCharge } from '../../../enforcement/estimate/contract.ts';
-import { type Amount, budgetAccount, budgetIdOf, formatUnitHours } from '../../../filter/claim.ts';
+import {
+  type Amount,
+  budgetAccount,
+  budgetIdOf,
+  chargeText,
+  formatUnitHours,
+} from '../../../filter/claim.ts';
 import type { Outcome as FilterAnswer } from '../../../filter/verdict.ts';
 import type { CreateRequest, Lease, UpdateRequest } from '../../../lease/lease.ts';
 import type { BudgetView } from '../../../ledger/budgets/view.ts';
-import { chargeText, memberEstimate } from '../../estimate/estimate-lease.ts';
+import { memberEstimate } from '../../estimate/estimate-lease.ts';
 import type { PageAnswer, PageRequest } from '../page.ts';
 import { ChangeForm } from '../parts/fields.tsx';
 import { type Column, column, FilterName, Message, Outcome, Section, Table, Text } from '../parts/parts.tsx';
