@@ -113,6 +113,11 @@ export function errorText(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }
 
+/** The code of a thrown error, such as `ENOENT`; empty = none. */
+export function codeOf(thrown: unknown): string {
+  return thrown instanceof Error && 'code' in thrown && typeof thrown.code === 'string' ? thrown.code : '';
+}
+
 /** The ledger's database does not answer, or returns an error. Only acknowledged changes have been recorded. */
 export class LedgerUnavailableError extends Error {
   override readonly name = 'LedgerUnavailableError';

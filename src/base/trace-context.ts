@@ -3,8 +3,10 @@
  * is neither read nor forwarded: it is text from the client. Sources: https://www.w3.org/TR/trace-context/,
  * and OpenTelemetry's semantic conventions for HTTP client spans.
  */
+
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Context, Span, SpanContext } from '@opentelemetry/api';
+import { codeOf } from './errors.ts';
 import {
   activeSpan,
   errorTypeOf,
@@ -133,6 +135,6 @@ function failureOf(thrown: unknown): string {
 }
 
 function codeIn(thrown: unknown): string | undefined {
-  const code = thrown instanceof Error && 'code' in thrown ? thrown.code : undefined;
-  return typeof code === 'string' && CODE.test(code) ? code : undefined;
+  const code = codeOf(thrown);
+  return CODE.test(code) ? code : undefined;
 }

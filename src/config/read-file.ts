@@ -11,6 +11,7 @@ import {
 } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
+import { codeOf } from '../base/errors.ts';
 
 /** No configuration is longer, but `/dev/zero` is. */
 const MAX_BYTES = 1024 * 1024;
@@ -71,8 +72,7 @@ export async function fileState(path: string): Promise<string | undefined> {
 
 /** Why a file could not be used, in words, without `ENOENT: …, open '…'`. */
 export function systemErrorText(thrown: unknown): string {
-  const code = thrown instanceof Error && 'code' in thrown ? thrown.code : undefined;
-  switch (code) {
+  switch (codeOf(thrown)) {
     case 'ENOENT':
       return 'there is no such file';
     case 'EACCES':
@@ -159,7 +159,7 @@ function isOnReadOnlyFileSystem(path: string): boolean {
     accessSync(path, constants.W_OK);
     return false;
   } catch (thrown) {
-    return thrown instanceof Error && 'code' in thrown && thrown.code === 'EROFS';
+    return codeOf(thrown) === 'EROFS';
   }
 }
 

@@ -1,12 +1,14 @@
 /**
  * The decision log: a JSON line per decision, written in batches after the responses, from a bounded buffer.
  */
+
 import { close, constants, fstat, open, openSync, statSync, write } from 'node:fs';
 import { open as openForReading } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { WaitQueue } from '../base/concurrency-limiter.ts';
 import type { Wait } from '../base/deadline.ts';
+import { codeOf } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
 import { visibleJson } from '../base/visible-text.ts';
 import { systemErrorText } from '../config/read-file.ts';
@@ -229,7 +231,7 @@ export class DecisionLog {
           this.#logger.info('the decision log is written again');
         }
       } catch (thrown) {
-        if (thrown instanceof Error && 'code' in thrown && thrown.code === 'EAGAIN') {
+        if (codeOf(thrown) === 'EAGAIN') {
           await this.#pause(FULL_PIPE_MS);
         } else {
           this.#reportFailure(thrown);
@@ -297,8 +299,7 @@ function openAtOnce(path: string): number | undefined {
   try {
     return openSync(path, FLAGS, MODE);
   } catch (thrown) {
-    const isUnread = thrown instanceof Error && 'code' in thrown && thrown.code === 'ENXIO';
-    if (isUnread && statSync(path).isFIFO()) {
+    if (codeOf(thrown) === 'ENXIO' && statSync(path).isFIFO()) {
       return undefined;
     }
     throw new Error(systemErrorText(thrown));

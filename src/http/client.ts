@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events';
+import { codeOf } from '../base/errors.ts';
 import { tracedCall } from '../base/trace-context.ts';
 import type { Attempt, Guard, Transport } from './adapter.ts';
 import { type Called, callError, HttpCallError, type HttpCallErrorCode } from './call-error.ts';
@@ -186,8 +187,7 @@ function attemptError(call: Call, error: unknown): HttpCallError {
   if (!call.sent) {
     return callError('connect', call, 'nothing was sent', error);
   }
-  const tooLarge =
-    error instanceof Error && 'code' in error && error.code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE';
+  const tooLarge = codeOf(error) === 'UND_ERR_RES_EXCEEDED_MAX_SIZE';
   return callError(tooLarge ? 'answer-too-large' : 'transport', call, 'no usable answer', error);
 }
 

@@ -1,5 +1,5 @@
 /** Opens the ledger configured in `[ledger]`. Imported lazily, since the database drivers load slowly. */
-import { ConfigurationError, errorText, LedgerUnavailableError } from '../base/errors.ts';
+import { ConfigurationError, codeOf, errorText, LedgerUnavailableError } from '../base/errors.ts';
 import { Ledger, type LedgerParts } from './ledger.ts';
 import type { LedgerOptions, LedgerSettings } from './options.ts';
 import {
@@ -98,7 +98,7 @@ function openDatabase(connection: Connection, { pool_size: poolSize, timeout }: 
 
 /** Names the missing privilege: the message of the server names only a table. */
 async function withRights(database: Database, connection: Connection, thrown: unknown): Promise<unknown> {
-  if (connection.dialect !== 'postgresql' || codeOf(thrown) !== '42501') {
+  if (connection.dialect !== 'postgresql' || causeCode(thrown) !== '42501') {
     return thrown;
   }
   const missing = await missingRights(database).catch(() => undefined);
@@ -109,14 +109,13 @@ async function withRights(database: Database, connection: Connection, thrown: un
 
 /** Turns a refused login or database into a `ConfigurationError`; returns any other error as it is. */
 export function mistakeIn(connection: Connection, thrown: unknown): unknown {
-  return NOT_LET_IN.test(codeOf(thrown))
+  return NOT_LET_IN.test(causeCode(thrown))
     ? misconfigured(`${describeConnection(connection)}: ${errorText(thrown)}`)
     : thrown;
 }
 
-function codeOf(thrown: unknown): string {
-  const cause = thrown instanceof LedgerUnavailableError ? thrown.cause : undefined;
-  return cause instanceof Error && 'code' in cause ? String(cause.code) : '';
+function causeCode(thrown: unknown): string {
+  return codeOf(thrown instanceof LedgerUnavailableError ? thrown.cause : undefined);
 }
 
 export function misconfigured(message: string): ConfigurationError {

@@ -1,7 +1,8 @@
 /** Creates or upgrades the tables of a ledger. Needs no filters, and no existing ledger. */
+
 import { closeSync, existsSync, fchownSync, openSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { errorText, LedgerUnavailableError } from '../base/errors.ts';
+import { codeOf, errorText, LedgerUnavailableError } from '../base/errors.ts';
 import { systemErrorText } from '../config/read-file.ts';
 import { SYSTEM_CLOCK } from '../filter/services.ts';
 import { connectionOf, misconfigured, mistakeIn, openLedger } from './open.ts';
@@ -69,7 +70,7 @@ const NO_PLACE = /^SQLITE_(CANTOPEN|NOTADB|READONLY|PERM|AUTH)/;
 
 function explained(connection: Connection, thrown: unknown): unknown {
   const cause = thrown instanceof LedgerUnavailableError ? thrown.cause : thrown;
-  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
+  const code = codeOf(cause);
   if (connection.dialect === 'sqlite' && NO_PLACE.test(code)) {
     return misconfigured(`${connection.file} cannot be written (${errorText(cause)})`);
   }

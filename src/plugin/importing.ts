@@ -6,7 +6,7 @@ import * as nodeModule from 'node:module';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { inTime, withinDeadline } from '../base/deadline.ts';
-import { errorText } from '../base/errors.ts';
+import { codeOf, errorText } from '../base/errors.ts';
 import { whyWritable } from '../config/read-file.ts';
 import { noteImportError } from './import-errors.ts';
 import { moduleFiles, versionOf } from './module-files.ts';
@@ -51,12 +51,7 @@ async function importModule(url: string, name: string): Promise<Exports> {
     return (await withinDeadline(LOAD_SECONDS, (deadline) => inTime(loading, deadline))) as Exports;
   } catch (thrown) {
     noteImportError(thrown);
-    if (
-      thrown instanceof Error &&
-      'code' in thrown &&
-      thrown.code === 'ERR_UNKNOWN_FILE_EXTENSION' &&
-      /\.m?ts$/.test(name)
-    ) {
+    if (codeOf(thrown) === 'ERR_UNKNOWN_FILE_EXTENSION' && /\.m?ts$/.test(name)) {
       throw new Error(
         `Node ${process.versions.node} does not read TypeScript: compile the file to JavaScript (npx tsc), or use Node 22.18 or newer`,
       );

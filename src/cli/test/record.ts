@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { closeSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { InvalidRequestError } from '../../base/errors.ts';
+import { codeOf, InvalidRequestError } from '../../base/errors.ts';
 import { visibleJson } from '../../base/visible-text.ts';
 import { YamlDocument } from '../../base/yaml/document.ts';
 import { isMapping, YamlError } from '../../base/yaml/tree.ts';
@@ -146,10 +146,6 @@ const NO_ROOM = ['ENOSPC', 'EDQUOT', 'EFBIG', 'EIO'];
 function notWritten(path: string, thrown: unknown): Error {
   const message = `${path}: could not be written: ${systemErrorText(thrown)}`;
   return NO_ROOM.includes(codeOf(thrown)) ? new UnwrittenError(message) : new UsageError(message);
-}
-
-function codeOf(thrown: unknown): string {
-  return thrown instanceof Error && 'code' in thrown ? String(thrown.code) : '';
 }
 
 /** The same decision at another time gives the same case. */

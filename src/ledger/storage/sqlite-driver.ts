@@ -2,11 +2,12 @@
  * The SQLite driver. `node:sqlite` is used if it has the required features: since Node.js 22.16 and 24.
  * Otherwise the package better-sqlite3 is used, an optional dependency.
  */
+
 import { constants } from 'node:buffer';
 import { createRequire } from 'node:module';
 import type BetterSqlite from 'better-sqlite3';
 import type { SqliteStatement as KyselyStatement, SqliteDatabase } from 'kysely';
-import { ConfigurationError, errorText } from '../../base/errors.ts';
+import { ConfigurationError, codeOf, errorText } from '../../base/errors.ts';
 
 /** Parameters are texts, numbers, bigints of 64 bits, bytes and `null`; `undefined` is `null`. @throws SqliteError, RangeError */
 export interface SqliteStatement extends KyselyStatement {
@@ -45,12 +46,7 @@ export class SqliteError extends Error {
 }
 
 export function isSqliteError(thrown: unknown): thrown is SqliteError {
-  return (
-    thrown instanceof Error &&
-    'code' in thrown &&
-    typeof thrown.code === 'string' &&
-    thrown.code.startsWith('SQLITE_')
-  );
+  return codeOf(thrown).startsWith('SQLITE_');
 }
 
 const MILLISECONDS_TO_WAIT = 5000;

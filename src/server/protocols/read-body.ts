@@ -1,9 +1,11 @@
 /** Request bodies, limited in size and in parsing cost. */
+
 import { isAscii } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { MIMEType, promisify } from 'node:util';
 import { brotliDecompress, unzip } from 'node:zlib';
 import createError from 'http-errors';
+import { codeOf } from '../../base/errors.ts';
 import { GrowingBuffer } from '../../base/growing-buffer.ts';
 import { MAX_DEPTH, tooDeepAt } from '../../base/yaml/tree.ts';
 import { CollectedRequest, goneError } from '../listener/connections.ts';
@@ -177,8 +179,4 @@ function streamedBytes(request: IncomingMessage, limit: number): Promise<Buffer>
       }
     });
   });
-}
-
-function codeOf(thrown: unknown): unknown {
-  return thrown instanceof Error && 'code' in thrown ? thrown.code : undefined;
 }

@@ -2,10 +2,12 @@
  * The connections to one API server, and the meaning of its answers. They are kept alive and bounded in
  * number; watches have their own, so that they never block a request.
  */
+
 import { setMaxListeners } from 'node:events';
 import { type Dispatcher, Pool } from 'undici';
+import { codeOf } from '../../../base/errors.ts';
 import { onOneLine } from '../../../base/visible-text.ts';
-import { valueAt } from '../../../base/yaml/tree.ts';
+import { member, valueAt } from '../../../base/yaml/tree.ts';
 import { hideCredentials } from '../../../config/secret.ts';
 import type { ClusterAccess } from '../credentials/cluster-access.ts';
 import { ApiError, ApiUnreachableError } from './contract.ts';
@@ -95,22 +97,19 @@ export function unreachable(server: string, thrown: unknown): ApiUnreachableErro
       ? thrown
       : new ApiUnreachableError(`${server}: ${thrown.message}`);
   }
-  const code = codeOf(thrown);
-  const words =
-    (code !== undefined && Object.hasOwn(WORDS, code) ? WORDS[code] : undefined) ?? unknown(thrown);
-  return new ApiUnreachableError(`${server}: ${words}${code === undefined ? '' : ` (${code})`}`);
+  const code = firstCode(thrown);
+  const words = member(WORDS, code) ?? unknown(thrown);
+  return new ApiUnreachableError(`${server}: ${words}${code === '' ? '' : ` (${code})`}`);
 }
 
 /** Whether a connection ended without an answer, such as an idle one that the API server closed. */
 export function isClosedConnection(thrown: unknown): boolean {
-  const code = codeOf(thrown);
-  return code === 'ECONNRESET' || code === 'EPIPE' || code === 'UND_ERR_SOCKET';
+  return ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'].includes(firstCode(thrown));
 }
 
 /** For several addresses of one name, the error contains the errors of each. */
-function codeOf(thrown: unknown): string | undefined {
-  const one = thrown instanceof AggregateError ? (thrown.errors[0] as unknown) : thrown;
-  return one instanceof Error && 'code' in one && typeof one.code === 'string' ? one.code : undefined;
+function firstCode(thrown: unknown): string {
+  return codeOf(thrown instanceof AggregateError ? thrown.errors[0] : thrown);
 }
 
 function unknown(thrown: unknown): string {

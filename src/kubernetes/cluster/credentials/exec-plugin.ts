@@ -3,11 +3,12 @@
  * `gke-gcloud-auth-plugin`, `kubelogin`. It is started without a shell and a terminal, with bounded time and
  * output.
  */
+
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { z } from 'zod';
-import { errorText } from '../../../base/errors.ts';
+import { codeOf, errorText } from '../../../base/errors.ts';
 import { GrowingBuffer } from '../../../base/growing-buffer.ts';
 import type { Logger } from '../../../base/logger.ts';
 import { showText } from '../../../config/secret.ts';
@@ -77,8 +78,7 @@ export async function execCredential(plugin: ExecPlugin, options: ExecOptions): 
   try {
     return parseCredential(plugin.apiVersion, await run(plugin, options));
   } catch (thrown) {
-    const code = thrown instanceof Error && 'code' in thrown ? thrown.code : undefined;
-    const isMissing = code === 'ENOENT' || code === 'EACCES';
+    const isMissing = ['ENOENT', 'EACCES'].includes(codeOf(thrown));
     const what = isMissing ? 'there is no such program, or it may not be run' : errorText(thrown);
     const hint = isMissing && installHint !== undefined ? `; ${bounded(installHint)}` : '';
     throw new ApiUnreachableError(`${place}: exec: ${showText(command)}: ${what}${hint}`);

@@ -1,8 +1,10 @@
 /**
  * Upgrades PostgreSQL while services run: builds indexes without blocking writes, and limits waits for locks.
  */
+
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Kysely, type Migration, sql } from 'kysely';
+import { codeOf } from '../../../base/errors.ts';
 import { LARGE_INDEXES, type LargeIndex } from './versions.ts';
 
 const LOOK_EVERY_MS = 200;
@@ -129,10 +131,6 @@ const NO_LOCK: ReadonlySet<unknown> = new Set(['55P03', '40P01']);
  * older versions do not wait for other upgrades. The state is checked again.
  */
 const OVERTAKEN: ReadonlySet<unknown> = new Set(['42P07', '23505', '40P01']);
-
-function codeOf(thrown: unknown): unknown {
-  return thrown instanceof Error && 'code' in thrown ? thrown.code : undefined;
-}
 
 /**
  * Rejects if the lock is lost: another upgrade may have started. Call it before each change, on the

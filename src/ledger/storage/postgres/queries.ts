@@ -1,8 +1,9 @@
 /** Single queries on a connection to PostgreSQL, and the classification of errors. */
+
 import type { CompiledQuery } from 'kysely';
 import pg from 'pg';
 import type { Wait } from '../../../base/deadline.ts';
-import { errorText, LedgerContentError, LedgerUnavailableError } from '../../../base/errors.ts';
+import { codeOf, errorText, LedgerContentError, LedgerUnavailableError } from '../../../base/errors.ts';
 
 /** Rows of a long result that are fetched at once. */
 const BATCH = 1000;
@@ -78,7 +79,7 @@ export function isStalePlan(thrown: unknown): boolean {
 
 /** The server has rolled back the transaction because of others: a retry may succeed. */
 export function isVictim(thrown: unknown): boolean {
-  return codeOf(thrown) === '40P01' || codeOf(thrown) === '40001';
+  return codeOf(causeOf(thrown)) === '40P01' || codeOf(causeOf(thrown)) === '40001';
 }
 
 /**
@@ -88,21 +89,16 @@ export function isVictim(thrown: unknown): boolean {
 export function isTlsRefusal(thrown: unknown): boolean {
   const cause = causeOf(thrown);
   return (
-    /^(28|ERR_SSL|ERR_TLS)/.test(codeOf(thrown)) ||
+    /^(28|ERR_SSL|ERR_TLS)/.test(codeOf(causeOf(thrown))) ||
     (cause instanceof Error && cause.message === 'The server does not support SSL connections')
   );
 }
 
 /** The server has no free connection: overall, for this role or for this database. */
 export function isFull(thrown: unknown): boolean {
-  return codeOf(thrown) === '53300';
+  return codeOf(causeOf(thrown)) === '53300';
 }
 
 function causeOf(thrown: unknown): unknown {
   return thrown instanceof Error ? thrown.cause : undefined;
-}
-
-function codeOf(thrown: unknown): string {
-  const cause = causeOf(thrown);
-  return cause instanceof Error && 'code' in cause ? String(cause.code) : '';
 }

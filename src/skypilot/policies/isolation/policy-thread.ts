@@ -1,6 +1,7 @@
 /** One thread that runs one policy, from start to end, and its pending questions. */
+
 import { Worker } from 'node:worker_threads';
-import { errorText } from '../../../base/errors.ts';
+import { codeOf, errorText } from '../../../base/errors.ts';
 import type { Logger } from '../../../base/logger.ts';
 import type { RuleObserver } from '../../../filter/services.ts';
 import type { HttpObserver } from '../../../http/contract.ts';
@@ -225,6 +226,6 @@ export class PolicyThread {
 }
 
 function endOf(thrown: unknown): string {
-  const isMemory = thrown instanceof Error && 'code' in thrown && thrown.code === 'ERR_WORKER_OUT_OF_MEMORY';
+  const isMemory = codeOf(thrown) === 'ERR_WORKER_OUT_OF_MEMORY';
   return isMemory ? `it took more than ${MEMORY_MB} MB of memory` : errorText(thrown);
 }
