@@ -1,4 +1,5 @@
 /** A typed client of the API, with the types of /openapi.json. */
+
 import createFetchClient, {
   type Client,
   type ClientPathsWithMethod,
@@ -7,6 +8,7 @@ import createFetchClient, {
   type MaybeOptionalInit,
 } from 'openapi-fetch';
 import { errorText } from '../base/errors.ts';
+import { jsonIn } from '../base/yaml/tree.ts';
 import type { KeystoneErrorCode } from '../openstack/contract.ts';
 import type { paths } from './api-types.ts';
 import { boundedFetch, EndpointError, serviceUrl, textIn } from './bounded-fetch.ts';
@@ -190,7 +192,7 @@ async function expected(answer: Response, origin: string, token: string | undefi
     return answer;
   }
   const text = await answer.text();
-  const body = JSON_TYPES.includes(type) ? parsed(text) : undefined;
+  const body = JSON_TYPES.includes(type) ? jsonIn(text) : undefined;
   if (status >= 300 && status < 400) {
     throw new EndpointError(
       'failed',
@@ -220,14 +222,6 @@ async function expected(answer: Response, origin: string, token: string | undefi
 function unexpectedAnswer(origin: string, status: number): EndpointError {
   const message = `${origin}: it answered ${status}, but not as blazar-enforcement does; is this the address of the service?`;
   return new EndpointError('failed', message, { status });
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 const LONGEST_MESSAGE = 2000;

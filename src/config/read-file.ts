@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { codeOf } from '../base/errors.ts';
+import { codeOf, errorText } from '../base/errors.ts';
 
 /** No configuration is longer, but `/dev/zero` is. */
 const MAX_BYTES = 1024 * 1024;
@@ -86,7 +86,7 @@ export function systemErrorText(thrown: unknown): string {
       // Node's own message repeats the path.
       return 'it is not a valid path';
     default:
-      return thrown instanceof Error ? thrown.message : String(thrown);
+      return errorText(thrown);
   }
 }
 

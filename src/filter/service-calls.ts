@@ -1,8 +1,10 @@
 /** Calls to another service about leases: the content, key and token of a request, and the meaning of the answer. */
+
 import { hash, randomUUID } from 'node:crypto';
 import { errorText } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
 import { cut, onOneLine } from '../base/visible-text.ts';
+import { jsonIn } from '../base/yaml/tree.ts';
 import { HttpCallError } from '../http/call-error.ts';
 import type { HttpAnswer, HttpCallOptions, HttpClient } from '../http/contract.ts';
 import type { Call } from './call.ts';
@@ -138,12 +140,8 @@ export class ServiceAnswers {
 }
 
 function jsonObject(body: string): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(body);
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = jsonIn(body);
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined;
 }
 
 /** Request this header of the answer: `deliveryOf` reads it. */

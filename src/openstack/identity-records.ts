@@ -3,10 +3,11 @@
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import { errorText } from '../base/errors.ts';
+import { jsonIn } from '../base/yaml/tree.ts';
 import type { Clock } from '../filter/services.ts';
 import type { HttpAnswer } from '../http/contract.ts';
 import { type Keystone, KeystoneError, unusableAnswer } from './contract.ts';
-import { isKeystoneError, jsonOf } from './own-token.ts';
+import { isKeystoneError } from './own-token.ts';
 
 export const IDENTITY_KINDS = ['project', 'user', 'domain'] as const;
 export type IdentityKind = (typeof IDENTITY_KINDS)[number];
@@ -70,7 +71,7 @@ export async function readRecord(
   try {
     const { status, body } = await keystone.getIdentity(`/${kind}s/${encodeURIComponent(id)}`);
     if (status === 200) {
-      return recordOf(kind, id, jsonOf(body));
+      return recordOf(kind, id, jsonIn(body));
     }
     const error = `Keystone answers ${status} for GET /v3/${kind}s/ID`;
     // A proxy has its own pages for these.
@@ -150,7 +151,7 @@ function entriesOf({ status, body }: HttpAnswer, key: string): z.infer<typeof li
   if (status === 403) {
     throw new KeystoneError('forbidden', `the account of [keystone] may not list ${key} (403); give the id`);
   }
-  const parsed = z.object({ [key]: listed }).safeParse(jsonOf(body));
+  const parsed = z.object({ [key]: listed }).safeParse(jsonIn(body));
   const entries = parsed.data?.[key];
   if (status !== 200 || entries === undefined) {
     throw unusableAnswer(`GET /v3/${key}: the answer (${status}) is not an answer of Keystone`);

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { inTime, waitFor } from '../base/deadline.ts';
 import { errorText } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
+import { jsonIn } from '../base/yaml/tree.ts';
 import type { Clock } from '../filter/services.ts';
 import type { HttpAnswer, HttpClient } from '../http/contract.ts';
 import { KeystoneError, unusableAnswer } from './contract.ts';
@@ -208,7 +209,7 @@ export type TokenContent = z.infer<typeof tokenAnswer>['token'];
 
 /** @throws KeystoneError for anything else, such as a page of a proxy */
 export function tokenContent(answer: HttpAnswer, address: string): TokenContent {
-  const parsed = tokenAnswer.safeParse(jsonOf(answer.body));
+  const parsed = tokenAnswer.safeParse(jsonIn(answer.body));
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
     const where = issue === undefined || issue.path.length === 0 ? '' : ` at ${issue.path.join('.')}`;
@@ -234,14 +235,5 @@ export function isToken(text: string): boolean {
 
 /** Whether an error is from Keystone, not from a proxy or another service. */
 export function isKeystoneError({ status, body }: HttpAnswer): boolean {
-  return z.object({ error: z.object({ code: z.literal(status) }) }).safeParse(jsonOf(body)).success;
-}
-
-/** `undefined` = it is not JSON. */
-export function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  return z.object({ error: z.object({ code: z.literal(status) }) }).safeParse(jsonIn(body)).success;
 }

@@ -1,11 +1,13 @@
 /** Keystone calls with users' own passwords and tokens, never with our account. */
+
 import { z } from 'zod';
+import { jsonIn } from '../base/yaml/tree.ts';
 import type { SharedServices } from '../filter/services.ts';
 import type { HttpAnswer, HttpCallOptions, HttpClient } from '../http/contract.ts';
 import { unusableAnswer } from './contract.ts';
 import { clientOptions, effectiveOptions, identityUrl, TOKENS_PATH } from './effective-options.ts';
 import type { KeystoneOptions } from './keystone-options.ts';
-import { jsonOf, tokenIn, unusable } from './own-token.ts';
+import { tokenIn, unusable } from './own-token.ts';
 
 export interface UserPassword {
   readonly name: string;
@@ -86,7 +88,7 @@ export class UserLogin {
     if (answer.status !== 200) {
       throw unusable(answer, `GET ${address}`);
     }
-    const parsed = projectsAnswer.safeParse(jsonOf(answer.body));
+    const parsed = projectsAnswer.safeParse(jsonIn(answer.body));
     if (!parsed.success) {
       throw unusableAnswer(`GET ${address}: the answer is no list of projects`);
     }
@@ -136,5 +138,5 @@ export type ListedProject = z.infer<typeof listedProject>;
 
 function messageOf({ body }: HttpAnswer): string {
   const answer = z.object({ error: z.object({ message: z.string() }) });
-  return answer.safeParse(jsonOf(body)).data?.error.message ?? '';
+  return answer.safeParse(jsonIn(body)).data?.error.message ?? '';
 }

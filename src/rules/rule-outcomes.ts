@@ -1,5 +1,6 @@
 /** Results of rules for a request: for its decision and for the log. */
 
+import { errorText } from '../base/errors.ts';
 import { cut } from '../base/visible-text.ts';
 import { BrokenRulesError, type RuleOutcome, type RuleOutcomes } from '../filter/verdict.ts';
 import { EvaluationError } from './cel/frame.ts';
@@ -67,6 +68,6 @@ export function ruleFailureText({ rule, part, cause }: RuleFailure): string {
     cause instanceof EvaluationError && typeof expression === 'object'
       ? `: ${JSON.stringify(expression.text.slice(cause.offset, cause.offset + MAX_PART))}`
       : '';
-  const why = cause instanceof Error ? cause.message : String(cause);
+  const why = errorText(cause);
   return `${file}:${line}: rule ${rule.name}: ${part} failed: ${why}${at}`;
 }

@@ -15,6 +15,15 @@ export function isMapping(value: unknown): value is Mapping {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** The value of a text in JSON; `undefined` = it is not JSON. */
+export function jsonIn(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 /** The own member with that name, never an inherited one. */
 export function member<Value>(mapping: Readonly<Record<string, Value>>, name: string): Value | undefined {
   return Object.hasOwn(mapping, name) ? mapping[name] : undefined;

@@ -1,6 +1,6 @@
 /** A line of the decision log, as far as needed to judge its request again. */
 
-import { isMapping, type Mapping } from '../../base/yaml/tree.ts';
+import { isMapping, jsonIn, type Mapping } from '../../base/yaml/tree.ts';
 import { nameText } from '../../filter/account-limits.ts';
 import type { Named, RequestNames } from '../../filter/call.ts';
 
@@ -51,12 +51,7 @@ const MAX_TIME = 32;
  * harmless.
  */
 export function pastDecision(line: string): PastDecision | undefined {
-  let read: unknown;
-  try {
-    read = JSON.parse(line);
-  } catch {
-    return undefined;
-  }
+  const read = jsonIn(line);
   if (!isMapping(read) || !isDecision(read)) {
     return undefined;
   }

@@ -1,5 +1,7 @@
 /** A folded lease as stored in a file: its row and all its entries, exactly. */
+
 import { z } from 'zod';
+import { jsonIn } from '../../base/yaml/tree.ts';
 import type { Amount } from '../../filter/claim.ts';
 import type { EntriesTable, LeaseRow } from '../storage/schema.ts';
 
@@ -112,11 +114,5 @@ function lineOf(value: unknown): string {
 }
 
 function read<Value>(schema: z.ZodType<Value>, line: string): Value | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(line);
-  } catch {
-    return undefined;
-  }
-  return schema.safeParse(value).data;
+  return schema.safeParse(jsonIn(line)).data;
 }

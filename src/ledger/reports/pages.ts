@@ -2,6 +2,7 @@
 
 import { Semaphore } from '../../base/concurrency-limiter.ts';
 import type { Wait } from '../../base/deadline.ts';
+import { jsonIn } from '../../base/yaml/tree.ts';
 import { timedYield } from '../../base/yield-to-event-loop.ts';
 import { textMistake } from '../identity.ts';
 import type { Ledger } from '../ledger.ts';
@@ -44,12 +45,7 @@ export function keyOf(cursor: string, kinds: readonly ('text' | 'number')[]): (s
   if (cursor.length > MAX_CURSOR) {
     throw new CursorError();
   }
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(Buffer.from(cursor, 'base64url').toString());
-  } catch {
-    throw new CursorError();
-  }
+  const parsed = jsonIn(Buffer.from(cursor, 'base64url').toString());
   if (!Array.isArray(parsed) || parsed.length !== kinds.length) {
     throw new CursorError();
   }

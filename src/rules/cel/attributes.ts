@@ -1,4 +1,5 @@
 /** Parts of values: attributes of objects, entries of maps, and elements of lists. */
+import { errorText } from '../../base/errors.ts';
 import type { Attribute, RuleEnvironment } from './environment.ts';
 import { Failure, placed, type Run } from './frame.ts';
 import { missingAttribute } from './mistakes.ts';
@@ -182,5 +183,5 @@ function guarded(attribute: Attribute<unknown>, value: unknown): unknown {
 
 /** Errors that code of this package throws describe what is wrong with the request. */
 export function failureOf(thrown: unknown): Failure {
-  return new Failure(thrown instanceof Error ? thrown.message : String(thrown), undefined, thrown);
+  return new Failure(errorText(thrown), undefined, thrown);
 }

@@ -2,6 +2,7 @@
  * The cost of an expression before it runs: an upper bound of its steps, for the largest request that the
  * sizes of its variables allow. Larger requests are measured while the rules run.
  */
+import { errorText } from '../../base/errors.ts';
 import type { RuleEnvironment } from './environment.ts';
 import { Failure, Frame, Meter, type Run } from './frame.ts';
 import {
@@ -276,7 +277,7 @@ export function prepare(called: CelFunction, name: string, node: Node, run: Run)
   try {
     return called.prepare?.(value) ?? value;
   } catch (thrown) {
-    throw new ExpressionMistake(thrown instanceof Error ? thrown.message : String(thrown), node.start);
+    throw new ExpressionMistake(errorText(thrown), node.start);
   }
 }
 

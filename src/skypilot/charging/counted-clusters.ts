@@ -3,7 +3,9 @@
  * the leader lease. Without such a round, clusters that no policy reviewed would not count, and a limit on
  * running clusters would let too many start.
  */
+
 import { z } from 'zod';
+import { jsonIn } from '../../base/yaml/tree.ts';
 import type { Proposal } from '../../filter/claim.ts';
 import { type Instant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
@@ -24,13 +26,7 @@ const writtenSchema = z.record(z.string(), z.string().regex(/^\d{1,19}$/));
 
 /** Unreadable times = none. */
 export function countedAt(written: string | null): CountedAt {
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(written ?? '{}');
-  } catch {
-    return new Map();
-  }
-  const { data = {} } = writtenSchema.safeParse(parsed);
+  const { data = {} } = writtenSchema.safeParse(jsonIn(written ?? '{}'));
   return new Map(Object.entries(data).map(([scheme, at]) => [scheme, BigInt(at)]));
 }
 

@@ -7,7 +7,7 @@ import { setMaxListeners } from 'node:events';
 import { type Dispatcher, Pool } from 'undici';
 import { codeOf } from '../../../base/errors.ts';
 import { onOneLine } from '../../../base/visible-text.ts';
-import { member, valueAt } from '../../../base/yaml/tree.ts';
+import { jsonIn, member, valueAt } from '../../../base/yaml/tree.ts';
 import { hideCredentials } from '../../../config/secret.ts';
 import type { ClusterAccess } from '../credentials/cluster-access.ts';
 import { ApiError, ApiUnreachableError } from './contract.ts';
@@ -159,7 +159,7 @@ export function parseAnswer(server: string, status: number, contentType: string,
   }
   const text = body.toString('utf8');
   const isHtml = /^\s*</.test(text.slice(0, 200)) || /html/i.test(contentType);
-  const value = isHtml ? undefined : parsed(text);
+  const value = isHtml ? undefined : jsonIn(text);
   if (status >= 200 && status < 300) {
     if (value !== undefined) {
       return value;
@@ -177,14 +177,6 @@ export function parseAnswer(server: string, status: number, contentType: string,
     );
   }
   throw statusError(value, status);
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
 }
 
 /** On one line, of limited length, without credentials. */

@@ -1,4 +1,5 @@
 /** The versions of the tables: known and applied migrations, and applying the rest. Loads slowly, with kysely's migrator. */
+
 import {
   Kysely,
   type Migration,
@@ -8,7 +9,7 @@ import {
   sql,
 } from 'kysely';
 import { waitFor } from '../../../base/deadline.ts';
-import { ConfigurationError, LedgerUnavailableError } from '../../../base/errors.ts';
+import { ConfigurationError, errorText, LedgerUnavailableError } from '../../../base/errors.ts';
 import { type Connection, type Dialect, describeConnection } from '../connection.ts';
 import { type Database, rows } from '../database.ts';
 import { missingRights } from '../rights.ts';
@@ -134,8 +135,7 @@ export async function upgradeTables(connection: Connection): Promise<string[]> {
     if (thrown instanceof ConfigurationError) {
       throw thrown;
     }
-    const text = thrown instanceof Error ? thrown.message : String(thrown);
-    throw new LedgerUnavailableError(text, { cause: thrown });
+    throw new LedgerUnavailableError(errorText(thrown), { cause: thrown });
   } finally {
     await database?.destroy();
   }

@@ -2,6 +2,7 @@
  * The syntax of `openstack reservation lease create` in python-blazarclient: which reservations it can
  * request, and what it sends to Blazar. Source: python-blazarclient 4, `v1/shell_commands/leases.py`.
  */
+import { jsonIn } from '../../../base/yaml/tree.ts';
 import type { Reservation } from '../../../lease/lease.ts';
 
 /** Supported keys of each type, with the defaults that the client sends; `undefined` = sent only if given. */
@@ -81,11 +82,7 @@ function sentValue(value: string, missing: unknown): unknown {
   if (!Array.isArray(missing)) {
     return value;
   }
-  try {
-    return JSON.parse(value);
-  } catch {
-    return undefined;
-  }
+  return jsonIn(value);
 }
 
 export interface RequestedLease {

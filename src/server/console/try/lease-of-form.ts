@@ -1,5 +1,5 @@
 /** Converts the form to the lease for Blazar, or reports mistakes by field. */
-import { isMapping, type Mapping } from '../../../base/yaml/tree.ts';
+import { isMapping, jsonIn, type Mapping } from '../../../base/yaml/tree.ts';
 import { type Instant, toInstant } from '../../../lease/dates.ts';
 import type { Lease, Reservation } from '../../../lease/lease.ts';
 import { formatResourceProperties, parseResourceProperties } from '../../../lease/resource-properties.ts';
@@ -211,12 +211,8 @@ function comparison(
 }
 
 function objectIn(text: string): Mapping | undefined {
-  try {
-    const value: unknown = text.length > MAX_TEXT ? undefined : JSON.parse(text || '{}');
-    return isMapping(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = text.length > MAX_TEXT ? undefined : jsonIn(text || '{}');
+  return isMapping(value) ? value : undefined;
 }
 
 const COUNT = /^\d{1,7}$/;
