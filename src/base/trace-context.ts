@@ -3,7 +3,6 @@
  * is neither read nor forwarded: it is text from the client. Sources: https://www.w3.org/TR/trace-context/,
  * and OpenTelemetry's semantic conventions for HTTP client spans.
  */
-
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Context, Span, SpanContext } from '@opentelemetry/api';
 import { codeOf } from './errors.ts';

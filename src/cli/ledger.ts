@@ -165,13 +165,12 @@ async function printDetails(
   process.stdout.write('\n');
   const { charge } = await import('../ledger/accounting/recorded-claim.ts');
   const { isBudgetAccount } = await import('../ledger/reports/reports.ts');
-  const { dateText } = await import('../ledger/budgets/terms.ts');
-  const { formatInstant } = await import('../lease/dates.ts');
+  const { formatInstant, secondText } = await import('../lease/dates.ts');
   const claimRow = (claim: RecordedClaim) => [
     claim.account,
     amountText(charge(claim), claim.kind !== 'held', unit),
-    claim.kind === 'usage' ? dateText(claim.from) : '',
-    claim.kind === 'usage' ? dateText(claim.until) : '',
+    claim.kind === 'usage' ? secondText(claim.from) : '',
+    claim.kind === 'usage' ? secondText(claim.until) : '',
   ];
   await printTable(['CLAIM', 'AMOUNT', 'FROM', 'UNTIL'], lease.claims.map(claimRow));
   if (lease.unconfirmed.length > 0) {

@@ -1,5 +1,4 @@
 /** A typed client of the API, with the types of /openapi.json. */
-
 import createFetchClient, {
   type Client,
   type ClientPathsWithMethod,

@@ -1,7 +1,6 @@
 /**
  * The decision log: a JSON line per decision, written in batches after the responses, from a bounded buffer.
  */
-
 import { close, constants, fstat, open, openSync, statSync, write } from 'node:fs';
 import { open as openForReading } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';

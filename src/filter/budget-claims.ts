@@ -3,7 +3,7 @@
  * limit 0.
  */
 
-import { formatInstant, MICROSECONDS_PER_SECOND } from '../lease/dates.ts';
+import { secondText } from '../lease/dates.ts';
 import {
   type Amount,
   type Budget,
@@ -116,8 +116,8 @@ function exceededMessage(
 ): string {
   const subject = isUpdate ? 'The change would cost' : `The ${what} would cost`;
   const more = isUpdate ? ' more' : '';
-  const when = part === undefined ? '' : ` from ${shown(part.from)} to ${shown(part.until)}`;
-  return `${subject} ${formatUnitHours(asked, 'up')} ${unit}${more}${when}; ${whose} has ${formatUnitHours(left, 'down')} ${unit} left, of a budget that is valid until ${shown(budget.validUntil)}.`;
+  const when = part === undefined ? '' : ` from ${secondText(part.from)} to ${secondText(part.until)}`;
+  return `${subject} ${formatUnitHours(asked, 'up')} ${unit}${more}${when}; ${whose} has ${formatUnitHours(left, 'down')} ${unit} left, of a budget that is valid until ${secondText(budget.validUntil)}.`;
 }
 
 /** What a budget lacks for a lease, from the text of a refusal. */
@@ -161,13 +161,9 @@ function notCoveredMessage(
   { from, until }: Seconds,
 ): string {
   const valid = budgets
-    .map(({ validFrom, validUntil }) => `from ${shown(validFrom)} to ${shown(validUntil)}`)
+    .map(({ validFrom, validUntil }) => `from ${secondText(validFrom)} to ${secondText(validUntil)}`)
     .join(', ');
-  const asked = `for a ${what} from ${shown(from)} to ${shown(until)}`;
+  const asked = `for a ${what} from ${secondText(from)} to ${secondText(until)}`;
   const lack = `${whose.slice(0, 1).toUpperCase()}${whose.slice(1)} has no budget`;
   return valid === '' ? `${lack}.` : `${lack} ${asked}; it has one ${valid}.`;
-}
-
-function shown(second: bigint): string {
-  return formatInstant(second * MICROSECONDS_PER_SECOND);
 }

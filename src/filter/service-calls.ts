@@ -1,5 +1,4 @@
 /** Calls to another service about leases: the content, key and token of a request, and the meaning of the answer. */
-
 import { hash, randomUUID } from 'node:crypto';
 import { errorText } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';

@@ -234,6 +234,11 @@ export function formatInstant(instant: Instant): string {
   return `${seconds}${part === 0n ? '' : `.${String(part).padStart(6, '0').replace(/0+$/, '')}`}Z`;
 }
 
+/** `second`: of the epoch. */
+export function secondText(second: bigint): string {
+  return formatInstant(second * MICROSECONDS_PER_SECOND);
+}
+
 /** `172800 seconds (2 days)`: a duration in microseconds, for display; its fraction of a second only if not 0. */
 export function formatDuration(duration: Instant): string {
   const whole = duration / MICROSECONDS_PER_SECOND;

@@ -2,7 +2,6 @@
  * Validates requests: form, dates, resource types, and bounds. Context and leases are returned as received,
  * not copied; other parts of a request are dropped.
  */
-
 import { isDeepStrictEqual } from 'node:util';
 import type { z } from 'zod';
 import { InvalidRequestError } from '../base/errors.ts';

@@ -1,5 +1,4 @@
 /** Creates or upgrades the tables of a ledger. Needs no filters, and no existing ledger. */
-
 import { closeSync, existsSync, fchownSync, openSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { codeOf, errorText, LedgerUnavailableError } from '../base/errors.ts';

@@ -1,5 +1,4 @@
 /** Keystone calls with users' own passwords and tokens, never with our account. */
-
 import { z } from 'zod';
 import { jsonIn } from '../base/yaml/tree.ts';
 import type { SharedServices } from '../filter/services.ts';

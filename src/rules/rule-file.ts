@@ -1,5 +1,4 @@
 /** Reads rules from a YAML text: their form, and messages about their mistakes. */
-
 import { DateTime } from 'luxon';
 import { z } from 'zod';
 import type { Problem } from '../base/errors.ts';

@@ -2,7 +2,7 @@
 import { basename, extname } from 'node:path';
 import { readTextFile, systemErrorText } from '../../config/read-file.ts';
 import { type Amount, formatUnitHours } from '../../filter/claim.ts';
-import { formatInstant } from '../../lease/dates.ts';
+import { formatInstant, secondText } from '../../lease/dates.ts';
 import { charge } from '../../ledger/accounting/recorded-claim.ts';
 import type { BudgetChange, BudgetUsage } from '../../ledger/budgets/budgets.ts';
 import type { ImportReport } from '../../ledger/budgets/plan.ts';
@@ -11,7 +11,7 @@ import type { LeaseReport } from '../../ledger/reports/reports.ts';
 import type { CommandNames } from '../common/command-names.ts';
 import { ExitCode, fail, printItems, printJson, printTable, UsageError } from '../common/output.ts';
 import type { FormatFlags } from '../common/sources.ts';
-import { amountText, leaseObject, secondText, usageObject } from '../ledger/output.ts';
+import { amountText, leaseObject, usageObject } from '../ledger/output.ts';
 import type { BudgetFile, ChargedLease, Listed, ShownProject } from './store.ts';
 
 type Format = FormatFlags['format'];

@@ -3,13 +3,12 @@ import { z } from 'zod';
 import { EndpointError } from '../../client/bounded-fetch.ts';
 import type { ApiClient } from '../../client/client.ts';
 import { parseUnitHours } from '../../filter/claim.ts';
-import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
+import { MICROSECONDS_PER_SECOND, secondText } from '../../lease/dates.ts';
 import type { BudgetUsage } from '../../ledger/budgets/budgets.ts';
 import type { BudgetRequest } from '../../ledger/budgets/requests/rows.ts';
 import {
   amountOf,
   budgetAmountText,
-  dateText,
   parseBudget,
   parseBudgetKey,
   secondOf,
@@ -131,7 +130,7 @@ export function remoteBudgets(api: ApiClient): BudgetStore {
   });
   const one = (data: unknown) => requested([understood(request, data)]);
   const sizeOf = (text: string) => budgetAmountText(inFlags(() => amountOf(text, 'unit-hours')));
-  const untilOf = (text: string) => dateText(inFlags(() => secondOf('until', text)));
+  const untilOf = (text: string) => secondText(inFlags(() => secondOf('until', text)));
   /** Changes the owner's budget that starts at this time. */
   const changing = async (
     { project, user, validFrom }: { project: string; user: string | undefined; validFrom: bigint },
@@ -162,7 +161,7 @@ export function remoteBudgets(api: ApiClient): BudgetStore {
       const { validFrom } = wanted;
       const body = {
         amount: budgetAmountText(wanted.amount),
-        valid_until: dateText(wanted.validUntil),
+        valid_until: secondText(wanted.validUntil),
         reason,
       };
       return changing({ project, user, validFrom }, (found) =>
@@ -171,7 +170,7 @@ export function remoteBudgets(api: ApiClient): BudgetStore {
               body: {
                 project_id: project,
                 ...(user !== undefined && { user_id: user }),
-                valid_from: dateText(validFrom),
+                valid_from: secondText(validFrom),
                 ...body,
               },
             })

@@ -2,6 +2,7 @@
 
 import { retold } from '../../base/errors.ts';
 import type { Amount } from '../../filter/claim.ts';
+import { secondText } from '../../lease/dates.ts';
 import type { BudgetChange, BudgetUsage } from '../../ledger/budgets/budgets.ts';
 import type { ImportReport } from '../../ledger/budgets/plan.ts';
 import type { BudgetRequest } from '../../ledger/budgets/requests/rows.ts';
@@ -12,7 +13,7 @@ import type { CommandNames } from '../common/command-names.ts';
 import type { EndpointFlags } from '../common/endpoint.ts';
 import { UsageError, warn } from '../common/output.ts';
 import type { FormatFlags, SourceFlags } from '../common/sources.ts';
-import { type ListedLease, secondText } from '../ledger/output.ts';
+import type { ListedLease } from '../ledger/output.ts';
 
 /** Projects and users are passed as typed. */
 export interface BudgetStore {

@@ -1,7 +1,7 @@
 /** Formats leases, entries and budgets: exact numbers, times in UTC. */
 
 import { type Amount, formatUnitHours } from '../../filter/claim.ts';
-import { formatInstant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
+import { formatInstant, secondText } from '../../lease/dates.ts';
 import { charge, type RecordedClaim } from '../../ledger/accounting/recorded-claim.ts';
 import type { TermsRow } from '../../ledger/budgets/rows.ts';
 import {
@@ -11,11 +11,6 @@ import {
   type LedgerRecord,
 } from '../../ledger/reports/reports.ts';
 import type { CommandNames } from '../common/command-names.ts';
-
-/** `second`: seconds of the epoch. */
-export function secondText(second: bigint): string {
-  return formatInstant(second * MICROSECONDS_PER_SECOND);
-}
 
 /** Usage in unit-hours, for display, and exact, in millionths of a unit times seconds. */
 export function usageObject(amount: Amount): { unit_hours: string; amount: string } {

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { ApiClient } from '../../client/client.ts';
 import { budgetUnit } from '../../enforcement/configuration.ts';
-import { dateText } from '../../ledger/budgets/terms.ts';
+import { secondText } from '../../lease/dates.ts';
 import { missingTexts, usageCsv, usageFocus, usageJson } from '../../ledger/reports/usage/formats.ts';
 import { reportSpan, reportUsage } from '../../ledger/reports/usage/report.ts';
 import type { UsageKey, UsageRow } from '../../ledger/reports/usage/sums.ts';
@@ -112,8 +112,8 @@ export async function remoteUsage(
 ): Promise<ShownUsage> {
   const query = {
     by,
-    ...(from !== undefined && { from: dateText(from) }),
-    ...(until !== undefined && { until: dateText(until) }),
+    ...(from !== undefined && { from: secondText(from) }),
+    ...(until !== undefined && { until: secondText(until) }),
     ...(project !== undefined && { project_id: project }),
   };
   const { data } = await client.GET('/v1/reports/usage', { params: { query } });

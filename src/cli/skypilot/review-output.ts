@@ -4,7 +4,7 @@ import type { SkypilotOptions } from '../../skypilot/options.ts';
 import type { Review } from '../../skypilot/policies/policy-chain.ts';
 import type { ReceivedRequest } from '../../skypilot/request/wire.ts';
 import type { SecretValues } from '../../skypilot/secrets.ts';
-import { onOneLine, printJson, printTable, unifiedDiff } from '../common/output.ts';
+import { onOneLine, printJson, printTable, unifiedDiff, warn } from '../common/output.ts';
 import type { Requested } from './requests.ts';
 
 export interface Reviewer {
@@ -51,7 +51,7 @@ export async function printReview(
     outcomes.map((outcome) => [outcome.policy, answerOf(outcome), outcome.message ?? '']),
   );
   for (const warning of warnings) {
-    process.stderr.write(`warning: ${onOneLine(warning)}\n`);
+    warn(warning);
   }
   for (const one of [diff.task, diff.skypilot_config]) {
     if (one !== '') {

@@ -1,5 +1,4 @@
 /** Fills the ledger of a trial from a case. */
-
 import { waitFor } from '../../base/deadline.ts';
 import { smaller } from '../../filter/claim.ts';
 import type { SharedServices } from '../../filter/services.ts';

@@ -11,7 +11,7 @@ import { isMapping, YamlError } from '../../base/yaml/tree.ts';
 import { systemErrorText } from '../../config/read-file.ts';
 import type { RequestNames } from '../../filter/call.ts';
 import { MAX_TOKENS } from '../cases/case-files.ts';
-import { ExitCode, onOneLine, UnwrittenError, UsageError } from '../common/output.ts';
+import { ExitCode, onOneLine, UnwrittenError, UsageError, warn } from '../common/output.ts';
 import type { SourceFlags } from '../common/sources.ts';
 import { type LogFlags, LogRun } from './log-run.ts';
 import type { PastDecision } from './past-decision.ts';
@@ -64,7 +64,7 @@ export async function record(
   }
   const { damaged } = run;
   for (const line of damaged.first) {
-    process.stderr.write(`warning: ${onOneLine(line)}\n`);
+    warn(line);
   }
   const lines = Object.entries(COUNTS).flatMap(([what, text]) => {
     const many = counts.get(what as Count) ?? 0;

@@ -1,7 +1,7 @@
 /** `test --replay`: finds decisions of a log that a configuration would change. */
 
 import { type CaseResult, printResults, resultsJunit, writeJunit } from '../cases/case-report.ts';
-import { ExitCode, jsonLine, onOneLine, printTable, UsageError } from '../common/output.ts';
+import { ExitCode, jsonLine, printTable, UsageError, warn } from '../common/output.ts';
 import type { SourceFlags } from '../common/sources.ts';
 import { type DamagedLines, type LogFlags, LogRun } from './log-run.ts';
 import {
@@ -85,7 +85,7 @@ async function printReplay(
     await printResults(SUITE, resultsOf(summary, damaged), format);
   }
   for (const line of damaged.first) {
-    process.stderr.write(`warning: ${onOneLine(line)}\n`);
+    warn(line);
   }
   if (damaged.count > damaged.first.length) {
     process.stderr.write(`warning: ${damaged.count - damaged.first.length} more damaged lines\n`);

@@ -1,6 +1,6 @@
 /** The events, as CloudEvents 1.0 in structured JSON mode. Source: CloudEvents 1.0.2, "Context Attributes". */
 import { formatUnitHours } from '../../filter/claim.ts';
-import { formatInstant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
+import { formatInstant, secondText } from '../../lease/dates.ts';
 import type { BudgetRequest, TakenStep } from '../../ledger/budgets/requests/rows.ts';
 import { budgetAmountText } from '../../ledger/budgets/terms.ts';
 import type { Crossing } from '../../ledger/outbox/crossings.ts';
@@ -63,8 +63,8 @@ export function thresholdEvent(source: string, id: string, crossing: Crossing): 
       project: named({ id: projectId }),
       user: userId === null ? null : named({ id: userId }),
       budget: {
-        from: formatInstant(validFrom * MICROSECONDS_PER_SECOND),
-        until: formatInstant(validUntil * MICROSECONDS_PER_SECOND),
+        from: secondText(validFrom),
+        until: secondText(validUntil),
         amount: formatUnitHours(amount, 'down'),
         taken: formatUnitHours(taken, 'up'),
         left: formatUnitHours(amount - taken, 'down'),
@@ -80,7 +80,6 @@ export function thresholdEvent(source: string, id: string, crossing: Crossing): 
 /** `budget.request` */
 export function requestEvent(source: string, id: string, request: BudgetRequest): string {
   const { projectId, userId, amount, validUntil, reason, state, asked, endorsed, settled, granted } = request;
-  const until = (second: bigint) => formatInstant(second * MICROSECONDS_PER_SECOND);
   const { at } = settled ?? endorsed ?? asked;
   return cloudEvent({
     kind: 'budget.request',
@@ -94,14 +93,14 @@ export function requestEvent(source: string, id: string, request: BudgetRequest)
       project: named({ id: projectId }),
       user: userId === null ? null : named({ id: userId }),
       amount: budgetAmountText(amount),
-      until: until(validUntil),
+      until: secondText(validUntil),
       reason: bounded(reason),
       asked: { at: formatInstant(asked.at), by: bounded(asked.who) },
       endorsed: endorsed && takenStep(endorsed),
       settled: settled && takenStep(settled),
       granted: granted && {
         amount: budgetAmountText(granted.amount),
-        until: until(granted.validUntil),
+        until: secondText(granted.validUntil),
         budget: String(granted.budget),
       },
     },

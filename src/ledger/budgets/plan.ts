@@ -2,10 +2,11 @@
 
 import { timedYield, yieldToEventLoop } from '../../base/yield-to-event-loop.ts';
 import type { Budget } from '../../filter/claim.ts';
+import { secondText } from '../../lease/dates.ts';
 import { addTo } from '../add-to.ts';
 import type { WantedBudget } from './budgets.ts';
 import type { FileMistake, WantedLine } from './file.ts';
-import { budgetAmountText, dateText, overlapText } from './terms.ts';
+import { budgetAmountText, overlapText } from './terms.ts';
 
 /** A budget of the ledger, in force or removed. */
 export interface KnownBudget extends Budget {
@@ -95,7 +96,7 @@ function overlaps(claims: Claim[]): FileMistake[] {
 function textOf(other: Claim): string {
   return other.line === undefined
     ? overlapText({ ...other, id: other.id ?? 0n })
-    : `it would overlap with line ${other.line}, from ${dateText(other.validFrom)} until ${dateText(other.validUntil)}`;
+    : `it would overlap with line ${other.line}, from ${secondText(other.validFrom)} until ${secondText(other.validUntil)}`;
 }
 
 function outcomeOf(wanted: WantedBudget, before: KnownBudget | undefined): PlannedLine['outcome'] {
@@ -169,12 +170,12 @@ function reported({ line, outcome, before, wanted }: PlannedLine): ReportedLine 
     outcome,
     project_id: wanted.projectId,
     user_id: wanted.userId,
-    valid_from: dateText(wanted.validFrom),
-    valid_until: dateText(wanted.validUntil),
+    valid_from: secondText(wanted.validFrom),
+    valid_until: secondText(wanted.validUntil),
     amount: budgetAmountText(wanted.amount),
     before:
       before === undefined || before.isRemoved
         ? null
-        : { valid_until: dateText(before.validUntil), amount: budgetAmountText(before.amount) },
+        : { valid_until: secondText(before.validUntil), amount: budgetAmountText(before.amount) },
   };
 }

@@ -9,7 +9,7 @@ import {
   parseMillionths,
   parseUnitHours,
 } from '../../filter/claim.ts';
-import { type DateValue, formatInstant, MICROSECONDS_PER_SECOND, toInstant } from '../../lease/dates.ts';
+import { type DateValue, MICROSECONDS_PER_SECOND, secondText, toInstant } from '../../lease/dates.ts';
 import { textMistake } from '../identity.ts';
 import type { WantedBudget } from './budgets.ts';
 
@@ -125,12 +125,7 @@ export function whoseText({ projectId, userId }: Pick<Budget, 'projectId' | 'use
 
 /** Why a budget cannot be set: it would overlap with another. */
 export function overlapText(other: Budget): string {
-  return `it would overlap with budget ${other.id} of ${whoseText(other)}, from ${dateText(other.validFrom)} until ${dateText(other.validUntil)}`;
-}
-
-/** `second`: of the epoch. */
-export function dateText(second: bigint): string {
-  return formatInstant(second * MICROSECONDS_PER_SECOND);
+  return `it would overlap with budget ${other.id} of ${whoseText(other)}, from ${secondText(other.validFrom)} until ${secondText(other.validUntil)}`;
 }
 
 const UNIT_HOUR = 3_600_000_000n;
@@ -153,8 +148,8 @@ export function exportedBudget(budget: Budget & { readonly taken: Amount; readon
   return {
     project_id: projectId,
     user_id: userId ?? '',
-    valid_from: dateText(validFrom),
-    valid_until: dateText(validUntil),
+    valid_from: secondText(validFrom),
+    valid_until: secondText(validUntil),
     amount: budgetAmountText(amount),
     taken: formatUnitHours(taken),
     left: formatUnitHours(left, 'down'),

@@ -1,5 +1,4 @@
 /** A folded lease as stored in a file: its row and all its entries, exactly. */
-
 import { z } from 'zod';
 import { jsonIn } from '../../base/yaml/tree.ts';
 import type { Amount } from '../../filter/claim.ts';

@@ -1,7 +1,6 @@
 /**
  * The outbox of a chain of filters: opens with the first filter that needs it; delivers only after `deliver`.
  */
-
 import { inTime, type Wait, waitFor } from '../../base/deadline.ts';
 import { errorText } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';

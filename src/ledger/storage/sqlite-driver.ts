@@ -2,7 +2,6 @@
  * The SQLite driver. `node:sqlite` is used if it has the required features: since Node.js 22.16 and 24.
  * Otherwise the package better-sqlite3 is used, an optional dependency.
  */
-
 import { constants } from 'node:buffer';
 import { createRequire } from 'node:module';
 import type BetterSqlite from 'better-sqlite3';

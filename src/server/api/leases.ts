@@ -5,6 +5,7 @@
 import { z } from 'zod';
 import { inTime } from '../../base/deadline.ts';
 import type { StoredDecision } from '../../decisions/store/contract.ts';
+import { secondText } from '../../lease/dates.ts';
 import { foldedOfLedger, foldedOfProject } from '../../ledger/folding/totals.ts';
 import type { Share } from '../../ledger/reports/charges.ts';
 import { type EntryView, listEntries } from '../../ledger/reports/entries.ts';
@@ -33,7 +34,6 @@ import {
   pathId,
   refusedAs,
   requireOrder,
-  secondText,
   textParameter,
   timeParameter,
   timeSchema,

@@ -1,5 +1,6 @@
 /** `GET /v1/projects/{project_id}/usage`. */
 import { z } from 'zod';
+import { secondText } from '../../lease/dates.ts';
 import { MAX_DAYS, type UsageGroup, type UsageReport, usageOf } from '../../ledger/reports/usage.ts';
 import { ledgerFor } from '../budgets/named-accounts.ts';
 import { ApiError, route } from './route.ts';
@@ -14,7 +15,6 @@ import {
   pathId,
   requireOrder,
   secondOf,
-  secondText,
   timeParameter,
   timeSchema,
   WITHOUT_LEDGER,

@@ -1,7 +1,7 @@
 /** `GET /v1/projects` and `/v1/projects/{project_id}`: what a member needs before requesting a lease. */
 import { z } from 'zod';
 import { budgetAccount } from '../../filter/claim.ts';
-import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
+import { MICROSECONDS_PER_SECOND, secondText } from '../../lease/dates.ts';
 import { type BudgetView, pageOfBudgets } from '../../ledger/budgets/view.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { plannedUse } from '../../ledger/reports/lease-span.ts';
@@ -27,7 +27,6 @@ import {
   pageAnswer,
   pageQueryOf,
   pathId,
-  secondText,
   textParameter,
   timeSchema,
   WITHOUT_LEDGER,

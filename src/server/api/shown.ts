@@ -182,11 +182,6 @@ export function leftText(amount: Amount): string {
 /** `instant`: microseconds of the epoch. */
 export const timeText = formatInstant;
 
-/** `second`: of the epoch. */
-export function secondText(second: bigint): string {
-  return formatInstant(second * MICROSECONDS_PER_SECOND);
-}
-
 export type Accounts = Awaited<ReturnType<typeof accountsOf>>;
 
 /** Maximum wait for names, in milliseconds; less if the deadline is near. */

@@ -3,7 +3,7 @@
 import { retold } from '../../base/errors.ts';
 import { budgetUnit } from '../../enforcement/configuration.ts';
 import { type Budget, formatUnitHours } from '../../filter/claim.ts';
-import { formatInstant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
+import { secondText } from '../../lease/dates.ts';
 import {
   amendBudget,
   type BeyondProject,
@@ -200,7 +200,7 @@ export function refusalError(refusal: BudgetRefusal, unit: string): ApiError {
         { field: 'If-Match', headers: { ETag: budgetEtag(refusal.current) } },
       );
     case 'empty':
-      return new ApiError(422, `expected a date after the start, ${second(refusal.validFrom)}`, {
+      return new ApiError(422, `expected a date after the start, ${secondText(refusal.validFrom)}`, {
         field: 'valid_until',
       });
     case 'beyond-project':
@@ -212,7 +212,7 @@ function beyondError(beyond: BeyondProject, unit: string): ApiError {
   return beyond.kind === 'uncovered'
     ? new ApiError(
         422,
-        `expected a time within the budgets of the project, which has none from ${second(beyond.from)} until ${second(beyond.until)}`,
+        `expected a time within the budgets of the project, which has none from ${secondText(beyond.from)} until ${secondText(beyond.until)}`,
         { field: 'valid_until' },
       )
     : new ApiError(
@@ -220,8 +220,4 @@ function beyondError(beyond: BeyondProject, unit: string): ApiError {
         `expected at most what the project has in that time: ${formatUnitHours(beyond.most, 'down')} ${unit}`,
         { field: 'amount' },
       );
-}
-
-function second(value: bigint): string {
-  return formatInstant(value * MICROSECONDS_PER_SECOND);
 }

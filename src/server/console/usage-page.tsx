@@ -1,8 +1,7 @@
 /** Usage in a time range: as a table, by month also as a chart, and as files. */
 import { budgetUnit } from '../../enforcement/configuration.ts';
 import { formatUnitHours } from '../../filter/claim.ts';
-import { MICROSECONDS_PER_SECOND, toInstant } from '../../lease/dates.ts';
-import { dateText } from '../../ledger/budgets/terms.ts';
+import { MICROSECONDS_PER_SECOND, secondText, toInstant } from '../../lease/dates.ts';
 import { hoursText, missingTexts, monthText } from '../../ledger/reports/usage/formats.ts';
 import {
   nextMonth,
@@ -60,8 +59,8 @@ export const usagePage: ConsolePage = {
     const now = (await ledgerFor(request)).now() / MICROSECONDS_PER_SECOND;
     const text = (name: string) => queryText(query, name);
     const asked: Asked = {
-      from: text('from') || dateText(nextMonth(now, 1 - MONTHS)).slice(0, 10),
-      until: text('until') || dateText(nextMonth(now)).slice(0, 10),
+      from: text('from') || secondText(nextMonth(now, 1 - MONTHS)).slice(0, 10),
+      until: text('until') || secondText(nextMonth(now)).slice(0, 10),
       by: USAGE_KEYS.find((one) => one === text('by')) ?? 'month',
       project: text('project'),
     };
@@ -228,7 +227,7 @@ function MonthsChart({ rows, unit }: { readonly rows: readonly UsageRow[]; reado
       times={rows.map(({ from }) => Number(from))}
       unit={isPaid ? unit : 'hours'}
       series={[{ label: what, look: 'used', form: 'bars', values }]}
-      timeText={(second) => dateText(BigInt(second)).slice(0, 7)}
+      timeText={(second) => secondText(BigInt(second)).slice(0, 7)}
     />
   );
 }

@@ -1,5 +1,4 @@
 /** Request bodies, limited in size and in parsing cost. */
-
 import { isAscii } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { MIMEType, promisify } from 'node:util';

@@ -3,7 +3,6 @@
  * the leader lease. Without such a round, clusters that no policy reviewed would not count, and a limit on
  * running clusters would let too many start.
  */
-
 import { z } from 'zod';
 import { jsonIn } from '../../base/yaml/tree.ts';
 import type { Proposal } from '../../filter/claim.ts';

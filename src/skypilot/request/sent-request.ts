@@ -1,7 +1,6 @@
 /**
  * The request that SkyPilot would send about a task. Source: SkyPilot 0.13, its client, server and requests.
  */
-
 import { YamlDocument } from '../../base/yaml/document.ts';
 import { isMapping, type Mapping, mapMembers, member, setMember, valueAt } from '../../base/yaml/tree.ts';
 import type { PipelineTask } from '../task/pipeline.ts';

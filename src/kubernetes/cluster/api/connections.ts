@@ -2,7 +2,6 @@
  * The connections to one API server, and the meaning of its answers. They are kept alive and bounded in
  * number; watches have their own, so that they never block a request.
  */
-
 import { setMaxListeners } from 'node:events';
 import { type Dispatcher, Pool } from 'undici';
 import { codeOf } from '../../../base/errors.ts';

@@ -3,7 +3,6 @@
  * `gke-gcloud-auth-plugin`, `kubelogin`. It is started without a shell and a terminal, with bounded time and
  * output.
  */
-
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';

@@ -1,6 +1,7 @@
 /** Roles and bindings as an API server sends them. Source: Kubernetes API, rbac.authorization.k8s.io/v1. */
 import { z } from 'zod';
 import type { Binding, Role } from '../../policies/access.ts';
+import { subjectsIn } from '../../policies/documents/rbac-schema.ts';
 
 export const RBAC_PATH = '/apis/rbac.authorization.k8s.io/v1';
 export const RBAC_KINDS = ['roles', 'clusterroles', 'rolebindings', 'clusterrolebindings'] as const;
@@ -35,12 +36,7 @@ export function bindingIn(kind: 'rolebindings' | 'clusterrolebindings', object: 
     kind: kind === 'rolebindings' ? 'RoleBinding' : 'ClusterRoleBinding',
     ...identity(metadata),
     roleRef,
-    subjects: (subjects ?? []).map((one) =>
-      one.kind === 'ServiceAccount'
-        ? // Without a namespace it is that of the binding.
-          { ...one, namespace: one.namespace || (metadata.namespace ?? '') }
-        : one,
-    ),
+    subjects: subjectsIn(subjects, metadata.namespace),
   };
 }
 

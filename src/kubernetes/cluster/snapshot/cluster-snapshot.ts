@@ -2,7 +2,6 @@
  * Policies and permissions of a cluster at one moment, the source for commands; and what is read once for it:
  * policies, the default priority class, and the roles and bindings about the use of policies.
  */
-
 import { z } from 'zod';
 import {
   type Account,

@@ -10,7 +10,13 @@ import type { Binding, Role } from '../access.ts';
 import { API_GROUPS, type SchedulingPolicy, schedulingPolicy } from '../policy.ts';
 import { type Item, readItems } from './items.ts';
 import { policySpecSchema, schemaProblems } from './policy-schema.ts';
-import { clusterRoleBindingSchema, clusterRoleSchema, roleBindingSchema, roleSchema } from './rbac-schema.ts';
+import {
+  clusterRoleBindingSchema,
+  clusterRoleSchema,
+  roleBindingSchema,
+  roleSchema,
+  subjectsIn,
+} from './rbac-schema.ts';
 import { aggregated, References, rulesLost, type WrittenRole } from './references.ts';
 import { mapping } from './schema-helpers.ts';
 
@@ -170,11 +176,7 @@ class Documents {
       kind,
       ...identity,
       roleRef,
-      subjects: (subjects ?? []).map((subject) =>
-        subject.kind === 'ServiceAccount'
-          ? { ...subject, namespace: subject.namespace || (identity.namespace ?? '') }
-          : subject,
-      ),
+      subjects: subjectsIn(subjects, identity.namespace),
     });
     const namespace = roleRef.kind === 'Role' ? identity.namespace : undefined;
     this.#references.refer({

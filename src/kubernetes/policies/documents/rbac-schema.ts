@@ -79,3 +79,13 @@ export const clusterRoleBindingSchema = bindingSchema(['ClusterRole'], anywhere)
 export type Rule = z.infer<typeof rule>;
 export type LabelSelector = z.infer<typeof labelSelector>;
 export type Subject = z.infer<typeof anywhere>;
+
+/** A service account without a namespace is in that of its binding. */
+export function subjectsIn(
+  subjects: readonly z.infer<typeof inItsNamespace>[] | null | undefined,
+  namespace = '',
+): Subject[] {
+  return (subjects ?? []).map((one) =>
+    one.kind === 'ServiceAccount' ? { ...one, namespace: one.namespace || namespace } : one,
+  );
+}

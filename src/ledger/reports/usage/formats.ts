@@ -3,9 +3,9 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type Amount, formatUnitHours } from '../../../filter/claim.ts';
-import { formatInstant } from '../../../lease/dates.ts';
+import { formatInstant, secondText } from '../../../lease/dates.ts';
 import { harmless } from '../../budgets/csv.ts';
-import { budgetAmountText, dateText } from '../../budgets/terms.ts';
+import { budgetAmountText } from '../../budgets/terms.ts';
 import { nextMonth, type UsageKey, type UsageReport, type UsageReportQuery, type UsageRow } from './sums.ts';
 
 /** Rows that are written before yielding to the event loop. */
@@ -36,7 +36,7 @@ async function* written({ rows }: UsageReport, { columns, cells }: Cells): Async
 
 /** `2026-12` */
 export function monthText({ from }: Pick<UsageRow, 'from'>): string {
-  return dateText(from).slice(0, 7);
+  return secondText(from).slice(0, 7);
 }
 
 /** In hours, rounded up like costs: one resource for one second counts like a millionth of a unit. */
@@ -53,8 +53,8 @@ export function usageJson(
   const { folded, undated, leasesOfUnknownResources } = report;
   const hasAmounts = by !== 'resource_type';
   return {
-    from: dateText(from),
-    until: dateText(until),
+    from: secondText(from),
+    until: secondText(until),
     by,
     unit,
     rows: report.rows.map((row) => ({
@@ -172,14 +172,14 @@ export function usageFocus(
     BillingAccountId: ({ projectId }) => free(projectId),
     BillingAccountName: ({ projectId }) => free(projectName(projectId ?? '')),
     BillingCurrency: () => NO_CURRENCY,
-    BillingPeriodEnd: ({ from }) => dateText(nextMonth(from)),
-    BillingPeriodStart: ({ from }) => dateText(nextMonth(from, 0)),
+    BillingPeriodEnd: ({ from }) => secondText(nextMonth(from)),
+    BillingPeriodStart: ({ from }) => secondText(nextMonth(from, 0)),
     ChargeCategory: () => 'Usage',
     ChargeClass: () => null,
     ChargeDescription: () => description,
     ChargeFrequency: () => 'Usage-Based',
-    ChargePeriodEnd: ({ until }) => dateText(until),
-    ChargePeriodStart: ({ from }) => dateText(from),
+    ChargePeriodEnd: ({ until }) => secondText(until),
+    ChargePeriodStart: ({ from }) => secondText(from),
     ConsumedQuantity: (_, consumed) => budgetAmountText(consumed + HALF_A_MILLIONTH),
     ConsumedUnit: () => free(consumedUnit),
     ContractedCost: () => 0,

@@ -1,7 +1,6 @@
 /**
  * Upgrades PostgreSQL while services run: builds indexes without blocking writes, and limits waits for locks.
  */
-
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Kysely, type Migration, sql } from 'kysely';
 import { codeOf } from '../../../base/errors.ts';

@@ -1,5 +1,4 @@
 /** Single queries on a connection to PostgreSQL, and the classification of errors. */
-
 import type { CompiledQuery } from 'kysely';
 import pg from 'pg';
 import type { Wait } from '../../../base/deadline.ts';

@@ -1,5 +1,6 @@
 /** The history of budgets: who changed them, when and why. */
 import { z } from 'zod';
+import { secondText } from '../../../lease/dates.ts';
 import { charge } from '../../../ledger/accounting/recorded-claim.ts';
 import { pageOfChargedLeases } from '../../../ledger/budgets/history.ts';
 import type { LeaseReport } from '../../../ledger/reports/reports.ts';
@@ -18,7 +19,6 @@ import {
   pageAnswer,
   pageQueryOf,
   refusedAs,
-  secondText,
   textSchema,
   timeSchema,
   timeText,

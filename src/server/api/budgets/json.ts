@@ -1,5 +1,6 @@
 /** JSON of budgets and their changes. */
 import { z } from 'zod';
+import { secondText } from '../../../lease/dates.ts';
 import type { BudgetChange } from '../../../ledger/budgets/budgets.ts';
 import { budgetAmountText } from '../../../ledger/budgets/terms.ts';
 import type { BudgetView } from '../../../ledger/budgets/view.ts';
@@ -10,7 +11,6 @@ import {
   amountSchema,
   costText,
   leftText,
-  secondText,
   timeSchema,
   timeText,
 } from '../shown.ts';

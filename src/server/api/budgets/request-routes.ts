@@ -1,5 +1,6 @@
 /** Requests for more budget: created, endorsed, granted or refused, and withdrawn. */
 import { z } from 'zod';
+import { secondText } from '../../../lease/dates.ts';
 import type { BudgetRequest, TakenStep } from '../../../ledger/budgets/requests/rows.ts';
 import type { RequestStep } from '../../../ledger/budgets/requests/steps.ts';
 import { budgetAmountText } from '../../../ledger/budgets/terms.ts';
@@ -25,7 +26,6 @@ import {
   pageAnswer,
   pageQueryOf,
   refusedAs,
-  secondText,
   timeSchema,
   timeText,
   UNNAMED,

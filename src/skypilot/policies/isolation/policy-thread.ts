@@ -1,5 +1,4 @@
 /** One thread that runs one policy, from start to end, and its pending questions. */
-
 import { Worker } from 'node:worker_threads';
 import { codeOf, errorText } from '../../../base/errors.ts';
 import type { Logger } from '../../../base/logger.ts';
