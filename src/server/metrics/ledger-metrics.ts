@@ -9,7 +9,7 @@ import { type Instruments, setOrRemove } from './instruments.ts';
 
 const ATTEMPTS = ['delivered', 'failed', 'dead'] as const;
 
-interface LedgerMetrics extends Required<LedgerObserver> {
+export interface LedgerMetrics extends Required<LedgerObserver> {
   /** `undefined` = no messages are to be delivered, or the ledger does not answer. */
   showOutbox(counts: OutboxCounts | undefined): void;
   /** The new configuration may have no ledger. */

@@ -8,7 +8,7 @@ const DAY_MS = 24 * 3_600_000;
 /** For tests. */
 export type CertificateTiming = Pick<Partial<CertificateOptions>, 'intervalMs' | 'settleMs'>;
 
-interface ConfiguredRotator {
+export interface ConfiguredRotator {
   readonly rotator: CertificateRotator;
   close(): Promise<void>;
 }
