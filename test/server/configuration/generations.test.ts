@@ -6,6 +6,7 @@ import { temporaryFile } from '../../support/files.ts';
 import { filterFolder, filterSource } from '../../support/filter-folder.ts';
 import { jsonLines } from '../../support/json-lines.ts';
 import { metric } from '../../support/metric.ts';
+import { IDS, recorded, recordedKeystone } from '../../support/recorded-identities.ts';
 import { capturedText, createLasting } from '../../support/requests.ts';
 import { runServiceOn, runServiceOnFile } from '../../support/running-service.ts';
 
@@ -269,4 +270,24 @@ describe('a reload', () => {
     await expect(service.reload()).resolves.toBe(false);
     expect(heard).toEqual(['OldFilter asked', 'OldFilter closed']);
   });
+});
+
+it('names of projects and users that Keystone does not have are warned of at the start and after a reload', async () => {
+  const keystone = await recordedKeystone();
+  const ask = 'GET /v3/users?name=climat&domain_id=default';
+  keystone.answer(ask, { status: 200, contentType: 'application/json', body: { users: [] } });
+  keystone.answer('GET /v3/projects?name=climate&domain_id=default', recorded('projects-list-climate'));
+  const account = Object.entries(keystone.options).map(([name, value]) => `${name} = ${value}`);
+  const text = (projects: string, types: string) =>
+    `[service]\nport = 0\n[enforcement]\nenabled_filters = MaxLeaseDurationFilter, MaxReservationSizeFilter\nmax_lease_duration_project_limits = ${projects}:60\nmax_reservation_size_project_limits = ${types}/physical:host:1\n[keystone]\n${account.join('\n')}\n`;
+  const { logger, change } = await runServiceOnFile(text('climat@Default', 'climate@Default'));
+  const said = () =>
+    logger.lines.flatMap(({ fields, message }) => (message.startsWith('Keystone finds no') ? [fields] : []));
+  const first = { option: '[enforcement] max_lease_duration_project_limits', name: 'climat@Default' };
+  await expect.poll(said).toEqual([first]);
+  expect(await change(text('climate@Default', 'climat@Default'))).toBe(true);
+  const second = { option: '[enforcement] max_reservation_size_project_limits', name: 'climat@Default' };
+  await expect.poll(said).toEqual([first, second]);
+  expect(await change(text(IDS.climate, 'climate'))).toBe(true);
+  await expect.poll(said).toEqual([first, second, { ...second, name: 'climate' }]);
 });
