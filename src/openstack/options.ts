@@ -2,8 +2,6 @@ import { z } from 'zod';
 import type { FurtherSection } from '../config/option-groups.ts';
 import { type KeystoneOptions, keystoneOptions } from './keystone-options.ts';
 
-export { type KeystoneOptions, keystoneOptions };
-
 export function isKeystoneSet({ auth_url, cloud }: Pick<KeystoneOptions, 'auth_url' | 'cloud'>): boolean {
   return auth_url !== undefined || cloud !== undefined;
 }
