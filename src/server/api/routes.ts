@@ -1,9 +1,8 @@
 /** All routes of the API. */
 
 import { BUDGET_FILE_ROUTES } from './budgets/file-routes.ts';
-import { BUDGET_HISTORY_ROUTES } from './budgets/history-routes.ts';
 import { BUDGET_REQUEST_ROUTES } from './budgets/request-routes.ts';
-import { BUDGET_ROUTES } from './budgets/routes.ts';
+import { BUDGET_HISTORY_ROUTES, BUDGET_ROUTES } from './budgets/routes.ts';
 import { CALENDAR_LINK_ROUTES } from './calendar-links.ts';
 import { decisionRoute, decisionsRoute, projectDecisionsRoute } from './decisions.ts';
 import { ESTIMATE_ROUTES } from './estimate.ts';
