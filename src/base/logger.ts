@@ -34,6 +34,9 @@ export function createLogger(level: LogLevel = 'warn', format: LogFormat = 'json
  * longer line is always dropped: a filter's error may contain a whole answer of another service.
  */
 const MAX_WAITING = 16_777_216;
+/** In characters: how much is written of the last line that was dropped. */
+const MAX_SHOWN = 300;
+const DROPPED = 'lines of the log were dropped: too long, or standard error could not be written';
 
 /** Writes synchronously, so that lines from just before the process ends are not lost. Control characters are escaped. */
 function startPino(level: LogLevel, format: LogFormat): PinoLogger {
@@ -42,12 +45,33 @@ function startPino(level: LogLevel, format: LogFormat): PinoLogger {
   const stderr = pino.destination({ fd: 2, sync: true, maxLength: MAX_WAITING });
   // Without a listener, a full disk would end the process. Lines that wait are written with the next one.
   stderr.on('error', () => {});
-  if (format === 'json') {
-    return pino(options, { write: (line) => void stderr.write(visibleJson(line)) });
-  }
+  const form = format === 'json' ? visibleJson : readable();
+  let dropped = 0;
+  stderr.on('drop', () => {
+    dropped += 1;
+  });
+  let begins = '';
+  const write = (line: string) => {
+    const before = dropped;
+    stderr.write(form(line));
+    begins = dropped > before ? line.slice(0, MAX_SHOWN) : begins;
+    if (dropped === 0) {
+      return;
+    }
+    const told = dropped;
+    dropped = 0;
+    const fields = { level: 50, time: Date.now(), lines: told, begins, msg: DROPPED };
+    stderr.write(form(`${JSON.stringify(fields)}\n`));
+    // That line was dropped, too: there is no room yet.
+    dropped = dropped === 0 ? 0 : told;
+  };
+  return pino(options, { write });
+}
+
+function readable(): (line: string) => string {
   const { prettyFactory } = require('pino-pretty') as typeof import('pino-pretty');
   const pretty = prettyFactory({ colorize: process.stderr.isTTY === true });
-  return pino(options, { write: (line) => void stderr.write(pretty(forPeople(line))) });
+  return (line) => pretty(forPeople(line));
 }
 
 function traceFields(): object {

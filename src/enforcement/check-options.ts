@@ -1,4 +1,5 @@
 import type { Deadline } from '../base/deadline.ts';
+import { nearestName } from '../config/nearest.ts';
 
 export interface CheckOptions {
   /** Ends the wait: filters that have not answered by then have failed. Passed to every filter. */
@@ -22,4 +23,30 @@ export interface CheckOptions {
    * ASCII characters.
    */
   readonly idempotencyKey?: string | undefined;
+}
+
+const TYPES = new Map<string, 'boolean' | 'string' | 'object'>(
+  Object.entries({
+    signal: 'object',
+    deadline: 'object',
+    explain: 'boolean',
+    acceptsChanges: 'boolean',
+    dryRun: 'boolean',
+    requestId: 'string',
+    idempotencyKey: 'string',
+  } as const satisfies Record<keyof CheckOptions, string>),
+);
+
+/** From JavaScript: with `dry_run`, or `dryRun: 1`, the lease would be recorded. Throws a `TypeError`. */
+export function requireCheckOptions(options: CheckOptions): void {
+  for (const [name, value] of Object.entries(options)) {
+    const type = TYPES.get(name);
+    if (type === undefined) {
+      throw new TypeError(`${name}: unknown option of a call${nearestName(name, [...TYPES.keys()])}`);
+    }
+    if (value !== undefined && (value === null || typeof value !== type)) {
+      const expected = type === 'object' ? 'an object' : `a ${type}`;
+      throw new TypeError(`${name}: expected ${expected}, got ${value === null ? 'null' : typeof value}`);
+    }
+  }
 }

@@ -20,7 +20,7 @@ import type { Names } from '../openstack/names.ts';
 import { keystoneSection } from '../openstack/options.ts';
 import { accepted, decide, tellEnd } from './chain/chain.ts';
 import { checkRequest, endRequest, type HookRequest } from './chain/hook.ts';
-import type { CheckOptions } from './check-options.ts';
+import { type CheckOptions, requireCheckOptions } from './check-options.ts';
 import { type Configuration, requireConfiguration } from './configuration.ts';
 import type { Estimate } from './estimate/contract.ts';
 import type { EstimateOptions } from './estimate/trial.ts';
@@ -176,7 +176,7 @@ export class UsageEnforcement {
 
   /** One request, from its parts as they came to the decision. */
   async #judge(operation: Decision['operation'], input: unknown, options: CheckOptions): Promise<Decision> {
-    this.#begin();
+    this.#begin(options);
     try {
       const isNew = operation === 'create' || operation === 'commit-create';
       const isCheck = operation === 'create' || operation === 'update';
@@ -229,7 +229,7 @@ export class UsageEnforcement {
    * `InvalidRequestError` if the request is malformed.
    */
   async estimate(request: CreateRequest | UpdateRequest, options: EstimateOptions = {}): Promise<Estimate> {
-    this.#begin();
+    this.#begin(options);
     try {
       const isChange = 'currentLease' in request || 'current_lease' in request;
       const parsed = isChange ? parseUpdateRequest(request) : parseCreateRequest(request);
@@ -258,7 +258,7 @@ export class UsageEnforcement {
     request: EndRequest,
     options: Pick<CheckOptions, 'signal' | 'deadline' | 'requestId' | 'dryRun'> = {},
   ): Promise<EndReport> {
-    this.#begin();
+    this.#begin(options);
     try {
       const parsed = parseEndRequest(request);
       const names = await this.names?.of(parsed.context, options.deadline);
@@ -276,10 +276,11 @@ export class UsageEnforcement {
     }
   }
 
-  #begin(): void {
+  #begin(options: CheckOptions): void {
     if (this.#closing !== undefined) {
       throw new EnforcementClosedError();
     }
+    requireCheckOptions(options);
     this.#calls += 1;
   }
 

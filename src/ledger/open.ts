@@ -88,9 +88,7 @@ function openDatabase(connection: Connection, { pool_size: poolSize, timeout }: 
     return new SqliteDatabase(connection.file);
   } catch (thrown) {
     if (thrown instanceof LedgerUnavailableError) {
-      throw misconfigured(
-        `${connection.file} cannot be opened (${thrown.message}); blazar-enforcement ledger upgrade creates a ledger`,
-      );
+      throw misconfigured(`${connection.file} cannot be opened: ${thrown.message}`);
     }
     throw thrown;
   }

@@ -14,7 +14,7 @@ import {
   madePackage,
   need,
 } from '../support/debian-root.ts';
-import { projectFile } from '../support/files.ts';
+import { confFile, projectFile } from '../support/files.ts';
 import { peerProgram, skipAloud } from '../support/peers.ts';
 import { unusedPort } from '../support/unused-port.ts';
 
@@ -156,6 +156,25 @@ describe.skipIf(!HAS_ANSIBLE || blazarPeer === undefined)('the Ansible role', ()
     expect([changed.changed, changed.failed], changed.stdout).toEqual([2, 0]);
     expect(changed.stdout).not.toContain('Restart blazar-enforcement');
     expect((await ask(12)).status).toBe(400);
+  });
+});
+
+describe.skipIf(!HAS_ANSIBLE)('the address of the metrics', () => {
+  const ADMIN = { blazar_enforcement_host: '2001:db8::1', blazar_enforcement_token: TOKEN };
+  it.each([
+    ['of the service', {}, '[2001:db8::1]:8642'],
+    ['of admin_port', { admin_port: 9001 }, '[2001:db8::1]:9001'],
+    ['of admin_host', { admin_port: 9001, admin_host: 'fd00::2' }, '[fd00::2]:9001'],
+    ['of IPv4', { admin_port: 9001, admin_host: '10.0.0.2' }, '10.0.0.2:9001'],
+  ])('is the one %s', async (_, service, address) => {
+    const role = { name: projectFile(`${ROLE}/roles/blazar_enforcement`), tasks_from: 'neighbours' };
+    const tasks = [{ include_role: role }, { debug: { var: 'blazar_enforcement_metrics_address' } }];
+    const playbook = confFile(
+      JSON.stringify([{ hosts: 'localhost', connection: 'local', gather_facts: false, tasks }]),
+    );
+    const variables = JSON.stringify({ ...ADMIN, blazar_enforcement_options: { service } });
+    const ended = await commandEnd(['ansible-playbook', playbook, '-e', variables], { env: ENVIRONMENT });
+    expect(ended.stdout).toContain(`"blazar_enforcement_metrics_address": "${address}"`);
   });
 });
 

@@ -97,6 +97,7 @@ describe('budgets', () => {
     ['until', { until: '2026-01-01' }, 'expected a date after the start, got "2026-01-01"'],
     ['amount', { amount: 'much' }, 'expected a decimal number of unit-hours, 0 or more'],
     ['amount', { amount: 1e12 }, 'expected at most 2562047788.0152 unit-hours'],
+    ['amount', { amount: '12345678901234567890.5' }, 'expected at most 2562047788.0152 unit-hours'],
   ])('are refused if %s is wrong (%j), and nothing is set', async (field, change, message) => {
     const ledger = await load(await newLedger());
     const refused = ledger.setBudget({ ...YEAR, ...change }, AUTHOR);

@@ -1,6 +1,6 @@
 import { DateTime } from 'luxon';
 import { describe, expect, it } from 'vitest';
-import { ConfigurationError, type Lease } from '../../src/index.ts';
+import { type CheckOptions, ConfigurationError, type Lease } from '../../src/index.ts';
 import { ALLOWED, REJECTED, rejectedWith, UNCHECKED } from '../support/decisions.ts';
 import {
   createLasting,
@@ -438,6 +438,27 @@ describe('a request in code', () => {
     expect(decision).toMatchObject({ allowed: true, failed: false });
     expect(decision.lease.start_date).toBe(start_date);
     expect(heard).toEqual([start_date.getTime(), '2026-12-02T09:00:00.000Z']);
+  });
+});
+
+describe('the options of a call in code', () => {
+  it.each([
+    [{ dry_run: true }, 'dry_run: unknown option of a call; the nearest right name is "dryRun"'],
+    [{ constructor: true }, 'constructor: unknown option of a call'],
+    [{ dryRun: 'true' }, 'dryRun: expected a boolean, got string'],
+    [{ signal: null }, 'signal: expected an object, got null'],
+  ])('are refused if they would be ignored: %o', async (options, message) => {
+    const { enforcement } = await chain({ AFilter: {} });
+    const wrong = options as CheckOptions;
+    for (const call of [
+      () => enforcement.checkCreate(createPhysicalHost(), wrong),
+      () => enforcement.commitUpdate(updateExtend(), wrong),
+      () => enforcement.onEnd(endActive(), wrong),
+      () => enforcement.estimate(createPhysicalHost(), wrong),
+    ]) {
+      await expect(call()).rejects.toThrow(new TypeError(message));
+    }
+    await enforcement.close();
   });
 });
 

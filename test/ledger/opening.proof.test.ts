@@ -1,6 +1,7 @@
 /** How a ledger comes to its tables, and what is said where there are none that can be used. */
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { spawnSync } from 'node:child_process';
+import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { sql } from 'kysely';
 import pg from 'pg';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -9,9 +10,11 @@ import { openLedger } from '../../src/ledger/open.ts';
 import { ChainLedger } from '../../src/ledger/service.ts';
 import { rows } from '../../src/ledger/storage/database.ts';
 import { openSqlite } from '../../src/ledger/storage/sqlite-driver.ts';
+import { confFile } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 import { connectionOf, DIALECTS, NO_WAIT, newLedgers, upgrade } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
+import { COMMAND } from '../support/run-command.ts';
 import { createDatabase } from '../support/shared-postgres.ts';
 import { unusedPort } from '../support/unused-port.ts';
 
@@ -81,7 +84,7 @@ describe('a ledger in a file', () => {
   it('is not opened when the file does not exist, and no file is created', async () => {
     const file = join(temporaryFolder(), 'ledger.db');
     expect(await openingOf(`sqlite://${file}`)).toEqual([
-      `${file} cannot be opened (the file does not exist); blazar-enforcement ledger upgrade creates a ledger`,
+      `${file} cannot be opened: the file does not exist; blazar-enforcement ledger upgrade creates a ledger`,
     ]);
     expect(existsSync(file)).toBe(false);
   });
@@ -92,11 +95,23 @@ describe('a ledger in a file', () => {
       file,
       'This is a text, and one that is long enough to be taken for something else.'.repeat(100),
     );
-    expect(await openingOf(`sqlite://${file}`)).toEqual([
-      `${file} cannot be opened (file is not a database); blazar-enforcement ledger upgrade creates a ledger`,
-    ]);
+    expect(await openingOf(`sqlite://${file}`)).toEqual([`${file} cannot be opened: file is not a database`]);
     mkdirSync(`${file}.folder`);
     expect(await openingOf(`sqlite://${file}.folder`)).toEqual([expect.stringMatching(/cannot be opened/)]);
+  });
+
+  it.runIf(process.getuid?.() === 0)('is not called missing if another user may not read it', async () => {
+    const url = await newLedger('sqlite');
+    const conf = confFile(`[ledger]\nconnection = ${url}\n[enforcement]\nenabled_filters =\n`);
+    chmodSync(conf, 0o644);
+    chmodSync(dirname(conf), 0o755);
+    const nobody = ['--reuid=65534', '--regid=65534', '--clear-groups', process.execPath];
+    const list = [COMMAND, 'ledger', 'list', '--config-file', conf];
+    chmodSync(url.slice('sqlite://'.length), 0o600);
+    const { status, stderr } = spawnSync('setpriv', [...nobody, ...list], { encoding: 'utf8' });
+    expect(stderr).toMatch(/cannot be opened: permission denied; run the command as the user/);
+    expect(stderr).not.toContain('creates a ledger');
+    expect(status).toBe(2);
   });
 
   it('cannot be created in a folder that does not exist', async () => {

@@ -39,7 +39,7 @@ async function verify(): Promise<string | undefined> {
   try {
     open();
   } catch (thrown) {
-    return `${file} cannot be opened (${errorText(thrown)}); blazar-enforcement ledger upgrade creates a ledger`;
+    return `${file} cannot be opened: ${errorText(thrown)}`;
   }
   return schemaMistake(open().database, { dialect: 'sqlite', file });
 }

@@ -97,15 +97,18 @@ export function secondOf(field: string, date: DateValue): bigint {
   return instant / MICROSECONDS_PER_SECOND;
 }
 
+/** More than `parseMillionths` reads. */
+const MANY_DIGITS = /^\d{16,}(?:\.\d{1,6}0*)?$/;
+
 /** @throws InvalidRequestError with the field `amount` */
 export function amountOf(value: string | number, unit: string): Amount {
   const text = String(value);
   const amount = parseUnitHours(text);
   if (amount === undefined) {
-    const expected =
-      parseMillionths(text) === undefined
-        ? `a decimal number of ${unit}, 0 or more, with up to six decimals`
-        : `at most ${formatUnitHours(MAX_AMOUNT, 'down')} ${unit}`;
+    const isTooLarge = parseMillionths(text) !== undefined || MANY_DIGITS.test(text.trim());
+    const expected = !isTooLarge
+      ? `a decimal number of ${unit}, 0 or more, with up to six decimals`
+      : `at most ${formatUnitHours(MAX_AMOUNT, 'down')} ${unit}`;
     throw new InvalidRequestError('amount', `expected ${expected}, got ${shown(text)}`);
   }
   return amount;

@@ -1,5 +1,5 @@
 /** A ledger in a file: the embedded default. Durable (WAL, synchronous = FULL), with one writer at a time. */
-import { existsSync, statSync } from 'node:fs';
+import { accessSync, constants, statSync } from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type CompiledQuery, Kysely, SqliteDialect } from 'kysely';
 import { inTime, type Wait } from '../../base/deadline.ts';
@@ -63,8 +63,14 @@ export class SqliteDatabase implements Database {
 
   /** The file must exist. `bounds`: limits of a group. @throws LedgerUnavailableError */
   constructor(file: string, durability: Durability = 'full', bounds?: GroupBounds) {
-    if (!existsSync(file)) {
-      throw new LedgerUnavailableError('the file does not exist');
+    try {
+      accessSync(file, constants.R_OK);
+    } catch (thrown) {
+      throw new LedgerUnavailableError(
+        (thrown as NodeJS.ErrnoException).code === 'ENOENT'
+          ? 'the file does not exist; blazar-enforcement ledger upgrade creates a ledger'
+          : 'permission denied; run the command as the user that the ledger belongs to',
+      );
     }
     this.#file = file;
     this.#durability = durability;

@@ -38,6 +38,8 @@ interface ListenerOptions {
   readonly port: number;
   /** Whether other processes may listen there, too. Default: false. */
   readonly reusePort?: boolean;
+  /** Its part of the connections that the process may have open: those of all listeners add up to 1. */
+  readonly share: number;
   /** Certificate and key; `undefined` = http. */
   readonly tls: SecureContextOptions | undefined;
   /** With `ca` in `tls`: whether clients must show a certificate. If false, they are only asked for one. */
@@ -68,7 +70,7 @@ export class Listener {
 
   /** @throws ConfigurationError if the address cannot be used */
   static async open(answer: RequestListener, options: ListenerOptions): Promise<Listener> {
-    const { tls, deadline, everybodyShows, clientOf, refused } = options;
+    const { tls, deadline, everybodyShows, share, clientOf, refused } = options;
     const settings = {
       IncomingMessage: CollectedRequest,
       maxHeaderSize: MAX_HEADER_BYTES,
@@ -113,7 +115,7 @@ export class Listener {
     Object.assign(server, timesOf(deadline));
     // Beyond its default limit Node drops headers, such as a second Host or a proxy's. Their size is limited.
     server.maxHeadersCount = 0;
-    server.maxConnections = mostConnections();
+    server.maxConnections = Math.floor(share * mostConnections());
     server.on('connection', (socket) => connections.add(socket));
     // After http, which sets the first timeout of a connection.
     server.on(tls === undefined ? 'connection' : 'secureConnection', (socket) => timeouts.add(socket));
@@ -183,7 +185,7 @@ function mostConnections(): number {
     return Number.POSITIVE_INFINITY;
   }
   const [, files] = /^Max open files +([0-9]+)/m.exec(limits) ?? [];
-  return files === undefined ? Number.POSITIVE_INFINITY : Math.floor(0.75 * Number(files));
+  return files === undefined ? Number.POSITIVE_INFINITY : 0.75 * Number(files);
 }
 
 /** @throws ConfigurationError if the address cannot be used */

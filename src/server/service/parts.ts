@@ -35,6 +35,9 @@ import { type Gauges, Metrics } from '../metrics/metrics.ts';
 import { type RefusedRequest, RefusedRequests } from '../refused-requests.ts';
 import type { Watchdog } from '../watchdog.ts';
 
+/** A flood at one port leaves the other its connections. */
+const ADMIN_SHARE = 0.1;
+
 interface Changes {
   reload(): void;
   credentialsChanged(): void;
@@ -146,9 +149,20 @@ export async function openParts(
   const admin =
     admin_port === undefined
       ? undefined
-      : await Listener.open(createAdminApp(appParts), { ...bounds, host: admin_host, port: admin_port });
+      : await Listener.open(createAdminApp(appParts), {
+          ...bounds,
+          host: admin_host,
+          port: admin_port,
+          share: ADMIN_SHARE,
+        });
   opened.push(() => admin?.close(0));
-  const listener = await Listener.open(createApp(appParts), { ...bounds, host, port, reusePort });
+  const listener = await Listener.open(createApp(appParts), {
+    ...bounds,
+    host,
+    port,
+    reusePort,
+    share: admin === undefined ? 1 : 1 - ADMIN_SHARE,
+  });
   const current = () => generations.current;
   const follower = new Follower({ current, metrics: metrics.follower, logger });
   const skypilotFollower = new SkypilotFollower({

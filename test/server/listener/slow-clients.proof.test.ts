@@ -245,17 +245,22 @@ describe('clients that hold on to the service keep nobody else from it', () => {
     );
   }
 
-  it.runIf(process.platform === 'linux')('as many as files may be open', async () => {
+  it.runIf(process.platform === 'linux')('as many as files may be open, at two ports', async () => {
     const limited = 'ulimit -n 150; exec "$0" "$@"';
-    const serve = [COMMAND, 'serve', '--config-file', confFile('[service]\nport = 0\nlog_level = info\n')];
+    const conf = confFile('[service]\nport = 0\nadmin_port = 0\nlog_level = info\n');
+    const serve = [COMMAND, 'serve', '--config-file', conf];
     const service = watched(spawn('sh', ['-c', limited, process.execPath, ...serve], { stdio: 'pipe' }));
     onTestFinished(() => void service.process.kill('SIGKILL'));
-    const port = Number((await service.printed(/http:\/\/127\.0\.0\.1:(\d+)$/m))[1]);
+    const portAfter = async (line: RegExp) => Number((await service.printed(line))[1]);
+    const port = await portAfter(/^Listening on http:\/\/127\.0\.0\.1:(\d+)$/m);
+    const adminPort = await portAfter(/^Health and metrics on http:\/\/127\.0\.0\.1:(\d+)$/m);
     const early = await openRaw(port);
     early.socket.write('GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n');
     await early.answers(1);
-    const late = await Promise.all(Array.from({ length: 300 }, () => openRaw(port)));
-    await vi.waitFor(() => expect(late.filter(({ closed }) => closed()).length).toBeGreaterThan(100), SOON);
+    for (const flooded of [port, adminPort]) {
+      const late = await Promise.all(Array.from({ length: 300 }, () => openRaw(flooded)));
+      await vi.waitFor(() => expect(late.filter(({ closed }) => closed()).length).toBeGreaterThan(100), SOON);
+    }
     // The modules of the console are loaded now, and a reload opens files.
     early.socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
     await early.answers(2);
