@@ -67,6 +67,31 @@ describe('an update', () => {
     expect(update(change)).toThrow(`lease.${error}`);
   });
 
+  it.each([{ user_id: 'prof' }, { user_id: null }, { project_id: 'physics' }, { id: 'B' }])(
+    'is refused if limits of others would apply to the lease then: %j',
+    (change) => {
+      const [field] = Object.keys(change);
+      const owned = { ...currentLease, ...context, id: 'A' };
+      const error = `lease.${field}: expected what the current lease has, because a lease stays with its owner`;
+      expect(() => parseUpdateRequest({ context, currentLease: owned, lease: change })).toThrow(error);
+    },
+  );
+
+  it('keeps the owner of the context if the current lease names none', () => {
+    expect(update({ user_id: 'prof' })).toThrow('lease.user_id');
+    expect(update({ ...context, id: 'A' })).not.toThrow();
+  });
+
+  it('is refused if the lease has ended', () => {
+    const [pending, ended] = ['pending', 'deleted'].map((status) => ({ ...loop, x: null, status }));
+    const parse = (...reservations: unknown[]) =>
+      parseUpdateRequest({ context, current_lease: { ...lease, reservations }, lease });
+    expect(() => parse(pending)).not.toThrow();
+    expect(() => parse(pending, ended)).toThrow(
+      'current_lease.reservations.1.status: expected one of a lease that has not ended, got "deleted"',
+    );
+  });
+
   it.each<[string, unknown]>([
     ['resource_properties', []],
     ['resource_properties', {}],
