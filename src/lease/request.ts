@@ -12,6 +12,7 @@ import {
   type CreateRequest,
   type EndRequest,
   ID_LENGTH,
+  isInUse,
   type Lease,
   leaseEnd,
   leaseStart,
@@ -52,7 +53,7 @@ export function parseUpdateRequest(input: unknown): UpdateRequest {
   refuseExpensive(current, current_lease);
   refuseExpensive('lease', lease);
   refuseRewritten(context, lease, current_lease);
-  refuseEnded(current_lease, current);
+  refuseTooLate(lease, current_lease, current);
   refuseUnwritable(lease, current_lease);
   return { context, currentLease: current_lease, lease };
 }
@@ -112,12 +113,21 @@ function refuseRewritten(context: Context, lease: Lease, currentLease: Lease): v
   }
 }
 
-/** In the minute in which a lease has ended, Blazar reserves hosts for it again, and never ends it again. */
-function refuseEnded({ reservations }: Lease, currentName: string): void {
-  for (const [index, { status }] of (reservations ?? []).entries()) {
-    if (status === 'deleted') {
+/**
+ * What Blazar refuses, but not in the minute of the start, and of the end: it would let a running lease use its hosts
+ * until the end of its new, later time, and give a lease that has ended hosts that it never takes back.
+ */
+function refuseTooLate(lease: Lease, currentLease: Lease, currentName: string): void {
+  const start = leaseStart(lease);
+  const isMoved = start !== undefined && start !== leaseStart(currentLease);
+  for (const [index, reservation] of (currentLease.reservations ?? []).entries()) {
+    if (reservation.status === 'deleted') {
       const expected = 'expected one of a lease that has not ended, got "deleted"';
       throw new InvalidRequestError(`${currentName}.reservations.${index}.status`, expected);
+    }
+    if (isMoved && isInUse(reservation)) {
+      const expected = 'expected what the current lease has, because it has started';
+      throw new InvalidRequestError('lease.start_date', `${expected}, got ${kindOf(lease.start_date)}`);
     }
   }
 }

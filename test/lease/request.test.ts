@@ -82,12 +82,19 @@ describe('an update', () => {
     expect(update({ ...context, id: 'A' })).not.toThrow();
   });
 
-  it('is refused if the lease has ended', () => {
-    const [pending, ended] = ['pending', 'deleted'].map((status) => ({ ...loop, x: null, status }));
-    const parse = (...reservations: unknown[]) =>
-      parseUpdateRequest({ context, current_lease: { ...lease, reservations }, lease });
-    expect(() => parse(pending)).not.toThrow();
-    expect(() => parse(pending, ended)).toThrow(
+  it.each(['active', 'error'])('may move the start of a lease only until it has started: %s', (status) => {
+    const parse = (change: object, ...states: string[]) => {
+      const reservations = states.map((state) => ({ resource_type: 'physical:host', status: state }));
+      return () => parseUpdateRequest({ context, current_lease: { ...lease, reservations }, lease: change });
+    };
+    const later = { start_date: '2026-12-05', end_date: '2026-12-06' };
+    expect(parse(later, 'pending', 'pending')).not.toThrow();
+    expect(parse({ ...later, start_date: '2026-12-01T00:00' }, 'pending', status)).not.toThrow();
+    expect(parse({ end_date: '2026-12-06' }, status)).not.toThrow();
+    expect(parse(later, 'pending', status)).toThrow(
+      'lease.start_date: expected what the current lease has, because it has started, got "2026-12-05"',
+    );
+    expect(parse(lease, status, 'deleted')).toThrow(
       'current_lease.reservations.1.status: expected one of a lease that has not ended, got "deleted"',
     );
   });
