@@ -12,6 +12,7 @@ import {
   type CreateRequest,
   type EndRequest,
   ID_LENGTH,
+  isInUse,
   type Lease,
   leaseEnd,
   leaseStart,
@@ -51,7 +52,8 @@ export function parseUpdateRequest(input: unknown): UpdateRequest {
   refuseTypeless(lease, current_lease, current);
   refuseExpensive(current, current_lease);
   refuseExpensive('lease', lease);
-  refuseEndless(lease, current_lease);
+  refuseRewritten(context, lease, current_lease);
+  refuseTooLate(lease, current_lease, current);
   refuseUnwritable(lease, current_lease);
   return { context, currentLease: current_lease, lease };
 }
@@ -83,16 +85,49 @@ function refuseUndated(lease: Lease, currentLease: Lease = {}): void {
   }
 }
 
-/** Without these, Blazar can neither end nor delete a lease, which keeps its hosts. It lets users write them. */
-const NEEDED_TO_END = ['events', 'trust_id'] as const;
+const TO_END = 'because Blazar could not end the lease otherwise';
+const TO_OWN = 'because a lease stays with its owner, whose limits apply to it';
 
-function refuseEndless(lease: Lease, currentLease: Lease): void {
-  for (const field of NEEDED_TO_END) {
-    const { [field]: written } = lease;
-    if (written !== undefined && !isDeepStrictEqual(written, currentLease[field])) {
-      const expected =
-        'expected what the current lease has, because Blazar could not end the lease otherwise';
-      throw new InvalidRequestError(`lease.${field}`, `${expected}, got ${kindOf(written)}`);
+/** What an update keeps: Blazar lets users write it, and asks about the next update as the owner that it finds in the lease. */
+const KEPT = [
+  ['events', TO_END],
+  ['trust_id', TO_END],
+  ['id', TO_OWN],
+  ['user_id', TO_OWN],
+  ['project_id', TO_OWN],
+] as const;
+
+function refuseRewritten(context: Context, lease: Lease, currentLease: Lease): void {
+  for (const [field, why] of KEPT) {
+    const written = lease[field];
+    if (written === undefined) {
+      continue;
+    }
+    // A current lease may lack these.
+    const { user_id, project_id } = context;
+    const before: Lease = { id: lease.id, user_id, project_id, ...currentLease };
+    if (!isDeepStrictEqual(written, before[field])) {
+      const expected = `expected what the current lease has, ${why}, got ${kindOf(written)}`;
+      throw new InvalidRequestError(`lease.${field}`, expected);
+    }
+  }
+}
+
+/**
+ * What Blazar refuses, but not in the minute of the start, and of the end: it would let a running lease use its hosts
+ * until the end of its new, later time, and give a lease that has ended hosts that it never takes back.
+ */
+function refuseTooLate(lease: Lease, currentLease: Lease, currentName: string): void {
+  const start = leaseStart(lease);
+  const isMoved = start !== undefined && start !== leaseStart(currentLease);
+  for (const [index, reservation] of (currentLease.reservations ?? []).entries()) {
+    if (reservation.status === 'deleted') {
+      const expected = 'expected one of a lease that has not ended, got "deleted"';
+      throw new InvalidRequestError(`${currentName}.reservations.${index}.status`, expected);
+    }
+    if (isMoved && isInUse(reservation)) {
+      const expected = 'expected what the current lease has, because it has started';
+      throw new InvalidRequestError('lease.start_date', `${expected}, got ${kindOf(lease.start_date)}`);
     }
   }
 }

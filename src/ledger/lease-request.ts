@@ -6,7 +6,6 @@
 import { InvalidRequestError } from '../base/errors.ts';
 import type { Proposal, SharedLimit } from '../filter/claim.ts';
 import type { LeaseRequest } from '../filter/services.ts';
-import { reject } from '../filter/verdict.ts';
 import {
   endInBlazar,
   keepsReservations,
@@ -54,7 +53,6 @@ export function ledgerRequest(
     };
   }
   const currentLease = shownBy(request.currentLease);
-  const mistake = mistakeOf(request, request.currentLease);
   return {
     identity: identityOf(context, [currentLease, lease]),
     name: nameOf([lease, currentLease]),
@@ -62,24 +60,8 @@ export function ledgerRequest(
     isCertain: false,
     adopts: false,
     repetition: undefined,
-    claimants: mistake === undefined ? claimants : claimants.map((one) => refusing(one, mistake)),
+    claimants,
   };
-}
-
-/** Why an update is always refused: Blazar allows these, but an owner who never agreed would be charged. */
-function mistakeOf({ context, lease }: LeaseRequest, currentLease: Lease): string | undefined {
-  const { user_id: user = context.user_id, project_id: project = context.project_id } = lease;
-  if (user !== context.user_id || project !== context.project_id) {
-    return 'A lease cannot be given to another user or project.';
-  }
-  const { id = currentLease.id } = lease;
-  return currentLease.id !== undefined && id !== currentLease.id
-    ? 'The id of a lease cannot be changed.'
-    : undefined;
-}
-
-function refusing(claimant: Claimant, why: string): Claimant {
-  return { ...claimant, claims: () => reject(why) };
 }
 
 type Owner = Pick<Proposal, 'context' | 'names'>;

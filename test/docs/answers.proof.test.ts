@@ -60,8 +60,8 @@ it('docs/reference/protocol.md says what the policy service answers', async () =
   const { raw: rawToHasty } = await runService({ service: { deadline: 1 } });
   const url = `${base}/check-create`;
   const { context, currentLease: current_lease, lease } = updateExtend();
-  const update = (changes: object) => {
-    const body = JSON.stringify({ context, current_lease, lease: { ...lease, ...changes } });
+  const update = (changes: object, current = current_lease) => {
+    const body = JSON.stringify({ context, current_lease: current, lease: { ...lease, ...changes } });
     return post(`${base}/check-update`, body, { ...TOKEN, ...JSON_TYPE });
   };
   const long = `GET / HTTP/1.1\r\nX-Long: ${'x'.repeat(20_000)}\r\n\r\n`;
@@ -79,6 +79,9 @@ it('docs/reference/protocol.md says what the policy service answers', async () =
     await post(url, FITS, { ...TOKEN, ...JSON_TYPE }),
     await post(url, '{"context":{"user_id":"a","project_id":"b"},"lease":{}}', { ...TOKEN, ...JSON_TYPE }),
     await update({ events: [] }),
+    await update({ user_id: 'prof' }),
+    await update({ start_date: '2026-12-05T09:00:00' }),
+    await update({}, JSON.parse(JSON.stringify(current_lease).replaceAll('"active"', '"deleted"'))),
     await update({ reservations: [{ ...lease.reservations?.[0], resource_properties: [] }] }),
     await post(url, '{', { ...TOKEN, ...JSON_TYPE }),
     await post(url, JSON.stringify(Array(300_001).fill(0)), { ...TOKEN, ...JSON_TYPE }),

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Lease } from '../../src/index.ts';
-import { createPhysicalHost, updateExtend } from '../support/requests.ts';
+import { createPhysicalHost, updatePending } from '../support/requests.ts';
 import { testFilter } from './contract.ts';
 import { loadFilter, mistakes, NOW } from './loaded.ts';
 
@@ -146,7 +146,7 @@ describe('LeaseDatesFilter at update, of a lease from 2026-12-01T09:00 to 2026-1
   const LATE_START = early('2026-12-02T09:00:00');
   const EARLY_END = late('2026-12-02T09:00:00');
   const WIDE = [early('2026-11-30'), late('2026-12-06')];
-  const EXTENDED = updateExtend().lease;
+  const EXTENDED = updatePending().lease;
   const FROM_NOW = [early('+0'), late(`+${30 * DAY}`)];
   const RUNNING = { start_date: '2026-11-01T09:00:00', end_date: '2026-11-22T09:00:00' };
   const UNDATED: Lease = JSON.parse('{"start_date": null, "end_date": null}');
@@ -184,7 +184,7 @@ describe('LeaseDatesFilter at update, of a lease from 2026-12-01T09:00 to 2026-1
     [[LATE_START, EARLY_END], { ...LAST, start_date: '2026-12-02T08:59' }, TOO_EARLY, UNDATED],
     [[LATE_START, EARLY_END], { ...LAST, end_date: '2026-12-02T09:01' }, TOO_LATE, UNDATED],
   ])('with %j, %j', async (lines, lease, expected, current = {}) => {
-    const { context, currentLease } = updateExtend();
+    const { context, currentLease } = updatePending();
     const request = { context, currentLease: { ...currentLease, ...current }, lease };
     expectMessage(await (await loadFilter(NAME, lines)).checkUpdate(request), expected);
   });

@@ -5,6 +5,7 @@ import {
   createLasting,
   createPhysicalHost,
   updateExtend,
+  updatePending,
 } from '../support/requests.ts';
 import { testFilter } from './contract.ts';
 import { loadValues } from './loaded.ts';
@@ -138,7 +139,7 @@ describe('MaxLeaseDurationFilter at update, with an extension window', () => {
     lease: Record<string, unknown> = {},
   ) => {
     const enforcement = await load({ max_lease_duration_extension_window: DAY, ...options }, () => now);
-    const request = updateExtend();
+    const request = updatePending();
     return enforcement.checkUpdate({ ...request, lease: { ...request.lease, ...lease } });
   };
 

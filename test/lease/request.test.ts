@@ -67,6 +67,38 @@ describe('an update', () => {
     expect(update(change)).toThrow(`lease.${error}`);
   });
 
+  it.each([{ user_id: 'prof' }, { user_id: null }, { project_id: 'physics' }, { id: 'B' }])(
+    'is refused if limits of others would apply to the lease then: %j',
+    (change) => {
+      const [field] = Object.keys(change);
+      const owned = { ...currentLease, ...context, id: 'A' };
+      const error = `lease.${field}: expected what the current lease has, because a lease stays with its owner`;
+      expect(() => parseUpdateRequest({ context, currentLease: owned, lease: change })).toThrow(error);
+    },
+  );
+
+  it('keeps the owner of the context if the current lease names none', () => {
+    expect(update({ user_id: 'prof' })).toThrow('lease.user_id');
+    expect(update({ ...context, id: 'A' })).not.toThrow();
+  });
+
+  it.each(['active', 'error'])('may move the start of a lease only until it has started: %s', (status) => {
+    const parse = (change: object, ...states: string[]) => {
+      const reservations = states.map((state) => ({ resource_type: 'physical:host', status: state }));
+      return () => parseUpdateRequest({ context, current_lease: { ...lease, reservations }, lease: change });
+    };
+    const later = { start_date: '2026-12-05', end_date: '2026-12-06' };
+    expect(parse(later, 'pending', 'pending')).not.toThrow();
+    expect(parse({ ...later, start_date: '2026-12-01T00:00' }, 'pending', status)).not.toThrow();
+    expect(parse({ end_date: '2026-12-06' }, status)).not.toThrow();
+    expect(parse(later, 'pending', status)).toThrow(
+      'lease.start_date: expected what the current lease has, because it has started, got "2026-12-05"',
+    );
+    expect(parse(lease, status, 'deleted')).toThrow(
+      'current_lease.reservations.1.status: expected one of a lease that has not ended, got "deleted"',
+    );
+  });
+
   it.each<[string, unknown]>([
     ['resource_properties', []],
     ['resource_properties', {}],

@@ -207,7 +207,13 @@ function shownAs(lease: HeldLease, fixture: LedgerFixture): ShownLease {
   const given = [{ ...reservation, min: hosts, max: hosts }];
   const micro = (at: number) => BigInt(at) * MICROSECONDS_PER_SECOND;
   const dates = { start: micro(starts(lease)), end: micro(end) };
-  const state = { createdAt: undefined, hasChangedResources: false, isChanging: false, isEmpty: false };
+  const state = {
+    inUseAt: undefined,
+    createdAt: undefined,
+    hasChangedResources: false,
+    isChanging: false,
+    isEmpty: false,
+  };
   return { id, name, projectId, userId, ...dates, ...state, reservations: [listed], given };
 }
 

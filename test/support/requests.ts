@@ -28,6 +28,13 @@ export function updateExtend(): UpdateRequest {
   return { context, currentLease: current_lease, lease };
 }
 
+/** The same of a lease that has not started: it may start at another time. */
+export function updatePending(): UpdateRequest {
+  const text = capturedText('check-update-extend.json').replaceAll('"active"', '"pending"');
+  const { context, current_lease, lease } = JSON.parse(text);
+  return { context, currentLease: current_lease, lease };
+}
+
 export function endActive(): EndRequest {
   return JSON.parse(capturedText('on-end-active.json')) as EndRequest;
 }

@@ -24,6 +24,8 @@ export interface WholeLease extends ListedLease {
 
 /** A lease as Blazar shows it, with its actual allocations. */
 export interface ShownLease extends WholeLease {
+  /** When Blazar showed it in use, if that is before its start. Users can have Blazar start it, or move its start then. */
+  readonly inUseAt: Instant | undefined;
   /** By our clock; `undefined` = not in Blazar's response. */
   readonly createdAt: Instant | undefined;
   /** The reservations with their actual counts and allocations. */

@@ -1,7 +1,8 @@
 /** Matches rows of the ledger with leases of Blazar. */
 
 import { timedYield } from '../../base/yield-to-event-loop.ts';
-import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
+import { smaller } from '../../filter/claim.ts';
+import { type Instant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import { alternativesOf, chargedBy, most } from '../accounting/alternatives.ts';
 import { demandOf, isComparable } from '../accounting/demand.ts';
 import { addTo } from '../add-to.ts';
@@ -149,9 +150,23 @@ export async function pairShown(
   const pairing = await pair(rows, inOrder, ownRow, [search]);
   const pairs = pairing.pairs.map(({ row, lease }) => ({
     row,
-    lease: { ...lease, projectId: row.project_id, userId: row.user_id },
+    lease: begun(lease, smaller(row.starts_at, row.touched_at), {
+      projectId: row.project_id,
+      userId: row.user_id,
+    }),
   }));
-  return { ...pairing, pairs };
+  const unknown = pairing.unknown.map((lease) => begun(lease, lease.inUseAt ?? lease.start));
+  return { ...pairing, pairs, unknown };
+}
+
+/** A lease in use before its start counts as begun: at the latest then. */
+function begun(
+  lease: ShownLease,
+  then: Instant,
+  owner: Partial<Pick<ShownLease, 'projectId' | 'userId'>> = {},
+): ShownLease {
+  const { inUseAt, start } = lease;
+  return { ...lease, ...owner, start: inUseAt === undefined ? start : smaller(inUseAt, then) };
 }
 
 /**

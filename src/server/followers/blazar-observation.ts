@@ -50,6 +50,8 @@ interface Observing {
 
 /** Tolerated difference of Blazar's clock, in microseconds: its header has whole seconds. */
 const CLOCKS_DIFFER = 5n * MICROSECONDS_PER_SECOND;
+/** No lease starts earlier than its date by more. */
+const EARLY = 60n * MICROSECONDS_PER_SECOND;
 /** Blazar needs some minutes to end a lease. */
 const ENDING = 1800n * MICROSECONDS_PER_SECOND;
 /** Statuses of existing leases that are not changing. Source: blazar/status.py. */
@@ -123,6 +125,7 @@ function shownAs(
     name: keptName(typeof name === 'string' ? name : ''),
     start: start_date,
     end: ends_at,
+    inUseAt: start_date > answered + EARLY && reservations.some(isInUse) ? answered : undefined,
     projectId: project_id,
     userId: user_id,
     createdAt: created_at === undefined || created_at === null ? undefined : created_at - ahead,

@@ -136,6 +136,44 @@ describe('a round', () => {
     expect(await blazar.taken()).toBe(TRUE_COST + 2 * 6);
   });
 
+  it.each([
+    ['first', '2026-11-22T09:00:00Z'],
+    ['later', '2026-11-22T12:00:00Z'],
+  ])(
+    'charges a lease that is in use before its start since it was asked for, seen so %s',
+    async (_, seen) => {
+      const blazar = await (seen === NOW ? RecordedBlazar.asked() : followedWorld());
+      const [lease] = blazar.leases as [Listed];
+      const asked = Date.parse(`${lease.created_at.slice(0, 19).replace(' ', 'T')}Z`);
+      const early = (Date.parse('2030-01-01T00:00:00Z') - asked) / 3_600_000;
+      blazar.now = seen;
+      Object.assign(lease, { status: 'ACTIVE' });
+      Object.assign(lease.reservations[0] ?? {}, { status: 'active' });
+      await blazar.round();
+      expect(await blazar.taken()).toBeCloseTo(TRUE_COST + 2 * early);
+      blazar.now = '2027-01-01T00:00:00Z';
+      expect((await blazar.round()).changes).toEqual([]);
+      const longer = { end_date: '2030-01-02T12:00:00.000000' };
+      await blazar.askChange(lease, longer);
+      Object.assign(lease, longer);
+      for (const now of ['2027-01-01T00:01:00Z', '2030-01-01T06:00:00Z']) {
+        blazar.now = now;
+        await blazar.round();
+        expect(await blazar.taken()).toBeCloseTo(TRUE_COST + 2 * (early + 12));
+        expect((await blazar.round()).changes).toEqual([]);
+      }
+      expect((await verifyLedger(blazar.ledger, NO_WAIT)).differences).toEqual([]);
+    },
+  );
+
+  it('does not charge a lease that is in use a moment before its start by our clock for that moment', async () => {
+    const blazar = await followedWorld();
+    Object.assign(blazar.leases[0]?.reservations[0] ?? {}, { status: 'active' });
+    blazar.now = '2029-12-31T23:59:30Z';
+    expect((await blazar.round()).changes).toEqual([]);
+    expect(await blazar.taken()).toBe(TRUE_COST);
+  });
+
   it('charges the hosts that Blazar has found beyond those that it had named', async () => {
     const blazar = await RecordedBlazar.start();
     for (const { reservations, ...lease } of blazar.leases) {
