@@ -49,7 +49,8 @@ export function postgresPlace(url: string): PostgresPlace {
   }
   const given = (name: (typeof PARAMETERS)[number]) => searchParams.get(name) || undefined;
   const portText = given('port') ?? (port || '5432');
-  if (!/^\d{1,5}$/.test(portText)) {
+  // The driver would never answer for a larger one, and takes 0 for 5432.
+  if (!/^\d{1,5}$/.test(portText) || Number(portText) === 0 || Number(portText) > 65_535) {
     throw new Error('the parameter port is not a port');
   }
   const seconds = given('connect_timeout');

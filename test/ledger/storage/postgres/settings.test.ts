@@ -87,6 +87,8 @@ describe('a URL of PostgreSQL', () => {
     ['sslmode=require&sslrootcert=system', 'sslrootcert=system needs sslmode=verify-full'],
     ['sslmode=verify-ca&sslrootcert=/nowhere', 'sslrootcert cannot be read: ENOENT'],
     ['port=many', 'the parameter port is not a port'],
+    ['port=65536', 'the parameter port is not a port'],
+    ['port=0', 'the parameter port is not a port'],
     ['connect_timeout=soon', 'the parameter connect_timeout is not a whole number of seconds'],
   ])('with %s is a mistake', (parameters, message) => {
     expect(() => place(parameters)).toThrow(message);
