@@ -94,6 +94,12 @@ describe('a URL of PostgreSQL', () => {
     expect(() => place(parameters)).toThrow(message);
   });
 
+  it('with a % that stands for itself is a mistake that shows no password', () => {
+    expect(() => postgresPlace('postgresql://alice:100%25%2@a.example/books')).toThrow(
+      /^a % in the user, password, host or database of the URL is written %25$/,
+    );
+  });
+
   it('with several hosts before the path is a mistake, too', () => {
     expect(() => postgresPlace('postgresql://alice:password@a.example,b.example/books')).toThrow(
       /^several hosts are not supported: name one address, which leads to the server that can be written$/,
