@@ -19,14 +19,18 @@ export default async function setup(project: TestProject): Promise<() => Promise
 }
 
 /** The `[ledger] connection` of a new database: empty, or a copy of an unused one. */
-export async function createDatabase(copied?: string): Promise<string> {
+export function createDatabase(copied?: string): Promise<string> {
+  return createDatabaseWith(copied === undefined ? '' : `TEMPLATE ${new URL(copied).pathname.slice(1)}`);
+}
+
+/** The same, with options of `CREATE DATABASE`. */
+export async function createDatabaseWith(options: string): Promise<string> {
   const server = inject('postgres');
   const name = `ledger_${crypto.randomUUID().replaceAll('-', '')}`;
   const client = new pg.Client(server);
   await client.connect();
   try {
-    const template = copied === undefined ? '' : ` TEMPLATE ${new URL(copied).pathname.slice(1)}`;
-    await client.query(`CREATE DATABASE ${name}${template}`);
+    await client.query(`CREATE DATABASE ${name} ${options}`);
   } finally {
     await client.end();
   }

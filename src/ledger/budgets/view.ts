@@ -6,7 +6,7 @@ import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import type { Ledger } from '../ledger.ts';
 import { keyOf, type PageOf, type PageQuery, pageOf, reading } from '../reports/pages.ts';
 import { rows, type Work } from '../storage/database.ts';
-import { isAmong } from '../storage/query-parts.ts';
+import { containsText, isAmong } from '../storage/query-parts.ts';
 import type { BudgetUsage } from './budgets.ts';
 import { budgetOf, type TermsRow } from './rows.ts';
 
@@ -27,7 +27,7 @@ export interface BudgetsQuery extends PageQuery {
   readonly userId?: string | null | undefined;
   /** Only budgets in force at this second of the epoch. */
   readonly validAt?: bigint | undefined;
-  /** Only budgets whose project or user id contains this text, ignoring case. */
+  /** Only budgets whose project or user id contains this text, ignoring the case of a to z. */
   readonly search?: string | undefined;
 }
 
@@ -89,10 +89,7 @@ function budgetsAfter(
     conditions.push(sql`valid_from <= ${validAt} and valid_until > ${validAt}`);
   }
   if (search !== undefined) {
-    const like = database.dialect === 'postgresql' ? sql`ilike` : sql`like`;
-    const pattern = `%${search.replaceAll(/[\\%_]/g, '\\$&')}%`;
-    const contains = (column: 'project_id' | 'user_id') =>
-      sql`${sql.ref(column)} ${like} ${pattern} escape '\\'`;
+    const contains = (column: 'project_id' | 'user_id') => containsText(database.dialect, column, search);
     conditions.push(sql`(${contains('project_id')} or ${contains('user_id')})`);
   }
   if (after !== undefined) {

@@ -5,7 +5,7 @@ import type { Amount } from '../../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import type { Ledger } from '../ledger.ts';
 import { rows } from '../storage/database.ts';
-import { isAmong, textsTable } from '../storage/query-parts.ts';
+import { containsText, isAmong, textsTable } from '../storage/query-parts.ts';
 import { keyOf, type PageOf, type PageQuery, pageOf, reading } from './pages.ts';
 
 interface ProjectsQuery extends PageQuery {
@@ -61,12 +61,7 @@ function idsQuery({ database }: Ledger, { projectIds, search, limit, after }: Pr
     query = query.where(isAmong(dialect, 'project_id', projectIds));
   }
   if (search !== undefined) {
-    const text = search.replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase());
-    query = query.where(
-      dialect === 'sqlite'
-        ? sql<boolean>`instr(lower(project_id), ${text}) > 0`
-        : sql<boolean>`strpos(lower(project_id collate "C"), ${text}) > 0`,
-    );
+    query = query.where(containsText(dialect, 'project_id', search));
   }
   if (after !== undefined) {
     const [last] = keyOf(after, ['text']);

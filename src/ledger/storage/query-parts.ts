@@ -30,6 +30,14 @@ export function isAmong(
   return values.length === 0 ? sql`1 = 0` : sql`${sql.ref(column)} in (select value from ${listed})`;
 }
 
+/** Whether a text of a column contains this one, ignoring the case of a to z only: the same in every locale. */
+export function containsText(dialect: Dialect, column: string, text: string): RawBuilder<boolean> {
+  const lower = text.replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase());
+  return dialect === 'sqlite'
+    ? sql`instr(lower(${sql.ref(column)}), ${lower}) > 0`
+    : sql`strpos(lower(${sql.ref(column)} collate "C"), ${lower}) > 0`;
+}
+
 /** Rows with several columns, in their order. Numbers are exact. */
 export function recordsTable(
   dialect: Dialect,

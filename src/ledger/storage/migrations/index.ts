@@ -87,10 +87,25 @@ async function schemaOf(database: Kysely<unknown>): Promise<string> {
   return row.schema;
 }
 
+/** An encoding without some characters would refuse leases for their names. SQL_ASCII stores any text as it is. */
+const ENCODINGS: readonly string[] = ['UTF8', 'SQL_ASCII'];
+
+/** A ledger that is there already is upgraded in any encoding. @throws ConfigurationError */
+async function requireEncoding(database: Kysely<unknown>): Promise<void> {
+  const query = sql<{ encoding: string }>`
+    select current_setting('server_encoding') as encoding where to_regclass(${TABLE}) is null`;
+  const [row] = (await query.execute(database)).rows;
+  if (row !== undefined && !ENCODINGS.includes(row.encoding)) {
+    const message = `the database has the encoding ${row.encoding}, which cannot store every text: create it with ENCODING 'UTF8'`;
+    throw new ConfigurationError([{ severity: 'error', section: 'ledger', option: 'connection', message }]);
+  }
+}
+
 async function migrateServer(database: Kysely<unknown>): Promise<MigrationResultSet> {
   const { alone, buildIndexesConcurrently, withLockTimeouts, retryOnLockTimeout } = await import(
     './concurrent-indexes.ts'
   );
+  await requireEncoding(database);
   return alone(database, async (stillAlone) => {
     await buildIndexesConcurrently(database, stillAlone);
     const migrator = new Migrator({

@@ -49,14 +49,15 @@ export function postgresPlace(url: string): PostgresPlace {
   }
   const given = (name: (typeof PARAMETERS)[number]) => searchParams.get(name) || undefined;
   const portText = given('port') ?? (port || '5432');
-  if (!/^\d{1,5}$/.test(portText)) {
+  // The driver would never answer for a larger one, and takes 0 for 5432.
+  if (!/^\d{1,5}$/.test(portText) || Number(portText) === 0 || Number(portText) > 65_535) {
     throw new Error('the parameter port is not a port');
   }
   const seconds = given('connect_timeout');
   if (seconds !== undefined && !/^\d{1,6}$/.test(seconds)) {
     throw new Error('the parameter connect_timeout is not a whole number of seconds');
   }
-  const host = given('host') ?? decodeURIComponent(hostname).replace(/^\[(.+)\]$/, '$1');
+  const host = given('host') ?? decoded(hostname).replace(/^\[(.+)\]$/, '$1');
   // libpq would try each host; the driver takes the list as one name, which does not exist.
   if (host.includes(',')) {
     throw new Error(
@@ -68,9 +69,9 @@ export function postgresPlace(url: string): PostgresPlace {
     config: {
       host,
       port: Number(portText),
-      user: given('user') ?? (decodeURIComponent(username) || undefined),
-      password: given('password') ?? (decodeURIComponent(password) || undefined),
-      database: given('dbname') ?? decodeURIComponent(pathname.slice(1)),
+      user: given('user') ?? (decoded(username) || undefined),
+      password: given('password') ?? (decoded(password) || undefined),
+      database: given('dbname') ?? decoded(pathname.slice(1)),
       application_name: given('application_name') ?? 'blazar-enforcement',
       ...(seconds === undefined || seconds === '0'
         ? {}
@@ -89,6 +90,14 @@ export function postgresPlace(url: string): PostgresPlace {
       key: given('sslkey'),
     }),
   };
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw new Error('a % in the user, password, host or database of the URL is written %25');
+  }
 }
 
 /** `-c name=value` and `--name=value`; a backslash before a space keeps it. Source: PostgreSQL docs, "postgres". */

@@ -87,9 +87,17 @@ describe('a URL of PostgreSQL', () => {
     ['sslmode=require&sslrootcert=system', 'sslrootcert=system needs sslmode=verify-full'],
     ['sslmode=verify-ca&sslrootcert=/nowhere', 'sslrootcert cannot be read: ENOENT'],
     ['port=many', 'the parameter port is not a port'],
+    ['port=65536', 'the parameter port is not a port'],
+    ['port=0', 'the parameter port is not a port'],
     ['connect_timeout=soon', 'the parameter connect_timeout is not a whole number of seconds'],
   ])('with %s is a mistake', (parameters, message) => {
     expect(() => place(parameters)).toThrow(message);
+  });
+
+  it('with a % that stands for itself is a mistake that shows no password', () => {
+    expect(() => postgresPlace('postgresql://alice:100%25%2@a.example/books')).toThrow(
+      /^a % in the user, password, host or database of the URL is written %25$/,
+    );
   });
 
   it('with several hosts before the path is a mistake, too', () => {
