@@ -8,6 +8,7 @@ import {
   alternativesOf,
   changesOf,
   chargedBy,
+  continuedClaims,
   movedClaims,
   spentBefore,
   sums,
@@ -90,7 +91,8 @@ function* asListed(
   const userId = lease.userId ?? row.user_id;
   const whole = { ...lease, projectId: row.project_id, userId, reservations: reservations ?? [] };
   // If no filter can compute the claims, they stay as before.
-  const claimants = isTold || known === undefined ? terms.claimants : [movedClaims(known)];
+  const kept = isOverdue ? continuedClaims : movedClaims;
+  const claimants = isTold || known === undefined ? terms.claimants : [kept(known)];
   const from = isOverdue ? { ...current, end: chargedUntil(found) } : current;
   const request = requestFor(identityOf(row, whole), whole, from, claimants);
   const why = isOverdue ? 'Blazar has not ended it' : null;

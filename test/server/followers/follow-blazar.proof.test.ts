@@ -162,6 +162,31 @@ describe('a round', () => {
     expect((await verifyLedger(blazar.ledger, NO_WAIT)).differences).toEqual([]);
   });
 
+  it('charges a late lease to the budgets that follow the one that has paid for it', async () => {
+    const blazar = await RecordedBlazar.start();
+    const of = { projectId: 'climate', amount: '90' };
+    const turns = ['2026-01-01', '2030-01-02T03:00:00Z', '2030-01-03', '2030-01-04', '2030-01-05'] as const;
+    await giveBudget(blazar.ledger, { ...of, from: turns[0], until: turns[1] });
+    await giveBudget(blazar.ledger, { ...of, from: turns[1], until: turns[2] });
+    await giveBudget(blazar.ledger, { ...of, from: turns[3], until: turns[4] });
+    const [lease] = blazar.leases as [Listed];
+    await blazar.ask(lease, '2026-11-22T08:12:00Z');
+    await blazar.round();
+    Object.assign(lease.reservations[0] ?? {}, { status: 'active' });
+    const before = await blazar.taken();
+    const taken = async (time: string) => {
+      blazar.now = time;
+      await blazar.round();
+      const budgets = await listBudgets(blazar.ledger, 'climate', NO_WAIT);
+      return budgets.map((one) => Number(one.taken) / 3_600_000_000);
+    };
+    expect(await taken('2030-01-02T06:00:00Z')).toEqual([before + 2 * 3, 2 * 3, 0]);
+    // None is valid for a day.
+    expect(await taken('2030-01-03T12:00:00Z')).toEqual([before + 2 * 3, 2 * 21, 0]);
+    expect(await taken('2030-01-04T01:00:00Z')).toEqual([before + 2 * 3, 2 * 21, 2]);
+    expect((await verifyLedger(blazar.ledger, NO_WAIT)).differences).toEqual([]);
+  });
+
   it('charges a late lease once the clocks agree', async () => {
     const blazar = await followedWorld();
     const [lease] = blazar.leases as [Listed];
