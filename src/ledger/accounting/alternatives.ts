@@ -3,8 +3,10 @@
  * was allowed. Until a later request shows the lease, it may be as before, as requested, or something
  * between: these are its alternatives. It is charged for the most expensive of them.
  */
+import { budgetClaims } from '../../filter/budget-claims.ts';
 import {
   type Amount,
+  BUDGET_ACCOUNT,
   type Budget,
   budgetAccount,
   type Claim,
@@ -268,6 +270,26 @@ export function movedClaims({
         }
         return [{ ...moved, ...UNLIMITED }];
       });
+    },
+  };
+}
+
+/** For a lease that is in use after its end: what it has taken last, from the budgets that are valid by then. */
+export function continuedClaims(known: Pick<Alternative, 'start' | 'end' | 'claims'>): Claimant {
+  const isOfBudget = ({ account }: RecordedClaim) => account.startsWith(BUDGET_ACCOUNT);
+  const others = movedClaims({ ...known, claims: known.claims.filter((one) => !isOfBudget(one)) });
+  const perSecond = known.claims
+    .flatMap((one) => (isOfBudget(one) && one.kind === 'usage' && one.until === ceil(known.end) ? [one] : []))
+    .reduce((most, one) => larger(most, one.perSecond), 0n);
+  return {
+    ...others,
+    claims(proposal, state) {
+      const { start, end, context } = proposal;
+      const { budgets } = state;
+      const texts = { project: '', user: '', unit: '', what: '' };
+      const usage = { start, end, perSecond, budgets, isRequired: false, userId: context.user_id, ...texts };
+      const rest = others.claims(proposal, state);
+      return 'allowed' in rest ? rest : [...rest, ...(perSecond === 0n ? [] : budgetClaims(usage))];
     },
   };
 }

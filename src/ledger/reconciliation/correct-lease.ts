@@ -1,13 +1,14 @@
 /** Changes a row of the ledger to match Blazar, in one transaction. */
 
 import { MAX_AMOUNT, smaller } from '../../filter/claim.ts';
-import { formatInstant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
+import { formatInstant, type Instant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import {
   type Alternative,
   added,
   alternativesOf,
   changesOf,
   chargedBy,
+  continuedClaims,
   movedClaims,
   spentBefore,
   sums,
@@ -85,13 +86,18 @@ function* asListed(
       left(found, 'an update was asked for, and the list does not say what the lease reserves'),
     );
   }
+  const isOverdue = 'due' in lease;
+  const current = currentOf(row, alternatives);
   const userId = lease.userId ?? row.user_id;
   const whole = { ...lease, projectId: row.project_id, userId, reservations: reservations ?? [] };
   // If no filter can compute the claims, they stay as before.
-  const claimants = isTold || known === undefined ? terms.claimants : [movedClaims(known)];
-  const request = requestFor(identityOf(row, whole), whole, currentOf(row, alternatives), claimants);
+  const kept = isOverdue ? continuedClaims : movedClaims;
+  const claimants = isTold || known === undefined ? terms.claimants : [kept(known)];
+  const from = isOverdue ? { ...current, end: chargedUntil(found) } : current;
+  const request = requestFor(identityOf(row, whole), whole, from, claimants);
+  const why = isOverdue ? 'Blazar has not ended it' : null;
   const demand = reservations === undefined ? (known?.demand ?? row.demand) : undefined;
-  yield* record(statements, { ...request, demand }, transaction, authorOf(terms, null), true);
+  yield* record(statements, { ...request, demand }, transaction, authorOf(terms, why), true);
   const note = hasOtherDates(found, lease)
     ? `it was ${formatInstant(row.starts_at)} to ${formatInstant(row.ends_at)}`
     : found.state === 'ended'
@@ -99,7 +105,12 @@ function* asListed(
       : found.alternatives === null
         ? 'it reserves something else'
         : 'it was not known which of its changes had been made';
-  return { ...done, outcome: 'corrected', note };
+  return { ...done, outcome: 'corrected', note: why ?? note };
+}
+
+/** The time until which a lease that has ended is charged. */
+export function chargedUntil({ ended_at, ends_at }: LeaseRow): Instant {
+  return ended_at === null || ended_at > ends_at ? ends_at : ended_at;
 }
 
 /** Whether the ledger has other dates or reservations than the list, or several alternatives. */

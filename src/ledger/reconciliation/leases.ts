@@ -22,6 +22,17 @@ export interface WholeLease extends ListedLease {
   readonly reservations: readonly Reservation[];
 }
 
+/**
+ * A lease that Blazar has not ended at its end: it is in use, and Blazar does not show its hosts any more. `end` is
+ * the time until which it has been in use so far, in whole seconds.
+ */
+export interface OverdueLease extends ListedLease {
+  readonly projectId: string;
+  readonly createdAt: Instant | undefined;
+  /** When Blazar should have ended it. */
+  readonly due: Instant;
+}
+
 /** A lease as Blazar shows it, with its actual allocations. */
 export interface ShownLease extends WholeLease {
   /** When Blazar showed it in use, if that is before its start. Users can have Blazar start it, or move its start then. */

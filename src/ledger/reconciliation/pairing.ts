@@ -7,7 +7,7 @@ import { alternativesOf, chargedBy, most } from '../accounting/alternatives.ts';
 import { demandOf, isComparable } from '../accounting/demand.ts';
 import { addTo } from '../add-to.ts';
 import type { LeaseRow } from '../storage/schema.ts';
-import { ABSENT, type ListedLease, type ShownLease } from './leases.ts';
+import { ABSENT, type ListedLease, type OverdueLease, type ShownLease } from './leases.ts';
 
 interface Pairing<Lease extends ListedLease> {
   readonly pairs: { readonly row: LeaseRow; readonly lease: Lease }[];
@@ -174,7 +174,7 @@ function begun(
  * one leaves a row, too, but not one that Blazar has shown. After a lease was given to another project,
  * changes of it may leave a second row.
  */
-function ownRow(same: readonly LeaseRow[], lease: ShownLease): LeaseRow | undefined {
+function ownRow(same: readonly LeaseRow[], lease: ShownLease | OverdueLease): LeaseRow | undefined {
   const possible = same.filter(
     (row) =>
       row.project_id === lease.projectId ||
@@ -183,6 +183,16 @@ function ownRow(same: readonly LeaseRow[], lease: ShownLease): LeaseRow | undefi
         (row.ended_at === null || (lease.createdAt !== undefined && lease.createdAt <= row.ended_at))),
   );
   return byRank(possible, lease)[0];
+}
+
+/** Of rows that have ended, the row of a lease. It makes no difference whether their ends were processed. */
+export function endedRow(rows: readonly LeaseRow[], lease: OverdueLease): LeaseRow | undefined {
+  const same = rows.filter(({ lease_id }) => lease_id === lease.id);
+  const own = ownRow(
+    same.map((row) => ({ ...row, state: 'ended' })),
+    lease,
+  );
+  return same.find(({ id }) => id === own?.id);
 }
 
 /** The most likely row of a lease comes first. */

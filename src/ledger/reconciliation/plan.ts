@@ -8,9 +8,16 @@ import { alternativesOf } from '../accounting/alternatives.ts';
 import { keptName, textMistake } from '../identity.ts';
 import type { LeaseRow } from '../storage/schema.ts';
 import { left, type Reconciled, type Terms, unrecorded } from './change-lease.ts';
-import { differs } from './correct-lease.ts';
-import { ABSENT, digestOf, type ListedLease, type ShownLease, type WholeLease } from './leases.ts';
-import { pairListed, pairShown } from './pairing.ts';
+import { chargedUntil, differs } from './correct-lease.ts';
+import {
+  ABSENT,
+  digestOf,
+  type ListedLease,
+  type OverdueLease,
+  type ShownLease,
+  type WholeLease,
+} from './leases.ts';
+import { endedRow, pairListed, pairShown } from './pairing.ts';
 
 export type Step =
   | {
@@ -151,6 +158,8 @@ export interface ObservationTerms extends Terms {
   readonly looksOften: boolean;
   /** The rows that the previous observation would have released. */
   readonly doubted: ReadonlySet<bigint>;
+  /** Leases in use that should have ended at least `ENDING` ago. */
+  readonly overdue?: readonly OverdueLease[];
 }
 
 /**
@@ -159,6 +168,9 @@ export interface ObservationTerms extends Terms {
 export const OFTEN = 600n;
 /** This many releases at once are normal, whatever their share. */
 const FEW = 10;
+
+/** How late Blazar may end a lease, in microseconds. It needs some minutes. */
+export const ENDING = 1800n * MICROSECONDS_PER_SECOND;
 
 /** For all leases of Blazar. `ended`: rows of listed leases that had ended before the request to Blazar. */
 export async function planForObservation(
@@ -183,6 +195,14 @@ export async function planForObservation(
   }
   for (const { row, lease } of pairs) {
     if (row.shown !== digestOf(lease) || row.state === 'ended' || row.lease_id === null) {
+      steps.push({ kind: 'correct', row, lease });
+    }
+  }
+
+  // If a clock is wrong, they may not be late. Each is charged every half an hour, for fewer entries.
+  for (const lease of terms.doubts.length > 0 ? [] : (terms.overdue ?? [])) {
+    const row = endedRow(ended, lease);
+    if (row !== undefined && chargedUntil(row) <= lease.end - ENDING) {
       steps.push({ kind: 'correct', row, lease });
     }
   }

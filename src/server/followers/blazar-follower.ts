@@ -6,10 +6,10 @@ import { Corrections } from '../../enforcement/notifications/events.ts';
 import { formatInstant } from '../../lease/dates.ts';
 import type { Reconciled } from '../../ledger/reconciliation/change-lease.ts';
 import type { ReconciliationResult } from '../../ledger/reconciliation/leader-lease.ts';
+import type { OverdueLease } from '../../ledger/reconciliation/leases.ts';
 import { RowAges } from '../../ledger/reconciliation/row-ages.ts';
 import { blazarSection, keystoneSection } from '../../openstack/options.ts';
 import type { FollowerMetrics } from '../metrics/reconciliation-metrics.ts';
-import type { OverdueLease } from './blazar-observation.ts';
 import { type Held, Reconciler, type ReconciliationTerms } from './reconciliation.ts';
 
 interface Followable extends Held {
@@ -101,12 +101,12 @@ export class Follower extends Reconciler<Followable, FollowerMetrics> {
     );
   }
 
-  /** Users can make leases that Blazar cannot end, and it can fail: they keep their hosts, uncharged. */
+  /** Users can make leases that Blazar cannot end, and it can fail: they keep their hosts. */
   #warnOfOverdue(overdue: readonly OverdueLease[]): void {
-    for (const { id, projectId, end } of overdue.filter((one) => !this.#overdue.has(one.id))) {
+    for (const { id, projectId, due } of overdue.filter((one) => !this.#overdue.has(one.id))) {
       this.logger.warn(
-        { lease_id: id, project_id: projectId, end: formatInstant(end) },
-        'Blazar has not ended this lease at its end: it is used and not charged',
+        { lease_id: id, project_id: projectId, end: formatInstant(due) },
+        'Blazar has not ended this lease at its end: it stays in use',
       );
     }
     this.#overdue = new Set(overdue.map(({ id }) => id));

@@ -4,7 +4,8 @@ import type { HttpAnswer } from '../../http/contract.ts';
 import { type Instant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import { type Allocation, isInUse, type Reservation } from '../../lease/lease.ts';
 import { keptName } from '../../ledger/identity.ts';
-import type { ShownLease } from '../../ledger/reconciliation/leases.ts';
+import type { OverdueLease, ShownLease } from '../../ledger/reconciliation/leases.ts';
+import { ENDING } from '../../ledger/reconciliation/plan.ts';
 import {
   type Allocations,
   type AnsweredLease,
@@ -15,13 +16,6 @@ import {
   readLeases,
 } from '../../openstack/blazar-answers.ts';
 import type { Keystone } from '../../openstack/contract.ts';
-
-/** A lease that Blazar has not ended at its end. */
-export interface OverdueLease {
-  readonly id: string;
-  readonly projectId: string;
-  readonly end: Instant;
-}
 
 interface Observation {
   /** The URL of the API, with its version. */
@@ -52,8 +46,6 @@ interface Observing {
 const CLOCKS_DIFFER = 5n * MICROSECONDS_PER_SECOND;
 /** No lease starts earlier than its date by more. */
 const EARLY = 60n * MICROSECONDS_PER_SECOND;
-/** Blazar needs some minutes to end a lease. */
-const ENDING = 1800n * MICROSECONDS_PER_SECOND;
 /** Statuses of existing leases that are not changing. Source: blazar/status.py. */
 const STABLE = new Set(['PENDING', 'ACTIVE', 'ERROR']);
 
@@ -85,7 +77,7 @@ export async function observe(observing: Observing): Promise<Observation> {
     if (!isTerminated(lease) && lease.ends_at > (observing.openAt ?? answered)) {
       found.push(lease);
     } else if (lease.reservations.some(isInUse) && lease.ends_at < answered - ENDING) {
-      overdue.push({ id: lease.id, projectId: lease.project_id, end: lease.ends_at });
+      overdue.push(overdueAt(lease, answered, ahead ?? 0n));
     }
   });
   const allocations = await allocationsAt(endpoint, observing);
@@ -110,6 +102,22 @@ function isTerminated({ status, reservations }: AnsweredLease): boolean {
   return status === 'TERMINATED' && reservations.every((one) => (one.status ?? 'deleted') === 'deleted');
 }
 
+function overdueAt(lease: AnsweredLease, now: Instant, ahead: bigint): OverdueLease {
+  const { id, name, start_date: start, ends_at: due, project_id: projectId, created_at } = lease;
+  return {
+    id,
+    name: nameOf(name),
+    start,
+    end: now - (now % MICROSECONDS_PER_SECOND),
+    due,
+    projectId,
+    // As in the ledger: Blazar does not show what it has.
+    userId: undefined,
+    reservations: undefined,
+    createdAt: createdBy(created_at, ahead),
+  };
+}
+
 function shownAs(
   lease: AnsweredLease,
   allocations: Allocations,
@@ -122,13 +130,13 @@ function shownAs(
   const isEmpty = given.some(({ isComplete }) => !isComplete);
   return {
     id,
-    name: keptName(typeof name === 'string' ? name : ''),
+    name: nameOf(name),
     start: start_date,
     end: ends_at,
     inUseAt: start_date > answered + EARLY && reservations.some(isInUse) ? answered : undefined,
     projectId: project_id,
     userId: user_id,
-    createdAt: created_at === undefined || created_at === null ? undefined : created_at - ahead,
+    createdAt: createdBy(created_at, ahead),
     reservations,
     given: given.map(({ reservation }) => reservation),
     hasChangedResources:
@@ -142,6 +150,15 @@ function shownAs(
       (isEmpty && allocations.leases.size === 0),
     isEmpty,
   };
+}
+
+function nameOf(name: unknown): string {
+  return keptName(typeof name === 'string' ? name : '');
+}
+
+/** By our clock. */
+function createdBy(theirs: Instant | null | undefined, ahead: bigint): Instant | undefined {
+  return theirs === undefined || theirs === null ? undefined : theirs - ahead;
 }
 
 /** The endpoint may be configured with or without its version. */

@@ -10,13 +10,14 @@ import {
   type ReconciledElsewhere,
   whileLeader,
 } from '../../ledger/reconciliation/leader-lease.ts';
+import type { OverdueLease } from '../../ledger/reconciliation/leases.ts';
 import { OFTEN } from '../../ledger/reconciliation/plan.ts';
 import { readOpenRows, reconcileObservation } from '../../ledger/reconciliation/reconcile.ts';
 import { isGuessed, withdrawRegion } from '../../ledger/reconciliation/regions.ts';
 import type { RowAges } from '../../ledger/reconciliation/row-ages.ts';
 import { rows } from '../../ledger/storage/database.ts';
 import type { Keystone } from '../../openstack/contract.ts';
-import { type OverdueLease, observe } from './blazar-observation.ts';
+import { observe } from './blazar-observation.ts';
 
 export interface Following {
   readonly ledger: Ledger;
@@ -108,6 +109,7 @@ async function run(following: Following, leader: LeaderLease, wait: Wait) {
       doubts,
       isKnownEndpoint: leader.matched === matched,
       doubted: leader.doubted,
+      overdue,
       // A lease may have come and gone between rounds. The clock of the database may have been set back.
       looksOften: leader.age >= 0 && leader.age <= Math.max(grace, Number(OFTEN)),
     },

@@ -164,7 +164,7 @@ it('warns once of a lease that Blazar has not ended half an hour after its end',
   const { end_date: end } = held('is held', 31, 'active');
   expect(logger.lines.filter(({ level }) => level === 'warn')).toMatchObject([
     {
-      message: 'Blazar has not ended this lease at its end: it is used and not charged',
+      message: 'Blazar has not ended this lease at its end: it stays in use',
       fields: { lease_id: 'is held', end: expect.stringContaining(end.slice(0, 13)) },
     },
   ]);

@@ -174,6 +174,84 @@ describe('a round', () => {
     expect(await blazar.taken()).toBe(TRUE_COST);
   });
 
+  it('charges a lease that Blazar has not ended, every half an hour, until it is ended', async () => {
+    const blazar = await followedWorld();
+    const [lease] = blazar.leases as [Listed];
+    Object.assign(lease.reservations[0] ?? {}, { status: 'active' });
+    blazar.answers.set('/v1/os-hosts/allocations', without(recorded('allocations'), '00000001'));
+    const overdue = 'corrected #1: Blazar has not ended it';
+    const later = async (time: string) => {
+      blazar.now = time;
+      return (await blazar.round()).changes.filter((one) => one.includes('#1'));
+    };
+    const hours = async () => (await blazar.taken()) - TRUE_COST;
+    // Its end is 2030-01-02T00:00:00Z.
+    expect(await later('2030-01-02T00:29:00Z')).toEqual([]);
+    expect(await later('2030-01-02T00:31:00Z')).toEqual([overdue]);
+    expect(await hours()).toBeCloseTo((2 * 31) / 60);
+    expect(await later('2030-01-02T01:00:00Z')).toEqual([]);
+    expect(await later('2030-01-02T05:00:00.5Z')).toEqual([overdue]);
+    expect(await hours()).toBeCloseTo(2 * 5);
+    await blazar.ask(lease, '2030-01-02T05:55:00Z', { start_date: '2031-01-01', end_date: '2031-01-02' });
+    expect(await later('2030-01-02T06:00:00Z')).toEqual([overdue]);
+    expect(await hours()).toBeCloseTo(2 * 6 + 2 * 24, 6);
+    Object.assign(lease.reservations[0] ?? {}, { status: 'deleted' });
+    expect(await later('2030-01-02T07:00:00Z')).toEqual([]);
+    expect((await verifyLedger(blazar.ledger, NO_WAIT)).differences).toEqual([]);
+  });
+
+  it('charges a late lease to the budgets that follow the one that has paid for it', async () => {
+    const blazar = await RecordedBlazar.start();
+    const of = { projectId: 'climate', amount: '90' };
+    const turns = ['2026-01-01', '2030-01-02T03:00:00Z', '2030-01-03', '2030-01-04', '2030-01-05'] as const;
+    await giveBudget(blazar.ledger, { ...of, from: turns[0], until: turns[1] });
+    await giveBudget(blazar.ledger, { ...of, from: turns[1], until: turns[2] });
+    await giveBudget(blazar.ledger, { ...of, from: turns[3], until: turns[4] });
+    const [lease] = blazar.leases as [Listed];
+    await blazar.ask(lease, '2026-11-22T08:12:00Z');
+    await blazar.round();
+    Object.assign(lease.reservations[0] ?? {}, { status: 'active' });
+    const before = await blazar.taken();
+    const taken = async (time: string) => {
+      blazar.now = time;
+      await blazar.round();
+      const budgets = await listBudgets(blazar.ledger, 'climate', NO_WAIT);
+      return budgets.map((one) => Number(one.taken) / 3_600_000_000);
+    };
+    expect(await taken('2030-01-02T06:00:00Z')).toEqual([before + 2 * 3, 2 * 3, 0]);
+    // None is valid for a day.
+    expect(await taken('2030-01-03T12:00:00Z')).toEqual([before + 2 * 3, 2 * 21, 0]);
+    expect(await taken('2030-01-04T01:00:00Z')).toEqual([before + 2 * 3, 2 * 21, 2]);
+    expect((await verifyLedger(blazar.ledger, NO_WAIT)).differences).toEqual([]);
+  });
+
+  it('charges a late lease once the clocks agree', async () => {
+    const blazar = await followedWorld();
+    const [lease] = blazar.leases as [Listed];
+    Object.assign(lease.reservations[0] ?? {}, { status: 'active' });
+    blazar.now = '2030-01-02T02:00:00Z';
+    const answer = blazar.answers.get('/v1/leases') as Answer;
+    blazar.answers.set('/v1/leases', { ...answer, headers: { date: 'Tue, 01 Jan 2030 00:00:00 GMT' } });
+    expect((await blazar.round()).changes.filter((one) => one.includes('#1'))).toEqual([]);
+    blazar.answers.set('/v1/leases', { ...answer, headers: {} });
+    expect((await blazar.round()).changes).toContain('corrected #1: Blazar has not ended it');
+  });
+
+  it('charges a late lease to the project that has used it, not to one that has asked for its id', async () => {
+    const blazar = await followedWorld();
+    const [lease] = blazar.leases as [Listed];
+    Object.assign(lease.reservations[0] ?? {}, { status: 'active' });
+    await blazar.ask({ ...lease, project_id: 'physics' }, NOW, { id: lease.id });
+    const before = await blazar.taken('physics');
+    // Its end is processed by now.
+    const dates = { start_date: '2031-01-01', end_date: '2031-01-02' };
+    await blazar.ask(lease, '2030-01-02T01:55:00Z', dates);
+    lease.project_id = 'physics';
+    blazar.now = '2030-01-02T02:00:00Z';
+    expect((await blazar.round()).changes).toContain('corrected #1: Blazar has not ended it');
+    expect(await blazar.taken('physics')).toBe(before);
+  });
+
   it('charges the hosts that Blazar has found beyond those that it had named', async () => {
     const blazar = await RecordedBlazar.start();
     for (const { reservations, ...lease } of blazar.leases) {
