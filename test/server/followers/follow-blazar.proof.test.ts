@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { listBudgets } from '../../../src/ledger/budgets/budgets.ts';
 import { RowAges } from '../../../src/ledger/reconciliation/row-ages.ts';
+import { usageOf } from '../../../src/ledger/reports/usage.ts';
 import { verifyLedger } from '../../../src/ledger/reports/verify.ts';
 import { rows } from '../../../src/ledger/storage/database.ts';
 import { headerKeystone } from '../../peers/header-keystone.ts';
@@ -222,6 +223,16 @@ describe('a round', () => {
     // None is valid for a day.
     expect(await taken('2030-01-03T12:00:00Z')).toEqual([before + 2 * 3, 2 * 21, 0]);
     expect(await taken('2030-01-04T01:00:00Z')).toEqual([before + 2 * 3, 2 * 21, 2]);
+    const [from, until] = ['2030-01-01', '2030-01-06'].map((day) => BigInt(Date.parse(day) / 1000));
+    const query = { projectId: 'climate', from: from ?? 0n, until: until ?? 0n, groupBy: 'day' } as const;
+    const { groups } = await usageOf(blazar.ledger, query, NO_WAIT);
+    const days = groups.map(({ key, amount }) => [key, Number(amount) / 3_600_000_000]);
+    expect(days).toEqual(
+      expect.arrayContaining([
+        ['2030-01-02', 2 * 24],
+        ['2030-01-04', 2],
+      ]),
+    );
     expect((await verifyLedger(blazar.ledger, NO_WAIT)).differences).toEqual([]);
   });
 
