@@ -12,6 +12,14 @@ const FOUND: readonly Asked[] = [
   [3610197274, [70, 76, 77, 78, 79, 80, 81, 83, 90, 91, 94, 102, 103, 106, 107, 108, 112]],
   // A lease came and went between two comparisons, and nobody heard of its end.
   [2481107780, [2, 23, 24, 25, 35, 54, 74, 75, 77, 78, 81]],
+  // An update of a lease that is in doubt is taken back, and another lease has taken what it had freed: more is charged than granted.
+  [
+    556119841,
+    [
+      33, 34, 43, 51, 54, 55, 56, 61, 69, 80, 82, 92, 94, 96, 98, 100, 101, 102, 103, 104, 105, 106, 107, 108,
+      109, 110, 111, 112,
+    ],
+  ],
 ];
 
 it('no history breaks a promise: nothing overdrawn, nothing acknowledged lost, settled is the truth', async () => {
