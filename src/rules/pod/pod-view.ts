@@ -82,6 +82,12 @@ export class ContainerView {
  * `deviceclass.resource.kubernetes.io/mig.nvidia.com`.
  */
 const GPU = /gpu|\/mig[-.]/i;
+/**
+ * How much of the GPUs that a pod requests beside it: `nvidia.com/gpumem`, `volcano.sh/vgpu-cores`,
+ * `gpu.intel.com/millicores`. It is in megabytes or percent, so it is no number of GPUs.
+ */
+const SHARE =
+  /\/(?:v?gpu-?(?:mem(?:ory)?|cores?)(?:[-.](?:percentage|ratio))?|millicores|memory\.max|tiles)$/i;
 
 export class PodView {
   readonly namespace: string;
@@ -142,7 +148,10 @@ export class PodView {
   }
 
   get gpus(): Amounts {
-    return new Map([...this.requests].filter(([name, amount]) => GPU.test(name) && amount > 0));
+    const gpus = [...this.requests].filter(([name, amount]) => GPU.test(name) && amount > 0);
+    // A share alone counts as it is: how many GPUs it needs is not known.
+    const counted = new Set(gpus.flatMap(([name]) => (SHARE.test(name) ? [] : [domainOf(name)])));
+    return new Map(gpus.filter(([name]) => !SHARE.test(name) || !counted.has(domainOf(name))));
   }
 
   get claims(): bigint {
@@ -162,6 +171,10 @@ export class PodActivation {
     this.user = new PodUserView(parts);
     this.pod = new PodView(parts.pod, parts.namespace, parts.isLater);
   }
+}
+
+function domainOf(resource: string): string {
+  return resource.slice(0, resource.indexOf('/'));
 }
 
 function textOf(value: unknown): string | undefined {

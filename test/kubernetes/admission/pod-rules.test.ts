@@ -50,6 +50,11 @@ it.for<[Limits, string | null]>([
   [{ cpu: '4001m' }, 'At most 4 cores.'],
   [{ cpu: 5, 'nvidia.com/mig-1g.5gb': '3' }, 'At most 2 GPUs in climate. At most 4 cores.'],
   [{ 'deviceclass.resource.kubernetes.io/mig.nvidia.com': '3' }, 'At most 2 GPUs in climate.'],
+  [{ 'nvidia.com/gpu': 2, 'nvidia.com/gpumem': 3000, 'nvidia.com/gpucores': 30 }, null],
+  [{ 'gpu.intel.com/i915': 2, 'gpu.intel.com/millicores': 500, 'gpu.intel.com/memory.max': '5M' }, null],
+  [{ 'nvidia.com/gpu': 3, 'nvidia.com/gpumem-percentage': 50 }, 'At most 2 GPUs in climate.'],
+  [{ 'aliyun.com/gpu-mem': 16 }, 'At most 2 GPUs in climate.'],
+  [{ 'nvidia.com/gpu': 1, 'koordinator.sh/gpu-core': 800 }, 'At most 2 GPUs in climate.'],
 ])('judges a pod with the limits %j', async ([limits, message]) => {
   expect(await judge(limits)).toMatchObject({ allowed: message === null, message });
 });
