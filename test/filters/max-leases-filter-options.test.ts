@@ -109,7 +109,7 @@ describe('the options of MaxLeasesFilter', () => {
     ]);
     expect(others).toEqual([]);
     expect(mistake).toMatch(
-      /^blazar\.conf:4: \[ledger\] connection: \/nowhere\/ledger\.db cannot be opened .*ledger upgrade/,
+      /^blazar\.conf:4: \[ledger\] connection: \/nowhere\/ledger\.db cannot be opened: .*ledger upgrade/,
     );
   });
 });
