@@ -53,7 +53,7 @@ const POD = objectType('Pod', 'A pod.', PodView, {
   gpus: {
     type: 'map<string, double>',
     description:
-      'The GPUs and parts of GPUs in `requests`, by the name of the resource; without memory or cores of GPUs beside a number of them, such as `nvidia.com/gpumem`.',
+      'The GPUs and parts of GPUs in `requests`, by the name of the resource; without memory or cores of GPUs beside a number of them in a container, such as `nvidia.com/gpumem`.',
   },
   claims: {
     type: 'int',

@@ -83,7 +83,7 @@ export class ContainerView {
  */
 const GPU = /gpu|\/mig[-.]/i;
 /**
- * How much of the GPUs that a pod requests beside it: `nvidia.com/gpumem`, `volcano.sh/vgpu-cores`,
+ * How much of the GPUs that a container requests beside it: `nvidia.com/gpumem`, `volcano.sh/vgpu-cores`,
  * `gpu.intel.com/millicores`. It is in megabytes or percent, so it is no number of GPUs.
  */
 const SHARE =
@@ -95,6 +95,7 @@ export class PodView {
   readonly #spec: Mapping;
   readonly #isLater: boolean;
   #requests: Amounts | undefined;
+  #gpus: Amounts | undefined;
   #containers: readonly ContainerView[] | undefined;
 
   constructor(pod: object, namespace: string, isLater = false) {
@@ -143,15 +144,13 @@ export class PodView {
   }
 
   get requests(): Amounts {
-    this.#requests ??= podRequests(this.#spec);
+    this.#requests ??= podRequests(this.#spec, amountsOf);
     return this.#requests;
   }
 
   get gpus(): Amounts {
-    const gpus = [...this.requests].filter(([name, amount]) => GPU.test(name) && amount > 0);
-    // A share alone counts as it is: how many GPUs it needs is not known.
-    const counted = new Set(gpus.flatMap(([name]) => (SHARE.test(name) ? [] : [domainOf(name)])));
-    return new Map(gpus.filter(([name]) => !SHARE.test(name) || !counted.has(domainOf(name))));
+    this.#gpus ??= podRequests(this.#spec, gpusOf);
+    return this.#gpus;
   }
 
   get claims(): bigint {
@@ -205,14 +204,24 @@ function amountsOf(resources: unknown): Amounts {
 }
 
 /**
- * The sum of all containers, or the largest init container with the sidecars beside it, plus the overhead. At
- * least the requests of the pod as a whole.
+ * Of one container: Volcano gives another GPU to each one that requests memory of GPUs without a number. A share
+ * alone counts as it is: how many GPUs it needs is not known.
  */
-function podRequests(spec: Mapping): Amounts {
+function gpusOf(resources: unknown): Amounts {
+  const gpus = [...amountsOf(resources)].filter(([name, amount]) => GPU.test(name) && amount > 0);
+  const counted = new Set(gpus.flatMap(([name]) => (SHARE.test(name) ? [] : [domainOf(name)])));
+  return new Map(gpus.filter(([name]) => !SHARE.test(name) || !counted.has(domainOf(name))));
+}
+
+/**
+ * The sum of all containers, or the largest init container with the sidecars beside it, plus the overhead. At
+ * least the requests of the pod as a whole. `of`: what counts of one of them.
+ */
+function podRequests(spec: Mapping, of: (resources: unknown) => Amounts): Amounts {
   const beside = new Map<string, number>();
   const before = new Map<string, number>();
   for (const container of listOf(spec.initContainers).map(mappingOf)) {
-    const own = amountsOf(container.resources);
+    const own = of(container.resources);
     if (container.restartPolicy === 'Always') {
       add(beside, own);
     } else {
@@ -223,23 +232,20 @@ function podRequests(spec: Mapping): Amounts {
   }
   const total = new Map(beside);
   for (const container of listOf(spec.containers).map(mappingOf)) {
-    add(total, amountsOf(container.resources));
+    add(total, of(container.resources));
   }
   for (const [name, amount] of before) {
     total.set(name, Math.max(total.get(name) ?? 0, amount));
   }
   const { requests, limits } = mappingOf(spec.resources);
-  for (const [name, amount] of amountsOf({ requests })) {
+  for (const [name, amount] of of({ requests })) {
     total.set(name, Math.max(total.get(name) ?? 0, amount));
   }
   // As the API server completes them: a limit of the pod counts if no container requests anything.
-  for (const [name, amount] of amountsOf({ limits })) {
+  for (const [name, amount] of of({ limits })) {
     total.set(name, total.get(name) ?? amount);
   }
-  add(
-    total,
-    new Map(Object.entries(mappingOf(spec.overhead)).map(([name, value]) => [name, quantityOf(value)])),
-  );
+  add(total, of({ requests: spec.overhead }));
   return total;
 }
 

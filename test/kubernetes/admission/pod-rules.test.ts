@@ -59,6 +59,16 @@ it.for<[Limits, string | null]>([
   expect(await judge(limits)).toMatchObject({ allowed: message === null, message });
 });
 
+it('counts memory of GPUs in a container that requests no number of them beside another that does', async () => {
+  const container = (limits: Limits) => ({ name: 'c', image: 'i', resources: { limits } });
+  const ofContainers = (...containers: object[]) =>
+    judge({}, { object: { metadata: { name: 'p' }, spec: { containers } } });
+  const whole = container({ 'volcano.sh/vgpu-number': 1, 'volcano.sh/vgpu-memory': 3000 });
+  const part = container({ 'volcano.sh/vgpu-memory': 3000 });
+  expect(await ofContainers(whole, whole)).toMatchObject({ allowed: true });
+  expect(await ofContainers(whole, part)).toMatchObject({ message: 'At most 2 GPUs in climate.' });
+});
+
 const cpus = (requests: string, more: object = {}) => ({
   resources: { requests: { cpu: requests } },
   ...more,
