@@ -78,8 +78,8 @@ export interface ReadSources {
  * environment.
  */
 export async function readSources(sources: ConfigSources, projectFolder?: string): Promise<ReadSources> {
-  const problems = unknownSources(sources);
   const environment = sources.environment ?? process.env;
+  const problems = [...unknownSources(sources), ...misspelledVariables(environment)];
   const commandLine = await commandLineLayers(sources.config ?? [], environment, problems);
   const settings = [environmentLayer(environment), ...commandLine.layers, codeLayer(sources.values ?? {})];
 
@@ -116,6 +116,22 @@ export async function readSources(sources: ConfigSources, projectFolder?: string
     clientFiles: client,
     problems,
   };
+}
+
+const MEANT_FOR_US = /^OS_(ENFORCEMENT|LEDGER|SERVICE)_+([A-Z0-9]\w{0,79})$/i;
+/** Older clients of Keystone read these. */
+const OF_KEYSTONE = ['OS_SERVICE_TOKEN', 'OS_SERVICE_ENDPOINT'];
+
+/** A limit in `OS_ENFORCEMENT_MAX_LEASE_DURATION` would not apply. Other programs may read such variables: warnings. */
+function misspelledVariables(environment: Readonly<Record<string, string | undefined>>): Problem[] {
+  return Object.keys(environment).flatMap((variable) => {
+    const [, section = '', option = ''] = MEANT_FOR_US.exec(variable) ?? [];
+    const right = `OS_${section}__${option}`.toUpperCase();
+    const message = `${variable} is ignored: if it is an option, its name is ${right}, with two underscores`;
+    return section === '' || variable === right || OF_KEYSTONE.includes(variable)
+      ? []
+      : [{ severity: 'warning' as const, message }];
+  });
 }
 
 /** From JavaScript: with `configFile`, the default file would be read instead of the one that is meant. */

@@ -79,8 +79,6 @@ describe('the environment', () => {
       OS_AUTH_URL: 'http://keystone/',
       OS__X: '1',
       OS_ENFORCEMENT__: '1',
-      os_enforcement__lower: '1',
-      OS_Enforcement__Mixed: '1',
       XOS_ENFORCEMENT__X: '1',
       OS_ENFORCEMENT__UNSET: undefined,
       HOME: '/root',
@@ -162,4 +160,27 @@ it('a source with a wrong name is an error', async () => {
   expect(await problems(sources)).toEqual([
     'configFile: unknown source of the configuration; the nearest right name is "configFiles"',
   ]);
+});
+
+it.each([
+  ['OS_ENFORCEMENT_MAX_LEASE_DURATION', 'OS_ENFORCEMENT__MAX_LEASE_DURATION'],
+  ['os_service__port', 'OS_SERVICE__PORT'],
+  ['OS_Enforcement__Mixed', 'OS_ENFORCEMENT__MIXED'],
+  ['OS_LEDGER_CONNECTION', 'OS_LEDGER__CONNECTION'],
+])('the variable %s, which nothing reads, is a warning', async (variable, right) => {
+  const { problems } = await readSources({ configFiles: [], environment: { [variable]: '60' } });
+  const message = `${variable} is ignored: if it is an option, its name is ${right}, with two underscores`;
+  expect(problems).toEqual([{ severity: 'warning', message }]);
+});
+
+it('variables of Keystone and other programs are none of ours', async () => {
+  const names = [
+    'OS_SERVICE_TOKEN',
+    'OS_SERVICE_ENDPOINT',
+    'OS_AUTH_URL',
+    'OS_SERVICE__PORT',
+    'OS_SERVICES_PORT',
+  ];
+  const environment = Object.fromEntries(names.map((name) => [name, '1']));
+  expect((await readSources({ configFiles: [], environment })).problems).toEqual([]);
 });
