@@ -7,6 +7,8 @@ export interface Proxy {
   readonly connection: string;
   /** Blocks all data from now on, on existing and new connections. */
   cut(): void;
+  /** The same, once a client has sent this. */
+  cutAt(text: string): void;
   /** Forwards the next COMMIT, and disconnects its client before the response. Resolves after that. */
   loseCommit(): Promise<void>;
   /** Forwards everything again; disconnects waiting clients. */
@@ -17,6 +19,7 @@ export interface Proxy {
 
 export async function startProxy(connection: string, { isCut = false } = {}): Promise<Proxy> {
   let cut = isCut;
+  let cutsAt: string | undefined;
   let lost: (() => void) | undefined;
   const sockets = new Set<Socket>();
   const { port: ownPort, hostname } = new URL(connection);
@@ -38,6 +41,9 @@ export async function startProxy(connection: string, { isCut = false } = {}): Pr
     ] as const) {
       from.on('error', () => {});
       from.on('data', (bytes) => {
+        if (cutsAt !== undefined && from === client && bytes.includes(cutsAt)) {
+          cut = true;
+        }
         if (cut) {
           return;
         }
@@ -69,6 +75,9 @@ export async function startProxy(connection: string, { isCut = false } = {}): Pr
     cut() {
       cut = true;
     },
+    cutAt(text) {
+      cutsAt = text;
+    },
     moveTo(port) {
       target = port;
     },
@@ -79,6 +88,7 @@ export async function startProxy(connection: string, { isCut = false } = {}): Pr
     },
     mend() {
       cut = false;
+      cutsAt = undefined;
       for (const socket of sockets) {
         socket.destroy();
       }

@@ -6,6 +6,7 @@ import { Semaphore } from '../../../base/concurrency-limiter.ts';
 import { inTime, type Wait } from '../../../base/deadline.ts';
 import { LedgerUnavailableError } from '../../../base/errors.ts';
 import type { Work } from '../database.ts';
+import { whileAlive } from './liveness.ts';
 import { Pipeline } from './pipeline.ts';
 import { asUnavailable, isFull, isStalePlan, isTlsRefusal } from './queries.ts';
 import { type PostgresPlace, postgresPlace, type Setting } from './settings.ts';
@@ -32,6 +33,9 @@ type ClientWork<Result> = (
 
 export class PostgresPool {
   readonly #pool: pg.Pool;
+  readonly #config: pg.PoolConfig;
+  /** In milliseconds. */
+  readonly #timeout: number;
   readonly #attempts: PostgresPlace['attempts'];
   #attempt = 0;
   readonly #poolSize: number;
@@ -52,16 +56,17 @@ export class PostgresPool {
   /** Throws an `Error` for a URL that libpq does not accept. */
   constructor(url: string, { poolSize, timeout }: PostgresSettings) {
     const { config, attempts, settings } = postgresPlace(url);
-    const milliseconds = String(timeout * 1000);
+    this.#timeout = timeout * 1000;
     this.#settings = [
-      ['statement_timeout', milliseconds],
-      ['idle_in_transaction_session_timeout', milliseconds],
+      ['statement_timeout', String(this.#timeout)],
+      ['idle_in_transaction_session_timeout', String(this.#timeout)],
       ...settings,
     ];
     this.#attempts = attempts;
     this.#poolSize = poolSize;
     this.#semaphore = new Semaphore(poolSize);
-    this.#pool = createPool(config, { poolSize, timeout });
+    this.#config = poolConfig(config, { poolSize, timeout });
+    this.#pool = createPool(this.#config);
     this.#pool.on('connect', () => {
       this.#open += 1;
     });
@@ -86,6 +91,12 @@ export class PostgresPool {
     } finally {
       leave();
     }
+  }
+
+  /** Awaits an answer that may take longer than the timeout, as long as the server lives. */
+  whileAlive<Answer>(answer: Promise<Answer>): Promise<Answer> {
+    const newClient = () => new pg.Client({ ...this.#config, ssl: this.#attempts[this.#attempt] ?? false });
+    return whileAlive(answer, newClient, this.#timeout);
   }
 
   async close(): Promise<void> {
@@ -184,20 +195,26 @@ export class PostgresPool {
   }
 }
 
-function createPool(config: pg.PoolConfig, { poolSize, timeout }: PostgresSettings): pg.Pool {
+function poolConfig(config: pg.PoolConfig, { poolSize, timeout }: PostgresSettings): pg.PoolConfig {
   const milliseconds = timeout * 1000;
-  const pool = new pg.Pool({
+  return {
     connectionTimeoutMillis: milliseconds,
     ...config,
     max: poolSize,
     query_timeout: milliseconds,
     keepAlive: true,
+    // The default of two hours is how long a read waits on a connection that was dropped silently.
+    keepAliveInitialDelayMillis: milliseconds,
     pipeline: true,
     types: {
       getTypeParser: (oid: number, format?: 'text' | 'binary') =>
         oid === INT8 ? (text: string) => BigInt(text) : pg.types.getTypeParser(oid, format as 'text'),
     },
-  });
+  };
+}
+
+function createPool(config: pg.PoolConfig): pg.Pool {
+  const pool = new pg.Pool(config);
   // An idle connection may break: the next caller gets another one.
   pool.on('error', () => {});
   // If a connection in use breaks, its query fails; without this listener the process would end, too.

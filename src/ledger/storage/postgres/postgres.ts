@@ -153,7 +153,8 @@ export class PostgresDatabase implements Database {
       // Reading everything may take long, and so may its consumer.
       await query(client, 'SET LOCAL statement_timeout = 0');
       await query(client, 'SET LOCAL idle_in_transaction_session_timeout = 0');
-      const stream = <Row>(compiled: CompiledQuery<Row>) => fetched(client, compiled, wait);
+      const whileAlive: PostgresPool['whileAlive'] = (answer) => this.#pool.whileAlive(answer);
+      const stream = <Row>(compiled: CompiledQuery<Row>) => fetched(client, compiled, wait, whileAlive);
       const result = await work({ stream });
       await query(client, 'COMMIT');
       return result;

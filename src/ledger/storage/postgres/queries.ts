@@ -6,21 +6,26 @@ import { codeOf, errorText, LedgerContentError, LedgerUnavailableError } from '.
 
 /** Rows of a long result that are fetched at once. */
 const BATCH = 1000;
-/** The longest timeout of a timer, in milliseconds: the first rows may be sums over whole tables. */
+/** The longest timeout of a timer, in milliseconds. */
 const UNBOUNDED = 2 ** 31 - 1;
 
-/** The rows of one query through a cursor: only one batch is in memory. */
+/**
+ * The rows of one query through a cursor: only one batch is in memory. `whileAlive`: bounds the wait for a
+ * batch, which may be sums over whole tables.
+ */
 export async function* fetched<Row>(
   client: pg.PoolClient,
   { sql, parameters }: CompiledQuery<Row>,
   wait: Wait,
+  whileAlive: <Answer>(answer: Promise<Answer>) => Promise<Answer>,
 ): AsyncIterable<Row> {
   // A cursor stays open if its reader stops early.
   await query(client, 'CLOSE ALL');
   await query(client, `DECLARE answer CURSOR FOR ${sql}`, parameters);
   for (let length = BATCH; length === BATCH; ) {
     wait.throwIfOver();
-    const rows = await query(client, { text: `FETCH ${BATCH} FROM answer`, query_timeout: UNBOUNDED });
+    const batch = query(client, { text: `FETCH ${BATCH} FROM answer`, query_timeout: UNBOUNDED });
+    const rows = await whileAlive(batch);
     yield* rows as Row[];
     length = rows.length;
   }
