@@ -24,7 +24,7 @@ import {
   sourceCommand,
   wholeNumber,
 } from './common/sources.ts';
-import { configuredLedger, NO_DEADLINE, orUnavailable, withLedger } from './ledger/access.ts';
+import { configuredLedger, NO_DEADLINE, reportingFailures, withLedger } from './ledger/access.ts';
 import { compactCommand, restoreCommand } from './ledger/compact.ts';
 import type { LeaseSelection, ListedLeases } from './ledger/listed-leases.ts';
 import {
@@ -260,8 +260,9 @@ function upgradeCommand(): Command {
 }
 
 async function upgrade(flags: SourceFlags): Promise<void> {
-  const { connection, options } = await configuredLedger(flags);
-  await orUnavailable(connection, async () => {
+  const configured = await configuredLedger(flags);
+  const { connection, options } = configured;
+  await reportingFailures(configured, async () => {
     const { upgradeLedger } = await import('../ledger/upgrade.ts');
     const { describeConnection } = await import('../ledger/storage/connection.ts');
     const applied = await upgradeLedger(options);

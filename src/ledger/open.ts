@@ -14,8 +14,11 @@ import { PostgresDatabase } from './storage/postgres/postgres.ts';
 import { missingRights } from './storage/rights.ts';
 import { SqliteDatabase } from './storage/sqlite.ts';
 
-/** The user or the database is unknown, or a privilege is missing. Source: PostgreSQL docs, "Error Codes". */
-const NOT_LET_IN = /^(28|3D|42501)/;
+/**
+ * The user or the database is unknown, a privilege is missing, or one of the `options` is refused. Source:
+ * PostgreSQL docs, "Error Codes".
+ */
+const MISTAKE = /^(22|25001|28|3D|42501|42704|55P02)/;
 
 /** An open ledger, perhaps with unverified tables. */
 export interface Opened {
@@ -105,9 +108,9 @@ async function withRights(database: Database, connection: Connection, thrown: un
     : new LedgerUnavailableError(missing, { cause: (thrown as LedgerUnavailableError).cause });
 }
 
-/** Turns a refused login or database into a `ConfigurationError`; returns any other error as it is. */
+/** Turns a refused login, database or setting into a `ConfigurationError`; returns any other error as it is. */
 export function mistakeIn(connection: Connection, thrown: unknown): unknown {
-  return NOT_LET_IN.test(causeCode(thrown))
+  return MISTAKE.test(causeCode(thrown))
     ? misconfigured(`${describeConnection(connection)}: ${errorText(thrown)}`)
     : thrown;
 }

@@ -35,6 +35,9 @@ const MIGRATIONS = [
 
 const newLedger = newLedgers();
 
+const withSetting = (setting: string) => (url: URL) =>
+  Object.assign(url, { search: `options=-c%20${setting}` });
+
 describe.each(DIALECTS)('a ledger on %s', (dialect) => {
   it('is created once, however often it is upgraded', async () => {
     const url = await newLedger(dialect);
@@ -140,6 +143,11 @@ describe('a ledger on a server', () => {
   it.each([
     ['a password that is wrong', (url: URL) => Object.assign(url, { password: 'wrong' })],
     ['a database that is not there', (url: URL) => Object.assign(url, { pathname: '/nowhere' })],
+    ['a setting with a wrong value', withSetting('work_mem=much')],
+    ['a role that is not there', withSetting('role=nobody')],
+    ['an unknown setting', withSetting('memory=1')],
+    ['a setting of the whole server', withSetting('port=1')],
+    ['a setting that comes too late in a transaction', withSetting('transaction_isolation=serializable')],
   ])('is a mistake in the configuration with %s, and the password is not shown', async (_, change) => {
     const url = change(new URL(await newLedger('postgresql')));
     const said = await openingOf(url.href);

@@ -1,7 +1,7 @@
 /** Opens the configured ledger for commands. */
 import { userInfo } from 'node:os';
 import { waitFor } from '../../base/deadline.ts';
-import { errorText, LedgerUnavailableError } from '../../base/errors.ts';
+import { ConfigurationError, errorText, LedgerUnavailableError } from '../../base/errors.ts';
 import type { Configuration } from '../../enforcement/configuration.ts';
 import { SYSTEM_CLOCK } from '../../filter/services.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
@@ -44,22 +44,32 @@ export async function withLedger(
   const { openLedger } = await import('../../ledger/open.ts');
   const { watchOf } = await import('../../enforcement/configured-notifications.ts');
   const watch = await watchOf(configured.configuration);
-  const opened = openLedger(configured.options, { clock: SYSTEM_CLOCK, observer: undefined, watch });
-  try {
-    await orUnavailable(configured.connection, async () => {
+  await reportingFailures(configured, async () => {
+    const opened = openLedger(configured.options, { clock: SYSTEM_CLOCK, observer: undefined, watch });
+    try {
       await opened.verify();
       await work({ ...configured, ledger: opened.ledger });
-    });
-  } finally {
-    await opened.ledger.close();
-  }
+    } finally {
+      await opened.ledger.close();
+    }
+  });
 }
 
-export async function orUnavailable(connection: Connection, work: () => Promise<void>): Promise<void> {
+/** A mistake in the configuration is thrown with its place; a failure of the database is printed. */
+export async function reportingFailures(
+  { configuration, connection }: ConfiguredLedger,
+  work: () => Promise<void>,
+): Promise<void> {
   const { describeConnection } = await import('../../ledger/storage/connection.ts');
   try {
     await work();
   } catch (thrown) {
+    if (thrown instanceof ConfigurationError) {
+      const { atOrigin } = await import('../../config/option-groups.ts');
+      throw new ConfigurationError(
+        thrown.problems.map((problem) => atOrigin(problem, configuration.settings, { isSafe: true })),
+      );
+    }
     if (!(thrown instanceof LedgerUnavailableError)) {
       throw thrown;
     }

@@ -87,11 +87,13 @@ describe('ledger upgrade', () => {
 });
 
 describe('a ledger that cannot be used', () => {
-  it('exits with 2 if it does not exist, and names the command that creates it', async () => {
+  it('exits with 2 if it does not exist, and names its option and the command that creates it', async () => {
     const { ledger, budget } = commandsOn(`sqlite://${temporaryFolder()}/ledger.db`);
     for (const run of [ledger, budget]) {
       expect(await run('list')).toEqual(
-        refused(/^error: .*blazar-enforcement ledger upgrade creates a ledger\n$/),
+        refused(
+          /^error: \S+:\d+: \[ledger\] connection: .*blazar-enforcement ledger upgrade creates a ledger\n$/,
+        ),
       );
     }
   });
@@ -103,6 +105,17 @@ describe('a ledger that cannot be used', () => {
       expect({ code, stdout }).toEqual({ code: 3, stdout: '' });
       expect(stderr).toMatch(/^error: postgresql:\/\/127\.0\.0\.1:1\/ledger: .*ECONNREFUSED.*\n$/);
       expect(stderr).not.toContain('hunter2');
+    }
+  });
+
+  it('exits with 2 if the server refuses a setting of the URL', async () => {
+    const { ledger } = commandsOn(`${await createDatabase()}?options=-c%20work_mem%3Dmuch`);
+    for (const command of ['upgrade', 'verify']) {
+      expect(await ledger(command)).toEqual(
+        refused(
+          /^error: \S+:\d+: \[ledger\] connection: .*invalid value for parameter "work_mem": "much"\n$/,
+        ),
+      );
     }
   });
 

@@ -9,7 +9,7 @@
 import type { CompiledQuery } from 'kysely';
 import pg from 'pg';
 import type { Wait } from '../../../base/deadline.ts';
-import { LedgerUnavailableError } from '../../../base/errors.ts';
+import { errorText, LedgerUnavailableError } from '../../../base/errors.ts';
 import { announcedWith, type Work } from '../database.ts';
 import { isSavepointStep } from '../group-parts.ts';
 import { statementOf } from '../prepared.ts';
@@ -42,7 +42,7 @@ export class Pipeline {
   constructor(client: pg.PoolClient, parts: PipelineParts) {
     this.#client = client;
     this.#parts = parts;
-    this.#begun = this.#send({ text: parts.begin });
+    this.#begun = this.#send({ text: parts.begin }, notBegun);
   }
 
   /**
@@ -164,7 +164,7 @@ export class Pipeline {
   }
 
   /** Never an unhandled rejection: the failure is stored. */
-  #send(query: pg.QueryConfig): Promise<pg.QueryResult> {
+  #send(query: pg.QueryConfig, failureOf = unavailable): Promise<pg.QueryResult> {
     this.#unanswered += 1;
     this.#cork();
     const answer = new Promise<pg.QueryResult>((resolve, reject) => {
@@ -173,7 +173,7 @@ export class Pipeline {
         if (thrown) {
           this.#isRolledBack ||=
             thrown instanceof pg.DatabaseError && !(this.#isCommitSent && this.#unanswered === 0);
-          this.#failure ??= unavailable(thrown);
+          this.#failure ??= failureOf(thrown);
           reject(this.#failure);
         } else {
           resolve(result);
@@ -202,6 +202,11 @@ export class Pipeline {
       throw this.#failure;
     }
   }
+}
+
+/** A setting that the server refuses is no content of a lease. */
+function notBegun(thrown: unknown): LedgerUnavailableError {
+  return new LedgerUnavailableError(errorText(thrown), { cause: thrown });
 }
 
 function returnsNothing({ query }: CompiledQuery): boolean {
