@@ -29,7 +29,7 @@ async function withLedger(commit: 'check' | 'request', enforcement: object = {})
     ...running,
     log,
     leases: () => query('SELECT lease_id, name, state FROM leases ORDER BY id'),
-    entries: () => query('SELECT DISTINCT operation, who, request_id FROM entries'),
+    entries: () => query('SELECT operation, who, request_id FROM entries GROUP BY 1, 2, 3 ORDER BY min(id)'),
   };
 }
 
