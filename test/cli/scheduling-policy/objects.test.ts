@@ -1,6 +1,7 @@
 /** `scheduling-policy check` on what makes pods, and on several objects at once. */
 
 import { describe, expect, it } from 'vitest';
+import { MIRROR } from '../../../src/kubernetes/admission/pod-admission.ts';
 import { confFile, projectFile, temporaryFile } from '../../support/files.ts';
 import { refused } from '../../support/run-command.ts';
 import { check as checkFile, podFile, policiesOfAll, run } from './files.ts';
@@ -13,6 +14,8 @@ const check = async (text: string, ...flags: string[]) => {
 const TEMPLATE = (spec: string) => `{metadata: {labels: {a: b}}, spec: ${spec}}`;
 const object = (kind: string, spec: string, name = 'one') =>
   `kind: ${kind}\nmetadata: {name: ${name}, namespace: shop}\nspec: ${spec}\n`;
+
+const UNSCHEDULABLE = { key: 'node.kubernetes.io/unschedulable', operator: 'Exists', effect: 'NoSchedule' };
 
 /** Each kind around a template. */
 const KINDS: readonly (readonly [kind: string, of: (template: string) => string])[] = [
@@ -49,6 +52,36 @@ nodeSelector disk  expected hdd or ssd, got "tape"  basic
     const toleration =
       '{tolerations: [{key: node.kubernetes.io/unschedulable, operator: Exists, effect: NoSchedule}]}';
     expect((await check(object('DaemonSet', `{template: ${TEMPLATE(toleration)}}`))).code).toBe(1);
+  });
+
+  it.each([
+    ['the node that a scheduler has chosen', {}, {}, 0],
+    [
+      'the node that somebody asked for',
+      { managedFields: [{ fieldsV1: { 'f:spec': { 'f:nodeName': {} } } }] },
+      {},
+      1,
+    ],
+    [
+      'what the controller of a DaemonSet adds',
+      { ownerReferences: [{ kind: 'DaemonSet', name: 'd', controller: true }] },
+      { tolerations: [UNSCHEDULABLE] },
+      0,
+    ],
+    ['what a DaemonSet would add', {}, { tolerations: [UNSCHEDULABLE] }, 1],
+    [
+      'a static pod',
+      { annotations: { [MIRROR]: 'x' }, ownerReferences: [{ kind: 'Node', name: 'n1', controller: true }] },
+      { priorityClassName: 'system-node-critical' },
+      0,
+    ],
+  ])('judges a running pod without what Kubernetes has added: %s', async (_, metadata, spec, code) => {
+    const pod = { kind: 'Pod', metadata: { name: 'web', ...metadata }, spec: { nodeName: 'n1', ...spec } };
+    const running = { ...pod, metadata: { ...pod.metadata, resourceVersion: '7' } };
+    const found = await check(JSON.stringify(running));
+    expect(found.code, found.stdout).toBe(code);
+    expect(found.stdout).not.toMatch(/^[-+] .*nodeName/m);
+    expect((await check(JSON.stringify(pod))).code, 'a new pod').toBe(1);
   });
 
   it('judges every document and every item of a list', async () => {
