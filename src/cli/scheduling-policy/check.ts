@@ -30,6 +30,12 @@ interface Checked {
   readonly diff: string;
 }
 
+/** What the webhook judges of objects that have no pods. */
+const JUDGED_OTHERWISE: ReadonlyMap<string, string> = new Map([
+  ['Binding', 'the webhook judges it for the user who creates it, who is not known here'],
+  ['SchedulingPolicy', '"scheduling-policy validate" reads it'],
+]);
+
 export async function checkPods(file: string, flags: CheckFlags): Promise<void> {
   const read = await readObjects(file);
   await withJudges(flags, (judges) => checkBy(judges, read, file, flags));
@@ -42,7 +48,8 @@ async function checkBy(
   flags: CheckFlags,
 ): Promise<void> {
   for (const kind of new Set(others)) {
-    warn(`${shownName(file)}: ${kind} is not checked: if it has pods, they are judged when they are created`);
+    const why = JUDGED_OTHERWISE.get(kind) ?? 'if it has pods, they are judged when they are created';
+    warn(`${shownName(file)}: ${kind} is not checked: ${why}`);
   }
   const results: Checked[] = [];
   for (const object of objects) {

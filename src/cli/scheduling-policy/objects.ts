@@ -6,6 +6,7 @@ import { isMapping, type Mapping, type Path, valueAt, YamlError } from '../../ba
 import type { PodRequest } from '../../kubernetes/admission/admission-review.ts';
 import type { DecidedAdmission, PodAdmission } from '../../kubernetes/admission/pod-admission.ts';
 import { asAdmitted, POD_KINDS, withAdditions } from '../../kubernetes/admission/pod-kinds.ts';
+import { asAskedFor, creatorOf, isStored } from '../../kubernetes/cluster/scan/stored-pod.ts';
 import { type PolicySource, serviceAccount } from '../../kubernetes/policies/access.ts';
 import { type Pod, parsePod, serviceAccountName } from '../../kubernetes/policies/pod.ts';
 import { readText, shownName, UsageError } from '../common/output.ts';
@@ -137,7 +138,7 @@ interface ReviewAs {
   readonly current?: Pod | undefined;
 }
 
-/** Reviews the pod of an object, or the pods that it creates. */
+/** Reviews the pod of an object, or the pods that it creates. A pod that a cluster has stored is reviewed as it was asked for. */
 export async function reviewObject(
   { source, admission, defaultPriorityClass }: Judges,
   object: CheckedObject,
@@ -150,7 +151,9 @@ export async function reviewObject(
       { ...rest, spec: { ...spec, serviceAccountName: account } },
       { defaultPriorityClass, isTemplate },
     );
-  const pod = completed(object.pod);
+  const isRunning = object.kind === 'Pod' && current === undefined && isStored(object.pod);
+  const pod = completed(isRunning ? asAskedFor(object.pod) : object.pod);
+  const creator = isRunning ? creatorOf(object.pod) : { username: undefined, groups: [] };
   const request: PodRequest = {
     kind: isTemplate ? 'template' : 'pod',
     uid: '',
@@ -160,8 +163,8 @@ export async function reviewObject(
     current: current && completed(current),
     isUpdate: current !== undefined,
     dryRun: true,
-    username: user?.name,
-    groups: user?.groups ?? [],
+    username: user?.name ?? creator.username,
+    groups: user?.groups ?? creator.groups,
   };
   const isLater = isSenderUnknown === true || (!isTemplate && object.kind !== 'Pod' && user === undefined);
   const options = { addDefaults: true, workload: isLater ? object.kind : undefined };

@@ -24,8 +24,8 @@ export const DAEMON_SET_CONTROLLER = 'system:serviceaccount:kube-system:daemon-s
 
 /** The kubelet reports a static pod with this annotation. The pod runs whatever a webhook answers. */
 export const MIRROR = 'kubernetes.io/config.mirror';
-const NODES = 'system:nodes';
-const NODE = 'system:node:';
+export const NODES = 'system:nodes';
+export const NODE = 'system:node:';
 
 /** The mutable fields of a pod or a template that decide where the pod runs. */
 export const SCHEDULING_FIELDS = [

@@ -133,7 +133,7 @@ export function withAdditions(written: Pod, admitted: Pod, reviewed: Pod): Pod {
       spec[field] = field === 'tolerations' ? tolerations(written, admitted, reviewed) : value;
     }
   }
-  for (const field of Object.keys(written.spec).filter((one) => !(one in reviewed.spec))) {
+  for (const field of Object.keys(admitted.spec).filter((one) => !(one in reviewed.spec))) {
     delete spec[field];
   }
   return { ...written, spec };

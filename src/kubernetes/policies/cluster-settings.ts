@@ -1,5 +1,4 @@
 /** What the cluster itself adds to pods, and cluster-wide settings of the operator. */
-import { isDeepStrictEqual } from 'node:util';
 import type { Pod, Toleration } from './pod.ts';
 
 /** The users that the schedulers of Kubernetes use to assign pods to nodes. */
@@ -44,16 +43,20 @@ export class Cluster {
   }
 
   /**
-   * Whether Kubernetes itself added a toleration. The DaemonSet tolerations are exempt only if the DaemonSet
-   * controller adds them; a pod that has them keeps them in any update.
+   * The tolerations of a pod that Kubernetes itself has not added, each with its position. The DaemonSet
+   * tolerations are exempt only if the DaemonSet controller adds them; a pod that has them keeps them in any
+   * update.
    */
-  hasAdded(toleration: Toleration, { isForOneNode, current }: PodOrigin): boolean {
-    return (
-      this.#everybodys.has(toleration) ||
-      (this.#daemonSets.has(toleration) &&
-        (isForOneNode === true ||
-          current?.spec.tolerations?.some((one) => isDeepStrictEqual(one, toleration)) === true))
-    );
+  requested(
+    { spec }: Pod,
+    { isForOneNode, current }: PodOrigin,
+  ): (readonly [index: number, toleration: Toleration])[] {
+    const kept = new Set(current?.spec.tolerations?.map((one) => this.#daemonSets.find(one)));
+    return [...(spec.tolerations ?? []).entries()].filter(([, toleration]) => {
+      const added = this.#daemonSets.find(toleration);
+      const isOfDaemonSet = added !== undefined && (isForOneNode === true || kept.has(added));
+      return !isOfDaemonSet && this.#everybodys.find(toleration) === undefined;
+    });
   }
 }
 
@@ -91,14 +94,14 @@ class SystemTolerations {
     });
   }
 
-  has({ key, operator, value, effect, tolerationSeconds }: Toleration): boolean {
+  find({ key, operator, value, effect, tolerationSeconds }: Toleration): Toleration | undefined {
     const isExists = operator === 'Exists';
     if (!isExists && operator && operator !== 'Equal') {
-      return false;
+      return undefined;
     }
     // Without a value it matches all values.
     const matched = isExists ? undefined : (value ?? '');
-    return this.#known.some(
+    return this.#known.find(
       (one) =>
         one.value === matched &&
         one.key === (key ?? undefined) &&

@@ -137,13 +137,11 @@ export class EffectivePolicy {
       : this.#rules.flatMap((rules) => nodeReasons(name, rules));
   }
 
-  #judge({ spec }: Pod, rules: Rules, options: ReviewOptions): Reason[] {
+  #judge(pod: Pod, rules: Rules, options: ReviewOptions): Reason[] {
+    const { spec } = pod;
     const { names, nodeSelectors, tolerations, affinities } = rules;
     const nodeName = said(spec.nodeName);
     const selectors = Object.entries(spec.nodeSelector ?? {}).map(([label, value]) => ({ label, value }));
-    const requested = [...(spec.tolerations ?? []).entries()].filter(
-      ([, toleration]) => !this.#cluster.hasAdded(toleration, options),
-    );
     const affinity = spec.affinity ?? {};
     const isForOneNode = options.isForOneNode === true || isKept(affinity, options.current);
     return [
@@ -154,7 +152,7 @@ export class EffectivePolicy {
       ),
       ...(nodeName === undefined ? [] : nodeReasons(nodeName, rules)),
       ...nodeSelectors.judge(selectors, 'nodeSelector'),
-      ...tolerations.judge(requested),
+      ...tolerations.judge(this.#cluster.requested(pod, options)),
       ...affinities.judge(affinity, { isForOneNode }),
       ...(this.#cluster.refusesTopologySpread
         ? topologySpreadReasons(spec.topologySpreadConstraints ?? [], affinities)
@@ -193,7 +191,7 @@ function withDefaults(
     ...(schedulerName !== undefined && { schedulerName }),
     ...(className !== undefined && priorityClass(spec, className)),
     ...nodeSelector(spec, defaults),
-    ...tolerations(spec, defaults, cluster, origin),
+    ...tolerations(pod, defaults, cluster, origin),
     ...affinity(spec, defaults),
   };
   const names = Object.keys(added);
@@ -254,10 +252,10 @@ function nodeSelector({ nodeSelector: there }: Spec, { nodeSelectors }: Rules): 
   return missing.length === 0 ? {} : { nodeSelector: { ...there, ...Object.fromEntries(missing) } };
 }
 
-function tolerations(spec: Spec, rules: Rules, cluster: Cluster, origin: PodOrigin): Added {
-  const there = spec.tolerations ?? [];
+function tolerations(pod: Pod, rules: Rules, cluster: Cluster, origin: PodOrigin): Added {
+  const there = pod.spec.tolerations ?? [];
   const { default: defaults } = rules.tolerations;
-  if (defaults.length === 0 || there.some((one) => !cluster.hasAdded(one, origin))) {
+  if (defaults.length === 0 || cluster.requested(pod, origin).length > 0) {
     return {};
   }
   const missing = defaults.filter((one) => !there.some((other) => isDeepStrictEqual(one, other)));

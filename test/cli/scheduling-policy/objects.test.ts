@@ -1,6 +1,7 @@
 /** `scheduling-policy check` on what makes pods, and on several objects at once. */
 
 import { describe, expect, it } from 'vitest';
+import { MIRROR } from '../../../src/kubernetes/admission/pod-admission.ts';
 import { confFile, projectFile, temporaryFile } from '../../support/files.ts';
 import { refused } from '../../support/run-command.ts';
 import { check as checkFile, podFile, policiesOfAll, run } from './files.ts';
@@ -13,6 +14,8 @@ const check = async (text: string, ...flags: string[]) => {
 const TEMPLATE = (spec: string) => `{metadata: {labels: {a: b}}, spec: ${spec}}`;
 const object = (kind: string, spec: string, name = 'one') =>
   `kind: ${kind}\nmetadata: {name: ${name}, namespace: shop}\nspec: ${spec}\n`;
+
+const UNSCHEDULABLE = { key: 'node.kubernetes.io/unschedulable', operator: 'Exists', effect: 'NoSchedule' };
 
 /** Each kind around a template. */
 const KINDS: readonly (readonly [kind: string, of: (template: string) => string])[] = [
@@ -51,10 +54,40 @@ nodeSelector disk  expected hdd or ssd, got "tape"  basic
     expect((await check(object('DaemonSet', `{template: ${TEMPLATE(toleration)}}`))).code).toBe(1);
   });
 
+  it.each([
+    ['the node that a scheduler has chosen', {}, {}, 0],
+    [
+      'the node that somebody asked for',
+      { managedFields: [{ fieldsV1: { 'f:spec': { 'f:nodeName': {} } } }] },
+      {},
+      1,
+    ],
+    [
+      'what the controller of a DaemonSet adds',
+      { ownerReferences: [{ kind: 'DaemonSet', name: 'd', controller: true }] },
+      { tolerations: [UNSCHEDULABLE] },
+      0,
+    ],
+    ['what a DaemonSet would add', {}, { tolerations: [UNSCHEDULABLE] }, 1],
+    [
+      'a static pod',
+      { annotations: { [MIRROR]: 'x' }, ownerReferences: [{ kind: 'Node', name: 'n1', controller: true }] },
+      { priorityClassName: 'system-node-critical' },
+      0,
+    ],
+  ])('judges a running pod without what Kubernetes has added: %s', async (_, metadata, spec, code) => {
+    const pod = { kind: 'Pod', metadata: { name: 'web', ...metadata }, spec: { nodeName: 'n1', ...spec } };
+    const running = { ...pod, metadata: { ...pod.metadata, resourceVersion: '7' } };
+    const found = await check(JSON.stringify(running));
+    expect(found.code, found.stdout).toBe(code);
+    expect(found.stdout).not.toMatch(/^[-+] .*nodeName/m);
+    expect((await check(JSON.stringify(pod))).code, 'a new pod').toBe(1);
+  });
+
   it('judges every document and every item of a list', async () => {
     const text = [
       object('Pod', '{nodeSelector: {disk: hdd}}', 'a'),
-      `kind: List\nitems:\n- {kind: Deployment, metadata: {name: b}, spec: {template: ${TEMPLATE('{}')}}}\n- {kind: Service, spec: {}}\n`,
+      `kind: List\nitems:\n- {kind: Deployment, metadata: {name: b}, spec: {template: ${TEMPLATE('{}')}}}\n- {kind: Service, spec: {}}\n- {kind: Binding, target: {name: n1}}\n- {kind: SchedulingPolicy, spec: {}}\n`,
       `kind: PodList\nitems:\n- {metadata: {name: c}, spec: {nodeSelector: {disk: tape}}}\n- kind: List\n  items: [{kind: Pod, metadata: {generateName: d-}, spec: {}}]\n`,
     ].join('---\n');
     const { code, stdout, stderr } = await check(text);
@@ -65,9 +98,11 @@ nodeSelector disk  expected hdd or ssd, got "tape"  basic
       'Pod c: rejected for system:serviceaccount:default:default',
       'Pod d-: allowed for system:serviceaccount:default:default',
     ]);
-    expect(stderr).toMatch(
-      /^warning: \S+: Service is not checked: if it has pods, they are judged when they are created\n$/,
-    );
+    expect(stderr.replaceAll(/warning: \S+: /g, '')).toBe(`\
+Service is not checked: if it has pods, they are judged when they are created
+Binding is not checked: the webhook judges it for the user who creates it, who is not known here
+SchedulingPolicy is not checked: "scheduling-policy validate" reads it
+`);
     const json = JSON.parse((await check(text, '--format', 'json')).stdout);
     expect(json.allowed).toBe(false);
     expect(json.objects.map((one: { allowed: boolean }) => one.allowed)).toEqual([true, true, false, true]);

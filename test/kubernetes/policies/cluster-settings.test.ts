@@ -49,6 +49,21 @@ describe('tolerations of the system', () => {
     expect(judge([kept, added])).toEqual(['tolerations[1]']);
   });
 
+  it('of a pod before an update are read once, however many the update adds', () => {
+    let read = 0;
+    const before = OF_DAEMON_SETS.map((toleration) => ({
+      ...toleration,
+      get key() {
+        read += 1;
+        return toleration.key;
+      },
+    }));
+    const after = pod({ tolerations: Array(10).fill(OF_DAEMON_SETS).flat() });
+    const { reasons } = review([], after, 'deep', { current: pod({ tolerations: before }) });
+    expect(reasons).toEqual([]);
+    expect(read).toBeLessThan(before.length * DAEMON_SET_TOLERATIONS.length);
+  });
+
   it.each([
     { ...notReady, tolerationSeconds: 301 },
     { ...notReady, tolerationSeconds: 0 },

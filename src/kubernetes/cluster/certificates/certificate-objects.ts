@@ -74,7 +74,8 @@ export class CertificateSecret {
     now: number,
   ): Promise<SecretState> {
     const written: Record<string, string> = {
-      [KEYS.authorities]: authorities.join(''),
+      // The latest: as many as are read of it, and of a bundle besides those of others.
+      [KEYS.authorities]: authorities.slice(-MAX_AUTHORITIES / 2).join(''),
       [KEYS.certificate]: current.certificate,
       [KEYS.key]: current.key,
       ...(next && { [KEYS.nextCertificate]: next.certificate, [KEYS.nextKey]: next.key }),

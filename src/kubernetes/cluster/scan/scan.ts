@@ -2,10 +2,9 @@
  * Scans the pods of a cluster for those that would be refused if they were created now: what a rollout of
  * policies would break. Memory holds one page of pods and one finding per owner.
  */
-import { z } from 'zod';
 import { InvalidRequestError } from '../../../base/errors.ts';
 import { valueAt } from '../../../base/yaml/tree.ts';
-import { DAEMON_SET_CONTROLLER, MIRROR, PodAdmission } from '../../admission/pod-admission.ts';
+import { PodAdmission } from '../../admission/pod-admission.ts';
 import { asAdmitted, POD_KINDS } from '../../admission/pod-kinds.ts';
 import {
   type Account,
@@ -18,7 +17,6 @@ import { type ApiClient, ApiError } from '../api/contract.ts';
 import { sideBySide } from '../snapshot/cluster-snapshot.ts';
 import { Findings, type Judged } from './findings.ts';
 import {
-  controllerOf,
   FORMER_PATHS,
   type Owner,
   ownerOf,
@@ -28,6 +26,7 @@ import {
   scannedObjects,
   TEMPLATE_KINDS,
 } from './scanned-objects.ts';
+import { asAskedFor, creatorOf, isMirror } from './stored-pod.ts';
 
 interface ScanOptions {
   /** Empty = all. */
@@ -152,7 +151,7 @@ function readObject(
 }
 
 function judged(
-  { object: { kind, namespace, name, metadata }, owner, account, pod }: Read,
+  { object: { kind, namespace, name }, owner, account, pod }: Read,
   policies: AccountPolicies,
   admission: PodAdmission,
   { defaultPriorityClass }: ScanOptions,
@@ -169,7 +168,6 @@ function judged(
     return { ...common, reasons: [{ field: '', expectation: `it cannot be read: ${pod}`, policies: [] }] };
   }
   const isTemplate = kind === 'DaemonSet';
-  const isOfDaemonSet = kind === 'Pod' && controllerOf(metadata)?.kind === 'DaemonSet';
   const { reasons } = admission.review(
     {
       kind: isTemplate ? 'template' : 'pod',
@@ -178,51 +176,12 @@ function judged(
       namespace,
       current: undefined,
       isUpdate: false,
-      groups: [],
       dryRun: true,
       pod: asAdmitted(pod, { defaultPriorityClass, isTemplate }),
-      username: isOfDaemonSet ? DAEMON_SET_CONTROLLER : undefined,
+      ...(kind === 'Pod' ? creatorOf(pod) : { username: undefined, groups: [] }),
     },
     policies,
     { addDefaults: true },
   );
   return { ...common, reasons };
-}
-
-const metadata = z.looseObject({
-  annotations: z.record(z.string(), z.string()).nullish(),
-  managedFields: z.array(z.looseObject({ fieldsV1: z.unknown() })).nullish(),
-});
-
-/** Whether the kubelet reports a static pod by it: it runs whatever webhooks answer. */
-function isMirror(pod: Pod): boolean {
-  const { data } = metadata.safeParse(pod.metadata);
-  const controller = controllerOf(pod.metadata);
-  return (
-    Object.hasOwn(data?.annotations ?? {}, MIRROR) &&
-    controller?.kind === 'Node' &&
-    controller.name === pod.spec.nodeName
-  );
-}
-
-/**
- * The pod without a node that a scheduler has chosen. A Binding leaves no trace in `managedFields`, but the
- * pod's creation does: so a requested node stays. Tried on 1.20 (test/peers).
- */
-export function asAskedFor(pod: Pod): Pod {
-  if (!pod.spec.nodeName || hasAskedForNode(pod)) {
-    return pod;
-  }
-  const { nodeName: _, ...spec } = pod.spec;
-  return { ...pod, spec };
-}
-
-const ownsNodeName = z.looseObject({ 'f:spec': z.looseObject({ 'f:nodeName': z.unknown() }) });
-
-function hasAskedForNode({ metadata: written }: Pod): boolean {
-  const fields = metadata.safeParse(written).data?.managedFields ?? [];
-  return fields.some(({ fieldsV1 }) => {
-    const { data } = ownsNodeName.safeParse(fieldsV1);
-    return data !== undefined && Object.hasOwn(data['f:spec'], 'f:nodeName');
-  });
 }

@@ -24,14 +24,14 @@ const SETTLE = 60_000;
 function replicas(client = new ObjectsClient()) {
   const clock = { now: Date.parse('2026-11-22T12:00:00Z'), elapsed: 0 };
   const logger = recordingLogger();
-  const start = () => {
+  const start = (name = NAME) => {
     const folder = join(temporaryFolder(), 'own');
     const rotator = new CertificateRotator(
       client,
       {
         secret: 'certificate',
         folder,
-        names: [NAME],
+        names: [name],
         webhookConfigurations: ['hooks'],
         lifeMs: LIFE,
         settleMs: SETTLE,
@@ -287,6 +287,18 @@ describe('a Secret or a cluster that is not as it should be', () => {
     clock.now -= days * DAY;
     await wrong.rotator.step();
     expect(wrong.file()).toBe(right.file());
+  });
+
+  it('is still made after replicas with different names have replaced it very often', async () => {
+    const { start, isTrusted } = replicas();
+    for (let round = 0; round < 10; round += 1) {
+      await start('other.ours.svc').rotator.step();
+      await start().rotator.step();
+    }
+    const last = start();
+    await last.rotator.step();
+    expect(last.served().subjectAltName).toBe(`DNS:${NAME}`);
+    expect(isTrusted(last.served())).toBe(true);
   });
 
   it('serves where webhook configurations are absent, and tells them when they come', async () => {
