@@ -299,6 +299,8 @@ async function oneRequest(request: PageRequest, sent: Sent | undefined): Promise
         <Facts facts={factsOf(found, unit)} />
         {steps.length > 0 && (
           <ChangeForm action={`${REQUESTS_PATH}/${id}`} csrf={csrf}>
+            {/* The Enter key presses the first button: a reason to refuse must not endorse or grant. */}
+            {steps.length > 1 && <button type="submit" disabled hidden />}
             {steps.some(([kind]) => kind === 'grant') && (
               <div class="fields">
                 <Fields fields={[amountField(unit, 'Grant'), NEEDED_UNTIL]} {...fields} />

@@ -401,6 +401,16 @@ describe.runIf(HAS_CHROMIUM)('people do their task by keyboard and mouse', () =>
     expect(await axeFindings(page)).toEqual([]);
   });
 
+  it('an operator who writes why and presses Enter has not decided yet', async () => {
+    const page = await open('operator', '/budgets/requests/2');
+    const reason = page.getByLabel('Reason');
+    await reason.fill('no money left this year');
+    await reason.press('Enter');
+    await page.getByRole('button', { name: 'Refuse' }).click();
+    await page.getByText('The request is refused.').waitFor();
+    expect(await page.getByText('Endorsed by').count()).toBe(0);
+  });
+
   it('an operator imports a file that the browser reads', async () => {
     const page = await open('operator', '/budgets/import');
     const csv = [
