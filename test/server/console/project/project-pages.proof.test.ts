@@ -132,6 +132,17 @@ function overlaps(page: Page): Promise<string[]> {
   });
 }
 
+/** Names of rows that push other columns out of sight. */
+function wideNames(page: Page): Promise<string[]> {
+  return page.evaluate(() =>
+    [...globalThis.document.querySelectorAll('.scrolls')]
+      .filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth)
+      .flatMap((table) => [...table.querySelectorAll('tbody th')])
+      .filter(({ clientWidth }) => clientWidth > globalThis.innerWidth / 2)
+      .map(({ textContent }) => textContent.slice(0, 40)),
+  );
+}
+
 const CALENDAR = '/projects/climate/calendar';
 const PATHS: [Name, string][] = [
   ['operator', '/'],
@@ -188,6 +199,7 @@ describe.runIf(HAS_CHROMIUM)('a page', () => {
       await visit(page, who, path);
       expect(await axeFindings(page)).toEqual([]);
       expect(await unreachable(page)).toEqual([]);
+      expect(await wideNames(page)).toEqual([]);
       await page.emulateMedia({ colorScheme: 'light' });
       await page.setViewportSize({ width: 320, height: 800 });
       // A chart is drawn again a moment later.
