@@ -237,7 +237,7 @@ export function askPathOf(
     project,
     user: isOfUser ? (user ?? undefined) : undefined,
     amount: amount === undefined || amount <= 0n ? undefined : budgetAmountText(amount),
-    until: until && local(until),
+    until: until === undefined ? undefined : local(until),
     reason: name === null || name === '' ? undefined : `Lease ${name.slice(0, MAX_NAME).toWellFormed()}`,
   });
 }
