@@ -3,7 +3,7 @@
  * limit 0.
  */
 
-import { secondText } from '../lease/dates.ts';
+import { secondText, toInstant } from '../lease/dates.ts';
 import {
   type Amount,
   type Budget,
@@ -124,12 +124,14 @@ function exceededMessage(
 interface MissingBudget {
   /** `undefined` = no budget at all, or none for the whole time. */
   readonly amount: Amount | undefined;
+  /** End of the budget that is too small, in seconds of the epoch; `undefined` = no budget. */
+  readonly validUntil: bigint | undefined;
   /** Whether it is a user's budget. */
   readonly isOfUser: boolean;
 }
 
 const EXCEEDED =
-  / would cost ([\d.]+) .*; (user|project) .* has ([\d.]+) \S.* left, of a budget that is valid until \S+$/s;
+  / would cost ([\d.]+) .*; (user|project) .* has ([\d.]+) \S.* left, of a budget that is valid until (\S+)\.$/s;
 /** Our messages are shorter; the pattern is slow on long texts. */
 const LONGEST = 2000;
 const NOT_COVERED = /^(User|Project) .* has no budget(?:\.| for a )/s;
@@ -144,14 +146,18 @@ export function missingBudget(message: string): MissingBudget | undefined {
   }
   const exceeded = EXCEEDED.exec(message);
   if (exceeded !== null) {
-    const [, asked = '', owner, size = ''] = exceeded;
+    const [, asked = '', owner, size = '', end = ''] = exceeded;
     const cost = parseUnitHours(asked);
     const left = parseUnitHours(size);
     const amount = cost === undefined || left === undefined ? undefined : cost - left;
-    return { amount, isOfUser: owner === 'user' };
+    const until = toInstant(end);
+    const validUntil = until === undefined ? undefined : floor(until);
+    return { amount, validUntil, isOfUser: owner === 'user' };
   }
   const owner = NOT_COVERED.exec(message)?.[1];
-  return owner === undefined ? undefined : { amount: undefined, isOfUser: owner === 'User' };
+  return owner === undefined
+    ? undefined
+    : { amount: undefined, validUntil: undefined, isOfUser: owner === 'User' };
 }
 
 function notCoveredMessage(

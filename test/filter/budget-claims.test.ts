@@ -34,9 +34,9 @@ it.each(['node-hours', 'service units', 'u'])('what lacked is read from each ref
       const said = refusals({ asked, left, isUpdate }, unit);
       expect(said).toHaveLength(3);
       expect(said.map(missingBudget)).toEqual([
-        { amount: missing, isOfUser: false },
-        { amount: undefined, isOfUser: true },
-        { amount: missing, isOfUser: true },
+        { amount: missing, validUntil: 4_000_200_000n, isOfUser: false },
+        { amount: undefined, validUntil: undefined, isOfUser: true },
+        { amount: missing, validUntil: 4_000_200_000n, isOfUser: true },
       ]);
     }
   }

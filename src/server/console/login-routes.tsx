@@ -202,7 +202,7 @@ export function loginRoutes(parts: LoginParts): { router: Router; showLogin: Sho
     router,
     showLogin: (ctx, error) => {
       const next = returnPath(ctx.method === 'GET' ? ctx.url : ctx.path);
-      show(ctx, 401, next, error === undefined ? undefined : { way: 'token', message: error });
+      show(ctx, 401, next, error === undefined ? undefined : { way: undefined, message: error });
     },
   };
 }

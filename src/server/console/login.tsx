@@ -15,7 +15,8 @@ export interface LoginWays {
 
 /** A rejected login, without secrets. */
 export interface Refused {
-  readonly way: 'token' | 'password' | 'provider';
+  /** `undefined` = a form of a session that has ended. */
+  readonly way: 'token' | 'password' | 'provider' | undefined;
   readonly message: string;
   readonly username?: string;
   readonly domain?: string;
@@ -53,12 +54,12 @@ function Framed({ title, heading = title, hasScripts = false, children }: Framed
 export function LoginPage({ ways, refused, next }: LoginProps) {
   const { token, password, provider } = ways;
   const ofWay = (way: Refused['way']) => (refused?.way === way ? refused : undefined);
-  const isTokenOnly = !password && provider === undefined;
-  const tokenForm = (
-    <TokenForm next={next} error={(isTokenOnly ? refused : ofWay('token'))?.message} hasTokens={token} />
-  );
+  const isOnPage = { token: true, password, provider: provider !== undefined };
+  const ofNoWay = refused?.way === undefined || !isOnPage[refused.way] ? refused : undefined;
+  const tokenForm = <TokenForm next={next} error={ofWay('token')?.message} hasTokens={token} />;
   return (
     <Framed title={refused === undefined ? 'Log in' : 'Not logged in'} heading="blazar-enforcement">
+      <Problem id="session-error" text={ofNoWay?.message} />
       {provider !== undefined && (
         <section>
           <Problem id="provider-error" text={ofWay('provider')?.message} />
@@ -71,7 +72,7 @@ export function LoginPage({ ways, refused, next }: LoginProps) {
         </section>
       )}
       {password && <PasswordForm next={next} refused={ofWay('password')} />}
-      {isTokenOnly
+      {!password && provider === undefined
         ? tokenForm
         : token && (
             <details open={refused?.way === 'token'}>

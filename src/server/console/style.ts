@@ -106,10 +106,11 @@ tbody tr:last-child > * { border-bottom: 0; }
 .long { max-height: 40rem; }
 thead th { position: sticky; top: 0; background: var(--ground); box-shadow: inset 0 -1px var(--line); white-space: nowrap; }
 tbody th { font-weight: 600; overflow-wrap: normal; }
+tbody .what, tbody .who { overflow-wrap: anywhere; }
 .id, .origin, .value, textarea { font-family: ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace; }
 .origin, .value { font-size: 0.8rem; }
 .id { font-size: 0.75rem; }
-.time, .number { white-space: nowrap; }
+.time, .number, .word { white-space: nowrap; }
 .time time b { display: block; }
 time[data-local]::after { content: " (" attr(data-local) ")"; color: var(--muted); font-size: 0.875rem; font-weight: 400; }
 td time[data-local]::after, th time[data-local]::after { content: attr(data-local); display: block; }
@@ -126,7 +127,7 @@ td time[data-local]::after, th time[data-local]::after { content: attr(data-loca
 .why > bdi + p, .why p + p { margin-top: 0.35rem; }
 .request { min-width: 9.5rem; }
 /* Long names and messages are cut in lists, so that the next rows stay visible. Their own page shows them in full. */
-.long .what > bdi, .long .who bdi, .long .why > bdi { display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 8; overflow: hidden; }
+.long .what > bdi, .long .what > a, .long .who bdi, .long .why > bdi { display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 8; overflow: hidden; }
 .value { min-width: 16rem; }
 .origin { min-width: 12rem; }
 .default > * { color: var(--muted); font-weight: 400; }

@@ -141,5 +141,5 @@ export function refused(
 }
 
 function noRole(ctx: Context): string {
-  return `You have none of the roles that count here: ${rolesText(stateOf(ctx).generation.options)}.`;
+  return `You have none of the roles that count here, in a project or in the system: ${rolesText(stateOf(ctx).generation.options)}.`;
 }

@@ -104,7 +104,12 @@ describe.skipIf(keystone === undefined)('beside a real Keystone', () => {
       ['nobody-at-all', 'x', 401, 'Keystone does not accept this.'],
       ['dave', 'dave', 401, 'Keystone does not accept this.'],
       ['off', 'right', 401, 'Keystone does not accept this.'],
-      ['none', 'right', 403, 'You have none of the roles that count here: admin, manager, reader, member.'],
+      [
+        'none',
+        'right',
+        403,
+        'You have none of the roles that count here, in a project or in the system: admin, manager, reader, member.',
+      ],
       ['alice', '', 400, 'Expected a user name and a password'],
     ] as const) {
       const answer = await logIn(user, password);
@@ -121,6 +126,18 @@ describe.skipIf(keystone === undefined)('beside a real Keystone', () => {
     const dave = await logIn('dave', 'dave', { domain: 'other' });
     expect(dave.status).toBe(303);
     expect(JSON.stringify(logger.lines)).not.toMatch(/wr<ong/);
+  });
+
+  it('says above all ways to log in that the session of a form has ended, and blames no field', async () => {
+    const { logIn, csrf, visit } = await console();
+    await logIn('alice');
+    const form = { csrf: await csrf(), project_id: real.ids.projects.climate, amount: '5' };
+    await visit.send('/logout', {});
+    const { status, html } = await visit.send('/budgets/requests/new', form);
+    expect(status).toBe(401);
+    expect(html).toMatch(/<h1>blazar-enforcement<\/h1><p class="error"[^>]*><bdi>Nothing was changed/);
+    expect(html).not.toMatch(/<details open|aria-invalid="true"/);
+    expect(html).toContain('<input type="hidden" name="next" value="/budgets/requests/new"');
   });
 
   it('ends the session when the role is removed, the user disabled, the password changed or the token revoked', async () => {

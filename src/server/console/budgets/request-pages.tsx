@@ -1,7 +1,7 @@
 /** Requests for more budget: the list, the form for a new one, and each with the form for its next step. */
 import { budgetUnit } from '../../../enforcement/configuration.ts';
 import { missingBudget } from '../../../filter/budget-claims.ts';
-import { formatUnitHours } from '../../../filter/claim.ts';
+import { ceil, formatUnitHours, smaller } from '../../../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
 import { type BudgetRequest, isOpen, type TakenStep } from '../../../ledger/budgets/requests/rows.ts';
 import { budgetAmountText } from '../../../ledger/budgets/terms.ts';
@@ -229,12 +229,15 @@ export function askPathOf(
   ) {
     return undefined;
   }
-  const { amount, isOfUser } = missing;
+  const { amount, validUntil, isOfUser } = missing;
+  const end = asked && ceil(asked.end);
+  // A grant adds to the last budget until then: not to a later one, which pays for the rest of the lease.
+  const until = end !== undefined && validUntil !== undefined ? smaller(end, validUntil) : end;
   return pathWith(NEW_PATH, {
     project,
     user: isOfUser ? (user ?? undefined) : undefined,
     amount: amount === undefined || amount <= 0n ? undefined : budgetAmountText(amount),
-    until: asked && local((asked.end + MICROSECONDS_PER_SECOND - 1n) / MICROSECONDS_PER_SECOND),
+    until: until === undefined ? undefined : local(until),
     reason: name === null || name === '' ? undefined : `Lease ${name.slice(0, MAX_NAME).toWellFormed()}`,
   });
 }
@@ -296,6 +299,8 @@ async function oneRequest(request: PageRequest, sent: Sent | undefined): Promise
         <Facts facts={factsOf(found, unit)} />
         {steps.length > 0 && (
           <ChangeForm action={`${REQUESTS_PATH}/${id}`} csrf={csrf}>
+            {/* The Enter key presses the first button: a reason to refuse must not endorse or grant. */}
+            {steps.length > 1 && <button type="submit" disabled hidden />}
             {steps.some(([kind]) => kind === 'grant') && (
               <div class="fields">
                 <Fields fields={[amountField(unit, 'Grant'), NEEDED_UNTIL]} {...fields} />

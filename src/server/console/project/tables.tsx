@@ -54,7 +54,7 @@ const LEASE_COLUMNS: readonly Column<LeaseRowView>[] = [
   column('User', 'who id', ({ userId }) => <Account kind="user" id={userId} />),
   column('Start (UTC)', 'time', ({ start }) => <Time at={start} />),
   column('End (UTC)', 'time', ({ end }) => <Time at={end} />),
-  column('State', undefined, ({ state, leaseId, name }) => (
+  column('State', 'word', ({ state, leaseId, name }) => (
     <>
       {state}
       {state !== 'ended' && leaseId !== null && (
@@ -66,7 +66,7 @@ const LEASE_COLUMNS: readonly Column<LeaseRowView>[] = [
       )}
     </>
   )),
-  column('Resources', undefined, ({ resources }) => <Resources resources={resources} />),
+  column('Resources', 'what', ({ resources }) => <Resources resources={resources} />),
 ];
 
 interface LimitsTableProps extends ReturnType<typeof limitsFor> {

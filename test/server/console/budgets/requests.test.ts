@@ -208,27 +208,37 @@ describe('a refused lease', () => {
     /<a href="(\/budgets\/requests\/new\?[^"]*)">Ask for more budget/
       .exec(html)?.[1]
       ?.replaceAll('&amp;', '&');
-  const LACKS = (whose: string, left = '12.5') =>
-    `The lease would cost 48 node-hours; ${whose} has ${left} node-hours left, of a budget that is valid until 2027-01-01T00:00:00Z.`;
+  const LACKS = (whose: string, left = '12.5', until = '2099-01-01T00:00:00Z') =>
+    `The lease would cost 48 node-hours; ${whose} has ${left} node-hours left, of a budget that is valid until ${until}.`;
+  const END = '2096-10-04T07:06:41';
+  const asked_at = { start: 4_000_000_000_000_000n, end: 4_000_172_800_000_001n };
 
   it.each([
-    [LACKS('project climate'), '35.5', ''],
-    [LACKS('project climate', '0'), '48', ''],
-    [LACKS('user meg in project climate'), '35.5', 'id-of-meg'],
-    ['Project climate has no budget.', '', ''],
-  ])('leads to a form that says what lacked: %s', async (message, amount, user) => {
+    [LACKS('project climate'), '35.5', END, ''],
+    [LACKS('project climate', '0'), '48', END, ''],
+    [LACKS('user meg in project climate'), '35.5', END, 'id-of-meg'],
+    [LACKS('project climate', '12.5', '2096-10-04T00:00:00Z'), '35.5', '2096-10-04T00:00', ''],
+    ['Project climate has no budget.', '', END, ''],
+  ])('leads to a form that says what lacked: %s', async (message, amount, until, user) => {
     await give({ userId: 'id-of-meg', amount: '10' });
-    const asked_at = { start: 4_000_000_000_000_000n, end: 4_000_172_800_000_001n };
     fixture.recorder.recent.add(refused(message), asked_at);
     const link = linkIn(await fixture.get('meg', `/decisions/${ID}`));
     const form = await fixture.get('meg', link ?? '');
-    expect([form.status, fieldOf(form, 'amount'), fieldOf(form, 'project_id')]).toEqual([
-      200,
-      amount,
-      'climate',
-    ]);
-    expect(fieldOf(form, 'reason')).toBe('Lease run &amp; &quot;7&quot;');
+    const fields = ['project_id', 'amount', 'valid_until', 'reason'].map((name) => fieldOf(form, name));
+    expect(form.status).toBe(200);
+    expect(fields).toEqual(['climate', amount, until, 'Lease run &amp; &quot;7&quot;']);
     expect(form.html).toMatch(user === '' ? /<option value selected/ : `<option value="${user}" selected`);
+  });
+
+  it('that reaches into the next budget is granted what lacks by the budget that lacks it', async () => {
+    const turn = '2096-10-04T00:00:00Z';
+    await give({ amount: '12.5', until: turn });
+    await give({ amount: '500', from: turn });
+    fixture.recorder.recent.add(refused(LACKS('project climate', '12.5', turn)), asked_at);
+    const form = await fixture.get('meg', linkIn(await fixture.get('meg', `/decisions/${ID}`)) ?? '');
+    const terms = { amount: fieldOf(form, 'amount'), valid_until: fieldOf(form, 'valid_until') };
+    expect((await step('operator', await asked('meg', wish(terms)), 'grant', terms)).status).toBe(303);
+    expect(await hours()).toEqual([48n, 500n]);
   });
 
   it('leads nowhere where something else was wrong, and for those who may not ask', async () => {

@@ -132,6 +132,17 @@ function overlaps(page: Page): Promise<string[]> {
   });
 }
 
+/** Names of rows that push other columns out of sight. */
+function wideNames(page: Page): Promise<string[]> {
+  return page.evaluate(() =>
+    [...globalThis.document.querySelectorAll('.scrolls')]
+      .filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth)
+      .flatMap((table) => [...table.querySelectorAll('tbody th')])
+      .filter(({ clientWidth }) => clientWidth > globalThis.innerWidth / 2)
+      .map(({ textContent }) => textContent.slice(0, 40)),
+  );
+}
+
 const CALENDAR = '/projects/climate/calendar';
 const PATHS: [Name, string][] = [
   ['operator', '/'],
@@ -188,6 +199,7 @@ describe.runIf(HAS_CHROMIUM)('a page', () => {
       await visit(page, who, path);
       expect(await axeFindings(page)).toEqual([]);
       expect(await unreachable(page)).toEqual([]);
+      expect(await wideNames(page)).toEqual([]);
       await page.emulateMedia({ colorScheme: 'light' });
       await page.setViewportSize({ width: 320, height: 800 });
       // A chart is drawn again a moment later.
@@ -399,6 +411,16 @@ describe.runIf(HAS_CHROMIUM)('people do their task by keyboard and mouse', () =>
     await page.getByText('one field needs another value').waitFor();
     expect(await page.evaluate(() => globalThis.document.activeElement?.id)).toBe('amount');
     expect(await axeFindings(page)).toEqual([]);
+  });
+
+  it('an operator who writes why and presses Enter has not decided yet', async () => {
+    const page = await open('operator', '/budgets/requests/2');
+    const reason = page.getByLabel('Reason');
+    await reason.fill('no money left this year');
+    await reason.press('Enter');
+    await page.getByRole('button', { name: 'Refuse' }).click();
+    await page.getByText('The request is refused.').waitFor();
+    expect(await page.getByText('Endorsed by').count()).toBe(0);
   });
 
   it('an operator imports a file that the browser reads', async () => {
