@@ -162,7 +162,7 @@ export class Service {
 
   async #close(): Promise<void> {
     const { stopping, watched, watchdog, generations, follower, reports } = this.#parts;
-    const { log, stores, refusedRequests } = this.#parts;
+    const { log, stores, requestLogger } = this.#parts;
     void this.#parts.certificates?.close();
     this.#parts.heartbeat.close();
     stopping.abort();
@@ -182,7 +182,7 @@ export class Service {
       reports.close(),
     ]).then(() => generations.close());
     await waitAtMost(graceMs - forLogMs, finished);
-    refusedRequests.close();
+    requestLogger.close();
     await Promise.all([log?.close(forLogMs), stores.close(forLogMs)]);
   }
 }

@@ -1,4 +1,4 @@
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { allow, type Call, type Lease, reject } from '../../src/index.ts';
 import { createPhysicalHost, updateExtend } from '../support/requests.ts';
 import { chain, GENERIC, notes } from './chain.ts';
@@ -82,13 +82,9 @@ const FAILURES: readonly [doing: string, hook: Hook, error: string][] = [
 ];
 
 describe('a filter that fails', () => {
-  /** One chain for all tests: its file is needed only while it is loaded. */
-  let shared: ReturnType<typeof chain> | undefined;
-
   it.each(FAILURES)('refuses the lease when it %s', async (_, hook, error) => {
-    shared ??= chain({ AFilter: { create: 'return globalThis.hook(lease, context, call);' } });
-    const { enforcement, logger } = await shared;
-    logger.lines.length = 0;
+    const create = 'return globalThis.hook(lease, context, call);';
+    const { enforcement, logger } = await chain({ AFilter: { create } });
     vi.stubGlobal('hook', hook);
     const request = createPhysicalHost();
     const decision = await enforcement.checkCreate(request);
@@ -117,6 +113,47 @@ describe('a filter that fails', () => {
     const { enforcement, logger: ofUpdate } = await chain({ AFilter: { update: 'return 7;' } });
     await enforcement.checkUpdate(updateExtend());
     expect(ofUpdate.lines[0]?.fields.error).toBe(`checkUpdate returned 7${EXPECTED}`);
+  });
+});
+
+describe('a request that is repeated', () => {
+  const LINES = 40;
+
+  it('leaves thirty lines a minute of each filter that fails, and the first of each cause', async () => {
+    const failing = {
+      create:
+        'if (globalThis.failing === this.constructor.name) throw new Error(globalThis.cause); return allow();',
+    };
+    const { create, enforcement, logger } = await chain(
+      { AFilter: failing, BFilter: failing, TriedFilter: { create: "return reject('no');" } },
+      { audit_filters: ['TriedFilter'] },
+    );
+    const fail = (name: string, cause: string) => {
+      vi.stubGlobal('failing', name);
+      vi.stubGlobal('cause', cause);
+      return create();
+    };
+    onTestFinished(() => void vi.unstubAllGlobals());
+    for (let count = 0; count < LINES; count += 1) {
+      await fail('AFilter', 'away');
+    }
+    await fail('AFilter', 'another cause');
+    await fail('BFilter', 'away');
+    await enforcement.close();
+    const seen = (filter: string) => logger.lines.filter(({ fields }) => fields.filter === filter);
+    const shown = (filter: string) =>
+      seen(filter)
+        .filter(({ level }) => level !== 'debug')
+        .slice(30);
+    const more = 'more than are logged of this filter';
+    expect(shown('AFilter')).toMatchObject([
+      { fields: { error: 'another cause' }, message: 'filter failed' },
+      { level: 'error', fields: { suppressed: 10 }, message: more },
+    ]);
+    expect(seen('BFilter')[0]).toMatchObject({ fields: { error: 'away' }, message: 'filter failed' });
+    expect(shown('TriedFilter')).toMatchObject([
+      { level: 'warn', fields: { suppressed: 12 }, message: more },
+    ]);
   });
 });
 

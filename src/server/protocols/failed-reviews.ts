@@ -12,38 +12,15 @@ import {
   type PodAdmission,
 } from '../../kubernetes/admission/pod-admission.ts';
 import { SourceUnavailableError } from '../../kubernetes/policies/access.ts';
-import { LimitedLines } from '../refused-requests.ts';
 
 export class FailedReviews {
-  readonly #unknown: LimitedLines;
-  readonly #faults: LimitedLines;
-  readonly #unchecked: LimitedLines;
-  readonly #unread: LimitedLines;
+  readonly #logger: Logger;
   readonly #overloaded: () => void;
 
   /** `overloaded`: counts a request for which there was no room. */
   constructor(logger: Logger, overloaded: () => void) {
+    this.#logger = logger;
     this.#overloaded = overloaded;
-    this.#unknown = new LimitedLines(logger, {
-      level: 'warn',
-      message: 'the scheduling policies of an account cannot be determined',
-      more: 'more pods refused than are logged, because their policies cannot be determined',
-    });
-    this.#faults = new LimitedLines(logger, {
-      level: 'error',
-      message: 'review failed',
-      more: 'more reviews failed than are logged',
-    });
-    this.#unchecked = new LimitedLines(logger, {
-      level: 'warn',
-      message: 'workload not checked',
-      more: 'more workloads not checked than are logged',
-    });
-    this.#unread = new LimitedLines(logger, {
-      level: 'warn',
-      message: 'a review cannot be read',
-      more: 'more reviews that cannot be read than are logged',
-    });
   }
 
   /** The response instead. If all policies are in audit mode, the failure becomes a warning. */
@@ -87,14 +64,14 @@ export class FailedReviews {
     }
     const error = causeOf(thrown);
     if (thrown instanceof SourceUnavailableError) {
-      this.#unknown.log(() => ({ request_id, error }));
+      this.#logger.warn({ request_id, error }, 'the scheduling policies of an account cannot be determined');
       return {
         failed: 503,
         message: `the scheduling policies of ${whose} cannot be determined now; try again`,
       };
     }
     const stack = thrown instanceof Error ? thrown.stack : undefined;
-    this.#faults.log(() => ({ request_id, error, stack }));
+    this.#logger.error({ request_id, error, stack }, 'review failed');
     return {
       failed: 500,
       message: `this is a fault of the policy service; its log has the cause under ${request_id}`,
@@ -103,21 +80,13 @@ export class FailedReviews {
 
   /** Logs that a workload was not checked, and is not refused. */
   unchecked(thrown: unknown, request_id: string): void {
-    this.#unchecked.log(() => ({ request_id, error: causeOf(thrown) }));
+    this.#logger.warn({ request_id, error: causeOf(thrown) }, 'workload not checked');
   }
 
   /** A message for the user. `what`: such as `the pod`. */
   unread(why: string, what: string, request_id: string): string {
-    this.#unread.log(() => ({ request_id, error: why }));
+    this.#logger.warn({ request_id, error: why }, 'a review cannot be read');
     return shown(`${what} cannot be judged: ${why}`);
-  }
-
-  /** Logs how many lines were suppressed. */
-  close(): void {
-    this.#unknown.close();
-    this.#faults.close();
-    this.#unchecked.close();
-    this.#unread.close();
   }
 }
 
