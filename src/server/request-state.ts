@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import { HttpError } from 'http-errors';
 import type { Context } from 'koa';
 import { OverloadedError } from '../base/concurrency-limiter.ts';
-import { errorText, InvalidRequestError } from '../base/errors.ts';
+import { errorText, InvalidRequestError, stackOf } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
 import { isTraced } from '../base/tracing.ts';
 import type { Generation } from './configuration/generation.ts';
@@ -112,8 +112,7 @@ export function errorAnswer(
     return { status, headers, body: { message } };
   }
   const { requestId: request_id, route } = state;
-  const cause =
-    thrown instanceof Error ? { error: thrown.message, stack: thrown.stack } : { error: String(thrown) };
+  const cause = { error: errorText(thrown), stack: stackOf(thrown) };
   logger.error({ request_id, method, path, ...cause }, 'request failed');
   return { status: 500, body: { ...(route !== undefined && { message: FAULT }), request_id } };
 }

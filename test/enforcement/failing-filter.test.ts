@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { allow, type Call, type Lease, reject } from '../../src/index.ts';
-import { createPhysicalHost, updateExtend } from '../support/requests.ts';
+import { createPhysicalHost, endActive, updateExtend } from '../support/requests.ts';
 import { chain, GENERIC, notes } from './chain.ts';
 
 /** Writable, for filters that ignore the contract. */
@@ -15,11 +15,42 @@ const throwing = (value: unknown) => () => {
   throw value;
 };
 
+const unreadable = () => {
+  throw new Error('this cannot be read');
+};
+
+/** An error with a property as it should not be. */
+function errorWith(name: string, property: PropertyDescriptor): Error {
+  return Object.defineProperty(new Error('cause 4711'), name, property);
+}
+
+/** What a filter throws, and the error in the log. */
+const THROWN: readonly [what: string, thrown: unknown, error: string][] = [
+  ['an error', new Error('cause 4711'), 'cause 4711'],
+  ['a text', 'cause 4711', 'cause 4711'],
+  ['a text of a hundred million characters', 'cause 4711'.padEnd(100_000_000), 'cause 4711'],
+  ['undefined', undefined, 'undefined'],
+  ['null', null, 'null'],
+  ['a symbol', Symbol('cause'), 'Symbol(cause)'],
+  ['an object without a text', Object.create(null), 'the error has no text'],
+  [
+    'a proxy that cannot be read',
+    new Proxy(new Error('cause'), { getPrototypeOf: unreadable, has: unreadable, get: unreadable }),
+    'the error has no text',
+  ],
+  ['an error whose message cannot be read', errorWith('message', { get: unreadable }), 'has no text'],
+  ['an error whose message is an object', errorWith('message', { value: {} }), '[object Object]'],
+  ['an error whose message is a number', errorWith('message', { value: 4711n }), '4711'],
+  ['an error whose rules cannot be read', errorWith('rules', { get: unreadable }), 'cause 4711'],
+  ['an error whose stack cannot be read', errorWith('stack', { get: unreadable }), 'cause 4711'],
+  ['an error whose stack is an object', errorWith('stack', { value: { toJSON: unreadable } }), 'cause 4711'],
+];
+
 /** The failure → the hook that causes it, and the error in the log. */
 const FAILURES: readonly [doing: string, hook: Hook, error: string][] = [
-  ['throws an error', throwing(new Error('cause 4711')), 'cause 4711'],
-  ['throws a text', throwing('cause 4711'), 'cause 4711'],
-  ['throws undefined', throwing(undefined), 'undefined'],
+  ...THROWN.map(
+    ([what, thrown, error]) => [`throws ${what}`, throwing(thrown), error] satisfies [string, Hook, string],
+  ),
   ['rejects its promise', () => Promise.reject(new Error('cause 4711')), 'cause 4711'],
   [
     'rejects its promise later',
@@ -98,6 +129,18 @@ describe('a filter that fails', () => {
         fields: { filter: 'AFilter', operation: 'create', error: expect.stringContaining(error) },
       },
     ]);
+  });
+
+  it.each(THROWN)('is reported when it throws %s at the end of a lease', async (_, thrown, error) => {
+    const { enforcement, logger } = await chain({ AFilter: { end: 'throw globalThis.thrown;' } });
+    vi.stubGlobal('thrown', thrown);
+    expect(await enforcement.onEnd(endActive())).toMatchObject({ failed: true });
+    vi.unstubAllGlobals();
+    expect(logger.lines[0]?.fields.error).toContain(error);
+    for (const { fields } of logger.lines) {
+      expect(fields).toEqual(JSON.parse(JSON.stringify(fields)));
+      expect(JSON.stringify(fields).length).toBeLessThan(20_000);
+    }
   });
 
   it('refuses an update if it changes the current lease in place', async () => {

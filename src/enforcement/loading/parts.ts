@@ -1,6 +1,6 @@
 /** Builds the filters of a configuration and what they need. */
 
-import { ConfigurationError, errorText } from '../../base/errors.ts';
+import { ConfigurationError, errorText, isInstance } from '../../base/errors.ts';
 import { LimitedLogger } from '../../base/limited-logger.ts';
 import type { Logger } from '../../base/logger.ts';
 import { atOrigin } from '../../config/option-groups.ts';
@@ -118,7 +118,7 @@ export async function openChain(
       });
     } catch (thrown) {
       await closeChain(chain, services.logger);
-      if (thrown instanceof ConfigurationError) {
+      if (isInstance(thrown, ConfigurationError)) {
         throw new ConfigurationError(
           thrown.problems.map((problem) => atOrigin(problem, settings, { isSafe: true })),
         );

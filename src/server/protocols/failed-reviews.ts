@@ -1,7 +1,7 @@
 /** Rejects pods that cannot be checked: an HTTP error would admit them with `failurePolicy: Ignore`. */
 
 import { OverloadedError } from '../../base/concurrency-limiter.ts';
-import { errorText } from '../../base/errors.ts';
+import { causeOf, errorText, stackOf } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { rulesOfFailure } from '../../filter/verdict.ts';
 import { message as shown } from '../../kubernetes/admission/admission-messages.ts';
@@ -62,7 +62,7 @@ export class FailedReviews {
       this.#overloaded();
       return { failed: 503, message: 'too much is being reviewed; try again' };
     }
-    const error = causeOf(thrown);
+    const error = causesText(thrown);
     if (thrown instanceof SourceUnavailableError) {
       this.#logger.warn({ request_id, error }, 'the scheduling policies of an account cannot be determined');
       return {
@@ -70,8 +70,7 @@ export class FailedReviews {
         message: `the scheduling policies of ${whose} cannot be determined now; try again`,
       };
     }
-    const stack = thrown instanceof Error ? thrown.stack : undefined;
-    this.#logger.error({ request_id, error, stack }, 'review failed');
+    this.#logger.error({ request_id, error, stack: stackOf(thrown) }, 'review failed');
     return {
       failed: 500,
       message: `this is a fault of the policy service; its log has the cause under ${request_id}`,
@@ -80,7 +79,7 @@ export class FailedReviews {
 
   /** Logs that a workload was not checked, and is not refused. */
   unchecked(thrown: unknown, request_id: string): void {
-    this.#logger.warn({ request_id, error: causeOf(thrown) }, 'workload not checked');
+    this.#logger.warn({ request_id, error: causesText(thrown) }, 'workload not checked');
   }
 
   /** A message for the user. `what`: such as `the pod`. */
@@ -90,7 +89,7 @@ export class FailedReviews {
   }
 }
 
-function causeOf(thrown: unknown): string {
-  const cause = thrown instanceof Error ? thrown.cause : undefined;
+function causesText(thrown: unknown): string {
+  const cause = causeOf(thrown);
   return cause === undefined ? errorText(thrown) : `${errorText(thrown)} (${errorText(cause)})`;
 }
