@@ -108,14 +108,49 @@ export class EnforcementClosedError extends Error {
   }
 }
 
+/* Code of others may throw anything: texts of any length, and objects that throw when they are read. These readers never do. */
+
+/** In characters. More than is displayed. */
+const MAX_TEXT = 17_000;
+
+/** What `look` finds in something thrown; `undefined` = it cannot be read. */
+export function lookInto<Found>(look: () => Found): Found | undefined {
+  try {
+    return look();
+  } catch {
+    return undefined;
+  }
+}
+
+/** As `instanceof`, which throws for some proxies. */
+export function isInstance<Class>(
+  thrown: unknown,
+  type: abstract new (...args: never) => Class,
+): thrown is Class {
+  return lookInto(() => thrown instanceof type) === true;
+}
+
 /** The message of anything that was thrown, for the log. */
 export function errorText(thrown: unknown): string {
-  return thrown instanceof Error ? thrown.message : String(thrown);
+  const text = lookInto(() => String(thrown instanceof Error ? thrown.message : thrown).slice(0, MAX_TEXT));
+  return text ?? 'the error has no text';
+}
+
+/** The stack of an error; `undefined` = none. */
+export function stackOf(thrown: unknown): string | undefined {
+  const stack: unknown = lookInto(() => (thrown instanceof Error ? thrown.stack : undefined));
+  return typeof stack === 'string' ? stack.slice(0, MAX_TEXT) : undefined;
+}
+
+/** The cause of an error; `undefined` = none. */
+export function causeOf(thrown: unknown): unknown {
+  return lookInto(() => (thrown instanceof Error ? thrown.cause : undefined));
 }
 
 /** The code of a thrown error, such as `ENOENT`; empty = none. */
 export function codeOf(thrown: unknown): string {
-  return thrown instanceof Error && 'code' in thrown && typeof thrown.code === 'string' ? thrown.code : '';
+  const code: unknown = lookInto(() => (thrown instanceof Error && 'code' in thrown ? thrown.code : ''));
+  return typeof code === 'string' ? code : '';
 }
 
 /** The ledger's database does not answer, or returns an error. Only acknowledged changes have been recorded. */

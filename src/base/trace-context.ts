@@ -5,7 +5,7 @@
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Context, Span, SpanContext } from '@opentelemetry/api';
-import { codeOf } from './errors.ts';
+import { causeOf, codeOf } from './errors.ts';
 import {
   activeSpan,
   errorTypeOf,
@@ -130,7 +130,7 @@ export function tracedCall<Answer>(
 
 /** The code of a failure, or its class if it has no code. `fetch` has the code in the cause. */
 function failureOf(thrown: unknown): string {
-  return codeIn(thrown) ?? codeIn(thrown instanceof Error ? thrown.cause : undefined) ?? errorTypeOf(thrown);
+  return codeIn(thrown) ?? codeIn(causeOf(thrown)) ?? errorTypeOf(thrown);
 }
 
 function codeIn(thrown: unknown): string | undefined {

@@ -5,6 +5,7 @@
  */
 import { createRequire } from 'node:module';
 import type { Attributes, Context, Span, SpanKind, SpanOptions, Tracer } from '@opentelemetry/api';
+import { lookInto } from './errors.ts';
 import { packageVersion } from './version.ts';
 import { visibleText } from './visible-text.ts';
 
@@ -240,8 +241,8 @@ function classOf(thrown: unknown): SpanOutcome {
 
 /** The name of the error's class, for `error.type`. Messages may contain anything. */
 export function errorTypeOf(thrown: unknown): string {
-  const name = thrown instanceof Error ? thrown.constructor.name : '';
-  return CLASS_NAME.test(name) ? name : OTHER;
+  const name = lookInto(() => (thrown instanceof Error ? thrown.constructor.name : ''));
+  return name !== undefined && CLASS_NAME.test(name) ? name : OTHER;
 }
 
 /** User text, for an attribute. */

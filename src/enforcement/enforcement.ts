@@ -314,5 +314,6 @@ export class UsageEnforcement {
     await closeChain(this.#parts.chain, this.#parts.logger);
     await this.#parts.ledger.close();
     await this.keystone?.close();
+    this.#parts.logger.close();
   }
 }

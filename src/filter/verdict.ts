@@ -1,4 +1,5 @@
 /** The answer of a hook, and the answer of the whole chain. */
+import { lookInto } from '../base/errors.ts';
 import type { Lease } from '../lease/lease.ts';
 import type { RequestNames } from './call.ts';
 
@@ -155,5 +156,8 @@ export class BrokenRulesError extends Error {
 
 /** The rule outcomes in an error, of this or another thread; `undefined` = it was not thrown because of rules. */
 export function rulesOfFailure(thrown: unknown): RuleOutcomes | undefined {
-  return thrown instanceof Error && 'rules' in thrown && areRules(thrown.rules) ? thrown.rules : undefined;
+  return lookInto(() => {
+    const rules: unknown = thrown instanceof Error && 'rules' in thrown ? thrown.rules : undefined;
+    return areRules(rules) ? rules : undefined;
+  });
 }

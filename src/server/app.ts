@@ -2,7 +2,7 @@ import type { IncomingMessage, RequestListener } from 'node:http';
 import type Router from '@koa/router';
 import Koa, { type Context, type Middleware } from 'koa';
 import { errorText } from '../base/errors.ts';
-import type { Logger } from '../base/logger.ts';
+import type { LimitedLogger } from '../base/limited-logger.ts';
 import { answerProblem } from './api/route.ts';
 import { apiRoutes } from './api/router.ts';
 import { API_ROUTES } from './api/routes.ts';
@@ -25,7 +25,6 @@ import { answerBlazar } from './protocols/blazar.ts';
 import { FailedReviews } from './protocols/failed-reviews.ts';
 import { kubernetesEndpoints } from './protocols/kubernetes.ts';
 import { servesSkypilot, skypilotEndpoint } from './protocols/skypilot.ts';
-import { LimitedLines, limitedLogger, type RefusedRequests } from './refused-requests.ts';
 import { beginRequest, endRequest, errorAnswer, type RequestParts, stateOf } from './request-state.ts';
 import { tracedRequests } from './traced-requests.ts';
 import { OidcLogins } from './users/oidc-login.ts';
@@ -39,12 +38,12 @@ export interface AppParts extends Omit<ConsoleParts, 'users' | 'showLogin' | 'li
   readonly pages?: readonly ConsolePage[];
   /** Fires when the service begins to stop: endless streams must end then. Default: never. */
   readonly stopping?: AbortSignal;
-  readonly refusedRequests: RefusedRequests;
   /** Default: no reports to a cluster. */
   readonly reports?: KubernetesReports;
   /** Whether metrics are served by `createAdminApp` instead. Default: false. */
   readonly hasAdminPort?: boolean;
-  readonly logger: Logger;
+  /** Limited: clients cause its lines. */
+  readonly logger: LimitedLogger;
 }
 
 /** The policy service without its socket: one file per protocol, one place that catches errors. */
@@ -55,13 +54,10 @@ export function createApp(parts: AppParts): RequestListener {
   const app = koaApp(parts, paths, [errorPages]);
   const health = healthOf(parts, hasAdminPort ? undefined : metrics);
   const failures = new FailedReviews(logger, () => metrics.overloadRefusals.inc());
-  parts.stopping?.addEventListener('abort', () => failures.close(), { once: true });
-  const limited = limitedLogger(logger);
-  parts.stopping?.addEventListener('abort', limited.close, { once: true });
-  const logins = new OidcLogins(limited.logger);
+  const logins = new OidcLogins(logger);
   const sessions = new Sessions({
     ownerOf: sessionOwners(authenticators.users, logins.renew),
-    logger: limited.logger,
+    logger,
   });
   const users = createUserAuthenticator({
     tokens: authenticators.users,
@@ -75,7 +71,7 @@ export function createApp(parts: AppParts): RequestListener {
     wrong: authenticators.wrong,
     sessions,
     logins,
-    logger: limited.logger,
+    logger,
   });
   const { showLogin } = login;
   const line = new UserLimiter();
@@ -95,7 +91,7 @@ export function createApp(parts: AppParts): RequestListener {
   const routers: Router[] = [
     health,
     openApiRoutes(),
-    calendarRoutes({ line, logger: limited.logger }),
+    calendarRoutes({ line, logger }),
     api,
     login.router,
     console,
@@ -133,13 +129,9 @@ function clientOf({ generations }: AppParts): (request: IncomingMessage) => stri
 /** `paths`: paths that metrics and logs name; `around`: middleware outside all others. */
 function koaApp(parts: AppParts, paths: ReadonlySet<string>, around: readonly Middleware[] = []): Koa {
   const app = new Koa();
-  const unsent = new LimitedLines(parts.logger, {
-    level: 'warn',
-    message: 'answer could not be sent',
-    more: 'more answers could not be sent than are logged',
-  });
-  app.on('error', (thrown: unknown) => unsent.log(() => ({ error: errorText(thrown) })));
-  parts.stopping?.addEventListener('abort', () => unsent.close(), { once: true });
+  app.on('error', (thrown: unknown) =>
+    parts.logger.warn({ error: errorText(thrown) }, 'answer could not be sent'),
+  );
   for (const middleware of [...around, aroundRequests(parts, paths)]) {
     app.use(middleware);
   }

@@ -4,12 +4,12 @@ import type { IncomingMessage } from 'node:http';
 import { HttpError } from 'http-errors';
 import type { Context } from 'koa';
 import { OverloadedError } from '../base/concurrency-limiter.ts';
-import { errorText, InvalidRequestError } from '../base/errors.ts';
+import { errorText, InvalidRequestError, stackOf } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
 import { isTraced } from '../base/tracing.ts';
 import type { Generation } from './configuration/generation.ts';
 import type { Metrics } from './metrics/metrics.ts';
-import type { RefusedRequests } from './refused-requests.ts';
+import { logRefused } from './refused-requests.ts';
 import { identifyRequestSpan, nameRequestSpan } from './traced-requests.ts';
 
 export interface RequestState {
@@ -34,7 +34,6 @@ export interface RequestParts {
   /** Fires when the service begins to stop. Default: never. */
   readonly stopping?: AbortSignal;
   readonly metrics: Metrics;
-  readonly refusedRequests: RefusedRequests;
   readonly logger: Logger;
 }
 
@@ -113,8 +112,7 @@ export function errorAnswer(
     return { status, headers, body: { message } };
   }
   const { requestId: request_id, route } = state;
-  const cause =
-    thrown instanceof Error ? { error: thrown.message, stack: thrown.stack } : { error: String(thrown) };
+  const cause = { error: errorText(thrown), stack: stackOf(thrown) };
   logger.error({ request_id, method, path, ...cause }, 'request failed');
   return { status: 500, body: { ...(route !== undefined && { message: FAULT }), request_id } };
 }
@@ -125,7 +123,7 @@ export function endRequest(
   request: IncomingMessage,
   status: number,
   path: string,
-  { stopping, metrics, refusedRequests }: RequestParts,
+  { stopping, metrics, logger }: RequestParts,
 ): void {
   // The rest of an unread body must not be parsed as the next request of this connection.
   if (!request.complete || stopping?.aborted === true) {
@@ -138,7 +136,7 @@ export function endRequest(
   if (state.refusedFor !== undefined) {
     const { method = '' } = request;
     const { requestId: request_id, address, refusedFor: reason } = state;
-    refusedRequests.log({ status, method, path, address, request_id, reason });
+    logRefused(logger, { status, method, path, address, request_id, reason });
   }
 }
 

@@ -1,6 +1,6 @@
 /** The policy service: its start, reloads, credentials and shutdown. */
 import { setTimeout as pause } from 'node:timers/promises';
-import { errorText, type Problem } from '../base/errors.ts';
+import { errorText, type Problem, stackOf } from '../base/errors.ts';
 import type { ConfigSources } from '../config/sources.ts';
 import { sectionOf } from '../enforcement/configuration.ts';
 import { kubernetesSection } from '../kubernetes/options.ts';
@@ -148,10 +148,12 @@ export class Service {
   }
 
   reportUncaught(kind: UncaughtKind, thrown: unknown): void {
-    const { metrics, logger } = this.#parts;
+    const { metrics, requestLogger } = this.#parts;
     metrics.uncaughtErrors.inc({ kind });
-    const stack = thrown instanceof Error ? thrown.stack : undefined;
-    logger.error({ kind, error: errorText(thrown), stack }, 'uncaught error, most likely of a filter');
+    requestLogger.error(
+      { kind, error: errorText(thrown), stack: stackOf(thrown) },
+      'uncaught error, most likely of a filter',
+    );
   }
 
   /** Stops accepting, finishes requests under way, closes filters and logs, all within `shutdown_grace`. */
@@ -162,7 +164,7 @@ export class Service {
 
   async #close(): Promise<void> {
     const { stopping, watched, watchdog, generations, follower, reports } = this.#parts;
-    const { log, stores, refusedRequests } = this.#parts;
+    const { log, stores, requestLogger } = this.#parts;
     void this.#parts.certificates?.close();
     this.#parts.heartbeat.close();
     stopping.abort();
@@ -182,7 +184,7 @@ export class Service {
       reports.close(),
     ]).then(() => generations.close());
     await waitAtMost(graceMs - forLogMs, finished);
-    refusedRequests.close();
+    requestLogger.close();
     await Promise.all([log?.close(forLogMs), stores.close(forLogMs)]);
   }
 }

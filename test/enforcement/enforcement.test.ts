@@ -444,6 +444,7 @@ describe('a request in code', () => {
 describe('the options of a call in code', () => {
   it.each([
     [{ dry_run: true }, 'dry_run: unknown option of a call; the nearest right name is "dryRun"'],
+    [{ dry_run: undefined }, 'dry_run: unknown option of a call; the nearest right name is "dryRun"'],
     [{ constructor: true }, 'constructor: unknown option of a call'],
     [{ dryRun: 'true' }, 'dryRun: expected a boolean, got string'],
     [{ signal: null }, 'signal: expected an object, got null'],
@@ -459,6 +460,22 @@ describe('the options of a call in code', () => {
       await expect(call()).rejects.toThrow(new TypeError(message));
     }
     await enforcement.close();
+  });
+
+  it('are the same as left out if they are undefined', async () => {
+    const { enforcement } = await chain({ AFilter: { create: "return reject('no');" }, BFilter: {} });
+    const undefinedOptions: Required<CheckOptions> = {
+      signal: undefined,
+      deadline: undefined,
+      explain: undefined,
+      acceptsChanges: undefined,
+      dryRun: undefined,
+      requestId: undefined,
+      idempotencyKey: undefined,
+    };
+    const decision = await enforcement.checkCreate(createPhysicalHost(), undefinedOptions);
+    expect(decision).toMatchObject({ allowed: false, failed: false, outcomes: [{ filter: 'AFilter' }] });
+    expect(await enforcement.onEnd(endActive(), undefinedOptions)).toMatchObject({ failed: false });
   });
 });
 

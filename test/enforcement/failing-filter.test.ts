@@ -1,6 +1,6 @@
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { allow, type Call, type Lease, reject } from '../../src/index.ts';
-import { createPhysicalHost, updateExtend } from '../support/requests.ts';
+import { createPhysicalHost, endActive, updateExtend } from '../support/requests.ts';
 import { chain, GENERIC, notes } from './chain.ts';
 
 /** Writable, for filters that ignore the contract. */
@@ -15,11 +15,42 @@ const throwing = (value: unknown) => () => {
   throw value;
 };
 
+const unreadable = () => {
+  throw new Error('this cannot be read');
+};
+
+/** An error with a property as it should not be. */
+function errorWith(name: string, property: PropertyDescriptor): Error {
+  return Object.defineProperty(new Error('cause 4711'), name, property);
+}
+
+/** What a filter throws, and the error in the log. */
+const THROWN: readonly [what: string, thrown: unknown, error: string][] = [
+  ['an error', new Error('cause 4711'), 'cause 4711'],
+  ['a text', 'cause 4711', 'cause 4711'],
+  ['a text of a hundred million characters', 'cause 4711'.padEnd(100_000_000), 'cause 4711'],
+  ['undefined', undefined, 'undefined'],
+  ['null', null, 'null'],
+  ['a symbol', Symbol('cause'), 'Symbol(cause)'],
+  ['an object without a text', Object.create(null), 'the error has no text'],
+  [
+    'a proxy that cannot be read',
+    new Proxy(new Error('cause'), { getPrototypeOf: unreadable, has: unreadable, get: unreadable }),
+    'the error has no text',
+  ],
+  ['an error whose message cannot be read', errorWith('message', { get: unreadable }), 'has no text'],
+  ['an error whose message is an object', errorWith('message', { value: {} }), '[object Object]'],
+  ['an error whose message is a number', errorWith('message', { value: 4711n }), '4711'],
+  ['an error whose rules cannot be read', errorWith('rules', { get: unreadable }), 'cause 4711'],
+  ['an error whose stack cannot be read', errorWith('stack', { get: unreadable }), 'cause 4711'],
+  ['an error whose stack is an object', errorWith('stack', { value: { toJSON: unreadable } }), 'cause 4711'],
+];
+
 /** The failure → the hook that causes it, and the error in the log. */
 const FAILURES: readonly [doing: string, hook: Hook, error: string][] = [
-  ['throws an error', throwing(new Error('cause 4711')), 'cause 4711'],
-  ['throws a text', throwing('cause 4711'), 'cause 4711'],
-  ['throws undefined', throwing(undefined), 'undefined'],
+  ...THROWN.map(
+    ([what, thrown, error]) => [`throws ${what}`, throwing(thrown), error] satisfies [string, Hook, string],
+  ),
   ['rejects its promise', () => Promise.reject(new Error('cause 4711')), 'cause 4711'],
   [
     'rejects its promise later',
@@ -82,13 +113,9 @@ const FAILURES: readonly [doing: string, hook: Hook, error: string][] = [
 ];
 
 describe('a filter that fails', () => {
-  /** One chain for all tests: its file is needed only while it is loaded. */
-  let shared: ReturnType<typeof chain> | undefined;
-
   it.each(FAILURES)('refuses the lease when it %s', async (_, hook, error) => {
-    shared ??= chain({ AFilter: { create: 'return globalThis.hook(lease, context, call);' } });
-    const { enforcement, logger } = await shared;
-    logger.lines.length = 0;
+    const create = 'return globalThis.hook(lease, context, call);';
+    const { enforcement, logger } = await chain({ AFilter: { create } });
     vi.stubGlobal('hook', hook);
     const request = createPhysicalHost();
     const decision = await enforcement.checkCreate(request);
@@ -104,6 +131,18 @@ describe('a filter that fails', () => {
     ]);
   });
 
+  it.each(THROWN)('is reported when it throws %s at the end of a lease', async (_, thrown, error) => {
+    const { enforcement, logger } = await chain({ AFilter: { end: 'throw globalThis.thrown;' } });
+    vi.stubGlobal('thrown', thrown);
+    expect(await enforcement.onEnd(endActive())).toMatchObject({ failed: true });
+    vi.unstubAllGlobals();
+    expect(logger.lines[0]?.fields.error).toContain(error);
+    for (const { fields } of logger.lines) {
+      expect(fields).toEqual(JSON.parse(JSON.stringify(fields)));
+      expect(JSON.stringify(fields).length).toBeLessThan(20_000);
+    }
+  });
+
   it('refuses an update if it changes the current lease in place', async () => {
     const { enforcement } = await chain({
       AFilter: { update: "currentLease.end_date = '2027-01-01T00:00:00'; return allow();" },
@@ -117,6 +156,47 @@ describe('a filter that fails', () => {
     const { enforcement, logger: ofUpdate } = await chain({ AFilter: { update: 'return 7;' } });
     await enforcement.checkUpdate(updateExtend());
     expect(ofUpdate.lines[0]?.fields.error).toBe(`checkUpdate returned 7${EXPECTED}`);
+  });
+});
+
+describe('a request that is repeated', () => {
+  const LINES = 40;
+
+  it('leaves thirty lines a minute of each filter that fails, and the first of each cause', async () => {
+    const failing = {
+      create:
+        'if (globalThis.failing === this.constructor.name) throw new Error(globalThis.cause); return allow();',
+    };
+    const { create, enforcement, logger } = await chain(
+      { AFilter: failing, BFilter: failing, TriedFilter: { create: "return reject('no');" } },
+      { audit_filters: ['TriedFilter'] },
+    );
+    const fail = (name: string, cause: string) => {
+      vi.stubGlobal('failing', name);
+      vi.stubGlobal('cause', cause);
+      return create();
+    };
+    onTestFinished(() => void vi.unstubAllGlobals());
+    for (let count = 0; count < LINES; count += 1) {
+      await fail('AFilter', 'away');
+    }
+    await fail('AFilter', 'another cause');
+    await fail('BFilter', 'away');
+    await enforcement.close();
+    const seen = (filter: string) => logger.lines.filter(({ fields }) => fields.filter === filter);
+    const shown = (filter: string) =>
+      seen(filter)
+        .filter(({ level }) => level !== 'debug')
+        .slice(30);
+    const more = 'more than are logged of this filter';
+    expect(shown('AFilter')).toMatchObject([
+      { fields: { error: 'another cause' }, message: 'filter failed' },
+      { level: 'error', fields: { suppressed: 10 }, message: more },
+    ]);
+    expect(seen('BFilter')[0]).toMatchObject({ fields: { error: 'away' }, message: 'filter failed' });
+    expect(shown('TriedFilter')).toMatchObject([
+      { level: 'warn', fields: { suppressed: 12 }, message: more },
+    ]);
   });
 });
 

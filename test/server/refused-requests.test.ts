@@ -1,60 +1,9 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { beforeEach, describe, expect, it, vi } from 'vitest';
-import { RefusedRequests } from '../../src/server/refused-requests.ts';
+import { describe, expect, it } from 'vitest';
 import { breakLedger, newLedger } from '../support/ledgers.ts';
-import { recordingLogger } from '../support/logger.ts';
 import { createPhysicalHost } from '../support/requests.ts';
 import { runService, runServiceOf } from '../support/running-service.ts';
-
-const REFUSED = {
-  status: 401,
-  method: 'POST',
-  path: '/check-create',
-  address: '192.0.2.7',
-  reason: 'no token',
-};
-
-describe('RefusedRequests', () => {
-  beforeEach(() => void vi.useFakeTimers());
-
-  function refuse(count: number) {
-    const logger = recordingLogger();
-    const refused = new RefusedRequests(logger);
-    for (let index = 0; index < count; index += 1) {
-      refused.log(REFUSED);
-    }
-    const counted = () => logger.lines.flatMap(({ fields }) => fields.suppressed ?? []);
-    return { logger, refused, counted };
-  }
-
-  it('logs thirty requests in a minute, and at its end how many more there were', () => {
-    const { logger, refused, counted } = refuse(35);
-    expect(logger.lines).toHaveLength(30);
-    expect(logger.lines[0]).toEqual({ level: 'warn', fields: REFUSED, message: 'request refused' });
-    vi.advanceTimersByTime(59_999);
-    expect(counted()).toEqual([]);
-    vi.advanceTimersByTime(1);
-    expect(counted()).toEqual([5]);
-    refused.log(REFUSED);
-    expect(logger.lines).toHaveLength(32);
-    vi.advanceTimersByTime(60_000);
-    expect(counted()).toEqual([5]);
-  });
-
-  it('says at a stop how many were not logged', () => {
-    const { refused, counted } = refuse(31);
-    refused.close();
-    expect(counted()).toEqual([1]);
-    expect(vi.getTimerCount()).toBe(0);
-  });
-
-  it('cuts reasons', () => {
-    const { logger, refused } = refuse(0);
-    refused.log({ ...REFUSED, reason: 'x'.repeat(1000) });
-    expect(logger.lines[0]?.fields.reason).toBe('x'.repeat(300));
-  });
-});
 
 it('warnings that strangers can cause while the database is away are thirty a minute', async () => {
   const connection = await newLedger();

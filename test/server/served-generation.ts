@@ -12,7 +12,6 @@ import { Generation } from '../../src/server/configuration/generation.ts';
 import { SECTIONS } from '../../src/server/configuration/sections.ts';
 import { DecisionStores } from '../../src/server/decisions/stores.ts';
 import { Metrics } from '../../src/server/metrics/metrics.ts';
-import { RefusedRequests } from '../../src/server/refused-requests.ts';
 import type { Caller } from '../../src/server/users/caller.ts';
 import type { UserAuthenticator } from '../../src/server/users/user-authenticator.ts';
 import { UserLimiter } from '../../src/server/users/user-limiter.ts';
@@ -95,10 +94,7 @@ export async function servedGeneration({
   });
   const app = new Koa();
   app.silent = true;
-  const refusedRequests = new RefusedRequests(logger);
-  app.use(
-    aroundRequests({ generations: { current: generation }, metrics, refusedRequests, logger }, new Set()),
-  );
+  app.use(aroundRequests({ generations: { current: generation }, metrics, logger }, new Set()));
   const parts = { users, line: new UserLimiter(), logger, generation, metrics };
   for (const router of [apiRoutes(API_ROUTES, parts), ...routes(parts)]) {
     app.use(router.routes()).use(router.allowedMethods());

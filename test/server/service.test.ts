@@ -67,6 +67,27 @@ describe('startService', () => {
     expect(stdout).toBe('');
   });
 
+  it('logs what nobody has caught, also what cannot be read, thirty times a minute', async () => {
+    const logger = recordingLogger();
+    const service = await startService(
+      valuesOnly({ enforcement: NOTHING, service: { port: 0, log_level: 'error' } }),
+      { logger },
+    );
+    const { proxy, revoke } = Proxy.revocable(new Error(), {});
+    revoke();
+    for (let count = 0; count < 40; count += 1) {
+      service.reportUncaught('rejection', proxy);
+    }
+    await service.close();
+    const lines = logger.lines.filter(({ level }) => level === 'error');
+    expect(lines).toHaveLength(31);
+    expect(lines[0]).toMatchObject({
+      fields: { kind: 'rejection', error: 'the error has no text' },
+      message: 'uncaught error, most likely of a filter',
+    });
+    expect(lines[30]).toMatchObject({ fields: { suppressed: 10 } });
+  });
+
   it('does not start with a mistake in the configuration, of either section', async () => {
     const failure = start({ enabled_filters: ['NoSuchFilter'] }, { port: 70_000, hots: 'x' });
     await expect(failure).rejects.toThrow(ConfigurationError);

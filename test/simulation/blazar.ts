@@ -1,5 +1,6 @@
 /** What a Blazar really has allocated, in seconds of its own clock, and what its API answers. */
 import type { Lease } from '../../src/index.ts';
+import { ENDING } from '../../src/ledger/reconciliation/plan.ts';
 import type { Use, Window } from '../ledger/plain-blazar.ts';
 
 export const PROJECT = 'climate';
@@ -15,9 +16,13 @@ export interface Held {
   /** How many it was given, from `min` to `max`. */
   readonly hosts: number;
   /** As in its API: one that is being changed is neither PENDING nor ACTIVE. */
-  readonly status: 'PENDING' | 'CREATING' | 'UPDATING' | 'DELETING';
+  readonly status: 'PENDING' | 'CREATING' | 'UPDATING' | 'DELETING' | 'ERROR';
   /** By its own clock. */
   readonly createdAt: number;
+  /** When it began, if that was before its start: its user had asked for that. */
+  readonly begunAt?: number;
+  /** Blazar could not end it at its end: it keeps its hosts. */
+  readonly isOverdue?: boolean;
 }
 
 /** When histories begin, in seconds of the epoch. */
@@ -42,6 +47,12 @@ export class Blazar {
   ahead = 0;
   readonly leases = new Map<string, Held>();
   readonly #used: Use[] = [];
+  /** Lease → when a complete comparison that has seen it began. */
+  readonly #seenAt = new Map<string, number>();
+  /** Leases that a complete comparison has seen in use before their start. */
+  readonly #seenEarly = new Set<string>();
+  /** In host-seconds: what leases that are gone used outside their dates, and no comparison has seen. */
+  #unseen = 0;
   #ids = 0;
 
   newId(): string {
@@ -62,10 +73,10 @@ export class Blazar {
     const after = { ...before, ...change };
     const isOther = after.hosts !== before.hosts || after.start !== before.start || after.end !== before.end;
     if (isOther) {
-      this.#use(before, before.start, Math.min(now, before.end));
+      this.#use(before, now);
     }
     this.leases.set(id, after);
-    if (isOther && before.start < now) {
+    if (isOther && beginOf(before) < now) {
       this.#begins.set(id, now);
     }
   }
@@ -74,7 +85,8 @@ export class Blazar {
   stop(id: string, now: number): void {
     const lease = this.leases.get(id);
     if (lease !== undefined) {
-      this.#use(lease, lease.start, Math.min(now, lease.end));
+      this.#use(lease, now);
+      this.#unseen += this.#unseenOf(lease, now);
       this.#stopped.add(id);
     }
   }
@@ -83,6 +95,32 @@ export class Blazar {
     this.leases.delete(id);
     this.#begins.delete(id);
     this.#stopped.delete(id);
+    this.#seenAt.delete(id);
+    this.#seenEarly.delete(id);
+  }
+
+  /** A complete comparison has seen these leases as they are. `from`: when it began; `until`: when Blazar answered. */
+  see(leases: Iterable<Held>, from: number, until: number): void {
+    for (const lease of leases) {
+      if (this.leases.get(lease.id) === lease) {
+        this.#seenAt.set(lease.id, from);
+        if (lease.begunAt !== undefined && lease.begunAt <= from && until + EARLY < lease.start) {
+          this.#seenEarly.add(lease.id);
+        }
+      }
+    }
+  }
+
+  /** In host-seconds, at most: what leases use outside their dates, and no comparison can have charged. */
+  unseen(now: number): number {
+    return this.live.reduce((sum, lease) => sum + this.#unseenOf(lease, now), this.#unseen);
+  }
+
+  #unseenOf({ id, hosts, start, end, begunAt, isOverdue }: Held, now: number): number {
+    const seenAt = this.#seenAt.get(id) ?? Number.NEGATIVE_INFINITY;
+    const early = begunAt === undefined || this.#seenEarly.has(id) ? 0 : Math.max(0, start - begunAt);
+    const late = isOverdue === true ? now - Math.max(end, seenAt - LATE) : 0;
+    return hosts * (early + late);
   }
 
   /** Those that use something, or will. */
@@ -90,13 +128,13 @@ export class Blazar {
     return [...this.leases.values()].filter(({ id }) => !this.#stopped.has(id));
   }
 
-  /** In host-seconds: what was used within the window, and what the leases that are there will use. */
-  cost(window: Window): number {
-    const rest = this.live.map(({ id, user, hosts, start, end }) => ({
-      user,
-      hosts,
-      until: end,
-      from: Math.max(start, this.#begins.get(id) ?? start),
+  /** In host-seconds: what was used within the window by `now`, and what the leases that are there will use. */
+  cost(window: Window, now: number): number {
+    const rest = this.live.map((lease) => ({
+      user: lease.user,
+      hosts: lease.hosts,
+      until: endOf(lease, now),
+      from: this.#usesFrom(lease),
     }));
     return [...this.#used, ...rest]
       .filter(({ user }) => window.user === null || window.user === user)
@@ -108,14 +146,20 @@ export class Blazar {
   }
 
   /** The body of an answer of its API. */
-  answer(path: string): string {
+  answer(path: string, now: number): string {
+    const leases = [ANCHOR, ...this.leases.values()];
     if (path.endsWith('/leases')) {
-      return JSON.stringify({ leases: [ANCHOR, ...this.leases.values()].map(listed) });
+      const statusOf = (lease: Held) =>
+        this.#stopped.has(lease.id) ? 'deleted' : beginOf(lease) > now ? 'pending' : 'active';
+      return JSON.stringify({ leases: leases.map((lease) => listed(lease, statusOf(lease))) });
     }
     if (path.endsWith('/os-hosts/allocations')) {
-      const shares = [ANCHOR, ...this.leases.values()].flatMap(({ id, hosts }) =>
-        hostIds(hosts).map((host) => ({ host, share: { id: `r-${id}`, lease_id: id } })),
-      );
+      // Those of later leases alone.
+      const shares = leases
+        .filter(({ end }) => end > now)
+        .flatMap(({ id, hosts }) =>
+          hostIds(hosts).map((host) => ({ host, share: { id: `r-${id}`, lease_id: id } })),
+        );
       const allocations = hostIds(HOSTS).map((resource_id) => ({
         resource_id,
         reservations: shares.filter(({ host }) => host === resource_id).map(({ share }) => share),
@@ -125,16 +169,38 @@ export class Blazar {
     return JSON.stringify({ hosts: hostIds(HOSTS).map((id) => ({ id })) });
   }
 
-  /** From when on what a lease uses is not in `#used` yet. */
+  /** Those that were changed while they ran: when. */
   readonly #begins = new Map<string, number>();
   readonly #stopped = new Set<string>();
 
-  #use({ id, user, hosts }: Held, start: number, until: number): void {
-    const from = Math.max(start, this.#begins.get(id) ?? start);
+  /** From when on what a lease uses is not in `#used` yet. */
+  #usesFrom(lease: Held): number {
+    return Math.max(beginOf(lease), this.#begins.get(lease.id) ?? Number.NEGATIVE_INFINITY);
+  }
+
+  #use(lease: Held, now: number): void {
+    const { id, user, hosts } = lease;
+    const from = this.#usesFrom(lease);
+    const until = Math.min(now, endOf(lease, now));
     if (from < until && !this.#stopped.has(id)) {
       this.#used.push({ user, hosts, from, until });
     }
   }
+}
+
+/** A lease in use so shortly before its start is not charged for that, in seconds; clocks differ by some. */
+export const EARLY = 65;
+/** A lease that Blazar does not end is charged every half an hour, in seconds. */
+const LATE = Number(ENDING / 1_000_000n);
+
+/** When a lease began, or will. */
+export function beginOf({ start, begunAt = start }: Held): number {
+  return Math.min(start, begunAt);
+}
+
+/** When a lease ends, or has not ended yet. */
+function endOf({ end, isOverdue }: Held, now: number): number {
+  return isOverdue === true ? Math.max(end, now) : end;
 }
 
 const HOSTS = 6;
@@ -175,7 +241,7 @@ export function dateOf(second: number): string {
   return new Date(second * 1000).toISOString();
 }
 
-function listed({ id, user, min, max, start, end, status, createdAt }: Held) {
+function listed({ id, user, min, max, start, end, status, createdAt }: Held, reservationStatus: string) {
   return {
     id,
     name: 'run',
@@ -190,7 +256,7 @@ function listed({ id, user, min, max, start, end, status, createdAt }: Held) {
       {
         id: `r-${id}`,
         resource_type: 'physical:host',
-        status: 'pending',
+        status: reservationStatus,
         min,
         max,
         missing_resources: false,

@@ -2,7 +2,7 @@
 import { FAILED_MESSAGE, UNAVAILABLE_MESSAGE } from '../../src/enforcement/chain/messages.ts';
 import type { Decision } from '../../src/index.ts';
 import { OFTEN } from '../../src/ledger/reconciliation/plan.ts';
-import { type Asked, asSent, type Held, hostIds, PROJECT } from './blazar.ts';
+import { type Asked, asSent, beginOf, EARLY, type Held, hostIds, PROJECT } from './blazar.ts';
 import type { Replica } from './replica.ts';
 import { type Site, SYNCHRONIZED } from './site.ts';
 
@@ -38,6 +38,7 @@ export async function create(site: Site): Promise<void> {
   const lease = asSent(wanted, hostIds(hosts));
   let answer: Answer;
   let attempts = 0;
+  const askedAt = site.now;
   do {
     attempts += 1;
     const sent = await send(site, `check-create ${id}`, ({ enforcement }, signal) =>
@@ -76,8 +77,16 @@ export async function create(site: Site): Promise<void> {
     site.hasWasted = true;
     return;
   }
-  blazar.add({ ...given, status: 'PENDING' });
-  site.log(`Blazar has ${id}: ${hosts} of ${user} for ${(end - start) / HOUR} h`);
+  const isEarly = site.mayBeginEarly && chance.happens(0.5) && start > site.now + EARLY;
+  blazar.add({ ...given, status: 'PENDING', ...(isEarly && { begunAt: site.now }) });
+  site.log(
+    `Blazar has ${id}: ${hosts} of ${user} for ${(end - start) / HOUR} h${isEarly ? ', begun early' : ''}`,
+  );
+  if (isEarly) {
+    site.hasOverrun = true;
+    // It is charged since it was asked for.
+    site.delays += site.now - askedAt;
+  }
 }
 
 export async function update(site: Site): Promise<void> {
@@ -145,6 +154,30 @@ export function changeWithoutAsking(site: Site): void {
   site.log(`Blazar changes ${lease.id} without asking: ${hosts} hosts, until ${end - site.begin}`);
 }
 
+/** Blazar fails to end a lease at its end, before it reports the end or after that. */
+export async function failToEnd(site: Site, lease: Held): Promise<void> {
+  site.busy.add(lease.id);
+  site.hasOverrun = true;
+  site.blazar.change(lease.id, site.now, { status: 'ERROR', isOverdue: true });
+  site.log(`Blazar cannot end ${lease.id}`);
+  if (site.chance.happens(0.5)) {
+    await reportEnd(site, lease);
+  }
+  site.busy.delete(lease.id);
+}
+
+function reportEnd(site: Site, lease: Held): Promise<Sent> {
+  const context = { user_id: lease.user, project_id: PROJECT };
+  const sent = asSent(lease, hostIds(lease.hosts));
+  return send(site, `on-end ${lease.id}`, async (replica) => {
+    const { failed } = await replica.enforcement.onEnd({ context, lease: sent });
+    if (!failed) {
+      site.ended.add(lease.id);
+    }
+    return { allowed: !failed, failed };
+  });
+}
+
 /** It is deleted, or its time is over. The report of it may get lost. */
 export async function end(site: Site, over?: Held): Promise<void> {
   const { chance, blazar } = site;
@@ -158,19 +191,9 @@ export async function end(site: Site, over?: Held): Promise<void> {
   const stoppedAt = site.now;
   const { unheard } = site;
   if (chance.happens(0.8)) {
-    const context = { user_id: lease.user, project_id: PROJECT };
-    const sent = asSent(lease, hostIds(lease.hosts));
-    const report = () =>
-      send(site, `on-end ${lease.id}`, async (replica) => {
-        const { failed } = await replica.enforcement.onEnd({ context, lease: sent });
-        if (!failed) {
-          site.ended.add(lease.id);
-        }
-        return { allowed: !failed, failed };
-      });
-    let { answer } = await report();
+    let { answer } = await reportEnd(site, lease);
     if (chance.happens(0.2)) {
-      answer = (await report()).answer ?? answer;
+      answer = (await reportEnd(site, lease)).answer ?? answer;
     }
     if (answer !== 'allowed') {
       site.unheard += 1;
@@ -180,7 +203,7 @@ export async function end(site: Site, over?: Held): Promise<void> {
     site.log(`nobody hears of the end of ${lease.id}`);
   }
   // One that came and went, and nobody heard of its end, is taken for one that was never built.
-  const lived = Math.max(0, stoppedAt - Math.max(lease.start, lease.createdAt));
+  const lived = Math.max(0, stoppedAt - Math.max(beginOf(lease), lease.createdAt));
   site.delays += site.unheard > unheard && lived <= Number(OFTEN) ? lived : 0;
   site.delays += site.now - stoppedAt;
   blazar.remove(lease.id);

@@ -64,11 +64,16 @@ export class Follower {
     const { ledger } = replica;
     const age = this.#now() - this.#followedAt;
     const known = isByHand ? undefined : replica.known;
+    const begunAt = this.#now();
+    const held = [...this.#blazar.leases.values()];
     await this.#turn(replica, 'reads the open leases');
     const before = await this.#schedule.during(readOpenRows(ledger, '', NO_WAIT, known));
     this.#mishaps.step();
-    const { leases, doubts } = await observe({
-      keystone: this.#keystone(replica),
+    let answeredAt = Number.POSITIVE_INFINITY;
+    const { leases, overdue, doubts } = await observe({
+      keystone: this.#keystone(replica, () => {
+        answeredAt = Math.min(answeredAt, this.#now());
+      }),
       endpoint: 'http://blazar/v1',
       signal: undefined,
       now: () => ledger.now(),
@@ -83,6 +88,7 @@ export class Follower {
       grace: BigInt(GRACE),
       isDryRun: false,
       doubts,
+      overdue,
       isKnownEndpoint: true,
       doubted: this.#doubted,
       looksOften: age <= GRACE,
@@ -93,6 +99,9 @@ export class Follower {
       done.push(next.value);
       this.#mishaps.step();
       next = await round.next();
+    }
+    if (next.value.doubts.length === 0) {
+      this.#blazar.see(held, begunAt, answeredAt);
     }
     if (this.#holder !== replica) {
       // Another one has the leader lease by now, and what it leaves counts.
@@ -109,16 +118,17 @@ export class Follower {
     this.#mishaps.step();
   }
 
-  #keystone(replica: Replica) {
+  #keystone(replica: Replica, answered: () => void) {
     const named = { id: 'service', name: 'service', domain: 'Default' };
     return {
       get: async (url: string) => {
         const what = url.slice(url.lastIndexOf('/') + 1);
         await this.#turn(replica, `asks Blazar for ${what}`);
         const headers = { date: new Date((this.#now() + this.#blazar.ahead) * 1000).toUTCString() };
-        const body = this.#blazar.answer(url);
+        const body = this.#blazar.answer(url, this.#now());
         // Whatever happens until it arrives is not in it.
         await this.#turn(replica, `hears from Blazar of ${what}`);
+        answered();
         return { status: 200, body: this.#mishaps.isCutOff() ? body.slice(0, -9) : body, headers };
       },
       token: async () => 'token',

@@ -3,13 +3,14 @@ import { vi } from 'vitest';
 import { errorText } from '../../src/base/errors.ts';
 import { foldLeases } from '../../src/ledger/folding/fold.ts';
 import { NO_WAIT } from '../support/ledgers.ts';
-import { changeWithoutAsking, create, end, update } from './clients.ts';
+import { changeWithoutAsking, create, end, failToEnd, update } from './clients.ts';
 import { GRACE } from './follower.ts';
 import { type Budget, Promises } from './promises.ts';
 import { Chance } from './schedule.ts';
 import { type SharedServices, Site, SYNCHRONIZED } from './site.ts';
 
 const HOUR = 3600;
+const OVERDUE = 'Blazar has not ended it';
 /** Leases that ended so long ago may be folded, in seconds. */
 const FOLDED_AFTER = 1800;
 /** How long Blazar waits for an answer, in seconds. */
@@ -122,7 +123,7 @@ function compare(site: Site): void {
             site.released.push({ id: leaseId, user: userId ?? '', start: from, end: until });
           }
           site.measured += outcome === 'left' ? 0 : 1;
-          site.corrected += outcome === 'corrected' ? 1 : 0;
+          site.corrected += outcome === 'corrected' && note !== OVERDUE ? 1 : 0;
           site.log(`${replica.name} compares: ${outcome} ${leaseId ?? row}: ${note}`);
         }
       }),
@@ -185,8 +186,10 @@ async function pass(site: Site, seconds: number): Promise<void> {
   await tick(site, Math.min(seconds, 3));
   for (const lease of site.blazar.live) {
     if (lease.end <= site.now && !site.busy.has(lease.id)) {
+      const fails =
+        site.failedEnds > 0 && !site.isQuiet && site.chance.happens(lease.isOverdue ? 0.7 : site.failedEnds);
       site.measured += 1;
-      site.begins(end(site, lease));
+      site.begins(!fails ? end(site, lease) : lease.isOverdue ? Promise.resolve() : failToEnd(site, lease));
     }
   }
   await site.schedule.settle();

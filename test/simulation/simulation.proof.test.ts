@@ -33,6 +33,8 @@ const HAPPENS = [
   /compares: released/,
   /compares: corrected/,
   /calls .*on-end/,
+  /begun early/,
+  /compares: corrected .*: Blazar has not ended it/,
 ];
 
 /** Time to shrink a history is added. */

@@ -83,6 +83,11 @@ export class Site {
   readonly mayNotAsk: boolean;
   /** Whether it has: then what is there may be above all limits, and is charged from the next comparison on. */
   hasNotAsked = false;
+  /** Whether users have Blazar start leases early, and how often Blazar cannot end one. */
+  mayBeginEarly = false;
+  failedEnds = 0;
+  /** Whether some lease was in use outside its dates: what it uses then was not asked for. */
+  hasOverrun = false;
   /** How many hosts leases that look alike were asked for with. */
   readonly asked = new Map<string, Set<number>>();
   /**
@@ -135,6 +140,9 @@ export class Site {
     for (let index = 0; index < count; index += 1) {
       await site.startReplica();
     }
+    // The last ones: they change nothing of histories without them.
+    site.mayBeginEarly = chance.happens(0.2);
+    site.failedEnds = chance.pick([0, 0, 0, 0.4]);
     return site;
   }
 

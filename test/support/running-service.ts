@@ -4,6 +4,7 @@ import { createServer } from 'node:http';
 import { connect } from 'node:net';
 import { text as wholeText } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, onTestFinished } from 'vitest';
+import { LimitedLogger } from '../../src/base/limited-logger.ts';
 import type { DecisionLog } from '../../src/decisions/log.ts';
 import { requireConfiguration } from '../../src/enforcement/configuration.ts';
 import type { ConfigSources, UsageEnforcement } from '../../src/index.ts';
@@ -16,7 +17,6 @@ import type { ConsolePage } from '../../src/server/console/page.ts';
 import { CONSOLE_PAGES } from '../../src/server/console/pages.ts';
 import { DecisionRecorder } from '../../src/server/decisions/recorder.ts';
 import { Metrics } from '../../src/server/metrics/metrics.ts';
-import { RefusedRequests } from '../../src/server/refused-requests.ts';
 import { type Service, type ServiceSettings, startService } from '../../src/server/service.ts';
 import { skypilotOptions } from '../../src/skypilot/options.ts';
 import { PolicyChain } from '../../src/skypilot/policies/policy-chain.ts';
@@ -191,8 +191,7 @@ export async function runApp(
     recorder: new DecisionRecorder(metrics.decisions, log),
     metrics,
     isDraining: () => false,
-    refusedRequests: new RefusedRequests(logger),
-    logger,
+    logger: new LimitedLogger(logger),
   });
   const { port } = await listen(createServer(app));
   return client(`http://127.0.0.1:${port}`, logger);

@@ -1,5 +1,5 @@
 /** Texts about the filters of a chain, for users, operators and the log: failures, warnings, changes of a lease. */
-import { errorText, LedgerUnavailableError } from '../../base/errors.ts';
+import { errorText, isInstance, LedgerUnavailableError, stackOf } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { type Decision, type Outcome, type Rejection, reject, rulesOfFailure } from '../../filter/verdict.ts';
 import type { Context, Lease } from '../../lease/lease.ts';
@@ -12,7 +12,7 @@ export const UNAVAILABLE_MESSAGE =
   'The ledger of leases cannot be read or written at the moment. Please try again later, or ask the operator.';
 
 export function failureMessage(thrown: unknown): string {
-  return thrown instanceof LedgerUnavailableError ? UNAVAILABLE_MESSAGE : FAILED_MESSAGE;
+  return isInstance(thrown, LedgerUnavailableError) ? UNAVAILABLE_MESSAGE : FAILED_MESSAGE;
 }
 
 /** The refusal after a failure, with the names of rules that failed. */
@@ -54,8 +54,9 @@ export interface LoggedRequest {
 
 export function logFailure(logger: Logger, filter: string, request: LoggedRequest, thrown: unknown): void {
   logger.error({ ...fieldsOf(filter, request), error: errorText(thrown) }, 'filter failed');
-  if (thrown instanceof Error) {
-    logger.debug({ filter, stack: thrown.stack }, 'filter failed');
+  const stack = stackOf(thrown);
+  if (stack !== undefined) {
+    logger.debug({ filter, stack }, 'filter failed');
   }
 }
 

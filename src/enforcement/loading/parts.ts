@@ -1,6 +1,7 @@
 /** Builds the filters of a configuration and what they need. */
 
-import { ConfigurationError, errorText } from '../../base/errors.ts';
+import { ConfigurationError, errorText, isInstance } from '../../base/errors.ts';
+import { LimitedLogger } from '../../base/limited-logger.ts';
 import type { Logger } from '../../base/logger.ts';
 import { atOrigin } from '../../config/option-groups.ts';
 import { isLedgerFilter } from '../../filter/base-filter.ts';
@@ -27,7 +28,8 @@ export interface Parts {
   readonly names: Names | undefined;
   readonly outbox: ChainOutbox;
   readonly notifications: Notifications | undefined;
-  readonly logger: Logger;
+  /** Limited for each filter: users cause its lines. */
+  readonly logger: LimitedLogger;
   readonly clock: Clock;
   readonly exemptions: Exemptions;
   /** `undefined` = no filter records leases. */
@@ -40,6 +42,7 @@ export interface Parts {
 export async function openParts(configuration: Configuration, services: WatchedServices): Promise<Parts> {
   const shared = createSharedServices(services);
   const { logger, clock } = shared;
+  const limited = new LimitedLogger(logger, 'filter');
   const ledgerOptions = sectionOf(configuration, ledgerSection);
   const keystone = await keystoneOf(configuration, shared, services.keystone);
   const names = await namesOf(configuration, keystone, { logger, clock, observer: services.namesObserver });
@@ -54,7 +57,7 @@ export async function openParts(configuration: Configuration, services: WatchedS
   const outbox = new ChainOutbox({ ledger, logger, observer });
   const chain = await openChain(
     configuration,
-    { ...shared, ledger, outbox, keystone: keystone ?? NO_KEYSTONE },
+    { ...shared, logger: limited, ledger, outbox, keystone: keystone ?? NO_KEYSTONE },
     services.executions ?? new ExecutionTracker(),
   ).catch(async (thrown: unknown) => {
     await ledger.close();
@@ -74,7 +77,7 @@ export async function openParts(configuration: Configuration, services: WatchedS
     throw thrown;
   });
   const commits = chain.some(recordsLeases)
-    ? new (await import('../chain/commit.ts')).Commits({ chain, ledger, outbox, logger })
+    ? new (await import('../chain/commit.ts')).Commits({ chain, ledger, outbox, logger: limited })
     : undefined;
   const exemptions = new Exemptions(configuration.exemptProjects, logger);
   const commitsChecks = ledgerOptions.commit === 'check' && commits !== undefined;
@@ -84,7 +87,7 @@ export async function openParts(configuration: Configuration, services: WatchedS
     outbox,
     keystone,
     names,
-    logger,
+    logger: limited,
     clock,
     exemptions,
     commits,
@@ -115,7 +118,7 @@ export async function openChain(
       });
     } catch (thrown) {
       await closeChain(chain, services.logger);
-      if (thrown instanceof ConfigurationError) {
+      if (isInstance(thrown, ConfigurationError)) {
         throw new ConfigurationError(
           thrown.problems.map((problem) => atOrigin(problem, settings, { isSafe: true })),
         );

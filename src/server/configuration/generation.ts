@@ -1,6 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { ConcurrencyLimiter } from '../../base/concurrency-limiter.ts';
 import { Deadline } from '../../base/deadline.ts';
+import { LimitedLogger } from '../../base/limited-logger.ts';
+import { createLogger } from '../../base/logger.ts';
 import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
 import { UsageEnforcement } from '../../enforcement/enforcement.ts';
 import type { WatchedServices } from '../../enforcement/services.ts';
@@ -39,6 +41,8 @@ export interface KubernetesParts {
   readonly reviewPolicy: typeof reviewPolicy;
   /** `undefined` = policies and permissions come from files. */
   readonly cluster?: HeldSource | undefined;
+  /** Limited for each rule: users cause its lines. Closed by `retire`. */
+  readonly logger: LimitedLogger;
 }
 
 /** A loaded configuration. Each request keeps the one that was current when it arrived. */
@@ -196,6 +200,7 @@ export class Generation {
       this.sessions?.close(),
       this.kubernetes?.cluster?.release(),
     ]);
+    this.kubernetes?.logger.close();
   }
 }
 
@@ -203,7 +208,10 @@ export class Generation {
 async function kubernetesParts(
   number: number,
   configuration: Configuration,
-  { clusters, logger }: Pick<WatchedServices, 'logger'> & { readonly clusters?: KubernetesSources },
+  {
+    clusters,
+    logger = createLogger(),
+  }: Pick<WatchedServices, 'logger'> & { readonly clusters?: KubernetesSources },
 ): Promise<KubernetesParts | undefined> {
   const options = sectionOf(configuration, kubernetesSection);
   if (!servesKubernetes(options)) {
@@ -213,17 +221,18 @@ async function kubernetesParts(
   const { PodAdmission: Reviewer } = await import('../../kubernetes/admission/pod-admission.ts');
   const { reviewPolicy } = await import('../../kubernetes/policies/documents/policy-review.ts');
   const { WorkloadReview } = await import('../../kubernetes/admission/workloads.ts');
+  const limited = new LimitedLogger(logger, 'rule');
   const source = await policySource(number === 1, options, clusters);
   const rules =
     options.rules_path === undefined
       ? undefined
       : (await import('../../kubernetes/admission/pod-rules.ts')).PodRules.read(options.rules_path, {
-          logger,
+          logger: limited,
         });
   const podAdmission = new Reviewer(source.policies, { audit, schedulers, rules });
   const { default_priority_class: defaultPriorityClass } = options;
   const workloads = new WorkloadReview(podAdmission, { mode, defaultPriorityClass });
-  return { podAdmission, workloads, reviewPolicy, cluster: source.cluster };
+  return { podAdmission, workloads, reviewPolicy, cluster: source.cluster, logger: limited };
 }
 
 async function policySource(

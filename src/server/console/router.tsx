@@ -3,7 +3,7 @@ import Router from '@koa/router';
 import { type Context, HttpError } from 'koa';
 import type { VNode } from 'preact';
 import { OverloadedError } from '../../base/concurrency-limiter.ts';
-import { errorText, type Problem } from '../../base/errors.ts';
+import { errorText, type Problem, stackOf } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { ApiError } from '../api/route.ts';
 import { routerPath } from '../api/router.ts';
@@ -181,8 +181,7 @@ function showError(ctx: Context, thrown: unknown, wanted: Wanted, caller: Caller
   const known = clientError(thrown);
   const facts = { request_id: requestId, method: ctx.method, path: page.path };
   if (known === undefined) {
-    const stack = thrown instanceof Error ? thrown.stack : undefined;
-    logger.error({ ...facts, error: errorText(thrown), stack }, 'request failed');
+    logger.error({ ...facts, error: errorText(thrown), stack: stackOf(thrown) }, 'request failed');
   } else if (known.cause !== undefined) {
     logger.warn({ ...facts, error: errorText(known.cause) }, 'a page could not be shown');
   }

@@ -1,6 +1,7 @@
 /** Wires the parts of the service, and checks everything before the port opens. */
 import type { IncomingMessage } from 'node:http';
 import { ConfigurationError } from '../../base/errors.ts';
+import { LimitedLogger } from '../../base/limited-logger.ts';
 import { createLogger, type Logger } from '../../base/logger.ts';
 import type { ConfigSources } from '../../config/sources.ts';
 import { type Configuration, requireConfiguration, sectionOf } from '../../enforcement/configuration.ts';
@@ -32,7 +33,7 @@ import { Listener } from '../listener/socket.ts';
 import { createBudgetGauge } from '../metrics/budget-metrics.ts';
 import { createOutboxGauge } from '../metrics/ledger-metrics.ts';
 import { type Gauges, Metrics } from '../metrics/metrics.ts';
-import { type RefusedRequest, RefusedRequests } from '../refused-requests.ts';
+import { logRefused, type RefusedRequest } from '../refused-requests.ts';
 import type { Watchdog } from '../watchdog.ts';
 
 /** A flood at one port leaves the other its connections. */
@@ -118,7 +119,7 @@ export async function openParts(
     started.certificates,
     generations.current.keystone?.authenticator,
   );
-  const refusedRequests = new RefusedRequests(logger);
+  const requestLogger = new LimitedLogger(logger);
   const recorder = new DecisionRecorder(metrics.decisions, log, generations, requestMember);
   const { host, port, reuse_port: reusePort, admin_host, admin_port } = options;
   const appParts: AppParts = {
@@ -126,9 +127,8 @@ export async function openParts(
     authenticators,
     recorder,
     metrics,
-    refusedRequests,
     reports,
-    logger,
+    logger: requestLogger,
     isDraining: () => stopping.signal.aborted,
     stopping: stopping.signal,
     hasAdminPort: admin_port !== undefined,
@@ -144,7 +144,7 @@ export async function openParts(
     tls: readTls(tlsOptions),
     everybodyShows: started.certificates.everybody,
     clientOf: (request: IncomingMessage) => generations.current.clientOf(request),
-    refused: (request: RefusedRequest) => refusedRequests.log(request),
+    refused: (request: RefusedRequest) => logRefused(requestLogger, request),
   };
   const admin =
     admin_port === undefined
@@ -189,7 +189,7 @@ export async function openParts(
     metrics,
     log,
     stores,
-    refusedRequests,
+    requestLogger,
     generations,
     follower,
     skypilotFollower,

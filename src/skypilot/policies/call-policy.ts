@@ -2,7 +2,7 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { NoAnswerError } from '../../base/deadline.ts';
-import { errorText } from '../../base/errors.ts';
+import { causeOf, errorText, isInstance, lookInto, stackOf } from '../../base/errors.ts';
 import { isMapping, type Mapping, plainCopy } from '../../base/yaml/tree.ts';
 import type { Call } from '../../filter/call.ts';
 import { areRules, type RuleOutcomes } from '../../filter/verdict.ts';
@@ -152,11 +152,11 @@ const MAX_CAUSES = 8;
  * `http-errors` for status codes below 500.
  */
 export function isMeantForUsers(thrown: unknown): thrown is Error {
-  try {
-    return isRejection(thrown) || (thrown instanceof Error && 'expose' in thrown && thrown.expose === true);
-  } catch {
-    return false;
-  }
+  return (
+    lookInto(
+      () => isRejection(thrown) || (thrown instanceof Error && 'expose' in thrown && thrown.expose === true),
+    ) === true
+  );
 }
 
 /** The message of an error, with those of its causes: `no registry: fetch failed: connect ECONNREFUSED`. */
@@ -172,7 +172,7 @@ export function causeText(thrown: unknown): string {
 
 /** The stack of an error, followed by those of its causes; `undefined` = no stack. */
 export function stackText(thrown: unknown): string | undefined {
-  const stacks = causesOf(thrown).map(stackOf);
+  const stacks = causesOf(thrown).map(ownStack);
   const text = stacks.filter((stack) => stack !== '').join('\ncaused by ');
   return text === '' ? undefined : text.slice(0, MAX_TEXT);
 }
@@ -195,34 +195,15 @@ function causesOf(thrown: unknown): unknown[] {
   return causes;
 }
 
-function causeOf(thrown: unknown): unknown {
-  try {
-    return thrown instanceof Error ? thrown.cause : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
 function messageOf(thrown: unknown): string {
-  try {
-    const text = String(errorText(thrown)).slice(0, MAX_TEXT);
-    if (!(thrown instanceof AggregateError) || !Array.isArray(thrown.errors)) {
-      return text;
-    }
-    const parts = thrown.errors.slice(0, MAX_CAUSES).map((one) => String(errorText(one)).slice(0, MAX_TEXT));
-    return text === '' ? parts.join('; ') : `${text} (${parts.join('; ')})`;
-  } catch {
-    return 'the error has no text';
-  }
+  const text = errorText(thrown);
+  const parts = lookInto(
+    () => thrown instanceof AggregateError && thrown.errors.slice(0, MAX_CAUSES).map(errorText).join('; '),
+  );
+  return !parts ? text : text === '' ? parts : `${text} (${parts})`;
 }
 
-function stackOf(thrown: unknown): string {
-  try {
-    // The stack of a deadline names only the timer of the service.
-    return thrown instanceof Error && !(thrown instanceof NoAnswerError)
-      ? String(thrown.stack ?? '').slice(0, MAX_TEXT)
-      : '';
-  } catch {
-    return '';
-  }
+/** The stack of a deadline names only the timer of the service. */
+function ownStack(thrown: unknown): string {
+  return isInstance(thrown, NoAnswerError) ? '' : (stackOf(thrown) ?? '');
 }

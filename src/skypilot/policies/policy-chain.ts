@@ -2,7 +2,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { inTime } from '../../base/deadline.ts';
 import { ConfigurationError, type Problem } from '../../base/errors.ts';
-import { createLogger, type Logger } from '../../base/logger.ts';
+import { LimitedLogger } from '../../base/limited-logger.ts';
+import { createLogger } from '../../base/logger.ts';
 import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
 import type { OpenLaunchLedger } from '../charging/open-launch-ledger.ts';
 import { ConfigValidation, VALIDATION } from '../config/config-validation.ts';
@@ -41,7 +42,8 @@ export class PolicyChain {
   readonly #exemptions: Exemptions;
   readonly #validation: ConfigValidation;
   readonly #asking: PolicyEvaluation;
-  readonly #logger: Logger;
+  /** Limited for each policy: users cause its lines. */
+  readonly #logger: LimitedLogger;
   /** Charges launches; `undefined` = no policy charges any. Closed by `close()`. */
   readonly launches: OpenLaunchLedger | undefined;
 
@@ -49,7 +51,7 @@ export class PolicyChain {
     chain: readonly ChainedPolicy[],
     exemptions: Exemptions,
     validation: ConfigValidation,
-    logger: Logger,
+    logger: LimitedLogger,
     launches?: OpenLaunchLedger,
   ) {
     this.#chain = chain;
@@ -78,6 +80,7 @@ export class PolicyChain {
       throw new ConfigurationError(problems.map(mistake));
     }
     const logger = services.logger ?? createLogger();
+    const limited = new LimitedLogger(logger, 'policy');
     const charges = ({ policyClass }: NamedPolicy) => policyClass.needs?.includes('ledger') === true;
     // Launches are charged as the other policies leave them.
     const policies = [...named.filter((one) => !charges(one)), ...named.filter(charges)];
@@ -92,7 +95,7 @@ export class PolicyChain {
       policies.map((policy) =>
         startPolicy(policy, configuration, {
           ...services,
-          logger,
+          logger: limited,
           launches: audited.has(policy.policyClass.name) ? launches?.tried : launches,
         }),
       ),
@@ -118,7 +121,7 @@ export class PolicyChain {
         : [mistake(`${policies[index]?.policyClass.name} could not be set up: ${causeText(cause)}`)];
     });
     const validation = await ConfigValidation.of(options);
-    const made = new PolicyChain(chain, new Exemptions(options), validation, logger, launches);
+    const made = new PolicyChain(chain, new Exemptions(options), validation, limited, launches);
     if (wrong.length > 0) {
       await made.close();
       throw new ConfigurationError(wrong);
@@ -218,6 +221,7 @@ export class PolicyChain {
       }),
     );
     await this.launches?.close();
+    this.#logger.close();
   }
 
   #accept(original: State, outcomes: readonly PolicyOutcome[], call: Call): Unmatched {

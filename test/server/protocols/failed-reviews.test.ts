@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { OverloadedError } from '../../../src/base/concurrency-limiter.ts';
+import { LimitedLogger } from '../../../src/base/limited-logger.ts';
 import { type PodRequest, parseAdmissionReview } from '../../../src/kubernetes/admission/admission-review.ts';
 import { PodAdmission } from '../../../src/kubernetes/admission/pod-admission.ts';
 import { SourceUnavailableError } from '../../../src/kubernetes/policies/access.ts';
@@ -13,11 +14,12 @@ const SECRET = new Error('the password is hunter2');
 function failing(audit: readonly string[] = []) {
   const logger = recordingLogger();
   const overloads: number[] = [];
-  const failures = new FailedReviews(logger, () => void overloads.push(1));
+  const limited = new LimitedLogger(logger);
+  const failures = new FailedReviews(limited, () => void overloads.push(1));
   const source = { policiesOf: () => Promise.reject(SECRET) };
   const admission = (thrown: unknown) =>
     failures.admission(thrown, POD, 'req-1', new PodAdmission(source, { audit }));
-  return { logger, overloads, failures, admission };
+  return { logger, limited, overloads, admission };
 }
 
 describe('a pod that cannot be judged', () => {
@@ -46,13 +48,13 @@ describe('a pod that cannot be judged', () => {
   });
 
   it('has its cause in the log, in at most 30 lines a minute', () => {
-    const { admission, failures, logger, overloads } = failing();
+    const { admission, limited, logger, overloads } = failing();
     for (let count = 0; count < 1000; count += 1) {
       admission(new SourceUnavailableError('away', { cause: SECRET }));
       admission(new OverloadedError('full'));
     }
     admission(SECRET);
-    failures.close();
+    limited.close();
     expect(overloads).toHaveLength(1000);
     expect(logger.lines).toHaveLength(32);
     expect(logger.lines[0]).toMatchObject({

@@ -41,6 +41,20 @@ it('a chain without policies allows everything as it is', async () => {
   expect(inside(answer.answer ?? '')).toEqual({ task, skypilot_config });
 });
 
+it('a policy that fails at each request leaves thirty lines a minute', async () => {
+  const { review, chain, logger } = await chainOf({ BrokenPolicy: "throw new Error('away');" });
+  for (let count = 0; count < 40; count += 1) {
+    await review(received());
+  }
+  await chain.close();
+  expect(logger.lines.filter(({ message }) => message === 'policy failed')).toHaveLength(30);
+  expect(logger.lines.at(-1)).toEqual({
+    level: 'error',
+    fields: { policy: 'BrokenPolicy', suppressed: 10 },
+    message: 'more than are logged of this policy',
+  });
+});
+
 describe('the policies', () => {
   it('are called in order, each with the result of the previous one', async () => {
     const { review, chain } = await chainOf({
