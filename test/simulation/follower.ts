@@ -84,6 +84,7 @@ export class Follower {
       isDryRun: false,
       doubts,
       isKnownEndpoint: true,
+      otherEndpoints: [],
       doubted: this.#doubted,
       looksOften: age <= GRACE,
     };
