@@ -189,6 +189,7 @@ async function followSeen({ seen }: World, fixture: LedgerFixture): Promise<void
     isDryRun: false,
     doubts: [],
     isKnownEndpoint: true,
+    otherEndpoints: [],
     looksOften: true,
     doubted: new Set(seen.rows.rows.keys()),
   };

@@ -90,6 +90,7 @@ export class Follower {
       doubts,
       overdue,
       isKnownEndpoint: true,
+      otherEndpoints: [],
       doubted: this.#doubted,
       looksOften: age <= GRACE,
     };

@@ -1,8 +1,9 @@
 /**
- * Elects the process that compares the ledger with Blazar: the holder of a row, by the database's clock. Only
- * one comparison runs at a time; the others can read when it was done.
+ * Elects the process that compares the ledger with a Blazar: the holder of a row, by the database's clock. Only
+ * one comparison with it runs at a time; the others can read when it was done.
  */
-import { sql } from 'kysely';
+import { createHash } from 'node:crypto';
+import { type Expression, type SqlBool, sql } from 'kysely';
 import { type Wait, waitFor } from '../../base/deadline.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import type { Ledger } from '../ledger.ts';
@@ -17,7 +18,7 @@ const SLACK = 10n * MICROSECONDS_PER_SECOND;
 export interface LeaderLease {
   /** Seconds since the last complete comparison; infinite = never. */
   readonly age: number;
-  /** The endpoint and region whose leases were last found in this ledger. */
+  /** Where leases of this ledger were last found, as `matchedAt` writes it. */
   readonly matched: string | null;
   /** Rows that the last comparison would release only if the next one confirms it. */
   readonly doubted: ReadonlySet<bigint>;
@@ -30,9 +31,64 @@ type Taken =
   /** A comparison ended `age` seconds ago, less than `every`; `seconds` remain. */
   | { readonly kind: 'early'; readonly age: number; readonly seconds: number };
 
-/** The leader leases: one for comparing with Blazar, one for SkyPilot. */
-export const BLAZAR_LEADER = 1n;
+/** The leader leases: one for SkyPilot, and one for each Blazar. 1 is the one for Blazar of 1.0.0. */
+const EARLIER_BLAZAR_LEADER = 1n;
 export const SKYPILOT_LEADER = 2n;
+const BLAZAR_LEADERS = 2n ** 32n;
+
+/** With one for all, a Blazar could be left out for long, and would seem to be followed. */
+export function blazarLeader(endpoint: string): bigint {
+  return BLAZAR_LEADERS + BigInt(createHash('sha256').update(endpoint).digest().readUInt32BE());
+}
+
+export function isBlazarLeader(id: Expression<bigint>): Expression<SqlBool> {
+  return sql<boolean>`(${id} = ${EARLIER_BLAZAR_LEADER} or ${id} >= ${BLAZAR_LEADERS})`;
+}
+
+/** `LeaderLease.matched` for leases of a region that were found at an endpoint. */
+export function matchedAt(endpoint: string, region: string): string {
+  return JSON.stringify([endpoint, region]);
+}
+
+/** Other endpoints where leases of the region were found. @throws LedgerUnavailableError */
+export async function otherEndpoints(
+  ledger: Ledger,
+  endpoint: string,
+  region: string,
+  wait: Wait,
+): Promise<string[]> {
+  const query = ledger.database.queries
+    .selectFrom('follower')
+    .select('matched')
+    .distinct()
+    .where((row) => isBlazarLeader(row.ref('id')))
+    .where('matched', 'is not', null)
+    .orderBy('matched');
+  const found = await ledger.read('read', () => rows(query.compile()), wait);
+  return found.flatMap(({ matched }) => {
+    const [at, of]: unknown[] = JSON.parse(matched ?? '[]');
+    return of === region && typeof at === 'string' && at !== endpoint ? [at] : [];
+  });
+}
+
+/** All leases of the region are at one endpoint now: it is another address of the same Blazar, or the other one has none. */
+export async function forgetEndpoints(
+  ledger: Ledger,
+  endpoints: readonly string[],
+  region: string,
+  wait: Wait,
+): Promise<void> {
+  const forget = ledger.database.queries
+    .updateTable('follower')
+    .set({ matched: null })
+    .where((row) => isBlazarLeader(row.ref('id')))
+    .where(
+      'matched',
+      'in',
+      endpoints.map((endpoint) => matchedAt(endpoint, region)),
+    );
+  await ledger.transact('reconcile', () => rows(forget.compile()), wait);
+}
 
 /**
  * Acquires the leader lease if it is free and the last comparison is at least `every` seconds old.
@@ -43,7 +99,7 @@ export function acquireLeaderLease(
   holder: string,
   every: number,
   wait: Wait,
-  leader = BLAZAR_LEADER,
+  leader: bigint,
 ): Promise<Taken> {
   const { queries } = ledger.database;
   const now = databaseTime(ledger.database.dialect);
@@ -70,9 +126,7 @@ export function acquireLeaderLease(
   return ledger.transact(
     'reconcile',
     function* () {
-      if (leader !== BLAZAR_LEADER) {
-        yield* rows(add.compile());
-      }
+      yield* rows(add.compile());
       const [row] = yield* rows(look.compile());
       const age = Number((row?.now ?? 0n) - (row?.followed_at ?? 0n)) / 1e6;
       const followedAt = row?.followed_at ?? undefined;
@@ -157,7 +211,7 @@ export type ReconciliationResult =
   | ReconciledElsewhere;
 
 interface LeaderTerms {
-  /** `BLAZAR_LEADER` or `SKYPILOT_LEADER`. */
+  /** `SKYPILOT_LEADER`, or a `blazarLeader`. */
   readonly id: bigint;
   /** Unique id of the process. */
   readonly holder: string;

@@ -43,6 +43,8 @@ export interface Plan {
   readonly doubted: ReadonlySet<bigint>;
   /** Whether any listed lease matches the ledger. */
   readonly hasMatched: boolean;
+  /** Whether all open rows match a listed lease. */
+  readonly hasAll: boolean;
 }
 
 export interface ListTerms extends Terms {
@@ -117,8 +119,8 @@ export async function planForList(
       steps.push({ kind: 'record', lease: { ...lease, projectId, userId, reservations } });
     }
   }
-  const hasMatched = pairs.length > 0;
-  return { steps, unrecorded: [], notBuilt: [], doubts: [], doubted: new Set(), hasMatched };
+  const found = { hasMatched: pairs.length > 0, hasAll: absent.length === 0 };
+  return { steps, unrecorded: [], notBuilt: [], doubts: [], doubted: new Set(), ...found };
 }
 
 /** Why the ledger cannot store the ids of a lease. Neither Blazar nor Keystone creates such ids. */
@@ -154,6 +156,8 @@ export interface ObservationTerms extends Terms {
   readonly doubts: readonly string[];
   /** Whether leases of this endpoint were found in the ledger before. */
   readonly isKnownEndpoint: boolean;
+  /** Other endpoints where leases of this region were found: perhaps another Blazar, which has what is missing here. */
+  readonly otherEndpoints: readonly string[];
   /** Whether the previous observation is so recent that a lease missing from both has never existed. */
   readonly looksOften: boolean;
   /** The rows that the previous observation would have released. */
@@ -252,7 +256,15 @@ export async function planForObservation(
   // Excludes leases that existed at their last request, and leases that could come and go between
   // observations: both may have been used.
   const notBuilt = early.filter((row) => row.shown === null && wasJustAsked(row, before, terms));
-  return { steps, unrecorded: unrecordedLeases, notBuilt, doubts, doubted, hasMatched };
+  return {
+    steps,
+    unrecorded: unrecordedLeases,
+    notBuilt,
+    doubts,
+    doubted,
+    hasMatched,
+    hasAll: absent.length === 0,
+  };
 }
 
 /**
@@ -279,7 +291,7 @@ function doubtsOf(
   late: readonly LeaseRow[],
   listed: readonly ShownLease[],
   hasMatched: boolean,
-  { isKnownEndpoint }: ObservationTerms,
+  { isKnownEndpoint, otherEndpoints, region }: ObservationTerms,
 ): string[] {
   if (late.length === 0) {
     return [];
@@ -289,6 +301,12 @@ function doubtsOf(
   }
   if (!hasMatched && (!isKnownEndpoint || late.some(({ shown }) => shown !== ABSENT))) {
     return ['none of the leases that Blazar lists is one of the ledger'];
+  }
+  if (otherEndpoints.length > 0) {
+    const where = `leases of the region ${JSON.stringify(region)} were also found at ${otherEndpoints.join(', ')}`;
+    return [
+      `${where}: if that is another Blazar, give each an os_region_name, or a ledger of its own; if it is the same, configure the same [blazar] endpoint everywhere`,
+    ];
   }
   return [];
 }

@@ -96,7 +96,7 @@ export async function* reconcileList(
   yield* execute(ledger, plan, before, terms, wait, seen);
 }
 
-interface ReconciliationEnd extends Pick<Plan, 'doubts' | 'doubted' | 'hasMatched'> {}
+interface ReconciliationEnd extends Pick<Plan, 'doubts' | 'doubted' | 'hasMatched' | 'hasAll'> {}
 
 /**
  * With all leases of Blazar, each id once. Blazar's list is older than requests that are answered while it is

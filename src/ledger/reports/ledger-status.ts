@@ -5,6 +5,7 @@
 import type { Wait } from '../../base/deadline.ts';
 import type { Ledger } from '../ledger.ts';
 import { CLUSTER_REGION, clusterMark } from '../reconciliation/cluster-mark.ts';
+import { isBlazarLeader } from '../reconciliation/leader-lease.ts';
 import { rows } from '../storage/database.ts';
 import { openLeasesOf } from '../storage/query-parts.ts';
 
@@ -42,7 +43,7 @@ export async function openClusters(ledger: Ledger, most: number, wait: Wait): Pr
 export interface LedgerStatus {
   /** Why no leases are granted; `undefined` = leases are granted. */
   readonly suspended: string | undefined;
-  /** End of the last complete comparison with Blazar, in microseconds of the epoch; `undefined` = never. */
+  /** End of the last complete comparison with a Blazar, in microseconds of the epoch; `undefined` = never. */
   readonly followedAt: bigint | undefined;
   /** The process that is comparing; `undefined` = none. */
   readonly holder: string | undefined;
@@ -57,7 +58,10 @@ export function ledgerStatus(ledger: Ledger, wait: Wait): Promise<LedgerStatus> 
   const leader = queries
     .selectFrom('follower')
     .select(['holder', 'followed_at'])
-    .where('id', '=', 1n)
+    .where((row) => isBlazarLeader(row.ref('id')))
+    .where('followed_at', 'is not', null)
+    .orderBy('followed_at', 'desc')
+    .limit(1)
     .compile();
   // Not `ledger.read`: reading the status must not count as use of the ledger.
   return ledger.database.read(function* () {

@@ -31,8 +31,8 @@ interface Observation {
 
 interface Observing {
   readonly keystone: Keystone;
-  /** `[blazar] endpoint` */
-  readonly endpoint: string | undefined;
+  /** The URL of the API, with or without its version. */
+  readonly endpoint: string;
   now(): Instant;
   /**
    * When the open leases of the ledger were read. A lease that was open then is reported, even if the clock
@@ -57,8 +57,7 @@ const STABLE = new Set(['PENDING', 'ACTIVE', 'ERROR']);
  */
 export async function observe(observing: Observing): Promise<Observation> {
   const { keystone, now, signal } = observing;
-  const address = observing.endpoint ?? (await keystone.endpoint('reservation', { signal }));
-  const base = address.replace(/\/+$/, '');
+  const base = observing.endpoint.replace(/\/+$/, '');
   const began = now();
   const { endpoint, answer } = await leasesAt(base, observing);
   const answered = now();

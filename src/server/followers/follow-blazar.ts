@@ -5,8 +5,11 @@ import type { Claimant } from '../../ledger/ledger-request.ts';
 import type { Reconciled } from '../../ledger/reconciliation/change-lease.ts';
 import { CLUSTER_REGION } from '../../ledger/reconciliation/cluster-mark.ts';
 import {
-  BLAZAR_LEADER,
+  blazarLeader,
+  forgetEndpoints,
   type LeaderLease,
+  matchedAt,
+  otherEndpoints,
   type ReconciledElsewhere,
   whileLeader,
 } from '../../ledger/reconciliation/leader-lease.ts';
@@ -60,15 +63,16 @@ const LATEST = 1000;
 
 /** @throws BlazarError, LedgerUnavailableError, and what `Keystone` throws */
 export async function follow(following: Following): Promise<Followed> {
-  const { ledger, holder, every, signal, isDryRun } = following;
-  const terms = { id: BLAZAR_LEADER, holder, every, signal };
+  const { ledger, keystone, holder, every, signal, isDryRun } = following;
+  const endpoint = following.endpoint ?? (await keystone.endpoint('reservation', { signal }));
+  const terms = { id: blazarLeader(endpoint), holder, every, signal };
   return whileLeader<Followed & { kind: 'done' }>(ledger, terms, async (leader, either) => {
-    const { followed, left } = await run({ ...following, signal: either }, leader, waitFor(either));
+    const { followed, left } = await run({ ...following, endpoint, signal: either }, leader, waitFor(either));
     return { result: followed, left: isDryRun ? undefined : left };
   });
 }
 
-async function run(following: Following, leader: LeaderLease, wait: Wait) {
+async function run(following: Following & { readonly endpoint: string }, leader: LeaderLease, wait: Wait) {
   const { ledger, keystone, grace, isDryRun, signal, report, known } = following;
   const { region, doubts: unsure } = await regionOf(following, wait);
   const before = region === undefined ? undefined : await readOpenRows(ledger, region, wait, known);
@@ -92,7 +96,8 @@ async function run(following: Following, leader: LeaderLease, wait: Wait) {
     const left = { isGood: doubts.length === 0, matched: leader.matched, doubted: leader.doubted };
     return { followed: followed(doubts), left };
   }
-  const matched = JSON.stringify([endpoint, region]);
+  const matched = matchedAt(endpoint, region);
+  const others = await otherEndpoints(ledger, endpoint, region, wait);
   const { claimants, who, reason, exemptProjects } = following;
   const round = reconcileObservation(
     ledger,
@@ -108,6 +113,7 @@ async function run(following: Following, leader: LeaderLease, wait: Wait) {
       isDryRun,
       doubts,
       isKnownEndpoint: leader.matched === matched,
+      otherEndpoints: others,
       doubted: leader.doubted,
       overdue,
       // A lease may have come and gone between rounds. The clock of the database may have been set back.
@@ -122,6 +128,9 @@ async function run(following: Following, leader: LeaderLease, wait: Wait) {
     next = await round.next();
   }
   const end = next.value;
+  if (end.hasMatched && end.hasAll && others.length > 0 && !isDryRun) {
+    await forgetEndpoints(ledger, others, region, wait);
+  }
   const left = {
     isGood: end.doubts.length === 0,
     matched: end.hasMatched ? matched : leader.matched,

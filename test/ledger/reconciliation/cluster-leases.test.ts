@@ -24,6 +24,7 @@ it('a list of leases of Blazar says nothing about clusters of SkyPilot', async (
       isDryRun: false,
       doubts: [],
       isKnownEndpoint: true,
+      otherEndpoints: [],
       looksOften: true,
       doubted: new Set(),
       claimants: [claimantOf({ claims: () => [] }, 'None', false)],

@@ -77,7 +77,9 @@ reconcile_interval = 1`;
     const recorded = async () =>
       (await read(queries.selectFrom('leases').select('id').where('state', '=', 'open').compile())).length;
     const holder = async () => {
-      const [leader] = await read(queries.selectFrom('follower').select('holder').compile());
+      const [leader] = await read(
+        queries.selectFrom('follower').select('holder').where('holder', 'is not', null).compile(),
+      );
       return Number(leader?.holder?.split('/').at(1));
     };
     // So that there is a middle, whoever is slow.

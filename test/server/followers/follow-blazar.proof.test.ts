@@ -321,6 +321,18 @@ describe('a round', () => {
     expect(await blazar.taken()).toBe(TRUE_COST);
   });
 
+  it('releases leases when Blazar has another address, after all of them were found there', async () => {
+    const blazar = await followedWorld();
+    const endpoint = (await blazar.keystone.endpoint('reservation')).replace('127.0.0.1', 'localhost');
+    expect((await blazar.round({ endpoint })).followed).toMatchObject({ doubts: [], endpoint });
+    blazar.leases.splice(0, 1);
+    blazar.answers.set('/v1/os-hosts/allocations', without(recorded('allocations'), '00000001'));
+    blazar.now = '2026-11-22T12:00:00Z';
+    expect((await blazar.round({ endpoint })).changes).toEqual([
+      'released #1: Blazar does not have it any more',
+    ]);
+  });
+
   it('does not take a lease for one that was asked for after it was created, whatever its name', async () => {
     const blazar = await RecordedBlazar.asked();
     const [lease] = blazar.leases;
@@ -637,6 +649,30 @@ describe('nothing is released', () => {
       doubts: expect.arrayContaining([expect.stringMatching(/"RegionTwo"/)]),
     });
     expect(changes).toEqual([]);
+  });
+
+  it('where another Blazar has leases of the same region, by either of them', async () => {
+    const blazar = await followedWorld();
+    const other = await RecordedBlazar.start();
+    for (const [path, name] of [
+      ['/v1/leases', 'leases'],
+      ['/v1/os-hosts/allocations', 'allocations'],
+    ] as const) {
+      const answer = JSON.stringify(recorded(name)).replaceAll('"0000000', '"1000000');
+      other.answers.set(path, JSON.parse(answer) as Answer);
+    }
+    for (const lease of other.leases) {
+      await blazar.ask(lease, `${lease.created_at.slice(0, 19).replace(' ', 'T')}Z`);
+    }
+    blazar.now = other.now = '2026-11-22T12:00:00Z';
+    const there = await blazar.round({ keystone: other.keystone });
+    expect(there.changes).toContain('identified #4: null');
+    for (const { followed } of [there, await blazar.round(), await blazar.round()]) {
+      expect(followed).toMatchObject({
+        doubts: [expect.stringMatching(/"RegionOne" were also found at http/)],
+      });
+    }
+    expect(await blazar.open()).toHaveLength(6);
   });
 
   it('at once, when it is most of the ledger: a second list must say the same', async () => {
