@@ -1,7 +1,7 @@
 /** `test --replay`: finds decisions of a log that a configuration would change. */
 
 import { type CaseResult, printResults, resultsJunit, writeJunit } from '../cases/case-report.ts';
-import { ExitCode, jsonLine, printTable, UsageError, warn } from '../common/output.ts';
+import { ExitCode, jsonLine, printRows, UsageError, warn } from '../common/output.ts';
 import type { SourceFlags } from '../common/sources.ts';
 import { type DamagedLines, type LogFlags, LogRun } from './log-run.ts';
 import {
@@ -95,34 +95,29 @@ async function printReplay(
 async function printAsTable(summary: ReplaySummary): Promise<void> {
   const { decisions, period } = summary;
   process.stdout.write(`${decisions} decisions, from ${period?.from} to ${period?.to}\n\n`);
-  await printTable(
-    ['DIFFERENCE', 'DECISIONS'],
-    DIFFERENCES.map((one) => [NAMES[one], String(summary.count(one))]),
-  );
+  await printRows(DIFFERENCES, { DIFFERENCE: (one) => NAMES[one], DECISIONS: (one) => summary.count(one) });
   const { causes } = summary;
   if (causes.length > 0) {
     process.stdout.write('\n');
-    await printTable(
-      ['DIFFERENCE', 'DECISIONS', 'BY'],
-      causes.map(({ difference, by, decisions: count }) => [NAMES[difference], String(count), by]),
-    );
+    await printRows(causes, {
+      DIFFERENCE: ({ difference }) => NAMES[difference],
+      DECISIONS: ({ decisions }) => decisions,
+      BY: ({ by }) => by,
+    });
   }
   const examples = SHOWN.flatMap((one) => summary.examples(one));
   if (examples.length > 0) {
     process.stdout.write('\n');
-    await printTable(
-      ['DIFFERENCE', 'TIME', 'OPERATION', 'PROJECT', 'USER', 'LEASE', 'BEFORE', 'NOW'],
-      examples.map((one) => [
-        NAMES[one.difference],
-        one.time,
-        one.operation,
-        one.project_id ?? '',
-        one.user_id ?? '',
-        one.lease_name ?? '',
-        beforeOf(one),
-        afterOf(one),
-      ]),
-    );
+    await printRows(examples, {
+      DIFFERENCE: ({ difference }) => NAMES[difference],
+      TIME: ({ time }) => time,
+      OPERATION: ({ operation }) => operation,
+      PROJECT: ({ project_id }) => project_id,
+      USER: ({ user_id }) => user_id,
+      LEASE: ({ lease_name }) => lease_name,
+      BEFORE: beforeOf,
+      NOW: afterOf,
+    });
     for (const one of SHOWN) {
       const more = summary.count(one) - summary.examples(one).length;
       if (more > 0) {
