@@ -55,14 +55,7 @@ function exitCodeOf(summary: ReplaySummary, damaged: DamagedLines, allowsUndecid
 
 type ReplayFormat = 'table' | 'json' | 'junit' | 'tap';
 
-const NAMES: Readonly<Record<Difference, string>> = {
-  same: 'same',
-  'now-refused': 'now refused',
-  'now-allowed': 'now allowed',
-  failed: 'failed',
-  undecidable: 'undecidable',
-  skipped: 'skipped',
-};
+const nameOf = (difference: Difference) => difference.replace('-', ' ');
 const SHOWN = ['now-refused', 'now-allowed', 'failed', 'undecidable'] as const;
 const SUITE = 'blazar-enforcement test --replay';
 
@@ -95,12 +88,12 @@ async function printReplay(
 async function printAsTable(summary: ReplaySummary): Promise<void> {
   const { decisions, period } = summary;
   process.stdout.write(`${decisions} decisions, from ${period?.from} to ${period?.to}\n\n`);
-  await printRows(DIFFERENCES, { DIFFERENCE: (one) => NAMES[one], DECISIONS: (one) => summary.count(one) });
+  await printRows(DIFFERENCES, { DIFFERENCE: nameOf, DECISIONS: (one) => summary.count(one) });
   const { causes } = summary;
   if (causes.length > 0) {
     process.stdout.write('\n');
     await printRows(causes, {
-      DIFFERENCE: ({ difference }) => NAMES[difference],
+      DIFFERENCE: ({ difference }) => nameOf(difference),
       DECISIONS: ({ decisions }) => decisions,
       BY: ({ by }) => by,
     });
@@ -109,7 +102,7 @@ async function printAsTable(summary: ReplaySummary): Promise<void> {
   if (examples.length > 0) {
     process.stdout.write('\n');
     await printRows(examples, {
-      DIFFERENCE: ({ difference }) => NAMES[difference],
+      DIFFERENCE: ({ difference }) => nameOf(difference),
       TIME: ({ time }) => time,
       OPERATION: ({ operation }) => operation,
       PROJECT: ({ project_id }) => project_id,
@@ -121,7 +114,7 @@ async function printAsTable(summary: ReplaySummary): Promise<void> {
     for (const one of SHOWN) {
       const more = summary.count(one) - summary.examples(one).length;
       if (more > 0) {
-        process.stdout.write(`… and ${more} more that are ${NAMES[one]}\n`);
+        process.stdout.write(`… and ${more} more that are ${nameOf(one)}\n`);
       }
     }
   }
@@ -176,12 +169,12 @@ function resultsOf(summary: ReplaySummary, damaged: DamagedLines): CaseResult[] 
     result(`${summary.count('same')} decisions are the same`, { status: 'passed', reasons: [] }),
     ...SHOWN.flatMap((one) => [
       ...summary.examples(one).map((example) =>
-        result(`${NAMES[one]}: ${titleOf(example)}`, {
+        result(`${nameOf(one)}: ${titleOf(example)}`, {
           status: STATUS[one],
           reasons: [`before: ${beforeOf(example)}`, `now: ${afterOf(example)}`],
         }),
       ),
-      ...rest(`more are ${NAMES[one]}`, summary.count(one) - summary.examples(one).length, STATUS[one]),
+      ...rest(`more are ${nameOf(one)}`, summary.count(one) - summary.examples(one).length, STATUS[one]),
     ]),
     ...rest('damaged lines', damaged.count, 'mistake'),
   ];
