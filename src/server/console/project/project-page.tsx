@@ -10,8 +10,9 @@ import { type BudgetOverTime, budgetsOverTime } from '../../../ledger/reports/us
 import { limitsFor } from '../../api/project-limits.ts';
 import { pathId } from '../../api/shown.ts';
 import { ledgerFor } from '../../budgets/named-accounts.ts';
+import type { FoundDecision } from '../../leases/lease-history.ts';
 import { may } from '../../users/caller.ts';
-import { AWAY, type FoundDecision, findDecisions } from '../decisions/found-decisions.ts';
+import { AWAY, findDecisions } from '../decisions/found-decisions.ts';
 import { type ConsolePage, type PageRequest, pathWith, projectPath } from '../page.ts';
 import { listPage, Pager } from '../parts/pager.tsx';
 import {

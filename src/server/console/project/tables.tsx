@@ -8,7 +8,7 @@ import type { FoldedTotals } from '../../../ledger/folding/totals.ts';
 import type { LeaseRowView } from '../../../ledger/reports/leases.ts';
 import type { UsageGroup, UsageReport } from '../../../ledger/reports/usage.ts';
 import type { FilterLimits, LimitOption, limitsFor } from '../../api/project-limits.ts';
-import type { FoundDecision } from '../decisions/found-decisions.ts';
+import type { FoundDecision } from '../../leases/lease-history.ts';
 import { changePath, decisionPath, leasePath } from '../page.ts';
 import {
   Account,
@@ -175,13 +175,10 @@ const REFUSAL_COLUMNS: readonly Column<FoundDecision>[] = [
   }),
 ];
 
-interface UsageData {
-  readonly byUser: UsageReport;
-  readonly byType: UsageReport;
-}
-
 /** Maximum rows on a page; the API lists all. */
 const MAX_ROWS = 50;
+
+type UsageData = Readonly<Record<'byUser' | 'byType', UsageReport>>;
 
 export function UsageTables({ byUser, byType, unit }: UsageData & { readonly unit: string }) {
   return (

@@ -116,9 +116,9 @@ describe('a member', () => {
     const [mine, theirs, all] = [member('mine'), member('theirs'), reader].map((one) =>
       hearing(listeners, one, { key: one.memberships[0]?.projectId ?? 'all' }),
     );
-    listeners.changed({ projectId: 'mine' });
+    listeners.changed('mine');
     await expect.poll(() => [mine?.changes(), theirs?.changes(), all?.changes()]).toEqual([1, 0, 1]);
-    listeners.changed('service');
+    listeners.changed(undefined);
     await expect.poll(() => [mine?.changes(), theirs?.changes(), all?.changes()]).toEqual([1, 0, 2]);
   });
 
@@ -222,7 +222,7 @@ it('thousands of decisions are told at once', async () => {
   const listeners = newListeners();
   const all = hearing(listeners, reader);
   for (let index = 0; index < 20_000; index += 1) {
-    listeners.changed({ projectId: `p${index}` });
+    listeners.changed(`p${index}`);
   }
   await expect.poll(all.changes).toBe(1);
 });
