@@ -31,8 +31,7 @@ import { BudgetBar, Chart, Patterns } from '../parts/pictures.tsx';
 import { shownDate } from '../parts/time-scale.ts';
 import { calendarPath } from './calendar-page.tsx';
 import { FoldedLeases, LeasesTable, LimitsTable, PartOnly, RefusalsTable, UsageTables } from './tables.tsx';
-import { type TimeWindow, timeWindow } from './time-window.ts';
-import { Timeline, type TimelineRow } from './timeline.tsx';
+import { Timeline, type TimelineRow, type TimeWindow, timeWindow } from './timeline.tsx';
 
 const LEASES = 50;
 const BUDGETS = 20;
