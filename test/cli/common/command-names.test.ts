@@ -9,6 +9,7 @@ import { aRecord } from '../../support/decision-logs.ts';
 import { confFile } from '../../support/files.ts';
 import { ledgerAt, newLedger } from '../../support/ledgers.ts';
 import { IDS, recorded, recordedKeystone } from '../../support/recorded-identities.ts';
+import { refusedWith } from '../../support/run-command.ts';
 import { COMING } from '../ledger/setup.ts';
 
 const YEAR = ['--from', '2100-01-01', '--until', '2101-01-01'];
@@ -75,13 +76,10 @@ describe('budget', () => {
     const { budget, keystone } = await setup();
     keystone.answer('GET /v3/projects?name=climate&domain_id=default', recorded('projects-list-forbidden'));
     const forbidden = await budget('set', 'climate@Default', '--amount', '1', ...YEAR);
-    expect(forbidden).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining('may not list projects (403)'),
-    });
+    expect(forbidden).toEqual(refusedWith('may not list projects (403)'));
     await keystone.stop();
     const away = await budget('set', 'climate@Default', '--amount', '1', ...YEAR);
-    expect(away).toMatchObject({ code: 2, stderr: expect.stringContaining('its id is not known') });
+    expect(away).toEqual(refusedWith('its id is not known'));
     const byId = await budget('set', IDS.climate, '--amount', '1', ...YEAR);
     expect(byId).toMatchObject({
       code: 0,
