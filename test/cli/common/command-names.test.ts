@@ -6,7 +6,7 @@ import { ledgerCommand } from '../../../src/cli/ledger.ts';
 import { recordLease } from '../../ledger/recorded-leases.ts';
 import { runInProcess } from '../../support/command-in-process.ts';
 import { aRecord } from '../../support/decision-logs.ts';
-import { confFile } from '../../support/files.ts';
+import { confFile, sectionText } from '../../support/files.ts';
 import { ledgerAt, newLedger } from '../../support/ledgers.ts';
 import { IDS, recorded, recordedKeystone } from '../../support/recorded-identities.ts';
 import { refusedWith } from '../../support/run-command.ts';
@@ -28,9 +28,8 @@ async function setup(lines = '') {
   });
   await ledger.close();
   const { resolve_names: _, ...options } = keystone.options;
-  const section = Object.entries({ ...options }).map(([name, value]) => `${name} = ${value}`);
   const file = confFile(
-    `[enforcement]\nenabled_filters = UsageBudgetFilter\n[ledger]\nconnection = ${connection}\n[keystone]\n${section.join('\n')}\n${lines || 'resolve_names = true'}\n`,
+    `[enforcement]\nenabled_filters = UsageBudgetFilter\n[ledger]\nconnection = ${connection}\n${sectionText('keystone', options)}${lines || 'resolve_names = true'}\n`,
   );
   const flags = ['--config-file', file];
   return {

@@ -4,7 +4,7 @@ import { ledgerCommand } from '../../../src/cli/ledger.ts';
 import { copiedLedgers, recordLease } from '../../ledger/recorded-leases.ts';
 import { recorded } from '../../server/followers/recorded-blazar.ts';
 import { runInProcess } from '../../support/command-in-process.ts';
-import { confFile, temporaryFile } from '../../support/files.ts';
+import { confFile, sectionText, temporaryFile } from '../../support/files.ts';
 import { ledgerAt } from '../../support/ledgers.ts';
 import { policyServer } from '../../support/policy-server.ts';
 import { printed, refused, refusedWith } from '../../support/run-command.ts';
@@ -246,7 +246,7 @@ async function blazar(more = '') {
   const blazar = await policyServer((request, response) =>
     (answers[request.url ?? ''] ?? sends({}, 404))(response),
   );
-  const account = `auth_url = ${keystone.url}\nusername = blazar\npassword = blazar\nproject_name = service\nregion_name = RegionOne`;
+  const account = sectionText('keystone', { ...keystone.account, region_name: 'RegionOne' });
   const connection = await blazarLedger();
   const conf = (parts: string) =>
     confFile(`[ledger]\nconnection = ${connection}\n${parts}\n[blazar]\nendpoint = ${blazar.url}\n${more}`);
@@ -256,10 +256,9 @@ async function blazar(more = '') {
   return {
     answers,
     keystone,
-    reconcile: (...args: string[]) =>
-      run(conf(`${uses}[keystone]\n${account}\n`), ['reconcile', '--blazar', ...args]),
+    reconcile: (...args: string[]) => run(conf(uses + account), ['reconcile', '--blazar', ...args]),
     withoutKeystone: () => run(conf(uses), ['reconcile', '--blazar']),
-    withoutFilter: () => run(conf(`[keystone]\n${account}\n`), ['reconcile', '--blazar']),
+    withoutFilter: () => run(conf(account), ['reconcile', '--blazar']),
     /** Its open leases. */
     list: async () => {
       const { stdout } = await run(conf(uses), ['list', '--format', 'json']);
