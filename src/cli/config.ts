@@ -180,7 +180,7 @@ async function validate(flags: SourceFlags): Promise<void> {
   // A file of the user may hide an error that would prevent the service from starting.
   const served = all.clientFiles.length === 0 ? all : await read(flags);
   const { startProblems } = await import('../server/configuration/start-checks.ts');
-  const { storageProblems } = await import('../server/configuration/storage-checks.ts');
+  const { storageProblems } = await import('../server/configuration/start-checks.ts');
   const isWrong = served.problems.some(({ severity }) => severity === 'error');
   const toStart = isWrong
     ? []

@@ -12,6 +12,7 @@ import {
   printFacts,
   printItems,
   printJson,
+  printRows,
   printTable,
   UsageError,
   warn,
@@ -30,9 +31,8 @@ import type { LeaseSelection, ListedLeases } from './ledger/listed-leases.ts';
 import {
   amountText,
   entryObject,
-  LEASE_COLUMNS,
+  leaseColumns,
   leaseObject,
-  leaseRow,
   recordObject,
   takenObject,
 } from './ledger/output.ts';
@@ -113,13 +113,7 @@ async function printLeases({ leases, names, missing }: ListedLeases, { format }:
   if (missing !== undefined) {
     warn(missing);
   }
-  await printItems(
-    leases,
-    format,
-    (lease) => leaseObject(lease, names),
-    LEASE_COLUMNS,
-    (lease) => leaseRow(lease, names),
-  );
+  await printItems(leases, format, (lease) => leaseObject(lease, names), leaseColumns(names));
 }
 
 async function show(key: string, flags: FormatFlags): Promise<void> {
@@ -183,18 +177,15 @@ async function printDetails(
     );
   }
   process.stdout.write('\n');
-  await printTable(
-    ['AT', 'OPERATION', 'ACCOUNT', 'CHANGE', 'WHO', 'REQUEST', 'REASON'],
-    entries.map((entry) => [
-      formatInstant(entry.at),
-      entry.operation,
-      entry.account,
-      amountText(entry.delta, isBudgetAccount(entry.account), unit),
-      entry.who,
-      entry.request_id ?? '',
-      entry.reason ?? '',
-    ]),
-  );
+  await printRows(entries, {
+    AT: ({ at }) => formatInstant(at),
+    OPERATION: ({ operation }) => operation,
+    ACCOUNT: ({ account }) => account,
+    CHANGE: ({ account, delta }) => amountText(delta, isBudgetAccount(account), unit),
+    WHO: ({ who }) => who,
+    REQUEST: ({ request_id }) => request_id,
+    REASON: ({ reason }) => reason,
+  });
 }
 
 async function exportAll(flags: ExportFlags): Promise<void> {
@@ -234,16 +225,13 @@ async function verify(flags: FormatFlags): Promise<void> {
       return;
     }
     if (differences.length > 0) {
-      await printTable(
-        ['PROJECT', 'WHAT', 'SUBJECT', 'SHOULD BE', 'IS'],
-        differences.map(({ projectId, kind, subject, expected, found }) => [
-          projectId,
-          kind,
-          subject,
-          expected,
-          found,
-        ]),
-      );
+      await printRows(differences, {
+        PROJECT: ({ projectId }) => projectId,
+        WHAT: ({ kind }) => kind,
+        SUBJECT: ({ subject }) => subject,
+        'SHOULD BE': ({ expected }) => expected,
+        IS: ({ found }) => found,
+      });
     }
     const { accounts, entries, leases, budgets } = compared;
     process.stdout.write(

@@ -75,22 +75,16 @@ async function list(flags: ListFlags): Promise<void> {
     const { listOutbox } = await import('../ledger/outbox/reports.ts');
     const { state, project: projectId, limit } = flags;
     const messages = await listOutbox(ledger, { state, projectId, limit }, NO_DEADLINE);
-    await printItems(
-      messages,
-      flags.format,
-      messageObject,
-      ['MESSAGE', 'STATE', 'FILTER', 'PROJECT', 'LEASE', 'WRITTEN', 'ATTEMPTS', 'ERROR'],
-      ({ id, state, sender, project_id, lease_id, written_at, attempts, error }) => [
-        String(id),
-        state,
-        sender,
-        project_id,
-        lease_id ?? '',
-        formatInstant(written_at),
-        String(attempts),
-        error ?? '',
-      ],
-    );
+    await printItems(messages, flags.format, messageObject, {
+      MESSAGE: ({ id }) => id,
+      STATE: (message) => message.state,
+      FILTER: ({ sender }) => sender,
+      PROJECT: ({ project_id }) => project_id,
+      LEASE: ({ lease_id }) => lease_id,
+      WRITTEN: ({ written_at }) => formatInstant(written_at),
+      ATTEMPTS: ({ attempts }) => attempts,
+      ERROR: ({ error }) => error,
+    });
   });
 }
 

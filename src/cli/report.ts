@@ -2,7 +2,7 @@
 import { Command, Option } from 'commander';
 import { USAGE_KEYS, type UsageKey } from '../ledger/reports/usage/sums.ts';
 import { addEndpointFlags, type EndpointFlags, localOrRemote } from './common/endpoint.ts';
-import { printJson, printTable, warn } from './common/output.ts';
+import { type Columns, printJson, printRows, warn } from './common/output.ts';
 import { formatFlag, type SourceFlags, sourceCommand } from './common/sources.ts';
 import { withLedger } from './ledger/access.ts';
 import type { ShownRow, ShownUsage, UsageQuery } from './report/usage.ts';
@@ -72,34 +72,23 @@ async function print(usage: ShownUsage, { by, format }: UsageQuery): Promise<voi
 }
 
 async function printUsage({ json: { rows, unit }, names }: ShownUsage, by: UsageKey): Promise<void> {
-  const project = ({ project_id: id }: ShownRow) => (id === undefined ? '' : names.project(id));
-  const user = ({ user_id: id }: ShownRow) => (id === undefined || id === null ? '' : names.user(id));
-  const keys: Record<UsageKey, readonly [string, (row: ShownRow) => string][]> = {
-    project: [['PROJECT', project]],
-    user: [
-      ['PROJECT', project],
-      ['USER', user],
-    ],
-    month: [['MONTH', ({ month }) => month ?? '']],
-    resource_type: [['RESOURCE TYPE', (row) => row.resource_type ?? '']],
+  const { project, user } = names;
+  const ofProject: Columns<ShownRow> = { PROJECT: ({ project_id: id }) => id && project(id) };
+  const keys: Record<UsageKey, Columns<ShownRow>> = {
+    project: ofProject,
+    user: { ...ofProject, USER: ({ user_id: id }) => id && user(id) },
+    month: { MONTH: ({ month }) => month },
+    resource_type: { 'RESOURCE TYPE': (row) => row.resource_type },
   };
-  const hasAmounts = by !== 'resource_type';
-  await printTable(
-    [
-      ...keys[by].map(([head]) => head),
-      ...(hasAmounts ? [unit.toUpperCase(), 'OF BUDGETS OF USERS'] : []),
-      'RESOURCE HOURS',
-      'LEASES',
-      'ENDED EARLY',
-      'UNUSED HOURS',
-    ],
-    rows.map((row) => [
-      ...keys[by].map(([, cell]) => cell(row)),
-      ...(hasAmounts ? [row.amount ?? '', row.user_amount ?? ''] : []),
-      row.resource_hours,
-      String(row.leases),
-      String(row.ended_early),
-      row.unused_hours,
-    ]),
-  );
+  await printRows(rows, {
+    ...keys[by],
+    ...(by !== 'resource_type' && {
+      [unit.toUpperCase()]: ({ amount }: ShownRow) => amount,
+      'OF BUDGETS OF USERS': (row: ShownRow) => row.user_amount,
+    }),
+    'RESOURCE HOURS': (row) => row.resource_hours,
+    LEASES: ({ leases }) => leases,
+    'ENDED EARLY': (row) => row.ended_early,
+    'UNUSED HOURS': (row) => row.unused_hours,
+  });
 }

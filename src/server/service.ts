@@ -4,8 +4,13 @@ import { errorText, type Problem, stackOf } from '../base/errors.ts';
 import type { ConfigSources } from '../config/sources.ts';
 import { sectionOf } from '../enforcement/configuration.ts';
 import { kubernetesSection } from '../kubernetes/options.ts';
-import { replaceTokens, type ServedProtocol, servedProtocols } from './authentication/authenticators.ts';
-import { credentialFiles, rereadCredentials } from './authentication/credential-files.ts';
+import {
+  credentialFiles,
+  replaceTokens,
+  rereadCredentials,
+  type ServedProtocol,
+  servedProtocols,
+} from './authentication/authenticators.ts';
 import type { Generation } from './configuration/generation.ts';
 import type { Listener } from './listener/socket.ts';
 import type { UncaughtKind } from './metrics/metrics.ts';

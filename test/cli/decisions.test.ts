@@ -14,7 +14,7 @@ import { aRecord, decisionsIn, decisionsInFile } from '../support/decision-logs.
 import { confFile, projectFile, temporaryFile } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 import { ledgerAt, NO_WAIT, newLedger } from '../support/ledgers.ts';
-import { COMMAND, startCommand, startUntilFinished } from '../support/run-command.ts';
+import { COMMAND, printed, refusedWith, startCommand, startUntilFinished } from '../support/run-command.ts';
 
 const EXAMPLE = projectFile('examples/decisions.jsonl');
 const PATIENT = { timeout: 120_000, interval: 20 };
@@ -37,8 +37,7 @@ const names = (stdout: string) => decisionsIn(stdout).map(({ lease_name }) => le
 
 describe('decisions tail', () => {
   it('prints the latest decisions as a table for people', async () => {
-    const { code, stdout, stderr } = await decisions('tail', EXAMPLE, '--lines', '4');
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    const stdout = printed(await decisions('tail', EXAMPLE, '--lines', '4'));
     const [head, ...cells] = rows(stdout);
     expect(head).toEqual(['TIME', 'OUTCOME', 'OPERATION', 'PROJECT', 'USER', 'LEASE', 'FILTER', 'MESSAGE']);
     expect(cells).toHaveLength(4);
@@ -193,8 +192,7 @@ describe('decisions tail --follow', () => {
 
 describe('decisions stats', () => {
   it('says who was refused, by which filter, how often', async () => {
-    const { code, stdout, stderr } = await decisions('stats', EXAMPLE, '--top', '4');
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    const stdout = printed(await decisions('stats', EXAMPLE, '--top', '4'));
     expect(stdout).toMatch(
       /^24 decisions, 9 refused, from 2026-11-19T08:02:11\.480Z to 2026-11-19T16:48:55\.912Z\n/,
     );
@@ -248,11 +246,7 @@ describe('decisions stats', () => {
     const { stdout } = await decisions('stats', EXAMPLE, '--project', 'robotics', '--operation', 'create');
     expect(stdout).toMatch(/^3 decisions, 1 refused, /);
     expect(stdout).not.toContain('climate');
-    expect(await decisions('stats', EXAMPLE, '--since', '1s')).toEqual({
-      code: 0,
-      stdout: 'no decisions\n',
-      stderr: '',
-    });
+    expect(printed(await decisions('stats', EXAMPLE, '--since', '1s'))).toBe('no decisions\n');
   });
 });
 
@@ -332,8 +326,7 @@ describe('decisions of the ledger', () => {
   it('are counted by stats as those of a log', async () => {
     const decisions = await stored(decisionsInFile(EXAMPLE));
     const ofLog = await runProgramInProcess(['decisions', 'stats', EXAMPLE, '--format', 'json']);
-    const { code, stdout } = await decisions('stats', '--format', 'json');
-    expect(code).toBe(0);
+    const stdout = printed(await decisions('stats', '--format', 'json'));
     const sorted = (text: string) => JSON.stringify(JSON.parse(text)).split('').sort().join('');
     expect(sorted(stdout)).toBe(sorted(ofLog.stdout));
   });
@@ -351,19 +344,16 @@ describe('decisions of the ledger', () => {
       ],
     });
     const decisions = await stored([aRecord({ request_id: 'req-2' }), refused]);
-    const { code, stdout, stderr } = await decisions('show', 'req-1');
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    const stdout = printed(await decisions('show', 'req-1'));
     expect(stdout).toMatch(/DATES +2026-12-01T10:00:00Z to 2026-12-01T11:00:00Z/);
     expect(stdout).toMatch(/REPLICA +host\/7, configuration 1/);
     expect(stdout).toMatch(/AFilter +allowed +1\s*\nBFilter +rejected +2 +No \\u001b\[2J/);
     expect(stdout).not.toContain('\u001b');
     const json = await decisions('show', 'req-1', '--format', 'json');
     expect(decisionsIn(json.stdout)).toEqual([refused]);
-    expect(await decisions('show', 'req-3')).toMatchObject({
-      code: 2,
-      stdout: '',
-      stderr: expect.stringContaining('no decision of the request req-3 is stored'),
-    });
+    expect(await decisions('show', 'req-3')).toEqual(
+      refusedWith('no decision of the request req-3 is stored'),
+    );
   });
 
   it('are not there where none are stored, which is said', async () => {
@@ -376,10 +366,9 @@ describe('decisions of the ledger', () => {
   it('are not looked for beside a log', async () => {
     const decisions = await stored([]);
     for (const command of ['tail', 'stats']) {
-      expect(await decisions(command, EXAMPLE)).toMatchObject({
-        code: 2,
-        stderr: expect.stringContaining('expected a log or a configuration with a ledger, got both'),
-      });
+      expect(await decisions(command, EXAMPLE)).toEqual(
+        refusedWith('expected a log or a configuration with a ledger, got both'),
+      );
     }
   });
 });

@@ -110,7 +110,5 @@ it.each([
 it('ends with 3 if the ledger cannot be read', async () => {
   const { outbox, connection } = await filled();
   breakLedger(connection, 'outbox');
-  const { code, stderr } = await outbox('list');
-  expect(code).toBe(3);
-  expect(stderr).toMatch(/^error: .+\n$/);
+  expect(await outbox('list')).toEqual(refused(/^error: .+\n$/, 3));
 });

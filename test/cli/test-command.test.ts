@@ -3,6 +3,7 @@ import { projectFile } from '../support/files.ts';
 import { jsonLines } from '../support/json-lines.ts';
 import { confWith, NOW, testIn } from '../support/lease-cases.ts';
 import { capturedText } from '../support/requests.ts';
+import { refused } from '../support/run-command.ts';
 
 const STUDENTS = `${NOW}cases:
   - name: two days
@@ -47,11 +48,7 @@ describe('test', () => {
     const files = { 'cases/students.yaml': STUDENTS };
     expect((await testIn(files, '--filter', 'two')).stdout).toContain('\n1 passed\n');
     expect((await testIn(files, '-r', '/^cases.*(TWO|three)/i')).stdout).toContain('\n2 passed\n');
-    expect(await testIn(files, '-r', 'four')).toMatchObject({
-      code: 2,
-      stdout: '',
-      stderr: 'error: .: no case matches --filter four\n',
-    });
+    expect(await testIn(files, '-r', 'four')).toMatchObject(refused('.: no case matches --filter four'));
     expect((await testIn(files, '-r', '/(/')).stderr).toBe(
       'error: --filter: expected a regular expression between the slashes\n',
     );
@@ -138,16 +135,14 @@ cases:
   });
 
   it('says what it looks for where there is none', async () => {
-    expect(await testIn({})).toMatchObject({
-      code: 2,
-      stdout: '',
-      stderr:
-        'error: .: there is no case in it: no .yaml file in a folder called cases, and none called *.case.yaml\n',
-    });
-    expect(await testIn({ 'cases/README.md': 'a' }, 'cases')).toMatchObject({
-      code: 2,
-      stderr: 'error: cases: there is no case in it: no file that ends in .yaml or .yml\n',
-    });
+    expect(await testIn({})).toMatchObject(
+      refused(
+        '.: there is no case in it: no .yaml file in a folder called cases, and none called *.case.yaml',
+      ),
+    );
+    expect(await testIn({ 'cases/README.md': 'a' }, 'cases')).toMatchObject(
+      refused('cases: there is no case in it: no file that ends in .yaml or .yml'),
+    );
     expect((await testIn({}, 'nowhere')).stderr).toMatch(/^error: nowhere: .*no such file/i);
   });
 

@@ -6,7 +6,7 @@ import { createProgram } from '../../src/cli/program.ts';
 import { readConfiguration } from '../../src/enforcement/configuration.ts';
 import { runProgramInProcess } from '../support/command-in-process.ts';
 import { projectFile } from '../support/files.ts';
-import { refused, runCommand } from '../support/run-command.ts';
+import { printed, refused, runCommand } from '../support/run-command.ts';
 
 const namesIn = (command: Command, prefix = ''): string[] => [
   prefix,
@@ -34,8 +34,7 @@ describe('--help', () => {
   });
 
   it.for(COMMANDS)('explains "%s" and exits with 0', async (command) => {
-    const { code, stdout, stderr } = await runProgramInProcess([...words(command), '--help']);
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    const stdout = printed(await runProgramInProcess([...words(command), '--help']));
     expect(stdout).toContain(['Usage: blazar-enforcement', ...words(command)].join(' '));
     expect(stdout).toContain('-h, --help');
     expect(stdout.includes('\nOptions of [')).toBe(WITH_OPTIONS.includes(command));
@@ -59,11 +58,7 @@ describe('--help', () => {
 
 it.for(COMMANDS)('--version prints the version for "%s"', async (command) => {
   const { version } = JSON.parse(readFileSync(projectFile('package.json'), 'utf8'));
-  expect(await runProgramInProcess([...words(command), '--version'])).toEqual({
-    code: 0,
-    stdout: `${version}\n`,
-    stderr: '',
-  });
+  expect(printed(await runProgramInProcess([...words(command), '--version']))).toBe(`${version}\n`);
 });
 
 describe('wrong usage', () => {
@@ -111,11 +106,9 @@ describe('wrong usage', () => {
   ] as const)(
     'names the nearest flag where a required one is misspelt: "%s"',
     async ([line, flag, nearest]) => {
-      const { code, stderr } = await runProgramInProcess(words(line));
-      expect({ code, stderr }).toEqual({
-        code: 2,
-        stderr: `error: unknown option '${flag}' (Did you mean ${nearest}?)\n`,
-      });
+      expect(await runProgramInProcess(words(line))).toEqual(
+        refused(`unknown option '${flag}' (Did you mean ${nearest}?)`),
+      );
     },
   );
 
@@ -129,7 +122,7 @@ describe('wrong usage', () => {
   });
 });
 
-async function printed(head: readonly string[], rows: readonly (readonly string[])[]): Promise<string> {
+async function tableOf(head: readonly string[], rows: readonly (readonly string[])[]): Promise<string> {
   const write = vi.spyOn(process.stdout, 'write').mockReturnValue(true);
   try {
     await printTable(head, rows);
@@ -145,7 +138,7 @@ it('aligns the columns, also of wide characters, and ends no line with spaces', 
     ['研究', 'c', 'd'],
     ['🧪 e\u0301', 'steering\u001b[2J', 'f'],
   ];
-  expect(await printed(['ONE', 'TWO', 'THREE'], rows)).toBe(
+  expect(await tableOf(['ONE', 'TWO', 'THREE'], rows)).toBe(
     [
       'ONE   TWO                THREE',
       'a     bb',
@@ -154,5 +147,5 @@ it('aligns the columns, also of wide characters, and ends no line with spaces', 
       '',
     ].join('\n'),
   );
-  expect(await printed(['ONE', 'TWO'], [])).toBe('ONE  TWO\n');
+  expect(await tableOf(['ONE', 'TWO'], [])).toBe('ONE  TWO\n');
 });

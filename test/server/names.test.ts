@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { runProgramInProcess } from '../support/command-in-process.ts';
+import { sectionText } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 import { jsonLines } from '../support/json-lines.ts';
 import { giveBudgets, newLedger } from '../support/ledgers.ts';
@@ -18,10 +19,8 @@ it('shows names with ids on the page and in the decision log, and counts those t
     { projectId: IDS.climate, userId: IDS.dave, amount: '1', until: '2098-01-01' },
   ]);
   const log = join(temporaryFolder(), 'decisions.jsonl');
-  const { resolve_names, ...account } = keystone.options;
-  const lines = Object.entries({ ...account, resolve_names }).map(([name, value]) => `${name} = ${value}`);
   const { url, get, file } = await visitService(
-    `[enforcement]\nenabled_filters = MaxLeaseDurationFilter, UsageBudgetFilter\nmax_lease_duration = 60\n[ledger]\nconnection = ${connection}\n[service]\ndecision_log = ${log}\n[keystone]\n${lines.join('\n')}\n`,
+    `[enforcement]\nenabled_filters = MaxLeaseDurationFilter, UsageBudgetFilter\nmax_lease_duration = 60\n[ledger]\nconnection = ${connection}\n[service]\ndecision_log = ${log}\n${sectionText('keystone', keystone.options)}`,
   );
   const check = async (project_id: string, user_id: string) => {
     const { context, lease } = createLasting(86_400);

@@ -4,13 +4,20 @@ import { dirname } from 'node:path';
 import { it, onTestFinished } from 'vitest';
 import type { UsageEnforcement } from '../../src/index.ts';
 import { startService } from '../../src/server/service.ts';
-import { type Answer, expectDescribed, parsedAnswer } from '../support/api-answers.ts';
+import {
+  type Answer,
+  described,
+  expectDescribed,
+  mistakenPosts,
+  parsedAnswer,
+} from '../support/api-answers.ts';
 import { leaseDescription, operations } from '../support/api-description.ts';
 import { fromBusyService } from '../support/busy-service.ts';
 import { confFile, valuesOnly } from '../support/files.ts';
 import { filterSource } from '../support/filter-folder.ts';
 import { breakLedger, newLedger } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
+import { postHead } from '../support/raw-http.ts';
 import { createLasting } from '../support/requests.ts';
 import { runApp, runService, runServiceOf } from '../support/running-service.ts';
 import { getWhileStopping } from '../support/stopping.ts';
@@ -24,7 +31,6 @@ const COMMITS = DECISIONS.filter((path) => path.includes('/commit-'));
 const READ = OWN.filter(({ method }) => method === 'get').map(({ path }) => path);
 
 const TOKEN = { 'X-Auth-Token': 'secret-0123456789abcdef' };
-const JSON_TYPE = { 'Content-Type': 'application/json' };
 const SHORT = body(60);
 const LONG = body(864_000);
 
@@ -34,46 +40,31 @@ function body(seconds: number): string {
   return JSON.stringify({ context, current_lease: lease, lease });
 }
 
-/** Sends a request to one of the paths. `as`: by another method than the one it is described with. */
-async function send(url: string, path: string, init: RequestInit = {}, as?: string): Promise<Answer> {
-  const { method = 'GET' } = init;
-  const answer = await fetch(url + path, { redirect: 'manual', ...init, method: as ?? method });
-  const { status, headers } = answer;
-  return { method: method.toLowerCase(), path, status, headers, text: await answer.text() };
-}
-
-function post(url: string, path: string, text: string, headers: Record<string, string> = {}, as?: string) {
-  return send(url, path, { method: 'POST', body: text, headers: { ...JSON_TYPE, ...TOKEN, ...headers } }, as);
-}
+const post = (url: string, path: string, text: string, headers = {}) =>
+  described(url + path, path, { body: text, headers: { ...TOKEN, ...headers } });
+const get = (url: string, path: string, more: Parameters<typeof described>[2] = {}) =>
+  described(url + path, path, { method: 'GET', ...more });
 
 /** What one service with tokens answers, to all that can be right and wrong with a request. */
 async function fromOneService(): Promise<Answer[]> {
-  const { url, raw } = await runService({ service: { tokens: ['secret-0123456789abcdef'] } });
+  const service = await runService({ service: { tokens: ['secret-0123456789abcdef'] } });
+  const { url, raw } = service;
   const lease = (value: object) =>
     JSON.stringify({ context: { user_id: 'u', project_id: 'p' }, current_lease: {}, lease: value });
-  const tooLarge = (path: string) =>
-    `POST ${path} HTTP/1.1\r\nHost: x\r\nX-Auth-Token: secret-0123456789abcdef\r\nContent-Type: application/json\r\nContent-Length: 8388609\r\n\r\n{`;
-  const longHeaders = (method: string, path: string) =>
-    `${method} ${path} HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(20_000)}\r\n\r\n`;
+  const longHeaders = `HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(20_000)}\r\n\r\n`;
   return Promise.all([
     ...DECISIONS.flatMap((path) => [
       post(url, path, SHORT),
       post(url, path, lease(path.includes('on-end') ? { start_date: 'soon' } : {})),
-      post(url, path, '{'),
       post(url, path, SHORT, { 'X-Auth-Token': 'wrong' }),
-      post(url, path, SHORT, { 'Content-Type': 'text/plain' }),
-      post(url, path, SHORT, { 'Content-Type': 'application/json; charset=latin1' }),
-      post(url, path, SHORT, { 'Content-Encoding': 'zstd' }),
-      post(url, path, SHORT, {}, 'PUT'),
-      raw(tooLarge(path)).then((answer) => parsedAnswer('post', path, answer)),
-      raw(longHeaders('POST', path)).then((answer) => parsedAnswer('post', path, answer)),
+      ...mistakenPosts(service, path, SHORT, { headers: TOKEN }),
     ]),
     ...CHECKS.map((path) => post(url, path, LONG)),
     ...READ.flatMap((path) => [
-      send(url, path, { headers: TOKEN }),
-      send(url, path),
-      send(url, path, { headers: TOKEN }, 'PUT'),
-      raw(longHeaders('GET', path)).then((answer) => parsedAnswer('get', path, answer)),
+      get(url, path, { headers: TOKEN }),
+      get(url, path),
+      get(url, path, { headers: TOKEN, as: 'PUT' }),
+      raw(`GET ${path} ${longHeaders}`).then((answer) => parsedAnswer('get', path, answer)),
     ]),
   ]);
 }
@@ -135,10 +126,8 @@ async function whileADecisionIsMade(): Promise<Answer[]> {
 /** The requests begin, and do not end. */
 async function fromWaiting(): Promise<Answer[]> {
   const { raw } = await runService({ service: { deadline: 1 } });
-  const halfABody = (path: string) =>
-    `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{`;
   return Promise.all([
-    ...DECISIONS.map(async (path) => parsedAnswer('post', path, await raw(halfABody(path)))),
+    ...DECISIONS.map(async (path) => parsedAnswer('post', path, await raw(`${postHead(path, 100)}{`))),
     ...READ.map(async (path) => parsedAnswer('get', path, await raw(`GET ${path} HTTP/1.1\r\nHost: x\r\n`))),
   ]);
 }
@@ -148,7 +137,7 @@ async function fromGuesses(): Promise<Answer[]> {
   const { url } = await runService({ service: { tokens: ['secret-0123456789abcdef'] } });
   const answers: Answer[] = [];
   for (let guess = 0; guess <= 10; guess += 1) {
-    answers.push(await send(url, '/metrics', { headers: { Authorization: `Bearer guess-${guess}` } }));
+    answers.push(await get(url, '/metrics', { headers: { Authorization: `Bearer guess-${guess}` } }));
   }
   for (const path of DECISIONS) {
     answers.push(await post(url, path, SHORT, { 'X-Auth-Token': 'another' }));
@@ -165,7 +154,7 @@ async function fromAReload(): Promise<Answer[]> {
   onTestFinished(() => service.close());
   writeFileSync(file, configuration('one day'));
   await service.reload();
-  const answer = await send(service.url, '/readyz');
+  const answer = await get(service.url, '/readyz');
   return [{ ...answer, text: answer.text.replace(dirname(file), '/etc/blazar') }];
 }
 

@@ -4,7 +4,13 @@ import fc from 'fast-check';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { PodAdmission } from '../../src/kubernetes/admission/pod-admission.ts';
 import { WorkloadReview } from '../../src/kubernetes/admission/workloads.ts';
-import { type Answer, expectDescribed, parsedAnswer } from '../support/api-answers.ts';
+import {
+  type Answer,
+  described,
+  expectDescribed,
+  mistakenPosts,
+  parsedAnswer,
+} from '../support/api-answers.ts';
 import { apiDescription, descriptionWith } from '../support/api-description.ts';
 import {
   ADMISSION,
@@ -135,17 +141,8 @@ it('describes exactly the requests that the service reads', async () => {
   expect(Math.min(...Object.values(seen)), JSON.stringify(seen)).toBeGreaterThan(10);
 });
 
-async function send(url: string, path: string, text: string, headers = {}, method = 'POST'): Promise<Answer> {
-  const init = { method, body: text, headers: { 'Content-Type': 'application/json', ...headers } };
-  const answer = await fetch(url + path, { ...init, redirect: 'manual' });
-  return {
-    method: 'post',
-    path: path.replace(/\?.*/, ''),
-    status: answer.status,
-    headers: answer.headers,
-    text: await answer.text(),
-  };
-}
+const send = (url: string, path: string, body: string, headers = {}) =>
+  described(url + path, path.replace(/\?.*/, ''), { body, headers });
 
 /** The one that is refused in the description. */
 function refused(): WireReview {
@@ -156,31 +153,22 @@ function refused(): WireReview {
 const TEXT = JSON.stringify(creating());
 
 async function fromOneService(): Promise<Answer[]> {
-  const { url, raw } = await runKubernetes(POLICIES);
+  const service = await runKubernetes(POLICIES);
+  const bodies = [
+    creating(),
+    refused(),
+    updating({}, { nodeName: 'n1' }),
+    creating({}, { operation: 'DELETE' }),
+    {},
+    creating({}, { object: null }),
+    creating({}, { uid: '' }),
+  ];
   return Promise.all(
-    PATHS.flatMap((path) => {
-      const post = (body: unknown, headers = {}, method = 'POST') =>
-        send(url, path, typeof body === 'string' ? body : JSON.stringify(body), headers, method);
-      const longHeaders = `POST ${path} HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(20_000)}\r\n\r\n`;
-      return [
-        post(TEXT),
-        post(refused()),
-        post(updating({}, { nodeName: 'n1' })),
-        post(creating({}, { operation: 'DELETE' })),
-        post('{'),
-        post({}),
-        post(creating({}, { object: null })),
-        post(creating({}, { uid: '' })),
-        send(url, `${path}?timeout=soon`, TEXT),
-        post(TEXT, {}, 'PUT'),
-        post(TEXT, { 'Content-Type': 'text/plain' }),
-        post(TEXT, { 'Content-Type': 'application/json; charset=latin1' }),
-        post(TEXT, { 'Content-Encoding': 'zstd' }),
-        ...[`${postHead(path, 8_388_609)}{`, longHeaders].map(async (bytes) =>
-          parsedAnswer('post', path, await raw(bytes)),
-        ),
-      ];
-    }),
+    PATHS.flatMap((path) => [
+      ...bodies.map((body) => send(service.url, path, JSON.stringify(body))),
+      send(service.url, `${path}?timeout=soon`, TEXT),
+      ...mistakenPosts(service, path, TEXT),
+    ]),
   );
 }
 

@@ -1,8 +1,15 @@
 /** What /openapi.json says of SkyPilot, where it is served, and that it is so. */
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { PolicyChain } from '../../src/skypilot/policies/policy-chain.ts';
-import { type Answer, expectDescribed, parsedAnswer } from '../support/api-answers.ts';
+import {
+  type Answer,
+  described,
+  expectDescribed,
+  mistakenPosts,
+  parsedAnswer,
+} from '../support/api-answers.ts';
 import { apiDescription, type DescribedOperation, descriptionWith } from '../support/api-description.ts';
+import { postHead } from '../support/raw-http.ts';
 import { body, inside, wireBody } from '../support/skypilot.ts';
 import { PATH, runSkypilot } from '../support/skypilot-service.ts';
 import { itIsSoundWith } from './openapi-sections.ts';
@@ -60,39 +67,20 @@ describe('the description', () => {
 
 const REQUEST = body({ task: 'name: train\nrun: python train.py\n' });
 
-async function send(url: string, text: string, headers = {}, method = 'POST', query = ''): Promise<Answer> {
-  const answer = await fetch(`${url}${PATH}${query}`, {
-    method,
-    body: text,
-    headers: { 'Content-Type': 'application/json', ...headers },
-    redirect: 'manual',
-  });
-  const { status, headers: sent } = answer;
-  return { method: 'post', path: PATH, status, headers: sent, text: await answer.text() };
-}
+const send = (url: string, body = REQUEST, query = '') => described(`${url}${PATH}${query}`, PATH, { body });
 
 async function fromOneService(): Promise<Answer[]> {
   const policies = {
     NamePolicy:
       "if (task.name === 'reject') throw new PolicyRejected('No.'); if (task.name === 'break') throw new Error('x');",
   };
-  const { url, raw } = await runSkypilot(policies, { skypilot: { tokens: ['secret-0123456789abcdef'] } });
+  const service = await runSkypilot(policies, { skypilot: { tokens: ['secret-0123456789abcdef'] } });
   const query = '?token=secret-0123456789abcdef';
-  const post = (text: string, headers = {}, method = 'POST') => send(url, text, headers, method, query);
-  const tooLarge = `POST ${PATH}${query} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 8388609\r\n\r\n{`;
-  const longHeaders = `POST ${PATH} HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(20_000)}\r\n\r\n`;
+  const texts = [REQUEST, body({ task: 'name: reject\n' }), body({ task: 'name: break\n' }), '{}'];
   return Promise.all([
-    post(REQUEST),
-    post(body({ task: 'name: reject\n' })),
-    post(body({ task: 'name: break\n' })),
-    post('{'),
-    post('{}'),
-    post(REQUEST, {}, 'PUT'),
-    post(REQUEST, { 'Content-Type': 'text/plain' }),
-    post(REQUEST, { 'Content-Type': 'application/json; charset=latin1' }),
-    post(REQUEST, { 'Content-Encoding': 'zstd' }),
-    send(url, REQUEST),
-    ...[tooLarge, longHeaders].map(async (bytes) => parsedAnswer('post', PATH, await raw(bytes))),
+    ...texts.map((text) => send(service.url, text, query)),
+    send(service.url),
+    ...mistakenPosts(service, PATH, REQUEST, { query }),
   ]);
 }
 
@@ -104,7 +92,7 @@ async function fromGuesses(): Promise<Answer[]> {
   );
   const answers: Answer[] = [];
   for (let count = 0; count <= 10; count += 1) {
-    answers.push(await send(url, REQUEST, {}, 'POST', '?token=another'));
+    answers.push(await send(url, REQUEST, '?token=another'));
   }
   return answers;
 }
@@ -113,7 +101,7 @@ async function fromAFault(): Promise<Answer[]> {
   const { url } = await runSkypilot({ IdlePolicy: '' });
   const review = vi.spyOn(PolicyChain.prototype, 'review').mockRejectedValue(new Error('a fault'));
   onTestFinished(() => review.mockRestore());
-  const answer = await send(url, REQUEST);
+  const answer = await send(url);
   review.mockRestore();
   return [answer];
 }
@@ -123,13 +111,12 @@ async function fromBusyService(): Promise<Answer[]> {
     { SilentPolicy: 'return new Promise(() => {});' },
     { service: { max_concurrent: 1, max_queued: 0 }, skypilot: { deadline: 5 } },
   );
-  return Promise.all([send(url, REQUEST), send(url, REQUEST)]);
+  return Promise.all([send(url), send(url)]);
 }
 
 async function fromWaiting(): Promise<Answer[]> {
   const { raw } = await runSkypilot({ IdlePolicy: '' }, { service: { deadline: 1 } });
-  const half = `POST ${PATH} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{`;
-  return [parsedAnswer('post', PATH, await raw(half))];
+  return [parsedAnswer('post', PATH, await raw(`${postHead(PATH, 100)}{`))];
 }
 
 it('SkyPilot gets exactly the described responses', async () => {

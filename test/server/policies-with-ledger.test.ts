@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { requireConfiguration } from '../../src/enforcement/configuration.ts';
 import { SECTIONS } from '../../src/server/configuration/sections.ts';
-import { storageProblems } from '../../src/server/configuration/storage-checks.ts';
+import { storageProblems } from '../../src/server/configuration/start-checks.ts';
 import { valuesOnly } from '../support/files.ts';
 import { giveBudgets, newLedger } from '../support/ledgers.ts';
 import { runServiceOf, runServiceOn } from '../support/running-service.ts';

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { decisionsInFile } from '../support/decision-logs.ts';
 import { temporaryFile } from '../support/files.ts';
 import { openRaw, postBytes } from '../support/raw-http.ts';
-import { capturedText } from '../support/requests.ts';
+import { CAPTURED_POSTS, capturedText } from '../support/requests.ts';
 import { runService } from '../support/running-service.ts';
 
 const FITS = capturedText('check-create-physical-host.json');
@@ -118,15 +118,8 @@ describe('X-Openstack-Request-Id', () => {
   it('is in the decision log, for every kind of decision', async () => {
     const log = temporaryFile('decisions.jsonl', '');
     const { post, service } = await runService({ service: { decision_log: log } });
-    const bodies = {
-      '/check-create': NINE_DAYS,
-      '/v1/check-update': capturedText('check-update-extend.json'),
-      '/commit-create': FITS,
-      '/v1/commit-update': capturedText('check-update-extend.json'),
-      '/on-end': FITS,
-    };
     const ids: string[] = [];
-    for (const [index, [path, body]] of Object.entries(bodies).entries()) {
+    for (const [index, [path, body]] of CAPTURED_POSTS.entries()) {
       const id = SENT.slice(0, -1) + index;
       await post(path, body, { [HEADER]: id });
       ids.push(id);

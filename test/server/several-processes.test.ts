@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { readConfiguration } from '../../src/enforcement/configuration.ts';
 import { canReusePort, serviceOptions } from '../../src/server/configuration/options.ts';
 import { SECTIONS } from '../../src/server/configuration/sections.ts';
-import { storageProblems } from '../../src/server/configuration/storage-checks.ts';
+import { storageProblems } from '../../src/server/configuration/start-checks.ts';
 import { startService } from '../../src/server/service.ts';
 import { runProgramInProcess } from '../support/command-in-process.ts';
 import { confFile, valuesOnly } from '../support/files.ts';

@@ -2,6 +2,7 @@
 import { expect } from 'vitest';
 import { PAGE_HEADERS } from '../../src/server/console/layout.tsx';
 import type { DescribedAnswer, Description, Schema } from './api-description.ts';
+import { postHead } from './raw-http.ts';
 
 export interface Answer {
   readonly method: string;
@@ -9,6 +10,41 @@ export interface Answer {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
+}
+
+/** Sends JSON to a described path. `as`: by another method than the described one. */
+export async function described(
+  at: string,
+  path: string,
+  { method = 'POST', as = method, ...init }: RequestInit & { readonly as?: string } = {},
+): Promise<Answer> {
+  const headers = { ...(init.body && { 'Content-Type': 'application/json' }), ...init.headers };
+  const answer = await fetch(at, { redirect: 'manual', ...init, headers, method: as });
+  const { status, headers: sent } = answer;
+  return { method: method.toLowerCase(), path, status, headers: sent, text: await answer.text() };
+}
+
+/** What can be wrong with a post to any path of a protocol, but for what is in its JSON. */
+export function mistakenPosts(
+  { url, raw }: { readonly url: string; raw(bytes: string): Promise<string> },
+  path: string,
+  body: string,
+  { query = '', headers = {} }: { readonly query?: string; readonly headers?: Record<string, string> } = {},
+): Promise<Answer>[] {
+  const at = `${url}${path}${query}`;
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  const longHeaders = `POST ${path} HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(20_000)}\r\n\r\n`;
+  return [
+    described(at, path, { body: '{', headers }),
+    described(at, path, { body, headers, as: 'PUT' }),
+    ...['text/plain', 'application/json; charset=latin1'].map((type) =>
+      described(at, path, { body, headers: { ...headers, 'Content-Type': type } }),
+    ),
+    described(at, path, { body, headers: { ...headers, 'Content-Encoding': 'zstd' } }),
+    ...[`${postHead(path + query, 8_388_609, lines.join(''))}{`, longHeaders].map(async (bytes) =>
+      parsedAnswer('post', path, await raw(bytes)),
+    ),
+  ];
 }
 
 /** A response on a separate connection. */

@@ -29,3 +29,9 @@ export function confFile(text: string): string {
 export function valuesOnly<Values>(values: Values) {
   return { environment: {}, configFiles: [], values };
 }
+
+/** A section of a configuration file with these options. */
+export function sectionText(name: string, options: Readonly<Record<string, unknown>>): string {
+  const lines = Object.entries(options).map(([option, value]) => `${option} = ${value}\n`);
+  return `[${name}]\n${lines.join('')}`;
+}

@@ -7,6 +7,17 @@ export function capturedText(name: string): string {
   return readFileSync(new URL(`../fixtures/blazar-wire/${name}`, import.meta.url), 'utf8');
 }
 
+/** Each path of Blazar's protocol with a captured body that fits it. */
+export const CAPTURED_POSTS: readonly (readonly [path: string, body: string])[] = [
+  ...['/check-create', '/v1/check-create', '/commit-create', '/v1/commit-create'].map(
+    (path) => [path, capturedText('check-create-physical-host.json')] as const,
+  ),
+  ...['/check-update', '/v1/check-update', '/commit-update', '/v1/commit-update'].map(
+    (path) => [path, capturedText('check-update-extend.json')] as const,
+  ),
+  ...['/on-end', '/v1/on-end'].map((path) => [path, capturedText('on-end-active.json')] as const),
+];
+
 /** A captured text with the lease 28 years later, on the same weekday: for tests with the real clock. */
 export function inManyYears(text: string): string {
   return text.replaceAll(/"2026-12-(\d\dT)/g, '"2054-12-$1');

@@ -9,7 +9,7 @@ import type { ImportReport } from '../../ledger/budgets/plan.ts';
 import type { BudgetRequest, TakenStep } from '../../ledger/budgets/requests/rows.ts';
 import type { LeaseReport } from '../../ledger/reports/reports.ts';
 import type { CommandNames } from '../common/command-names.ts';
-import { ExitCode, fail, printItems, printJson, printTable, UsageError } from '../common/output.ts';
+import { ExitCode, fail, printItems, printJson, printRows, UsageError } from '../common/output.ts';
 import type { FormatFlags } from '../common/sources.ts';
 import { amountText, leaseObject, usageObject } from '../ledger/output.ts';
 import type { BudgetFile, ChargedLease, Listed, ShownProject } from './store.ts';
@@ -55,23 +55,17 @@ export function printBudgets(
   { items, unit, names }: Listed<BudgetUsage>,
   format: Format = 'table',
 ): Promise<void> {
-  return printItems(
-    items,
-    format,
-    (budget) => budgetObject(budget, names),
-    ['BUDGET', 'PROJECT', 'USER', 'FROM', 'UNTIL', 'AMOUNT', 'TAKEN', 'LEFT', '%'],
-    ({ id, projectId, userId, validFrom, validUntil, amount, taken, left }) => [
-      String(id),
-      names.project(projectId),
-      userId === null ? '' : names.user(userId),
-      secondText(validFrom),
-      secondText(validUntil),
-      amountText(amount, true, unit),
-      formatUnitHours(taken),
-      formatUnitHours(left, 'down'),
-      percentOf(taken, amount) ?? '',
-    ],
-  );
+  return printItems(items, format, (budget) => budgetObject(budget, names), {
+    BUDGET: ({ id }) => id,
+    PROJECT: ({ projectId }) => names.project(projectId),
+    USER: ({ userId }) => userId && names.user(userId),
+    FROM: ({ validFrom }) => secondText(validFrom),
+    UNTIL: ({ validUntil }) => secondText(validUntil),
+    AMOUNT: ({ amount }) => amountText(amount, true, unit),
+    TAKEN: ({ taken }) => formatUnitHours(taken),
+    LEFT: ({ left }) => formatUnitHours(left, 'down'),
+    '%': ({ taken, amount }) => percentOf(taken, amount),
+  });
 }
 
 /** `budget show` */
@@ -100,20 +94,18 @@ export async function printShown(
   }
   await printBudgets({ items: budgets, unit, names });
   process.stdout.write('\n');
-  await printTable(
-    ['ROW', 'LEASE', 'USER', 'NAME', 'CHARGED TO', 'AMOUNT', 'FROM', 'UNTIL'],
-    leases.flatMap(({ lease, charges }) =>
-      charges.map(({ account, amount, from, until }) => [
-        `#${lease.row}`,
-        lease.leaseId ?? '',
-        names.user(lease.userId),
-        lease.name,
-        account,
-        amountText(amount, true, unit),
-        secondText(from),
-        secondText(until),
-      ]),
-    ),
+  await printRows(
+    leases.flatMap(({ lease, charges }) => charges.map((one) => ({ ...one, lease }))),
+    {
+      ROW: ({ lease }) => `#${lease.row}`,
+      LEASE: ({ lease }) => lease.leaseId,
+      USER: ({ lease }) => names.user(lease.userId),
+      NAME: ({ lease }) => lease.name,
+      'CHARGED TO': ({ account }) => account,
+      AMOUNT: ({ amount }) => amountText(amount, true, unit),
+      FROM: ({ from }) => secondText(from),
+      UNTIL: ({ until }) => secondText(until),
+    },
   );
 }
 
@@ -137,19 +129,18 @@ export function printChanges(
       who,
       reason,
     }),
-    ['AT', 'OPERATION', 'BUDGET', 'PROJECT', 'USER', 'FROM', 'UNTIL', 'AMOUNT', 'WHO', 'REASON'],
-    ({ at, operation, budget, projectId, userId, validFrom, validUntil, amount, who, reason }) => [
-      formatInstant(at),
-      operation,
-      String(budget),
-      projectId,
-      userId ?? '',
-      secondText(validFrom),
-      secondText(validUntil),
-      amountText(amount, true, unit),
-      who,
-      reason ?? '',
-    ],
+    {
+      AT: ({ at }) => formatInstant(at),
+      OPERATION: ({ operation }) => operation,
+      BUDGET: ({ budget }) => budget,
+      PROJECT: ({ projectId }) => projectId,
+      USER: ({ userId }) => userId,
+      FROM: ({ validFrom }) => secondText(validFrom),
+      UNTIL: ({ validUntil }) => secondText(validUntil),
+      AMOUNT: ({ amount }) => amountText(amount, true, unit),
+      WHO: ({ who }) => who,
+      REASON: ({ reason }) => reason,
+    },
   );
 }
 
@@ -187,19 +178,16 @@ export async function printImport(path: string, report: ImportReport, format: Fo
   } else if (mistakes.length === 0) {
     const changes = lines.filter(({ outcome }) => outcome !== 'unchanged');
     if (changes.length > 0) {
-      await printTable(
-        ['LINE', 'OUTCOME', 'PROJECT', 'USER', 'FROM', 'UNTIL', 'AMOUNT', 'BEFORE'],
-        changes.map((one) => [
-          String(one.line),
-          one.outcome,
-          one.project_id,
-          one.user_id ?? '',
-          one.valid_from,
-          one.valid_until,
-          one.amount,
-          beforeText(one.before),
-        ]),
-      );
+      await printRows(changes, {
+        LINE: ({ line }) => line,
+        OUTCOME: ({ outcome }) => outcome,
+        PROJECT: ({ project_id }) => project_id,
+        USER: ({ user_id }) => user_id,
+        FROM: ({ valid_from }) => valid_from,
+        UNTIL: ({ valid_until }) => valid_until,
+        AMOUNT: ({ amount }) => amount,
+        BEFORE: ({ before }) => before && `${before.amount} until ${before.valid_until}`,
+      });
     }
     const { set, changed, unchanged } = report;
     const done = dry_run ? 'a dry run; it would be' : 'done';
@@ -212,44 +200,22 @@ export async function printImport(path: string, report: ImportReport, format: Fo
   }
 }
 
-function beforeText(before: ImportReport['lines'][number]['before']): string {
-  return before === null ? '' : `${before.amount} until ${before.valid_until}`;
-}
-
 export function printRequests({ items, unit, names }: Listed<BudgetRequest>, format: Format): Promise<void> {
-  return printItems(
-    items,
-    format,
-    (request) => requestObject(request, names),
-    [
-      'REQUEST',
-      'STATE',
-      'PROJECT',
-      'USER',
-      'AMOUNT',
-      'UNTIL',
-      'ASKED BY',
-      'WHY',
-      'ENDORSED BY',
-      'DECIDED BY',
-      'REASON',
-      'GRANTED',
-    ],
-    ({ id, state, projectId, userId, amount, validUntil, asked, reason, endorsed, settled, granted }) => [
-      String(id),
-      state,
-      names.project(projectId),
-      userId === null ? '' : names.user(userId),
-      amountText(amount, true, unit),
-      secondText(validUntil),
-      asked.who,
-      reason,
-      endorsed?.who ?? '',
-      settled?.who ?? '',
-      settled?.reason ?? '',
-      granted === null ? '' : `${formatUnitHours(granted.amount)} until ${secondText(granted.validUntil)}`,
-    ],
-  );
+  return printItems(items, format, (request) => requestObject(request, names), {
+    REQUEST: ({ id }) => id,
+    STATE: ({ state }) => state,
+    PROJECT: ({ projectId }) => names.project(projectId),
+    USER: ({ userId }) => userId && names.user(userId),
+    AMOUNT: ({ amount }) => amountText(amount, true, unit),
+    UNTIL: ({ validUntil }) => secondText(validUntil),
+    'ASKED BY': ({ asked }) => asked.who,
+    WHY: ({ reason }) => reason,
+    'ENDORSED BY': ({ endorsed }) => endorsed?.who,
+    'DECIDED BY': ({ settled }) => settled?.who,
+    REASON: ({ settled }) => settled?.reason,
+    GRANTED: ({ granted }) =>
+      granted && `${formatUnitHours(granted.amount)} until ${secondText(granted.validUntil)}`,
+  });
 }
 
 function requestObject(request: BudgetRequest, names: CommandNames) {

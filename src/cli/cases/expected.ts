@@ -30,7 +30,7 @@ function textDifference(what: string, expected: string, got: string): string | u
 }
 
 /** `resources.any_of[0].use_spot`; names with dots are quoted: `labels."a.b"`. */
-export function pathOf(text: string): Path {
+function pathOf(text: string): Path {
   return [...text.matchAll(/"([^"]*)"|\[(\d+)\]|([^.[\]"]+)/g)].map(([, quoted, index, name]) =>
     index === undefined ? (quoted ?? name ?? '') : Number(index),
   );
@@ -47,13 +47,22 @@ export function plain(value: unknown): unknown {
   return typeof value === 'bigint' && Number.isSafeInteger(Number(value)) ? Number(value) : value;
 }
 
-/** Sentences about the paths where a tree differs from the expectation. `null` also means missing. */
-export function pathDifferences(what: string, expected: Mapping | undefined, tree: unknown): string[] {
-  return Object.entries(expected ?? {}).flatMap(([path, value]) => {
-    const got = valueAt(tree, pathOf(path)) ?? null;
-    return isDeepStrictEqual(plain(got), plain(value))
+/**
+ * Sentences about the paths where a tree differs from the expectation. `null` also means missing. `trees`:
+ * forms of the same value, of which one must be equal.
+ */
+export function pathDifferences(
+  what: string,
+  expected: Mapping | undefined,
+  trees: readonly unknown[],
+  shown: (value: unknown, path: Path) => string = (value) => jsonText(value),
+): string[] {
+  return Object.entries(expected ?? {}).flatMap(([written, value]) => {
+    const path = pathOf(written);
+    const got = trees.map((tree) => valueAt(tree, path) ?? null);
+    return got.some((one) => isDeepStrictEqual(plain(one), plain(value)))
       ? []
-      : [`${what}: ${path}: expected ${jsonText(value)}, got ${jsonText(got)}`];
+      : [`${what}: ${written}: expected ${shown(value, path)}, got ${shown(got[0], path)}`];
   });
 }
 

@@ -168,17 +168,29 @@ export function flagNamed(name: string): string {
   return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
+/** Heading → cell; a missing value is an empty cell. */
+export type Columns<Row> = Readonly<
+  Record<string, (row: Row) => string | number | bigint | null | undefined>
+>;
+
+export async function printRows<Row>(rows: readonly Row[], columns: Columns<Row>): Promise<void> {
+  const cells = Object.values(columns);
+  await printTable(
+    Object.keys(columns),
+    rows.map((row) => cells.map((cell) => String(cell(row) ?? ''))),
+  );
+}
+
 export async function printItems<Item>(
   items: readonly Item[],
   format: 'table' | 'json',
   object: (item: Item) => unknown,
-  head: readonly string[],
-  row: (item: Item) => readonly string[],
+  columns: Columns<Item>,
 ): Promise<void> {
   if (format === 'json') {
     printJson(items.map(object));
   } else {
-    await printTable(head, items.map(row));
+    await printRows(items, columns);
   }
 }
 

@@ -113,7 +113,7 @@ export async function withStoredDecisions(
 ): Promise<void> {
   await withLedger(flags, async ({ ledger, configuration }) => {
     const { DecisionTable } = await import('../../decisions/store/table.ts');
-    const { storedKind } = await import('../../server/configuration/storage-checks.ts');
+    const { storedKind } = await import('../../server/configuration/start-checks.ts');
     if ((await storedKind(configuration)) === 'none') {
       warn('with this configuration no decisions are stored: see [service] decision_store');
     }

@@ -11,6 +11,7 @@ import {
   type LedgerRecord,
 } from '../../ledger/reports/reports.ts';
 import type { CommandNames } from '../common/command-names.ts';
+import type { Columns } from '../common/output.ts';
 
 /** Usage in unit-hours, for display, and exact, in millionths of a unit times seconds. */
 export function usageObject(amount: Amount): { unit_hours: string; amount: string } {
@@ -25,19 +26,17 @@ export function amountText(amount: Amount, isUsage: boolean, unit: string): stri
 /** The part of a lease that lists print. */
 export type ListedLease = Omit<LeaseReport, 'claims' | 'unconfirmed'>;
 
-export const LEASE_COLUMNS = ['ROW', 'LEASE', 'PROJECT', 'USER', 'NAME', 'START', 'END', 'STATE'] as const;
-
-export function leaseRow(lease: ListedLease, names: CommandNames): string[] {
-  return [
-    `#${lease.row}`,
-    lease.leaseId ?? '',
-    names.project(lease.projectId),
-    names.user(lease.userId),
-    lease.name,
-    formatInstant(lease.start),
-    formatInstant(lease.end),
-    lease.state,
-  ];
+export function leaseColumns(names: CommandNames): Columns<ListedLease> {
+  return {
+    ROW: ({ row }) => `#${row}`,
+    LEASE: ({ leaseId }) => leaseId,
+    PROJECT: ({ projectId }) => names.project(projectId),
+    USER: ({ userId }) => names.user(userId),
+    NAME: ({ name }) => name,
+    START: ({ start }) => formatInstant(start),
+    END: ({ end }) => formatInstant(end),
+    STATE: ({ state }) => state,
+  };
 }
 
 export function leaseObject(lease: ListedLease, names?: CommandNames) {

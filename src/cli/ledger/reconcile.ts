@@ -9,7 +9,7 @@ import type { UsageEnforcement } from '../../enforcement/enforcement.ts';
 import { formatInstant } from '../../lease/dates.ts';
 import type { Reconciled } from '../../ledger/reconciliation/change-lease.ts';
 import type { Followed } from '../../server/followers/follow-blazar.ts';
-import { fail, flagNamed, printJson, printTable, UsageError, warn } from '../common/output.ts';
+import { fail, flagNamed, printJson, printRows, UsageError, warn } from '../common/output.ts';
 import { Progress } from '../common/progress.ts';
 import { type FormatFlags, formatFlag, parseDuration, repeatable, sourceCommand } from '../common/sources.ts';
 import { type LedgerAccess, NO_DEADLINE, systemUser, withLedger } from './access.ts';
@@ -337,20 +337,17 @@ async function printReconciled(done: readonly Reconciled[], flags: ReconcileFlag
     process.stdout.write('The ledger and the list agree.\n');
     return;
   }
-  await printTable(
-    ['WHAT', 'ROW', 'LEASE', 'PROJECT', 'USER', 'NAME', 'START', 'END', 'NOTE'],
-    done.map(({ outcome, row, leaseId, projectId, userId, name, start, end, note }) => [
-      outcome,
-      row === null ? '' : `#${row}`,
-      leaseId ?? '',
-      projectId ?? '',
-      userId ?? '',
-      name,
-      formatInstant(start),
-      formatInstant(end),
-      note ?? '',
-    ]),
-  );
+  await printRows(done, {
+    WHAT: ({ outcome }) => outcome,
+    ROW: ({ row }) => row && `#${row}`,
+    LEASE: ({ leaseId }) => leaseId,
+    PROJECT: ({ projectId }) => projectId,
+    USER: ({ userId }) => userId,
+    NAME: ({ name }) => name,
+    START: ({ start }) => formatInstant(start),
+    END: ({ end }) => formatInstant(end),
+    NOTE: ({ note }) => note,
+  });
   if (flags.dryRun) {
     process.stdout.write('Nothing was written: --dry-run.\n');
   }

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { account, allOf, projectIdOf, understood } from '../common/answers.ts';
 import { namedCell } from '../common/command-names.ts';
 import { type EndpointFlags, withEndpoint } from '../common/endpoint.ts';
-import { printItems, printJson, printTable, warn } from '../common/output.ts';
+import { printItems, printJson, printRows, warn } from '../common/output.ts';
 
 export interface Flags extends EndpointFlags {
   readonly endpoint: string;
@@ -35,20 +35,15 @@ const listed = z.looseObject({
 export async function list(flags: ListFlags): Promise<void> {
   const query = { limit: PAGE, ...(flags.search !== undefined && { search: flags.search }) };
   await withEndpoint(flags.endpoint, flags, async (client) => {
-    await printItems(
-      await allOf(listed, client.items('/v1/projects', { query })),
-      flags.format,
-      (one) => one,
-      ['PROJECT', 'OPEN LEASES', 'BUDGET', 'TAKEN', 'LEFT', 'UNTIL'],
-      ({ project, open_leases, budget }) => [
-        cell(project),
-        String(open_leases),
-        budget?.amount ?? '',
-        budget?.taken ?? '',
-        budget?.left ?? '',
-        budget?.until ?? '',
-      ],
-    );
+    const found = await allOf(listed, client.items('/v1/projects', { query }));
+    await printItems(found, flags.format, (one) => one, {
+      PROJECT: ({ project }) => cell(project),
+      'OPEN LEASES': ({ open_leases }) => open_leases,
+      BUDGET: ({ budget }) => budget?.amount,
+      TAKEN: ({ budget }) => budget?.taken,
+      LEFT: ({ budget }) => budget?.left,
+      UNTIL: ({ budget }) => budget?.until,
+    });
   });
 }
 
@@ -90,32 +85,26 @@ export async function show(project: string, flags: Flags): Promise<void> {
       printJson(data);
       return;
     }
-    await printTable(
-      ['USER', 'FROM', 'UNTIL', unit.toUpperCase(), 'TAKEN', 'PLANNED', 'LEFT'],
-      budgets.map((one) => [
-        cell(one.user),
-        one.valid_from,
-        one.valid_until,
-        one.amount,
-        one.taken,
-        one.planned ?? '',
-        one.left,
-      ]),
-    );
+    await printRows(budgets, {
+      USER: ({ user }) => cell(user),
+      FROM: (one) => one.valid_from,
+      UNTIL: (one) => one.valid_until,
+      [unit.toUpperCase()]: ({ amount }) => amount,
+      TAKEN: ({ taken }) => taken,
+      PLANNED: ({ planned }) => planned,
+      LEFT: ({ left }) => left,
+    });
     process.stdout.write('\n');
-    await printTable(
-      ['ROW', 'LEASE', 'USER', 'NAME', 'START', 'END', 'STATE', 'COST'],
-      leases.map((one) => [
-        `#${one.row}`,
-        one.lease_id ?? '',
-        cell(one.user),
-        one.name,
-        one.start,
-        one.end,
-        one.state,
-        one.cost,
-      ]),
-    );
+    await printRows(leases, {
+      ROW: ({ row }) => `#${row}`,
+      LEASE: (one) => one.lease_id,
+      USER: ({ user }) => cell(user),
+      NAME: ({ name }) => name,
+      START: ({ start }) => start,
+      END: ({ end }) => end,
+      STATE: ({ state }) => state,
+      COST: ({ cost }) => cost,
+    });
     if (more.has_more_budgets) {
       warn('there are more budgets: see budget list --endpoint');
     }
@@ -148,20 +137,14 @@ export async function decisions(project: string, flags: DecisionsFlags): Promise
         break;
       }
     }
-    await printItems(
-      items,
-      format,
-      (one) => one,
-      ['TIME', 'OUTCOME', 'OPERATION', 'USER', 'LEASE', 'FILTER', 'MESSAGE'],
-      (one) => [
-        one.time,
-        one.outcome,
-        one.operation,
-        cell(one.user),
-        one.lease_name ?? one.lease_id ?? '',
-        one.filter ?? '',
-        one.message ?? '',
-      ],
-    );
+    await printItems(items, format, (one) => one, {
+      TIME: ({ time }) => time,
+      OUTCOME: (one) => one.outcome,
+      OPERATION: ({ operation }) => operation,
+      USER: ({ user }) => cell(user),
+      LEASE: (one) => one.lease_name ?? one.lease_id,
+      FILTER: ({ filter }) => filter,
+      MESSAGE: ({ message }) => message,
+    });
   });
 }

@@ -62,13 +62,11 @@ async function showMergedInCluster(account: Account | undefined, flags: MergeFla
 }
 
 async function printGrants(grants: readonly AccessGrant[], { format }: MergeFlags): Promise<void> {
-  await printItems(
-    grants,
-    format,
-    (grant) => ({ ...grant, namespace: grant.namespace ?? null }),
-    ['SUBJECT', 'NAMESPACE', 'POLICIES'],
-    ({ subject, namespace, policies }) => [subject, namespace ?? 'all', policies.join(', ')],
-  );
+  await printItems(grants, format, (grant) => ({ ...grant, namespace: grant.namespace ?? null }), {
+    SUBJECT: ({ subject }) => subject,
+    NAMESPACE: ({ namespace }) => namespace ?? 'all',
+    POLICIES: ({ policies }) => policies.join(', '),
+  });
 }
 
 async function printMerged(

@@ -4,7 +4,7 @@ import { ApiError } from '../../kubernetes/cluster/api/contract.ts';
 import { POLICIES_PATH } from '../../kubernetes/cluster/live/read-policy.ts';
 import { type PolicyUser, subjectText, whoCanUse } from '../../kubernetes/cluster/snapshot/who-can-use.ts';
 import { type Account, serviceAccount } from '../../kubernetes/policies/access.ts';
-import { ExitCode, onOneLine, printJson, printTable, UsageError } from '../common/output.ts';
+import { ExitCode, onOneLine, printJson, printRows, UsageError } from '../common/output.ts';
 import { type AskedCluster, policiesOf, withCluster } from './cluster.ts';
 import type { WhoCanFlags } from './options.ts';
 
@@ -37,16 +37,13 @@ async function showUsers(
     process.stdout.write(`no role with a binding grants the use of ${onOneLine(name)}${place}\n`);
     return;
   }
-  await printTable(
-    ['SUBJECT', 'NAMESPACE', 'ROLE', 'BINDING', 'CONFIRMED'],
-    users.map(({ subject, namespace: where, role, binding, confirmed }) => [
-      subjectText(subject),
-      where ?? 'all',
-      `${role.kind} ${role.name}`,
-      `${binding.kind} ${binding.name}`,
-      confirmed ? 'yes' : 'no',
-    ]),
-  );
+  await printRows(users, {
+    SUBJECT: ({ subject }) => subjectText(subject),
+    NAMESPACE: (user) => user.namespace ?? 'all',
+    ROLE: ({ role }) => `${role.kind} ${role.name}`,
+    BINDING: ({ binding }) => `${binding.kind} ${binding.name}`,
+    CONFIRMED: ({ confirmed }) => (confirmed ? 'yes' : 'no'),
+  });
 }
 
 async function showAnswer(

@@ -57,8 +57,9 @@ export class TaskConfigurations {
   }
 }
 
-function once<Value>(known: Map<string, Promise<Value>>, sources: ConfigSources, read: () => Promise<Value>) {
-  const key = JSON.stringify(sources);
+/** Reads once for equal keys. */
+export function once<Value>(known: Map<string, Promise<Value>>, of: unknown, read: () => Promise<Value>) {
+  const key = JSON.stringify(of);
   const before = known.get(key);
   if (before !== undefined) {
     return before;

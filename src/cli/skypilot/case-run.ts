@@ -5,8 +5,9 @@
 import { dirname, resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { inTime, withinDeadline } from '../../base/deadline.ts';
+import type { Problem } from '../../base/errors.ts';
 import { YamlDocument } from '../../base/yaml/document.ts';
-import { isMapping, type Mapping, type Path, valueAt, YamlError } from '../../base/yaml/tree.ts';
+import { isMapping, type Mapping, type Path, YamlError } from '../../base/yaml/tree.ts';
 import { readTextFile, systemErrorText } from '../../config/read-file.ts';
 import type { ConfigSources } from '../../config/sources.ts';
 import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
@@ -21,7 +22,7 @@ import { skypilotSection } from '../../skypilot/section.ts';
 import { headingOf, type PipelineTask, tasksOf } from '../../skypilot/task/pipeline.ts';
 import { CaseMistake, type ReadCase } from '../cases/case-files.ts';
 import type { CaseResult } from '../cases/case-report.ts';
-import { differences, expectsRejection, pathOf, plain } from '../cases/expected.ts';
+import { differences, expectsRejection, pathDifferences, plain } from '../cases/expected.ts';
 import { causeLogger } from '../cases/explanations.ts';
 import { jsonText, unifiedDiff } from '../common/output.ts';
 import type { SkypilotCase, TaskExpectation } from '../test/any-case.ts';
@@ -78,9 +79,7 @@ function requestsOf(read: ReadTaskCase): { requests: ReceivedRequest[]; tasks: P
     skypilot_config === undefined
       ? []
       : validateConfig(read.typedAt(['skypilot_config']) as Mapping, originOf);
-  if (wrong.length > 0) {
-    throw new CaseMistake(wrong);
-  }
+  refuse(wrong);
   const facts = {
     requestName: name,
     clusterName: cluster_name,
@@ -104,6 +103,13 @@ function requestsOf(read: ReadTaskCase): { requests: ReceivedRequest[]; tasks: P
   }
 }
 
+/** @throws CaseMistake */
+function refuse(problems: readonly Problem[]): void {
+  if (problems.length > 0) {
+    throw new CaseMistake(problems);
+  }
+}
+
 function tasksIn(read: ReadTaskCase): PipelineTask[] {
   const { task, task_file } = read.case;
   if (task_file !== undefined) {
@@ -117,9 +123,7 @@ function tasksIn(read: ReadTaskCase): PipelineTask[] {
       line: read.lineOf([...at, ...path]),
     }));
   });
-  if (wrong.length > 0) {
-    throw new CaseMistake(wrong);
-  }
+  refuse(wrong);
   return list.map((value, index) => ({
     document: YamlDocument.from(value),
     value,
@@ -141,9 +145,7 @@ function tasksInFile(read: ReadTaskCase, file: string): PipelineTask[] {
   const wrong = tasks.flatMap(({ document }) =>
     validateTask(document.typed as Mapping, (path) => ({ kind: 'file', file, line: document.lineOf(path) })),
   );
-  if (wrong.length > 0) {
-    throw new CaseMistake(wrong);
-  }
+  refuse(wrong);
   return tasks;
 }
 
@@ -245,9 +247,14 @@ async function differencesOf(
   if (skypilot_config !== undefined) {
     await compare('skypilot_config', { active_workspace: 'default', ...skypilot_config }, config);
   }
+  // The last name of the path decides whether the value is secret.
+  const shown = (value: unknown, path: Path) => {
+    const last = String(path.findLast((step) => typeof step === 'string'));
+    return jsonText((secrets.withoutSecrets({ [last]: value }) as Mapping)[last]);
+  };
   reasons.push(
-    ...paths('task', task_paths, [reviewed.task, comparable(reviewed.task)], secrets),
-    ...paths('skypilot_config', skypilot_config_paths, [config], secrets),
+    ...pathDifferences('task', task_paths, [reviewed.task, comparable(reviewed.task)], shown),
+    ...pathDifferences('skypilot_config', skypilot_config_paths, [config], shown),
   );
   return { reasons, diff };
 }
@@ -264,29 +271,6 @@ async function diffOf(name: string, expected: Mapping, got: Mapping, secrets: Se
   );
   const diff = await unifiedDiff([`${name} (expected)`, `${name} (got)`], from, to);
   return from === to ? `${diff}(the values that differ are hidden)\n` : diff;
-}
-
-/** `got`: forms of the same value, of which one must be equal. `null` also means missing. */
-function paths(
-  name: string,
-  expected: Mapping | undefined,
-  got: readonly Mapping[],
-  secrets: SecretValues,
-): string[] {
-  return Object.entries(expected ?? {}).flatMap(([path, value]) => {
-    const values = got.map((one) => valueAt(one, pathOf(path)) ?? null);
-    if (values.some((one) => isDeepStrictEqual(plain(one), plain(value)))) {
-      return [];
-    }
-    // The last name of the path decides whether the value is secret.
-    const last = String(
-      pathOf(path)
-        .filter((step) => typeof step === 'string')
-        .at(-1),
-    );
-    const shown = (one: unknown) => jsonText((secrets.withoutSecrets({ [last]: one }) as Mapping)[last]);
-    return [`${name}: ${path}: expected ${shown(value)}, got ${shown(values[0])}`];
-  });
 }
 
 function sorted(value: unknown): unknown {

@@ -24,7 +24,7 @@ import {
 import { formatPlace, type MergedConfig, mergeSources } from '../../skypilot/config/layers.ts';
 import { SecretValues, withoutSecrets } from '../../skypilot/secrets.ts';
 import { headingOf, type PipelineTask } from '../../skypilot/task/pipeline.ts';
-import { jsonText, onOneLine, printTable, UsageError } from '../common/output.ts';
+import { type Columns, jsonText, onOneLine, printRows, UsageError } from '../common/output.ts';
 
 export interface Merged {
   readonly task: PipelineTask | null;
@@ -73,6 +73,13 @@ async function printEach<One extends { readonly task: PipelineTask | null }>(
   }
 }
 
+const VALUE_COLUMNS: Columns<{ key: string; value: unknown; source: string; beats: readonly string[] }> = {
+  KEY: ({ key }) => key,
+  VALUE: ({ value }) => jsonText(value),
+  SOURCE: ({ source }) => source,
+  OVERRIDES: ({ beats }) => beats.join(', '),
+};
+
 export async function printConfig(
   all: readonly Merged[],
   unread: readonly UnreadFile[],
@@ -82,16 +89,14 @@ export async function printConfig(
   await printEach(shown, flags, 'config', {
     json: ({ tree, explained, dropped }) => (flags.explain === true ? [...explained, ...dropped] : tree),
     explain: async ({ explained, dropped }) => {
-      await printTable(
-        ['KEY', 'VALUE', 'SOURCE', 'OVERRIDES'],
-        explained.map(({ key, value, source, beats }) => [key, jsonText(value), source, beats.join(', ')]),
-      );
+      await printRows(explained, VALUE_COLUMNS);
       if (dropped.length > 0) {
         process.stdout.write('\n');
-        await printTable(
-          ['DROPPED', 'SOURCE', 'WHY'],
-          dropped.map(({ key, source, why }) => [key, source, why]),
-        );
+        await printRows(dropped, {
+          DROPPED: ({ key }) => key,
+          SOURCE: ({ source }) => source,
+          WHY: ({ why }) => why,
+        });
       }
     },
     tree: ({ tree }) => tree,
@@ -221,17 +226,14 @@ async function printExplanation({ key, of, rule, lookedAt, values, notes }: Expl
   const lines = [`${key} for ${of}${rule === null ? '' : `: ${rule}`}`, ''];
   process.stdout.write(lines.map((line) => `${onOneLine(line)}\n`).join(''));
   if (lookedAt.length > 0) {
-    await printTable(
-      ['PLACE', 'STATE'],
-      lookedAt.map((place) => [place.of === 'task' ? `${place.key} of the task` : place.key, place.state]),
-    );
+    await printRows(lookedAt, {
+      PLACE: (place) => (place.of === 'task' ? `${place.key} of the task` : place.key),
+      STATE: ({ state }) => state,
+    });
     process.stdout.write('\n');
   }
   if (values.length > 0) {
-    await printTable(
-      ['KEY', 'VALUE', 'SOURCE', 'OVERRIDES'],
-      values.map(({ key: leaf, value, source, beats }) => [leaf, jsonText(value), source, beats.join(', ')]),
-    );
+    await printRows(values, VALUE_COLUMNS);
   } else {
     process.stdout.write('not set\n');
   }

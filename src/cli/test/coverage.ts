@@ -5,7 +5,7 @@ import type { Decision } from '../../filter/verdict.ts';
 import { podEnvironment } from '../../rules/pod/environment.ts';
 import { readRules } from '../../rules/read-rules.ts';
 import { taskEnvironment } from '../../rules/task/environment.ts';
-import { printTable } from '../common/output.ts';
+import { printRows } from '../common/output.ts';
 
 interface Covered {
   readonly kind: 'filter' | 'rule' | 'scheduling-policy' | 'admin-policy';
@@ -91,16 +91,13 @@ export function percentText(percent: number): string {
 
 export async function printCoverage(covered: readonly Covered[]): Promise<void> {
   process.stdout.write('\n');
-  await printTable(
-    ['WHAT', 'NAME', 'ALLOWS', 'REFUSES', 'FROM'],
-    covered.map(({ kind, name, allowed, refused, place }) => [
-      kind.replace('-', ' '),
-      name,
-      allowed ? 'seen' : 'never',
-      refused ? 'seen' : 'never',
-      place,
-    ]),
-  );
+  await printRows(covered, {
+    WHAT: ({ kind }) => kind.replace('-', ' '),
+    NAME: ({ name }) => name,
+    ALLOWS: ({ allowed }) => (allowed ? 'seen' : 'never'),
+    REFUSES: ({ refused }) => (refused ? 'seen' : 'never'),
+    FROM: ({ place }) => place,
+  });
   process.stdout.write(`\ncoverage: ${percentText(coveredPercent(covered))}\n`);
 }
 

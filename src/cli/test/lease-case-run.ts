@@ -212,7 +212,7 @@ function leaseDifferences(
         !decision.failed &&
         `expected ${failed} to fail, but it rejected the lease: ${message}`,
       ...chargeDifferences(expected.charged, charged),
-      ...pathDifferences('lease', lease_paths, decision.lease),
+      ...pathDifferences('lease', lease_paths, [decision.lease]),
     ],
   );
 }

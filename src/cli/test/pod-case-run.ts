@@ -168,7 +168,7 @@ function podDifferences(
       field !== undefined &&
         !fields.some((one) => one === field || one.startsWith(`${field}[`) || one.startsWith(`${field} `)) &&
         `expected ${field} to be rejected, but it was ${fields.join(', ')}: ${message}`,
-      ...pathDifferences('pod', pod_paths, written),
+      ...pathDifferences('pod', pod_paths, [written]),
     ],
   );
 }

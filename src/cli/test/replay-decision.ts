@@ -6,13 +6,24 @@ import type { ObservedRule } from '../../filter/services.ts';
 import type { LoggedDecision, PastDecision } from './past-decision.ts';
 
 /**
+ * In the order of the output.
+ *
  * - `same`: allowed or refused, as before
  * - `now-refused`, `now-allowed`: otherwise
- * - `undecidable`: the log lacks data that the configuration needs
  * - `failed`: a filter or rule failed, so the lease would be refused
+ * - `undecidable`: the log lacks data that the configuration needs
  * - `skipped`: not a decision: an end, a commit, a bypass
  */
-export type Difference = 'same' | 'now-refused' | 'now-allowed' | 'undecidable' | 'failed' | 'skipped';
+export const DIFFERENCES = [
+  'same',
+  'now-refused',
+  'now-allowed',
+  'failed',
+  'undecidable',
+  'skipped',
+] as const;
+
+export type Difference = (typeof DIFFERENCES)[number];
 
 interface ReplayedDecision {
   readonly difference: Difference;
@@ -20,11 +31,6 @@ interface ReplayedDecision {
   readonly by: readonly string[];
   /** Refused: the message for the user. Undecidable, failed: the cause. */
   readonly message: string | null;
-}
-
-interface ReplayOptions {
-  /** Filters that cannot be asked say what the log says that they said. */
-  readonly assumeRecorded: boolean;
 }
 
 /** Notes about the last request: rules that refused it, and causes of failures. Emptied for each request. */
@@ -48,11 +54,12 @@ const NEEDS = {
   commit: 'can still refuse a lease when it is recorded',
 } as const;
 
+/** `assumeRecorded`: filters that cannot be asked give the answer that the log has. */
 export async function replayDecision(
   past: PastDecision,
   replay: Replay,
   notes: Notes,
-  { assumeRecorded }: ReplayOptions,
+  { assumeRecorded }: { readonly assumeRecorded: boolean },
 ): Promise<ReplayedDecision> {
   const { operation, request } = past;
   if (operation !== 'create' && operation !== 'update') {
@@ -140,16 +147,6 @@ function undecidable(message: string): ReplayedDecision {
   return { difference: 'undecidable', by: [], message };
 }
 
-/** In the order of the output. */
-export const DIFFERENCES = [
-  'same',
-  'now-refused',
-  'now-allowed',
-  'failed',
-  'undecidable',
-  'skipped',
-] as const satisfies readonly Difference[];
-
 /** With the member names of the decision log. */
 export interface Example
   extends Pick<
@@ -172,7 +169,7 @@ export interface Example
 interface Cause {
   readonly difference: Difference;
   readonly by: string;
-  readonly decisions: number;
+  decisions: number;
 }
 
 /** Limit of distinct filters and reasons, because logs contain names, too. */
@@ -184,7 +181,7 @@ const MAX_TEXT = 2000;
 export class ReplaySummary {
   readonly #examplesOfEach: number;
   readonly #counts = new Map<Difference, number>();
-  readonly #causes = new Map<string, { difference: Difference; by: string; decisions: number }>();
+  readonly #causes = new Map<string, Cause>();
   readonly #examples = new Map<Difference, Example[]>();
   #first: string | undefined;
   #last: string | undefined;
@@ -229,7 +226,7 @@ export class ReplaySummary {
   }
 
   /** Most frequent first. */
-  get causes(): Cause[] {
+  get causes(): readonly Readonly<Cause>[] {
     return [...this.#causes.values()].sort((a, b) => b.decisions - a.decisions);
   }
 

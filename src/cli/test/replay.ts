@@ -1,7 +1,7 @@
 /** `test --replay`: finds decisions of a log that a configuration would change. */
 
 import { type CaseResult, printResults, resultsJunit, writeJunit } from '../cases/case-report.ts';
-import { ExitCode, jsonLine, printTable, UsageError, warn } from '../common/output.ts';
+import { ExitCode, jsonLine, printRows, UsageError, warn } from '../common/output.ts';
 import type { SourceFlags } from '../common/sources.ts';
 import { type DamagedLines, type LogFlags, LogRun } from './log-run.ts';
 import {
@@ -55,14 +55,7 @@ function exitCodeOf(summary: ReplaySummary, damaged: DamagedLines, allowsUndecid
 
 type ReplayFormat = 'table' | 'json' | 'junit' | 'tap';
 
-const NAMES: Readonly<Record<Difference, string>> = {
-  same: 'same',
-  'now-refused': 'now refused',
-  'now-allowed': 'now allowed',
-  failed: 'failed',
-  undecidable: 'undecidable',
-  skipped: 'skipped',
-};
+const nameOf = (difference: Difference) => difference.replace('-', ' ');
 const SHOWN = ['now-refused', 'now-allowed', 'failed', 'undecidable'] as const;
 const SUITE = 'blazar-enforcement test --replay';
 
@@ -95,38 +88,33 @@ async function printReplay(
 async function printAsTable(summary: ReplaySummary): Promise<void> {
   const { decisions, period } = summary;
   process.stdout.write(`${decisions} decisions, from ${period?.from} to ${period?.to}\n\n`);
-  await printTable(
-    ['DIFFERENCE', 'DECISIONS'],
-    DIFFERENCES.map((one) => [NAMES[one], String(summary.count(one))]),
-  );
+  await printRows(DIFFERENCES, { DIFFERENCE: nameOf, DECISIONS: (one) => summary.count(one) });
   const { causes } = summary;
   if (causes.length > 0) {
     process.stdout.write('\n');
-    await printTable(
-      ['DIFFERENCE', 'DECISIONS', 'BY'],
-      causes.map(({ difference, by, decisions: count }) => [NAMES[difference], String(count), by]),
-    );
+    await printRows(causes, {
+      DIFFERENCE: ({ difference }) => nameOf(difference),
+      DECISIONS: ({ decisions }) => decisions,
+      BY: ({ by }) => by,
+    });
   }
   const examples = SHOWN.flatMap((one) => summary.examples(one));
   if (examples.length > 0) {
     process.stdout.write('\n');
-    await printTable(
-      ['DIFFERENCE', 'TIME', 'OPERATION', 'PROJECT', 'USER', 'LEASE', 'BEFORE', 'NOW'],
-      examples.map((one) => [
-        NAMES[one.difference],
-        one.time,
-        one.operation,
-        one.project_id ?? '',
-        one.user_id ?? '',
-        one.lease_name ?? '',
-        beforeOf(one),
-        afterOf(one),
-      ]),
-    );
+    await printRows(examples, {
+      DIFFERENCE: ({ difference }) => nameOf(difference),
+      TIME: ({ time }) => time,
+      OPERATION: ({ operation }) => operation,
+      PROJECT: ({ project_id }) => project_id,
+      USER: ({ user_id }) => user_id,
+      LEASE: ({ lease_name }) => lease_name,
+      BEFORE: beforeOf,
+      NOW: afterOf,
+    });
     for (const one of SHOWN) {
       const more = summary.count(one) - summary.examples(one).length;
       if (more > 0) {
-        process.stdout.write(`… and ${more} more that are ${NAMES[one]}\n`);
+        process.stdout.write(`… and ${more} more that are ${nameOf(one)}\n`);
       }
     }
   }
@@ -181,12 +169,12 @@ function resultsOf(summary: ReplaySummary, damaged: DamagedLines): CaseResult[] 
     result(`${summary.count('same')} decisions are the same`, { status: 'passed', reasons: [] }),
     ...SHOWN.flatMap((one) => [
       ...summary.examples(one).map((example) =>
-        result(`${NAMES[one]}: ${titleOf(example)}`, {
+        result(`${nameOf(one)}: ${titleOf(example)}`, {
           status: STATUS[one],
           reasons: [`before: ${beforeOf(example)}`, `now: ${afterOf(example)}`],
         }),
       ),
-      ...rest(`more are ${NAMES[one]}`, summary.count(one) - summary.examples(one).length, STATUS[one]),
+      ...rest(`more are ${nameOf(one)}`, summary.count(one) - summary.examples(one).length, STATUS[one]),
     ]),
     ...rest('damaged lines', damaged.count, 'mistake'),
   ];

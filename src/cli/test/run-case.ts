@@ -7,7 +7,7 @@ import type { ConfigSources } from '../../config/sources.ts';
 import { type Configuration, readConfiguration, sectionOf } from '../../enforcement/configuration.ts';
 import { CaseMistake, type ReadCase } from '../cases/case-files.ts';
 import type { CaseResult } from '../cases/case-report.ts';
-import type { TaskConfigurations } from '../skypilot/case-configuration.ts';
+import { once, type TaskConfigurations } from '../skypilot/case-configuration.ts';
 import type { AnyCase } from './any-case.ts';
 import type { Coverage } from './coverage.ts';
 import type { EmptyLedgers } from './lease-trial.ts';
@@ -91,14 +91,8 @@ async function configurationOf(
     const message = `there is no configuration: expected ${CONFIG_FILES.join(' or ')} beside the case or above it, or --config-file`;
     throw CaseMistake.at(read, [], message);
   }
-  const key = JSON.stringify([read.case.kind, sources]);
-  const known = run.configurations.get(key);
-  if (known !== undefined) {
-    return known;
-  }
-  const reading = readWhatCounts(sources, read.case.kind === 'pod' ? 'kubernetes' : 'enforcement');
-  run.configurations.set(key, reading);
-  return reading;
+  const kind = read.case.kind === 'pod' ? 'kubernetes' : 'enforcement';
+  return once(run.configurations, [kind, sources], () => readWhatCounts(sources, kind));
 }
 
 /**

@@ -4,6 +4,7 @@ import { LedgerUnavailableError } from '../../base/errors.ts';
 import { changeRecordSchema, decisionRecordSchema, OPERATIONS, SIDES } from '../../decisions/record.ts';
 import type { DecisionsQuery, StoredDecision } from '../../decisions/store/contract.ts';
 import type { PageOf } from '../../ledger/reports/pages.ts';
+import type { FoundDecision } from '../leases/lease-history.ts';
 import { visibleProjects } from '../users/caller.ts';
 import { ApiError, type ApiRequest, route } from './route.ts';
 import {
@@ -207,7 +208,7 @@ async function listed(request: ApiRequest<unknown, unknown>, wanted: DecisionsQu
 }
 
 export function decisionJson(
-  { record, asked, replica }: Pick<StoredDecision, 'record' | 'asked' | 'replica'>,
+  { record, asked, replica }: FoundDecision,
   accounts: Accounts,
   isMember: boolean,
 ) {
@@ -245,7 +246,7 @@ export function decisionJson(
       changes: one.changes ?? [],
       changes_left_out: one.changes_left_out ?? 0,
     })),
-    replica: hidden(replica),
+    replica: hidden(replica ?? null),
     generation: hidden(record.generation),
     duration_ms: hidden(record.duration_ms),
   };

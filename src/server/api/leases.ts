@@ -4,7 +4,6 @@
  */
 import { z } from 'zod';
 import { inTime } from '../../base/deadline.ts';
-import type { StoredDecision } from '../../decisions/store/contract.ts';
 import { secondText } from '../../lease/dates.ts';
 import { foldedOfLedger, foldedOfProject } from '../../ledger/folding/totals.ts';
 import type { Share } from '../../ledger/reports/charges.ts';
@@ -254,7 +253,7 @@ export const projectLeaseRoute = route({
       throw new ApiError(409, `several leases have this id: ask for ${rows}`, { field: 'lease_id' });
     }
     const visible = visibleProjects(caller);
-    const page = await leaseHistory<StoredDecision>(
+    const page = await leaseHistory(
       {
         ...pageQueryOf(query),
         caller,

@@ -1,5 +1,5 @@
 /** The limits that apply to a project: the relevant options of the enabled filters, with their origins. */
-
+import { z } from 'zod';
 import { formatOrigin } from '../../base/errors.ts';
 import { isMapping } from '../../base/yaml/tree.ts';
 import { showValue } from '../../config/secret.ts';
@@ -11,32 +11,33 @@ import type { Caller } from '../users/caller.ts';
 
 type Setting = Configuration['settings'][number];
 
-export interface LimitOption {
-  readonly option: string;
-  readonly description: string;
-  readonly unit: string | null;
-  /** `null` = not set, or hidden. Of limits of single accounts, only those that may concern the project. */
-  readonly value: unknown;
-  readonly isHidden: boolean;
-  /** Whether the default applies, because the option is not set. */
-  readonly isDefault: boolean;
-  /** `etc/blazar.conf:7`; `null` = hidden from this caller. */
-  readonly origin: string | null;
-}
+export const limitsSchema = z.strictObject({
+  filter: z.string(),
+  audit: z.boolean().meta({ description: 'true = the filter only warns.' }),
+  options: z.array(
+    z.strictObject({
+      option: z.string(),
+      description: z.string(),
+      unit: z.string().nullable(),
+      value: z.unknown().meta({
+        description:
+          'null = not set, or hidden. Of limits of single accounts, only those that concern the project. Secrets are ****.',
+      }),
+      hidden: z.boolean().meta({ description: 'Whether the value is hidden from members.' }),
+      default: z.boolean().meta({ description: 'Whether the default applies.' }),
+      origin: z
+        .string()
+        .nullable()
+        .meta({
+          description: 'Where the option is set; null for members.',
+          examples: ['/etc/blazar/blazar.conf:7'],
+        }),
+    }),
+  ),
+});
 
-export interface FilterLimits {
-  readonly filter: string;
-  /** Whether the filter only warns. */
-  readonly audit: boolean;
-  readonly options: readonly LimitOption[];
-}
-
-interface Viewer {
-  /** Members see values of enforced filters, but no file paths, and nothing of other projects or the service. */
-  readonly isMember: boolean;
-  /** Whether limits of this user are the member's own. */
-  readonly userId: string | null;
-}
+export type FilterLimits = z.infer<typeof limitsSchema>;
+export type LimitOption = FilterLimits['options'][number];
 
 /** What a caller sees of a project; `isExempt`: whether its leases skip all filters. */
 export function limitsFor(
@@ -61,12 +62,15 @@ export function isExempt(
   return new AccountList(exemptProjects).has(projectOf({ project_id: projectId }, names));
 }
 
-/** In the order in which the filters run. */
+/**
+ * In the order in which the filters run. Members see values of enforced filters and their own limits, but no
+ * file paths, and nothing of other projects or the service.
+ */
 export function projectLimits(
   { filters, settings }: Configuration,
   projectId: string,
   names: RequestNames | undefined,
-  { isMember, userId }: Viewer,
+  { isMember, userId }: { readonly isMember: boolean; readonly userId: string | null },
 ): FilterLimits[] {
   const keys = {
     tag: names?.project?.tags ?? [],
@@ -82,9 +86,9 @@ export function projectLimits(
       description: option.help,
       unit: option.unit ?? null,
       value: isHidden ? null : (showValue(value, secret) ?? null),
-      isHidden,
-      isDefault: origin.kind === 'default',
       origin: isMember ? null : formatOrigin(origin),
+      hidden: isHidden,
+      default: origin.kind === 'default',
     };
   };
   const ofChain = settings.filter(({ option }) => option.section === 'enforcement');

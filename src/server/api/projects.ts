@@ -12,7 +12,7 @@ import { ledgerFor } from '../budgets/named-accounts.ts';
 import { visibleProjects } from '../users/caller.ts';
 import { budgetJson, budgetSchema } from './budgets/json.ts';
 import { leaseJson, leaseSchema } from './leases.ts';
-import { type FilterLimits, limitsFor } from './project-limits.ts';
+import { limitsFor, limitsSchema } from './project-limits.ts';
 import { usageJson, usageSchema } from './project-usage.ts';
 import { type ApiRequest, route } from './route.ts';
 import {
@@ -95,31 +95,6 @@ const budget = z.strictObject({
   }),
 });
 
-const limits = z.strictObject({
-  filter: z.string(),
-  audit: z.boolean().meta({ description: 'true = the filter only warns.' }),
-  options: z.array(
-    z.strictObject({
-      option: z.string(),
-      description: z.string(),
-      unit: z.string().nullable(),
-      value: z.unknown().meta({
-        description:
-          'null = not set, or hidden. Of limits of single accounts, only those that concern the project. Secrets are ****.',
-      }),
-      hidden: z.boolean().meta({ description: 'Whether the value is hidden from members.' }),
-      default: z.boolean().meta({ description: 'Whether the default applies.' }),
-      origin: z
-        .string()
-        .nullable()
-        .meta({
-          description: 'Where the option is set; null for members.',
-          examples: ['/etc/blazar/blazar.conf:7'],
-        }),
-    }),
-  ),
-});
-
 const project = z.strictObject({
   project: accountSchema,
   exempt: z.boolean().meta({ description: 'Whether leases of the project are allowed without checks.' }),
@@ -136,7 +111,7 @@ const project = z.strictObject({
     .meta({ description: `The newest ${MAX_LEASES} pending and active leases.` }),
   has_more_open_leases: z.boolean(),
   limits: z
-    .array(limits)
+    .array(limitsSchema)
     .meta({ description: 'The enabled filters, in their order, with the options that apply.' }),
 });
 
@@ -158,7 +133,7 @@ export const projectRoute = route({
       ...[...budgets.items, ...leases.items].map(({ userId }) => ({ userId })),
       ...usage.user.groups.slice(0, MAX_GROUPS).map(({ key }) => ({ userId: key })),
     ]);
-    const { isExempt, limits: ofFilters } = limitsFor(request, projectId);
+    const { isExempt, limits } = limitsFor(request, projectId);
     const shown = { until, accounts, most: MAX_GROUPS };
     return {
       json: {
@@ -176,7 +151,7 @@ export const projectRoute = route({
         },
         open_leases: leases.items.map((lease) => leaseJson(lease, accounts)),
         has_more_open_leases: leases.next !== undefined,
-        limits: ofFilters.map(limitsJson),
+        limits,
       },
     };
   },
@@ -211,20 +186,4 @@ function spanOf(own: Pick<BudgetView, 'validFrom' | 'validUntil'> | undefined, n
   const from =
     validUntil - validFrom <= longest || now - validFrom < longest / 2n ? validFrom : now - longest / 2n;
   return { from, until: validUntil - from < longest ? validUntil : from + longest };
-}
-
-function limitsJson({ filter, audit, options }: FilterLimits) {
-  return {
-    filter,
-    audit,
-    options: options.map(({ option, description, unit, value, isHidden, isDefault, origin }) => ({
-      option,
-      description,
-      unit,
-      value,
-      origin,
-      hidden: isHidden,
-      default: isDefault,
-    })),
-  };
 }

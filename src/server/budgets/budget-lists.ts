@@ -11,7 +11,7 @@ import { visibleProjects } from '../users/caller.ts';
 import { ledgerFor, listedId, listedUser, ownProject, type Requester } from './named-accounts.ts';
 
 /** Projects and users by id, or by `name@domain`. */
-interface Filters extends PageQuery {
+export interface Filters extends PageQuery {
   readonly projectId?: string | undefined;
   readonly userId?: string | undefined;
 }

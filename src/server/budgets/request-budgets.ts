@@ -14,10 +14,10 @@ import { type BudgetRequest, isOpen } from '../../ledger/budgets/requests/rows.t
 import type { RequestEdit, RequestRefusal, RequestStep } from '../../ledger/budgets/requests/steps.ts';
 import { amountOf, idOf, newIdOf, secondOf } from '../../ledger/budgets/terms.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import type { PageOf, PageQuery } from '../../ledger/reports/pages.ts';
+import type { PageOf } from '../../ledger/reports/pages.ts';
 import { ApiError } from '../api/route.ts';
 import { type Caller, may, visibleProjects } from '../users/caller.ts';
-import { narrowed } from './budget-lists.ts';
+import { type Filters, narrowed } from './budget-lists.ts';
 import { inApi, mayChange, reasonOf, refusalError } from './change-budgets.ts';
 import type { RequestInput, StepInput } from './inputs.ts';
 import { accountId, ledgerWith, notAllowed, ownProject, ownUser, type Requester } from './named-accounts.ts';
@@ -94,11 +94,7 @@ export async function requestFor(requester: Requester, id: string): Promise<Budg
 /** @throws ApiError 422 for a name that Keystone does not have, 503, LedgerUnavailableError, CursorError */
 export async function requestsFor(
   requester: Requester,
-  query: PageQuery &
-    Pick<RequestsQuery, 'states'> & {
-      readonly projectId?: string | undefined;
-      readonly userId?: string | undefined;
-    },
+  query: Filters & Pick<RequestsQuery, 'states'>,
 ): Promise<PageOf<BudgetRequest>> {
   await requestsLedger(requester);
   return narrowed(requester, query, pageOfRequests);

@@ -8,7 +8,7 @@ import { NEEDED_FOR_CALENDARS } from '../../ledger/storage/rights.ts';
 import { ApiError } from '../api/route.ts';
 import { ledgerWith, type Requester } from '../budgets/named-accounts.ts';
 import { type Caller, may } from '../users/caller.ts';
-import { digest, randomText } from '../users/sessions/sealed.ts';
+import { digest, randomText } from '../users/sessions/stored-session.ts';
 
 const DAY = 86_400_000_000n;
 /** How long a link works after its owner's last visit with the right to see the project, in microseconds. */

@@ -13,7 +13,7 @@ import { type Configuration, sectionOf } from '../../enforcement/configuration.t
 import { ledgerSection } from '../../ledger/options.ts';
 import { parseConnection } from '../../ledger/storage/connection.ts';
 import { serviceSection } from '../configuration/options.ts';
-import { filtersUseLedger, storedKind } from '../configuration/storage-checks.ts';
+import { filtersUseLedger, storedKind } from '../configuration/start-checks.ts';
 import { CountedUses } from '../counted-uses.ts';
 
 /** Time for a replaced store to write its queue after a reload, in milliseconds. */

@@ -44,34 +44,37 @@ export async function foundLease(
   return { one: charged };
 }
 
-interface HistoryDecision {
-  /** Missing for decisions of this process. */
+/** A decision in the store, or of this process. */
+export interface FoundDecision {
+  /** As in `StoredDecision`; missing for decisions of this process. */
   readonly id?: bigint;
   readonly record: DecisionRecord;
   readonly asked: RequestedLease | undefined;
+  /** `undefined` = this process. */
+  readonly replica: string | undefined;
 }
 
 /** Searches decisions that the caller may see, newest first: by lease, or by the request that created it. */
-type SearchDecisions<Decision> = (
+type SearchDecisions = (
   wanted: { readonly leaseId: string } | { readonly requestId: string },
   page: PageQuery,
-) => Promise<PageOf<Decision>>;
+) => Promise<PageOf<FoundDecision>>;
 
-export interface Step<Decision> {
+export interface Step {
   /** Microseconds of the epoch. */
   readonly at: bigint;
-  readonly decision?: Decision;
+  readonly decision?: FoundDecision;
   readonly entry?: EntryView;
 }
 
-interface Wanted<Decision> extends PageQuery {
+interface Wanted extends PageQuery {
   readonly caller: Caller;
   readonly leaseId: string | null;
   /** `undefined` = not in the ledger. */
   readonly found: FoundLease | undefined;
   readonly ledger: Ledger | undefined;
   /** `undefined` = decisions are not stored. */
-  readonly search: SearchDecisions<Decision> | undefined;
+  readonly search: SearchDecisions | undefined;
 }
 
 /** The end of the earlier pages: their last decision and last entry. */
@@ -82,8 +85,8 @@ interface Position {
 }
 
 /** What was read from one source, in its order. `edge`: the end of the part that was read. */
-interface Read<Decision> {
-  readonly steps: { readonly step: Step<Decision>; readonly reached: Partial<Position> }[];
+interface Read {
+  readonly steps: { readonly step: Step; readonly reached: Partial<Position> }[];
   readonly edge: { readonly at: bigint; readonly reached: Partial<Position> } | undefined;
 }
 
@@ -96,17 +99,14 @@ const START = 2n ** 63n - 1n;
  *
  * @throws LedgerUnavailableError, CursorError
  */
-export async function leaseHistory<Decision extends HistoryDecision>(
-  wanted: Wanted<Decision>,
-  wait: Wait,
-): Promise<PageOf<Step<Decision>>> {
+export async function leaseHistory(wanted: Wanted, wait: Wait): Promise<PageOf<Step>> {
   const [at = START, id = START, entry = START] =
     wanted.after === undefined ? [] : keyOf(wanted.after, ['number', 'number', 'number']).map(BigInt);
   let position: Position = { at, id, entry };
   const left = [await readDecisions(wanted, position), await readEntries(wanted, position, wait)];
-  const items: Step<Decision>[] = [];
+  const items: Step[] = [];
   while (items.length < wanted.limit) {
-    const headOf = ({ steps, edge }: Read<Decision>) => steps[0]?.step.at ?? edge?.at ?? -START;
+    const headOf = ({ steps, edge }: Read) => steps[0]?.step.at ?? edge?.at ?? -START;
     const next = left.reduce((best, one) => (headOf(one) > headOf(best) ? one : best)).steps.shift();
     if (next === undefined) {
       break;
@@ -125,7 +125,7 @@ export async function leaseHistory<Decision extends HistoryDecision>(
   };
 }
 
-function shownToMember<Decision>(step: Step<Decision>): Step<Decision>[] {
+function shownToMember(step: Step): Step[] {
   const { entry } = step;
   if (entry === undefined) {
     return [step];
@@ -133,10 +133,7 @@ function shownToMember<Decision>(step: Step<Decision>): Step<Decision>[] {
   return isBudgetAccount(entry.account) ? [{ ...step, entry: { ...entry, who: '', reason: null } }] : [];
 }
 
-async function readDecisions<Decision extends HistoryDecision>(
-  { search, leaseId, found, limit }: Wanted<Decision>,
-  { at, id }: Position,
-): Promise<Read<Decision>> {
+async function readDecisions({ search, leaseId, found, limit }: Wanted, { at, id }: Position): Promise<Read> {
   const after = at === START ? undefined : cursorOf([at, id]);
   const page = { limit, after };
   const pages =
@@ -169,8 +166,8 @@ async function readDecisions<Decision extends HistoryDecision>(
 }
 
 /** The decision of the creation, which has no lease id yet. Clients may reuse a request id. */
-function ofCreation<Decision extends HistoryDecision>(page: PageOf<Decision>, { lease }: FoundLease) {
-  const isOfIt = ({ record: { operation, lease_id, project_id, user_id } }: HistoryDecision) =>
+function ofCreation(page: PageOf<FoundDecision>, { lease }: FoundLease) {
+  const isOfIt = ({ record: { operation, lease_id, project_id, user_id } }: FoundDecision) =>
     operation.endsWith('create') &&
     lease_id === null &&
     project_id === lease.projectId &&
@@ -179,10 +176,10 @@ function ofCreation<Decision extends HistoryDecision>(page: PageOf<Decision>, { 
 }
 
 async function readEntries(
-  { ledger, found, limit }: Pick<Wanted<never>, 'ledger' | 'found' | 'limit'>,
+  { ledger, found, limit }: Pick<Wanted, 'ledger' | 'found' | 'limit'>,
   { entry }: Position,
   wait: Wait,
-): Promise<Read<never>> {
+): Promise<Read> {
   if (ledger === undefined || found === undefined) {
     return { steps: [], edge: undefined };
   }

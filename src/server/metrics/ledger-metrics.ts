@@ -9,15 +9,8 @@ import { type Instruments, setOrRemove } from './instruments.ts';
 
 const ATTEMPTS = ['delivered', 'failed', 'dead'] as const;
 
-export interface LedgerMetrics extends Required<LedgerObserver> {
-  /** `undefined` = no messages are to be delivered, or the ledger does not answer. */
-  showOutbox(counts: OutboxCounts | undefined): void;
-  /** The new configuration may have no ledger. */
-  reloaded(): void;
-}
-
 /** `buckets` are in seconds. */
-export function ledgerMetrics(make: Instruments, buckets: readonly number[]): LedgerMetrics {
+export function ledgerMetrics(make: Instruments, buckets: readonly number[]) {
   const transactions = make.counter(
     'ledger_transactions_total',
     'Transactions of the ledger: done, refused because of a limit, or failed.',
@@ -66,7 +59,7 @@ export function ledgerMetrics(make: Instruments, buckets: readonly number[]): Le
   for (const gauge of [available, inDoubt, clockBehind, waiting, oldest, dead]) {
     gauge.remove();
   }
-  return {
+  const observer: Required<LedgerObserver> = {
     transacted: (operation, outcome, seconds) => {
       transactions.inc({ operation, outcome });
       durations.observe({ operation }, seconds);
@@ -76,11 +69,16 @@ export function ledgerMetrics(make: Instruments, buckets: readonly number[]): Le
     clockBehind: (seconds) => clockBehind.set(seconds),
     attempted: (outcome) => attempts.inc({ outcome }),
     noticeDropped: (event) => dropped.inc({ event }),
-    showOutbox: (counts) => {
+  };
+  return {
+    ...observer,
+    /** `undefined` = no messages are to be delivered, or the ledger does not answer. */
+    showOutbox: (counts: OutboxCounts | undefined) => {
       setOrRemove(waiting, counts?.waiting);
       setOrRemove(oldest, counts?.oldestSeconds);
       setOrRemove(dead, counts?.dead);
     },
+    /** The new configuration may have no ledger. */
     reloaded: () => available.remove(),
   };
 }

@@ -12,16 +12,14 @@ import {
 } from '../../kubernetes/cluster/certificates/configured-rotator.ts';
 import { kubernetesSection } from '../../kubernetes/options.ts';
 import { type AppParts, createAdminApp, createApp } from '../app.ts';
-import { createAuthenticators } from '../authentication/authenticators.ts';
-import { credentialFiles, tlsOptionsOf } from '../authentication/credential-files.ts';
+import { createAuthenticators, credentialFiles, tlsOptionsOf } from '../authentication/authenticators.ts';
 import { readTls } from '../authentication/credentials.ts';
 import { KeystoneAuthenticators } from '../authentication/keystone-authenticators.ts';
 import type { Generation } from '../configuration/generation.ts';
 import { Generations } from '../configuration/generations.ts';
 import { serviceSection } from '../configuration/options.ts';
 import { SECTIONS } from '../configuration/sections.ts';
-import { startedWith, startProblems } from '../configuration/start-checks.ts';
-import { storageProblems } from '../configuration/storage-checks.ts';
+import { startedWith, startProblems, storageProblems } from '../configuration/start-checks.ts';
 import { WatchedFiles } from '../configuration/watched-files.ts';
 import { Heartbeat } from '../decisions/heartbeat.ts';
 import { DecisionRecorder, openDecisionLog, requestMemberOf } from '../decisions/recorder.ts';

@@ -17,9 +17,8 @@ import {
   type Renew,
   type Renewal,
 } from './oidc-session.ts';
-import { randomText, seal, sealingKey, unseal } from './sessions/sealed.ts';
 import { isSecure, readCookie, type Sessions, writeCookie } from './sessions/sessions.ts';
-import type { StoredProof } from './sessions/stored-session.ts';
+import { randomText, type StoredProof, seal, sealingKey, unseal } from './sessions/stored-session.ts';
 
 /** The proof for a new session, or a message for the caller. */
 type OidcOutcome = { readonly proof: StoredProof } | { readonly status: 401 | 403; readonly message: string };

@@ -79,9 +79,7 @@ describe('an id that looks like another one', () => {
     ['climate', '\u202eecila', /^error: --user: expected visible characters .*, got \\u202e$/m],
   ])('is refused: %j, %j', async (project, user, said) => {
     const { budget } = commandsOn(await newLedger());
-    const { code, stderr } = await budget('set', project, '--user', user, '--amount', '1', ...YEAR);
-    expect(code).toBe(2);
-    expect(stderr).toMatch(said);
+    expect(await budget('set', project, '--user', user, '--amount', '1', ...YEAR)).toEqual(refused(said));
   });
 
   it('is shown and can be removed where it is there already', async () => {
@@ -106,8 +104,7 @@ describe('an id that looks like another one', () => {
 describe('budget remove', () => {
   it('removes a budget', async () => {
     const { budget } = commandsOn(await newLedger());
-    const { code, stdout } = await budget('remove', 'climate', '--from', '2026-01-01');
-    expect(code).toBe(0);
+    const stdout = printed(await budget('remove', 'climate', '--from', '2026-01-01'));
     expect(stdout).not.toContain('climate');
   });
 

@@ -3,7 +3,7 @@ import { allOf, commandTree } from '../../../src/cli/completion/command-tree.ts'
 import { completionCommand } from '../../../src/cli/completion/completion.ts';
 import { createProgram } from '../../../src/cli/program.ts';
 import { runInProcess, runProgramInProcess } from '../../support/command-in-process.ts';
-import { printed } from '../../support/run-command.ts';
+import { printed, refused } from '../../support/run-command.ts';
 
 describe('completion', () => {
   it.for(['bash', 'zsh', 'fish'])('has every command and option for %s', async (shell) => {
@@ -17,12 +17,11 @@ describe('completion', () => {
   });
 
   it('names the shells that it knows', async () => {
-    expect(await runProgramInProcess(['completion', 'tcsh'])).toEqual({
-      code: 2,
-      stdout: '',
-      stderr:
-        "error: command-argument value 'tcsh' is invalid for argument 'shell'. Allowed choices are bash, zsh, fish.\n",
-    });
+    expect(await runProgramInProcess(['completion', 'tcsh'])).toEqual(
+      refused(
+        "command-argument value 'tcsh' is invalid for argument 'shell'. Allowed choices are bash, zsh, fish.",
+      ),
+    );
   });
 
   it('is of the commands that it is given', async () => {

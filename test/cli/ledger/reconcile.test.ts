@@ -4,10 +4,10 @@ import { ledgerCommand } from '../../../src/cli/ledger.ts';
 import { copiedLedgers, recordLease } from '../../ledger/recorded-leases.ts';
 import { recorded } from '../../server/followers/recorded-blazar.ts';
 import { runInProcess } from '../../support/command-in-process.ts';
-import { confFile, temporaryFile } from '../../support/files.ts';
+import { confFile, sectionText, temporaryFile } from '../../support/files.ts';
 import { ledgerAt } from '../../support/ledgers.ts';
 import { policyServer } from '../../support/policy-server.ts';
-import { printed, refused } from '../../support/run-command.ts';
+import { printed, refused, refusedWith } from '../../support/run-command.ts';
 import { ValidatingKeystone } from '../../support/validating-keystone.ts';
 import { commandsOn, fill } from './setup.ts';
 
@@ -159,11 +159,7 @@ describe('ledger reconcile', () => {
 
     const empty = commandsOn(await emptyLedger());
     const unknown = await empty.ledger('reconcile', file([WHOLE]));
-    expect(unknown).toMatchObject({
-      code: 2,
-      stdout: '',
-      stderr: expect.stringContaining('knows no region yet'),
-    });
+    expect(unknown).toEqual(refusedWith('knows no region yet'));
     const recorded = await empty.ledger('reconcile', file([WHOLE]), '--region', 'R', '--format', 'json');
     expect(doneIn(recorded.stdout)).toEqual([['recorded', 'fourth']]);
   });
@@ -225,11 +221,9 @@ describe('ledger reconcile', () => {
 
   it('exits with 2 if there is no list', async () => {
     const { ledger } = commandsOn(await newLedger());
-    const { code, stderr } = await ledger('reconcile', '/nowhere.json');
-    expect({ code, stderr }).toMatchObject({
-      code: 2,
-      stderr: expect.stringMatching(/^error: .*nowhere\.json: could not be read/),
-    });
+    expect(await ledger('reconcile', '/nowhere.json')).toEqual(
+      refused(/^error: .*nowhere\.json: could not be read/),
+    );
   });
 });
 
@@ -252,7 +246,7 @@ async function blazar(more = '') {
   const blazar = await policyServer((request, response) =>
     (answers[request.url ?? ''] ?? sends({}, 404))(response),
   );
-  const account = `auth_url = ${keystone.url}\nusername = blazar\npassword = blazar\nproject_name = service\nregion_name = RegionOne`;
+  const account = sectionText('keystone', { ...keystone.account, region_name: 'RegionOne' });
   const connection = await blazarLedger();
   const conf = (parts: string) =>
     confFile(`[ledger]\nconnection = ${connection}\n${parts}\n[blazar]\nendpoint = ${blazar.url}\n${more}`);
@@ -262,10 +256,9 @@ async function blazar(more = '') {
   return {
     answers,
     keystone,
-    reconcile: (...args: string[]) =>
-      run(conf(`${uses}[keystone]\n${account}\n`), ['reconcile', '--blazar', ...args]),
+    reconcile: (...args: string[]) => run(conf(uses + account), ['reconcile', '--blazar', ...args]),
     withoutKeystone: () => run(conf(uses), ['reconcile', '--blazar']),
-    withoutFilter: () => run(conf(`[keystone]\n${account}\n`), ['reconcile', '--blazar']),
+    withoutFilter: () => run(conf(account), ['reconcile', '--blazar']),
     /** Its open leases. */
     list: async () => {
       const { stdout } = await run(conf(uses), ['list', '--format', 'json']);
@@ -284,14 +277,13 @@ describe('ledger reconcile --blazar', () => {
     expect(dry.stdout).toMatch(/^recorded .* climate +alice /m);
     expect(dry.stdout).toMatch(/\nNothing was written: --dry-run\.\n$/);
     expect(await list()).toHaveLength(0);
-    const { code, stdout } = await reconcile('--format', 'json');
-    expect(code).toBe(0);
+    const stdout = printed(await reconcile('--format', 'json'));
     expect(JSON.parse(stdout)).toMatchObject({
       dry_run: false,
       leases: Array(3).fill({ outcome: 'recorded' }),
     });
     expect(await list()).toHaveLength(3);
-    expect(await reconcile()).toEqual({ code: 0, stderr: '', stdout: 'The ledger and the list agree.\n' });
+    expect(printed(await reconcile())).toBe('The ledger and the list agree.\n');
   });
 
   it('needs [keystone], a filter that uses the ledger, and no list', async () => {
@@ -299,18 +291,9 @@ describe('ledger reconcile --blazar', () => {
     expect(await withoutKeystone()).toMatchObject(
       refused('--blazar needs the account for Blazar in [keystone], which has no auth_url'),
     );
-    expect(await withoutFilter()).toMatchObject({
-      code: 2,
-      stderr: expect.stringMatching(/no enabled filter uses/),
-    });
-    expect(await reconcile('leases.json')).toMatchObject({
-      code: 2,
-      stderr: 'error: expected a file or --blazar, not both\n',
-    });
-    expect(await reconcile('--empty')).toMatchObject({
-      code: 2,
-      stderr: expect.stringMatching(/--empty is for/),
-    });
+    expect(await withoutFilter()).toEqual(refused(/no enabled filter uses/));
+    expect(await reconcile('leases.json')).toEqual(refused('expected a file or --blazar, not both'));
+    expect(await reconcile('--empty')).toEqual(refused(/--empty is for/));
     expect(await reconcile('--project', 'x')).toMatchObject({ code: 2 });
   });
 

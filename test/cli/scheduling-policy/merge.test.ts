@@ -13,16 +13,14 @@ describe('scheduling-policy merge', () => {
   it('shows what applies to a service account, part by part, with its policies', async () => {
     const args = ['scheduling-policy', 'merge', '--policies', basicPolicies()];
     const who = ['--namespace', 'ci', '--service-account', 'builder'];
-    expect(await runProgramInProcess([...args, ...who])).toEqual({
-      code: 0,
-      stdout: `PART                        VALUE                                                  POLICY
+    expect(
+      printed(await runProgramInProcess([...args, ...who])),
+    ).toBe(`PART                        VALUE                                                  POLICY
 allowed.schedulerNames      ["default-scheduler"]                                  basic
 allowed.nodeSelectors.disk  ["hdd"]                                                basic
 allowed.tolerations         [{"keys":["ci"],"operators":["Exists"],"effects":[]}]  ci
 default.nodeSelector.disk   "ssd"                                                  basic
-`,
-      stderr: '',
-    });
+`);
   });
 
   it('uses the default service account and the default namespace', async () => {
@@ -68,8 +66,7 @@ default.nodeSelector.disk   "ssd"                                               
       policy('zero', '{}'),
       grant('zero', '{kind: User, name: lin}, {kind: Group, name: "project:lab"}'),
     );
-    const { code, stdout } = await run('merge', '--policies', basicPolicies(), '--policies', more);
-    expect(code).toBe(0);
+    const stdout = printed(await run('merge', '--policies', basicPolicies(), '--policies', more));
     expect(stdout).toBe(`SUBJECT                                NAMESPACE  POLICIES
 Group project:lab                      all        zero
 Group system:authenticated             all        basic
@@ -81,8 +78,7 @@ User system:serviceaccount:ci:builder  ci         ci
   it('prints both as JSON', async () => {
     const policies = basicPolicies();
     const json = async (...flags: string[]) => {
-      const { code, stdout } = await run('merge', '--policies', policies, '--format', 'json', ...flags);
-      expect(code).toBe(0);
+      const stdout = printed(await run('merge', '--policies', policies, '--format', 'json', ...flags));
       return JSON.parse(stdout) as unknown;
     };
     expect(await json()).toEqual([
@@ -142,6 +138,6 @@ User system:serviceaccount:ci:builder  ci         ci
     [['--group', 'x'], 'expected --user with --group'],
     [['--group', 'x', '--namespace', 'ci'], 'expected --user with --group'],
   ])('refuses %j', async ([flags, message]) => {
-    expect(await run('merge', '--policies', basicPolicies(), ...flags)).toEqual(refused(`${message}`));
+    expect(await run('merge', '--policies', basicPolicies(), ...flags)).toEqual(refused(message));
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { temporaryFile } from '../../support/files.ts';
-import { refused, refusedWith } from '../../support/run-command.ts';
+import { printed, refused, refusedWith } from '../../support/run-command.ts';
 import { policedDouble, refuse } from './cluster.ts';
 
 const TAPE = { nodeSelector: { disk: 'tape' } };
@@ -33,11 +33,9 @@ shop       Deployment web  3     nodeSelector disk: expected ssd, got "tape" (sc
   it('says of a cluster in which nothing would be refused what was scanned', async () => {
     const { run, pod } = await policedDouble();
     pod('shop', 'fine');
-    expect(await run('scan')).toEqual({
-      code: 0,
-      stdout: '0 of 1 pod would be refused; not scanned: kube-system and blazar-enforcement\n',
-      stderr: '',
-    });
+    expect(printed(await run('scan'))).toBe(
+      '0 of 1 pod would be refused; not scanned: kube-system and blazar-enforcement\n',
+    );
   });
 
   it('prints JSON, with the number of reviews', async () => {
@@ -189,9 +187,7 @@ shop       Deployment web  3     nodeSelector disk: expected ssd, got "tape" (sc
       pod('shop', `pod-${number}`);
     }
     api.fault = ({ query }) => (query.has('continue') ? { status: 410 } : undefined);
-    const { code, stdout, stderr } = await run('scan');
-    expect({ code, stdout }).toEqual({ code: 3, stdout: '' });
-    expect(stderr).toContain('the list has expired: try again');
+    expect(await run('scan')).toEqual(refusedWith('the list has expired: try again', 3));
   });
 
   it('shows nothing that controls a terminal, whatever pods hold', async () => {
@@ -207,12 +203,9 @@ shop       Deployment web  3     nodeSelector disk: expected ssd, got "tape" (sc
   it('says that a server answers with something else than pods', async () => {
     const { api, run } = await policedDouble();
     api.store.put('/api/v1/pods', { metadata: { name: 'nowhere' } });
-    expect(await run('scan')).toMatchObject({
-      code: 3,
-      stderr: expect.stringMatching(
-        /^error: the cluster gives no answer: \S+ sends objects that cannot be read\n$/,
-      ),
-    });
+    expect(await run('scan')).toEqual(
+      refused(/^error: the cluster gives no answer: \S+ sends objects that cannot be read\n$/, 3),
+    );
   });
 
   it('does not shorten its answer where a review fails in the middle', async () => {
@@ -221,9 +214,9 @@ shop       Deployment web  3     nodeSelector disk: expected ssd, got "tape" (sc
     pod('shop', 'web', { serviceAccountName: 'web' });
     api.fault = ({ path, body }) =>
       path.endsWith('subjectaccessreviews') && body.includes(':web"') ? { status: 500 } : undefined;
-    const { code, stdout, stderr } = await run('scan');
-    expect({ code, stdout }).toEqual({ code: 3, stdout: '' });
-    expect(stderr).toMatch(/^error: https:\/\/127\.0\.0\.1:\d+ answered 500 Faulty: an answer with 500\n$/);
+    expect(await run('scan')).toEqual(
+      refused(/^error: https:\/\/127\.0\.0\.1:\d+ answered 500 Faulty: an answer with 500\n$/, 3),
+    );
   });
 
   it.for([

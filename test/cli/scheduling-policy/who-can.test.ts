@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ApiServerDouble } from '../../support/api-server-double.ts';
-import { refused } from '../../support/run-command.ts';
+import { printed, refused, refusedWith } from '../../support/run-command.ts';
 import { GROUP, policedDouble, RBAC, refuse } from './cluster.ts';
 
 const rule = {
@@ -48,15 +48,13 @@ describe('scheduling-policy who-can', () => {
     const { api, run, allow } = await policedDouble();
     bindings(api);
     allow((user) => user !== 'gone');
-    expect(await run('who-can', 'disks')).toEqual({
-      code: 0,
-      stdout: `SUBJECT                     NAMESPACE  ROLE                  BINDING                      CONFIRMED
+    expect(
+      printed(await run('who-can', 'disks')),
+    ).toBe(`SUBJECT                     NAMESPACE  ROLE                  BINDING                      CONFIRMED
 Group system:authenticated  all        ClusterRole sp:disks  ClusterRoleBinding sp:disks  yes
 ServiceAccount shop/web     shop       Role local            RoleBinding web-disks        yes
 User gone                   all        ClusterRole sp:disks  ClusterRoleBinding sp:disks  no
-`,
-      stderr: '',
-    });
+`);
   });
 
   it('shows only who may use it in a namespace, as JSON', async () => {
@@ -77,11 +75,7 @@ User gone                   all        ClusterRole sp:disks  ClusterRoleBinding 
 
   it('says that nobody may use it', async () => {
     const { run } = await policedDouble();
-    expect(await run('who-can', 'disks')).toEqual({
-      code: 0,
-      stdout: 'no role with a binding grants the use of disks\n',
-      stderr: '',
-    });
+    expect(printed(await run('who-can', 'disks'))).toBe('no role with a binding grants the use of disks\n');
   });
 
   it.for([
@@ -114,17 +108,17 @@ User gone                   all        ClusterRole sp:disks  ClusterRoleBinding 
 
   it.for(['..', '.', 'a/b', 'disks?x=1', 'disks#'])('takes %j for a name, not for a path', async (name) => {
     const { run } = await policedDouble();
-    const { code, stderr } = await run('who-can', name);
-    expect(code).toBe(2);
-    expect(stderr).toContain(`there is no scheduling policy ${JSON.stringify(name)} in the cluster`);
+    expect(await run('who-can', name)).toEqual(
+      refusedWith(`there is no scheduling policy ${JSON.stringify(name)} in the cluster`),
+    );
   });
 
   it('says what it may not list', async () => {
     const { api, run } = await policedDouble();
     refuse(api, 'clusterroles', 403);
-    const { code, stderr } = await run('who-can', 'disks');
-    expect(code).toBe(2);
-    expect(stderr).toMatch(/^error: https:\S+ forbids what this command needs: an answer with 403\n$/);
+    expect(await run('who-can', 'disks')).toEqual(
+      refused(/^error: https:\S+ forbids what this command needs: an answer with 403\n$/),
+    );
   });
 
   it.for([

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { printed, refused } from '../../support/run-command.ts';
 import { config } from '../../support/skypilot-config.ts';
 
 const FILES = {
@@ -37,7 +38,7 @@ const get = (key: string, ...args: string[]) =>
 describe('skypilot config --get', () => {
   it('prints the value for a context and a task', async () => {
     const key = 'kubernetes.provision_timeout';
-    expect(await get(key)).toEqual({ code: 0, stdout: '600\n', stderr: '' });
+    expect(printed(await get(key))).toBe('600\n');
     expect(await get(key, '--task', 'task.yaml')).toMatchObject({ stdout: '30\n' });
     expect(await get(key, '--task', 'task.yaml', '--context', 'east')).toMatchObject({ stdout: '900\n' });
     expect(await get(key, '--config', `${key}=7`, '--format', 'json')).toMatchObject({ stdout: '7\n' });
@@ -149,11 +150,7 @@ describe('skypilot config --get', () => {
     [['--context', 'east'], '--context: expected --get with it'],
     [['--workspace', 'lab', '--explain'], '--workspace: expected --get with it'],
   ])('refuses %j', async ([args, message]) => {
-    expect(await config(FILES, '--server', 'server.yaml', ...args)).toEqual({
-      code: 2,
-      stdout: '',
-      stderr: `error: ${message}\n`,
-    });
+    expect(await config(FILES, '--server', 'server.yaml', ...args)).toEqual(refused(message));
   });
 
   it('says where the value is that SkyPilot cannot merge', async () => {

@@ -8,6 +8,7 @@ import { rows } from '../../support/check-command.ts';
 import { runInProcess, runProgramInProcess } from '../../support/command-in-process.ts';
 import { confFile } from '../../support/files.ts';
 import { temporaryFolder } from '../../support/filter-folder.ts';
+import { printed, refused, refusedWith } from '../../support/run-command.ts';
 
 const list = (conf: string, ...flags: string[]) =>
   runProgramInProcess(['skypilot', 'policies', '--config-file', confFile(conf), ...flags]);
@@ -52,9 +53,9 @@ describe('skypilot policies', () => {
   });
 
   it('reports mistakes, and lists nothing then', async () => {
-    const { code, stdout, stderr } = await list('[skypilot]\nadmin_policies = NoSuchPolicy\n');
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-    expect(stderr).toContain('the policy "NoSuchPolicy" cannot be used');
+    expect(await list('[skypilot]\nadmin_policies = NoSuchPolicy\n')).toEqual(
+      refusedWith('the policy "NoSuchPolicy" cannot be used'),
+    );
   });
 });
 
@@ -62,8 +63,7 @@ const init = (...args: string[]) => runInProcess(skypilotInitCommand(), args);
 
 it('writes a package, and says what', async () => {
   const folder = join(temporaryFolder(), 'a', 'b');
-  const { code, stdout, stderr } = await init(folder, '--name', 'GPUQuotaPolicy');
-  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  const stdout = printed(await init(folder, '--name', 'GPUQuotaPolicy'));
   expect(stdout.split('\n')).toContain(join(folder, 'gpu-quota-policy.js'));
   expect(readdirSync(folder).sort()).toEqual([
     'README.md',
@@ -80,11 +80,9 @@ it('overwrites nothing, and then writes nothing at all', async () => {
   const folder = temporaryFolder();
   mkdirSync(join(folder, 'cases'));
   writeFileSync(join(folder, 'README.md'), 'mine');
-  const { code, stderr } = await init(folder);
-  expect({ code, stderr }).toEqual({
-    code: 2,
-    stderr: `error: nothing was written, because there is already: ${join(folder, 'README.md')}\n`,
-  });
+  expect(await init(folder)).toEqual(
+    refused(`nothing was written, because there is already: ${join(folder, 'README.md')}`),
+  );
   expect(readFileSync(join(folder, 'README.md'), 'utf8')).toBe('mine');
   expect(existsSync(join(folder, 'package.json'))).toBe(false);
 });
@@ -92,16 +90,14 @@ it('overwrites nothing, and then writes nothing at all', async () => {
 it('says where it cannot write', async () => {
   const file = join(temporaryFolder(), 'file');
   writeFileSync(file, '');
-  const { code, stderr } = await init(file);
-  expect(code).toBe(2);
-  expect(stderr).toMatch(/^error: \S+: could not be written: [^\n]+\n$/);
+  expect(await init(file)).toEqual(refused(/^error: \S+: could not be written: [^\n]+\n$/));
 });
 
 it.for(['MaxGpus', '../MaxPolicy', '__proto__Policy', `${'A'.repeat(80)}Policy`])(
   'refuses a name that is not one of a policy: %s',
   async (name) => {
-    const { code, stdout, stderr } = await init(join(temporaryFolder(), 'x'), '--name', name);
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-    expect(stderr).toContain('expected the name of a class that ends in Policy');
+    expect(await init(join(temporaryFolder(), 'x'), '--name', name)).toEqual(
+      refusedWith('expected the name of a class that ends in Policy'),
+    );
   },
 );

@@ -3,6 +3,7 @@ import { skypilotReviewCommand } from '../../../src/cli/skypilot/review.ts';
 import { runInProcess, runProgramInProcess } from '../../support/command-in-process.ts';
 import { confFile, temporaryFile } from '../../support/files.ts';
 import { jsonLines } from '../../support/json-lines.ts';
+import { printed, refused, refusedWith } from '../../support/run-command.ts';
 import { body, FAILED, policyFiles } from '../../support/skypilot.ts';
 
 /** Policies by name: the bodies of their `validateAndMutate`. */
@@ -89,11 +90,9 @@ describe('skypilot review', () => {
 
   it('prints no diff if nothing changes, however the task is formatted', async () => {
     const task = 'run:   "x"   # a comment\nenvs: {A: yes, B: 012, C: 1:30, D: 2026-11-21, E: ~}\n';
-    expect(await review(bodyFile({ task }), ...policies('NothingPolicy'))).toEqual({
-      code: 0,
-      stdout: 'POLICY         ANSWER   MESSAGE\nNothingPolicy  allowed\n',
-      stderr: '',
-    });
+    expect(printed(await review(bodyFile({ task }), ...policies('NothingPolicy')))).toBe(
+      'POLICY         ANSWER   MESSAGE\nNothingPolicy  allowed\n',
+    );
   });
 
   it('reads a body from standard input, and prints JSON lines', async () => {
@@ -329,37 +328,29 @@ describe('a mistake', () => {
     const config = temporaryFile('config.yaml', 'a: [s3cret');
     const { stderr } = await review(task, '--skypilot-config', config, ...policies('NothingPolicy'));
     expect(stderr).toMatch(`error: ${config}: skypilot_config: expected YAML`);
-    expect(await review(task, '--skypilot-config', '/nowhere.yaml', ...policies('NothingPolicy'))).toEqual({
-      code: 2,
-      stdout: '',
-      stderr: 'error: /nowhere.yaml: could not be read: there is no such file\n',
-    });
+    expect(await review(task, '--skypilot-config', '/nowhere.yaml', ...policies('NothingPolicy'))).toEqual(
+      refused('/nowhere.yaml: could not be read: there is no such file'),
+    );
   });
 
   it('is a file longer than body_limit', async () => {
     const file = taskFile(`run: ${'x'.repeat(2000)}\n`);
     const limit = ['--config', 'service.body_limit=1024'];
-    expect(await review(file, ...limit, ...policies('NothingPolicy'))).toMatchObject({
-      code: 2,
-      stderr: `error: ${file}: could not be read: it is longer than 1024 bytes\n`,
-    });
+    expect(await review(file, ...limit, ...policies('NothingPolicy'))).toEqual(
+      refused(`${file}: could not be read: it is longer than 1024 bytes`),
+    );
   });
 
   it('is - given twice', async () => {
-    expect(await review('-', '--skypilot-config', '-', ...policies('NothingPolicy'))).toMatchObject({
-      code: 2,
-      stderr: 'error: standard input (-) can only be read once\n',
-    });
+    expect(await review('-', '--skypilot-config', '-', ...policies('NothingPolicy'))).toEqual(
+      refused('standard input (-) can only be read once'),
+    );
   });
 
   it.for(['--skypilot-config=x', '--down'])('is %s beside a body', async (flag) => {
-    const { code, stderr } = await review(bodyFile(), flag, ...policies('NothingPolicy'));
-    expect({ code, stderr }).toEqual({
-      code: 2,
-      stderr: expect.stringContaining(
-        `${flag.replace(/=.*/, '')} apply to a task, but this is a request body\n`,
-      ),
-    });
+    expect(await review(bodyFile(), flag, ...policies('NothingPolicy'))).toEqual(
+      refusedWith(`${flag.replace(/=.*/, '')} apply to a task, but this is a request body\n`),
+    );
   });
 
   it.for<[string[], string]>([
@@ -379,19 +370,11 @@ describe('a mistake', () => {
   it('is a configuration without policies, or with an invalid one', async () => {
     expect(
       await runProgramInProcess(['skypilot', 'review', bodyFile(), '--config-file', confFile('')]),
-    ).toEqual({
-      code: 2,
-      stdout: '',
-      stderr: 'error: [skypilot] admin_policies names no policy; name a configuration with --config-file\n',
-    });
+    ).toEqual(refused('[skypilot] admin_policies names no policy; name a configuration with --config-file'));
     const conf = confFile('[skypilot]\nadmin_policies = ./nowhere.js#NoPolicy\n');
-    const { code, stderr } = await review(bodyFile(), '--config-file', conf);
-    expect({ code, stderr }).toEqual({
-      code: 2,
-      stderr: expect.stringContaining(
-        `${conf}:2: [skypilot] admin_policies: the policy "./nowhere.js#NoPolicy" cannot`,
-      ),
-    });
+    expect(await review(bodyFile(), '--config-file', conf)).toEqual(
+      refusedWith(`${conf}:2: [skypilot] admin_policies: the policy "./nowhere.js#NoPolicy" cannot`),
+    );
   });
 });
 

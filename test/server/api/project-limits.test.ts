@@ -53,7 +53,7 @@ async function limits(isMember: boolean) {
 function valuesOf(all: Awaited<ReturnType<typeof limits>>['all']): Record<string, unknown> {
   return Object.fromEntries(
     all.flatMap(({ options }) =>
-      options.filter(({ isDefault }) => !isDefault).map(({ option, value }) => [option, value]),
+      options.filter((one) => !one.default).map(({ option, value }) => [option, value]),
     ),
   );
 }

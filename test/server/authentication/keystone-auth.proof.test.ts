@@ -1,22 +1,16 @@
 /** Tokens of Keystone at the endpoints of Blazar's protocol. */
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it, vi } from 'vitest';
+import { sectionText } from '../../support/files.ts';
 import { metric } from '../../support/metric.ts';
 import { openRaw, postHead } from '../../support/raw-http.ts';
-import { capturedText } from '../../support/requests.ts';
+import { CAPTURED_POSTS, capturedText } from '../../support/requests.ts';
 import { runService, runServiceOnFile } from '../../support/running-service.ts';
 import { ValidatingKeystone } from '../../support/validating-keystone.ts';
 
 const SECRET = 's3cret-0123456789abcdef';
 const PATIENT = { timeout: 120_000 };
 const FITS = capturedText('check-create-physical-host.json');
-const ENDPOINTS: Record<string, string> = {
-  '/check-create': FITS,
-  '/check-update': capturedText('check-update-extend.json'),
-  '/commit-create': FITS,
-  '/commit-update': capturedText('check-update-extend.json'),
-  '/on-end': capturedText('on-end-active.json'),
-};
 const TOKEN = 'gAAAAAB-of-blazar';
 const MEMBER = 'gAAAAAB-of-alice';
 const UNKNOWN = 'gAAAAAB-unknown';
@@ -58,8 +52,7 @@ async function guarded(service: Readonly<Record<string, unknown>> = {}) {
 describe('[service] keystone_auth', () => {
   it('guards every path', async () => {
     const { post } = await guarded();
-    for (const path of Object.keys(ENDPOINTS).flatMap((one) => [one, `/v1${one}`])) {
-      const body = ENDPOINTS[path.replace('/v1', '')];
+    for (const [path, body] of CAPTURED_POSTS) {
       expect(await post(path, body), path).toMatchObject(UNAUTHORIZED);
       expect(await post(path, body, sends(UNKNOWN)), path).toMatchObject(UNAUTHORIZED);
       expect(await post(path, body, sends(MEMBER)), path).toMatchObject(FORBIDDEN);
@@ -217,37 +210,22 @@ describe('at the start', () => {
 
 describe('a reload', () => {
   /** A service whose file a test writes again. */
-  async function reloaded(first: (keystone: ValidatingKeystone) => string[]) {
+  async function reloaded(first: string) {
     const keystone = await ValidatingKeystone.start();
     keystone.tokens.set(TOKEN, 'service').set(MEMBER, 'member');
-    const { auth_url, username, password, project_name } = keystone.account;
-    const account = [
-      '[keystone]',
-      `auth_url = ${auth_url}`,
-      `username = ${username}`,
-      `password = ${password}`,
-      `project_name = ${project_name}`,
-    ];
+    const account = sectionText('keystone', keystone.account);
+    const chain = '[enforcement]\nenabled_filters = MaxLeaseDurationFilter\nmax_lease_duration = 345600\n';
     const text = (lines: string[], section = account) =>
-      [
-        '[enforcement]',
-        'enabled_filters = MaxLeaseDurationFilter',
-        'max_lease_duration = 345600',
-        '[service]',
-        'port = 0',
-        ...lines,
-        ...section,
-        '',
-      ].join('\n');
-    const { change, ...running } = await runServiceOnFile(text(first(keystone)));
+      `${chain}[service]\nport = 0\n${lines.map((line) => `${line}\n`).join('')}${section}`;
+    const { change, ...running } = await runServiceOnFile(text([first]));
     const check = async (token?: string) =>
       (await running.post('/check-create', FITS, token === undefined ? {} : sends(token))).status;
-    const rewrite = (lines: string[], section?: string[]) => change(text(lines, section));
+    const rewrite = (lines: string[], section?: string) => change(text(lines, section));
     return { keystone, check, rewrite, account, ...running };
   }
 
   it('keeps what is known of tokens: Keystone may be away at that moment', async () => {
-    const { keystone, check, rewrite } = await reloaded(() => ['keystone_auth = true']);
+    const { keystone, check, rewrite } = await reloaded('keystone_auth = true');
     expect(await check(TOKEN)).toBe(204);
     await keystone.stop();
     expect(await rewrite(['keystone_auth = true', 'body_limit = 10000000'])).toBe(true);
@@ -256,7 +234,7 @@ describe('a reload', () => {
   });
 
   it('applies other roles and another cache time to tokens that are known', async () => {
-    const { keystone, check, rewrite } = await reloaded(() => ['keystone_auth = true']);
+    const { keystone, check, rewrite } = await reloaded('keystone_auth = true');
     expect(await check(MEMBER)).toBe(403);
     expect(await check(TOKEN)).toBe(204);
     await rewrite(['keystone_auth = true', 'service_roles = member']);
@@ -270,25 +248,25 @@ describe('a reload', () => {
   });
 
   it('forgets all tokens with another [keystone]', async () => {
-    const { keystone, check, rewrite, account } = await reloaded(() => ['keystone_auth = true']);
+    const { keystone, check, rewrite, account } = await reloaded('keystone_auth = true');
     expect(await check(TOKEN)).toBe(204);
-    await rewrite(['keystone_auth = true'], [...account, 'timeout = 31']);
+    await rewrite(['keystone_auth = true'], `${account}timeout = 31\n`);
     expect(await check(TOKEN)).toBe(204);
     expect(keystone.asked.length).toBe(2);
   });
 
   it('finishes with the old Keystone what has begun with it', async () => {
-    const { keystone, check, rewrite, account } = await reloaded(() => ['keystone_auth = true']);
+    const { keystone, check, rewrite, account } = await reloaded('keystone_auth = true');
     const release = keystone.hold();
     const first = check(TOKEN);
     await keystone.untilAsked(1);
-    expect(await rewrite(['keystone_auth = true'], [...account, 'timeout = 31'])).toBe(true);
+    expect(await rewrite(['keystone_auth = true'], `${account}timeout = 31\n`)).toBe(true);
     release();
     expect(await first).toBe(204);
   });
 
   it('that leaves nobody asked is refused: keystone_auth is gone, and there are no tokens', async () => {
-    const { check, rewrite, logger, request } = await reloaded(() => ['keystone_auth = true']);
+    const { check, rewrite, logger, request } = await reloaded('keystone_auth = true');
     for (const lines of [[], ['keystone_auth = false']]) {
       expect(await rewrite(lines)).toBe(false);
       expect(await check()).toBe(401);
@@ -303,7 +281,7 @@ describe('a reload', () => {
   });
 
   it('may replace the tokens with keystone_auth', async () => {
-    const { check, rewrite, request } = await reloaded(() => ['tokens = s3cret-0123456789abcdef']);
+    const { check, rewrite, request } = await reloaded('tokens = s3cret-0123456789abcdef');
     expect(await check(TOKEN)).toBe(401);
     expect(await rewrite(['keystone_auth = true'])).toBe(true);
     expect(await check(TOKEN)).toBe(204);
@@ -313,8 +291,8 @@ describe('a reload', () => {
   });
 
   it('with keystone_auth and no [keystone] is refused, with its line', async () => {
-    const { check, rewrite, logger } = await reloaded(() => ['keystone_auth = true']);
-    expect(await rewrite(['keystone_auth = true'], [])).toBe(false);
+    const { check, rewrite, logger } = await reloaded('keystone_auth = true');
+    expect(await rewrite(['keystone_auth = true'], '')).toBe(false);
     expect(logger.lines.map(({ message }) => message)).toContainEqual(
       expect.stringMatching(/:6: \[service\] keystone_auth: expected an account in \[keystone\]/),
     );

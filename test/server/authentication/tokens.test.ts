@@ -1,17 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { capturedText } from '../../support/requests.ts';
+import { CAPTURED_POSTS, capturedText } from '../../support/requests.ts';
 import { runService } from '../../support/running-service.ts';
 
 const SECRET = 's3cret-0123456789abcdef';
 const FITS = capturedText('check-create-physical-host.json');
-const BODIES: Record<string, string> = {
-  '/check-create': FITS,
-  '/check-update': capturedText('check-update-extend.json'),
-  '/commit-create': FITS,
-  '/commit-update': capturedText('check-update-extend.json'),
-  '/on-end': capturedText('on-end-active.json'),
-};
-const PATHS = Object.keys(BODIES).flatMap((path) => [path, `/v1${path}`]);
 const UNAUTHORIZED = { status: 401, json: { message: 'expected a valid token in the header X-Auth-Token' } };
 
 const withTokens = (...tokens: string[]) =>
@@ -20,8 +12,7 @@ const withTokens = (...tokens: string[]) =>
 describe('with tokens', () => {
   it('asks for one at every path', async () => {
     const { post } = await withTokens(SECRET);
-    for (const path of PATHS) {
-      const body = BODIES[path.replace('/v1', '')];
+    for (const [path, body] of CAPTURED_POSTS) {
       expect(await post(path, body), path).toMatchObject(UNAUTHORIZED);
       expect(await post(path, body, { 'X-Auth-Token': 'wrong' }), path).toMatchObject(UNAUTHORIZED);
       expect(await post(path, body, { 'X-Auth-Token': SECRET }), path).toMatchObject({ status: 204 });

@@ -2,7 +2,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { runProgramInProcess } from '../../support/command-in-process.ts';
-import { temporaryFile } from '../../support/files.ts';
+import { sectionText, temporaryFile } from '../../support/files.ts';
 import { filterFolder, filterSource } from '../../support/filter-folder.ts';
 import { jsonLines } from '../../support/json-lines.ts';
 import { metric } from '../../support/metric.ts';
@@ -277,9 +277,8 @@ it('names of projects and users that Keystone does not have are warned of at the
   const ask = 'GET /v3/users?name=climat&domain_id=default';
   keystone.answer(ask, { status: 200, contentType: 'application/json', body: { users: [] } });
   keystone.answer('GET /v3/projects?name=climate&domain_id=default', recorded('projects-list-climate'));
-  const account = Object.entries(keystone.options).map(([name, value]) => `${name} = ${value}`);
   const text = (projects: string, types: string) =>
-    `[service]\nport = 0\n[enforcement]\nenabled_filters = MaxLeaseDurationFilter, MaxReservationSizeFilter\nmax_lease_duration_project_limits = ${projects}:60\nmax_reservation_size_project_limits = ${types}/physical:host:1\n[keystone]\n${account.join('\n')}\n`;
+    `[service]\nport = 0\n[enforcement]\nenabled_filters = MaxLeaseDurationFilter, MaxReservationSizeFilter\nmax_lease_duration_project_limits = ${projects}:60\nmax_reservation_size_project_limits = ${types}/physical:host:1\n${sectionText('keystone', keystone.options)}`;
   const { logger, change } = await runServiceOnFile(text('climat@Default', 'climate@Default'));
   const said = () =>
     logger.lines.flatMap(({ fields, message }) => (message.startsWith('Keystone finds no') ? [fields] : []));

@@ -114,8 +114,8 @@ function views(text: string): ComponentChild[] {
     description: '',
     unit: 'u',
     value: text,
-    isHidden: false,
-    isDefault: false,
+    hidden: false,
+    default: false,
     origin: text,
   };
   const reservation = { ...newReservation('physical:host'), properties: text, hypervisor: text, min: text };

@@ -1,6 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
 import { schedulingPolicy } from '../../peers/cluster-objects.ts';
 import { type ApiServerDouble, startApiServerDouble } from '../../support/api-server-double.ts';
+import { sectionText } from '../../support/files.ts';
 import { asking, creating, type KubernetesService } from '../../support/kubernetes-service.ts';
 import { metric } from '../../support/metric.ts';
 import { runServiceOnFile } from '../../support/running-service.ts';
@@ -25,10 +26,7 @@ async function following({ cluster, kubernetes }: { cluster?: ApiServerDouble; k
   }
   const options = { source: 'cluster', kubeconfig: double.kubeconfig(), ...kubernetes };
   const written = (changes: Options = {}) =>
-    [
-      '[service]\nport = 0\n[kubernetes]',
-      ...Object.entries({ ...options, ...changes }).map(([name, value]) => `${name} = ${value}`),
-    ].join('\n');
+    `[service]\nport = 0\n${sectionText('kubernetes', { ...options, ...changes })}`;
   const { change, ...running } = await runServiceOnFile(written());
   const reload = (changes: Options) => change(written(changes));
   const ask: KubernetesService['ask'] = asking(running);

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { formatProblem } from '../../../src/base/errors.ts';
 import { readConfiguration } from '../../../src/enforcement/configuration.ts';
 import { SECTIONS } from '../../../src/server/configuration/sections.ts';
-import { confFile, temporaryFile } from '../../support/files.ts';
+import { confFile, sectionText, temporaryFile } from '../../support/files.ts';
 import { giveBudgets, newLedger } from '../../support/ledgers.ts';
 import { runServiceOnFile } from '../../support/running-service.ts';
 import { ValidatingKeystone } from '../../support/validating-keystone.ts';
@@ -82,10 +82,9 @@ it('another token is refused, also if none is configured, and is not logged', as
 
 it('a token for metrics permits nothing else, and Keystone does not hear of it', async () => {
   const keystone = await ValidatingKeystone.start();
-  const account = Object.entries(keystone.account).map(([name, value]) => `${name} = ${value}\n`);
   const { request } = await fixture(
     'metrics_budgets = 10\nmetrics_tokens = of-prometheus-0123456789abcdef\nkeystone_auth = true\n',
-    `[keystone]\n${account.join('')}`,
+    sectionText('keystone', keystone.account),
   );
   const headers = { 'X-Auth-Token': SCRAPER, 'Content-Type': 'application/json' };
   const form = { 'Content-Type': 'application/x-www-form-urlencoded' };

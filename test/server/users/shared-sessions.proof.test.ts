@@ -1,6 +1,7 @@
 /** Two processes on one PostgreSQL, behind a load balancer without stickiness: a session is known to both, outlives each, and ends at both. */
 import { expect, it } from 'vitest';
 import { startBalancer } from '../../support/balancer.ts';
+import { sectionText } from '../../support/files.ts';
 import { type ServiceProcess, startService } from '../../support/ledger-processes.ts';
 import { newLedgers } from '../../support/ledgers.ts';
 import { runSql } from '../../support/postgres-activity.ts';
@@ -18,12 +19,11 @@ async function fixture() {
   const keystone = await ValidatingKeystone.start();
   keystone.tokens.set(OF_MEMBER, 'member');
   const connection = await newLedger('postgresql');
-  const { auth_url, username, password, project_name } = keystone.account;
   const setup = {
     connection,
     enabled: 'MaxLeasesFilter',
     service: `tokens = ${BLAZAR}\noperator_tokens = ${OPERATOR}\nkeystone_auth = true\ntoken_cache_time = 1\n`,
-    sections: `[keystone]\nauth_url = ${auth_url}\nusername = ${username}\npassword = ${password}\nproject_name = ${project_name}\nresolve_names = false\n`,
+    sections: sectionText('keystone', { ...keystone.account, resolve_names: false }),
   };
   const start = () => startService(setup);
   const services = await Promise.all([start(), start()]);

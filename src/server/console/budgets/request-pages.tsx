@@ -15,8 +15,8 @@ import {
   requestsFor,
   stepRequestFor,
 } from '../../budgets/request-budgets.ts';
+import type { FoundDecision } from '../../leases/lease-history.ts';
 import { may, visibleProjects } from '../../users/caller.ts';
-import type { FoundDecision } from '../decisions/found-decisions.ts';
 import { type ConsolePage, type PageRequest, pathWith, queryText, type ShownPage } from '../page.ts';
 import { ChangeForm, type FieldEntry, Fields } from '../parts/fields.tsx';
 import { List, listPage } from '../parts/pager.tsx';

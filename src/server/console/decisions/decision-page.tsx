@@ -12,6 +12,7 @@ import { formatUnitHours } from '../../../filter/claim.ts';
 import { type EntryView, listEntries } from '../../../ledger/reports/entries.ts';
 import { isBudgetAccount } from '../../../ledger/reports/reports.ts';
 import { ApiError } from '../../api/route.ts';
+import type { FoundDecision } from '../../leases/lease-history.ts';
 import { may } from '../../users/caller.ts';
 import { askPathOf } from '../budgets/request-pages.tsx';
 import { type ConsolePage, leasePath, type PageRequest, pathWith } from '../page.ts';
@@ -33,7 +34,7 @@ import {
 } from '../parts/parts.tsx';
 import { tryPathOf } from '../try/try-page.tsx';
 import { LeaseId, named, Warnings } from './decision-table.tsx';
-import { decisionsOf, type FoundDecision } from './found-decisions.ts';
+import { decisionsOf } from './found-decisions.ts';
 
 export const decisionPage: ConsolePage = {
   method: 'GET',

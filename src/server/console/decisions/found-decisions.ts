@@ -6,22 +6,13 @@ import {
   type DecisionRecord,
   decisionRecordSchema,
 } from '../../../decisions/record.ts';
-import type { RequestedLease } from '../../../decisions/requested-lease.ts';
 import { isSelected } from '../../../decisions/selection.ts';
 import type { DecisionsQuery } from '../../../decisions/store/contract.ts';
 import { memberView } from '../../../decisions/store/member-view.ts';
 import type { PageOf, PageQuery } from '../../../ledger/reports/pages.ts';
+import type { FoundDecision } from '../../leases/lease-history.ts';
 import { visibleProjects } from '../../users/caller.ts';
 import type { PageRequest } from '../page.ts';
-
-export interface FoundDecision {
-  /** As in `StoredDecision`; missing for decisions of this process. */
-  readonly id?: bigint;
-  readonly record: DecisionRecord;
-  readonly asked: RequestedLease | undefined;
-  /** `undefined` = this process. */
-  readonly replica: string | undefined;
-}
 
 export interface FoundDecisions extends PageOf<FoundDecision> {
   /** `process`: only this process, without a store; `away`: likewise, since the database does not answer. */

@@ -9,11 +9,11 @@ import type { PageOf } from '../../../ledger/reports/pages.ts';
 import { isBudgetAccount, type ListedRow } from '../../../ledger/reports/reports.ts';
 import { ApiError } from '../../api/route.ts';
 import { ledgerFor } from '../../budgets/named-accounts.ts';
-import { type Step as AnyStep, foundLease, leaseHistory } from '../../leases/lease-history.ts';
+import { type FoundDecision, foundLease, leaseHistory, type Step } from '../../leases/lease-history.ts';
 import { may, visibleProjects } from '../../users/caller.ts';
 import { takenText } from '../decisions/decision-page.tsx';
 import { Warnings } from '../decisions/decision-table.tsx';
-import { type FoundDecision, findDecisions } from '../decisions/found-decisions.ts';
+import { findDecisions } from '../decisions/found-decisions.ts';
 import {
   type ConsolePage,
   changePath,
@@ -117,8 +117,6 @@ async function answered(request: PageRequest, key: string): Promise<PageAnswer> 
     ),
   };
 }
-
-type Step = AnyStep<FoundDecision>;
 
 interface LeaseViewProps {
   /** `undefined` = not in the ledger. */

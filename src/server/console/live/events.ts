@@ -228,7 +228,7 @@ class Watch {
         (this.#own.has(projectId) || this.#ownBefore.has(projectId)) &&
         ledgers.some((ledger) => ledger.hasSeen(projectId, revision));
       if (before.get(projectId) !== revision && !isTold) {
-        this.#listeners.changed({ projectId });
+        this.#listeners.changed(projectId);
       }
     }
   }

@@ -47,9 +47,6 @@ interface Listener extends Asked {
   askedAt: number;
 }
 
-/** What has changed: a project, or the service itself. */
-type Change = { readonly projectId: string | null } | 'service';
-
 export class Listeners {
   readonly #open = new Set<Listener>();
   readonly #shares = new FairShare<Listener>(MOST);
@@ -97,20 +94,20 @@ export class Listeners {
     return listener.stream;
   }
 
-  /** Notifies, with a delay, all callers that may see the change. */
-  changed(change: Change): void {
+  /** Notifies, with a delay, all callers that may see the project; `undefined` = the service itself. */
+  changed(projectId: string | undefined): void {
     if (this.isEmpty) {
       return;
     }
     if (this.#changed.size <= MOST_PROJECTS) {
-      this.#changed.add(change === 'service' ? undefined : (change.projectId ?? undefined));
+      this.#changed.add(projectId);
     }
     this.#timer ??= setTimeout(() => this.#tell(), TOGETHER).unref();
   }
 
   /** Namespaces and workspaces may have the name of another project: members are not notified of these. */
   decided({ operation, project_id: projectId }: { operation: string; project_id: string | null }): void {
-    this.changed(operation.includes('.') ? 'service' : { projectId });
+    this.changed(operation.includes('.') ? undefined : (projectId ?? undefined));
   }
 
   /**

@@ -10,8 +10,9 @@ import { type BudgetOverTime, budgetsOverTime } from '../../../ledger/reports/us
 import { limitsFor } from '../../api/project-limits.ts';
 import { pathId } from '../../api/shown.ts';
 import { ledgerFor } from '../../budgets/named-accounts.ts';
+import type { FoundDecision } from '../../leases/lease-history.ts';
 import { may } from '../../users/caller.ts';
-import { AWAY, type FoundDecision, findDecisions } from '../decisions/found-decisions.ts';
+import { AWAY, findDecisions } from '../decisions/found-decisions.ts';
 import { type ConsolePage, type PageRequest, pathWith, projectPath } from '../page.ts';
 import { listPage, Pager } from '../parts/pager.tsx';
 import {
@@ -30,8 +31,7 @@ import { BudgetBar, Chart, Patterns } from '../parts/pictures.tsx';
 import { shownDate } from '../parts/time-scale.ts';
 import { calendarPath } from './calendar-page.tsx';
 import { FoldedLeases, LeasesTable, LimitsTable, PartOnly, RefusalsTable, UsageTables } from './tables.tsx';
-import { type TimeWindow, timeWindow } from './time-window.ts';
-import { Timeline, type TimelineRow } from './timeline.tsx';
+import { Timeline, type TimelineRow, type TimeWindow, timeWindow } from './timeline.tsx';
 
 const LEASES = 50;
 const BUDGETS = 20;

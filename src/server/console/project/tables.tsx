@@ -8,7 +8,7 @@ import type { FoldedTotals } from '../../../ledger/folding/totals.ts';
 import type { LeaseRowView } from '../../../ledger/reports/leases.ts';
 import type { UsageGroup, UsageReport } from '../../../ledger/reports/usage.ts';
 import type { FilterLimits, LimitOption, limitsFor } from '../../api/project-limits.ts';
-import type { FoundDecision } from '../decisions/found-decisions.ts';
+import type { FoundDecision } from '../../leases/lease-history.ts';
 import { changePath, decisionPath, leasePath } from '../page.ts';
 import {
   Account,
@@ -69,12 +69,12 @@ const LEASE_COLUMNS: readonly Column<LeaseRowView>[] = [
   column('Resources', 'what', ({ resources }) => <Resources resources={resources} />),
 ];
 
-interface LimitsTableProps extends ReturnType<typeof limitsFor> {
-  /** Whether to show the lines of the configuration. */
-  readonly showsOrigins: boolean;
-}
-
-export function LimitsTable({ limits, isExempt, showsOrigins }: LimitsTableProps) {
+/** `showsOrigins`: whether to show the lines of the configuration. */
+export function LimitsTable({
+  limits,
+  isExempt,
+  showsOrigins,
+}: ReturnType<typeof limitsFor> & { readonly showsOrigins: boolean }) {
   if (isExempt) {
     return <p>This project is exempt: no filter is asked about its leases.</p>;
   }
@@ -107,11 +107,11 @@ const LIMIT_ORIGIN: Column<LimitRow> = column('Origin', 'origin', ({ option }) =
 ));
 
 /** Unset options, and lists without an entry for this project, limit nothing. */
-function isLimit({ value, isHidden }: LimitOption): boolean {
+function isLimit({ value, hidden }: LimitOption): boolean {
   const isEmpty = Array.isArray(value)
     ? value.length === 0
     : isMapping(value) && Object.keys(value).length === 0;
-  return !isHidden && value !== null && !isEmpty;
+  return !hidden && value !== null && !isEmpty;
 }
 
 export function RefusalsTable({ refusals }: { readonly refusals: readonly FoundDecision[] }) {
@@ -175,13 +175,10 @@ const REFUSAL_COLUMNS: readonly Column<FoundDecision>[] = [
   }),
 ];
 
-interface UsageData {
-  readonly byUser: UsageReport;
-  readonly byType: UsageReport;
-}
-
 /** Maximum rows on a page; the API lists all. */
 const MAX_ROWS = 50;
+
+type UsageData = Readonly<Record<'byUser' | 'byType', UsageReport>>;
 
 export function UsageTables({ byUser, byType, unit }: UsageData & { readonly unit: string }) {
   return (

@@ -6,7 +6,7 @@ import { type Configuration, sectionOf } from '../../../enforcement/configuratio
 import { ledgerSection } from '../../../ledger/options.ts';
 import { type Connection, parseConnection } from '../../../ledger/storage/connection.ts';
 import type { Database } from '../../../ledger/storage/database.ts';
-import { usesLedger } from '../../configuration/storage-checks.ts';
+import { usesLedger } from '../../configuration/start-checks.ts';
 import type { SessionTable } from './session-table.ts';
 
 /** Connections to PostgreSQL besides the ledger's: leases never wait for sessions. */

@@ -13,7 +13,6 @@ import { FairLimiter } from '../../../base/fair-limiter.ts';
 import type { Logger } from '../../../base/logger.ts';
 import { stateOf } from '../../request-state.ts';
 import type { Caller } from '../caller.ts';
-import { digest, randomText, seal, sealingKey, unseal } from './sealed.ts';
 import {
   type FoundSession,
   hasExpired,
@@ -22,7 +21,17 @@ import {
   type SessionStore,
 } from './session-store.ts';
 import type { SessionTable } from './session-table.ts';
-import { bindingOf, type StoredProof, type StoredSession, storedSession } from './stored-session.ts';
+import {
+  bindingOf,
+  digest,
+  randomText,
+  type StoredProof,
+  type StoredSession,
+  seal,
+  sealingKey,
+  storedSession,
+  unseal,
+} from './stored-session.ts';
 
 const COOKIE = 'blazar-enforcement-session';
 const COOKIE_FORM = /^[\w-]{43}$/;

@@ -4,18 +4,11 @@ import { Listeners } from '../../../../src/server/console/live/listeners.ts';
 import type { Caller } from '../../../../src/server/users/caller.ts';
 import { createLasting } from '../../../support/requests.ts';
 import { runService } from '../../../support/running-service.ts';
+import { member } from '../../served-generation.ts';
 import { listen } from './listen.ts';
 
 const SECRET = 's3cret-0123456789abcdef';
-const member = (...projectIds: string[]): Caller => ({
-  kind: 'member',
-  provenBy: 'keystone',
-  identity: 'm',
-  who: 'm',
-  name: 'm',
-  userId: 'm',
-  memberships: projectIds.map((projectId) => ({ projectId, isManager: false })),
-});
+const memberOf = (project: string) => member('m', { [project]: false });
 
 function newListeners(): Listeners {
   const listeners = new Listeners();
@@ -48,7 +41,7 @@ function hearing(listeners: Listeners, caller: Caller, more: Partial<Parameters<
   };
 }
 
-const reader: Caller = { ...member(), kind: 'reader', who: 'reader' };
+const reader: Caller = { ...member('reader', {}), kind: 'reader', who: 'reader' };
 
 describe('a page that listens', () => {
   it('is told of the next decision, and is let go when the service stops', async () => {
@@ -113,18 +106,18 @@ describe('a page that listens', () => {
 describe('a member', () => {
   it('is told of their projects alone', async () => {
     const listeners = newListeners();
-    const [mine, theirs, all] = [member('mine'), member('theirs'), reader].map((one) =>
+    const [mine, theirs, all] = [memberOf('mine'), memberOf('theirs'), reader].map((one) =>
       hearing(listeners, one, { key: one.memberships[0]?.projectId ?? 'all' }),
     );
-    listeners.changed({ projectId: 'mine' });
+    listeners.changed('mine');
     await expect.poll(() => [mine?.changes(), theirs?.changes(), all?.changes()]).toEqual([1, 0, 1]);
-    listeners.changed('service');
+    listeners.changed(undefined);
     await expect.poll(() => [mine?.changes(), theirs?.changes(), all?.changes()]).toEqual([1, 0, 2]);
   });
 
   it('is not told of what is only called like their project', async () => {
     const listeners = newListeners();
-    const one = hearing(listeners, member('mine'));
+    const one = hearing(listeners, memberOf('mine'));
     const all = hearing(listeners, reader);
     const record = { operation: 'kubernetes.CREATE', project_id: 'mine' };
     listeners.decided(record as unknown as Parameters<Listeners['decided']>[0]);
@@ -134,7 +127,7 @@ describe('a member', () => {
   it('is let go when they are not who they were, or when nobody can say', async () => {
     for (const isStillThere of [async () => false, () => Promise.reject(new Error('Keystone is away'))]) {
       const listeners = new Listeners();
-      const one = hearing(listeners, member('mine'), { isStillThere });
+      const one = hearing(listeners, memberOf('mine'), { isStillThere });
       listeners.tick(performance.now() + 900);
       expect(listeners.isEmpty).toBe(false);
       listeners.tick(performance.now() + 1000);
@@ -147,7 +140,7 @@ describe('a member', () => {
     const listeners = newListeners();
     vi.useFakeTimers({ toFake: ['Date'], now: new Date('2026-11-21T09:00:00Z') });
     const isStillThere = vi.fn(async () => true);
-    hearing(listeners, member('mine'), { askEvery: 0, isStillThere });
+    hearing(listeners, memberOf('mine'), { askEvery: 0, isStillThere });
     for (const time of ['2026-11-21T09:02:00Z', '2026-11-21T09:01:00Z']) {
       vi.setSystemTime(time);
       listeners.tick();
@@ -157,7 +150,7 @@ describe('a member', () => {
 
   it('is let go after a while, and asked again who they are', async () => {
     const listeners = new Listeners();
-    const one = hearing(listeners, member('mine'));
+    const one = hearing(listeners, memberOf('mine'));
     listeners.tick(performance.now() + 600_000);
     await expect.poll(one.isOver).toBe(true);
   });
@@ -222,7 +215,7 @@ it('thousands of decisions are told at once', async () => {
   const listeners = newListeners();
   const all = hearing(listeners, reader);
   for (let index = 0; index < 20_000; index += 1) {
-    listeners.changed({ projectId: `p${index}` });
+    listeners.changed(`p${index}`);
   }
   await expect.poll(all.changes).toBe(1);
 });

@@ -21,9 +21,9 @@ it.each([
     askEvery: 60_000,
   });
   for (let index = 0; index < count; index += 1) {
-    listeners.changed({ projectId: `project ${index}` });
+    listeners.changed(`project ${index}`);
   }
-  listeners.changed({ projectId: count > 10_000 ? 'last' : 'project 0' });
+  listeners.changed(count > 10_000 ? 'last' : 'project 0');
   vi.advanceTimersByTime(500);
   expect(String(stream?.read()).includes('event: change')).toBe(isNotified);
 });

@@ -1,6 +1,7 @@
 /** Live pages of two processes that share a database: each is told what either decides, once. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
+import { sectionText } from '../../../support/files.ts';
 import { newLease } from '../../../support/lease-clients.ts';
 import { type ServiceProcess, startService } from '../../../support/ledger-processes.ts';
 import { DIALECTS, newLedgers, upgraded } from '../../../support/ledgers.ts';
@@ -84,10 +85,9 @@ it('hears of a replica that was killed and came back, and needs no connection mo
 it('a member hears of their project alone, from the other replica too', async () => {
   const keystone = await ValidatingKeystone.start();
   keystone.tokens.set('gAAAAABof-a-member', 'member');
-  const { auth_url, username, password, project_name } = keystone.account;
   const [first, second] = await startTwo({
     ...setupOf(await newLedger('postgresql'), 'keystone_auth = true\ntokens = the-token-of-blazar-0123\n'),
-    sections: `[keystone]\nauth_url = ${auth_url}\nusername = ${username}\npassword = ${password}\nproject_name = ${project_name}\nresolve_names = false\n`,
+    sections: sectionText('keystone', { ...keystone.account, resolve_names: false }),
   });
   const blazar = (body: object) =>
     postJson(`${first.url}/check-create`, body, { 'X-Auth-Token': 'the-token-of-blazar-0123' });

@@ -5,7 +5,6 @@ import { describe, expect, it, vi } from 'vitest';
 import { LedgerUnavailableError } from '../../../../src/base/errors.ts';
 import { type Database, rows } from '../../../../src/ledger/storage/database.ts';
 import { type Caller, tokenCaller } from '../../../../src/server/users/caller.ts';
-import { digest } from '../../../../src/server/users/sessions/sealed.ts';
 import {
   BOUNDS,
   MemorySessions,
@@ -19,7 +18,7 @@ import {
   Sessions,
   TOO_MANY_SESSIONS,
 } from '../../../../src/server/users/sessions/sessions.ts';
-import type { StoredProof } from '../../../../src/server/users/sessions/stored-session.ts';
+import { digest, type StoredProof } from '../../../../src/server/users/sessions/stored-session.ts';
 import { DIALECTS, NO_WAIT } from '../../../support/ledgers.ts';
 import { recordingLogger } from '../../../support/logger.ts';
 import { databaseOf } from '../databases.ts';

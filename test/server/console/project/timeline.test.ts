@@ -6,7 +6,7 @@ import {
   moved,
   timeWindow,
   windowParameters,
-} from '../../../../src/server/console/project/time-window.ts';
+} from '../../../../src/server/console/project/timeline.tsx';
 
 const NOW = toInstant('2026-11-22T12:00:00Z') ?? 0n;
 const DAY = 86_400_000_000n;
