@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { conformanceCommand } from '../../src/cli/conformance.ts';
 import type { Check, Finding } from '../../src/conformance/check.ts';
-import { stackTraceIn } from '../../src/conformance/checks/whole-run.ts';
 import { PROJECT_ID, USER_ID } from '../../src/conformance/leases.ts';
 import { detailsOf, jsonOf } from '../../src/conformance/report.ts';
-import { CHECKS, runConformance } from '../../src/conformance/run.ts';
+import { CHECKS, runConformance, stackTraceIn } from '../../src/conformance/run.ts';
 import type { Exchange } from '../../src/conformance/target.ts';
 import { namesUnder, pageNamed, tableUnder } from '../docs/markdown.ts';
 import { daysLong, endpointsAt, smallService, TOKEN } from './services.ts';

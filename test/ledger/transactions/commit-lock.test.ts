@@ -1,7 +1,7 @@
 /** Two processes decide one lease one after the other. */
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { withinDeadline } from '../../../src/base/deadline.ts';
-import { acquireCommitLock } from '../../../src/ledger/transactions/commit-lock.ts';
+import { acquireCommitLock } from '../../../src/ledger/service.ts';
 import { DIALECTS, ledgerAt, NO_WAIT, newLedgers } from '../../support/ledgers.ts';
 
 const newLedger = newLedgers();
