@@ -78,10 +78,7 @@ interface Limit {
   readonly of: () => string;
 }
 
-/**
- * Rejects leases that are too long. Has the options and rules of the Blazar filter, and limits per project
- * and user.
- */
+/** Rejects leases that are too long. Options and rules of the Blazar filter, and limits per account. */
 export class MaxLeaseDurationFilter extends BaseFilter<z.infer<typeof options>> {
   static override readonly options = options;
   static override readonly limitsNothing = (values: z.infer<typeof options>): string | undefined =>

@@ -107,10 +107,7 @@ export function entriesOf(layers: readonly Layer[], section: string, option: str
   return layers.flatMap((layer) => layer.get(section)?.get(option) ?? []).reverse();
 }
 
-/**
- * The value with the references in its texts replaced. Values from code are literal: a "$" in a token is no
- * reference.
- */
+/** With the references in its texts replaced. In values from code, a "$" is literal. */
 export function replaced(
   { value, origin }: Entry,
   section: string,

@@ -40,10 +40,7 @@ export interface Resolution {
   readonly problems: readonly Problem[];
 }
 
-/**
- * Resolves the options over the layers, lowest first. `resourceTypes`: known types. `unloaded`: undeclared
- * options that may be right.
- */
+/** Over the layers, lowest first. `unloaded`: undeclared options that may be right. */
 export function resolve(
   layers: readonly Layer[],
   options: readonly Option[],

@@ -78,10 +78,7 @@ function nameText(name: string, { itemType }: Option, code: boolean): string {
   return name.trim();
 }
 
-/**
- * Checks a value against the option's schema. `written` = the source's value, for the message. Throws
- * `MismatchError`.
- */
+/** `written` = the source's value, for the message. Throws `MismatchError`. */
 export function checkedValue(
   input: unknown,
   option: Option,
@@ -173,10 +170,7 @@ function readScalar(text: string, type: OptionType): unknown {
   }
 }
 
-/**
- * As Python's `int()`: allows a sign, leading zeros and single underscores between digits, not `0x10`, `1e3`,
- * `1.5`.
- */
+/** As Python's `int()`: a sign, leading zeros, single underscores; not `0x10`, `1e3`, `1.5`. */
 function readInteger(text: string): number {
   const trimmed = text.trim();
   if (!/^[+-]?\d+(_\d+)*$/.test(trimmed)) {

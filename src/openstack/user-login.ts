@@ -35,10 +35,7 @@ interface Opened {
   readonly client: HttpClient;
 }
 
-/**
- * Calls are bounded in time and size. They throw `KeystoneError`, `HttpCallError`, or a signal's reason,
- * never with a secret.
- */
+/** Bounded in time and size. Throws `KeystoneError`, `HttpCallError`, a signal's reason; no secret. */
 export class UserLogin {
   readonly #options: KeystoneOptions;
   readonly #services: Pick<SharedServices, 'http'>;

@@ -1,6 +1,4 @@
-/**
- * Types of the decision store: decisions of all replicas in the ledger's database, and the list of replicas.
- */
+/** The decision store: decisions of all replicas in the ledger's database, and the replicas. */
 import type { Wait } from '../../base/deadline.ts';
 import type { PageOf, PageQuery } from '../../ledger/reports/pages.ts';
 import type { DecisionRecord } from '../record.ts';
@@ -87,10 +85,7 @@ export interface Retention {
   readonly most: number;
 }
 
-/**
- * The target of the decision queue. Throws `LedgerUnavailableError`, or `LedgerContentError` for rows that
- * cannot be stored.
- */
+/** Throws `LedgerUnavailableError`, or `LedgerContentError` for rows that cannot be stored. */
 export interface DecisionTarget extends DecisionSource, ReplicaList {
   /** All or nothing. `rows`: from `rowJson`. */
   write(rows: readonly string[], wait: Wait): Promise<void>;

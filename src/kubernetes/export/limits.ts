@@ -23,10 +23,7 @@ export class NotExportableError extends Error {
   override readonly name = 'NotExportableError';
 }
 
-/**
- * @throws NotExportableError if the API server would refuse the policy, or could not evaluate it for pods of
- * usual size
- */
+/** @throws NotExportableError if the API server would refuse it, or pods of usual size would cost too much */
 export function ensureWithinLimits(name: string, spec: Expressions): void {
   const expect = (what: string, most: number, got: number) => {
     if (got > most) {

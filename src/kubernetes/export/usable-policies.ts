@@ -68,10 +68,7 @@ export class UsablePolicies {
   }
 }
 
-/**
- * A condition for what an account's merged policies accept. `of` returns it for policies that are merged in
- * parts.
- */
+/** What an account's merged policies accept. `of` returns it for policies that are merged in parts. */
 export function byStrategy(
   strategy: MergeStrategy,
   conditional: readonly ConditionalPolicy[],

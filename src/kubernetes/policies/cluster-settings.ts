@@ -57,10 +57,7 @@ export class Cluster {
   }
 }
 
-/**
- * The two that the API server adds to every pod before webhooks are called. Source: Kubernetes docs, "Taints
- * and Tolerations".
- */
+/** The API server adds both to every pod before webhooks. Source: docs, "Taints and Tolerations". */
 export const SYSTEM_TOLERATIONS: readonly string[] = [
   'node.kubernetes.io/not-ready:NoExecute:300',
   'node.kubernetes.io/unreachable:NoExecute:300',

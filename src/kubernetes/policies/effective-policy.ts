@@ -46,10 +46,7 @@ export class EffectivePolicy {
   readonly merged: readonly MergedPolicy[];
   readonly #rules: readonly Rules[];
   readonly #defaults: Rules;
-  /**
-   * Requirements that no request can meet: invalid policies; for `intersection`, requirements that exclude
-   * each other.
-   */
+  /** What no request can meet: invalid policies; for `intersection`, requirements that exclude each other. */
   readonly conflicts: readonly Reason[];
   readonly #cluster: Cluster;
 

@@ -55,10 +55,7 @@ const toleration = z.looseObject({
   tolerationSeconds: z.number().nullish(),
 });
 
-/**
- * Limited, since rights are cached by it: mutating webhooks are called before the API server checks a
- * template.
- */
+/** Limited, since rights are cached by it: webhooks see a template before the API server checks it. */
 const accountName = z.string().max(253, 'expected at most 253 characters').nullish();
 
 const podSchema = z.looseObject({

@@ -52,10 +52,7 @@ export interface ChargeInput {
   readonly countsAreSeen: boolean;
   /** Whether the lease is over, so that no current claims are set off against the change. */
   readonly isOver: boolean;
-  /**
-   * The second up to which the lease has run: used time is neither refunded nor charged again.
-   * `undefined` = not started.
-   */
+  /** Until when it has run: used time is neither refunded nor charged again. `undefined` = not started. */
   readonly begun: bigint | undefined;
   /**
    * The start of the lease, if the request shows it and the ledger found the lease by its id.
@@ -169,10 +166,7 @@ export function calculateCharge(of: ChargeInput): ChargeCalculation {
   };
 }
 
-/**
- * Alternatives with other counts, left by a change that may have failed halfway: a request shows dates, but
- * no counts.
- */
+/** With other counts, left by a change that may have failed halfway: a request shows no counts. */
 function withOtherCounts(
   { recorded, current, wanted, countsAreSeen, begun }: ChargeInput,
   likely: readonly Alternative[],

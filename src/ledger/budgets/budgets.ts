@@ -79,10 +79,7 @@ export function removeBudget(
   );
 }
 
-/**
- * The budgets in force, sorted by project, user and time. `projectId`: `undefined` = all projects.
- * @throws LedgerUnavailableError
- */
+/** In force, sorted. `projectId`: `undefined` = all projects. @throws LedgerUnavailableError */
 export function listBudgets(
   ledger: Ledger,
   projectId: string | undefined,

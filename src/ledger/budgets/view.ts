@@ -69,10 +69,7 @@ export function* viewOf(ledger: Ledger, id: bigint): Work<BudgetView | undefined
   return (yield* selected(ledger, one))[0];
 }
 
-/**
- * Selects one more than a page, to see whether another page follows. The key has the order's columns: project
- * budgets come first.
- */
+/** One more than a page, to see whether another follows. The key has the columns of the order. */
 function budgetsAfter(
   { database }: Ledger,
   { limit, projectIds, userId, validAt, search }: BudgetsQuery,

@@ -45,9 +45,7 @@ export function listOutbox(
   return ledger.read('read', () => rows(query.compile()), wait);
 }
 
-/**
- * One message with its body; `undefined` = unknown id, or already delivered. @throws LedgerUnavailableError
- */
+/** With its body; `undefined` = unknown id, or already delivered. @throws LedgerUnavailableError */
 export async function outboxMessage(
   ledger: Ledger,
   id: bigint,

@@ -34,10 +34,7 @@ type Taken =
 export const BLAZAR_LEADER = 1n;
 export const SKYPILOT_LEADER = 2n;
 
-/**
- * Acquires the leader lease if it is free and the last comparison is at least `every` seconds old.
- * @throws LedgerUnavailableError
- */
+/** If it is free and the last comparison is `every` seconds old. @throws LedgerUnavailableError */
 export function acquireLeaderLease(
   ledger: Ledger,
   holder: string,

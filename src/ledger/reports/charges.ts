@@ -37,10 +37,7 @@ export type ChargedRow = Pick<
   | 'resources'
 >;
 
-/**
- * Whether the charge follows from the row alone: the lease was not changed since it was recorded, and did not
- * end early.
- */
+/** Whether it follows from the row alone: never changed since it was recorded, and not ended early. */
 export function hasCharge(row: ChargedRow): boolean {
   return (
     // Rows of older versions do not show whether they were changed.
@@ -131,10 +128,7 @@ function shareOf(claim: RecordedClaim, account: string, end: bigint | undefined)
     : [];
 }
 
-/**
- * Adjusts shares to the charged sum: a missing amount was used before them, within `before`; an excess is cut
- * from the last ones.
- */
+/** Adjusts shares to the charged sum: what is missing was used before, an excess is cut at the end. */
 function adjusted(
   shares: readonly Share[],
   { account, total, ...before }: Validity & { readonly account: string; readonly total: Amount },

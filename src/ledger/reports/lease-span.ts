@@ -19,9 +19,7 @@ export interface SpanLease {
   readonly shares: readonly Share[];
   /** What it takes from all budgets. */
   readonly charges: readonly Share[];
-  /**
-   * Reserved resources, in seconds per resource type. `undefined` = unknown: recorded by an older version.
-   */
+  /** In seconds per resource type. `undefined` = unknown: recorded by an older version. */
   readonly resources: readonly Share[] | undefined;
   /** Seconds of the epoch. */
   readonly from: bigint;
@@ -122,9 +120,7 @@ function* edge({ ledger, projectId, state, from }: Of, high: bigint | undefined)
   return found[0]?.ends_at ?? lowest;
 }
 
-/**
- * Leases that end after `low` and at the latest at `high`, latest first. `last`: there may be more after it.
- */
+/** That end after `low` and at the latest at `high`, latest first. `last`: there may be more. */
 function* piece(
   { ledger, projectId, state, budgets, until }: Of,
   { low, high, after }: { low: bigint; high: bigint | undefined; after: Row | undefined },

@@ -34,9 +34,7 @@ export const COUNTED_OPEN = 1000;
 /** Projects whose leases are counted at once. */
 const PIECE = 25;
 
-/**
- * Projects with leases or budgets, by id in the database's order. @throws LedgerUnavailableError, CursorError
- */
+/** With leases or budgets, by id in the database's order. @throws LedgerUnavailableError, CursorError */
 export async function listProjects(
   ledger: Ledger,
   query: ProjectsQuery,

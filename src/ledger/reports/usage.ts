@@ -35,10 +35,7 @@ export interface UsageGroup {
 
 export interface UsageReport {
   readonly groups: readonly UsageGroup[];
-  /**
-   * Whether there are too many leases, or some are folded: then only usage since `from` is counted, and that
-   * is exact.
-   */
+  /** Too many leases, or some are folded: then only usage since `from` is counted, which is exact. */
   readonly isPartial: boolean;
   /** Start of the counted time, in seconds of the epoch. Equal to the query's unless `isPartial`. */
   readonly from: bigint;

@@ -73,10 +73,7 @@ interface LeasesTable {
    * a new lease, `null` = none yet, so its alternative and its allocations are unknown.
    */
   shown: string | null;
-  /**
-   * From `recordedResources`: as last requested or shown. `null` = recorded by an older version, which did
-   * not store it.
-   */
+  /** From `recordedResources`, as last requested or shown. `null` = recorded by an older version. */
   resources: string | null;
 }
 

@@ -86,9 +86,7 @@ export function repeatedAmong(
   return ofKey.find((row) => row.repetition_content === content && row.ends_at > now);
 }
 
-/**
- * How long a transaction may wait for its project before time-dependent rows are read again, in microseconds.
- */
+/** In microseconds: after a longer wait for its project, time-dependent rows are read again. */
 const LOOKS_AHEAD = 10_000_000n;
 
 export interface FirstReads {

@@ -1,7 +1,4 @@
-/**
- * The result of recording a lease: reads everything needed, and computes. A check ends here; a commit
- * continues and writes.
- */
+/** What recording a lease would do, computed from all rows it needs. A commit continues and writes. */
 
 import {
   type Amount,
@@ -182,9 +179,7 @@ function* readBalances(
     : yield* balancesOf(statements, identity.projectId, accounts);
 }
 
-/**
- * The row of the request. A lease past its end date counts as ended, even if its end is not processed yet.
- */
+/** Of the request. A lease past its end date counts as ended, even if its end is not processed yet. */
 function* findLease(
   statements: Statements,
   { identity, proposal, current, adopts, repetition }: LedgerRequest,
@@ -222,9 +217,7 @@ function showsCounts({ reservations }: Proposal): boolean {
   return reservations.length === 1 && reservations[0]?.resource_type === 'physical:host';
 }
 
-/**
- * The second up to which the lease has run. For an expired lease its end: the time since then is not free.
- */
+/** Until when the lease has run; an expired one until its end: the time since then is not free. */
 export function begunOf(current: Proposal | undefined, now: bigint): bigint | undefined {
   if (current === undefined || current.start >= now) {
     return undefined;

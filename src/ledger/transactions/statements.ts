@@ -62,9 +62,7 @@ export function createStatements(
   return {
     crossings,
     expected: new ExpectedAccounts(),
-    /**
-     * Ids for leases that are added later. `undefined` = adding a lease returns its id without a round trip.
-     */
+    /** For leases that are added later. `undefined` = adding one returns its id without a round trip. */
     nextLeaseIds:
       dialect === 'postgresql' ? prepared((of: { count: number }) => nextLeaseIds(queries, of)) : undefined,
 
@@ -140,9 +138,7 @@ export function createStatements(
       namelessOf(of).where('starts_at', '=', of.starts_at),
     ),
 
-    /**
-     * Open leases without id that have alternatives, such as other dates. Few: updates usually have the id.
-     */
+    /** Open, without id, and with alternatives. Few: updates usually have the id. */
     unsettledNamelessLeases: prepared((of: Owner) => namelessOf(of).where('alternatives', 'is not', null)),
 
     leasesByKey: prepared((of: Pick<LeaseRow, 'region' | 'project_id'> & { repetition_key: string }) =>
@@ -206,9 +202,7 @@ export function createStatements(
         .returning('id'),
     ),
 
-    /**
-     * With given ids: counted on SQLite, which has no other writer in the meantime, or from `nextLeaseIds`.
-     */
+    /** With given ids: counted on SQLite, which has one writer, or from `nextLeaseIds`. */
     addLeases: preparedRows((leases: (NewLease & { id: bigint })[]) =>
       queries
         .insertInto('leases')

@@ -160,9 +160,7 @@ export class LedgerClock {
   }
 }
 
-/**
- * The database's time, in microseconds of the epoch: when the statement runs, not when its transaction began.
- */
+/** Microseconds of the database's clock, when the statement runs, not when the transaction began. */
 export function databaseTime(dialect: Dialect): RawBuilder<bigint> {
   return dialect === 'sqlite'
     ? sql<bigint>`cast((julianday('now') - 2440587.5) * 86400000000 as integer)`

@@ -22,10 +22,7 @@ export function validateConfig(tree: Mapping, originOf: OriginOf): Problem[] {
   return problemsOf(schemaOf('config'), tree, originOf);
 }
 
-/**
- * The problems of one task, in a file or as sent, with its resources, service, storage and configuration. As
- * `validateConfig`.
- */
+/** Of one task, in a file or as sent, with its resources, service, storage and configuration. */
 export function validateTask(tree: Mapping, originOf: OriginOf): Problem[] {
   return problemsOf(taskSchema(), taskForm(tree), originOf);
 }

@@ -56,10 +56,7 @@ const TIMES: ListWatchTimes = {
   listEveryMs: 300_000,
 };
 
-/**
- * A watch that ends more than this before its time was ended by something else. The API server starts
- * counting later than we do.
- */
+/** A watch that ends earlier than this was ended by something else: the API server counts from later on. */
 const EARLY_MS = 100;
 
 /** The listener has thrown; the error is logged. */
@@ -84,10 +81,7 @@ export class ListWatch {
     this.#backoff = new Backoff(...this.#times.backoffMs);
   }
 
-  /**
-   * `currentAt`: when the last list or confirmation of a watch was requested, or the last event arrived. A
-   * bookmark proves nothing.
-   */
+  /** `currentAt`: when the last list or confirmation was requested, or the last event but bookmarks came. */
   get following(): Following {
     return { hasList: this.#hasList, currentAt: this.#currentAt, problem: this.#problem };
   }
@@ -138,10 +132,7 @@ export class ListWatch {
     }
   }
 
-  /**
-   * Resolves to the version of the list. A separate function, since the one that watches would keep all
-   * objects in memory.
-   */
+  /** The version of the list. Apart from the watch, which would keep all objects in memory. */
   async #deliverList(): Promise<string> {
     const { listener, observer } = this.#options;
     const started = elapsed();
@@ -269,10 +260,7 @@ export class ListWatch {
     return version;
   }
 
-  /**
-   * Until a watch is confirmed, nothing is certain: after a new list, such an API server sends changes that
-   * etcd no longer has.
-   */
+  /** Until a watch is confirmed nothing is certain: it may send changes that etcd no longer has. */
   #wentBack(): ApiUnreachableError {
     this.#isBack = true;
     const { server } = this.#options.client;

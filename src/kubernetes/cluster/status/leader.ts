@@ -188,10 +188,7 @@ export class Leader {
     }
   }
 
-  /**
-   * A conflict: another one was faster. The policies' source reports an API server that is unavailable or
-   * refuses our token.
-   */
+  /** A conflict: another was faster. The source of the policies reports a lost or refusing API server. */
   #failed(error: unknown): number {
     if (!(error instanceof ApiError) || isPassing(error)) {
       this.#options.logger.debug({ error }, 'no attempt to lead succeeded');
@@ -230,10 +227,7 @@ const leaseSchema = z.looseObject({
 /** With all further members, which are written back. */
 type Lease = z.infer<typeof leaseSchema>;
 
-/**
- * A client that may change the Lease can hold it anyway; but a typing error must not stop all replicas for
- * years. In seconds.
- */
+/** In seconds: a typing error must not stop all replicas for years. */
 const LONGEST = 300;
 
 /** @throws Error if it is not a Lease */
@@ -279,10 +273,7 @@ function releasedLease(lease: Lease): object {
   return withSpec(lease, { holderIdentity: '', leaseDurationSeconds: 1, acquireTime: undefined });
 }
 
-/**
- * Renewed now, and acquired now if there is no `acquireTime`: for display only; no replica compares it with
- * its own clock.
- */
+/** Renewed now, and acquired now without an `acquireTime`: for display, no replica compares it. */
 function withSpec(lease: Lease, changes: NonNullable<Lease['spec']>) {
   const now = new Date().toISOString().replace('Z', '000Z');
   return {

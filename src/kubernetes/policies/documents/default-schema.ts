@@ -1,7 +1,4 @@
-/**
- * Schemas of the affinities and tolerations that a policy may add to a pod, in the spelling of Kubernetes and
- * of the draft.
- */
+/** Schemas of affinities and tolerations that a policy may add, as Kubernetes and the draft spell them. */
 import { z } from 'zod';
 import {
   EFFECTS,

@@ -6,10 +6,7 @@ import { YamlDocument } from '../../../base/yaml/document.ts';
 import { formatPath, isMapping, type Mapping, type Path, YamlError } from '../../../base/yaml/tree.ts';
 import { readTextFile, systemErrorText } from '../../../config/read-file.ts';
 
-/**
- * The path of a key with this name, anywhere in a JSON value. Schemas drop `__proto__` silently, and a rule
- * with it.
- */
+/** The path of a key with this name, anywhere in a value. Schemas drop `__proto__` without a word. */
 export function pathTo(name: string, value: unknown): Path | undefined {
   const entries: [string | number, unknown][] = Array.isArray(value)
     ? [...value.entries()]

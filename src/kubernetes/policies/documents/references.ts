@@ -1,7 +1,4 @@
-/**
- * References between documents, and aggregated roles. A reference to a missing name grants nothing and may be
- * a typing error.
- */
+/** References between documents, and aggregated roles. One to a missing name grants nothing. */
 import { isDeepStrictEqual } from 'node:util';
 import type { Problem } from '../../../base/errors.ts';
 import { member, type Path, shown } from '../../../base/yaml/tree.ts';

@@ -48,9 +48,7 @@ export class PostponedWrites {
     this.#locks.set(projectId, at);
   }
 
-  /**
-   * Whether the result of a query may depend on postponed writes. `ask`: `undefined` = an unrecognised query.
-   */
+  /** Whether a result may depend on postponed writes. `ask`: `undefined` = an unrecognised query. */
   concerns(ask: Ask | undefined): boolean {
     if (this.isEmpty) {
       return false;
