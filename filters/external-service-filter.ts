@@ -130,7 +130,10 @@ const options = z
 
 type Options = z.infer<typeof options>;
 
-/** Calls an external service: 204 allows, 403 rejects with the reason in its body, all else is a failure. */
+/**
+ * Calls an external service over HTTP: 204 allows, 403 rejects with the reason in its body, any other answer
+ * is a failure.
+ */
 export class ExternalServiceFilter extends BaseFilter<Options> {
   static override readonly options = options;
   static override readonly needsKeystone = (values: Options): keyof Options | undefined =>

@@ -62,7 +62,10 @@ interface Bound {
   readonly isFromNow: boolean;
 }
 
-/** Rejects leases that start too early or end too late. Updates may keep such a date, not worsen it. */
+/**
+ * Rejects leases that start too early or end too late. Updates may keep a date out of range, but not move it
+ * further out.
+ */
 export class LeaseDatesFilter extends BaseFilter<z.infer<typeof options>> {
   static override readonly options = options;
   static override readonly limitsNothing = (values: z.infer<typeof options>): string | undefined =>

@@ -78,7 +78,10 @@ interface Limit {
   readonly of: () => string;
 }
 
-/** Rejects leases that are too long. Options and rules of the Blazar filter, and limits per account. */
+/**
+ * Rejects leases that are too long. Has the options and rules of the Blazar filter, and limits per project
+ * and user.
+ */
 export class MaxLeaseDurationFilter extends BaseFilter<z.infer<typeof options>> {
   static override readonly options = options;
   static override readonly limitsNothing = (values: z.infer<typeof options>): string | undefined =>

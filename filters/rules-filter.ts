@@ -55,7 +55,10 @@ export class RulesFilter extends BaseFilter<Options> {
   #ending: Rule[] = [];
   /** Logged rules: a request is checked several times. */
   readonly #told = new WeakMap<Call, Set<string>>();
-  /** Claims of rules that read the ledger: if there are such rules, it records leases for this filter. */
+  /**
+   * Claims of rules that read the ledger. Set only if there are such rules: then the ledger records leases
+   * for this filter.
+   */
   claims?: SharedLimit['claims'];
   readonly readsProject = true;
 

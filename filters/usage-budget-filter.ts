@@ -171,7 +171,10 @@ export class UsageBudgetFilter extends LedgerFilter<Options> {
     );
   }
 
-  /** Of the reservation per hour, in millionths of millionths of a unit. `unsure`: a factor per resource. */
+  /**
+   * Cost of the reservation per hour, in millionths of millionths of a unit. `unsure`: the factor for every
+   * resource.
+   */
   #costOf(reservation: Reservation, proposal: Proposal, unsure: bigint | undefined): bigint | Unknown {
     const { resource_type: type = '' } = reservation;
     const unitRate = this.#unitRateOf(reservation, proposal);

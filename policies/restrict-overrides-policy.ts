@@ -134,7 +134,10 @@ export class RestrictOverridesPolicy extends AdminPolicy<Options> {
     return new MutatedUserRequest(task, skypilotConfig);
   }
 
-  /** Differing keys that are not allowed. A missing key is no override: a client cannot remove one. */
+  /**
+   * The keys that differ from the server's and are not allowed. A client cannot remove a key: a missing one
+   * is no override.
+   */
   #overrides(found: unknown, server: unknown, keys: Keys = []): Keys[] {
     if (this.#allowed.some((allowed) => isWithin(keys, allowed))) {
       return [];

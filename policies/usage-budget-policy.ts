@@ -100,7 +100,10 @@ const options = z.object({
 
 type Options = z.infer<typeof options>;
 
-/** Charges launches to the same budgets as leases: of the workspace's project, and of their user in it. */
+/**
+ * Charges launches to the budgets of their workspace's project, and of their user in it: the same budgets as
+ * for leases.
+ */
 export class UsageBudgetPolicy extends AdminPolicy<Options> implements LaunchLimit {
   static override readonly options = options;
   static override readonly check = problemsOf;

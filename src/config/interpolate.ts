@@ -107,7 +107,10 @@ export function entriesOf(layers: readonly Layer[], section: string, option: str
   return layers.flatMap((layer) => layer.get(section)?.get(option) ?? []).reverse();
 }
 
-/** With the references in its texts replaced. In values from code, a "$" is literal. */
+/**
+ * The value with the references in its texts replaced. Values from code are literal: a "$" in a token is no
+ * reference.
+ */
 export function replaced(
   { value, origin }: Entry,
   section: string,

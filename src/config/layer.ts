@@ -29,7 +29,10 @@ export function isYamlFile(file: string): boolean {
   return YAML_FILE.test(extname(file));
 }
 
-/** Up to the first character that is invalid in names, such as "=": the rest may be a secret value. */
+/**
+ * A name up to the first character that is invalid in names, such as a space, "=", ":" or "/": the rest may
+ * be a secret value.
+ */
 export function shownName(name: string): string {
   const [shown = ''] = /^[\p{L}\p{N}_.$[\]-]*/u.exec(name.trim()) ?? [];
   return shown === name.trim() ? name : `${shown} …`;
@@ -72,7 +75,10 @@ function iniLayer(text: string, file: string, problems: Problem[]): Layer {
   return layer;
 }
 
-/** Sections and options are mappings. Scalars stay texts: the option's type decides, as for INI. */
+/**
+ * Sections and options are mappings. Scalars stay texts: as for INI, the type of the option decides how they
+ * are read.
+ */
 async function yamlLayer(text: string, file: string, problems: Problem[]): Promise<Layer> {
   // Loaded only for YAML: it takes as long as the rest of a command's start.
   const { YamlDocument } = await import('../base/yaml/document.ts');

@@ -169,7 +169,10 @@ interface Node<Source> {
   beats: readonly Source[];
 }
 
-/** What each overlay of a `merge` sets. A list of one source is a leaf, as is each item of a joined list. */
+/**
+ * Records what each overlay of a `merge` sets. A list from one source is one leaf; in a joined list, each
+ * item is a leaf.
+ */
 export class Provenance<Source> {
   readonly #root: Node<Source> = { children: new Map(), beats: [] };
 

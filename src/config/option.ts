@@ -12,7 +12,10 @@ declare module 'zod' {
     unit?: string;
     /** The value is a secret: never shown. */
     secret?: boolean;
-    /** It may be a URL, whose path and query may have a key. Not needed for `z.url()` without `.regex()`. */
+    /**
+     * The value may be a URL, whose path and query may contain a key. Not needed for `z.url()` without
+     * `.regex()`.
+     */
     url?: boolean;
     /** The value is a file path, which must be readable if the filter is enabled. */
     file?: boolean;
@@ -99,7 +102,10 @@ export function describeOptions(section: string, schema: z.ZodObject): readonly 
   return options;
 }
 
-/** By schema and section, for speed. Schemas never change; a filter that is loaded again has new ones. */
+/**
+ * By schema and section, to save the cost at every command and reload. Schemas never change; a filter that is
+ * loaded again has new ones.
+ */
 const described = new WeakMap<z.ZodObject, ReadonlyMap<string, readonly Option[]>>();
 
 function describeOption(section: string, name: string, schema: z.ZodType): Option {
@@ -179,7 +185,10 @@ function refuseDefault(name: string, schema: z.ZodType, value: unknown): void {
   }
 }
 
-/** Whether its output may differ from its input. By structure: a filter may have another zod. */
+/**
+ * Whether the output of a schema may differ from its input. Checks the structure: a filter may have another
+ * copy of zod.
+ */
 function transforms(schema: unknown, depth = 0): boolean {
   if (typeof schema !== 'object' || schema === null || depth > 20) {
     return false;

@@ -40,7 +40,10 @@ export interface Resolution {
   readonly problems: readonly Problem[];
 }
 
-/** Over the layers, lowest first. `unloaded`: undeclared options that may be right. */
+/**
+ * Resolves the options over the layers, lowest first. `resourceTypes`: known types. `unloaded`: undeclared
+ * options that may be right.
+ */
 export function resolve(
   layers: readonly Layer[],
   options: readonly Option[],

@@ -1,6 +1,12 @@
-/** Secrets: the form of tokens, and values in messages: short, without secrets and credentials. */
+/**
+ * Secrets: the form of tokens; and values in messages: shortened, without secrets, and without credentials
+ * and queries of URLs.
+ */
 
-/** Shorter tokens can be guessed. Sixteen random letters and digits are more than 80 bits. */
+/**
+ * For tokens that clients send: shorter ones can be guessed. Sixteen random letters and digits are more than
+ * 80 bits.
+ */
 export const MIN_TOKEN_LENGTH = 16;
 export const TOKEN_FORM = new RegExp(`^[\\x21-\\x7e]{${MIN_TOKEN_LENGTH},}$`);
 

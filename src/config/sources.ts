@@ -1,4 +1,7 @@
-/** The sources of the configuration in order. A new one needs a function that makes a layer. */
+/**
+ * The sources of the configuration, and their order. A new source or file format needs a function that makes
+ * a layer.
+ */
 import { existsSync, lstatSync, readdirSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';

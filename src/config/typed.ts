@@ -78,7 +78,10 @@ function nameText(name: string, { itemType }: Option, code: boolean): string {
   return name.trim();
 }
 
-/** `written` = the source's value, for the message. Throws `MismatchError`. */
+/**
+ * Checks a value against the option's schema. `written` = the source's value, for the message. Throws
+ * `MismatchError`.
+ */
 export function checkedValue(
   input: unknown,
   option: Option,
@@ -170,7 +173,10 @@ function readScalar(text: string, type: OptionType): unknown {
   }
 }
 
-/** As Python's `int()`: a sign, leading zeros, single underscores; not `0x10`, `1e3`, `1.5`. */
+/**
+ * As Python's `int()`: allows a sign, leading zeros and single underscores between digits, not `0x10`, `1e3`,
+ * `1.5`.
+ */
 function readInteger(text: string): number {
   const trimmed = text.trim();
   if (!/^[+-]?\d+(_\d+)*$/.test(trimmed)) {

@@ -152,7 +152,10 @@ export function askAgain({ target, leases }: Pick<Run, 'target' | 'leases'>): Pr
   return target.ask(operation, leases.make(), `${ASKED[operation]}: does the service still answer?`);
 }
 
-/** No finding if the service gave such a request this status before: other checks report it. */
+/**
+ * Sends a valid request. No finding if the service gave such a request this status before: then other checks
+ * report it.
+ */
 export async function expectAsBefore(run: Run): Promise<Finding[]> {
   const before = run.target.exchanges.filter(({ valid }) => valid);
   const exchange = await askAgain(run);

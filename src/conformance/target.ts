@@ -43,7 +43,10 @@ export interface Exchange {
   readonly what: string;
   readonly bytes: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** As Blazar sends it, with the credentials of the run: the response is the service's verdict. */
+  /**
+   * Whether it is a request as Blazar sends it, with the credentials of the run: the response is then the
+   * service's verdict.
+   */
   readonly valid: boolean;
   /** Unchanged, for checks; `excerpt` is for display. */
   readonly answer: Answer | undefined;

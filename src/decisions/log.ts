@@ -1,4 +1,6 @@
-/** The decision log: JSON lines, written in batches after the responses, from a bounded buffer. */
+/**
+ * The decision log: a JSON line per decision, written in batches after the responses, from a bounded buffer.
+ */
 import { close, constants, fstat, open, openSync, statSync, write } from 'node:fs';
 import { open as openForReading } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -207,7 +209,9 @@ export class DecisionLog {
     this.#writing = undefined;
   }
 
-  /** Retries until everything is written or `close` gives up. The number of complete lines written. */
+  /**
+   * Retries until everything is written or `close` gives up. Returns the number of complete lines written.
+   */
   async #writePieces(pieces: readonly Piece[]): Promise<number> {
     const bytes = Buffer.concat(pieces.map((piece) => piece.bytes));
     let file = this.#file;

@@ -1,4 +1,6 @@
-/** Records as lines of the log: a `JSON.stringify` for records, in less than half the time. */
+/**
+ * Records as lines of the log: a specialized `JSON.stringify` for records that takes less than half the time.
+ */
 import { visibleJson } from '../base/visible-text.ts';
 import type { DecisionRecord, FilterRecord } from './record.ts';
 

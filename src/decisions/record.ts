@@ -50,7 +50,10 @@ const filterRecordSchema = z.object({
   audit: z.boolean(),
   message: text,
   duration_ms: z.number().nonnegative(),
-  /** With named rules only: those that rejected or failed. With `audit`, a rule refused nothing. */
+  /**
+   * Only for filters and policies with named rules: the rules that rejected or failed. With `audit`, a rule
+   * refused nothing.
+   */
   rules: z
     .array(z.object({ rule: z.string(), outcome: z.enum(['rejected', 'failed']), audit: z.boolean() }))
     .optional(),
@@ -71,7 +74,9 @@ export const decisionRecordSchema = z.object({
   operation: z.enum(OPERATIONS),
   /** Only for SkyPilot: the side that sent the request. */
   side: z.enum(SIDES).optional(),
-  /** SkyPilot sends several requests for a launch: whether this decision counts as one. */
+  /**
+   * Only for SkyPilot: whether this decision counts as a launch. SkyPilot sends several requests per launch.
+   */
   launch: z.boolean().optional(),
   /** For SkyPilot the workspace, if the configuration has one; for Kubernetes the namespace. */
   project_id: text,

@@ -10,7 +10,10 @@ import type { DecidedRequest } from './lease-record.ts';
 export interface RequestedLease {
   readonly start: Instant;
   readonly end: Instant;
-  /** Without what Blazar adds. `undefined` = not kept: too long, or decided by an older version. */
+  /**
+   * Without allocations and attributes that Blazar adds. `undefined` = not kept: too many or too long, or
+   * decided by an older version.
+   */
   readonly reservations?: readonly Reservation[] | undefined;
 }
 

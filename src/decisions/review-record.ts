@@ -133,7 +133,10 @@ function isCountedLaunch(
   return isAllowed ? launches && !atClientSide : launches || FORERUNNERS.has(requestName);
 }
 
-/** `undecided`: started without calling a policy. `autostop-off`: switched off after the launch. */
+/**
+ * `undecided`: a cluster was started without calling a policy. `autostop-off`: autostop was switched off
+ * after the launch.
+ */
 export type BypassKind = 'undecided' | 'autostop-off';
 
 /**

@@ -1,4 +1,7 @@
-/** What the ledger needs of a request: identity and proposal of the lease, and the filters with claims. */
+/**
+ * Turns a request into what the ledger needs: the identity of the lease, its proposal, and the filters that
+ * claim something.
+ */
 
 import { InvalidRequestError } from '../base/errors.ts';
 import type { Proposal, SharedLimit } from '../filter/claim.ts';

@@ -53,7 +53,9 @@ interface TransactionOptions<Result> {
   readonly isRefused?: (result: Result) => boolean;
 }
 
-/** In microseconds: a clock behind by more is logged, and again after this many milliseconds. */
+/**
+ * A clock that is behind by more than this is logged, in microseconds; again after this many milliseconds.
+ */
 const CLOCK_BEHIND = 5_000_000n;
 const WARN_AGAIN = 60_000;
 /** How long a failed recording counts as a sign that the next one will fail, too, in milliseconds. */
@@ -103,7 +105,9 @@ export class Ledger {
     database.whenConnected = () => this.#connected();
   }
 
-  /** Settles commits in doubt, also those of earlier processes. For processes that grant leases. */
+  /**
+   * Starts settling commits in doubt, including those of earlier processes. For processes that grant leases.
+   */
   attend(): void {
     this.#doubts.open();
   }

@@ -17,7 +17,10 @@ export interface LedgerObserver {
   transacted(operation: LedgerOperation, outcome: 'done' | 'refused' | 'failed', seconds: number): void;
   /** Number of refused leases that may be recorded nevertheless; called on each change. */
   inDoubt?(commits: number): void;
-  /** Seconds that the clock is behind the last entry of the project; 0 = none. After each transaction. */
+  /**
+   * Seconds that the ledger's clock is behind the last entry of the project; 0 = not behind. Called after
+   * each transaction.
+   */
   clockBehind?(seconds: number): void;
   /** An event of `[notifications]` that could not be stored for delivery. */
   noticeDropped?(event: string): void;

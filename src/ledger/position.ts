@@ -56,7 +56,10 @@ export class Position {
     }
   }
 
-  /** The acknowledged counts on a new connection, maybe to another server. @throws LedgerBehindError */
+  /**
+   * Checks the latest acknowledged counts on a new connection, which may reach another server.
+   * @throws LedgerBehindError
+   */
   *verifyLatest(queries: Kysely<Tables>): Work<void> {
     if (this.#revisions.size === 0) {
       return;
@@ -84,7 +87,9 @@ export class Position {
     this.#revisions.clear();
   }
 
-  /** A new epoch: `ledger reconcile` has accepted the ledger as it is, and earlier counts are dropped. */
+  /**
+   * A new epoch means that `ledger reconcile` has accepted the ledger as it is: earlier counts are dropped.
+   */
   #enter(epoch: bigint | null): void {
     const current = epoch ?? 0n;
     if (this.#epoch !== undefined && this.#epoch !== current) {

@@ -1,4 +1,6 @@
-/** The ledger of a chain of filters. Turns requests that it cannot store into refusals. */
+/**
+ * The ledger of a chain of filters: converts requests, and turns requests that it cannot store into refusals.
+ */
 
 import { createHash, randomUUID } from 'node:crypto';
 import { inTime, type Wait, waitFor } from '../base/deadline.ts';
@@ -31,7 +33,10 @@ interface ChainLedgerParts {
   readonly watch?: BudgetWatch | undefined;
 }
 
-/** Rows that checks of a call have read. On the call: a `WeakMap` would burden the garbage collector. */
+/**
+ * Rows that checks of a call have read. Stored on the call: as keys of a `WeakMap`, calls would burden the
+ * garbage collector.
+ */
 const MEMORY = Symbol('memory');
 type Remembering = Call & { [MEMORY]?: CheckMemory };
 
@@ -51,7 +56,10 @@ export class ChainLedger implements LedgerService {
     this.#parts = parts;
   }
 
-  /** For the first filter that needs it. An unavailable one is retried. @throws ConfigurationError */
+  /**
+   * To be called when the first filter needs the ledger. An unavailable ledger is retried by every call.
+   * @throws ConfigurationError
+   */
   async open(): Promise<void> {
     this.#opening ??= this.#open();
     await this.#opening;
@@ -87,7 +95,10 @@ export class ChainLedger implements LedgerService {
     (call as Remembering)[MEMORY] = (like as Remembering | undefined)?.[MEMORY] ?? new CheckMemory();
   }
 
-  /** Of a new lease; `undefined` = it cannot be recorded. Writes nothing. @throws LedgerUnavailableError */
+  /**
+   * The result of recording a new lease now; `undefined` = it cannot be recorded. Writes nothing.
+   * @throws LedgerUnavailableError
+   */
   async preview(
     request: LeaseRequest,
     claimants: readonly Claimant[],
@@ -157,7 +168,10 @@ export class ChainLedger implements LedgerService {
     return work(await this.ledger(waitFor(undefined)));
   }
 
-  /** Microseconds of the epoch, by the ledger's clock, which on PostgreSQL all replicas share. */
+  /**
+   * Microseconds of the epoch, by the ledger's clock: the same for all replicas on PostgreSQL, even if their
+   * own clocks are wrong.
+   */
   now(): bigint {
     return this.#opened?.ledger.now() ?? toInstant(this.#parts.clock.now()) ?? 0n;
   }

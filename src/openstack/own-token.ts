@@ -51,7 +51,10 @@ export class OwnTokens {
     this.#logger = logger;
   }
 
-  /** Renews it shortly before it expires. Rejects with the signal's reason if that fires first. */
+  /**
+   * Shortly before a token expires, it is renewed and still returned. Rejects with the signal's reason if
+   * that fires first.
+   */
   async current(signal?: AbortSignal): Promise<OwnToken> {
     signal?.throwIfAborted();
     const now = this.#clock.now().getTime();

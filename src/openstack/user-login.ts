@@ -35,7 +35,10 @@ interface Opened {
   readonly client: HttpClient;
 }
 
-/** Bounded in time and size. Throws `KeystoneError`, `HttpCallError`, a signal's reason; no secret. */
+/**
+ * Calls are bounded in time and size. They throw `KeystoneError`, `HttpCallError`, or a signal's reason,
+ * never with a secret.
+ */
 export class UserLogin {
   readonly #options: KeystoneOptions;
   readonly #services: Pick<SharedServices, 'http'>;

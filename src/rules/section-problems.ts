@@ -174,7 +174,10 @@ export const NOT_CHARGING: ReadonlySet<string> = new Set([
 ]);
 const OF_BUDGETS: ReadonlySet<string> = new Set(['taken()', 'left()']);
 
-/** Rules read budgets that no filter charges. `leases()` needs none: leases are recorded for the rule. */
+/**
+ * Rules that read budgets although no filter charges them. `leases()` needs no filter: leases are recorded
+ * for the rule.
+ */
 function unchargedProblems(rules: readonly Rule[], settings: readonly Setting[]): Problem[] {
   const named = ['enabled_filters', 'audit_filters'].flatMap((name) => namesIn(settings, name));
   if (named.length === 0 || named.some((name) => !NOT_CHARGING.has(name))) {

@@ -1,4 +1,6 @@
-/** The life of a lease: created, updated, committed, ended, repeated; and requests from the author. */
+/**
+ * The life of a lease: created, updated, committed and ended, for each resource type; and repeated requests.
+ */
 import { randomUUID } from 'node:crypto';
 import {
   type Check,
@@ -118,7 +120,9 @@ export const endChecks: readonly Check[] = [
 
 const COMMIT_SOURCES = [SOURCE.endpoints, SOURCE.keepInMind];
 
-/** The two endpoints that forks of Blazar, and ExternalServiceFilter, call for built leases. */
+/**
+ * The two endpoints that forks of Blazar, and this package's ExternalServiceFilter, call for built leases.
+ */
 export const commitChecks: readonly Check[] = [
   {
     id: 'commit-create',

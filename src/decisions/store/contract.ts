@@ -1,4 +1,6 @@
-/** The decision store: decisions of all replicas in the ledger's database, and the replicas. */
+/**
+ * Types of the decision store: decisions of all replicas in the ledger's database, and the list of replicas.
+ */
 import type { Wait } from '../../base/deadline.ts';
 import type { PageOf, PageQuery } from '../../ledger/reports/pages.ts';
 import type { DecisionRecord } from '../record.ts';
@@ -85,7 +87,10 @@ export interface Retention {
   readonly most: number;
 }
 
-/** Throws `LedgerUnavailableError`, or `LedgerContentError` for rows that cannot be stored. */
+/**
+ * The target of the decision queue. Throws `LedgerUnavailableError`, or `LedgerContentError` for rows that
+ * cannot be stored.
+ */
 export interface DecisionTarget extends DecisionSource, ReplicaList {
   /** All or nothing. `rows`: from `rowJson`. */
   write(rows: readonly string[], wait: Wait): Promise<void>;

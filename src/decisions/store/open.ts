@@ -16,11 +16,16 @@ const STARTING = 30;
 
 interface OpenedTarget {
   readonly target: DecisionTarget;
-  /** What is wrong with tables or privileges; `undefined` = nothing. @throws LedgerUnavailableError */
+  /**
+   * What is wrong with the tables or their privileges; `undefined` = nothing. @throws LedgerUnavailableError
+   */
   verify(): Promise<string | undefined>;
 }
 
-/** For a valid `connection`. Connects on first use. Throws an `Error` that completes "cannot be used: …". */
+/**
+ * For a valid `[ledger] connection`. Connects on first use. Throws an `Error` whose message completes "cannot
+ * be used: …".
+ */
 export async function openTarget(
   settings: Pick<LedgerSettings, 'connection' | 'timeout'>,
 ): Promise<OpenedTarget> {
@@ -64,7 +69,9 @@ async function onServer(
   }
 }
 
-/** What is wrong with tables or privileges; `undefined` = nothing. @throws LedgerUnavailableError */
+/**
+ * What is wrong with the tables or their privileges; `undefined` = nothing. @throws LedgerUnavailableError
+ */
 export async function schemaMistake(database: Database, connection: Connection): Promise<string | undefined> {
   const { tableMistake } = await import('../../ledger/storage/migrations/index.ts');
   const { NEEDED_FOR_DECISIONS } = await import('../../ledger/storage/rights.ts');

@@ -1,4 +1,7 @@
-/** Decisions for the database: bounded, written in batches, and dropped when the queue is full. */
+/**
+ * The queue of decisions for the database: a bounded buffer, written in batches; decisions are dropped when
+ * it is full.
+ */
 import { setTimeout as pause } from 'node:timers/promises';
 import { withinDeadline } from '../../base/deadline.ts';
 import { errorText, LedgerContentError } from '../../base/errors.ts';
@@ -108,7 +111,10 @@ export class DecisionQueue {
     this.#working ??= this.#work();
   }
 
-  /** Writes the rest; drops what takes longer than `withinMs`, which a later call may shorten. */
+  /**
+   * Writes the rest and closes the target. Decisions that cannot be written within `withinMs` are dropped. A
+   * later call may shorten the time.
+   */
   async close(withinMs: number): Promise<void> {
     const late = setTimeout(() => this.#givenUp.abort(), withinMs);
     this.#closing ??= this.#close();

@@ -136,7 +136,9 @@ function replaced(text: string): string {
 
 type Queries = Kysely<Tables>;
 
-/** One writer at a time, so that ids become visible in order: readers of newer rows miss nothing. */
+/**
+ * A lock for one writer at a time, so that ids become visible in order: readers of newer rows miss nothing.
+ */
 const ORDER = 7_042_615_338_120_944n;
 /** A lock for removing: replicas do not wait for each other. */
 const REMOVAL = 7_042_615_338_120_945n;
@@ -194,7 +196,10 @@ function bigint(text: string | null): bigint | null {
   return text === null ? null : BigInt(text);
 }
 
-/** Removes some of the oldest if expired or too many; their number. By the database's clock. */
+/**
+ * Removes some of the oldest decisions if they are expired or too many; resolves to their number. By the
+ * database's clock.
+ */
 export function* removeOld(queries: Queries, { days, most }: Retention, isSqlite: boolean): Work<number> {
   if (!isSqlite) {
     const [turn] = yield* rows(

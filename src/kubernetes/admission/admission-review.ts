@@ -1,4 +1,7 @@
-/** Reviews by an admission webhook, and its answers. Source: Kubernetes API, admission.k8s.io/v1. */
+/**
+ * Requests of the Kubernetes API server to an admission webhook, and the responses. Source: Kubernetes API,
+ * admission.k8s.io/v1.
+ */
 import { z } from 'zod';
 import { InvalidRequestError } from '../../base/errors.ts';
 import { isMapping } from '../../base/yaml/tree.ts';
@@ -212,7 +215,10 @@ function targetOf(object: unknown): string {
   return (object as z.infer<typeof binding>).target.name;
 }
 
-/** Until 1.21, ephemeral containers were sent alone. Source: `EphemeralContainers` of core/v1. */
+/**
+ * Until 1.21, the ephemeral containers of a pod were sent alone. Source: Kubernetes API,
+ * `EphemeralContainers` of core/v1.
+ */
 function isWithoutPod(object: unknown): boolean {
   return isMapping(object) && object.kind === 'EphemeralContainers';
 }

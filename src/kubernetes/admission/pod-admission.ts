@@ -278,7 +278,10 @@ export function accountOf(request: PodRequest | BindingRequest): Account {
     : serviceAccount(request.namespace, serviceAccountName(request.pod));
 }
 
-/** Whether the kubelet of the pod's own node creates it. Other users' pods are checked all the same. */
+/**
+ * Whether the kubelet of the pod's own node creates it. Pods of other users are checked, whatever their
+ * annotations.
+ */
 function isMirror({ kind, pod, username, groups }: PodRequest): boolean {
   const { annotations } = pod.metadata ?? {};
   return (

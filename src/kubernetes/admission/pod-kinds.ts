@@ -1,4 +1,7 @@
-/** The kinds of reviewed objects: pods and what creates them, with the place of the pod in each. */
+/**
+ * The kinds of reviewed objects: pods and objects that create pods, with the place of the pod or pod template
+ * in each.
+ */
 import type { Path } from '../../base/yaml/tree.ts';
 import { DEFAULT_SCHEDULER } from '../policies/cluster-settings.ts';
 import type { Pod, Toleration } from '../policies/pod.ts';

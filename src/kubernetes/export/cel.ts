@@ -1,4 +1,7 @@
-/** Expressions of CEL, simplified while they are built. Source: the CEL specification, "Syntax". */
+/**
+ * Expressions of CEL, the Common Expression Language, simplified while they are built.
+ * Source: the CEL specification, "Syntax".
+ */
 
 /** How tightly the outermost operator binds. */
 const RANK = { atom: 0, relation: 1, and: 2, or: 3, conditional: 4 } as const;
@@ -131,7 +134,9 @@ function escaped(character: string): string {
   return code.length > 4 ? `\\U${code.padStart(8, '0')}` : `\\u${code.padStart(4, '0')}`;
 }
 
-/** Plain data as a literal. All of it is `dyn`: in Kubernetes, lists and maps are of one type. */
+/**
+ * Plain data as a literal. All of it is `dyn`, because lists and maps of one type only are allowed in Kubernetes.
+ */
 export function dataLiteral(value: unknown): string {
   if (Array.isArray(value)) {
     return `dyn([${value.map(dataLiteral).join(', ')}])`;

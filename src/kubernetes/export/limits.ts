@@ -23,7 +23,10 @@ export class NotExportableError extends Error {
   override readonly name = 'NotExportableError';
 }
 
-/** @throws NotExportableError if the API server would refuse it, or pods of usual size would cost too much */
+/**
+ * @throws NotExportableError if the API server would refuse the policy, or could not evaluate it for pods of
+ * usual size
+ */
 export function ensureWithinLimits(name: string, spec: Expressions): void {
   const expect = (what: string, most: number, got: number) => {
     if (got > most) {

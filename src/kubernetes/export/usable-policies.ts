@@ -68,7 +68,10 @@ export class UsablePolicies {
   }
 }
 
-/** What an account's merged policies accept. `of` returns it for policies that are merged in parts. */
+/**
+ * A condition for what an account's merged policies accept. `of` returns it for policies that are merged in
+ * parts.
+ */
 export function byStrategy(
   strategy: MergeStrategy,
   conditional: readonly ConditionalPolicy[],

@@ -145,7 +145,10 @@ function isGranted(grant: Grant | undefined, name: string): boolean {
   return grant === 'all' || grant?.has(name) === true;
 }
 
-/** Of an API group. A rule without resourceNames covers all its policies. Names have no wildcards. */
+/**
+ * The policies of an API group that a role grants. A rule without resourceNames covers all of them. Names
+ * have no wildcards.
+ */
 export function grantOf({ rules }: Role, group: string): Grant {
   const names = rules
     .filter(

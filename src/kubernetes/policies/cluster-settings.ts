@@ -57,7 +57,10 @@ export class Cluster {
   }
 }
 
-/** The API server adds both to every pod before webhooks. Source: docs, "Taints and Tolerations". */
+/**
+ * The two that the API server adds to every pod before webhooks are called. Source: Kubernetes docs, "Taints
+ * and Tolerations".
+ */
 export const SYSTEM_TOLERATIONS: readonly string[] = [
   'node.kubernetes.io/not-ready:NoExecute:300',
   'node.kubernetes.io/unreachable:NoExecute:300',

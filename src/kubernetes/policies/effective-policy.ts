@@ -46,7 +46,10 @@ export class EffectivePolicy {
   readonly merged: readonly MergedPolicy[];
   readonly #rules: readonly Rules[];
   readonly #defaults: Rules;
-  /** What no request can meet: invalid policies; for `intersection`, requirements that exclude each other. */
+  /**
+   * Requirements that no request can meet: invalid policies; for `intersection`, requirements that exclude
+   * each other.
+   */
   readonly conflicts: readonly Reason[];
   readonly #cluster: Cluster;
 

@@ -55,7 +55,10 @@ const toleration = z.looseObject({
   tolerationSeconds: z.number().nullish(),
 });
 
-/** Limited, since rights are cached by it: webhooks see a template before the API server checks it. */
+/**
+ * Limited, since rights are cached by it: mutating webhooks are called before the API server checks a
+ * template.
+ */
 const accountName = z.string().max(253, 'expected at most 253 characters').nullish();
 
 const podSchema = z.looseObject({

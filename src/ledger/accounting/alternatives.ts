@@ -236,7 +236,9 @@ function parsed(written: unknown): Alternative {
   return { start: BigInt(start), end: BigInt(end), demand, claims: parseClaims(claims) };
 }
 
-/** Throws if a budget would pay for time outside its validity: filters know which one pays instead. */
+/**
+ * Throws if a budget would pay for time outside its validity: only filters know which budget pays instead.
+ */
 export function movedClaims({
   start,
   end,

@@ -52,7 +52,10 @@ export interface ChargeInput {
   readonly countsAreSeen: boolean;
   /** Whether the lease is over, so that no current claims are set off against the change. */
   readonly isOver: boolean;
-  /** Until when it has run: used time is neither refunded nor charged again. `undefined` = not started. */
+  /**
+   * The second up to which the lease has run: used time is neither refunded nor charged again.
+   * `undefined` = not started.
+   */
   readonly begun: bigint | undefined;
   /**
    * The start of the lease, if the request shows it and the ledger found the lease by its id.
@@ -166,7 +169,10 @@ export function calculateCharge(of: ChargeInput): ChargeCalculation {
   };
 }
 
-/** With other counts, left by a change that may have failed halfway: a request shows no counts. */
+/**
+ * Alternatives with other counts, left by a change that may have failed halfway: a request shows dates, but
+ * no counts.
+ */
 function withOtherCounts(
   { recorded, current, wanted, countsAreSeen, begun }: ChargeInput,
   likely: readonly Alternative[],

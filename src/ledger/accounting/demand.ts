@@ -1,4 +1,7 @@
-/** The reservations of a lease, in one form for a new lease, the current one of an update, and an end. */
+/**
+ * The reservations of a lease, in a form that is the same for a new lease, for the current lease of an
+ * update, and for an end.
+ */
 import { hash } from 'node:crypto';
 import { type Reservation, reservationSize } from '../../lease/lease.ts';
 

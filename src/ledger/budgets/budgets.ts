@@ -79,7 +79,10 @@ export function removeBudget(
   );
 }
 
-/** In force, sorted. `projectId`: `undefined` = all projects. @throws LedgerUnavailableError */
+/**
+ * The budgets in force, sorted by project, user and time. `projectId`: `undefined` = all projects.
+ * @throws LedgerUnavailableError
+ */
 export function listBudgets(
   ledger: Ledger,
   projectId: string | undefined,

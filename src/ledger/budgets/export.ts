@@ -11,7 +11,10 @@ const PAGE = 1000;
 /** `[ledger] timeout` bounds each page. */
 const UNTIL_TIMEOUT = waitFor(undefined);
 
-/** Reads the first page before it resolves. @throws LedgerUnavailableError */
+/**
+ * Resolves after the first page is read, so that an unavailable ledger is reported as an error.
+ * @throws LedgerUnavailableError
+ */
 export async function exportedBudgets(
   ledger: Ledger,
   format: ExportFormat,

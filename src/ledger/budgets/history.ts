@@ -1,4 +1,7 @@
-/** In pages: every change of budgets, and the open leases that are charged to them. */
+/**
+ * The history of budgets, in pages: every change, with author, time and reason; and the open leases that are
+ * charged to them.
+ */
 import { sql } from 'kysely';
 import type { Wait } from '../../base/deadline.ts';
 import type { Ledger } from '../ledger.ts';

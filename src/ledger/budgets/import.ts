@@ -20,7 +20,10 @@ import { budgetOf } from './rows.ts';
 
 /** Projects whose budgets are read at once. */
 const PIECE = 500;
-/** Plans again after a change of its budgets. Of concurrent imports, one succeeds each time. */
+/**
+ * Maximum number of plans: an import plans again if one of its budgets was changed. Of concurrent imports,
+ * one succeeds each time.
+ */
 const ATTEMPTS = 20;
 
 /** What an import would set; no writes, no locks. @throws LedgerUnavailableError */

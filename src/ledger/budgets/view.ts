@@ -69,7 +69,10 @@ export function* viewOf(ledger: Ledger, id: bigint): Work<BudgetView | undefined
   return (yield* selected(ledger, one))[0];
 }
 
-/** One more than a page, to see whether another follows. The key has the columns of the order. */
+/**
+ * Selects one more than a page, to see whether another page follows. The key has the order's columns: project
+ * budgets come first.
+ */
 function budgetsAfter(
   { database }: Ledger,
   { limit, projectIds, userId, validAt, search }: BudgetsQuery,

@@ -211,7 +211,10 @@ interface Restored {
   readonly there: number;
   /** Leases not restored, because another lease now has their id. */
   readonly left: readonly FoldedLease[];
-  /** The ledger was restored to an older state, or the file changed. Nothing of this batch was restored. */
+  /**
+   * The ledger never folded them: it was restored to an older state, or the file was changed. Nothing of this
+   * batch was restored.
+   */
   readonly isUnknown: boolean;
 }
 

@@ -74,7 +74,10 @@ export class ServicePauses {
     return wasPaused;
   }
 
-  /** `retryAfter`: seconds. The number of consecutive pauses; `undefined` = one is already running. */
+  /**
+   * `retryAfter`: in seconds, if the service sent it. Returns the number of consecutive pauses;
+   * `undefined` = a pause is already running.
+   */
   begin(retryAfter: number | undefined): number | undefined {
     if (this.left > 0 && retryAfter === undefined) {
       // From a concurrent attempt.

@@ -1,4 +1,6 @@
-/** The outbox of a chain: opens with the first filter that needs it, delivers only after `deliver`. */
+/**
+ * The outbox of a chain of filters: opens with the first filter that needs it; delivers only after `deliver`.
+ */
 import { inTime, type Wait, waitFor } from '../../base/deadline.ts';
 import { errorText } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
@@ -126,7 +128,10 @@ export class ChainOutbox implements OutboxService {
     }
   }
 
-  /** Granted: removes prepared messages. If it throws, one may have been sent: refuse the lease. */
+  /**
+   * The lease is granted: removes prepared messages. If it throws, removal failed or a message was sent:
+   * refuse the lease.
+   */
   async confirm(call: Call, wait: Wait): Promise<void> {
     for (const prepared of this.#commits.get(call) ?? []) {
       const row = await inTime(prepared.row, wait);

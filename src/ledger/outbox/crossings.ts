@@ -38,14 +38,20 @@ export interface BudgetWatch {
   readonly senders: readonly string[];
   /** `key`: the unique id of the crossing. */
   body(crossing: Crossing, key: string): string;
-  /** A notice about a step of a budget request. `undefined` = no such notices. `key`: unique for the step. */
+  /**
+   * The body of a notice about a step of a budget request. `undefined` = no such notices. `key`: the unique
+   * id of the step.
+   */
   readonly requestBody?: ((request: BudgetRequest, key: string) => string) | undefined;
 }
 
 /** The amount and use of a budget before a change; `undefined` = not in force. */
 type Share = { readonly amount: Amount; readonly taken: Amount } | undefined;
 
-/** In microseconds: within this time a lease that a later filter refuses is taken back with its notice. */
+/**
+ * Delay of a notice, in microseconds: a lease that a later filter refuses is taken back within this time,
+ * with its notice.
+ */
 const HELD_BACK = 2_000_000n;
 const PERCENT = 100n;
 
@@ -210,7 +216,9 @@ function aboutOf(budget: bigint): string[] {
   return ['budget', String(budget)];
 }
 
-/** The revision of a recording is unique: the key can be computed again when it is taken back. */
+/**
+ * The revision of a recording is unique, so the key can be computed again when the recording is taken back.
+ */
 function keyOf(budget: bigint, threshold: number, recording: RecordingId | undefined): string {
   const { lease, revision } = recording ?? { lease: 0n, revision: randomUUID() };
   return hash('sha256', JSON.stringify([String(budget), threshold, String(lease), String(revision)]), 'hex');

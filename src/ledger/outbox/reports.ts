@@ -45,7 +45,9 @@ export function listOutbox(
   return ledger.read('read', () => rows(query.compile()), wait);
 }
 
-/** With its body; `undefined` = unknown id, or already delivered. @throws LedgerUnavailableError */
+/**
+ * One message with its body; `undefined` = unknown id, or already delivered. @throws LedgerUnavailableError
+ */
 export async function outboxMessage(
   ledger: Ledger,
   id: bigint,

@@ -39,7 +39,9 @@ const MOST_TAKEN = 64;
 export interface NewMessages {
   /** Receives messages that were claimed when they were written. */
   take(messages: readonly ClaimedMessage[]): void;
-  /** Outcomes of attempts, recorded by the transaction that writes messages. `putBack` if that fails. */
+  /**
+   * Outcomes of attempts, to be recorded in the transaction that writes messages. `putBack` if that fails.
+   */
   handOver(): readonly Settlement[];
   putBack(settled: readonly Settlement[]): void;
 }
@@ -56,7 +58,10 @@ export class OutboxStore {
   readonly #held: ClaimRenewal;
   readonly #writes: GroupCommit<NewMessage, AddedMessage>;
 
-  /** All methods throw `LedgerUnavailableError`. `queue` gets new messages, already claimed. */
+  /**
+   * `ledger` throws `LedgerUnavailableError`, and so do all methods. `queue` gets new messages that are
+   * already claimed.
+   */
   constructor(sender: string, ledger: () => Promise<Ledger>, { claim }: Backoff, queue: NewMessages) {
     this.#sender = sender;
     this.#ledger = ledger;
@@ -85,7 +90,10 @@ export class OutboxStore {
     }
   }
 
-  /** Durable when it resolves. `mayBeTaken`: the queue may deliver it, if none about its lease waits. */
+  /**
+   * Resolves when the message is durable. `mayBeTaken`: the queue may deliver it, if no earlier one about its
+   * lease waits.
+   */
   async add(message: EndMessage, call: Call, wait: Wait, mayBeTaken: boolean): Promise<void> {
     const row = this.#row(message, call);
     const isTaken = mayBeTaken && row.body.length <= LONG_BODY && this.#writes.pending < MOST_TAKEN;
@@ -278,7 +286,9 @@ class GroupCommit<Row, Result> {
   #writing = 0;
   #running: Promise<void> | undefined;
 
-  /** `write` resolves when all rows are durable, with a result for each. `weigh`: about its bytes. */
+  /**
+   * `write` resolves when all rows are durable, with one result per row. `weigh`: approximate size in bytes.
+   */
   constructor(write: (rows: readonly Row[]) => Promise<readonly Result[]>, weigh: (row: Row) => number) {
     this.#write = write;
     this.#weigh = weigh;

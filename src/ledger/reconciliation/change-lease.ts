@@ -1,4 +1,7 @@
-/** Changes of a comparison with Blazar to one lease. A row that changed since it was read is left. */
+/**
+ * The changes of a comparison with Blazar to one lease, in one transaction. A row that changed since it was
+ * read is left.
+ */
 import type { Instant } from '../../lease/dates.ts';
 import { demandOf } from '../accounting/demand.ts';
 import type { LeaseIdentity } from '../identity.ts';
@@ -158,7 +161,10 @@ export function requestFor(
   };
 }
 
-/** A claimant throws instead of refusing: else a lease would be recorded without claims. */
+/**
+ * Makes a claimant throw instead of refusing: otherwise a lease that a filter cannot judge would be recorded
+ * without claims.
+ */
 export function throwing(claimant: Claimant): Claimant {
   return {
     ...claimant,

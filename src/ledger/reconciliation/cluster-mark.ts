@@ -4,7 +4,10 @@
  */
 import { type Instant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 
-/** In microseconds: use before the first charge counts this far back. SkyPilot is queried for a day. */
+/**
+ * Use of a cluster before its first charge counts up to this far back, in microseconds. SkyPilot is queried
+ * for about a day.
+ */
 export const LOOKED_BACK = 86_400n * MICROSECONDS_PER_SECOND;
 
 /** No cloud has a region of this name. */

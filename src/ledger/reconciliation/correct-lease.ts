@@ -237,7 +237,10 @@ function runSince(recorded: readonly Alternative[]): bigint | undefined {
   return since;
 }
 
-/** The start of a lease's claims; on a budget that had ended by then, the end of that budget. */
+/**
+ * The start of a lease's claims. A claim on a budget that had ended by then is empty, and starts at the end
+ * of that budget.
+ */
 function beginOf(claims: readonly RecordedClaim[]): bigint | undefined {
   const usage = claims.filter((claim) => claim.kind === 'usage');
   const rest = usage.filter(({ from, until }) => from < until);

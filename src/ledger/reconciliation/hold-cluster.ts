@@ -1,4 +1,7 @@
-/** Charges a cluster before its launch. One that is already charged takes more only if it grows. */
+/**
+ * Charges a cluster that is about to be launched. A cluster that is already charged takes nothing more,
+ * unless it grows.
+ */
 import { larger } from '../../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import { alternativesOf, chargedBy, heldBy, refundOf } from '../accounting/alternatives.ts';

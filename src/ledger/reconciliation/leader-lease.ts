@@ -34,7 +34,10 @@ type Taken =
 export const BLAZAR_LEADER = 1n;
 export const SKYPILOT_LEADER = 2n;
 
-/** If it is free and the last comparison is `every` seconds old. @throws LedgerUnavailableError */
+/**
+ * Acquires the leader lease if it is free and the last comparison is at least `every` seconds old.
+ * @throws LedgerUnavailableError
+ */
 export function acquireLeaderLease(
   ledger: Ledger,
   holder: string,

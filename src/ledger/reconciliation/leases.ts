@@ -45,13 +45,17 @@ export interface ShownLease extends WholeLease {
   readonly hasChangedResources: boolean;
   /** Blazar is creating, changing or ending it: it may be different by now. */
   readonly isChanging: boolean;
-  /** It reserves hosts and has none: Blazar is still allocating, or has lost them all. */
+  /**
+   * It reserves hosts and has none: Blazar is still allocating, or has lost them all without recording it.
+   */
   readonly isEmpty: boolean;
 }
 
 /** In the column `shown`: since its last request, a complete list did not contain the lease. */
 export const ABSENT = '-';
-/** In the column `shown`: it existed when a change was requested, and was not shown since. */
+/**
+ * In the column `shown`: the lease existed when a change was requested, and Blazar has not shown it since.
+ */
 export const ASKED = '?';
 
 /** Whether Blazar has shown the lease since its last request. */

@@ -162,7 +162,9 @@ export interface ObservationTerms extends Terms {
   readonly overdue?: readonly OverdueLease[];
 }
 
-/** In seconds: a lease missing from two observations within it never existed, whatever the grace. */
+/**
+ * In seconds: a lease missing from two observations within this time has never existed, whatever the grace.
+ */
 export const OFTEN = 600n;
 /** This many releases at once are normal, whatever their share. */
 const FEW = 10;

@@ -5,7 +5,10 @@ import type { Ledger } from '../ledger.ts';
 import { rows, type Work } from '../storage/database.ts';
 import { CLUSTER_REGION } from './cluster-mark.ts';
 
-/** Sorted; includes regions whose leases are all folded. Costs one index lookup per region. */
+/**
+ * Sorted; includes regions whose leases are all folded. Costs one index lookup per region, whatever the
+ * number of leases.
+ */
 export function* regionsOf({ database: { queries } }: Ledger): Work<string[]> {
   const query = sql<{ region: string }>`
     with recursive known(region) as (

@@ -1,4 +1,7 @@
-/** Charges a cluster for exactly the time that it ran, and in advance while it runs. */
+/**
+ * Updates the lease of a cluster from SkyPilot: charged for exactly the time that it ran, and in advance
+ * while it runs.
+ */
 
 import { type Amount, type Claim, larger, MAX_AMOUNT, type Proposal } from '../../filter/claim.ts';
 import { type Instant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';

@@ -37,7 +37,10 @@ export type ChargedRow = Pick<
   | 'resources'
 >;
 
-/** Whether it follows from the row alone: never changed since it was recorded, and not ended early. */
+/**
+ * Whether the charge follows from the row alone: the lease was not changed since it was recorded, and did not
+ * end early.
+ */
 export function hasCharge(row: ChargedRow): boolean {
   return (
     // Rows of older versions do not show whether they were changed.
@@ -128,7 +131,10 @@ function shareOf(claim: RecordedClaim, account: string, end: bigint | undefined)
     : [];
 }
 
-/** Adjusts shares to the charged sum: what is missing was used before, an excess is cut at the end. */
+/**
+ * Adjusts shares to the charged sum: a missing amount was used before them, within `before`; an excess is cut
+ * from the last ones.
+ */
 function adjusted(
   shares: readonly Share[],
   { account, total, ...before }: Validity & { readonly account: string; readonly total: Amount },

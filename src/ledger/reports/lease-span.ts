@@ -19,7 +19,9 @@ export interface SpanLease {
   readonly shares: readonly Share[];
   /** What it takes from all budgets. */
   readonly charges: readonly Share[];
-  /** In seconds per resource type. `undefined` = unknown: recorded by an older version. */
+  /**
+   * Reserved resources, in seconds per resource type. `undefined` = unknown: recorded by an older version.
+   */
   readonly resources: readonly Share[] | undefined;
   /** Seconds of the epoch. */
   readonly from: bigint;
@@ -120,7 +122,9 @@ function* edge({ ledger, projectId, state, from }: Of, high: bigint | undefined)
   return found[0]?.ends_at ?? lowest;
 }
 
-/** That end after `low` and at the latest at `high`, latest first. `last`: there may be more. */
+/**
+ * Leases that end after `low` and at the latest at `high`, latest first. `last`: there may be more after it.
+ */
 function* piece(
   { ledger, projectId, state, budgets, until }: Of,
   { low, high, after }: { low: bigint; high: bigint | undefined; after: Row | undefined },

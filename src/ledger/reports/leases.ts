@@ -23,7 +23,10 @@ import { type ListedRow, listedRow } from './reports.ts';
 export interface LeasesQuery extends PageQuery {
   readonly projectId: string;
   readonly userId?: string | undefined;
-  /** `open` = pending and active. After its end date a lease counts as ended, processed or not. */
+  /**
+   * `open` = pending and active. Leases past their end date count as ended, even if the ledger has not
+   * processed it yet.
+   */
   readonly state?: 'pending' | 'active' | 'open' | 'ended' | undefined;
   /** Only leases that overlap with this time, in microseconds of the epoch. */
   readonly from?: bigint | undefined;
@@ -179,7 +182,10 @@ function viewOf(row: LeaseRow, now: bigint): Omit<LeaseRowView, 'charges' | 'cos
   };
 }
 
-/** Maximum number of budgets read: those of the project and the latest of its users come first. */
+/**
+ * Maximum number of budgets of a project and its users that are read; project budgets and the latest user
+ * budgets come first.
+ */
 const MAX_BUDGETS = 5000;
 
 /** Columns for `sharesOf`. */

@@ -1,4 +1,7 @@
-/** For the overview: whether leases are granted, the last comparison, and the charged clusters. */
+/**
+ * For the overview: whether leases are granted, the last comparison with Blazar, and the SkyPilot clusters
+ * that are charged now.
+ */
 import type { Wait } from '../../base/deadline.ts';
 import type { Ledger } from '../ledger.ts';
 import { CLUSTER_REGION, clusterMark } from '../reconciliation/cluster-mark.ts';

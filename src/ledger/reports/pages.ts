@@ -64,7 +64,9 @@ export function keyOf(cursor: string, kinds: readonly ('text' | 'number')[]): (s
   });
 }
 
-/** Concurrent reads per process: most PostgreSQL connections are reserved for leases. */
+/**
+ * Concurrent reads per process: each takes a PostgreSQL connection, and most of them are reserved for leases.
+ */
 const READERS = 2;
 
 const semaphores = new WeakMap<Ledger, Semaphore>();
@@ -110,7 +112,10 @@ export function pageOf<Row>(
 
 /** Rows read at once when not all of them may match. */
 export const SCANNED = 500;
-/** Maximum number of rows read for a page: with few matches it may be short, and have a next one. */
+/**
+ * Maximum number of rows read for one page: a page with few matches may be shorter than its limit, and have a
+ * next one.
+ */
 const LOOKED_AT = 10_000;
 
 export interface Piece<Item> {

@@ -34,7 +34,9 @@ export const COUNTED_OPEN = 1000;
 /** Projects whose leases are counted at once. */
 const PIECE = 25;
 
-/** With leases or budgets, by id in the database's order. @throws LedgerUnavailableError, CursorError */
+/**
+ * Projects with leases or budgets, by id in the database's order. @throws LedgerUnavailableError, CursorError
+ */
 export async function listProjects(
   ledger: Ledger,
   query: ProjectsQuery,

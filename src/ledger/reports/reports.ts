@@ -123,7 +123,9 @@ export function listLeases(ledger: Ledger, selection: LeaseSelection, wait: Wait
   );
 }
 
-/** By id, perhaps in several regions, or by row. Empty = not found. @throws LedgerUnavailableError */
+/**
+ * By id in Blazar, perhaps in several regions, or by row. Empty = not found. @throws LedgerUnavailableError
+ */
 export function leaseDetails(ledger: Ledger, key: string | bigint, wait: Wait): Promise<LeaseDetails[]> {
   return ledger.read(
     'read',

@@ -35,7 +35,10 @@ export interface UsageGroup {
 
 export interface UsageReport {
   readonly groups: readonly UsageGroup[];
-  /** Too many leases, or some are folded: then only usage since `from` is counted, which is exact. */
+  /**
+   * Whether there are too many leases, or some are folded: then only usage since `from` is counted, and that
+   * is exact.
+   */
   readonly isPartial: boolean;
   /** Start of the counted time, in seconds of the epoch. Equal to the query's unless `isPartial`. */
   readonly from: bigint;

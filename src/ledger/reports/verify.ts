@@ -41,7 +41,10 @@ const HELD = 2000;
 
 type Queries = Ledger['database']['queries'];
 
-/** Rows of the projects after `after` up to `last` whose name belongs to one of `parts` parts. */
+/**
+ * Rows of the projects after `after` up to `last`, in the database's order, whose name belongs to one of
+ * `parts` parts.
+ */
 interface Part {
   /** `undefined` = no bound. */
   readonly after: string | undefined;

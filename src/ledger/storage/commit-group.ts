@@ -145,7 +145,10 @@ export class CommitGroups {
     }
   }
 
-  /** Nothing was recorded: they come first in the next transaction, and may leave until then. */
+  /**
+   * Nothing was recorded for the remaining members: they come first in the next transaction, and may leave
+   * until then.
+   */
   #beginAgain(): void {
     this.#phase = 'begins';
     for (const member of this.#begun()) {

@@ -8,7 +8,9 @@ export type Dialect = Connection['dialect'];
 
 export const EXPECTED_CONNECTION = 'sqlite:///path/of/a/file or postgresql://user:password@host/database';
 
-/** `undefined` = neither. `sqlite:////var/…`, as SQLAlchemy writes it, is `sqlite:///var/…`. */
+/**
+ * `undefined` = neither. `sqlite:////var/…`, as SQLAlchemy writes it, is the same file as `sqlite:///var/…`.
+ */
 export function parseConnection(text: string): Connection | undefined {
   if (!URL.canParse(text)) {
     return undefined;

@@ -48,7 +48,9 @@ export interface Database {
   readonly dialect: Dialect;
   /** Builds queries; never runs one. */
   readonly queries: Kysely<Tables>;
-  /** Runs first on every new connection; its error reaches the caller who wanted the connection. */
+  /**
+   * Runs first on every new connection; if it throws, the caller that wanted the connection gets the error.
+   */
   set whenConnected(work: (() => Work<void>) | undefined);
   /** Creates the memory of a transaction with several parts. */
   set memory(make: (() => Memory) | undefined);
@@ -77,7 +79,10 @@ export interface Snapshot {
  * valid only during the transaction: until its end, no other transaction may change what it remembers.
  */
 export interface Memory {
-  /** `queries`: expected by the parts. Returns those to send at once, to be remembered; may be empty. */
+  /**
+   * `queries`: the expected queries of the parts. Returns the queries to send at once, so that each is
+   * remembered; may be empty.
+   */
   gather(queries: readonly CompiledQuery[]): readonly CompiledQuery[];
   /** The result that the database would return; `undefined` = query the database. */
   recall(query: CompiledQuery): readonly unknown[] | undefined;
@@ -87,13 +92,18 @@ export interface Memory {
   note(query: CompiledQuery, answer: readonly unknown[]): void;
   /** Writes since a savepoint were rolled back. */
   forget(): void;
-  /** Postpones a write of the running part. Its result; `undefined` = write it now. */
+  /**
+   * Postpones a write of the running part. Returns the result of the database; `undefined` = write it now.
+   */
   postpone(query: CompiledQuery): readonly unknown[] | undefined;
   /** The running part has postponed writes, which it would not find in the database. */
   readonly isPostponing: boolean;
   /** The postponed writes of the running part, to be written now. */
   takeOwn(): readonly CompiledQuery[];
-  /** Postponed writes of earlier parts, to be written now; all, or those that the query may depend on. */
+  /**
+   * The postponed writes of earlier parts, to be written now; with a query, only if its result may depend on
+   * them.
+   */
   takeDue(query?: CompiledQuery): readonly CompiledQuery[];
   /** The part has ended; `isWritten`: its postponed writes are kept. */
   endPart(isWritten: boolean): void;

@@ -134,7 +134,10 @@ function* outcomeOf<Member extends Part>(
   }
 }
 
-/** Up to its first query. `next`: that and its announced ones. `run`: the whole work, once. */
+/**
+ * Starts a work up to its first query. `next`: that query with its announced ones. `run`: the whole work,
+ * once.
+ */
 function beginning(begin: () => Work<unknown>): { next: CompiledQuery[]; run: () => Work<unknown> } {
   let step: IteratorResult<CompiledQuery, unknown>;
   let work: Work<unknown>;

@@ -53,7 +53,9 @@ export const NEEDED_FOR_CALENDARS = {
   kysely_migration: ['SELECT'],
 } as const;
 
-/** `the role "ledger" lacks UPDATE on accounts`; `undefined` = none. @throws LedgerUnavailableError */
+/**
+ * `the role "ledger" lacks UPDATE on accounts`; `undefined` = none missing. @throws LedgerUnavailableError
+ */
 export async function missingRights(
   database: Database,
   needed: Readonly<Record<string, readonly string[]>> = NEEDED,

@@ -73,7 +73,10 @@ interface LeasesTable {
    * a new lease, `null` = none yet, so its alternative and its allocations are unknown.
    */
   shown: string | null;
-  /** From `recordedResources`, as last requested or shown. `null` = recorded by an older version. */
+  /**
+   * From `recordedResources`: as last requested or shown. `null` = recorded by an older version, which did
+   * not store it.
+   */
   resources: string | null;
 }
 

@@ -30,7 +30,10 @@ export interface SqliteOptions {
   readonly bigints?: boolean;
 }
 
-/** `code` starts with the family of SQLite's result code: `SQLITE_BUSY`. As in better-sqlite3. */
+/**
+ * `code`: starts with the family of SQLite's result code, such as `SQLITE_BUSY`. Errors of better-sqlite3
+ * have the same shape.
+ */
 export class SqliteError extends Error {
   override readonly name = 'SqliteError';
   readonly code: string;
@@ -239,7 +242,10 @@ const TOO_BIG = 'The bound string, buffer, or bigint is too big';
 /** Maximum length of a string, in bytes: SQLite would accept twice as much, but not return it. */
 const LONGEST_TEXT = constants.MAX_STRING_LENGTH;
 
-/** As better-sqlite3 does. @throws RangeError for a text that could not be read again unchanged */
+/**
+ * Converts parameters like better-sqlite3. @throws RangeError for a text that could not be read again
+ * unchanged
+ */
 function bindable(parameters: readonly unknown[], readsNul: boolean): readonly unknown[] {
   let isBindable = true;
   for (const value of parameters) {
@@ -265,7 +271,10 @@ function translated<Result>(work: () => Result): Result {
   }
 }
 
-/** SQLite's errors become a `SqliteError`, a bigint beyond 64 bits a `RangeError`. */
+/**
+ * Converts errors of node:sqlite: SQLite's become a `SqliteError`, a bigint beyond 64 bits becomes a
+ * `RangeError`.
+ */
 function asSqliteError(thrown: unknown): unknown {
   if (!(thrown instanceof Error && 'code' in thrown)) {
     return thrown;

@@ -11,7 +11,9 @@ import { isSqliteError, openSqlite, type SqliteConnection, sqliteModule } from '
 export const MILLISECONDS_TO_OPEN = 5000;
 /** SQLite's smallest page: a file consists of whole pages. */
 const SHORTEST_PAGE = 512;
-/** In bytes: verifying as much takes some milliseconds. Larger files are verified in a worker thread. */
+/**
+ * Up to this many bytes, verifying takes a few milliseconds; larger files are verified in a worker thread.
+ */
 const SMALL = 2 * 1024 * 1024;
 
 /** Identifies the current files of a ledger: changes if one of them is replaced or overwritten. */
@@ -136,7 +138,10 @@ function integrityBeside(file: string): Promise<string> {
 const SHORTEST_PAUSE = 1;
 const LONGEST_PAUSE = 20;
 
-/** A number or text beyond its limits. Source of all codes: SQLite docs, "Result and Error Codes". */
+/**
+ * A number beyond 64 bits, or a text of more than a gigabyte. Source of all codes: SQLite docs, "Result and
+ * Error Codes".
+ */
 const CONTENT = /^SQLITE_(TOOBIG|MISMATCH|RANGE)/;
 /** With these, and with `CONTENT`, only the statement has failed: rolling back to a savepoint is enough. */
 const OWN = /^SQLITE_(CONSTRAINT|ERROR)/;

@@ -168,7 +168,10 @@ export class SqliteDatabase implements Database {
     this.#connection.close();
   }
 
-  /** An attempt runs within one tick, alone in this process. Uncommitted changes are rolled back. */
+  /**
+   * An attempt runs within one tick: no other request of this process interleaves. Uncommitted changes are
+   * rolled back.
+   */
   async #alone<Result>(begin: string, wait: Wait, work: () => Result): Promise<Result> {
     try {
       await this.#usable(wait);

@@ -86,7 +86,9 @@ export function repeatedAmong(
   return ofKey.find((row) => row.repetition_content === content && row.ends_at > now);
 }
 
-/** In microseconds: after a longer wait for its project, time-dependent rows are read again. */
+/**
+ * How long a transaction may wait for its project before time-dependent rows are read again, in microseconds.
+ */
 const LOOKS_AHEAD = 10_000_000n;
 
 export interface FirstReads {

@@ -1,4 +1,7 @@
-/** What recording a lease would do, computed from all rows it needs. A commit continues and writes. */
+/**
+ * The result of recording a lease: reads everything needed, and computes. A check ends here; a commit
+ * continues and writes.
+ */
 
 import {
   type Amount,
@@ -179,7 +182,9 @@ function* readBalances(
     : yield* balancesOf(statements, identity.projectId, accounts);
 }
 
-/** Of the request. A lease past its end date counts as ended, even if its end is not processed yet. */
+/**
+ * The row of the request. A lease past its end date counts as ended, even if its end is not processed yet.
+ */
 function* findLease(
   statements: Statements,
   { identity, proposal, current, adopts, repetition }: LedgerRequest,
@@ -217,7 +222,9 @@ function showsCounts({ reservations }: Proposal): boolean {
   return reservations.length === 1 && reservations[0]?.resource_type === 'physical:host';
 }
 
-/** Until when the lease has run; an expired one until its end: the time since then is not free. */
+/**
+ * The second up to which the lease has run. For an expired lease its end: the time since then is not free.
+ */
 export function begunOf(current: Proposal | undefined, now: bigint): bigint | undefined {
   if (current === undefined || current.start >= now) {
     return undefined;

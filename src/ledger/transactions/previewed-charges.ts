@@ -1,4 +1,6 @@
-/** What a lease or a change would take from each account, what is left there, and fitting times. */
+/**
+ * What a lease or a change of one would take from each account, with what is left there, and fitting times.
+ */
 import { type Amount, budgetAccount, type Claim, type Precision } from '../../filter/claim.ts';
 import { type Instant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import { added, sums } from '../accounting/alternatives.ts';
@@ -98,7 +100,10 @@ function wantedClaims({ wanted, changed }: LeasePreview): Claim[] {
   return begun === undefined ? claims : claims.map((claim) => notBefore(claim, begun));
 }
 
-/** Whether the claims for the current lease equal its charge. If not, they miss some of its cost. */
+/**
+ * Whether the filters' claims for the current lease equal its charge. If not, they do not see all of its
+ * cost, such as its hosts.
+ */
 function isAsCharged(
   current: readonly FilterClaims[],
   charged: ReadonlyMap<string, Amount>,

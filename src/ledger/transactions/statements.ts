@@ -62,7 +62,9 @@ export function createStatements(
   return {
     crossings,
     expected: new ExpectedAccounts(),
-    /** For leases that are added later. `undefined` = adding one returns its id without a round trip. */
+    /**
+     * Ids for leases that are added later. `undefined` = adding a lease returns its id without a round trip.
+     */
     nextLeaseIds:
       dialect === 'postgresql' ? prepared((of: { count: number }) => nextLeaseIds(queries, of)) : undefined,
 
@@ -138,7 +140,9 @@ export function createStatements(
       namelessOf(of).where('starts_at', '=', of.starts_at),
     ),
 
-    /** Open, without id, and with alternatives. Few: updates usually have the id. */
+    /**
+     * Open leases without id that have alternatives, such as other dates. Few: updates usually have the id.
+     */
     unsettledNamelessLeases: prepared((of: Owner) => namelessOf(of).where('alternatives', 'is not', null)),
 
     leasesByKey: prepared((of: Pick<LeaseRow, 'region' | 'project_id'> & { repetition_key: string }) =>
@@ -202,7 +206,9 @@ export function createStatements(
         .returning('id'),
     ),
 
-    /** With given ids: counted on SQLite, which has one writer, or from `nextLeaseIds`. */
+    /**
+     * With given ids: counted on SQLite, which has no other writer in the meantime, or from `nextLeaseIds`.
+     */
     addLeases: preparedRows((leases: (NewLease & { id: bigint })[]) =>
       queries
         .insertInto('leases')

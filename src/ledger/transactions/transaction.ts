@@ -160,7 +160,9 @@ export class LedgerClock {
   }
 }
 
-/** Microseconds of the database's clock, when the statement runs, not when the transaction began. */
+/**
+ * The database's time, in microseconds of the epoch: when the statement runs, not when its transaction began.
+ */
 export function databaseTime(dialect: Dialect): RawBuilder<bigint> {
   return dialect === 'sqlite'
     ? sql<bigint>`cast((julianday('now') - 2440587.5) * 86400000000 as integer)`

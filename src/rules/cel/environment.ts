@@ -222,7 +222,10 @@ export class RuleEnvironment {
 
 type Declared<T> = Omit<Attribute<T>, 'read'> & Partial<Pick<Attribute<T>, 'read'>>;
 
-/** A type of objects. `instances`: their class. An attribute without `read` is the property so named. */
+/**
+ * Declares a type of objects. `instances`: the class of its values. An attribute without `read` is the
+ * property of the same name.
+ */
 export function objectType<T, Name extends string>(
   name: string,
   description: string,

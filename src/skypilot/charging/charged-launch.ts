@@ -1,4 +1,7 @@
-/** The clusters that a request launches, for shared limits. Source: SkyPilot 0.13, calls of its policy. */
+/**
+ * The clusters that a SkyPilot request launches, for shared limits. Source: SkyPilot 0.13, calls of its admin
+ * policy.
+ */
 
 import { isMapping } from '../../base/yaml/tree.ts';
 import type { Call } from '../../filter/call.ts';

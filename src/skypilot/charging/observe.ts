@@ -183,7 +183,10 @@ export function hardwareShown(shown: ShownHardware): Hardware | undefined {
   };
 }
 
-/** The unnamed part in `2x[spot](gpus=A100:8, cpus=96, mem=1152, p4d.24xlarge, disk=256)`. */
+/**
+ * The part without a name in `2x[spot](gpus=A100:8, cpus=96, mem=1152, p4d.24xlarge, disk=256)`. Images and
+ * disks follow it.
+ */
 function typeShown(text: string): string | null {
   const [first = ''] = text
     .slice(text.indexOf('(') + 1)

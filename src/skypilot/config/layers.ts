@@ -66,7 +66,10 @@ export function mergeSources(sources: readonly Source[]): MergedConfig {
   return { tree, leaves: provenance.leaves(tree), dropped };
 }
 
-/** A list that is always replaced is one leaf. Items of concatenated lists have positions of their own. */
+/**
+ * A list that is always replaced is one leaf with the position of its key. In concatenated lists, each item
+ * has its own position.
+ */
 function placedAs(path: Path): Path {
   let rules = skypilotRules;
   for (const [index, step] of path.entries()) {

@@ -1,4 +1,6 @@
-/** The request that SkyPilot would send about a task. Source: SkyPilot 0.13, client, server and requests. */
+/**
+ * The request that SkyPilot would send about a task. Source: SkyPilot 0.13, its client, server and requests.
+ */
 import { YamlDocument } from '../../base/yaml/document.ts';
 import { isMapping, type Mapping, mapMembers, member, setMember, valueAt } from '../../base/yaml/tree.ts';
 import type { PipelineTask } from '../task/pipeline.ts';
@@ -276,7 +278,9 @@ function linesOf(commands: unknown): unknown {
 
 const VARIABLE = /\$\{?\b([a-zA-Z_][a-zA-Z0-9_]*)\b\}?/g;
 
-/** SkyPilot replaces variables in the JSON of a value, and refuses the task if the result is not JSON. */
+/**
+ * SkyPilot replaces variables in the JSON of a value. If the result is not JSON, SkyPilot refuses the task.
+ */
 function replaced(value: unknown, variables: Mapping): unknown {
   try {
     const json = JSON.stringify(value);

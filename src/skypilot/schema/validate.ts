@@ -22,7 +22,10 @@ export function validateConfig(tree: Mapping, originOf: OriginOf): Problem[] {
   return problemsOf(schemaOf('config'), tree, originOf);
 }
 
-/** Of one task, in a file or as sent, with its resources, service, storage and configuration. */
+/**
+ * The problems of one task, in a file or as sent, with its resources, service, storage and configuration. As
+ * `validateConfig`.
+ */
 export function validateTask(tree: Mapping, originOf: OriginOf): Problem[] {
   return problemsOf(taskSchema(), taskForm(tree), originOf);
 }

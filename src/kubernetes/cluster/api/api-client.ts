@@ -150,7 +150,10 @@ class Client implements ApiClient {
     return tracedCall({ method, address: this.server + path }, call, ({ statusCode }) => statusCode);
   }
 
-  /** Repeats what changes nothing: after the requested pause, or if an idle connection was closed. */
+  /**
+   * Retries requests that change nothing, after the pause that the API server requests, or if an idle
+   * connection was closed.
+   */
   async #tries(request: ApiRequest, time: CallTime, more: Headers): Promise<WholeAnswer> {
     const repeatable = request.method === 'GET' || (request.method === 'POST' && REVIEW.test(request.path));
     for (let tries = 1; ; tries += 1) {

@@ -56,7 +56,10 @@ const TIMES: ListWatchTimes = {
   listEveryMs: 300_000,
 };
 
-/** A watch that ends earlier than this was ended by something else: the API server counts from later on. */
+/**
+ * A watch that ends more than this before its time was ended by something else. The API server starts
+ * counting later than we do.
+ */
 const EARLY_MS = 100;
 
 /** The listener has thrown; the error is logged. */
@@ -81,7 +84,10 @@ export class ListWatch {
     this.#backoff = new Backoff(...this.#times.backoffMs);
   }
 
-  /** `currentAt`: when the last list or confirmation was requested, or the last event but bookmarks came. */
+  /**
+   * `currentAt`: when the last list or confirmation of a watch was requested, or the last event arrived. A
+   * bookmark proves nothing.
+   */
   get following(): Following {
     return { hasList: this.#hasList, currentAt: this.#currentAt, problem: this.#problem };
   }
@@ -132,7 +138,10 @@ export class ListWatch {
     }
   }
 
-  /** The version of the list. Apart from the watch, which would keep all objects in memory. */
+  /**
+   * Resolves to the version of the list. A separate function, since the one that watches would keep all
+   * objects in memory.
+   */
   async #deliverList(): Promise<string> {
     const { listener, observer } = this.#options;
     const started = elapsed();
@@ -260,7 +269,10 @@ export class ListWatch {
     return version;
   }
 
-  /** Until a watch is confirmed nothing is certain: it may send changes that etcd no longer has. */
+  /**
+   * Until a watch is confirmed, nothing is certain: after a new list, such an API server sends changes that
+   * etcd no longer has.
+   */
   #wentBack(): ApiUnreachableError {
     this.#isBack = true;
     const { server } = this.#options.client;

@@ -145,7 +145,10 @@ interface ElapsedClocks {
   readonly sinceBoot?: () => number;
 }
 
-/** A suspension moves the wall clock. Only then the time since boot is read, which is 100 times slower. */
+/**
+ * A suspension moves the wall clock. Reading the time since boot costs a hundred times as much: it is read
+ * only then.
+ */
 const JUMP_MS = 500;
 
 /**

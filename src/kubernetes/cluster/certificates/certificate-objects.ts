@@ -132,13 +132,19 @@ const KINDS = ['mutatingwebhookconfigurations', 'validatingwebhookconfigurations
 const TRIES = 4;
 
 interface BundleOutcome {
-  /** Whether all webhooks of these configurations trust all authorities. Missing ones refuse nothing. */
+  /**
+   * Whether all webhooks of these configurations now trust all authorities. Missing ones trust none and
+   * refuse nothing.
+   */
   readonly trusted: boolean;
   /** Why not, or which are missing. */
   readonly problems: readonly string[];
 }
 
-/** Adds authorities to webhook configurations, where others stay until they expire. Never throws. */
+/**
+ * Adds authorities to the webhook configurations with these names. Others in them stay until they expire.
+ * Never throws.
+ */
 export async function trustAuthorities(
   client: ApiClient,
   names: readonly string[],

@@ -87,7 +87,10 @@ function isIssuer(authority: X509Certificate, leaf: X509Certificate): boolean {
 /** Certificate and key in one file, so that a reader never sees one without the other. */
 const CERTIFICATE_FILE = 'server.pem';
 
-/** The fingerprint and the end of the certificate in the file. `undefined` = no usable certificate. */
+/**
+ * The current content of the file: its certificate's fingerprint and end of validity. `undefined` = no usable
+ * certificate.
+ */
 export function servedCertificate(folder: string): { fingerprint: string; validTo: number } | undefined {
   try {
     const [certificate] = certificatesIn(readFileSync(join(folder, CERTIFICATE_FILE), 'utf8'));

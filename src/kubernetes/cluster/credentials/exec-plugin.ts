@@ -173,7 +173,10 @@ async function beginningOf(stream: Readable): Promise<string> {
   return output.bytes.toString('utf8');
 }
 
-/** On one line. Failing plugins print requests and answers: hides long words, and values of secret names. */
+/**
+ * On one line. Failing plugins print requests and answers: hides long words that could be tokens, and values
+ * of secret names.
+ */
 function withoutSecrets(text: string, { env }: ExecPlugin): string {
   const secrets = env.filter(({ name, value }) => /secret|token|password|key/i.test(name) && value !== '');
   const known = secrets.reduce((shown, { value }) => shown.replaceAll(value, '****'), text);

@@ -12,7 +12,10 @@ import { type ExecCredential, execCredential } from './exec-plugin.ts';
 const LOOK_MS = 1_000;
 /** How long before it expires a credential is replaced. */
 const MARGIN_MS = 10_000;
-/** How often a refusal makes a plugin run again: without rights, each call would run it. */
+/**
+ * How often a plugin is run because the API server refuses its credentials: without rights, each call would
+ * run it.
+ */
 const REFUSED_MS = 10_000;
 
 interface RenewedAccessOptions {

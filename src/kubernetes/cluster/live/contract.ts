@@ -17,7 +17,10 @@ export interface Following {
   readonly hasList: boolean;
   /** When it was last certain that nothing is missing, as `elapsed()`. `undefined` = never. */
   readonly currentAt: number | undefined;
-  /** Why it is not certain now; `undefined` = it is. Without secrets: for `/readyz` and the log. */
+  /**
+   * Why it is not certain now; `undefined` = it is. Generic text, cause and server, no secrets: shown by
+   * `/readyz` and in the log.
+   */
   readonly problem: string | undefined;
 }
 
@@ -50,7 +53,10 @@ export interface LivePolicy {
 
 /** All policies of the cluster at one moment. Configurations that merge in different ways each build a `PolicySet` from it. */
 export interface KnownPolicies {
-  /** Of valid and invalid ones, sorted. The same array while the names do not change. */
+  /**
+   * Of valid and invalid ones, sorted. The same array while the names do not change, whatever changes in the
+   * policies.
+   */
   readonly names: readonly string[];
   /** In their last good form. */
   readonly policies: readonly SchedulingPolicy[];

@@ -27,11 +27,17 @@ interface FollowClusterOptions extends Pick<KubernetesOptions, 'kubeconfig' | 'r
   readonly observer?: ReviewObserver & { watching(resource: string): WatchObserver };
 }
 
-/** In seconds. Shorter than the least `cluster_stale_after`: only an end proves that nothing is missing. */
+/**
+ * In seconds. Only the end of a watch proves that nothing is missing, so it must come before
+ * `cluster_stale_after`, which may be 10.
+ */
 const WATCH_SECONDS = [4, 6] as const;
 /** In milliseconds. With it, a silent API server is noticed within 10 s. */
 const GRACE_MS = 3000;
-/** In milliseconds, after a failure: a CustomResourceDefinition applied later is noticed within it. */
+/**
+ * The longest pause after a failure, in milliseconds: a CustomResourceDefinition applied later is noticed
+ * within it.
+ */
 const MAX_PAUSE_MS = 5000;
 
 const HINTS = {
@@ -39,7 +45,10 @@ const HINTS = {
   forbidden: 'apply the role of etc/kubernetes',
 };
 
-/** Sends nothing before `start`. @throws ConfigurationError in a kubeconfig, or if this is not a pod */
+/**
+ * Sends nothing before `start`. @throws ConfigurationError for mistakes in the kubeconfig, or if this is not
+ * a pod
+ */
 export function followCluster({
   kubeconfig,
   rights,

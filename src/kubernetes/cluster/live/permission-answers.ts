@@ -88,7 +88,10 @@ function chosen(
 export const MOST_WITHOUT_HINT = 32;
 /** With fewer policies, one review of all saves none. */
 const FEW = 3;
-/** Up to this many hinted policies are reviewed together with all, which saves one wait. */
+/**
+ * Up to this many hinted policies are reviewed together with all: saves one wait, costs at most this many
+ * reviews.
+ */
 const MOST_TOGETHER = 8;
 
 export interface ReviewTools {

@@ -36,7 +36,10 @@ export interface UseHint {
 
 /** A broken watch is usually restored sooner. */
 const GRACE_MILLISECONDS = 3000;
-/** A watch proves at least every 10 s that nothing is missing. Its own limit for silence is later. */
+/**
+ * A watch proves at least every 10 s that nothing is missing. After this it is silent, which it notices
+ * itself later.
+ */
 const SILENT_MILLISECONDS = 12_000;
 
 export class RbacHint implements UseHint {

@@ -157,7 +157,10 @@ export interface ClusterPolicies {
   readonly invalid: readonly InvalidPolicy[];
 }
 
-/** What invalid policies require is unknown. @throws ApiError @throws ApiUnreachableError */
+/**
+ * Invalid policies are returned as such: their requirements are unknown. @throws ApiError
+ * @throws ApiUnreachableError
+ */
 export async function readClusterPolicies(client: ApiClient): Promise<ClusterPolicies> {
   const valid: SchedulingPolicy[] = [];
   const invalid: InvalidPolicy[] = [];

@@ -1,4 +1,7 @@
-/** The conditions of a policy's status. Source: Kubernetes API conventions; meta/v1, Condition. */
+/**
+ * The conditions of a policy's status. Source: Kubernetes API conventions, "Typical status properties";
+ * meta/v1, Condition.
+ */
 import { z } from 'zod';
 import { visibleText } from '../../../base/visible-text.ts';
 import { auditLeftOut } from '../../export/left-out.ts';

@@ -106,7 +106,10 @@ export class EventSender {
     this.#options = { clock: CLOCK, ...options };
   }
 
-  /** At the pod's owner. Not for dry runs, nor for pods that users create: they get the answer. */
+  /**
+   * Reports a refusal at the pod's owner. Ignores allowed pods, dry runs, and pods that users create: they
+   * get the answer.
+   */
   refused(request: PodRequest | BindingRequest, { allowed, message }: Refusal): void {
     if (allowed || message === null || request.dryRun || request.kind !== 'pod') {
       return;

@@ -188,7 +188,10 @@ export class Leader {
     }
   }
 
-  /** A conflict: another was faster. The source of the policies reports a lost or refusing API server. */
+  /**
+   * A conflict: another one was faster. The policies' source reports an API server that is unavailable or
+   * refuses our token.
+   */
   #failed(error: unknown): number {
     if (!(error instanceof ApiError) || isPassing(error)) {
       this.#options.logger.debug({ error }, 'no attempt to lead succeeded');
@@ -227,7 +230,10 @@ const leaseSchema = z.looseObject({
 /** With all further members, which are written back. */
 type Lease = z.infer<typeof leaseSchema>;
 
-/** In seconds: a typing error must not stop all replicas for years. */
+/**
+ * A client that may change the Lease can hold it anyway; but a typing error must not stop all replicas for
+ * years. In seconds.
+ */
 const LONGEST = 300;
 
 /** @throws Error if it is not a Lease */
@@ -273,7 +279,10 @@ function releasedLease(lease: Lease): object {
   return withSpec(lease, { holderIdentity: '', leaseDurationSeconds: 1, acquireTime: undefined });
 }
 
-/** Renewed now, and acquired now without an `acquireTime`: for display, no replica compares it. */
+/**
+ * Renewed now, and acquired now if there is no `acquireTime`: for display only; no replica compares it with
+ * its own clock.
+ */
 function withSpec(lease: Lease, changes: NonNullable<Lease['spec']>) {
   const now = new Date().toISOString().replace('Z', '000Z');
   return {

@@ -1,4 +1,7 @@
-/** Schemas of affinities and tolerations that a policy may add, as Kubernetes and the draft spell them. */
+/**
+ * Schemas of the affinities and tolerations that a policy may add to a pod, in the spelling of Kubernetes and
+ * of the draft.
+ */
 import { z } from 'zod';
 import {
   EFFECTS,

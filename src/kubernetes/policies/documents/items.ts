@@ -6,7 +6,10 @@ import { YamlDocument } from '../../../base/yaml/document.ts';
 import { formatPath, isMapping, type Mapping, type Path, YamlError } from '../../../base/yaml/tree.ts';
 import { readTextFile, systemErrorText } from '../../../config/read-file.ts';
 
-/** The path of a key with this name, anywhere in a value. Schemas drop `__proto__` without a word. */
+/**
+ * The path of a key with this name, anywhere in a JSON value. Schemas drop `__proto__` silently, and a rule
+ * with it.
+ */
 export function pathTo(name: string, value: unknown): Path | undefined {
   const entries: [string | number, unknown][] = Array.isArray(value)
     ? [...value.entries()]

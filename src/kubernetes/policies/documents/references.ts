@@ -1,4 +1,7 @@
-/** References between documents, and aggregated roles. One to a missing name grants nothing. */
+/**
+ * References between documents, and aggregated roles. A reference to a missing name grants nothing and may be
+ * a typing error.
+ */
 import { isDeepStrictEqual } from 'node:util';
 import type { Problem } from '../../../base/errors.ts';
 import { member, type Path, shown } from '../../../base/yaml/tree.ts';

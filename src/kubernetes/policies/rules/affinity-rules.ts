@@ -221,7 +221,10 @@ function requirements(merged: MergedPolicy): Requirement[] {
   });
 }
 
-/** The scheduler may choose any required term, so each must satisfy it. For preferences, one is enough. */
+/**
+ * The scheduler may choose any of the required terms, so each must satisfy the requirement. For preferences, one is
+ * enough.
+ */
 function unmet(
   { kind, time, terms, policy }: Requirement,
   requested: readonly RequestedAffinity[],

@@ -136,7 +136,10 @@ interface RequiredValues {
   readonly values: readonly string[];
 }
 
-/** One reason for each field whose required values have nothing in common. Names two policies, or all. */
+/**
+ * One reason for each field whose required values have nothing in common. It names the first two such
+ * policies, or all.
+ */
 export function conflicts(policies: readonly MergedPolicy[]): Reason[] {
   const byField = new Map<string, RequiredValues[]>();
   const add = (field: string, policy: string, values: readonly string[] | undefined) => {

@@ -1,4 +1,6 @@
-/** A usage report as CSV, also in the columns of FOCUS 1.2, the FinOps Open Cost and Usage Specification. */
+/**
+ * A usage report as CSV, also with the columns of FOCUS 1.2, the FinOps Open Cost and Usage Specification.
+ */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type Amount, formatUnitHours } from '../../../filter/claim.ts';
 import { formatInstant, secondText } from '../../../lease/dates.ts';

@@ -47,7 +47,10 @@ export interface LeaseGroup {
   /** Index of the part of the time. */
   readonly part: bigint;
   readonly resources: string;
-  /** From the first on a budget; for the whole lease from 0 to 1. Empty = charges come from entries. */
+  /**
+   * Their claims, from the first on a budget; claims for the whole lease run from 0 to 1. Empty = charges
+   * come from entries.
+   */
   readonly claims: string;
   /** The row of a single lease that must be read separately. `null` = an aggregated group. */
   readonly odd: bigint | null;
@@ -202,7 +205,9 @@ function owner({ byProject, byUser }: PieceQuery): RawBuilder<unknown> {
   return byUser ? sql`${project}, user_id` : sql`${project}, '' as user_id`;
 }
 
-/** Leases that may count. The limit is never reached: it makes SQLite compute each column once. */
+/**
+ * Leases of the piece that may count. The limit is never reached: it makes SQLite compute each column once.
+ */
 function counted(
   dialect: Dialect,
   query: PieceQuery,

@@ -155,7 +155,10 @@ async function budgetsOf(ledger: Ledger, snapshot: Snapshot, { projectIds }: Usa
   return budgets;
 }
 
-/** Folded leases have one sum per budget, which counts if all their use lies within one part. */
+/**
+ * Folded leases have only one sum per budget. It counts if the possible time of their use lies within one
+ * part, or outside all.
+ */
 async function addFolded(ledger: Ledger, snapshot: Snapshot, sums: ReportSums): Promise<void> {
   const { queries } = ledger.database;
   const { projectIds, from } = sums.query;
@@ -220,7 +223,10 @@ interface Kept {
   readonly totals: Totals;
 }
 
-/** A lease whose whole use lies within the time of a report counts the same in every such report. */
+/**
+ * Leases whose whole use lies within the time of a report have the same totals in every report that contains
+ * that time.
+ */
 export class TotalsCache {
   readonly #kept = new Map<string, Kept>();
   readonly #most: number;

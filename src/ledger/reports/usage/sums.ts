@@ -142,7 +142,9 @@ export class ReportSums {
     }
   }
 
-  /** Totals of leases whose whole use lies within this report and the one that computed them. */
+  /**
+   * Adds totals of leases whose whole use lies within this report and within the report that computed them.
+   */
   addTotals({ rows, unknown }: Totals): void {
     for (const { projectId, userId, resourceType, from, until: _, ...sums } of rows) {
       const next = this.#edges.findIndex((edge, index) => index > 0 && edge > from);

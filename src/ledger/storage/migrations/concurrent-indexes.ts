@@ -12,10 +12,16 @@ import { postgresPlace } from '../postgres/settings.ts';
 import { LARGE_INDEXES, type LargeIndex } from './versions.ts';
 
 const LOOK_EVERY_MS = 200;
-/** In milliseconds: until then the server has started the statement of an upgrade that lost its lock. */
+/**
+ * An upgrade that has lost its lock may have just sent a statement: the server has started it within this
+ * time, in milliseconds.
+ */
 const BEGUN_WITHIN_MS = 1000;
 
-/** In milliseconds: others queue behind a migration that waits for a lock. It is retried later. */
+/**
+ * While a migration waits for a lock, others queue behind it: it gives up after this time, in milliseconds,
+ * and retries later.
+ */
 const LOCK_TIMEOUT_MS = 1000;
 const ATTEMPTS = 60;
 const PAUSE_MS = 1000;
@@ -130,7 +136,10 @@ const NO_LOCK: ReadonlySet<unknown> = new Set(['55P03', '40P01']);
  */
 const OVERTAKEN: ReadonlySet<unknown> = new Set(['42P07', '23505', '40P01']);
 
-/** Rejects if another upgrade may have started. Call it before and on the connection of each change. */
+/**
+ * Rejects if the lock is lost: another upgrade may have started. Call it before each change, on the
+ * connection of the change.
+ */
 type StillAlone = (database: Kysely<unknown>) => Promise<void>;
 
 /**

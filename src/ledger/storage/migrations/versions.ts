@@ -39,7 +39,9 @@ export function migrations(dialect: Dialect): Record<string, Migration> {
 /** Decisions do not depend on these: a service decides even if they are not applied yet. */
 export const OPTIONAL: readonly string[] = ['0011-sessions', '0012-budget-requests', '0013-calendar-links'];
 
-/** Of a table that may be large. PostgreSQL builds it before: see `buildIndexesConcurrently`. */
+/**
+ * An index of a table that may be large. On PostgreSQL it is built before its migration: see `buildIndexesConcurrently`.
+ */
 export interface LargeIndex {
   readonly name: string;
   readonly table: string;

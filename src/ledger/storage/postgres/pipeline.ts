@@ -45,7 +45,10 @@ export class Pipeline {
     this.#begun = this.#send({ text: parts.begin });
   }
 
-  /** Whether a failed commit may have been applied: it was sent, and no query before it was rejected. */
+  /**
+   * Whether a failed commit may have been applied: it was sent, and the server has rejected no query before
+   * it.
+   */
   get isInDoubt(): boolean {
     return this.#isCommitSent && !this.#isRolledBack;
   }

@@ -43,7 +43,10 @@ export class PostgresPool {
   /** Connections of earlier generations are not reused: their prepared statements predate an upgrade. */
   #generation = 0;
   readonly #settings: readonly Setting[];
-  /** Runs first on every new connection and server; its error reaches the caller who wanted it. */
+  /**
+   * Runs first on every new connection and server; if it throws, the caller that wanted the connection gets
+   * the error.
+   */
   whenConnected: (() => Work<void>) | undefined;
 
   /** Throws an `Error` for a URL that libpq does not accept. */
@@ -67,7 +70,10 @@ export class PostgresPool {
     });
   }
 
-  /** Lends a connection. If the wait ends or the work fails, it is closed, which rolls back. */
+  /**
+   * Lends a connection. If the wait ends first or the work fails, the connection is closed, which rolls back
+   * its transaction.
+   */
   async withClient<Result>(wait: Wait, work: ClientWork<Result>): Promise<Result> {
     if (this.#semaphore.limit < this.#poolSize && performance.now() - this.#shrunk > GROWS_AFTER) {
       this.#shrunk = performance.now();
@@ -112,7 +118,10 @@ export class PostgresPool {
     }
   }
 
-  /** With or without TLS, if both are allowed: what the server accepted is tried first from then on. */
+  /**
+   * With or without TLS, if the settings allow both: the variant that the server accepted is tried first from
+   * then on.
+   */
   async #connectOnce(wait: Wait): Promise<pg.PoolClient> {
     wait.throwIfOver();
     for (let refused = 0, attempt = this.#attempt; ; refused += 1) {

@@ -56,7 +56,10 @@ export function unavailable(thrown: unknown): LedgerContentError | LedgerUnavail
 /** With these codes only the statement has failed: rolling back to a savepoint is enough. */
 const OWN = /^(22|23|54)/;
 
-/** Whether only this statement failed, for its values: the transaction can go on at a savepoint. */
+/**
+ * Whether only this statement failed, because of its values: the connection, and the transaction at a
+ * savepoint, can continue.
+ */
 export function isOwn(thrown: unknown): boolean {
   const cause = causeOf(thrown);
   return cause instanceof pg.DatabaseError && OWN.test(cause.code ?? '');
@@ -78,7 +81,10 @@ export function isVictim(thrown: unknown): boolean {
   return codeOf(causeOf(thrown)) === '40P01' || codeOf(causeOf(thrown)) === '40001';
 }
 
-/** TLS is required, or not supported. Source: PostgreSQL docs, "Error Codes"; the driver has a message. */
+/**
+ * The server requires TLS, or does not support it. Source: PostgreSQL docs, "Error Codes"; the driver gives
+ * only a message.
+ */
 export function isTlsRefusal(thrown: unknown): boolean {
   const cause = causeOf(thrown);
   return (

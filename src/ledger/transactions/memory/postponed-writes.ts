@@ -48,7 +48,9 @@ export class PostponedWrites {
     this.#locks.set(projectId, at);
   }
 
-  /** Whether a result may depend on postponed writes. `ask`: `undefined` = an unrecognised query. */
+  /**
+   * Whether the result of a query may depend on postponed writes. `ask`: `undefined` = an unrecognised query.
+   */
   concerns(ask: Ask | undefined): boolean {
     if (this.isEmpty) {
       return false;

@@ -44,7 +44,9 @@ export class ProjectMemory {
     return this.#lock;
   }
 
-  /** With a clock of our own, entries must not be dated after the `latest_at` of their project. */
+  /**
+   * With a clock other than the database's, entries must not be dated after the `latest_at` of their project.
+   */
   #isLockedAt(at: bigint): boolean {
     return this.#lock.every(({ now, latest_at }) => now !== undefined || at <= latest_at);
   }
