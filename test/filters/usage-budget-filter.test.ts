@@ -103,14 +103,12 @@ describe('UsageBudgetFilter at create', () => {
   });
 });
 
-describe('UsageBudgetFilter at an update', () => {
-  it('allows a lease from before the budgets to continue, but not at a higher cost', async () => {
-    const { enforcement } = await withBudgets([]);
-    const lease = lasting(10);
-    expect(await enforcement.checkUpdate(change(lease, { name: 'renamed' }))).toMatchObject(ALLOWED);
-    expect(await enforcement.checkUpdate(change(lease, { end_date: endAfter(9) }))).toMatchObject(ALLOWED);
-    expect(await enforcement.checkUpdate(change(lease, { end_date: endAfter(11) }))).toMatchObject(
-      rejectedWith('Project climate has no budget.'),
-    );
-  });
+it('UsageBudgetFilter at an update allows a lease from before the budgets to continue, but not at a higher cost', async () => {
+  const { enforcement } = await withBudgets([]);
+  const lease = lasting(10);
+  expect(await enforcement.checkUpdate(change(lease, { name: 'renamed' }))).toMatchObject(ALLOWED);
+  expect(await enforcement.checkUpdate(change(lease, { end_date: endAfter(9) }))).toMatchObject(ALLOWED);
+  expect(await enforcement.checkUpdate(change(lease, { end_date: endAfter(11) }))).toMatchObject(
+    rejectedWith('Project climate has no budget.'),
+  );
 });
