@@ -150,8 +150,8 @@ async function indexesOf(
 async function kyselyDialect(connection: string) {
   const to = parsed(connection);
   return to.dialect === 'sqlite'
-    ? (await import('../src/ledger/storage/migrations/sqlite-dialect.ts')).sqliteDialect(to.file)
-    : (await import('../src/ledger/storage/migrations/postgres-dialect.ts')).postgresDialect(to.url);
+    ? (await import('../src/ledger/storage/migrations/index.ts')).sqliteDialect(to.file)
+    : (await import('../src/ledger/storage/migrations/concurrent-indexes.ts')).postgresDialect(to.url);
 }
 
 /** The pattern: a recorded lease that has ended. */

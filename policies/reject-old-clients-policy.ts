@@ -88,7 +88,7 @@ export class RejectOldClientsPolicy extends AdminPolicy<Options> {
     if (found === undefined || wanted === undefined) {
       return `The version of your SkyPilot client, ${shown}, cannot be read; at least ${least} is needed.`;
     }
-    if (isDevelopment(found)) {
+    if (found[3] === STAGES.indexOf('dev')) {
       return this.options.reject_old_clients_development
         ? `Your SkyPilot client is a development version, ${shown}; a release from ${least} on is needed.`
         : undefined;
@@ -109,10 +109,6 @@ function versionOf(text: string): Version | undefined {
     return undefined;
   }
   return [Number(major), Number(minor), Number(patch), STAGES.indexOf(stage.toLowerCase()), Number(number)];
-}
-
-function isDevelopment(version: Version): boolean {
-  return version[3] === STAGES.indexOf('dev');
 }
 
 function isBefore(a: Version, b: Version): boolean {

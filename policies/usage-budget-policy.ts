@@ -122,7 +122,11 @@ export class UsageBudgetPolicy extends AdminPolicy<Options> implements LaunchLim
     super(values, services);
     this.hold = values.usage_budget_hold;
     this.grace = values.usage_budget_grace;
-    this.#rates = new HardwareRates(ratesOf(values), values.usage_budget_spot_factor);
+    // Without catalogs, each accelerator costs one unit. With them, hardware without a price needs its own rate.
+    this.#rates = new HardwareRates(
+      values.usage_budget_rates ?? (Object.keys(values.usage_budget_catalog).length === 0 ? { '*': 1 } : {}),
+      values.usage_budget_spot_factor,
+    );
     this.#launches = requireLaunches(services);
     this.#launches.attach(this);
   }
@@ -189,14 +193,6 @@ export class UsageBudgetPolicy extends AdminPolicy<Options> implements LaunchLim
     }
     return this.#costs.costOf(hardware);
   }
-}
-
-/** Without catalogs, each accelerator costs one unit. With them, hardware without a price must have its own rate. */
-function ratesOf({
-  usage_budget_rates: rates,
-  usage_budget_catalog: catalogs,
-}: Options): Readonly<Record<string, number>> {
-  return rates ?? (Object.keys(catalogs).length === 0 ? { '*': 1 } : {});
 }
 
 function hasDistinctNames(rates: Readonly<Record<string, number>>): boolean {

@@ -42,3 +42,19 @@ export class GrowingBuffer {
     this.#length = length;
   }
 }
+
+/** All of a stream. Beyond `maxBytes` it throws `tooLong()`, and leaving the loop ends the stream. */
+export async function wholeOf(
+  stream: AsyncIterable<Uint8Array>,
+  maxBytes: number,
+  tooLong: () => Error,
+): Promise<Buffer> {
+  const whole = new GrowingBuffer();
+  for await (const part of stream) {
+    if (whole.length + part.length > maxBytes) {
+      throw tooLong();
+    }
+    whole.push(part);
+  }
+  return whole.bytes;
+}

@@ -279,7 +279,7 @@ function counted(count: number, one: string, many: string): string {
 
 async function writeCertificates(configFiles: readonly string[]): Promise<void> {
   const { readKubernetes } = await import('./scheduling-policy/options.ts');
-  const { configuredRotator } = await import('../kubernetes/cluster/certificates/configured-rotator.ts');
+  const { configuredRotator } = await import('../kubernetes/cluster/certificates/certificate-rotator.ts');
   // Tokens are not there yet, nor is what this command writes.
   const options = await readKubernetes(configFiles, ['tokens_file', 'client_ca_file']);
   const configured = await configuredRotator(options, createLogger('info', 'json'));

@@ -1,6 +1,6 @@
 /** `fetch`, bounded in time and size: follows no redirects, which would leak the token, and verifies certificates. */
 import { Agent, fetch as undiciFetch } from 'undici';
-import { GrowingBuffer } from '../base/growing-buffer.ts';
+import { wholeOf } from '../base/growing-buffer.ts';
 import { tracedCall } from '../base/trace-context.ts';
 
 interface BoundedFetchOptions {
@@ -38,14 +38,10 @@ export function boundedFetch({ timeout, maxAnswerBytes, ca }: BoundedFetchOption
         dispatcher,
         ...(sent !== undefined && { body: sent }),
       });
-      const body = new GrowingBuffer();
-      for await (const chunk of (answer.body ?? []) as AsyncIterable<Uint8Array>) {
-        if (body.length + chunk.length > maxAnswerBytes) {
-          throw new EndpointError('failed', `${origin}: the answer is longer than ${maxAnswerBytes} bytes`);
-        }
-        body.push(chunk);
-      }
-      return new Response(EMPTY.includes(answer.status) ? null : new Uint8Array(body.bytes), {
+      const tooLong = () =>
+        new EndpointError('failed', `${origin}: the answer is longer than ${maxAnswerBytes} bytes`);
+      const body = answer.body && (await wholeOf(answer.body, maxAnswerBytes, tooLong));
+      return new Response(EMPTY.includes(answer.status) ? null : new Uint8Array(body ?? []), {
         status: answer.status,
         headers: [...answer.headers],
       });

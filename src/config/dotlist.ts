@@ -31,7 +31,7 @@ export function expandHome(path: string, home: string = homedir()): string {
 export function readDotlist(texts: readonly string[], home?: string): Dotlist {
   const [first] = texts;
   const file = first === undefined ? undefined : expandHome(first, home);
-  if (file !== undefined && isFile(file)) {
+  if (file !== undefined && existsSync(file) && !statSync(file).isDirectory()) {
     return texts.length === 1
       ? { file }
       : { pairs: [], problems: [`--config: ${file} is a file, and a file must be the only --config`] };
@@ -47,10 +47,6 @@ export function readDotlist(texts: readonly string[], home?: string): Dotlist {
     }
   }
   return { pairs, problems };
-}
-
-function isFile(path: string): boolean {
-  return existsSync(path) && !statSync(path).isDirectory();
 }
 
 function readPair(text: string): Pair | string {

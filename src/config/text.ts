@@ -36,15 +36,11 @@ export function sampleText(options: readonly Option[]): string {
 function sampleOption(option: Option): string {
   const value = option.default === undefined ? '' : formatIniValue(valueText(option.default));
   return [
-    ...wrap(option.help),
+    ...(option.help.match(/\S.{0,95}(?=\s|$)/g) ?? []).map((line) => `# ${line}`),
     `# Expected: ${option.expected}${option.secret ? ' (a secret)' : ''}`,
     `# Default: ${option.default === undefined ? 'not set' : value === '' ? 'empty' : value}`,
     `#${option.name} = ${value}`.trimEnd(),
   ].join('\n');
-}
-
-function wrap(text: string): string[] {
-  return (text.match(/\S.{0,95}(?=\s|$)/g) ?? []).map((line) => `# ${line}`);
 }
 
 /** The options as Markdown, one table per section, for the operators' page. */

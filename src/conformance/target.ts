@@ -109,7 +109,10 @@ export class Target {
     const url = this.#url(operation);
     const text = typeof body === 'string' ? body : JSON.stringify(body);
     const headers = {
-      ...headersWith(credentials),
+      'Content-Type': 'application/json',
+      'User-Agent': 'blazar-enforcement',
+      ...(credentials.token === undefined ? {} : { 'X-Auth-Token': credentials.token }),
+      ...(credentials.bearer === undefined ? {} : { Authorization: `Bearer ${credentials.bearer}` }),
       ...(message.key === undefined ? {} : { 'Idempotency-Key': message.key }),
     };
     const connection = message.connection ?? openConnection(url.origin, this.#timeout);
@@ -219,15 +222,6 @@ export class Target {
 interface AskOptions extends Pick<Message, 'credentials' | 'connection' | 'key'> {
   /** The `lease` of an update. Default: the current lease. */
   readonly changes?: Fields;
-}
-
-function headersWith({ token, bearer }: Credentials): Record<string, string> {
-  return {
-    'Content-Type': 'application/json',
-    'User-Agent': 'blazar-enforcement',
-    ...(token === undefined ? {} : { 'X-Auth-Token': token }),
-    ...(bearer === undefined ? {} : { Authorization: `Bearer ${bearer}` }),
-  };
 }
 
 function shownHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {

@@ -2,6 +2,7 @@
  * The ledger of a chain of filters: converts requests, and turns requests that it cannot store into refusals.
  */
 
+import { createHash, randomUUID } from 'node:crypto';
 import { inTime, type Wait, waitFor } from '../base/deadline.ts';
 import { ConfigurationError, errorText, LedgerContentError, LedgerUnavailableError } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
@@ -9,7 +10,7 @@ import { type Call, waitOf } from '../filter/call.ts';
 import type { SharedLimit } from '../filter/claim.ts';
 import type { Clock, LeaseRequest, LedgerService } from '../filter/services.ts';
 import { allow, reject, type Verdict } from '../filter/verdict.ts';
-import { toInstant } from '../lease/dates.ts';
+import { MICROSECONDS_PER_SECOND, toInstant } from '../lease/dates.ts';
 import type { Lease } from '../lease/lease.ts';
 import { requestMistake } from './identity.ts';
 import { claimantOf, endedLease, ledgerRequest } from './lease-request.ts';
@@ -19,6 +20,7 @@ import type { LedgerObserver } from './observer.ts';
 import type { Opened } from './open.ts';
 import type { LedgerSettings } from './options.ts';
 import type { BudgetWatch } from './outbox/crossings.ts';
+import { rows } from './storage/database.ts';
 import type { Recording, Undo } from './transactions/lease-transactions.ts';
 import { CheckMemory } from './transactions/memory/check-memory.ts';
 import type { LeasePreview } from './transactions/preview.ts';
@@ -144,7 +146,6 @@ export class ChainLedger implements LedgerService {
 
   /** Resolves when no other process decides this new lease, to what releases the lock. @throws LedgerUnavailableError */
   async acquireCommitLock(lease: string, wait: Wait): Promise<() => Promise<void>> {
-    const { acquireCommitLock } = await import('./transactions/commit-lock.ts');
     return acquireCommitLock(await this.ledger(wait), lease, wait);
   }
 
@@ -234,4 +235,65 @@ function refusedBy(claimants: readonly Claimant[], message: string): Recording {
   const refusal = enforced && { filter: enforced.name, message };
   const warnings = claimants.slice(0, 1).map(({ name: filter }) => ({ filter, message }));
   return { refusal, warnings: refusal === undefined ? warnings : [], lease: null, undo: undefined };
+}
+
+/** From here on, 65,536 rows of `follower` are locks. They are not deleted: leases share them. */
+const FIRST = 65_536n;
+/** Duration until it is renewed, in microseconds: a repetition waits so long for a dead process. */
+const HELD = 10n * MICROSECONDS_PER_SECOND;
+const RENEW_MS = 5_000;
+/** Pause before the next attempt to acquire it. */
+const PAUSE_MS = 100;
+
+/**
+ * Resolves when no other process decides the lease, to a function that releases the lock, and never rejects.
+ *
+ * @throws LedgerUnavailableError
+ */
+export async function acquireCommitLock(
+  ledger: Ledger,
+  lease: string,
+  wait: Wait,
+): Promise<() => Promise<void>> {
+  const { queries } = ledger.database;
+  const id = FIRST + BigInt(createHash('sha256').update(lease).digest().readUInt16BE());
+  const holder = randomUUID();
+  const isTaken = async () => {
+    const now = ledger.now();
+    const held = { holder, held_until: now + HELD };
+    const take = queries
+      .insertInto('follower')
+      .values({ id, ...held })
+      .onConflict((conflict) =>
+        conflict
+          .column('id')
+          .doUpdateSet(held)
+          .where((row) =>
+            row.or([
+              row('follower.held_until', '<=', now),
+              // The clock was set back since: the holder may be dead.
+              row('follower.held_until', '>', now + 2n * HELD),
+            ]),
+          ),
+      )
+      .returning('id');
+    return (await ledger.transact('commit', () => rows(take.compile()), wait)).length > 0;
+  };
+  while (!(await isTaken())) {
+    await inTime(new Promise((resolve) => setTimeout(resolve, PAUSE_MS)), wait);
+  }
+  const hold = (until: bigint) => {
+    const own = queries
+      .updateTable('follower')
+      .set({ held_until: until })
+      .where('id', '=', id)
+      .where('holder', '=', holder);
+    // If it fails, the lock expires.
+    return ledger.transact('commit', () => rows(own.compile()), waitFor(undefined)).catch(() => {});
+  };
+  const renewing = setInterval(() => void hold(ledger.now() + HELD), RENEW_MS);
+  return async () => {
+    clearInterval(renewing);
+    await hold(0n);
+  };
 }

@@ -15,7 +15,7 @@ export const keystoneSection = {
       : []),
     // Without `[keystone]`, nothing of it is loaded.
     ...(Object.values(options).some((value) => typeof value === 'string')
-      ? await (await import('./options-check.ts')).keystoneProblems(options)
+      ? await (await import('./effective-options.ts')).keystoneProblems(options)
       : []),
   ],
 } as const satisfies FurtherSection;

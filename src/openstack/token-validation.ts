@@ -104,7 +104,7 @@ export class TokenValidation {
     if (token.length > MAX_TOKEN_LENGTH || !TOKEN_FORM.test(token)) {
       return MALFORMED;
     }
-    const key = tokenKey(token);
+    const key = hash('sha256', token, 'base64');
     const now = this.#now();
     const known = this.#cache.valid(key);
     if (known === undefined) {
@@ -279,10 +279,6 @@ const UNKNOWN_MS = 5000;
 interface KnownToken {
   readonly token: ValidToken;
   readonly askedAt: number;
-}
-
-function tokenKey(token: string): string {
-  return hash('sha256', token, 'base64');
 }
 
 /**

@@ -67,13 +67,11 @@ describe('without --config-file', () => {
   });
 });
 
-describe('an empty list of files', () => {
-  it('means that no file is read, neither the default nor that of the environment', async () => {
-    const environment = { BLAZAR_ENFORCEMENT_CONFIG: configFile('[s]\na = 1\n') };
-    expect(await read({ configFiles: [], environment })).toEqual([]);
-    expect(
-      await read({ configFiles: [], environment: { BLAZAR_ENFORCEMENT_CONFIG: '/nope/blazar.conf' } }),
-    ).toEqual([]);
-    expect(await problems({ configFiles: [] })).toEqual([]);
-  });
+it('an empty list of files means that no file is read, neither the default nor that of the environment', async () => {
+  const environment = { BLAZAR_ENFORCEMENT_CONFIG: configFile('[s]\na = 1\n') };
+  expect(await read({ configFiles: [], environment })).toEqual([]);
+  expect(
+    await read({ configFiles: [], environment: { BLAZAR_ENFORCEMENT_CONFIG: '/nope/blazar.conf' } }),
+  ).toEqual([]);
+  expect(await problems({ configFiles: [] })).toEqual([]);
 });

@@ -16,22 +16,20 @@ function problems(...texts: string[]): readonly string[] {
   return 'problems' in dotlist ? dotlist.problems : [];
 }
 
-describe('a pair', () => {
-  it.each([
-    ['a=1', ['a'], 1],
-    ['a.b=c=d', ['a', 'b'], 'c=d'],
-    ['a.b=1,c.d=2', ['a', 'b'], '1,c.d=2'],
-    ['a={b: 1, c: yes}', ['a'], { b: 1, c: true }],
-    ['a=null', ['a'], null],
-    ["a='600'", ['a'], '600'],
-    [' a . b =1', ['a', 'b'], 1],
-    ['a=012', ['a'], 10],
-    ['a= # nothing', ['a'], null],
-    ['__proto__.x=1', ['__proto__', 'x'], 1],
-    ['a=~/x', ['a'], '~/x'],
-  ])('is split at the first "=" and read as YAML: %s', (text, path, value) => {
-    expect(pairs(text)).toEqual([[path, value]]);
-  });
+it.each([
+  ['a=1', ['a'], 1],
+  ['a.b=c=d', ['a', 'b'], 'c=d'],
+  ['a.b=1,c.d=2', ['a', 'b'], '1,c.d=2'],
+  ['a={b: 1, c: yes}', ['a'], { b: 1, c: true }],
+  ['a=null', ['a'], null],
+  ["a='600'", ['a'], '600'],
+  [' a . b =1', ['a', 'b'], 1],
+  ['a=012', ['a'], 10],
+  ['a= # nothing', ['a'], null],
+  ['__proto__.x=1', ['__proto__', 'x'], 1],
+  ['a=~/x', ['a'], '~/x'],
+])('a pair is split at the first "=" and read as YAML: %s', (text, path, value) => {
+  expect(pairs(text)).toEqual([[path, value]]);
 });
 
 describe('a mistake', () => {

@@ -30,51 +30,49 @@ async function problems(sources: ClientSources): Promise<string[]> {
     .map((problem) => `${problem.severity}: ${formatProblem(problem)}`);
 }
 
-describe('all sources', () => {
-  it('override each other in this order: default, files, folders, user, project, environment, --config, code', async () => {
-    const { own, project, home } = places();
-    const conf = join(home, '1.conf');
-    const x = join(home, 'x');
-    const y = join(home, 'y');
-    const all: (readonly [string, ClientSources])[] = [
-      ['default', {}],
-      ['1.conf:2', { configFiles: [configFile('[enforcement]\nmax_lease_duration = 1\n', '1.conf', home)] }],
-      [
-        '2.yaml:2',
-        { configFiles: [conf, configFile('enforcement:\n  max_lease_duration: 2\n', '2.yaml', home)] },
-      ],
-      ['30.yaml:1', { configDirs: [x] }],
-      ['40.conf:2', { configDirs: [x, y] }],
-      ['user.yaml:1', {}],
-      ['.blazar-enforcement.yaml:1', {}],
-      ['OS_ENFORCEMENT__MAX_LEASE_DURATION', { environment: { OS_ENFORCEMENT__MAX_LEASE_DURATION: '7' } }],
-      ['--config enforcement.max_lease_duration', { config: ['enforcement.max_lease_duration=8'] }],
-      ['in code', { values: { enforcement: { max_lease_duration: 9 } } }],
-    ];
-    mkdirSync(x);
-    mkdirSync(y);
-    configFile('{enforcement: {max_lease_duration: 3}}', '30.yaml', x);
-    configFile('[enforcement]\nmax_lease_duration = 4\n', '40.conf', y);
+it('all sources override each other in this order: default, files, folders, user, project, environment, --config, code', async () => {
+  const { own, project, home } = places();
+  const conf = join(home, '1.conf');
+  const x = join(home, 'x');
+  const y = join(home, 'y');
+  const all: (readonly [string, ClientSources])[] = [
+    ['default', {}],
+    ['1.conf:2', { configFiles: [configFile('[enforcement]\nmax_lease_duration = 1\n', '1.conf', home)] }],
+    [
+      '2.yaml:2',
+      { configFiles: [conf, configFile('enforcement:\n  max_lease_duration: 2\n', '2.yaml', home)] },
+    ],
+    ['30.yaml:1', { configDirs: [x] }],
+    ['40.conf:2', { configDirs: [x, y] }],
+    ['user.yaml:1', {}],
+    ['.blazar-enforcement.yaml:1', {}],
+    ['OS_ENFORCEMENT__MAX_LEASE_DURATION', { environment: { OS_ENFORCEMENT__MAX_LEASE_DURATION: '7' } }],
+    ['--config enforcement.max_lease_duration', { config: ['enforcement.max_lease_duration=8'] }],
+    ['in code', { values: { enforcement: { max_lease_duration: 9 } } }],
+  ];
+  mkdirSync(x);
+  mkdirSync(y);
+  configFile('{enforcement: {max_lease_duration: 3}}', '30.yaml', x);
+  configFile('[enforcement]\nmax_lease_duration = 4\n', '40.conf', y);
 
-    let sources: ClientSources = { configFiles: [], projectFolder: project, environment: { HOME: home } };
-    const beaten: string[] = [];
-    for (const [index, [origin, more]] of all.entries()) {
-      if (origin.startsWith('user')) {
-        configFile('{enforcement: {max_lease_duration: 5}}', 'user.yaml', own);
-      } else if (origin.startsWith('.blazar')) {
-        configFile('{enforcement: {max_lease_duration: 6}}', '.blazar-enforcement.yaml', project);
-      }
-      sources = { ...sources, ...more, environment: { ...sources.environment, ...more.environment } };
-      const configuration = await readAsClient(sources);
-      expect(effective(configuration, 'max_lease_duration')).toBe(index === 0 ? -1 : index);
-      const setting = configuration.settings.find(({ option }) => option.name === 'max_lease_duration');
-      const shown = [setting?.origin, ...(setting?.beats ?? [])].map(
-        (one) => one && formatOrigin(one).replace(/^\/.*\//, ''),
-      );
-      expect(shown).toEqual([origin, ...beaten]);
-      beaten.splice(0, 0, ...(index === 0 ? [] : [origin]));
+  let sources: ClientSources = { configFiles: [], projectFolder: project, environment: { HOME: home } };
+  const beaten: string[] = [];
+  for (const [index, [origin, more]] of all.entries()) {
+    if (origin.startsWith('user')) {
+      configFile('{enforcement: {max_lease_duration: 5}}', 'user.yaml', own);
+    } else if (origin.startsWith('.blazar')) {
+      configFile('{enforcement: {max_lease_duration: 6}}', '.blazar-enforcement.yaml', project);
     }
-  });
+    sources = { ...sources, ...more, environment: { ...sources.environment, ...more.environment } };
+    const configuration = await readAsClient(sources);
+    expect(effective(configuration, 'max_lease_duration')).toBe(index === 0 ? -1 : index);
+    const setting = configuration.settings.find(({ option }) => option.name === 'max_lease_duration');
+    const shown = [setting?.origin, ...(setting?.beats ?? [])].map(
+      (one) => one && formatOrigin(one).replace(/^\/.*\//, ''),
+    );
+    expect(shown).toEqual([origin, ...beaten]);
+    beaten.splice(0, 0, ...(index === 0 ? [] : [origin]));
+  }
 });
 
 describe("the user's files", () => {

@@ -25,29 +25,27 @@ const resolved = async (shape: z.core.$ZodLooseShape, sources: ConfigSources) =>
     describeOptions('s', z.object(shape)),
   );
 
-describe('no problem shows a secret', () => {
-  it.each([
-    ['in a path', [EXTERNAL, endpoint('http://h'), 'external_service_ca_file = /x/$external_service_token']],
-    ['as the name of a filter', ['enabled_filters = $external_service_token']],
-    ['as the name of a package', [DURATION, `audit_filters = p#\${external_service_token}Filter`]],
-    ['as a folder', [DURATION, 'filters_path = /x/$external_service_token']],
-    ['as a name in a dictionary', [DURATION, 'max_lease_duration_user_limits = $external_service_token:-5']],
+it.each([
+  ['in a path', [EXTERNAL, endpoint('http://h'), 'external_service_ca_file = /x/$external_service_token']],
+  ['as the name of a filter', ['enabled_filters = $external_service_token']],
+  ['as the name of a package', [DURATION, `audit_filters = p#\${external_service_token}Filter`]],
+  ['as a folder', [DURATION, 'filters_path = /x/$external_service_token']],
+  ['as a name in a dictionary', [DURATION, 'max_lease_duration_user_limits = $external_service_token:-5']],
+  [
+    'as a reference in another secret',
     [
-      'as a reference in another secret',
-      [
-        EXTERNAL,
-        'external_service_bearer_token = a$sEcReT',
-        endpoint('http://h/$external_service_bearer_token'),
-      ],
+      EXTERNAL,
+      'external_service_bearer_token = a$sEcReT',
+      endpoint('http://h/$external_service_bearer_token'),
     ],
-    ['as a password with a slash', [endpoint('http://user:p/sEcReT@h/')]],
-    ['as a password with a hash', [endpoint('http://user:p#sEcReT@h/')]],
-    ['as a password with a question mark', [endpoint('http://user:p?sEcReT@h/')]],
-    ['as a password without a scheme', [endpoint('user:sEcReT@h:80/')]],
-    ['in base64 after a name without "="', ['external_service_token sEcReT==']],
-  ])('%s', async (_, lines) => {
-    expect((await problems('external_service_token = sEcReT', ...lines)).join('\n')).not.toContain('sEcReT');
-  });
+  ],
+  ['as a password with a slash', [endpoint('http://user:p/sEcReT@h/')]],
+  ['as a password with a hash', [endpoint('http://user:p#sEcReT@h/')]],
+  ['as a password with a question mark', [endpoint('http://user:p?sEcReT@h/')]],
+  ['as a password without a scheme', [endpoint('user:sEcReT@h:80/')]],
+  ['in base64 after a name without "="', ['external_service_token sEcReT==']],
+])('no problem shows a secret %s', async (_, lines) => {
+  expect((await problems('external_service_token = sEcReT', ...lines)).join('\n')).not.toContain('sEcReT');
 });
 
 describe('a problem', () => {

@@ -87,47 +87,43 @@ describe('what .meta() says of an option', () => {
   });
 });
 
-describe('the type of an option', () => {
-  it.each<[string, z.ZodType, Partial<Option>]>([
-    ['integer', z.int().default(1), { expected: 'a whole number' }],
-    ['number', z.number().default(1), { expected: 'a number' }],
-    ['boolean', z.boolean().default(true), { expected: 'true or false' }],
-    ['text', z.string().default(''), { expected: 'text' }],
-    ['text', z.url().optional(), { expected: 'a URL', url: true }],
-    ['text', z.enum(['debug', 'info']).default('info'), { expected: 'one of debug, info' }],
-    [
-      'list',
-      z.array(z.int().min(1)).default([]),
-      {
-        itemType: 'integer',
-        expected: 'a list, with commas between its items, each a whole number, 1 or more',
-      },
-    ],
-    [
-      'dictionary',
-      z
-        .record(z.string(), z.int().min(-1).meta({ unit: 'seconds' }))
-        .default({})
-        .meta({ pairs: 'id:seconds' }),
-      {
-        itemType: 'integer',
-        unit: 'seconds',
-        expected: 'id:seconds pairs with commas between them, each value a whole number of seconds or -1',
-      },
-    ],
-  ])('is %s', (type, schema, rest) => {
-    expect(option(schema)).toMatchObject({ type, ...rest });
-  });
+it.each<[string, z.ZodType, Partial<Option>]>([
+  ['integer', z.int().default(1), { expected: 'a whole number' }],
+  ['number', z.number().default(1), { expected: 'a number' }],
+  ['boolean', z.boolean().default(true), { expected: 'true or false' }],
+  ['text', z.string().default(''), { expected: 'text' }],
+  ['text', z.url().optional(), { expected: 'a URL', url: true }],
+  ['text', z.enum(['debug', 'info']).default('info'), { expected: 'one of debug, info' }],
+  [
+    'list',
+    z.array(z.int().min(1)).default([]),
+    {
+      itemType: 'integer',
+      expected: 'a list, with commas between its items, each a whole number, 1 or more',
+    },
+  ],
+  [
+    'dictionary',
+    z
+      .record(z.string(), z.int().min(-1).meta({ unit: 'seconds' }))
+      .default({})
+      .meta({ pairs: 'id:seconds' }),
+    {
+      itemType: 'integer',
+      unit: 'seconds',
+      expected: 'id:seconds pairs with commas between them, each value a whole number of seconds or -1',
+    },
+  ],
+])('the type of an option is %s', (type, schema, rest) => {
+  expect(option(schema)).toMatchObject({ type, ...rest });
 });
 
-describe('the expectation', () => {
-  it.each<[z.ZodType, string]>([
-    [z.int().min(-1).default(-1), 'a whole number or -1'],
-    [z.int().min(0).max(65535).default(0), 'a whole number from 0 to 65535'],
-    [z.int().min(1).default(1), 'a whole number, 1 or more'],
-    [z.number().min(0.5).max(1.5).default(1).meta({ unit: 'hours' }), 'a number of hours from 0.5 to 1.5'],
-    [z.string().default('').meta({ expected: 'a host name' }), 'a host name'],
-  ])('has range and unit: %#', (schema, expected) => {
-    expect(option(schema).expected).toBe(expected);
-  });
+it.each<[z.ZodType, string]>([
+  [z.int().min(-1).default(-1), 'a whole number or -1'],
+  [z.int().min(0).max(65535).default(0), 'a whole number from 0 to 65535'],
+  [z.int().min(1).default(1), 'a whole number, 1 or more'],
+  [z.number().min(0.5).max(1.5).default(1).meta({ unit: 'hours' }), 'a number of hours from 0.5 to 1.5'],
+  [z.string().default('').meta({ expected: 'a host name' }), 'a host name'],
+])('the expectation has range and unit: %#', (schema, expected) => {
+  expect(option(schema).expected).toBe(expected);
 });

@@ -1,5 +1,5 @@
 /** No problem shows a secret of a YAML file or of --config, whatever is wrong around it. */
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { formatProblem } from '../../src/base/errors.ts';
 import { readConfiguration } from '../../src/enforcement/configuration.ts';
 import { SECTIONS } from '../../src/server/configuration/sections.ts';
@@ -12,9 +12,8 @@ async function problems(text: string, config: readonly string[] = []): Promise<s
   return found.map(formatProblem);
 }
 
-describe('no problem shows a secret of a YAML file', () => {
-  it.each<string[]>([
-    ...rows`
+it.each<string[]>([
+  ...rows`
       in a list instead of a text → enforcement: {external_service_token: [sEcReT]}
       in a mapping instead of a text → enforcement: {external_service_token: {sEcReT: sEcReT}}
       in a list with a wrong item → service: {tokens: [sEcReT, "sEcReT ü"]}
@@ -38,33 +37,30 @@ describe('no problem shows a secret of a YAML file', () => {
       as a tag → enforcement:\n  external_service_token: !sEcReT x\n
       twice → enforcement:\n  external_service_token: sEcReT\n  external_service_token: sEcReT\n
     `,
-    ['in a wrong token', 'enforcement: {external_service_token: "sEcReT\\n"}'],
-  ])('%s', async (_, text) => {
-    const found = await problems(text);
-    expect(found.filter((problem) => !problem.includes('no filter is enforced'))).not.toEqual([]);
-    expect(found.join('\n')).not.toContain('sEcReT');
-  });
+  ['in a wrong token', 'enforcement: {external_service_token: "sEcReT\\n"}'],
+])('no problem shows a secret of a YAML file %s', async (_, text) => {
+  const found = await problems(text);
+  expect(found.filter((problem) => !problem.includes('no filter is enforced'))).not.toEqual([]);
+  expect(found.join('\n')).not.toContain('sEcReT');
 });
 
-describe('no problem shows a secret of --config', () => {
-  it.each([
-    'enforcement.external_service_token=[sEcReT]',
-    'enforcement.external_service_token={sEcReT: sEcReT}',
-    'enforcement.external_service_token=[sEcReT',
-    'enforcement.external_service_token=@sEcReT',
-    'enforcement.external_service_token=*sEcReT',
-    'enforcement.external_service_token="sEcReT',
-    'enforcement.external_service_token=!sEcReT x',
-    'enforcement.external_service_token:sEcReT=b64',
-    'enforcement.external_service_token sEcReT',
-    'external_service_token=sEcReT',
-    'enforcement.external_service_tokn=sEcReT',
-    'service.tokens=[sEcReT, "sEcReT ü"]',
-    'service.tokens="sEcReT,,sEcReT"',
-    'service.tokens.a=sEcReT',
-  ])('%s', async (pair) => {
-    const found = await problems('enforcement: {enabled_filters: [MaxLeaseDurationFilter]}', [pair]);
-    expect(found).not.toEqual([]);
-    expect(found.join('\n')).not.toContain('sEcReT');
-  });
+it.each([
+  'enforcement.external_service_token=[sEcReT]',
+  'enforcement.external_service_token={sEcReT: sEcReT}',
+  'enforcement.external_service_token=[sEcReT',
+  'enforcement.external_service_token=@sEcReT',
+  'enforcement.external_service_token=*sEcReT',
+  'enforcement.external_service_token="sEcReT',
+  'enforcement.external_service_token=!sEcReT x',
+  'enforcement.external_service_token:sEcReT=b64',
+  'enforcement.external_service_token sEcReT',
+  'external_service_token=sEcReT',
+  'enforcement.external_service_tokn=sEcReT',
+  'service.tokens=[sEcReT, "sEcReT ü"]',
+  'service.tokens="sEcReT,,sEcReT"',
+  'service.tokens.a=sEcReT',
+])('no problem shows a secret of --config %s', async (pair) => {
+  const found = await problems('enforcement: {enabled_filters: [MaxLeaseDurationFilter]}', [pair]);
+  expect(found).not.toEqual([]);
+  expect(found.join('\n')).not.toContain('sEcReT');
 });

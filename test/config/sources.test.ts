@@ -70,25 +70,23 @@ describe('a file', () => {
   });
 });
 
-describe('the environment', () => {
-  it('sets options by OS_<SECTION>__<OPTION>, and ignores other variables', async () => {
-    const environment = {
-      OS_ENFORCEMENT__MAX_LEASE_DURATION: ' 60 ',
-      OS_DEFAULT__REGION: '',
-      OS_A_B__C__D: '1',
-      OS_AUTH_URL: 'http://keystone/',
-      OS__X: '1',
-      OS_ENFORCEMENT__: '1',
-      XOS_ENFORCEMENT__X: '1',
-      OS_ENFORCEMENT__UNSET: undefined,
-      HOME: '/root',
-    };
-    expect((await read({ configFiles: [configFile('')], environment })).flat()).toEqual([
-      '[enforcement] max_lease_duration = " 60 " (OS_ENFORCEMENT__MAX_LEASE_DURATION)',
-      '[default] region = "" (OS_DEFAULT__REGION)',
-      '[a_b] c__d = "1" (OS_A_B__C__D)',
-    ]);
-  });
+it('the environment sets options by OS_<SECTION>__<OPTION>, and ignores other variables', async () => {
+  const environment = {
+    OS_ENFORCEMENT__MAX_LEASE_DURATION: ' 60 ',
+    OS_DEFAULT__REGION: '',
+    OS_A_B__C__D: '1',
+    OS_AUTH_URL: 'http://keystone/',
+    OS__X: '1',
+    OS_ENFORCEMENT__: '1',
+    XOS_ENFORCEMENT__X: '1',
+    OS_ENFORCEMENT__UNSET: undefined,
+    HOME: '/root',
+  };
+  expect((await read({ configFiles: [configFile('')], environment })).flat()).toEqual([
+    '[enforcement] max_lease_duration = " 60 " (OS_ENFORCEMENT__MAX_LEASE_DURATION)',
+    '[default] region = "" (OS_DEFAULT__REGION)',
+    '[a_b] c__d = "1" (OS_A_B__C__D)',
+  ]);
 });
 
 describe('--config', () => {
@@ -130,29 +128,25 @@ describe('--config', () => {
   });
 });
 
-describe('a flag of its own', () => {
-  it('sets its option literally, overrides --config, and is the origin', async () => {
-    const port = { flag: '--port', section: 'service', option: 'port', value: 'x=[1' };
-    const host = { flag: '--host', section: 'service', option: 'host', value: '' };
-    const config = ['service.port=1', port, host, 'service.host=h'];
-    expect(await read({ configFiles: [], config })).toEqual([
-      ['[service] port = "1" (--config service.port)', '[service] host = "h" (--config service.host)'],
-      ['[service] port = "x=[1" (--port)', '[service] host = "" (--host)'],
-    ]);
-  });
+it('a flag of its own sets its option literally, overrides --config, and is the origin', async () => {
+  const port = { flag: '--port', section: 'service', option: 'port', value: 'x=[1' };
+  const host = { flag: '--host', section: 'service', option: 'host', value: '' };
+  const config = ['service.port=1', port, host, 'service.host=h'];
+  expect(await read({ configFiles: [], config })).toEqual([
+    ['[service] port = "1" (--config service.port)', '[service] host = "h" (--config service.host)'],
+    ['[service] port = "x=[1" (--port)', '[service] host = "" (--host)'],
+  ]);
 });
 
-describe('values from code', () => {
-  it('keep their types, without those that are undefined', async () => {
-    const values = { Enforcement: { a: 60, b: ['x'], c: { d: 1 }, e: undefined, f: null, g: false } };
-    expect((await read({ configFiles: [configFile('')], values })).flat()).toEqual([
-      '[enforcement] a = 60 (in code)',
-      '[enforcement] b = ["x"] (in code)',
-      '[enforcement] c = {"d":1} (in code)',
-      '[enforcement] f = null (in code)',
-      '[enforcement] g = false (in code)',
-    ]);
-  });
+it('values from code keep their types, without those that are undefined', async () => {
+  const values = { Enforcement: { a: 60, b: ['x'], c: { d: 1 }, e: undefined, f: null, g: false } };
+  expect((await read({ configFiles: [configFile('')], values })).flat()).toEqual([
+    '[enforcement] a = 60 (in code)',
+    '[enforcement] b = ["x"] (in code)',
+    '[enforcement] c = {"d":1} (in code)',
+    '[enforcement] f = null (in code)',
+    '[enforcement] g = false (in code)',
+  ]);
 });
 
 it('a source with a wrong name is an error', async () => {

@@ -300,21 +300,19 @@ it('commit endpoints are asked with the id of the lease', async () => {
   expect(commits.every(({ json }) => typeof json?.lease.id === 'string')).toBe(true);
 });
 
-describe('a service that asks for a token', () => {
-  it.for([
-    ['where none was given', {}, 'pass a token with --token or --bearer'],
-    ['where the wrong one was given', { token: 'old' }, 'the service does not accept the token'],
-  ] as const)('has one finding %s', async ([, credentials, why]) => {
-    const { url, asked } = await smallService();
-    const { results } = await runAgainst(url, { credentials });
-    const failed = results.filter(({ result }) => result === 'failed');
-    expect(failed.map(({ check }) => check.id)).toEqual(['allow-lease']);
-    expect(failed[0]?.findings).toMatchObject([{ expected: `the status 204; ${why}` }]);
-    expect(results[1]?.reason).toBe(
-      'the service has answered every request with 401 since the check allow-lease',
-    );
-    expect(asked).toHaveLength(1);
-  });
+it.for([
+  ['where none was given', {}, 'pass a token with --token or --bearer'],
+  ['where the wrong one was given', { token: 'old' }, 'the service does not accept the token'],
+] as const)('a service that asks for a token has one finding %s', async ([, credentials, why]) => {
+  const { url, asked } = await smallService();
+  const { results } = await runAgainst(url, { credentials });
+  const failed = results.filter(({ result }) => result === 'failed');
+  expect(failed.map(({ check }) => check.id)).toEqual(['allow-lease']);
+  expect(failed[0]?.findings).toMatchObject([{ expected: `the status 204; ${why}` }]);
+  expect(results[1]?.reason).toBe(
+    'the service has answered every request with 401 since the check allow-lease',
+  );
+  expect(asked).toHaveLength(1);
 });
 
 it('a service that understands no lease is told so once for each kind of request, and of nothing that this does not prove', async () => {

@@ -58,57 +58,53 @@ describe('our own service', () => {
   });
 });
 
-describe('our own service with a ledger', () => {
-  it('passes every check, whose commits it judges', async () => {
-    const { url } = await runServiceOf({
-      service: { tokens: [TOKEN] },
-      enforcement: {
-        enabled_filters: ['MaxLeaseDurationFilter', 'MaxLeasesFilter'],
-        max_lease_duration: 172_800,
-        max_leases_project_limits: { closed: 0 },
-      },
-      ledger: { connection: await newLedger(), commit: 'request' },
-    });
-    const denied = JSON.parse(daysLong(1));
-    denied.context.project_id = 'closed';
-    const report = await runConformance({
-      endpoints: allEndpointsAt(url),
-      credentials: { token: TOKEN },
-      timeout: 10,
-      ...author,
-      denyCommit: JSON.stringify(denied),
-    });
-    expect(idsOf(report, 'passed')).toEqual(ALL);
+it('our own service with a ledger passes every check, whose commits it judges', async () => {
+  const { url } = await runServiceOf({
+    service: { tokens: [TOKEN] },
+    enforcement: {
+      enabled_filters: ['MaxLeaseDurationFilter', 'MaxLeasesFilter'],
+      max_lease_duration: 172_800,
+      max_leases_project_limits: { closed: 0 },
+    },
+    ledger: { connection: await newLedger(), commit: 'request' },
   });
+  const denied = JSON.parse(daysLong(1));
+  denied.context.project_id = 'closed';
+  const report = await runConformance({
+    endpoints: allEndpointsAt(url),
+    credentials: { token: TOKEN },
+    timeout: 10,
+    ...author,
+    denyCommit: JSON.stringify(denied),
+  });
+  expect(idsOf(report, 'passed')).toEqual(ALL);
 });
 
-describe('external-service-example', () => {
-  it('passes every check that it has an endpoint for, and has its whole budget again afterwards', async () => {
-    const { url, post } = await start({ token: TOKEN, budgetNodeHours: 100 });
-    const options = { endpoints: endpointsAt(url), credentials: { token: TOKEN }, timeout: 10 };
-    const ofTenHosts = JSON.parse(daysLong(9));
-    const reservations = [{ resource_type: 'physical:host', min: 10, max: 10 }];
-    ofTenHosts.lease.reservations = reservations;
-    const toBeLong = JSON.parse(toBeDaysLong(9));
-    toBeLong.current_lease.reservations = reservations;
-    toBeLong.lease.reservations = reservations;
-    const report = await runConformance({
-      ...options,
-      allowLease: daysLong(1),
-      denyLease: JSON.stringify(ofTenHosts),
-      denyUpdate: JSON.stringify(toBeLong),
-    });
-    expect(idsOf(report, 'failed')).toEqual([]);
-    // It has no commit endpoints.
-    expect(idsOf(report, 'skipped')).toEqual(ALL.filter((id) => /commit/.test(id)));
-    expect(report.notEnded).toBe(0);
-
-    const whole = JSON.parse(daysLong(1));
-    whole.context = { project_id: PROJECT_ID, user_id: USER_ID };
-    whole.lease.reservations = [{ resource_type: 'physical:host', min: 5, max: 5 }];
-    const dear = await post('/check-create', whole, { 'X-Auth-Token': TOKEN });
-    expect(dear.text).toContain('has 100 of 100 left');
+it('external-service-example passes every check that it has an endpoint for, and has its whole budget again afterwards', async () => {
+  const { url, post } = await start({ token: TOKEN, budgetNodeHours: 100 });
+  const options = { endpoints: endpointsAt(url), credentials: { token: TOKEN }, timeout: 10 };
+  const ofTenHosts = JSON.parse(daysLong(9));
+  const reservations = [{ resource_type: 'physical:host', min: 10, max: 10 }];
+  ofTenHosts.lease.reservations = reservations;
+  const toBeLong = JSON.parse(toBeDaysLong(9));
+  toBeLong.current_lease.reservations = reservations;
+  toBeLong.lease.reservations = reservations;
+  const report = await runConformance({
+    ...options,
+    allowLease: daysLong(1),
+    denyLease: JSON.stringify(ofTenHosts),
+    denyUpdate: JSON.stringify(toBeLong),
   });
+  expect(idsOf(report, 'failed')).toEqual([]);
+  // It has no commit endpoints.
+  expect(idsOf(report, 'skipped')).toEqual(ALL.filter((id) => /commit/.test(id)));
+  expect(report.notEnded).toBe(0);
+
+  const whole = JSON.parse(daysLong(1));
+  whole.context = { project_id: PROJECT_ID, user_id: USER_ID };
+  whole.lease.reservations = [{ resource_type: 'physical:host', min: 5, max: 5 }];
+  const dear = await post('/check-create', whole, { 'X-Auth-Token': TOKEN });
+  expect(dear.text).toContain('has 100 of 100 left');
 });
 
 it('there is exactly one wrong service for each check', () => {

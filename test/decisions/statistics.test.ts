@@ -1,6 +1,7 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { DecisionRecord, FilterRecord } from '../../src/decisions/record.ts';
-import { Statistics } from '../../src/decisions/statistics.ts';
+import { Durations, Statistics, Tally } from '../../src/decisions/statistics.ts';
 import { aRecord, saidBy } from '../support/decision-logs.ts';
 
 function summaryOf(records: readonly DecisionRecord[], listed = 10) {
@@ -161,5 +162,142 @@ describe('Statistics', () => {
     expect(summary.filters).toHaveLength(1000);
     expect(summary.decisions).toBe(10_001);
     expect(summaryOf(many.slice(0, 1000)).cut).toEqual([]);
+  });
+});
+
+function quantilesOf(values: readonly number[]) {
+  const durations = new Durations();
+  for (const value of values) {
+    durations.add(value);
+  }
+  return durations.quantiles();
+}
+
+describe('Durations', () => {
+  it('has quantiles within a thousandth of what sorting gives, and the longest as it is', () => {
+    // The log holds whole microseconds.
+    const duration = fc
+      .oneof(fc.integer({ min: 1, max: 1000 }), fc.integer({ min: 1, max: 7_200_000_000 }))
+      .map((microseconds) => microseconds / 1000);
+    fc.assert(
+      fc.property(fc.array(duration, { minLength: 1, maxLength: 300 }), (values) => {
+        const sorted = values.toSorted((one, other) => one - other);
+        const exact = (part: number) =>
+          sorted[Math.max(Math.round(part * sorted.length), 1) - 1] ?? Number.NaN;
+        const { p50, p90, p99, max } = quantilesOf(values);
+        expect(max).toBe(sorted.at(-1));
+        for (const [estimated, part] of [
+          [p50, 0.5],
+          [p90, 0.9],
+          [p99, 0.99],
+        ] as const) {
+          expect(Math.abs(estimated - exact(part)) / exact(part)).toBeLessThanOrEqual(0.001);
+        }
+      }),
+    );
+  });
+
+  it('knows a duration of nothing, and none at all', () => {
+    expect(quantilesOf([0, 0, 0])).toEqual({ p50: 0, p90: 0, p99: 0, max: 0 });
+    expect(quantilesOf([])).toEqual({ p50: 0, p90: 0, p99: 0, max: 0 });
+  });
+
+  it('takes durations that are longer than any decision', () => {
+    expect(quantilesOf([1e300]).max).toBe(1e300);
+    expect(quantilesOf([7_200_001]).p50).toBe(7_200_001);
+  });
+
+  it('takes no more memory for a million than for some thousand', () => {
+    const durations = new Durations();
+    for (let count = 0; count < 1_000_000; count += 1) {
+      durations.add((count % 1000) + 0.5);
+    }
+    const { p50, p99, max } = durations.quantiles();
+    expect(p50 / 500).toBeCloseTo(1, 1);
+    expect(p99 / 990).toBeCloseTo(1, 1);
+    expect(max).toBe(999.5);
+  });
+});
+
+describe('Tally', () => {
+  it('lists first who was refused most, then who has asked most; all others together', () => {
+    const tally = new Tally<string>();
+    const add = (name: string, decisions: number, refused: number) => {
+      for (let count = 0; count < decisions; count += 1) {
+        tally.add(name, count < refused);
+      }
+    };
+    add('busy', 9, 0);
+    add('lucky', 2, 0);
+    add('refused', 3, 3);
+    add('half', 4, 2);
+    expect(tally.top(2)).toEqual({
+      rows: [
+        { name: 'refused', decisions: 3, refused: 3, users: [] },
+        { name: 'half', decisions: 4, refused: 2, users: [] },
+      ],
+      others: { decisions: 11, refused: 0 },
+    });
+    expect(tally.top(10)).toMatchObject({
+      rows: [{ name: 'refused' }, { name: 'half' }, { name: 'busy' }, { name: 'lucky' }],
+      others: { decisions: 0, refused: 0 },
+    });
+    expect(tally.isCut).toBe(false);
+  });
+
+  it('tells names of several parts apart', () => {
+    const tally = new Tally<readonly (string | null)[]>();
+    for (const name of [
+      ['a', 'b,c'],
+      ['a,b', 'c'],
+      ['a', null],
+      ['a', 'null'],
+      ['a', 'b,c'],
+    ]) {
+      tally.add(name, false);
+    }
+    expect(tally.top(10).rows.map(({ name, decisions }) => [name, decisions])).toEqual([
+      [['a', 'b,c'], 2],
+      [['a,b', 'c'], 1],
+      [['a', null], 1],
+      [['a', 'null'], 1],
+    ]);
+  });
+
+  it('counts the users of each name, of ten at most', () => {
+    const tally = new Tally<string>();
+    for (let index = 0; index < 12; index += 1) {
+      tally.add('busy', true, `u${index}`);
+    }
+    tally.add('busy', true, 'u3');
+    tally.add('busy', true, null);
+    const { rows } = tally.top(1);
+    expect(rows[0]?.decisions).toBe(14);
+    expect(rows[0]?.users).toHaveLength(10);
+    expect(rows[0]?.users[0]).toEqual({ user_id: 'u3', decisions: 2 });
+  });
+
+  it('is not led astray by names that objects have', () => {
+    const tally = new Tally<string>();
+    for (const name of ['__proto__', 'constructor', '', 'toString']) {
+      tally.add(name, true);
+    }
+    expect(tally.top(10).rows).toHaveLength(4);
+  });
+
+  it('counts no more than 10,000 names each by its own, and says that there were more', () => {
+    const tally = new Tally<string>();
+    for (let name = 0; name < 10_000; name += 1) {
+      tally.add(String(name), false);
+    }
+    expect(tally.isCut).toBe(false);
+    for (let name = 0; name < 20_000; name += 1) {
+      tally.add(String(name), true);
+    }
+    expect(tally.isCut).toBe(true);
+    const { rows, others } = tally.top(Number.POSITIVE_INFINITY);
+    expect(rows).toHaveLength(10_000);
+    expect(rows.every(({ decisions, refused }) => decisions === 2 && refused === 1)).toBe(true);
+    expect(others).toEqual({ decisions: 10_000, refused: 10_000 });
   });
 });

@@ -42,10 +42,8 @@ async function asking(fault: string) {
   });
 }
 
-describe('an external service', () => {
-  it('has exactly these faults', () => {
-    expect(Object.keys(FAULTS)).toEqual(Object.keys(CAUSES));
-  });
+it('an external service has exactly these faults', () => {
+  expect(Object.keys(FAULTS)).toEqual(Object.keys(CAUSES));
 });
 
 describe.each(Object.entries(CAUSES))('with the fault "%s"', (fault, cause) => {

@@ -42,33 +42,31 @@ export class RefusingFilter extends BaseFilter {
 const bodiesOf = ({ requests }: PolicyServer, path: string): unknown[] =>
   requests.flatMap(({ url, body }) => (url === path ? [JSON.parse(body)] : []));
 
-describe('what must be undone', () => {
-  it('is undone also if the outbox cannot be written at that moment', async () => {
-    const { service, connection, enforcement, logger } = await durable(
-      {},
-      { enabled: ['ExternalServiceFilter', 'RefusingFilter'], files: { RefusingFilter: REFUSER } },
-      true,
-    );
-    service.answer = (request, response) => {
-      if (request.url === '/commit-create') {
-        breakLedger(connection, 'outbox');
-      }
-      response.writeHead(204).end();
-    };
-    const { context, lease } = createPhysicalHost();
-    expect(await enforcement.checkCreate({ context, lease })).toMatchObject(REJECTED);
-    expect(bodiesOf(service, '/commit-create')).toHaveLength(1);
-    expect(bodiesOf(service, '/on-end')).toEqual([]);
-    await vi.waitFor(
-      () =>
-        expect(logger.lines.map(({ message }) => message)).toContain(
-          'a message in the outbox cannot be released yet: it is sent when that succeeds',
-        ),
-      SOON,
-    );
-    mendLedger(connection, 'outbox');
-    await vi.waitFor(() => expect(bodiesOf(service, '/on-end')).toHaveLength(1), SOON);
-  });
+it('what must be undone is undone also if the outbox cannot be written at that moment', async () => {
+  const { service, connection, enforcement, logger } = await durable(
+    {},
+    { enabled: ['ExternalServiceFilter', 'RefusingFilter'], files: { RefusingFilter: REFUSER } },
+    true,
+  );
+  service.answer = (request, response) => {
+    if (request.url === '/commit-create') {
+      breakLedger(connection, 'outbox');
+    }
+    response.writeHead(204).end();
+  };
+  const { context, lease } = createPhysicalHost();
+  expect(await enforcement.checkCreate({ context, lease })).toMatchObject(REJECTED);
+  expect(bodiesOf(service, '/commit-create')).toHaveLength(1);
+  expect(bodiesOf(service, '/on-end')).toEqual([]);
+  await vi.waitFor(
+    () =>
+      expect(logger.lines.map(({ message }) => message)).toContain(
+        'a message in the outbox cannot be released yet: it is sent when that succeeds',
+      ),
+    SOON,
+  );
+  mendLedger(connection, 'outbox');
+  await vi.waitFor(() => expect(bodiesOf(service, '/on-end')).toHaveLength(1), SOON);
 });
 
 describe('durable delivery', () => {

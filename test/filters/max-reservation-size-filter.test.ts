@@ -297,27 +297,28 @@ describe('MaxReservationSizeFilter at update', () => {
   });
 });
 
-describe('the options of MaxReservationSizeFilter', () => {
-  it.each([
-    ['max_reservation_size', 'physical:host:1.5', 'resource type:count', ''],
-    ['max_reservation_size', 'physical:host', 'resource type:count', ''],
-    ['max_reservation_size', 'physical:host:-2', 'resource type:count', ' (see "physical:host")'],
-    ...(['project', 'user'] as const).flatMap((who) =>
-      [
-        ['physical:host:10', 'physical:host'],
-        ['climate/:10', 'climate/'],
-        ['/physical:host:10', '/physical:host'],
-        ['climate/physical:host:-2', 'climate/physical:host'],
-      ].map(([text, name]) => [
-        `max_reservation_size_${who}_limits`,
-        text,
-        `${who} id/resource type:count`,
-        ` (see "${name}")`,
-      ]),
-    ),
-  ])('%s refuses %j, with file, line and text', async (option, text, pairs, detail) => {
+it.each([
+  ['max_reservation_size', 'physical:host:1.5', 'resource type:count', ''],
+  ['max_reservation_size', 'physical:host', 'resource type:count', ''],
+  ['max_reservation_size', 'physical:host:-2', 'resource type:count', ' (see "physical:host")'],
+  ...(['project', 'user'] as const).flatMap((who) =>
+    [
+      ['physical:host:10', 'physical:host'],
+      ['climate/:10', 'climate/'],
+      ['/physical:host:10', '/physical:host'],
+      ['climate/physical:host:-2', 'climate/physical:host'],
+    ].map(([text, name]) => [
+      `max_reservation_size_${who}_limits`,
+      text,
+      `${who} id/resource type:count`,
+      ` (see "${name}")`,
+    ]),
+  ),
+])(
+  'the options of MaxReservationSizeFilter %s refuses %j, with file, line and text',
+  async (option, text, pairs, detail) => {
     expect(await mistakes(NAME, [`${option} = ${text}`])).toEqual([
       `blazar.conf:3: [enforcement] ${option}: expected ${pairs} pairs with commas between them, each value a whole number or -1, got "${text}"${detail}`,
     ]);
-  });
-});
+  },
+);

@@ -2,13 +2,15 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { withinDeadline } from '../../src/base/deadline.ts';
 import { LedgerUnavailableError } from '../../src/base/errors.ts';
 import { Ledger } from '../../src/ledger/ledger.ts';
 import { listLeases } from '../../src/ledger/reports/reports.ts';
 import { verifyLedger } from '../../src/ledger/reports/verify.ts';
+import { acquireCommitLock } from '../../src/ledger/service.ts';
 import { CommitInDoubtError, type Database, rows } from '../../src/ledger/storage/database.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
-import { NO_WAIT, newLedgers, openedLedger } from '../support/ledgers.ts';
+import { DIALECTS, ledgerAt, NO_WAIT, newLedgers, openedLedger } from '../support/ledgers.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { by, recordLease, recordNewLease } from './recorded-leases.ts';
 
@@ -216,17 +218,15 @@ describe('a commit whose answer is lost', () => {
   });
 });
 
-describe('a recording that another filter refuses', () => {
-  it('is taken back as soon as the database answers', async () => {
-    const { process, states } = await newGround();
-    const one = process();
-    const undo = await recordedUndo(one.ledger);
-    one.fault.isAway = true;
-    await expect(one.ledger.takeBack(undo, by('undo'), NO_WAIT)).rejects.toThrow('it is away');
-    expect(one.counts).toEqual([1]);
-    one.fault.isAway = false;
-    await expect.poll(states).toEqual(['ended']);
-  });
+it('a recording that another filter refuses is taken back as soon as the database answers', async () => {
+  const { process, states } = await newGround();
+  const one = process();
+  const undo = await recordedUndo(one.ledger);
+  one.fault.isAway = true;
+  await expect(one.ledger.takeBack(undo, by('undo'), NO_WAIT)).rejects.toThrow('it is away');
+  expect(one.counts).toEqual([1]);
+  one.fault.isAway = false;
+  await expect.poll(states).toEqual(['ended']);
 });
 
 async function recordedUndo(ledger: Ledger) {
@@ -236,3 +236,62 @@ async function recordedUndo(ledger: Ledger) {
   }
   return undo;
 }
+
+describe.each(DIALECTS)('the lock of a lease, on %s', (dialect) => {
+  async function processes() {
+    const connection = await newLedger(dialect);
+    const clock = { now: '2026-11-21T09:00:00Z' };
+    const open = async () => {
+      const ledger = await ledgerAt(connection, { now: () => clock.now });
+      onTestFinished(() => ledger.database.close());
+      return ledger;
+    };
+    return { one: await open(), other: await open(), clock };
+  }
+
+  it('is held by one, until it is released', async () => {
+    const { one, other } = await processes();
+    const seen: string[] = [];
+    const release = await acquireCommitLock(one, 'lease', NO_WAIT);
+    const later = acquireCommitLock(other, 'lease', NO_WAIT).then(async (end) => {
+      seen.push('other');
+      await end();
+    });
+    await (await acquireCommitLock(other, 'another lease', NO_WAIT))();
+    await new Promise((resolve) => setTimeout(resolve, 250));
+    seen.push('one');
+    await release();
+    await later;
+    expect(seen).toEqual(['one', 'other']);
+    await (await acquireCommitLock(one, 'lease', NO_WAIT))();
+  });
+
+  it('is waited for within the deadline', async () => {
+    const { one, other } = await processes();
+    const release = await acquireCommitLock(one, 'lease', NO_WAIT);
+    await expect(
+      withinDeadline(0.3, (deadline) => acquireCommitLock(other, 'lease', deadline)),
+    ).rejects.toThrow();
+    await release();
+  });
+
+  it.each([
+    ['expires after ten seconds, if its process has died', '2026-11-21T09:00:10Z'],
+    ['of a clock that was set back does not hold for long', '2026-11-21T08:00:00Z'],
+  ])('%s', async (_, now) => {
+    const { one, other, clock } = await processes();
+    // Nothing renews it.
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const release = await acquireCommitLock(one, 'lease', NO_WAIT);
+    clock.now = now;
+    const end = await acquireCommitLock(other, 'lease', NO_WAIT);
+    // It is not its own any more.
+    await release();
+    clock.now = now.replace('Z', '.5Z');
+    await expect(
+      withinDeadline(0.3, (deadline) => acquireCommitLock(one, 'lease', deadline)),
+    ).rejects.toThrow();
+    await end();
+  });
+});

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Kysely, Migrator } from 'kysely';
 import { expect } from 'vitest';
-import { postgresDialect } from '../../src/ledger/storage/migrations/postgres-dialect.ts';
+import { postgresDialect } from '../../src/ledger/storage/migrations/concurrent-indexes.ts';
 import { migrations } from '../../src/ledger/storage/migrations/versions.ts';
 import { openSqlite } from '../../src/ledger/storage/sqlite-driver.ts';
 import { runProgramInProcess } from './command-in-process.ts';

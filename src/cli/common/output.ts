@@ -1,6 +1,6 @@
 /** The output and the exit codes of all commands. */
 import { errorText, formatProblem, type Problem } from '../../base/errors.ts';
-import { GrowingBuffer } from '../../base/growing-buffer.ts';
+import { wholeOf } from '../../base/growing-buffer.ts';
 import { onOneLine, visibleJson } from '../../base/visible-text.ts';
 import { readTextFile } from '../../config/read-file.ts';
 
@@ -149,15 +149,10 @@ export function shownName(file: string): string {
 }
 
 async function readStandardInput(maxBytes: number): Promise<string> {
-  const input = new GrowingBuffer();
-  for await (const chunk of process.stdin as AsyncIterable<Buffer>) {
-    if (input.length + chunk.length > maxBytes) {
-      throw new Error(`it is longer than ${maxBytes} bytes`);
-    }
-    input.push(chunk);
-  }
+  const tooLong = () => new Error(`it is longer than ${maxBytes} bytes`);
+  const input = await wholeOf(process.stdin, maxBytes, tooLong);
   try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(input.bytes);
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(input);
   } catch {
     throw new Error('it is not UTF-8 text');
   }

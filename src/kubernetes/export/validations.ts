@@ -58,7 +58,14 @@ export function podValidations(
 ): Validation[] {
   const merged = (of: (policies: UsablePolicies) => Cel) => byStrategy(strategy, conditional, of);
   const all = new UsablePolicies(conditional, 'all');
-  const labels = labelsOf(all);
+  // `otherLabelsCondition` covers all others.
+  const labels = [
+    ...new Set([
+      ...all.names('required', 'nodeSelectors'),
+      ...all.names('allowed', 'nodeSelectors'),
+      ...all.names('default', 'nodeSelector'),
+    ]),
+  ].sort();
   const whose = listed(
     all.policies.map(({ name }) => name),
     'or',
@@ -251,17 +258,6 @@ function allowsAllSchedulers(policies: UsablePolicies): Cel {
 
 /** An expression for a map from labels to values. */
 const SELECTOR = 'variables.nodeSelector';
-
-/** The labels in policies. All others are covered by `otherLabelsCondition`. */
-function labelsOf(policies: UsablePolicies): string[] {
-  return [
-    ...new Set([
-      ...policies.names('required', 'nodeSelectors'),
-      ...policies.names('allowed', 'nodeSelectors'),
-      ...policies.names('default', 'nodeSelector'),
-    ]),
-  ].sort();
-}
 
 /** Whether the value of one label fits, or its absence. */
 function labelCondition(policies: UsablePolicies, label: string): Cel {

@@ -1,5 +1,10 @@
 /** A scheduling policy in the form for its rules, whichever spelling it was written in. */
-import type { WrittenAffinity, WrittenExpression, WrittenToleration } from './documents/default-schema.ts';
+import type {
+  WrittenAffinity,
+  WrittenExpression,
+  WrittenTerm,
+  WrittenToleration,
+} from './documents/default-schema.ts';
 import type {
   AffinityRules,
   RequiredAffinities,
@@ -110,33 +115,24 @@ function affinity({ nodeAffinity, ...ofPods }: WrittenAffinity): Affinity {
     preferredDuringSchedulingIgnoredDuringExecution: preferred,
   } = nodeAffinity;
   return {
-    nodeAffinity: {
-      ...(required && {
-        requiredDuringSchedulingIgnoredDuringExecution: {
-          nodeSelectorTerms: required.nodeSelectorTerms.map(term),
-        },
-      }),
-      ...(preferred && {
-        preferredDuringSchedulingIgnoredDuringExecution: preferred.map(({ weight, preference }) => ({
-          weight,
-          preference: term(preference),
-        })),
-      }),
-    },
+    nodeAffinity: present({
+      requiredDuringSchedulingIgnoredDuringExecution: required && {
+        nodeSelectorTerms: required.nodeSelectorTerms.map(term),
+      },
+      preferredDuringSchedulingIgnoredDuringExecution: preferred?.map(({ weight, preference }) => ({
+        weight,
+        preference: term(preference),
+      })),
+    }),
     ...ofPods,
   };
 }
 
-interface WrittenTerm {
-  readonly matchExpressions?: readonly WrittenExpression[] | undefined;
-  readonly matchFields?: readonly WrittenExpression[] | undefined;
-}
-
 function term({ matchExpressions, matchFields }: WrittenTerm): NodeSelectorTerm {
-  return {
-    ...(matchExpressions && { matchExpressions: matchExpressions.map(expression) }),
-    ...(matchFields && { matchFields: matchFields.map(expression) }),
-  };
+  return present({
+    matchExpressions: matchExpressions?.map(expression),
+    matchFields: matchFields?.map(expression),
+  });
 }
 
 function expression({ key, keys, operator, operators, values }: WrittenExpression): Expression {

@@ -59,7 +59,9 @@ export function* runTogether<Member extends Part>(
       ? yield* askedAhead(parts, memory)
       : parts.map((part) => ({ part, run: part.work }));
   // Excludes the time that they wait for their project.
-  const isFull = fullness(rules.bounds, size);
+  const started = performance.now();
+  const { milliseconds, characters } = rules.bounds;
+  const isFull = () => performance.now() - started >= milliseconds || size.characters >= characters;
   for (const { part, run } of ready) {
     const doing = { size, isSaved: memory === undefined };
     part.hasBegun = true;
@@ -75,16 +77,8 @@ export function* runTogether<Member extends Part>(
   yield* written(memory?.takeDue());
 }
 
-interface PartWork<Member extends Part> {
-  readonly part: Member;
-  readonly run: () => Work<unknown>;
-}
-
 /** Sends the expected queries of all parts at once, before any of them runs. */
-function* askedAhead<Member extends Part>(
-  parts: readonly Member[],
-  memory: Memory,
-): Work<PartWork<Member>[]> {
+function* askedAhead<Member extends Part>(parts: readonly Member[], memory: Memory) {
   const begun = parts.map((part) => ({ part, ...beginning(part.work) }));
   const [first, ...others] = memory.gather(begun.flatMap(({ next }) => next));
   if (first !== undefined) {
@@ -206,11 +200,6 @@ function* written(postponed: readonly CompiledQuery[] = []): Work<void> {
   } catch (thrown) {
     throw new PostponedError(thrown);
   }
-}
-
-function fullness({ milliseconds, characters }: GroupBounds, size: Size): () => boolean {
-  const started = performance.now();
-  return () => performance.now() - started >= milliseconds || size.characters >= characters;
 }
 
 /** Counts the characters that a query passes to the database. */

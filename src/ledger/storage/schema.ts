@@ -2,7 +2,7 @@
  * The tables of the ledger. Times are microseconds of the epoch unless stated in seconds. Both databases
  * return numbers as `bigint`.
  */
-import type { Generated } from 'kysely';
+import type { Generated, Selectable } from 'kysely';
 import type {
   BudgetRequestsTable,
   CalendarLinksTable,
@@ -257,11 +257,7 @@ export interface Tables {
   replicas: ReplicasTable;
 }
 
-export type LeaseRow = {
-  [Column in keyof LeasesTable]: LeasesTable[Column] extends Generated<infer Value>
-    ? Value
-    : LeasesTable[Column];
-};
+export type LeaseRow = Selectable<LeasesTable>;
 
 /** The columns of `leases` with their types. */
 export const LEASE_COLUMNS = {

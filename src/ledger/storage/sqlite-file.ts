@@ -11,10 +11,6 @@ import { isSqliteError, openSqlite, type SqliteConnection, sqliteModule } from '
 export const MILLISECONDS_TO_OPEN = 5000;
 /** SQLite's smallest page: a file consists of whole pages. */
 const SHORTEST_PAGE = 512;
-/**
- * Up to this many bytes, verifying takes a few milliseconds; larger files are verified in a worker thread.
- */
-const SMALL = 2 * 1024 * 1024;
 
 /** Identifies the current files of a ledger: changes if one of them is replaced or overwritten. */
 export function filesOf(file: string, connection: SqliteConnection): string {
@@ -46,10 +42,7 @@ export function isMarked(file: string): boolean {
   } finally {
     reader.close();
   }
-  if (mark === null || mark === undefined) {
-    return true;
-  }
-  if (mark === markOf(file)) {
+  if (mark === null || mark === undefined || mark === markOf(file)) {
     return true;
   }
   if (changes !== undefined && changes.size > 0) {
@@ -76,29 +69,15 @@ function markOf(file: string): string {
   return String(statSync(file).ino);
 }
 
-/** Reads the whole file. @throws LedgerUnavailableError if it is damaged */
+/** Reads the whole file, in a worker thread. @throws LedgerUnavailableError if it is damaged */
 export async function verifyIntegrity(file: string): Promise<void> {
-  const found = statSync(file).size <= SMALL ? integrityOf(file) : await integrityBeside(file);
+  const found = await integrityOf(file);
   if (found !== 'ok') {
     throw new LedgerUnavailableError(`the file is damaged: ${found}`);
   }
 }
 
-function integrityOf(file: string): string {
-  try {
-    const reader = openSqlite(file, { readonly: true, timeout: MILLISECONDS_TO_OPEN });
-    try {
-      const [row] = reader.prepare('PRAGMA integrity_check(1)').all([]);
-      return (row as { integrity_check: string }).integrity_check;
-    } finally {
-      reader.close();
-    }
-  } catch (thrown) {
-    return errorText(thrown);
-  }
-}
-
-/** The same check as text for a worker thread, which has no TypeScript loader. */
+/** The check as text for a worker thread, which has no TypeScript loader. */
 const BESIDE = `
 const { parentPort, workerData } = require('node:worker_threads');
 const { file, timeout } = workerData;
@@ -119,7 +98,7 @@ try {
 parentPort.postMessage(found);
 `;
 
-function integrityBeside(file: string): Promise<string> {
+function integrityOf(file: string): Promise<string> {
   const module = sqliteModule();
   return new Promise((resolve) => {
     const thread = new Worker(BESIDE, {

@@ -90,7 +90,8 @@ export function* previewLease(
   const asClaimed = (of: Proposal) => formOf(of, claimedBy(known, of, { now, budgets }));
   const asked = claimedBy(claimants, proposal, state);
   // Blazar keeps the allocations: the lease keeps its claims, at other times.
-  const keeps = known.length > 0 && halfway === undefined && isAgreed(asked);
+  const keeps =
+    known.length > 0 && halfway === undefined && asked.every(({ refusal }) => refusal === undefined);
   const first = formOf(proposal, keeps ? asClaimed(proposal).byFilter : asked, request.demand);
   const halves = halfway === undefined || isCertain ? [] : [claimed(halfway)];
   const currentClaims =
@@ -163,10 +164,6 @@ function knownAs(
     recorded.end === end &&
     recorded.demand === demand;
   return isSame ? [movedClaims(recorded)] : [];
-}
-
-function isAgreed(byFilter: readonly FilterClaims[]): boolean {
-  return byFilter.every(({ refusal }) => refusal === undefined);
 }
 
 /** From the expected accounts, if they are sufficient. */

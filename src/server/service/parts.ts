@@ -9,7 +9,7 @@ import { createSharedServices } from '../../enforcement/services.ts';
 import {
   type CertificateTiming,
   configuredRotator,
-} from '../../kubernetes/cluster/certificates/configured-rotator.ts';
+} from '../../kubernetes/cluster/certificates/certificate-rotator.ts';
 import { kubernetesSection } from '../../kubernetes/options.ts';
 import { type AppParts, createAdminApp, createApp } from '../app.ts';
 import { createAuthenticators, credentialFiles, tlsOptionsOf } from '../authentication/authenticators.ts';

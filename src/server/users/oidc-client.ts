@@ -9,7 +9,7 @@ import { LRUCache } from 'lru-cache';
 import type * as Oidc from 'openid-client';
 import type { Dispatcher } from 'undici';
 import { z } from 'zod';
-import { GrowingBuffer } from '../../base/growing-buffer.ts';
+import { wholeOf } from '../../base/growing-buffer.ts';
 import { tracedCall } from '../../base/trace-context.ts';
 import { isTrusted, type OidcOptions, secretOf } from './oidc-options.ts';
 import type { Claims, Confirmed, IssuerLogout, Renewal } from './oidc-session.ts';
@@ -205,15 +205,10 @@ export class OidcClient {
         redirect: 'manual',
         dispatcher,
       });
-      const body = new GrowingBuffer();
-      for await (const chunk of answer.body ?? []) {
-        if (body.length + chunk.byteLength > MAX_ANSWER) {
-          throw new Error('the answer of the issuer is too long');
-        }
-        body.push(chunk);
-      }
+      const tooLong = () => new Error('the answer of the issuer is too long');
+      const body = answer.body && (await wholeOf(answer.body, MAX_ANSWER, tooLong));
       const hasBody = answer.status >= 200 && ![204, 205, 304].includes(answer.status);
-      return new Response(hasBody ? new Uint8Array(body.bytes) : null, {
+      return new Response(hasBody ? new Uint8Array(body ?? []) : null, {
         status: answer.status,
         headers: [...answer.headers],
       });

@@ -30,7 +30,9 @@ export function imagesOf(resources: Resources, task: Task): string[] {
   const images = named.flatMap(([key, value]) => {
     const text = typeof value === 'string' ? value.trim() : '';
     if (!READABLE.test(text)) {
-      throw unreadable();
+      throw new PolicyRejected(
+        'resources.image_id: expected an image such as docker:registry/name:tag, or a mapping from regions to images.',
+      );
     }
     return readingsOf(text, key === 'docker', resources).flatMap((image) => withServers(image, servers));
   });
@@ -82,10 +84,4 @@ function serversOf(
       }
       return server;
     });
-}
-
-function unreadable(): PolicyRejected {
-  return new PolicyRejected(
-    'resources.image_id: expected an image such as docker:registry/name:tag, or a mapping from regions to images.',
-  );
 }

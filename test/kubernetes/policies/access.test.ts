@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
@@ -7,7 +8,11 @@ import {
   type Role,
   serviceAccount,
 } from '../../../src/kubernetes/policies/access.ts';
+import { readPolicyDocuments } from '../../../src/kubernetes/policies/documents/documents.ts';
 import type { Rule, Subject } from '../../../src/kubernetes/policies/documents/rbac-schema.ts';
+import { SchedulingPolicies } from '../../../src/kubernetes/policies/scheduling-policies.ts';
+import { ANSWERS, type Answers, GROUPS, OBJECTS, POLICY_NAMES } from '../../support/access-questions.ts';
+import { temporaryFile } from '../../support/files.ts';
 import { boundIn, clusterRole, everywhere, roleIn } from './documents/roles.ts';
 
 const POLICIES = ['gold', 'iron', 'silver'];
@@ -196,5 +201,31 @@ describe('for any roles and bindings', () => {
       ),
       { numRuns: 600 },
     );
+  });
+});
+
+const { answers } = JSON.parse(readFileSync(ANSWERS, 'utf8')) as Answers;
+
+describe.each(GROUPS)('policies of the group %s', (group) => {
+  it('may be used exactly by those whom a SubjectAccessReview allows', () => {
+    const policies = POLICY_NAMES.map((name) => ({
+      apiVersion: `${group}/v1alpha1`,
+      kind: 'SchedulingPolicy',
+      metadata: { name },
+      spec: {},
+    }));
+    const list = { apiVersion: 'v1', kind: 'List', items: [...policies, ...OBJECTS] };
+    const documents = readPolicyDocuments([temporaryFile('roles.json', JSON.stringify(list))]);
+    expect(documents.problems.filter(({ severity }) => severity === 'error')).toEqual([]);
+    const scheduling = new SchedulingPolicies(documents);
+    const usable = answers.map(({ user, groups, namespace }) => ({
+      user,
+      namespace,
+      usable: scheduling.effectiveFor({ user, groups, namespace }).policies,
+    }));
+    expect(usable).toEqual(
+      answers.map(({ user, namespace, usable: asked }) => ({ user, namespace, usable: asked[group] })),
+    );
+    expect(new Set(usable.map(({ usable: names }) => names.length))).toEqual(new Set([0, 1, 2]));
   });
 });

@@ -291,28 +291,26 @@ describe('a lease from the list', () => {
   });
 });
 
-describe('leases without an id that were renamed', () => {
-  it('stay charged, whatever their names in the list; the most expensive one stays if it is ambiguous', async () => {
-    const ledger = await open();
-    for (const [name, hosts] of [
-      ['a', 4n],
-      ['b', 1n],
-    ] as const) {
-      const claimant = {
-        ...CLAIMANT,
-        claims: (...asked: Parameters<Claimant['claims']>) =>
-          (CLAIMANT.claims(...asked) as Claim[]).map((claim) =>
-            claim.kind === 'usage' ? { ...claim, perSecond: hosts * claim.perSecond } : claim,
-          ),
-      };
-      await recordLease(ledger, { name, claimant });
-    }
-    // Lease a was renamed to b; the lease that had that name was never created.
-    expect(await reconciled(ledger, [listedLease({ id: 'A', name: 'b' })])).toMatchObject([
-      ['released', 'b', null, null],
-      ['identified', 'a', 'A', null],
-    ]);
-    expect(await budgetEntries(ledger, 1n)).toEqual([4n * DAY]);
-    expect(await budgetEntries(ledger, 2n)).toEqual([DAY, -DAY]);
-  });
+it('leases without an id that were renamed stay charged, whatever their names in the list; the most expensive one stays if it is ambiguous', async () => {
+  const ledger = await open();
+  for (const [name, hosts] of [
+    ['a', 4n],
+    ['b', 1n],
+  ] as const) {
+    const claimant = {
+      ...CLAIMANT,
+      claims: (...asked: Parameters<Claimant['claims']>) =>
+        (CLAIMANT.claims(...asked) as Claim[]).map((claim) =>
+          claim.kind === 'usage' ? { ...claim, perSecond: hosts * claim.perSecond } : claim,
+        ),
+    };
+    await recordLease(ledger, { name, claimant });
+  }
+  // Lease a was renamed to b; the lease that had that name was never created.
+  expect(await reconciled(ledger, [listedLease({ id: 'A', name: 'b' })])).toMatchObject([
+    ['released', 'b', null, null],
+    ['identified', 'a', 'A', null],
+  ]);
+  expect(await budgetEntries(ledger, 1n)).toEqual([4n * DAY]);
+  expect(await budgetEntries(ledger, 2n)).toEqual([DAY, -DAY]);
 });

@@ -47,21 +47,19 @@ describe('prepared', () => {
   });
 });
 
-describe('preparedRows', () => {
-  it('builds a query once for each common number of rows', () => {
-    let built = 0;
-    const add = preparedRows((rows: Tables['things'][]) => {
-      built += 1;
-      return queries.insertInto('things').values(rows.map(({ name, size }) => ({ name, size })));
-    });
-    const things = (many: number) =>
-      Array.from({ length: many }, (_, at) => ({ name: `thing ${at}`, size: BigInt(at) }));
-    for (const many of [1, 2, 1, 12, 2, 64, 64]) {
-      expect(add(things(many)).parameters).toEqual(things(many).flatMap(({ name, size }) => [name, size]));
-    }
-    expect(built).toBe(4);
-    expect(add(things(100)).parameters).toHaveLength(200);
-    expect(add(things(100)).sql.match(/\?/g)).toHaveLength(200);
-    expect(built).toBe(6);
+it('preparedRows builds a query once for each common number of rows', () => {
+  let built = 0;
+  const add = preparedRows((rows: Tables['things'][]) => {
+    built += 1;
+    return queries.insertInto('things').values(rows.map(({ name, size }) => ({ name, size })));
   });
+  const things = (many: number) =>
+    Array.from({ length: many }, (_, at) => ({ name: `thing ${at}`, size: BigInt(at) }));
+  for (const many of [1, 2, 1, 12, 2, 64, 64]) {
+    expect(add(things(many)).parameters).toEqual(things(many).flatMap(({ name, size }) => [name, size]));
+  }
+  expect(built).toBe(4);
+  expect(add(things(100)).parameters).toHaveLength(200);
+  expect(add(things(100)).sql.match(/\?/g)).toHaveLength(200);
+  expect(built).toBe(6);
 });

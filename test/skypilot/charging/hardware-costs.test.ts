@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { YamlDocument } from '../../../src/base/yaml/document.ts';
 import { PolicyRejected } from '../../../src/skypilot/admin-policy.ts';
-import { openCatalogs } from '../../../src/skypilot/charging/catalog/open-catalogs.ts';
+import { openCatalogs } from '../../../src/skypilot/charging/catalog/catalog-file.ts';
 import { hardwareOf, refuseHiddenDevices } from '../../../src/skypilot/charging/hardware.ts';
 import { HardwareCosts, HardwareRates } from '../../../src/skypilot/charging/hardware-costs.ts';
 import { hardwareShown } from '../../../src/skypilot/charging/observe.ts';

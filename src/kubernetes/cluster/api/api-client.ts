@@ -1,6 +1,6 @@
 /** Calls to the API server of a cluster, with the service account of this pod or a kubeconfig. */
 import type { Dispatcher } from 'undici';
-import { GrowingBuffer } from '../../../base/growing-buffer.ts';
+import { wholeOf } from '../../../base/growing-buffer.ts';
 import type { Logger } from '../../../base/logger.ts';
 import { tracedCall } from '../../../base/trace-context.ts';
 import { packageVersion } from '../../../base/version.ts';
@@ -242,14 +242,7 @@ class Client implements ApiClient {
   }
 }
 
-async function collect(body: Dispatcher.ResponseData['body'], maxBytes: number): Promise<Buffer> {
-  const answer = new GrowingBuffer();
-  for await (const chunk of body as AsyncIterable<Buffer>) {
-    if (answer.length + chunk.length > maxBytes) {
-      // Leaving the loop closes the connection.
-      throw new ApiUnreachableError(`the answer is longer than ${maxBytes} bytes`);
-    }
-    answer.push(chunk);
-  }
-  return answer.bytes;
+function collect(body: Dispatcher.ResponseData['body'], maxBytes: number): Promise<Buffer> {
+  const tooLong = () => new ApiUnreachableError(`the answer is longer than ${maxBytes} bytes`);
+  return wholeOf(body, maxBytes, tooLong);
 }

@@ -8,7 +8,7 @@ import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { z } from 'zod';
 import { codeOf, errorText } from '../../../base/errors.ts';
-import { GrowingBuffer } from '../../../base/growing-buffer.ts';
+import { GrowingBuffer, wholeOf } from '../../../base/growing-buffer.ts';
 import type { Logger } from '../../../base/logger.ts';
 import { showText } from '../../../config/secret.ts';
 import { bounded } from '../api/connections.ts';
@@ -108,11 +108,13 @@ async function run(
   const complaints = beginningOf(child.stderr);
   try {
     const ended = once(child, 'exit') as Promise<[number | null, string | null]>;
-    const [output, [code, endedBy]] = await Promise.all([wholeOf(child.stdout), ended, complaints]);
+    const tooLong = () => new Error(`its output is longer than ${MAX_BYTES} bytes`);
+    const whole = wholeOf(child.stdout, MAX_BYTES, tooLong);
+    const [output, [code, endedBy]] = await Promise.all([whole, ended, complaints]);
     if (code !== 0) {
       throw new Error(code === null ? `it was ended by ${endedBy}` : `it ended with exit code ${code}`);
     }
-    return output;
+    return output.toString('utf8');
   } catch (thrown) {
     const why = stopped === undefined ? thrown : new Error(stopped);
     stop(errorText(thrown));
@@ -147,17 +149,6 @@ function endGroup(pid: number | undefined): void {
   } catch {
     // It has ended.
   }
-}
-
-async function wholeOf(stream: Readable): Promise<string> {
-  const output = new GrowingBuffer();
-  for await (const chunk of stream as AsyncIterable<Buffer>) {
-    if (output.length + chunk.length > MAX_BYTES) {
-      throw new Error(`its output is longer than ${MAX_BYTES} bytes`);
-    }
-    output.push(chunk);
-  }
-  return output.bytes.toString('utf8');
 }
 
 /** Keeps reading longer output: a program would wait forever if no one read it. */

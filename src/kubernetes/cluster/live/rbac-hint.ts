@@ -73,7 +73,7 @@ export class RbacHint implements UseHint {
     const ofRoles = (kind: 'roles' | 'clusterroles') =>
       this.#listener(kind, this.#roles, (object) => {
         const grant = grantOf(roleIn(kind, object), CLUSTER_GROUP);
-        return isNothing(grant) ? undefined : grant;
+        return grant !== 'all' && grant.size === 0 ? undefined : grant;
       });
     const ofBindings = (kind: 'rolebindings' | 'clusterrolebindings') =>
       this.#listener(kind, this.#given, (object) => boundRole(bindingIn(kind, object)));
@@ -212,10 +212,6 @@ function idOf(kind: RbacKind, { metadata: { name, namespace } }: ApiObject): str
 }
 
 const ROLES: Partial<Record<RbacKind, string>> = { roles: 'Role', clusterroles: 'ClusterRole' };
-
-function isNothing(grant: Grant): boolean {
-  return grant !== 'all' && grant.size === 0;
-}
 
 function isSame(one: Grant, other: Grant): boolean {
   return one === 'all' || other === 'all' ? one === other : isSameSet(one, other);

@@ -154,7 +154,8 @@ export class Leader {
       await this.#options.client.request({
         method: 'PUT',
         path: this.#path,
-        body: releasedLease(lease),
+        // The next holder need not wait.
+        body: withSpec(lease, { holderIdentity: '', leaseDurationSeconds: 1, acquireTime: undefined }),
         signal,
       });
     }
@@ -272,11 +273,6 @@ function heldLease(lease: Lease, { identity, timing }: Pick<Required<LeaderOptio
     leaseTransitions: (leaseTransitions ?? 0) + (isRenewal ? 0 : 1),
     acquireTime: isRenewal ? acquireTime : undefined,
   });
-}
-
-/** Released, so that the next one need not wait. */
-function releasedLease(lease: Lease): object {
-  return withSpec(lease, { holderIdentity: '', leaseDurationSeconds: 1, acquireTime: undefined });
 }
 
 /**

@@ -150,4 +150,5 @@ export const defaultToleration = mapping({
 
 export type WrittenToleration = z.infer<typeof defaultToleration>;
 export type WrittenAffinity = z.infer<typeof defaultAffinity>;
+export type WrittenTerm = z.infer<typeof defaultTerm>;
 export type WrittenExpression = z.infer<typeof defaultExpression>;

@@ -96,16 +96,12 @@ class Documents {
         this.#addPolicy(item);
         break;
       case 'Role':
-        this.#addRole(item, kind, this.#parsed(item, roleDocument));
-        break;
       case 'ClusterRole':
-        this.#addRole(item, kind, this.#parsed(item, clusterRoleDocument));
+        this.#addRole(item, kind);
         break;
       case 'RoleBinding':
-        this.#addBinding(item, kind, this.#parsed(item, roleBindingDocument));
-        break;
       case 'ClusterRoleBinding':
-        this.#addBinding(item, kind, this.#parsed(item, clusterRoleBindingDocument));
+        this.#addBinding(item, kind);
         break;
       default: {
         const nearest = typeof kind === 'string' ? nearestName(kind, KINDS) : '';
@@ -139,7 +135,9 @@ class Documents {
     }
   }
 
-  #addRole(item: Item, kind: Role['kind'], document: z.infer<typeof clusterRoleDocument> | undefined): void {
+  #addRole(item: Item, kind: Role['kind']): void {
+    const document: z.infer<typeof clusterRoleDocument> | undefined =
+      kind === 'Role' ? this.#parsed(item, roleDocument) : this.#parsed(item, clusterRoleDocument);
     const identity = this.#identity(item, kind, kind === 'Role');
     if (identity === undefined || document === undefined) {
       return;
@@ -162,30 +160,18 @@ class Documents {
     }
   }
 
-  #addBinding(
-    item: Item,
-    kind: Binding['kind'],
-    document: z.infer<typeof roleBindingDocument> | undefined,
-  ): void {
+  #addBinding(item: Item, kind: Binding['kind']): void {
+    const schema = kind === 'RoleBinding' ? roleBindingDocument : clusterRoleBindingDocument;
+    const document = this.#parsed(item, schema);
     const identity = this.#identity(item, kind, kind === 'RoleBinding');
     if (identity === undefined || document === undefined) {
       return;
     }
     const { roleRef, subjects } = document;
-    this.#bindings.push({
-      kind,
-      ...identity,
-      roleRef,
-      subjects: subjectsIn(subjects, identity.namespace),
-    });
+    this.#bindings.push({ kind, ...identity, roleRef, subjects: subjectsIn(subjects, identity.namespace) });
     const namespace = roleRef.kind === 'Role' ? identity.namespace : undefined;
-    this.#references.refer({
-      item,
-      path: ['roleRef', 'name'],
-      kind: roleRef.kind,
-      namespace,
-      name: roleRef.name,
-    });
+    const { kind: ofRole, name } = roleRef;
+    this.#references.refer({ item, path: ['roleRef', 'name'], kind: ofRole, namespace, name });
   }
 
   /** Checks name and namespace, and that no other object of the kind has them. */

@@ -1,11 +1,17 @@
 /** The versions of the tables: known and applied migrations, and applying the rest. Loads slowly, with kysely's migrator. */
 
 import {
+  type DatabaseConnection,
   Kysely,
+  type Dialect as KyselyDialect,
   type Migration,
   type MigrationProvider,
   type MigrationResultSet,
   Migrator,
+  SqliteAdapter,
+  SqliteDriver,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
   sql,
 } from 'kysely';
 import { waitFor } from '../../../base/deadline.ts';
@@ -13,6 +19,8 @@ import { ConfigurationError, errorText, LedgerUnavailableError } from '../../../
 import { type Connection, type Dialect, describeConnection } from '../connection.ts';
 import { type Database, rows } from '../database.ts';
 import { missingRights } from '../rights.ts';
+import { openSqlite, type SqliteConnection } from '../sqlite-driver.ts';
+import { MILLISECONDS_TO_OPEN } from '../sqlite-file.ts';
 import { migrations, OPTIONAL } from './versions.ts';
 
 type SchemaState =
@@ -134,8 +142,8 @@ export async function upgradeTables(connection: Connection): Promise<string[]> {
   try {
     const dialect =
       connection.dialect === 'sqlite'
-        ? (await import('./sqlite-dialect.ts')).sqliteDialect(connection.file)
-        : (await import('./postgres-dialect.ts')).postgresDialect(connection.url);
+        ? sqliteDialect(connection.file)
+        : (await import('./concurrent-indexes.ts')).postgresDialect(connection.url);
     const opened = new Kysely<unknown>({ dialect });
     database = opened;
     const { error, results = [] } =
@@ -176,4 +184,39 @@ export async function tableMistake(
   }
   const missing = database.dialect === 'postgresql' ? await missingRights(database, needed) : undefined;
   return missing && `${describeConnection(connection)}: ${missing}`;
+}
+
+/** kysely runs the queries, in transactions also those that create tables: an interrupted upgrade changes nothing. */
+export function sqliteDialect(file: string): KyselyDialect {
+  const connection = openSqlite(file, { timeout: MILLISECONDS_TO_OPEN });
+  connection.exec('PRAGMA journal_mode = WAL');
+  connection.exec('PRAGMA synchronous = FULL');
+  return {
+    createAdapter: () => new TransactionalAdapter(),
+    createDriver: () => new TransactionalDriver(connection),
+    createQueryCompiler: () => new SqliteQueryCompiler(),
+    createIntrospector: (database) => new SqliteIntrospector(database),
+  };
+}
+
+class TransactionalAdapter extends SqliteAdapter {
+  override get supportsTransactionalDdl(): boolean {
+    return true;
+  }
+}
+
+class TransactionalDriver extends SqliteDriver {
+  readonly #connection: SqliteConnection;
+
+  constructor(connection: SqliteConnection) {
+    super({ database: connection });
+    this.#connection = connection;
+  }
+
+  /** After some errors, such as a full disk, SQLite has rolled back: a second time would fail and hide the error. */
+  override async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
+    if (this.#connection.inTransaction) {
+      await super.rollbackTransaction(connection);
+    }
+  }
 }

@@ -1,12 +1,17 @@
-/** Reads a price catalog: CSV as in `~/.sky/catalogs`. Source: SkyPilot 0.13, `sky/catalog/common.py`. */
+/** Reads price catalogs: CSV as in `~/.sky/catalogs`. An unchanged file is not read again. Source: SkyPilot 0.13, `sky/catalog/common.py`. */
 import { isUtf8 } from 'node:buffer';
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { pipeline, Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { CsvError, Info, Parser } from 'csv-parse';
-import { systemErrorText } from '../../../config/read-file.ts';
+import { LRUCache } from 'lru-cache';
+import { ConfigurationError, type Problem } from '../../../base/errors.ts';
+import type { SectionProblem } from '../../../config/option-groups.ts';
+import { fileState, systemErrorText } from '../../../config/read-file.ts';
 import { showText } from '../../../config/secret.ts';
+import { canonicalCloud } from '../../task/infra.ts';
+import { Catalog } from './catalog.ts';
 import { MAX_PRICE, type Machine, Machines, parsePrice } from './machines.ts';
 
 /** SkyPilot's largest catalog has some 30 MB. */
@@ -224,4 +229,110 @@ function readLine(
   if (mistakes.length === before) {
     machines.add(found);
   }
+}
+
+type ReadCatalog = Awaited<ReturnType<typeof readCatalogFile>>;
+
+const CLOUDS = new Set(
+  `aws azure cudo do fluidstack gcp hyperbolic ibm lambda mithril nebius oci paperspace primeintellect runpod scp seeweb shadeform vast verda vsphere yotta`.split(
+    ' ',
+  ),
+);
+const WITHOUT_CATALOG = new Set(['kubernetes', 'ssh', 'slurm']);
+
+/** Whether SkyPilot has such a cloud, in any spelling. */
+export function isCloud(name: string): boolean {
+  const cloud = canonicalCloud(name);
+  return CLOUDS.has(cloud) || WITHOUT_CATALOG.has(cloud);
+}
+
+/** Cloud → file, as the operator writes them. */
+type CatalogFiles = Readonly<Record<string, string>>;
+
+/** By cloud. @throws ConfigurationError with what `catalogProblems` returns */
+export async function openCatalogs(
+  files: CatalogFiles,
+  option: string,
+): Promise<ReadonlyMap<string, Catalog>> {
+  const { catalogs, problems } = await readCatalogs(files, option);
+  if (problems.length > 0) {
+    throw new ConfigurationError(
+      problems.map((problem) => ('severity' in problem ? problem : { severity: 'error', ...problem })),
+    );
+  }
+  return catalogs;
+}
+
+/** Mistakes in the names of clouds and in the files, each with its line. */
+export async function catalogProblems(
+  files: CatalogFiles,
+  option: string,
+): Promise<(Problem | SectionProblem)[]> {
+  return (await readCatalogs(files, option)).problems;
+}
+
+async function readCatalogs(files: CatalogFiles, option: string) {
+  const catalogs = new Map<string, Catalog>();
+  const problems: (Problem | SectionProblem)[] = cloudProblems(files, option);
+  for (const [name, path] of problems.length > 0 ? [] : Object.entries(files)) {
+    const { catalog, mistakes } = await readOnce(canonicalCloud(name), path);
+    catalogs.set(canonicalCloud(name), catalog);
+    for (const { line, message } of mistakes) {
+      problems.push(
+        line === undefined
+          ? { option, message: `${showText(path)}: ${message}` }
+          : { severity: 'error', origin: { kind: 'file', file: path, line }, message },
+      );
+    }
+  }
+  return { catalogs, problems };
+}
+
+function cloudProblems(files: CatalogFiles, option: string): SectionProblem[] {
+  const names = Object.keys(files);
+  return names.flatMap((name): SectionProblem[] => {
+    const cloud = canonicalCloud(name);
+    if (WITHOUT_CATALOG.has(cloud)) {
+      const message = `${showText(name)} has no catalog; give rates instead, such as ${cloud}/A100:2 or ${cloud}/*:0`;
+      return [{ option, message }];
+    }
+    if (!CLOUDS.has(cloud)) {
+      const message = `expected clouds, each one of ${[...CLOUDS].join(', ')}, got ${showText(name)}`;
+      return [{ option, message }];
+    }
+    return names.some((other) => other !== name && canonicalCloud(other) === cloud)
+      ? [{ option, message: `expected one file for each cloud, got several for ${cloud}` }]
+      : [];
+  });
+}
+
+interface Opened {
+  readonly catalog: Catalog;
+  readonly mistakes: ReadCatalog['mistakes'];
+}
+
+/** A check of a configuration and its policy read the same files; a reload mostly finds them unchanged. */
+const known = new LRUCache<string, { readonly state: string; readonly opened: Promise<Opened> }>({ max: 50 });
+
+async function readOnce(cloud: string, path: string): Promise<Opened> {
+  const key = `${cloud}:${path}`;
+  const state = await fileState(path);
+  const before = known.get(key);
+  if (before !== undefined && before.state === state) {
+    return before.opened;
+  }
+  const opened = readNow(cloud, path);
+  if (state !== undefined) {
+    known.set(key, { state, opened });
+  }
+  // The mistake may be temporary.
+  if ((await opened).mistakes.length > 0) {
+    known.delete(key);
+  }
+  return opened;
+}
+
+async function readNow(cloud: string, path: string): Promise<Opened> {
+  const { machines, mistakes } = await readCatalogFile(path);
+  return { catalog: new Catalog(cloud, machines), mistakes };
 }

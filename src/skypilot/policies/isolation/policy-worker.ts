@@ -7,7 +7,6 @@ import type { Logger } from '../../../base/logger.ts';
 import { createSharedServices } from '../../../enforcement/services.ts';
 import type { ObservedRule, RuleObserver } from '../../../filter/services.ts';
 import { rulesOfFailure } from '../../../filter/verdict.ts';
-import type { HttpObserver } from '../../../http/contract.ts';
 import type { AdminPolicy } from '../../admin-policy.ts';
 import { callPolicy, causeText, stackText } from '../call-policy.ts';
 import { policyOf } from '../policy-loader.ts';
@@ -23,7 +22,11 @@ async function construct({ specifier, values, trial }: ThreadData): Promise<Admi
   const options: unknown = await policyClass.options.parseAsync(values);
   const services = createSharedServices({
     logger: forwardingLogger(send),
-    httpObserver: forwardingObserver(send),
+    // Counts the policy's HTTP calls in the metrics of the process.
+    httpObserver: {
+      called: (origin, outcome, seconds) => send({ kind: 'called', origin, outcome, seconds }),
+      breakerChanged: (origin, state) => send({ kind: 'breaker', origin, state }),
+    },
     // Only for `skypilot test`.
     ruleObserver: trial && forwardingRules(send),
   });
@@ -164,14 +167,6 @@ function plainFields(fields: object): Record<string, unknown> {
   } catch {
     return { fields: 'cannot be written as JSON' };
   }
-}
-
-/** Counts the policy's HTTP calls in the metrics of the process. */
-function forwardingObserver(send: Send): HttpObserver {
-  return {
-    called: (origin, outcome, seconds) => send({ kind: 'called', origin, outcome, seconds }),
-    breakerChanged: (origin, state) => send({ kind: 'breaker', origin, state }),
-  };
 }
 
 /** Forwards the outcomes of rules to the observer of the main thread, without reasons. */

@@ -352,20 +352,18 @@ describe('a Secret or a cluster that is not as it should be', () => {
   });
 });
 
-describe('holdCertificate', () => {
-  it('says why a certificate is of no use', async () => {
-    const now = Date.parse('2026-11-22T12:00:00Z');
-    const {
-      authority: authorities,
-      certificate,
-      key,
-    } = await issueCertificate({ names: [NAME], lifeMs: LIFE }, now);
-    const good = { certificate, key, authorities };
-    expect(holdCertificate(good, [NAME], now)).toMatchObject({ validTo: now + LIFE });
-    expect(holdCertificate(good, ['other.ours.svc'], now)).toBe('the certificate is not for other.ours.svc');
-    expect(holdCertificate(good, [NAME], now + LIFE)).toContain('the certificate is valid from ');
-    expect(holdCertificate(good, [NAME], now - 2 * DAY)).toContain('the certificate is valid from ');
-    expect(holdCertificate({ ...good, key: certificate }, [NAME], now)).toBe('it holds no key in PEM');
-    expect(holdCertificate({ ...good, certificate: '' }, [NAME], now)).toBe('it holds no certificate in PEM');
-  });
+it('holdCertificate says why a certificate is of no use', async () => {
+  const now = Date.parse('2026-11-22T12:00:00Z');
+  const {
+    authority: authorities,
+    certificate,
+    key,
+  } = await issueCertificate({ names: [NAME], lifeMs: LIFE }, now);
+  const good = { certificate, key, authorities };
+  expect(holdCertificate(good, [NAME], now)).toMatchObject({ validTo: now + LIFE });
+  expect(holdCertificate(good, ['other.ours.svc'], now)).toBe('the certificate is not for other.ours.svc');
+  expect(holdCertificate(good, [NAME], now + LIFE)).toContain('the certificate is valid from ');
+  expect(holdCertificate(good, [NAME], now - 2 * DAY)).toContain('the certificate is valid from ');
+  expect(holdCertificate({ ...good, key: certificate }, [NAME], now)).toBe('it holds no key in PEM');
+  expect(holdCertificate({ ...good, certificate: '' }, [NAME], now)).toBe('it holds no certificate in PEM');
 });

@@ -1,7 +1,7 @@
 /** Totals of earlier reports: what is kept, and how much. */
 import { expect, it } from 'vitest';
+import { TotalsCache } from '../../../../src/ledger/reports/usage/report.ts';
 import type { Totals, UsageReportQuery, UsageRow } from '../../../../src/ledger/reports/usage/sums.ts';
-import { TotalsCache } from '../../../../src/ledger/reports/usage/totals-cache.ts';
 
 const ROW: UsageRow = {
   projectId: null,

@@ -4,9 +4,12 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { formatProblem } from '../../../../src/base/errors.ts';
 import { readConfiguration } from '../../../../src/enforcement/configuration.ts';
-import { readCatalogFile } from '../../../../src/skypilot/charging/catalog/catalog-file.ts';
+import {
+  catalogProblems,
+  openCatalogs,
+  readCatalogFile,
+} from '../../../../src/skypilot/charging/catalog/catalog-file.ts';
 import { parsePrice } from '../../../../src/skypilot/charging/catalog/machines.ts';
-import { catalogProblems, openCatalogs } from '../../../../src/skypilot/charging/catalog/open-catalogs.ts';
 import { skypilotSection } from '../../../../src/skypilot/section.ts';
 import { confFile, projectFile } from '../../../support/files.ts';
 

@@ -1,7 +1,7 @@
 /** Prices of every choice that SkyPilot has. With the source of SkyPilot (SKYPILOT_SOURCE). */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { openCatalogs } from '../../../../src/skypilot/charging/catalog/open-catalogs.ts';
+import { openCatalogs } from '../../../../src/skypilot/charging/catalog/catalog-file.ts';
 import type { Hardware } from '../../../../src/skypilot/charging/contract.ts';
 import { HardwareCosts, HardwareRates } from '../../../../src/skypilot/charging/hardware-costs.ts';
 import { projectFile } from '../../../support/files.ts';
