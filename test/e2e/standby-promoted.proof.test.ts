@@ -51,10 +51,12 @@ async function newGround({ isSynchronous }: { isSynchronous: boolean }) {
   const workFrom = (moment: number) =>
     vi.waitFor(() => expect(allowedSince(moment).length).toBeGreaterThan(ENOUGH), SOON);
   await workFrom(0);
-  /** As a site does it: the first server is gone, the second takes over, and the address moves. */
-  const failOver = async () => {
+  /** As a site does it: the first server is gone, unless it is forgotten, the second takes over, and the address moves. */
+  const failOver = async ({ isFenced = true } = {}) => {
     const told = answers().filter(({ status }) => status === 204).length;
-    await postgres.crash();
+    if (isFenced) {
+      await postgres.crash();
+    }
     const promoting = performance.now();
     await runSql(second, 'SELECT pg_promote()');
     const promotion = performance.now() - promoting;
@@ -132,6 +134,23 @@ describe('a standby that is promoted under load', PATIENT, () => {
     const inFirst = namesOf(await wrongIn(first, clients));
     expect(namesOf(await wrongIn(second, clients)).filter((name) => inFirst.includes(name))).toEqual([]);
     report('asynchronous');
+  });
+
+  it('asynchronous, while the first server still answers: is noticed, and nothing is granted then', async () => {
+    const { services, clients, load, answers, allowedSince, failOver } = await newGround({
+      isSynchronous: false,
+    });
+    await failOver({ isFenced: false });
+    const haveNoticed = () => services.every((service) => service.log().includes('has gone back'));
+    await vi.waitFor(() => expect(haveNoticed()).toBe(true), SOON);
+    const noticed = performance.now();
+    await vi.waitFor(
+      () => expect(answers().filter(({ asked }) => asked > noticed).length).toBeGreaterThan(ENOUGH),
+      SOON,
+    );
+    await load.stop();
+    expect(allowedSince(noticed)).toEqual([]);
+    expectRefusals(clients);
   });
 
   it('asynchronous and behind: grants nothing until what it has lost is recorded again', async () => {

@@ -13,6 +13,11 @@ import { type PostgresPlace, postgresPlace, type Setting } from './settings.ts';
 
 /** PostgreSQL's number of the type `bigint`, which pg would read as text. */
 const INT8 = 20;
+/**
+ * In seconds: a busy connection would never follow an address that has moved, as long as the old server answers,
+ * and the leases of a replaced primary are lost.
+ */
+const LIFETIME = 60;
 /** After the server was full, one more connection is tried after this many milliseconds. */
 const GROWS_AFTER = 2000;
 /** Pause between attempts to get one of the server's last connections, in milliseconds. */
@@ -201,6 +206,7 @@ function poolConfig(config: pg.PoolConfig, { poolSize, timeout }: PostgresSettin
     connectionTimeoutMillis: milliseconds,
     ...config,
     max: poolSize,
+    maxLifetimeSeconds: LIFETIME,
     query_timeout: milliseconds,
     keepAlive: true,
     // The default of two hours is how long a read waits on a connection that was dropped silently.
