@@ -228,12 +228,26 @@ function certificatesCommand(): Command {
 
 function addAccountFlags(command: Command): Command {
   return command
-    .option('--namespace <name>', 'The namespace. Default: that of the pod, otherwise default.', named)
+    .option(
+      '--namespace <name>',
+      'The namespace. Default: that of the pod, otherwise default.',
+      namespaceName,
+    )
     .option(
       '--service-account <name>',
       'The service account. Default: that of the pod, otherwise default.',
-      named,
+      accountName,
     );
+}
+
+/** Otherwise `who-can --service-account NAMESPACE/NAME` would be an account here that has no policies. Source: as below. */
+function accountName(value: string): string {
+  if (!/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/.test(named(value))) {
+    throw new InvalidArgumentError(
+      'Expected the name of a service account: lower-case letters, digits, "-" and ".". Its namespace is --namespace.',
+    );
+  }
+  return value;
 }
 
 function named(value: string): string {

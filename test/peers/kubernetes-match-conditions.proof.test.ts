@@ -7,6 +7,7 @@ const judge = admissionJudge();
 afterAll(() => judge?.remove());
 
 const webhooks: Manifest[] = [
+  ...only(manifests('mutating-webhook-configuration.yaml'), 'MutatingWebhookConfiguration').webhooks,
   ...only(manifests('validating-webhook-configuration.yaml'), 'ValidatingWebhookConfiguration').webhooks,
   ...only(manifests(RULES_MANIFEST), 'ValidatingWebhookConfiguration').webhooks,
 ];
@@ -32,6 +33,7 @@ const policies = webhooks.flatMap(({ name, rules, matchConditions = [], namespac
   },
 ]);
 
+const DEFAULTS = 'admission.scheduling.blazar-enforcement';
 const PODS = 'validation.scheduling.blazar-enforcement';
 const BINDINGS = 'binding.scheduling.blazar-enforcement';
 const WORKLOADS = 'workloads.scheduling.blazar-enforcement';
@@ -75,6 +77,13 @@ const workload = (kind: string, image: string, more: { metadata?: object; replic
         : { ...(kind !== 'Job' && { replicas: more.replicas ?? 1 }), template },
   };
 };
+const aDaemonSet = { group: 'apps', resource: 'daemonsets', kind: 'DaemonSet' };
+const daemonSetWas = (oldObject: object): Partial<AskedRequest> => ({
+  ...aDaemonSet,
+  operation: 'UPDATE',
+  object: workload('DaemonSet', 'x'),
+  oldObject,
+});
 const OWNER = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web', uid: '1' };
 
 const KINDS = [
@@ -87,24 +96,14 @@ const KINDS = [
 ] as const;
 
 const CASES: readonly Case[] = [
-  ['a new pod', [PODS], aPod],
+  ['a new pod', [DEFAULTS, PODS], aPod],
   ['a new pod in an exempt namespace', [], { ...aPod, namespace: 'kube-system' }],
+  ['a new DaemonSet', [DEFAULTS, PODS], { ...aDaemonSet, object: workload('DaemonSet', 'x') }],
+  ['another template of a DaemonSet', [DEFAULTS, PODS], daemonSetWas(workload('DaemonSet', 'y'))],
   [
-    'a new DaemonSet',
-    [PODS],
-    { group: 'apps', resource: 'daemonsets', kind: 'DaemonSet', object: workload('DaemonSet', 'x') },
-  ],
-  [
-    'an update of a DaemonSet',
-    [PODS],
-    {
-      operation: 'UPDATE',
-      group: 'apps',
-      resource: 'daemonsets',
-      kind: 'DaemonSet',
-      object: workload('DaemonSet', 'x'),
-      oldObject: workload('DaemonSet', 'x'),
-    },
+    'a finalizer of a DaemonSet',
+    [],
+    daemonSetWas(workload('DaemonSet', 'x', { metadata: { finalizers: ['foregroundDeletion'] } })),
   ],
   ['an update that changes nothing', [], updated(pod())],
   ['a finalizer', [], updated(pod({}, { finalizers: ['example.com/a'] }))],

@@ -87,6 +87,21 @@ describe('errors in policies', () => {
   });
 });
 
+describe('an account that cannot exist', () => {
+  it.each([
+    ['--service-account', 'shop/web', 'Its namespace is --namespace.'],
+    ['--service-account', 'system:serviceaccount:shop:web', 'Its namespace is --namespace.'],
+    ['--namespace', 'Shop', 'Expected the name of a namespace'],
+  ])('is refused: %s %s', async (flag, value, expected) => {
+    for (const args of [['check', podFile('{}')], ['merge']]) {
+      const line = ['scheduling-policy', ...args, '--policies', basicPolicies(), flag, value];
+      const { code, stderr } = await runProgramInProcess(line);
+      expect(code).toBe(2);
+      expect(stderr).toContain(expected);
+    }
+  });
+});
+
 /** Erases the screen, names the window, rings the bell, and ends the line in three ways; C0 and C1. */
 const HOSTILE = '\u001b[2J\u001b]0;owned\u0007\u009b31mred\r\nallowed for root\u2028y\u0085z';
 const CONTROLS = /(?!\n)[\p{Cc}\u2028\u2029]/u;
@@ -116,7 +131,7 @@ describe('hostile text of scheduling policies and pods', () => {
   it.for(['{}', `{"nodeSelector": {${QUOTED}: ${QUOTED}, ${quoted(`${HOSTILE}2`)}: "x"}}`])(
     'stays on its line, in what check prints of a pod with the spec %#',
     async (spec) => {
-      for (const flags of [[], ['--service-account', HOSTILE], ['--format', 'json']]) {
+      for (const flags of [[], ['--format', 'json']]) {
         const { code, stdout, stderr } = await run(
           'check',
           hostilePod(spec),
@@ -163,6 +178,7 @@ describe('hostile text of scheduling policies and pods', () => {
     const check = ['check', pod, '--policies', policies];
     for (const args of [
       [...check, '--namespace', HOSTILE.slice(1)],
+      [...check, '--service-account', HOSTILE],
       ['check', `/nowhere/${HOSTILE}`, '--policies', policies],
       [...check, '--merge-strategy', HOSTILE],
       ['check', pod, '--policies', `/nowhere/${HOSTILE}`],

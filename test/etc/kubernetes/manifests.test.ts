@@ -190,9 +190,24 @@ describe('the webhooks of etc/kubernetes', () => {
     });
     const always = ["request.operation != 'UPDATE'", "request.resource.resource != 'pods'"];
     expect(expression).toBe([...always, ...changes].join(' || '));
-    expect(mutating.webhooks[0].matchConditions, 'it sees no updates of pods').toBeUndefined();
     const [{ expression: bindings }] = validating.webhooks[1].matchConditions;
     expect(SCHEDULERS.map((user) => `request.userInfo.username != '${user}'`)).toEqual([bindings]);
+  });
+
+  it('are not called for updates of DaemonSets that leave their template as it is', () => {
+    const daemonSet = (image: string, metadata: object = {}) => ({ metadata, spec: { template: { image } } });
+    const isAsked = ([webhook]: Manifest[], object: object) =>
+      webhook.matchConditions.every(({ expression }: Manifest) =>
+        evaluate(expression, {
+          request: { operation: 'UPDATE', resource: { resource: 'daemonsets' } },
+          object,
+          oldObject: daemonSet('x', { finalizers: ['foregroundDeletion'] }),
+        }),
+      );
+    for (const { webhooks } of [mutating, validating]) {
+      expect(isAsked(webhooks, daemonSet('x'))).toBe(false);
+      expect(isAsked(webhooks, daemonSet('y'))).toBe(true);
+    }
   });
 
   it('are called for what rules judge and policies do not, if that file is applied', () => {

@@ -99,7 +99,15 @@ export class CertificateSecret {
       }
     }
     const body = { apiVersion: 'v1', kind: 'Secret', metadata: { name: this.#name }, type: 'Opaque' };
-    return this.#client.request({ method: 'POST', path: this.#folder, body });
+    try {
+      return await this.#client.request({ method: 'POST', path: this.#folder, body });
+    } catch (thrown) {
+      if (!(thrown instanceof ApiError && thrown.status === 403)) {
+        throw thrown;
+      }
+      // Otherwise nobody would look for a Secret that was deleted.
+      throw new Error(`the Secret ${this.#name} is missing, and may not be created: ${thrown.message}`);
+    }
   }
 
   #state(answer: unknown, now: number): SecretState {

@@ -344,6 +344,19 @@ describe('a Secret or a cluster that is not as it should be', () => {
     expect(client.secret['tls.crt']).toContain('BEGIN CERTIFICATE');
   });
 
+  it('names the Secret that is missing and may not be made', async () => {
+    const { start, client } = replicas();
+    client.objects.delete('/api/v1/namespaces/ours/secrets/certificate');
+    client.before = ({ method }) => {
+      if (method === 'POST') {
+        throw new ApiError(403, 'Forbidden', 'secrets is forbidden');
+      }
+    };
+    await expect(start().rotator.step()).rejects.toThrow(
+      'the Secret certificate is missing, and may not be created: secrets is forbidden',
+    );
+  });
+
   it('keeps the file before when the disk is full', async () => {
     const { start } = replicas();
     const { rotator, folder } = start();
