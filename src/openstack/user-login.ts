@@ -94,6 +94,13 @@ export class UserLogin {
     return parsed.data.projects;
   }
 
+  /** Whether the token's user has any role in the system. */
+  async hasSystemRole(token: string, { signal }: Signal = {}): Promise<boolean> {
+    const { url, client } = await this.#open();
+    const answer = await client.get(`${url}/auth/system`, { signal, headers: { 'x-auth-token': token } });
+    return answer.status === 200 && systemAnswer.safeParse(jsonIn(answer.body)).success;
+  }
+
   async close(): Promise<void> {
     const opened = await this.#opened?.catch(() => undefined);
     await opened?.client.close();
@@ -133,6 +140,7 @@ export class UserLogin {
 
 const listedProject = z.object({ id: z.string().min(1).max(255), name: z.string().max(1020) });
 const projectsAnswer = z.object({ projects: z.array(listedProject).max(10_000) });
+const systemAnswer = z.object({ system: z.array(z.object({ all: z.literal(true) })).min(1) });
 export type ListedProject = z.infer<typeof listedProject>;
 
 function messageOf({ body }: HttpAnswer): string {

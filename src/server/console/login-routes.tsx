@@ -13,8 +13,8 @@ import {
   loginByPassword,
   loginByToken,
   NO_TOKEN,
-  projectsOf,
   refused,
+  scopesOf,
   switchScope,
 } from '../users/keystone-login.ts';
 import { beginLogin, causesOf, type OidcLogins, takeLogin } from '../users/oidc-login.ts';
@@ -92,19 +92,24 @@ export function loginRoutes(parts: LoginParts): { router: Router; showLogin: Sho
       ? { caller, proof }
       : undefined;
   };
-  const showProjects = async (
+  const showScopes = async (
     ctx: Context,
     { caller, proof }: { readonly caller: Caller; readonly proof: StoredKeystone },
     status = 200,
     error?: string,
   ) => {
-    const projects = await attempts.inLine(ctx, () => projectsOf(ctx, proof, logger));
+    const scopes = await attempts.inLine(ctx, () => scopesOf(ctx, proof, logger));
     const props = { csrf: sessions.csrfOf(ctx), current: caller.memberships[0]?.projectId };
-    if ('message' in projects) {
-      const page = <SwitchPage {...props} projects={[]} error={error ?? projects.message} />;
-      showPage(ctx, projects.status, page);
+    if ('message' in scopes) {
+      const page = <SwitchPage {...props} projects={[]} error={error ?? scopes.message} />;
+      showPage(ctx, scopes.status, page);
     } else {
-      showPage(ctx, status, <SwitchPage {...props} projects={projects} error={error} />);
+      const system = scopes.hasSystem ? SYSTEM : undefined;
+      showPage(
+        ctx,
+        status,
+        <SwitchPage {...props} projects={scopes.projects} system={system} error={error} />,
+      );
     }
   };
 
@@ -166,7 +171,7 @@ export function loginRoutes(parts: LoginParts): { router: Router; showLogin: Sho
     if (session === undefined) {
       return seeOther(ctx, '/');
     }
-    await showProjects(ctx, session);
+    await showScopes(ctx, session);
   });
   router.post('/login/project', async (ctx) => {
     const form = await readForm(ctx, FORM_LIMIT);
@@ -183,7 +188,7 @@ export function loginRoutes(parts: LoginParts): { router: Router; showLogin: Sho
     if ('proof' in outcome) {
       await enter(ctx, outcome.proof, '/', 'password');
     } else {
-      await showProjects(ctx, session, outcome.status, outcome.message);
+      await showScopes(ctx, session, outcome.status, outcome.message);
     }
   });
   addOidcRoutes(router, {

@@ -157,19 +157,28 @@ const MAX_SHOWN = 200;
 
 interface SwitchProps {
   readonly projects: readonly ListedProject[];
+  /** What the form sends for the system; `undefined` = the caller has no role in it. */
+  readonly system?: string | undefined;
   readonly current: string | undefined;
   readonly csrf: string;
   readonly error?: string | undefined;
 }
 
 /** The projects of a caller, each with a button that switches to it. */
-export function SwitchPage({ projects, current, csrf, error }: SwitchProps) {
+export function SwitchPage({ projects, system, current, csrf, error }: SwitchProps) {
   const shown = projects.toSorted((one, other) => (one.name < other.name ? -1 : 1)).slice(0, MAX_SHOWN);
   return (
     <Framed title="Switch project">
       <Problem id="switch-error" text={error} />
       <ChangeForm action="/login/project" csrf={csrf}>
         <ul class="choices">
+          {system !== undefined && (
+            <li>
+              <button type="submit" name="project" value={system}>
+                The system <small>all projects</small>
+              </button>
+            </li>
+          )}
           {shown.map(({ id, name }) => (
             <li>
               <button

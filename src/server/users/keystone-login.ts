@@ -83,17 +83,23 @@ export async function switchScope(
   });
 }
 
-/** The projects that the caller may switch to; empty if the session cannot be switched. */
-export async function projectsOf(
+/** What the caller may switch to; empty if the session cannot be switched. */
+export interface Scopes {
+  readonly projects: readonly ListedProject[];
+  readonly hasSystem: boolean;
+}
+
+export async function scopesOf(
   ctx: Context,
   { unscoped }: StoredKeystone,
   logger: Logger,
-): Promise<readonly ListedProject[] | Extract<LoginOutcome, { message: string }>> {
-  return withKeystone(
-    ctx,
-    logger,
-    async ({ login }, signal) => (unscoped && (await login.projects(unscoped, { signal }))) || [],
-  );
+): Promise<Scopes | Extract<LoginOutcome, { message: string }>> {
+  return withKeystone(ctx, logger, async ({ login }, signal) => {
+    const projects = unscoped && (await login.projects(unscoped, { signal }));
+    return projects
+      ? { projects, hasSystem: await login.hasSystemRole(unscoped, { signal }) }
+      : { projects: [], hasSystem: false };
+  });
 }
 
 async function proofIn(

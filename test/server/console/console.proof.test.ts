@@ -170,6 +170,17 @@ describe.skipIf(!HAS_CHROMIUM)('the console in Chromium', () => {
     expect(said).toEqual([]);
   });
 
+  it('loads pages in any number of windows that are seen at once', async () => {
+    const { url } = await runService({ service: { tokens: [SECRET] } });
+    const { page } = await openPage(browser());
+    await page.goto(url);
+    await logIn(page, SECRET);
+    for (let windows = 0; windows < 8; windows += 1) {
+      const other = await page.context().newPage();
+      await other.goto(`${url}/decisions`, { timeout: 30_000 });
+    }
+  });
+
   it('says so when the session has ended', async () => {
     const { url, post } = await runService({ service: { tokens: [SECRET] } });
     const { page } = await openPage(browser());

@@ -230,4 +230,21 @@ describe.skipIf(keystone === undefined)('beside a real Keystone', () => {
     const ofSystem = await real.tokenFor({ identity, scope: { system: { all: true } } });
     expect((await visit.send('/login', { token: ofSystem })).status).toBe(303);
   });
+
+  it('switches from a project to the system and back whoever has roles in both', async () => {
+    const id = await newUser(real, 'both');
+    await grant(real, `/projects/${real.ids.projects.climate}/users/${id}`, 'member');
+    const { logIn, current, csrf, visit } = await console();
+    await logIn('both', 'right');
+    expect((await visit.get('/login/project')).html).not.toContain('The system');
+    await grant(real, `/system/users/${id}`, 'admin');
+    expect((await visit.get('/configuration')).status).toBe(403);
+    const { html } = await visit.get('/login/project');
+    const [, project = ''] = /value="([^"]+)">The system/.exec(html) ?? [];
+    expect((await visit.send('/login/project', { csrf: await csrf(), project })).status).toBe(303);
+    expect((await visit.get('/configuration')).status).toBe(200);
+    const back = { csrf: await csrf(), project: real.ids.projects.climate };
+    expect((await visit.send('/login/project', back)).status).toBe(303);
+    expect(await current()).toBe(real.ids.projects.climate);
+  });
 });

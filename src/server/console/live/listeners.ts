@@ -8,8 +8,8 @@ import { type Caller, visibleProjects } from '../../users/caller.ts';
 
 /** Maximum connections. A further one replaces one of the user with most, or is refused. */
 const MOST = 200;
-/** The number of connections that a browser opens to one host. */
-const MOST_OF_BROWSER = 6;
+/** Without HTTP/2, a browser opens six connections to one host: two are left to load pages. */
+const MOST_OF_BROWSER = 4;
 /** Per user, and per configured token, which many may share. */
 const MOST_OF_USER = 12;
 const MOST_OF_TOKEN = 60;

@@ -94,8 +94,8 @@ describe('a page that listens', () => {
 
   it('is one of a few of the same session', async () => {
     const { url } = await runService();
-    const open = await Promise.all([1, 2, 3, 4, 5, 6].map(() => listen(url)));
-    expect(open.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 200]);
+    const open = await Promise.all([1, 2, 3, 4].map(() => listen(url)));
+    expect(open.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
     const { status, headers } = await listen(url);
     expect({ status, again: headers.get('Retry-After') }).toEqual({ status: 503, again: '30' });
     open[0]?.leave();
