@@ -49,8 +49,8 @@ export class Blazar {
   readonly #used: Use[] = [];
   /** Lease → when a complete comparison that has seen it began. */
   readonly #seenAt = new Map<string, number>();
-  /** Leases that a complete comparison has seen in use before their start. */
-  readonly #seenEarly = new Set<string>();
+  /** Lease that began early → since when no complete comparison has seen that it is in use. */
+  readonly #earlySince = new Map<string, number>();
   /** In host-seconds: what leases that are gone used outside their dates, and no comparison has seen. */
   #unseen = 0;
   #ids = 0;
@@ -71,6 +71,12 @@ export class Blazar {
       return;
     }
     const after = { ...before, ...change };
+    if (change.status === 'UPDATING' && before.begunAt !== undefined) {
+      // The next comparison charges it since it was last asked for.
+      const since = this.#earlySince.get(id) ?? before.begunAt;
+      this.#unseen += since === SEEN ? 0 : before.hosts * Math.max(0, Math.min(now, before.start) - since);
+      this.#earlySince.set(id, now);
+    }
     const isOther = after.hosts !== before.hosts || after.start !== before.start || after.end !== before.end;
     if (isOther) {
       this.#use(before, now);
@@ -96,16 +102,19 @@ export class Blazar {
     this.#begins.delete(id);
     this.#stopped.delete(id);
     this.#seenAt.delete(id);
-    this.#seenEarly.delete(id);
+    this.#earlySince.delete(id);
   }
 
   /** A complete comparison has seen these leases as they are. `from`: when it began; `until`: when Blazar answered. */
   see(leases: Iterable<Held>, from: number, until: number): void {
     for (const lease of leases) {
-      if (this.leases.get(lease.id) === lease) {
+      const isStable = lease.status === 'PENDING' || lease.status === 'ERROR';
+      // The ledger may not know the id of one that was not seen before its end.
+      const isKnown = lease.isOverdue !== true || this.#seenAt.has(lease.id);
+      if (isStable && isKnown && this.leases.get(lease.id) === lease) {
         this.#seenAt.set(lease.id, from);
         if (lease.begunAt !== undefined && lease.begunAt <= from && until + EARLY < lease.start) {
-          this.#seenEarly.add(lease.id);
+          this.#earlySince.set(lease.id, SEEN);
         }
       }
     }
@@ -118,7 +127,7 @@ export class Blazar {
 
   #unseenOf({ id, hosts, start, end, begunAt, isOverdue }: Held, now: number): number {
     const seenAt = this.#seenAt.get(id) ?? Number.NEGATIVE_INFINITY;
-    const early = begunAt === undefined || this.#seenEarly.has(id) ? 0 : Math.max(0, start - begunAt);
+    const early = begunAt === undefined ? 0 : Math.max(0, start - (this.#earlySince.get(id) ?? begunAt));
     const late = isOverdue === true ? now - Math.max(end, seenAt - LATE) : 0;
     return hosts * (early + late);
   }
@@ -188,6 +197,7 @@ export class Blazar {
   }
 }
 
+const SEEN = Number.POSITIVE_INFINITY;
 /** A lease in use so shortly before its start is not charged for that, in seconds; clocks differ by some. */
 export const EARLY = 65;
 /** A lease that Blazar does not end is charged every half an hour, in seconds. */

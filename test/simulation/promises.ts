@@ -131,7 +131,9 @@ export class Promises {
       .filter(({ state, ended_at, ends_at }) => state === 'open' || ended_at === ends_at);
     const known = new Set(rows.map(({ lease_id }) => lease_id));
     const nameless = rows.filter(({ lease_id }) => lease_id === null);
-    const uncharged = [...blazar.live, ...building.values()].filter(({ id }) => !known.has(id));
+    // One that Blazar does not end is charged afterwards, whatever the ledger took for its end.
+    const there = blazar.live.filter(({ isOverdue }) => isOverdue !== true);
+    const uncharged = [...there, ...building.values()].filter(({ id }) => !known.has(id));
     for (const lease of uncharged) {
       const isAlike = (other: LeaseForm) =>
         other.user === lease.user && other.start === lease.start && other.end === lease.end;

@@ -13,7 +13,7 @@ import type { Author } from '../transactions/journal.ts';
 import { record, release } from '../transactions/lease-transactions.ts';
 import { previewLease } from '../transactions/preview.ts';
 import type { Transaction } from '../transactions/transaction.ts';
-import { digestOf, type ListedLease, type ShownLease, type WholeLease } from './leases.ts';
+import { begun, digestOf, type ListedLease, type ShownLease, type WholeLease } from './leases.ts';
 
 /** The common settings of the transactions of a comparison. */
 export interface Terms {
@@ -95,16 +95,19 @@ export function* releaseLease(
 export function* recordLease(
   ledger: Ledger,
   transaction: Transaction,
-  lease: WholeLease,
+  listed: WholeLease,
   { readAt, revisions }: Seen,
   terms: Terms,
 ): Work<Reconciled | Undone<Reconciled>> {
   const { statements } = ledger;
   const { region } = terms;
+  const lease = isObserved(listed) ? begun(listed) : listed;
   const { id: lease_id, projectId: project_id, userId: user_id, start, end } = lease;
   const { now } = yield* transaction.lock(project_id);
   const found = yield* rows(statements.leaseById({ region, project_id, lease_id }));
-  const alike = yield* rows(statements.namelessLeases({ region, project_id, user_id, starts_at: start }));
+  const alike = yield* rows(
+    statements.namelessLeases({ region, project_id, user_id, starts_at: listed.start }),
+  );
   // A row that is new or changed since the rows were read may be this lease; expired rows are not.
   const isNew = ({ id, revision, ends_at }: LeaseRow) => ends_at > readAt && revisions.get(id) !== revision;
   if (found.length > 0 || alike.some(isNew)) {

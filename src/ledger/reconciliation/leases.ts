@@ -1,5 +1,6 @@
 /** A lease as Blazar has it: from a list in a file, or from an observation by the service. */
 import { hash } from 'node:crypto';
+import { smaller } from '../../filter/claim.ts';
 import type { Instant } from '../../lease/dates.ts';
 import type { Reservation } from '../../lease/lease.ts';
 
@@ -49,6 +50,12 @@ export interface ShownLease extends WholeLease {
    * It reserves hosts and has none: Blazar is still allocating, or has lost them all without recording it.
    */
   readonly isEmpty: boolean;
+}
+
+/** A lease in use before its start counts as begun: at the latest `then`. */
+export function begun(lease: ShownLease, then: Instant = lease.start): ShownLease {
+  const { inUseAt, start } = lease;
+  return { ...lease, start: inUseAt === undefined ? start : smaller(inUseAt, then) };
 }
 
 /** In the column `shown`: since its last request, a complete list did not contain the lease. */

@@ -2,12 +2,12 @@
 
 import { timedYield } from '../../base/yield-to-event-loop.ts';
 import { smaller } from '../../filter/claim.ts';
-import { type Instant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
+import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import { alternativesOf, chargedBy, most } from '../accounting/alternatives.ts';
 import { demandOf, isComparable } from '../accounting/demand.ts';
 import { addTo } from '../add-to.ts';
 import type { LeaseRow } from '../storage/schema.ts';
-import { ABSENT, type ListedLease, type OverdueLease, type ShownLease } from './leases.ts';
+import { ABSENT, begun, type ListedLease, type OverdueLease, type ShownLease } from './leases.ts';
 
 interface Pairing<Lease extends ListedLease> {
   readonly pairs: { readonly row: LeaseRow; readonly lease: Lease }[];
@@ -150,23 +150,13 @@ export async function pairShown(
   const pairing = await pair(rows, inOrder, ownRow, [search]);
   const pairs = pairing.pairs.map(({ row, lease }) => ({
     row,
-    lease: begun(lease, smaller(row.starts_at, row.touched_at), {
+    lease: {
+      ...begun(lease, smaller(row.starts_at, row.touched_at)),
       projectId: row.project_id,
       userId: row.user_id,
-    }),
+    },
   }));
-  const unknown = pairing.unknown.map((lease) => begun(lease, lease.inUseAt ?? lease.start));
-  return { ...pairing, pairs, unknown };
-}
-
-/** A lease in use before its start counts as begun: at the latest then. */
-function begun(
-  lease: ShownLease,
-  then: Instant,
-  owner: Partial<Pick<ShownLease, 'projectId' | 'userId'>> = {},
-): ShownLease {
-  const { inUseAt, start } = lease;
-  return { ...lease, ...owner, start: inUseAt === undefined ? start : smaller(inUseAt, then) };
+  return { ...pairing, pairs };
 }
 
 /**

@@ -428,6 +428,26 @@ describe('a round', () => {
     expect(kept).toEqual(['left #1: it was asked for meanwhile']);
   });
 
+  it('does not record a lease a second time that is asked for while it reads, and in use before its start', async () => {
+    const blazar = await RecordedBlazar.start();
+    const [lease, ...others] = blazar.leases as [Listed];
+    for (const other of others) {
+      await blazar.ask(other, LONG_AGO);
+    }
+    Object.assign(lease, { status: 'ACTIVE', created_at: '2026-11-22 09:00:00.000000' });
+    Object.assign(lease.reservations[0] ?? {}, { status: 'active' });
+    blazar.before = async (path) => {
+      if (path === '/v1/leases') {
+        await blazar.ask(lease, NOW);
+      }
+    };
+    expect((await blazar.round()).kept).toEqual(['left #null: it was asked for meanwhile']);
+    blazar.before = async () => {};
+    await blazar.round();
+    expect((await blazar.open()).filter(({ lease_id }) => lease_id === lease.id)).toHaveLength(1);
+    expect(await blazar.open()).toHaveLength(3);
+  });
+
   it('writes nothing when it only tells what it would do', async () => {
     const blazar = await RecordedBlazar.asked();
     const { changes } = await blazar.round({ isDryRun: true });
