@@ -1,5 +1,5 @@
 /** Start checks outside the configuration: the ledger, and the folder of the decision log. */
-import { accessSync, constants, statSync } from 'node:fs';
+import { accessSync, constants, realpathSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { ConfigurationError, errorText, LedgerUnavailableError, type Problem } from '../../base/errors.ts';
 import { atOrigin } from '../../config/option-groups.ts';
@@ -69,9 +69,9 @@ async function askLedger(
   }
 }
 
-/** SQLite creates further files in the folder. */
+/** SQLite creates further files in the folder, even if a link leads to the file. */
 function whyNoLedger(file: string): string | undefined {
-  const folder = dirname(file);
+  const folder = dirname(exists(file) ? realpathSync(file) : file);
   return (
     whyNot(folder, constants.W_OK | constants.X_OK, `the folder ${folder}: `) ??
     (exists(file) ? (whyNot(file, constants.R_OK | constants.W_OK) ?? whyWritable(file)) : undefined)
