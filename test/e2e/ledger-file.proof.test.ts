@@ -1,7 +1,17 @@
 /** A ledger in SQLite whose disk is full, read-only or gone: no lease gets through unrecorded. Mounts file systems where it may. */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, copyFileSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  copyFileSync,
+  linkSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { FAILED_MESSAGE, UNAVAILABLE_MESSAGE } from '../../src/enforcement/chain/messages.ts';
@@ -182,6 +192,62 @@ describe('a file that may not be written to', PATIENT, () => {
   });
 });
 
+describe('a file with another name', PATIENT, () => {
+  const other = () => join(temporaryFolder(), 'other.db');
+
+  it.each<[string, RegExp, (file: string, name: string) => void, boolean]>([
+    ['a hard link', /has 2 names.* hard links/, (file, name) => linkSync(file, name), true],
+    [
+      'a mount of the file without its folder',
+      /mount the folder instead/,
+      (file, name) => {
+        writeFileSync(name, '');
+        execFileSync('mount', ['--bind', file, name]);
+        onTestFinished(() => void execFileSync('umount', ['--lazy', name]));
+      },
+      canMount,
+    ],
+  ])(
+    'is not opened by it: what is recorded by one name is lost by the other, with %s',
+    async (_, why, make, canMake) => {
+      if (canMake) {
+        const { file, connection, service } = await working();
+        const name = other();
+        make(file, name);
+        const { code, stderr } = await launchService({ connection: `sqlite://${name}` }).ended;
+        expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringMatching(why) });
+        await untilAllowed(() => create(service));
+        succeeds(() => rmSync(name));
+        await expectAllRecorded(service, connection);
+      }
+    },
+  );
+
+  it('is opened by a symbolic link, and not with the changes of another file', async () => {
+    const { file, connection, service } = await working();
+    const name = other();
+    symlinkSync(file, name);
+    const linked = await startService({ connection: `sqlite://${name}`, deadline: DEADLINE });
+    await untilAllowed(() => create(linked));
+    await linked.kill();
+    acknowledged.set(
+      service,
+      [service, linked].flatMap((one) => acknowledged.get(one) ?? []),
+    );
+    await expectAllRecorded(service, connection);
+    const again = await startService({ connection, deadline: DEADLINE });
+    await untilAllowed(() => create(again));
+    await again.kill();
+    // As after a crash and a restored backup: the file is another one, and the changes are still there.
+    copyFileSync(file, `${file}.copy`);
+    renameSync(`${file}.copy`, file);
+    expect(await launchService({ connection: `sqlite://${name}` }).ended).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('ledger.db-wal has changes of another file'),
+    });
+  });
+});
+
 describe('a file that another process has locked', PATIENT, () => {
   it('lets no lease through until it is free, and nothing hangs', async () => {
     const { file, connection, service } = await working(8);
@@ -270,6 +336,26 @@ describe('a file that is tampered with while the service runs', PATIENT, () => {
       return;
     }
     await expectAllRecorded(service, connection);
+  });
+
+  it('lets no lease through that is recorded nowhere when the index of its log of changes is deleted', async () => {
+    const { file, connection, service } = await working();
+    const second = await startService({ connection, deadline: DEADLINE });
+    await untilAllowed(() => create(second));
+    rmSync(`${file}-shm`);
+    for (const one of [service, second]) {
+      expect(await create(one)).toMatchObject(REFUSED);
+      expect(await create(one)).toMatchObject(REFUSED);
+      expect(one.log()).toContain('ledger.db-shm was deleted or replaced: stop all services');
+    }
+    await Promise.all([service.kill(), second.kill()]);
+    const late = await startService({ connection, deadline: DEADLINE });
+    await untilAllowed(() => create(late));
+    acknowledged.set(
+      late,
+      [service, second, late].flatMap((one) => acknowledged.get(one) ?? []),
+    );
+    await expectAllRecorded(late, connection);
   });
 
   it('lets no lease through when the file is emptied', async () => {

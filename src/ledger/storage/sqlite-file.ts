@@ -1,6 +1,6 @@
 /** Checks the file of a SQLite ledger: its integrity, and whether the write-ahead log belongs to it. */
 
-import { type Stats, statSync } from 'node:fs';
+import { readFileSync, realpathSync, type Stats, statSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import type { Wait } from '../../base/deadline.ts';
@@ -12,6 +12,48 @@ export const MILLISECONDS_TO_OPEN = 5000;
 /** SQLite's smallest page: a file consists of whole pages. */
 const SHORTEST_PAGE = 512;
 
+/** SQLite keeps changes beside the file itself, not beside a symbolic link to it. */
+function changesOf(file: string): string {
+  try {
+    return `${realpathSync.native(file)}-wal`;
+  } catch {
+    return `${file}-wal`;
+  }
+}
+
+/**
+ * SQLite keeps changes beside the name by which it opens a file. Processes that use different names do not see
+ * the changes of each other, and overwrite them. @throws LedgerUnavailableError
+ */
+export function verifyName(file: string): void {
+  const { nlink } = statSync(file);
+  if (nlink > 1) {
+    throw new LedgerUnavailableError(
+      `the file has ${nlink} names, and what is recorded by one of them is lost by another: remove the other hard links (find -samefile ${file})`,
+    );
+  }
+  if (mountPoints().includes(realpathSync.native(file))) {
+    throw new LedgerUnavailableError(
+      'the file is mounted without its folder, where SQLite keeps what was recorded last: mount the folder instead',
+    );
+  }
+}
+
+/** Empty where the system does not say. Source: proc_pid_mountinfo(5). */
+function mountPoints(): string[] {
+  try {
+    return readFileSync('/proc/self/mountinfo', 'utf8')
+      .split('\n')
+      .map((line) =>
+        (line.split(' ')[4] ?? '').replace(/\\([0-7]{3})/g, (_, code: string) =>
+          String.fromCharCode(Number.parseInt(code, 8)),
+        ),
+      );
+  } catch {
+    return [];
+  }
+}
+
 /** Identifies the current files of a ledger: changes if one of them is replaced or overwritten. */
 export function filesOf(file: string, connection: SqliteConnection): string {
   if (!connection.inTransaction) {
@@ -19,8 +61,14 @@ export function filesOf(file: string, connection: SqliteConnection): string {
     connection.exec('SELECT 1 FROM sqlite_master LIMIT 1');
   }
   const stats = statSync(file, { throwIfNoEntry: false });
-  const changes = statSync(`${file}-wal`, { throwIfNoEntry: false });
+  const changes = statSync(changesOf(file), { throwIfNoEntry: false });
   return [stats?.dev, stats?.ino, isWhole(stats), changes?.ino].join();
+}
+
+/** The index of the changes, which all processes share while they use the file. */
+export function indexOf(file: string): { readonly path: string; readonly inode: number | undefined } {
+  const path = changesOf(file).replace(/wal$/, 'shm');
+  return { path, inode: statSync(path, { throwIfNoEntry: false })?.ino };
 }
 
 export function isWhole(stats: Stats | undefined): boolean {
@@ -32,7 +80,8 @@ export function isWhole(stats: Stats | undefined): boolean {
  * write-ahead log: SQLite would apply the changes of another file to it. @throws LedgerUnavailableError
  */
 export function isMarked(file: string): boolean {
-  const changes = statSync(`${file}-wal`, { throwIfNoEntry: false });
+  const changes = changesOf(file);
+  const size = statSync(changes, { throwIfNoEntry: false })?.size ?? 0;
   const reader = openSqlite(file, { readonly: true, timeout: MILLISECONDS_TO_OPEN });
   let mark: unknown;
   try {
@@ -45,9 +94,9 @@ export function isMarked(file: string): boolean {
   if (mark === null || mark === undefined || mark === markOf(file)) {
     return true;
   }
-  if (changes !== undefined && changes.size > 0) {
+  if (size > 0) {
     throw new LedgerUnavailableError(
-      `${file}-wal has changes of another file: move it away together with ${file}-shm to go on without them; if both were copied together, sqlite3 ${file} 'PRAGMA wal_checkpoint(TRUNCATE)' applies them`,
+      `${changes} has changes of another file: move it away together with ${indexOf(file).path} to go on without them; if both were copied together, sqlite3 ${file} 'PRAGMA wal_checkpoint(TRUNCATE)' applies them`,
     );
   }
   return false;

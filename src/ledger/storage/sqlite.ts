@@ -21,6 +21,7 @@ import { openSqlite, type SqliteConnection, type SqliteStatement } from './sqlit
 import {
   asUnavailable,
   filesOf,
+  indexOf,
   isBusy,
   isInDoubt,
   isMarked,
@@ -31,6 +32,7 @@ import {
   suspicionOf,
   unavailable,
   verifyIntegrity,
+  verifyName,
   whenFree,
 } from './sqlite-file.ts';
 
@@ -51,6 +53,8 @@ export class SqliteDatabase implements Database {
   #connection: SqliteConnection;
   /** Identifies the files that the connection writes to: see `filesOf`. */
   #files: string;
+  /** The inode of the index that the connection uses. */
+  #index: number | undefined;
   /** The connection failed, and a new one may work. */
   #isSuspect = false;
   /** The file may be damaged or replaced: verify it before use. */
@@ -72,6 +76,7 @@ export class SqliteDatabase implements Database {
           : 'permission denied; run the command as the user that the ledger belongs to',
       );
     }
+    verifyName(file);
     this.#file = file;
     this.#durability = durability;
     this.#groups = new CommitGroups({
@@ -83,6 +88,7 @@ export class SqliteDatabase implements Database {
     const isKnown = unavailable(() => isMarked(file));
     this.#connection = unavailable(() => openFile(file, durability));
     this.#files = filesOf(file, this.#connection);
+    this.#index = indexOf(file).inode;
     if (isKnown) {
       mark(file, this.#connection);
     } else {
@@ -214,6 +220,7 @@ export class SqliteDatabase implements Database {
       if (!isWhole(statSync(this.#file, { throwIfNoEntry: false }))) {
         throw new LedgerUnavailableError('the file does not exist, or is not a ledger');
       }
+      verifyName(this.#file);
       const isKnown = isMarked(this.#file);
       if (!isKnown || this.#isUnknown) {
         await verifyIntegrity(this.#file);
@@ -221,6 +228,7 @@ export class SqliteDatabase implements Database {
       this.#connection = openFile(this.#file, this.#durability);
       mark(this.#file, this.#connection);
       this.#files = filesOf(this.#file, this.#connection);
+      this.#index = indexOf(this.#file).inode;
     } catch (thrown) {
       throw asUnavailable(thrown);
     }
@@ -237,6 +245,14 @@ export class SqliteDatabase implements Database {
       this.#isSuspect = true;
       this.#isUnknown = true;
       throw new LedgerUnavailableError('the file was deleted or replaced');
+    }
+    const { path, inode } = indexOf(this.#file);
+    if (inode !== this.#index) {
+      // Processes with different indexes overwrite each other's changes. Opening the file again does not help: the
+      // connections of a process share the index.
+      throw new LedgerUnavailableError(
+        `${path} was deleted or replaced: stop all services on this ledger, and start them again`,
+      );
     }
   }
 
