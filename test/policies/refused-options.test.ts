@@ -52,6 +52,13 @@ it.each<[policy: string, option: string, values: readonly unknown[], message: st
   ['AddVolumesPolicy', 'add_volumes', [{ 'mnt/a': 'a' }, { '/a/': 'a' }, { '/a/../b': 'a' }], 'path:volume'],
   ['AddVolumesPolicy', 'add_volumes', [{ '/': 'a' }, { '/$HOME': 'a' }, { '/a': 'b/../c' }], 'path:volume'],
   ['AddVolumesPolicy', 'add_volumes_clouds', [['kubernetes/context'], ['*'], ['a/b/c/d']], 'list of clouds'],
+  ['AddVolumesPolicy', 'add_volumes_clouds', [['kuberntes']], 'kuberntes most likely never applies'],
+  [
+    'AllowedCloudsPolicy',
+    'allowed_clouds',
+    [['k8s', 'awss/us-east-1']],
+    'awss/us-east-1 would make SkyPilot',
+  ],
   ['AllowedCloudsPolicy', 'allowed_clouds', [['*'], ['/aws'], ['aws us'], ['*/us-east-1']], 'list of clouds'],
   ['AllowedCloudsPolicy', 'allowed_clouds', [['aws/a/b/c']], 'expected a cloud such as'],
   ['BusinessHoursPolicy', 'business_hours', [[], ['8-18'], ['mon-fri 8:00-18:00'], ['08:60-18:00']], HOURS],
