@@ -99,7 +99,7 @@ it.each<[policy: string, option: string, values: readonly unknown[], message: st
     'user/accelerator:count pairs',
   ],
   ['GpuQuotaPolicy', 'gpu_quota_workspaces', [{ ml: 64 }], 'workspace/accelerator:count pairs'],
-  ['MaxPricePolicy', 'max_price', [0, -1, 'five', 1e9], 'expected'],
+  ['MaxPricePolicy', 'max_price', [0, -1, 'five', 1e9], 'per hour, more than 0, 1000000 or less'],
   ['RateLimitLaunchPolicy', 'rate_limit_launch', [0, 1001], 'expected'],
   ['RateLimitLaunchPolicy', 'rate_limit_launch_seconds', [0], 'expected'],
   ['RejectOldClientsPolicy', 'reject_old_clients_version', ['new', '0', '0.12.0 ', ''], 'such as 0.12.0'],
