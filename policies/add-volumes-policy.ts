@@ -13,6 +13,7 @@ import {
   resourcesOf,
   type Task,
   type UserRequest,
+  unknownClouds,
 } from '../src/skypilot/index.ts';
 
 /** An absolute path, or one in the home folder, without `.`, `..`, empty parts and variables. */
@@ -57,6 +58,8 @@ const OTHERS = ['jobs.launch_controller', 'serve.launch_controller', 'exec'];
  */
 export class AddVolumesPolicy extends AdminPolicy<Options> {
   static override readonly options = options;
+  static override readonly check = ({ add_volumes_clouds: clouds }: Options) =>
+    unknownClouds(clouds, 'add_volumes_clouds', 'most likely never applies');
 
   override validateAndMutate({ task, skypilotConfig, requestName }: UserRequest): MutatedUserRequest {
     const { add_volumes_workspaces: workspaces } = this.options;

@@ -9,6 +9,7 @@ import {
   type PolicyServices,
   parseInfra,
   type UserRequest,
+  unknownClouds,
 } from '../src/skypilot/index.ts';
 
 /** A cloud with an optional region and zone, or a context with slashes. A cloud alone is no pattern. */
@@ -44,6 +45,8 @@ const options = z
  */
 export class AllowedCloudsPolicy extends AdminPolicy<z.infer<typeof options>> {
   static override readonly options = options;
+  static override readonly check = ({ allowed_clouds: entries }: z.infer<typeof options>) =>
+    unknownClouds(entries, 'allowed_clouds', 'would make SkyPilot refuse tasks that are restricted to it');
 
   readonly #allowed: AllowedInfra;
 

@@ -39,8 +39,8 @@ const WITHOUT_PRICES = new Set(['kubernetes', 'ssh', 'slurm']);
 
 /**
  * Limits the cost of nodes, by `max_hourly_cost` of every alternative: SkyPilot then drops
- * instances that are more expensive in every region. It does not check the price of an instance type in the
- * task, so only listed types are allowed.
+ * instances that are more expensive in every region, except those with accelerators on Google Cloud. It does not
+ * check the price of an instance type in the task, so only listed types are allowed.
  */
 export class MaxPricePolicy extends AdminPolicy<z.infer<typeof options>> {
   static override readonly options = options;

@@ -18,7 +18,6 @@ import {
   type Hardware,
   HardwareCosts,
   HardwareRates,
-  isCloud,
   type LaunchLedger,
   type LaunchLimit,
   type LaunchOwner,
@@ -30,6 +29,7 @@ import {
   requireLaunches,
   reviewLaunch,
   type UserRequest,
+  unknownClouds,
 } from '../src/skypilot/index.ts';
 
 const rate = z
@@ -204,18 +204,11 @@ async function problemsOf({
   usage_budget_rates: rates = {},
   usage_budget_unit: unit,
 }: Options): Promise<(Problem | SectionProblem)[]> {
-  const elsewhere = Object.keys(rates).filter(
-    (name) => name.includes('/') && !isCloud(name.replace(/\/.*/, '')),
-  );
+  const inClouds = Object.keys(rates).filter((name) => name.includes('/'));
   const isDoubtful = Object.keys(catalogs).length > 0 && unit === UNIT;
   return [
     ...(await catalogProblems(catalogs, CATALOG)),
-    ...elsewhere.map((name) => ({
-      severity: 'warning' as const,
-      section: 'skypilot',
-      option: 'usage_budget_rates',
-      message: `${name.slice(0, 100)} most likely never applies: SkyPilot has no such cloud`,
-    })),
+    ...unknownClouds(inClouds, 'usage_budget_rates', 'most likely never applies'),
     ...(isDoubtful
       ? [
           {

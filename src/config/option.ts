@@ -58,6 +58,7 @@ interface JsonSchema extends z.GlobalMeta {
   readonly format?: string;
   readonly enum?: readonly unknown[];
   readonly minimum?: number;
+  readonly exclusiveMinimum?: number;
   readonly maximum?: number;
   readonly items?: JsonSchema;
   readonly additionalProperties?: JsonSchema;
@@ -249,9 +250,12 @@ function ofUnit(json: JsonSchema): string {
   return json.unit === undefined ? '' : ` of ${json.unit}`;
 }
 
-function range({ minimum, maximum }: JsonSchema): string {
+function range({ minimum, exclusiveMinimum: above, maximum }: JsonSchema): string {
   const low = minimum === undefined || minimum <= Number.MIN_SAFE_INTEGER ? undefined : minimum;
   const high = maximum === undefined || maximum >= Number.MAX_SAFE_INTEGER ? undefined : maximum;
+  if (above !== undefined && high !== undefined) {
+    return `, more than ${above}, ${high} or less`;
+  }
   if (low === -1 && high === undefined) {
     return ' or -1';
   }

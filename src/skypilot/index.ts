@@ -10,7 +10,7 @@ export {
   type PolicyServices,
 } from './admin-policy.ts';
 export { SkypilotApiServer, type SkypilotApiServerOptions, type SkypilotCluster } from './api-server.ts';
-export { catalogProblems, isCloud, openCatalogs } from './charging/catalog/catalog-file.ts';
+export { catalogProblems, openCatalogs, unknownClouds } from './charging/catalog/catalog-file.ts';
 export {
   type ChargedLaunch,
   chargedLaunch,

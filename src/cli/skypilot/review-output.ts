@@ -3,6 +3,7 @@ import type { Places } from '../../skypilot/config/config-validation.ts';
 import type { SkypilotOptions } from '../../skypilot/options.ts';
 import type { Review } from '../../skypilot/policies/policy-chain.ts';
 import type { ReceivedRequest } from '../../skypilot/request/wire.ts';
+import type { PolicyOutcome } from '../../skypilot/review.ts';
 import type { SecretValues } from '../../skypilot/secrets.ts';
 import { onOneLine, printJson, printTable, unifiedDiff, warn } from '../common/output.ts';
 import type { Requested } from './requests.ts';
@@ -46,9 +47,16 @@ export async function printReview(
     });
     return;
   }
+  // A request that does not match SkyPilot's schema, for example, is refused by no policy.
+  const isExplained = allowed || outcomes.some((outcome) => !outcome.allowed && !outcome.audit);
+  const refusal = { policy: policy ?? '', message, allowed, failed, changed: false, audit: false };
   await printTable(
     ['POLICY', 'ANSWER', 'MESSAGE'],
-    outcomes.map((outcome) => [outcome.policy, answerOf(outcome), outcome.message ?? '']),
+    [...outcomes, ...(isExplained ? [] : [refusal])].map((outcome) => [
+      outcome.policy,
+      answerOf(outcome),
+      outcome.message ?? '',
+    ]),
   );
   for (const warning of warnings) {
     warn(warning);
@@ -112,7 +120,12 @@ export function whyNotIdempotent({ allowed, failed, policy, message, outcomes }:
   return `not idempotent: the result is changed again by ${changing.join(', ')}`;
 }
 
-function answerOf({ allowed, failed, changed, audit }: Review['outcomes'][number]): string {
+function answerOf({
+  allowed,
+  failed,
+  changed,
+  audit,
+}: Pick<PolicyOutcome, 'allowed' | 'failed' | 'changed' | 'audit'>): string {
   const answer = failed ? 'failed' : !allowed ? 'rejected' : changed ? 'changed' : 'allowed';
   return audit ? `${answer} (tried, not enforced)` : answer;
 }

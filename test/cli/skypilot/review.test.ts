@@ -378,12 +378,18 @@ describe('a mistake', () => {
   });
 });
 
-async function reviewAs(config_validation: string, text = 'name: a\nresources:\n  autostp: 5\n') {
+function validationFlags(config_validation: string): string[] {
   const { specifiers } = policyFiles({ FirstPolicy: '' });
   const conf = `[skypilot]\nadmin_policies = ${specifiers.join()}\nisolation = none\nconfig_validation = ${config_validation}\n`;
+  return ['--config-file', confFile(conf), '--log-level', 'silent'];
+}
+
+const MISTAKEN = 'name: a\nresources:\n  autostp: 5\n';
+
+async function reviewAs(config_validation: string, text = MISTAKEN) {
   const task = temporaryFile('task.yaml', text);
-  const flags = ['--config-file', confFile(conf), '--log-level', 'silent', '--format', 'json'];
-  const { code, stdout, stderr } = await runInProcess(skypilotReviewCommand(), [task, ...flags]);
+  const flags = [task, ...validationFlags(config_validation), '--format', 'json'];
+  const { code, stdout, stderr } = await runInProcess(skypilotReviewCommand(), flags);
   const { message, warnings } = JSON.parse(stdout.split('\n')[0] ?? '');
   return { code, text: JSON.stringify([message, warnings]), task, stderr };
 }
@@ -393,6 +399,13 @@ describe('config_validation', () => {
     const { code, text, task } = await reviewAs('warning');
     expect(code).toBe(0);
     expect(text).toContain(`${task}:3: resources.autostp: unknown key`);
+  });
+  it('is shown among the policies if it rejects', async () => {
+    const task = temporaryFile('task.yaml', MISTAKEN);
+    const { code, stdout } = await runInProcess(skypilotReviewCommand(), [task, ...validationFlags('error')]);
+    expect(code).toBe(1);
+    expect(stdout).toContain(`config_validation  rejected  The request is not valid for SkyPilot`);
+    expect(stdout).toContain(`${task}:3: resources.autostp: unknown key`);
   });
   it('names the line of a job whose name another job of the group has, after the header', async () => {
     const { stderr, task } = await reviewAs(

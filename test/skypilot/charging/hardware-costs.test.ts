@@ -6,7 +6,7 @@ import { hardwareOf, refuseHiddenDevices } from '../../../src/skypilot/charging/
 import { HardwareCosts, HardwareRates } from '../../../src/skypilot/charging/hardware-costs.ts';
 import { hardwareShown } from '../../../src/skypilot/charging/observe.ts';
 import type { Task } from '../../../src/skypilot/request/user-request.ts';
-import { projectFile } from '../../support/files.ts';
+import { projectFile, temporaryFile } from '../../support/files.ts';
 import { rows } from '../../support/rows.ts';
 
 type Catalogs = Awaited<ReturnType<typeof openCatalogs>>;
@@ -21,11 +21,12 @@ function cost(
   resources: string,
   rates: Record<string, number> = {},
   clouds: string[] | null = null,
+  from = catalogs,
 ): number | string {
   const task = YamlDocument.parse(
     resources.includes('resources:') ? resources : `resources:\n  ${resources}\n`,
   ).value as Task;
-  const costs = new HardwareCosts(new HardwareRates(rates), catalogs);
+  const costs = new HardwareCosts(new HardwareRates(rates), from);
   const all = hardwareOf(task, clouds).map((hardware) => costs.costOf(hardware));
   const wrong = all.find((one) => typeof one !== 'bigint');
   return wrong === undefined || typeof wrong === 'bigint'
@@ -58,6 +59,7 @@ describe('the price of a launch', () => {
     a list → infra: aws/us-east-1\n  accelerators: ["T4:1", "A100:8"] → 32.7726
     a machine with accelerators that are priced apart → infra: gcp\n  instance_type: a2-highgpu-8g → 30.0073
     accelerators that are priced apart → infra: gcp/us-central1\n  accelerators: A100:8 → 29.407
+    accelerators that are priced apart, above a maximum → infra: gcp/us-central1\n  accelerators: A100:8\n  max_hourly_cost: 5 → 29.407
     accelerators without a spot price → infra: gcp/europe-west4\n  accelerators: A100:8\n  use_spot: true → 25.4321
     accelerators on any machine that has room → infra: gcp\n  accelerators: T4 → 1.869992
     accelerators on a machine of a size → infra: gcp\n  accelerators: T4\n  cpus: 8 → 0.729998
@@ -65,6 +67,18 @@ describe('the price of a launch', () => {
     a TPU → infra: gcp\n  accelerators: tpu-v4-8 → 12.88
   `)('is that of %s', (_, resources, expected) => {
     expect(cost(resources)).toBe(Number(expected));
+  });
+
+  it('is that of any size, and of any region below a maximum, where SkyPilot compares neither', async () => {
+    const lines = ['InstanceType,AcceleratorName,AcceleratorCount,vCPUs,MemoryGiB,Price,SpotPrice,Region'];
+    const file = temporaryFile(
+      'shadeform.csv',
+      `${[...lines, 'l4,L4,1,8,32,2.5,,north', 'l4,L4,1,8,32,0.5,,south'].join('\n')}\n`,
+    );
+    const own = await openCatalogs({ shadeform: file }, 'usage_budget_catalog');
+    for (const limits of ['cpus: 2', 'memory: 4', 'max_hourly_cost: 1']) {
+      expect(cost(`infra: shadeform/north\n  accelerators: L4\n  ${limits}`, {}, null, own)).toBe(2.5);
+    }
   });
 
   it('rises with the nodes, without drift', () => {

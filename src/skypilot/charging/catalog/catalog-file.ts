@@ -240,10 +240,18 @@ const CLOUDS = new Set(
 );
 const WITHOUT_CATALOG = new Set(['kubernetes', 'ssh', 'slurm']);
 
-/** Whether SkyPilot has such a cloud, in any spelling. */
-export function isCloud(name: string): boolean {
-  const cloud = canonicalCloud(name);
-  return CLOUDS.has(cloud) || WITHOUT_CATALOG.has(cloud);
+/** Warnings of entries such as `awss/us-east-1`, in any spelling. A newer SkyPilot may have such a cloud. */
+export function unknownClouds(entries: readonly string[], option: string, effect: string): Problem[] {
+  const unknown = entries.filter((entry) => {
+    const cloud = canonicalCloud(entry.replace(/\/.*/, ''));
+    return !CLOUDS.has(cloud) && !WITHOUT_CATALOG.has(cloud);
+  });
+  return unknown.map((entry) => ({
+    severity: 'warning',
+    section: 'skypilot',
+    option,
+    message: `${entry.slice(0, 100)} ${effect}: SkyPilot has no such cloud`,
+  }));
 }
 
 /** Cloud → file, as the operator writes them. */

@@ -28,13 +28,23 @@ export interface RequestedHardware {
 /** The operator's price for a machine, including its parts; `undefined` = the catalog applies. */
 type ListedPrice = (instanceType: string, accelerator: RequestedHardware['accelerator']) => Price | undefined;
 
-/** Clouds in which SkyPilot does not compare the memory of machines with accelerators. */
-const WITHOUT_MEMORY = new Set(['primeintellect', 'runpod', 'verda', 'yotta']);
+/**
+ * What SkyPilot ignores in some clouds when it chooses a machine: `cpus` and `memory` of those with accelerators;
+ * `region` for `max_hourly_cost`, which it compares with the prices of all regions.
+ */
+const IGNORED: Readonly<Record<string, readonly ('cpus' | 'memory' | 'region')[]>> = {
+  primeintellect: ['memory', 'region'],
+  runpod: ['memory'],
+  seeweb: ['region'],
+  shadeform: ['cpus', 'memory', 'region'],
+  verda: ['memory'],
+  yotta: ['memory', 'region'],
+};
 /** SkyPilot treats counts that differ by a hundredth as equal. Wider, since both sides round. */
 const SAME_COUNT = 0.011;
 
 export class Catalog {
-  readonly #comparesMemory: boolean;
+  readonly #ignored: readonly string[];
   readonly #machines: readonly Machine[];
   readonly #byType = new Map<string, Machine[]>();
   readonly #byAccelerator = new Map<string, Machine[]>();
@@ -42,7 +52,7 @@ export class Catalog {
   readonly #isSplit: boolean;
 
   constructor(cloud: string, machines: readonly Machine[]) {
-    this.#comparesMemory = !WITHOUT_MEMORY.has(cloud);
+    this.#ignored = (Object.hasOwn(IGNORED, cloud) ? IGNORED[cloud] : undefined) ?? [];
     this.#machines = machines;
     for (const machine of machines) {
       addTo(this.#byType, machine.instanceType, machine);
@@ -73,7 +83,7 @@ export class Catalog {
     const offered = accelerator === null ? this.#machines : this.#offers(accelerator);
     const fits = this.#sizeOf(asked);
     return mostOf(offered, (machine) =>
-      fits(machine) && isBelow(machine, asked) ? priceOf(machine, asked, listed) : undefined,
+      fits(machine) && this.#isBelow(machine, asked) ? priceOf(machine, asked, listed) : undefined,
     );
   }
 
@@ -96,13 +106,12 @@ export class Catalog {
                 ? ({ instanceType: type }) => type !== ''
                 : mayHost(accelerator.name, accelerator.count),
             )
-            .filter((machine) => fits(machine) && (accelerator !== null || isBelow(machine, asked)));
+            .filter((machine) => fits(machine) && (accelerator !== null || this.#isBelow(machine, asked)));
     if (accelerator === null) {
       return mostOf(hosts, (machine) => priceOf(machine, asked, listed));
     }
-    const apart = this.#offers(accelerator).filter(
-      (one) => one.instanceType === '' && (instanceType !== null || isBelow(one, asked)),
-    );
+    // SkyPilot finds none below `max_hourly_cost`, and takes them whatever they cost.
+    const apart = this.#offers(accelerator).filter((one) => one.instanceType === '');
     const regions =
       region === null ? [...new Set(apart.flatMap((one) => [...one.regions.keys()]))] : [region];
     const most = (where: string) => mostOf(apart, (one) => acceleratorPrice(one.regions.get(where), asked));
@@ -125,8 +134,20 @@ export class Catalog {
   }
 
   #sizeOf({ accelerator, cpus, memory }: RequestedHardware): Fits {
-    const compares = accelerator === null || this.#comparesMemory;
-    return (machine) => cpus?.(machine) !== false && (!compares || memory?.(machine) !== false);
+    const compares = (size: string) => accelerator === null || !this.#ignored.includes(size);
+    const [comparesCpus, comparesMemory] = [compares('cpus'), compares('memory')];
+    return (machine) =>
+      (!comparesCpus || cpus?.(machine) !== false) && (!comparesMemory || memory?.(machine) !== false);
+  }
+
+  #isBelow(machine: Machine, { max, region, isSpot, mayFallBack }: RequestedHardware): boolean {
+    if (max === undefined) {
+      return true;
+    }
+    const { cheapest, cheapestSpot } =
+      pricesOf(machine, this.#ignored.includes('region') ? null : region) ?? {};
+    const columns = isSpot ? [cheapestSpot, ...(mayFallBack ? [cheapest] : [])] : [cheapest];
+    return columns.some((price) => price !== undefined && price <= max);
   }
 }
 
@@ -158,15 +179,6 @@ function columnOf(prices: Prices | undefined, { isSpot, mayFallBack }: Requested
 /** SkyPilot uses the on-demand price for accelerators without a spot price. */
 function acceleratorPrice(prices: Prices | undefined, asked: RequestedHardware): Price | undefined {
   return columnOf(prices, asked) ?? prices?.price;
-}
-
-function isBelow(machine: Machine, { max, region, isSpot, mayFallBack }: RequestedHardware): boolean {
-  if (max === undefined) {
-    return true;
-  }
-  const { cheapest, cheapestSpot } = pricesOf(machine, region) ?? {};
-  const columns = isSpot ? [cheapestSpot, ...(mayFallBack ? [cheapest] : [])] : [cheapest];
-  return columns.some((price) => price !== undefined && price <= max);
 }
 
 function sum(one: Price | undefined, other: Price | undefined): Price | undefined {
