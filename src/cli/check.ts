@@ -22,42 +22,19 @@ interface CheckFlags extends FormatFlags {
   readonly logLevel: LogLevel;
 }
 
+type Judged = Pick<Decision, 'allowed' | 'message' | 'filter' | 'failed' | 'warnings' | 'outcomes'>;
+
 /** One line of `--format json`. */
-interface Judgement {
+interface Judgement extends Judged, Partial<Awaited<ReturnType<typeof shownEstimate>>> {
   readonly file: string;
   readonly operation: Operation;
-  readonly allowed: boolean;
-  readonly message: string | null;
-  readonly filter: string | null;
-  readonly failed: boolean;
-  readonly warnings: readonly string[];
-  readonly outcomes: readonly Outcome[];
   /** With `--explain`, if there are rules. */
   readonly rules?: readonly ExplainedRule[];
-  /** With `--estimate`. */
-  readonly charges?: readonly Charge[];
-  readonly suggestions?: readonly Suggestion[];
-  readonly searched?: string | null;
-}
-
-/** Usage in unit-hours, in decimal; counts as whole numbers. */
-interface Charge {
-  readonly filter: string;
-  readonly account: string;
-  readonly amount: string;
-  readonly precision: string;
-  readonly left: string | null;
-}
-
-interface Suggestion {
-  readonly change: string;
-  readonly text: string;
-  readonly lease: unknown;
 }
 
 type Deadline = import('../base/deadline.ts').Deadline;
+type Decision = import('../filter/verdict.ts').Decision;
 type Estimate = import('../enforcement/estimate/contract.ts').Estimate;
-type Outcome = import('../filter/verdict.ts').Outcome;
 type UsageEnforcement = import('../enforcement/enforcement.ts').UsageEnforcement;
 
 export function checkCommand(): Command {
@@ -82,10 +59,10 @@ export function checkCommand(): Command {
 }
 
 async function check(operation: Operation, files: readonly string[], flags: CheckFlags): Promise<void> {
-  // Before schemas are created. Each is used once or twice; compiling them would take a twentieth of the run.
   if (flags.estimate === true && operation === 'end') {
     throw new UsageError('--estimate: expected the operation create or update');
   }
+  // Before schemas are created. Each is used once or twice; compiling them would take a twentieth of the run.
   (await import('zod')).config({ jitless: true });
   const { requireConfiguration, sectionOf } = await import('../enforcement/configuration.ts');
   const { UsageEnforcement } = await import('../enforcement/enforcement.ts');
@@ -155,35 +132,35 @@ async function judge(
 ): Promise<Judgement> {
   // Already parsed by `readRequests`.
   const request = body as Parameters<UsageEnforcement['checkUpdate']>[0];
+  const judged = ({ allowed, message, filter, failed, warnings, outcomes }: Judged) => ({
+    file,
+    operation,
+    allowed,
+    message,
+    filter,
+    failed,
+    warnings,
+    outcomes,
+  });
   if (operation === 'end') {
-    const { failed, warnings, outcomes } = await enforcement.onEnd(request, { deadline, dryRun: true });
-    return { file, operation, allowed: true, message: null, filter: null, failed, warnings, outcomes };
+    const told = await enforcement.onEnd(request, { deadline, dryRun: true });
+    return judged({ ...told, allowed: true, message: null, filter: null });
   }
   if (estimate) {
     const estimated = await enforcement.estimate(request, { deadline, acceptsChanges: false });
-    const { allowed, message, filter, failed, warnings, outcomes } = estimated.decision;
-    return {
-      file,
-      operation,
-      allowed,
-      message,
-      filter,
-      failed,
-      warnings,
-      outcomes,
-      ...(await shownEstimate(estimated)),
-    };
+    return { ...judged(estimated.decision), ...(await shownEstimate(estimated)) };
   }
   const options = { explain, deadline, acceptsChanges: false, dryRun: true };
-  const { allowed, message, filter, failed, warnings, outcomes } =
+  const judgement = judged(
     operation === 'create'
       ? await enforcement.checkCreate(request, options)
-      : await enforcement.checkUpdate(request, options);
+      : await enforcement.checkUpdate(request, options),
+  );
   const said = rules?.take() ?? [];
-  const judgement = { file, operation, allowed, message, filter, failed, warnings, outcomes };
   return said.length === 0 ? judgement : { ...judgement, rules: said };
 }
 
+/** Usage in unit-hours, in decimal; counts as whole numbers. */
 async function shownEstimate({ charges, suggestions, searched }: Estimate) {
   const { chargeText } = await import('../filter/claim.ts');
   return {

@@ -179,8 +179,7 @@ async function validate(flags: SourceFlags): Promise<void> {
   const all = await read(flags, process.cwd());
   // A file of the user may hide an error that would prevent the service from starting.
   const served = all.clientFiles.length === 0 ? all : await read(flags);
-  const { startProblems } = await import('../server/configuration/start-checks.ts');
-  const { storageProblems } = await import('../server/configuration/start-checks.ts');
+  const { startProblems, storageProblems } = await import('../server/configuration/start-checks.ts');
   const isWrong = served.problems.some(({ severity }) => severity === 'error');
   const toStart = isWrong
     ? []

@@ -83,9 +83,8 @@ async function conformance(url: string | undefined, flags: ConformanceFlags): Pr
     denyUpdate: await request(flags.denyUpdate, 'update'),
     denyCommit: await request(flags.denyCommit, 'create'),
   };
-  const { runConformance } = await import('../conformance/run.ts');
+  const { CHECKS, runConformance } = await import('../conformance/run.ts');
   const { UnreachableError } = await import('../conformance/target.ts');
-  const { CHECKS } = await import('../conformance/run.ts');
   const progress = new Progress('checks', CHECKS.length);
   try {
     const report = await runConformance({ ...options, progress: (done) => progress.show(done) });

@@ -6,14 +6,12 @@ import { Command } from 'commander';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { addSelectionFlags, type SelectionFlags, selector } from '../../src/cli/decisions.ts';
 import type { DecisionRecord } from '../../src/decisions/record.ts';
-import { rowJson } from '../../src/decisions/store/rows.ts';
-import { DecisionTable } from '../../src/decisions/store/table.ts';
 import { rows } from '../support/check-command.ts';
 import { runProgramInProcess } from '../support/command-in-process.ts';
-import { aRecord, decisionsIn, decisionsInFile } from '../support/decision-logs.ts';
+import { aRecord, decisionsIn, decisionsInFile, saidBy } from '../support/decision-logs.ts';
 import { confFile, projectFile, temporaryFile } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
-import { ledgerAt, NO_WAIT, newLedger } from '../support/ledgers.ts';
+import { ledgerAt, newLedger, storeDecisions } from '../support/ledgers.ts';
 import { COMMAND, printed, refusedWith, startCommand, startUntilFinished } from '../support/run-command.ts';
 
 const EXAMPLE = projectFile('examples/decisions.jsonl');
@@ -104,7 +102,7 @@ describe('decisions tail', () => {
       allowed: false,
       outcome: 'rejected',
       request_id: HOSTILE,
-      filters: [{ filter: HOSTILE, outcome: 'rejected', audit: false, message: HOSTILE, duration_ms: 1 }],
+      filters: [saidBy(HOSTILE, 'rejected', { message: HOSTILE })],
     });
     const log = logOf(hostile, { ...hostile, message: null });
     for (const format of ['table', 'json']) {
@@ -300,8 +298,7 @@ async function stored(records: readonly DecisionRecord[], service = 'decision_st
   const connection = await newLedger();
   const ledger = await ledgerAt(connection);
   const asked = { start: 1_796_119_200_000_000n, end: 1_796_122_800_000_000n };
-  const rows = records.map((record) => rowJson(record, record.allowed ? undefined : asked));
-  await new DecisionTable(ledger.database, 'host/7').write(rows, NO_WAIT);
+  await storeDecisions(ledger, records, asked);
   await ledger.close();
   const conf = confFile(
     `[enforcement]\nenabled_filters = MaxLeaseDurationFilter\nmax_lease_duration = 60\n[service]\n${service}\n[ledger]\nconnection = ${connection}\n`,
@@ -339,8 +336,8 @@ describe('decisions of the ledger', () => {
       filter: 'BFilter',
       message: 'No \u001b[2J',
       filters: [
-        { filter: 'AFilter', outcome: 'allowed', audit: false, message: null, duration_ms: 1 },
-        { filter: 'BFilter', outcome: 'rejected', audit: false, message: 'No \u001b[2J', duration_ms: 2 },
+        saidBy('AFilter', 'allowed'),
+        saidBy('BFilter', 'rejected', { message: 'No \u001b[2J', duration_ms: 2 }),
       ],
     });
     const decisions = await stored([aRecord({ request_id: 'req-2' }), refused]);

@@ -44,7 +44,14 @@ async function runWaiting(options: ServiceOptions = {}, close = '') {
   });
   const asked = (count = 1) =>
     vi.waitFor(() => expect(heard.filter((what) => what === 'asked')).toHaveLength(count), SOON);
-  return { ...running, heard, open, asked };
+  /** A connection on which a request waits. */
+  const busy = async () => {
+    const connection = await openRaw(running.port);
+    connection.socket.write(postBytes('/check-create', FITS));
+    await asked();
+    return connection;
+  };
+  return { ...running, heard, open, asked, busy };
 }
 
 /** How long closing takes, in milliseconds. */
@@ -87,13 +94,12 @@ describe('a service that is closed', () => {
   });
 
   it('closes idle connections while others are still in use', async () => {
-    const { port, service, open, asked } = await runWaiting();
-    const busy = await openRaw(port);
+    const running = await runWaiting();
+    const { port, service, open } = running;
     const idle = await openRaw(port);
     idle.socket.write(GET);
     await idle.answers(1);
-    busy.socket.write(postBytes('/check-create', FITS));
-    await asked();
+    const busy = await running.busy();
     const closed = service.close();
     await idle.end;
     expect(busy.closed()).toBe(false);
@@ -103,11 +109,9 @@ describe('a service that is closed', () => {
   });
 
   it('reports on open connections that it is not ready', async () => {
-    const { port, service, open, asked } = await runWaiting();
-    const busy = await openRaw(port);
+    const { port, service, open, busy } = await runWaiting();
     const fresh = await openRaw(port);
-    busy.socket.write(postBytes('/check-create', FITS));
-    await asked();
+    await busy();
     const closed = service.close();
     fresh.socket.write(GET.replace('healthz', 'readyz'));
     await fresh.end;
@@ -146,9 +150,7 @@ describe('shutdown_grace', () => {
     const log = temporaryFile('decisions.jsonl', '');
     const running = await runWaiting({ service: { shutdown_grace: 1, decision_log: log } });
     await running.post('/on-end', capturedText('on-end-active.json'));
-    const busy = await openRaw(running.port);
-    busy.socket.write(postBytes('/check-create', FITS));
-    await running.asked();
+    const busy = await running.busy();
     expect(await closing(running)).toBeLessThan(NEVER_SO_LONG);
     await busy.end;
     expect(busy.received()).toBe('');
@@ -180,9 +182,7 @@ describe('shutdown_grace', () => {
 
   it('of 0 ends everything at once', async () => {
     const running = await runWaiting({ service: { shutdown_grace: 0 } });
-    const busy = await openRaw(running.port);
-    busy.socket.write(postBytes('/check-create', FITS));
-    await running.asked();
+    const busy = await running.busy();
     expect(await closing(running)).toBeLessThan(NEVER_SO_LONG);
     await busy.end;
   });

@@ -4,6 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, onTestFinished } from 'vitest';
+import type { DecisionRecord } from '../../src/decisions/record.ts';
+import { rowJson } from '../../src/decisions/store/rows.ts';
+import { DecisionTable } from '../../src/decisions/store/table.ts';
 import { parseUnitHours } from '../../src/filter/claim.ts';
 import { type LedgerObserver, toInstant } from '../../src/index.ts';
 import { setBudget } from '../../src/ledger/budgets/budgets.ts';
@@ -154,6 +157,16 @@ export async function balancesOf(ledger: Ledger, project: string): Promise<Map<s
   const query = ledger.database.queries.selectFrom('accounts').selectAll().where('project_id', '=', project);
   const found = await ledger.read('read', () => rows(query.compile()), NO_WAIT);
   return new Map(found.map(({ name, balance }) => [name, balance]));
+}
+
+/** Stores decisions as the replica `host/7` does, with what the refused ones had asked for. */
+export async function storeDecisions(
+  { database }: Ledger,
+  records: readonly DecisionRecord[],
+  asked: Parameters<typeof rowJson>[1],
+): Promise<void> {
+  const lines = records.map((record) => rowJson(record, record.allowed ? undefined : asked));
+  await new DecisionTable(database, 'host/7').write(lines, NO_WAIT);
 }
 
 export interface BudgetText {

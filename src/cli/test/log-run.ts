@@ -13,17 +13,14 @@ import { causeLogger } from '../cases/explanations.ts';
 import { UsageError } from '../common/output.ts';
 import { Progress } from '../common/progress.ts';
 import { periodOf, type SourceFlags, sourcesOf } from '../common/sources.ts';
+import type { SelectionFlags } from '../decisions.ts';
 import { isSelected, type LogSelection, type PastDecision, pastDecision } from './past-decision.ts';
 import type { Notes } from './replay-decision.ts';
 
 /** The flags of `test` about logs. */
-export interface LogFlags {
+export interface LogFlags extends Pick<SelectionFlags, 'since' | 'until' | 'project' | 'user'> {
   readonly replay?: readonly string[];
   readonly record?: readonly string[];
-  readonly since?: string;
-  readonly until?: string;
-  readonly project?: readonly string[];
-  readonly user?: readonly string[];
   readonly examples: number;
   readonly assumeRecorded?: boolean;
   readonly allowUndecidable?: boolean;

@@ -16,7 +16,7 @@ import type { UserAuthenticator } from '../users/user-authenticator.ts';
 import type { UserLimiter } from '../users/user-limiter.ts';
 import { type ApiAnswer, ApiError, type ApiRoute, NOT_ALLOWED, RETRY_AFTER } from './route.ts';
 
-interface ApiParts {
+export interface ApiParts {
   readonly users: UserAuthenticator;
   readonly line: UserLimiter;
   readonly logger: Logger;

@@ -4,9 +4,8 @@ import { type Context, HttpError } from 'koa';
 import type { VNode } from 'preact';
 import { OverloadedError } from '../../base/concurrency-limiter.ts';
 import { errorText, type Problem, stackOf } from '../../base/errors.ts';
-import type { Logger } from '../../base/logger.ts';
 import { ApiError } from '../api/route.ts';
-import { routerPath } from '../api/router.ts';
+import { type ApiParts, routerPath } from '../api/router.ts';
 import type { Generation } from '../configuration/generation.ts';
 import type { DecisionRecorder } from '../decisions/recorder.ts';
 import type { Metrics } from '../metrics/metrics.ts';
@@ -15,7 +14,6 @@ import { stateOf } from '../request-state.ts';
 import { type Caller, may } from '../users/caller.ts';
 import { isCsrf } from '../users/sessions/sessions.ts';
 import { type Requester, requesterOf, type UserAuthenticator } from '../users/user-authenticator.ts';
-import type { UserLimiter } from '../users/user-limiter.ts';
 import { clientError, ErrorContent, errorDocument, showPage, titleOfError } from './error-page.tsx';
 import { readForm } from './form.ts';
 import { Layout, navigation, PAGE_HEADERS } from './layout.tsx';
@@ -23,16 +21,13 @@ import type { ShowLogin } from './login-routes.tsx';
 import { type ConsolePage, type PageAnswer, returnPath, seeOther } from './page.ts';
 import { nameOfFor, WithNames } from './parts/parts.tsx';
 
-export interface ConsoleParts {
+export interface ConsoleParts extends ApiParts {
   /** The current configuration, and why a newer one is not in use. */
   readonly generations: { readonly current: Generation; readonly problems: readonly Problem[] };
   readonly recorder: DecisionRecorder;
   readonly metrics: Metrics;
   readonly isDraining: () => boolean;
-  readonly users: UserAuthenticator;
   readonly showLogin: ShowLogin;
-  readonly line: UserLimiter;
-  readonly logger: Logger;
 }
 
 /** In bytes. */

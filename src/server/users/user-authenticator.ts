@@ -2,6 +2,7 @@
 import type { Context } from 'koa';
 import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
 import type { ValidToken } from '../../openstack/contract.ts';
+import type { ServiceOptions } from '../configuration/options.ts';
 import { stateOf } from '../request-state.ts';
 import { ANONYMOUS, type Caller, whoOf } from './caller.ts';
 import type { FixedTokens } from './fixed-tokens.ts';
@@ -146,11 +147,7 @@ export function sessionOwners(
 }
 
 /** The options of `[service]` that map roles of Keystone. */
-interface CallerRoles {
-  readonly admin_roles: readonly string[];
-  readonly manager_roles: readonly string[];
-  readonly reader_roles: readonly string[];
-}
+type CallerRoles = Pick<ServiceOptions, 'admin_roles' | 'manager_roles' | 'reader_roles'>;
 
 /**
  * `undefined` = no rights here: the token has none of the roles, or only roles in a domain, which do not

@@ -1,10 +1,8 @@
 /** The routes of decisions: who finds what, and what they see of it. */
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { DecisionRecord } from '../../../src/decisions/record.ts';
-import { rowJson } from '../../../src/decisions/store/rows.ts';
-import { DecisionTable } from '../../../src/decisions/store/table.ts';
-import { aRecord } from '../../support/decision-logs.ts';
-import { DIALECTS, ledgerAt, NO_WAIT } from '../../support/ledgers.ts';
+import { aRecord, saidBy } from '../../support/decision-logs.ts';
+import { DIALECTS, ledgerAt, storeDecisions } from '../../support/ledgers.ts';
 import { budgetFixtures, type Told } from './budget-fixture.ts';
 
 const fixture = budgetFixtures();
@@ -16,14 +14,8 @@ const refusal: Partial<DecisionRecord> = {
   message: 'At most 1 lease.',
   warnings: ['TriedFilter: not yet'],
   filters: [
-    { filter: 'TriedFilter', outcome: 'rejected', audit: true, message: 'not yet', duration_ms: 1 },
-    {
-      filter: 'MaxLeasesFilter',
-      outcome: 'rejected',
-      audit: false,
-      message: 'At most 1 lease.',
-      duration_ms: 1,
-    },
+    saidBy('TriedFilter', 'rejected', { audit: true, message: 'not yet' }),
+    saidBy('MaxLeasesFilter', 'rejected', { message: 'At most 1 lease.' }),
   ],
 };
 const at = (second: number) => `2026-11-20T08:00:0${second}.000Z`;
@@ -47,14 +39,9 @@ beforeAll(async () => {
     const ledger = await ledgerAt(fixture(dialect).connection);
     const asked = { start: 1_796_119_200_000_000n, end: 1_796_122_800_000_000n };
     const reservations = [{ resource_type: 'physical:host', min: 1, max: 2 }];
-    const rows = RECORDS.map((record) =>
-      // A version before 1.1 kept the dates alone.
-      rowJson(
-        record,
-        record.allowed ? undefined : record.request_id === 'req-1' ? { ...asked, reservations } : asked,
-      ),
-    );
-    await new DecisionTable(ledger.database, 'host/7').write(rows, NO_WAIT);
+    await storeDecisions(ledger, RECORDS.slice(0, 2), { ...asked, reservations });
+    // A version before 1.1 kept the dates alone.
+    await storeDecisions(ledger, RECORDS.slice(2), asked);
     await ledger.close();
   }
 });

@@ -1,7 +1,7 @@
 /** Members see no filter that is only tried, none that let a lease through by failing, and nothing of how the service works. */
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import type { DecisionRecord } from '../../../src/decisions/record.ts';
-import { aRecord } from '../../support/decision-logs.ts';
+import { aRecord, saidBy } from '../../support/decision-logs.ts';
 import { giveBudgets, newLedgers } from '../../support/ledgers.ts';
 import { IDS, recordedKeystone } from '../../support/recorded-identities.ts';
 import { type ConsoleFixture, consoleOn } from './console-fixture.ts';
@@ -21,8 +21,8 @@ const record = aRecord({
   lease_name: 'tried-on-me',
   warnings: [`${TRIED} (tried, not enforced) would have rejected: too long`],
   filters: [
-    { filter: TRIED, outcome: 'rejected', audit: true, message: 'too long', duration_ms: 1 },
-    { filter: 'QuotaFilter', outcome: 'allowed-on-error', audit: false, message: 'away', duration_ms: 1 },
+    saidBy(TRIED, 'rejected', { audit: true, message: 'too long' }),
+    saidBy('QuotaFilter', 'allowed-on-error', { message: 'away' }),
   ],
 });
 /** Of others, and of what is only called like the project. */

@@ -12,9 +12,12 @@ export interface ChartSeries {
 
 export interface ChartData {
   readonly title: string;
+  /** Of all values. */
   readonly unit: string;
   /** Seconds of the epoch, ascending. */
   readonly times: readonly number[];
+  /** Each has one value per time. */
   readonly series: readonly ChartSeries[];
+  /** Seconds of the epoch. Drawn as a line if it is within the chart. */
   readonly now?: number;
 }

@@ -1,24 +1,15 @@
 /** Values over time: a chart that a script draws, and a table without script. */
 
 import { type Amount, formatUnitHours } from '../../../filter/claim.ts';
-import type { ChartData, ChartSeries } from '../browser/chart-data.ts';
+import type { ChartData } from '../browser/chart-data.ts';
 import { column, Table, visible } from './parts.tsx';
 import { share } from './time-scale.ts';
 
-interface ChartProps {
+interface ChartProps extends ChartData {
   /** Unique on the page. */
   readonly id: string;
-  readonly title: string;
   /** The content in a sentence, which screen readers read instead of the chart. */
   readonly description: string;
-  /** Seconds of the epoch, ascending. */
-  readonly times: readonly number[];
-  /** Each has one value per time. */
-  readonly series: readonly ChartSeries[];
-  /** Of all values. */
-  readonly unit: string;
-  /** Seconds of the epoch. Drawn as a line if it is within the chart. */
-  readonly now?: number;
   /** Formats a time for the table. Default: UTC, to the minute. */
   readonly timeText?: (seconds: number) => string;
 }

@@ -4,6 +4,7 @@ import type { DecisionRecord } from '../../../../src/decisions/record.ts';
 import { listBudgets, removeBudget } from '../../../../src/ledger/budgets/budgets.ts';
 import { budgetHistory } from '../../../../src/ledger/budgets/history.ts';
 import type { Ledger } from '../../../../src/ledger/ledger.ts';
+import { aRecord, saidBy } from '../../../support/decision-logs.ts';
 import { type BudgetText, giveBudget, ledgerAt, NO_WAIT, newLedgers } from '../../../support/ledgers.ts';
 import { type ConsoleFixture, consoleOn, type Name, type Seen } from '../console-fixture.ts';
 import { rowsOf, textOf } from '../visitor.ts';
@@ -185,25 +186,19 @@ describe('a request for more budget', () => {
 
 describe('a refused lease', () => {
   const ID = 'req-7f1b2c3d-0000-4000-8000-0000000000bb';
-  const refused = (message: string, more: Partial<DecisionRecord> = {}): DecisionRecord => ({
-    time: new Date().toISOString(),
-    request_id: ID,
-    operation: 'create',
-    generation: 1,
-    allowed: false,
-    outcome: 'rejected',
-    failed: false,
-    duration_ms: 1,
-    filter: 'UsageBudgetFilter',
-    project_id: 'climate',
-    user_id: 'id-of-meg',
-    lease_id: null,
-    lease_name: 'run & "7"',
-    message,
-    warnings: [],
-    filters: [{ filter: 'UsageBudgetFilter', outcome: 'rejected', audit: false, message, duration_ms: 1 }],
-    ...more,
-  });
+  const refused = (message: string, more: Partial<DecisionRecord> = {}): DecisionRecord =>
+    aRecord({
+      time: new Date().toISOString(),
+      request_id: ID,
+      allowed: false,
+      outcome: 'rejected',
+      filter: 'UsageBudgetFilter',
+      user_id: 'id-of-meg',
+      lease_name: 'run & "7"',
+      message,
+      filters: [saidBy('UsageBudgetFilter', 'rejected', { message })],
+      ...more,
+    });
   const linkIn = ({ html }: Seen) =>
     /<a href="(\/budgets\/requests\/new\?[^"]*)">Ask for more budget/
       .exec(html)?.[1]

@@ -1,10 +1,8 @@
 /** The page of a lease and its route in the API: what has happened to it, what it is charged, and who sees that. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { DecisionRecord } from '../../../../src/decisions/record.ts';
-import { rowJson } from '../../../../src/decisions/store/rows.ts';
-import { DecisionTable } from '../../../../src/decisions/store/table.ts';
 import { aRecord } from '../../../support/decision-logs.ts';
-import { DIALECTS, giveBudget, ledgerAt, NO_WAIT, newLedgers } from '../../../support/ledgers.ts';
+import { DIALECTS, giveBudget, ledgerAt, newLedgers, storeDecisions } from '../../../support/ledgers.ts';
 import { type ConsoleFixture, consoleOn, type Name } from '../console-fixture.ts';
 import { rowsOf, textOf } from '../visitor.ts';
 
@@ -83,8 +81,7 @@ for (const dialect of DIALECTS) {
         }),
       ];
       const asked = { start: 1_796_083_200_000_000n, end: 1_796_256_000_000_000n };
-      const rows = records.map((record) => rowJson(record, record.allowed ? undefined : asked));
-      await new DecisionTable(ledger.database, 'host/7').write(rows, NO_WAIT);
+      await storeDecisions(ledger, records, asked);
       await ledger.close();
     });
     afterAll(() => fixture?.close());
