@@ -180,11 +180,8 @@ export class Provenance<Source> {
   placed(path: Path, value: unknown, sourceOf: (below: Path) => Source): void {
     let node = this.#root;
     for (const step of path) {
-      let next = node.children.get(step);
-      if (next === undefined) {
-        next = { children: new Map(), beats: [] };
-        node.children.set(step, next);
-      }
+      const next = node.children.get(step) ?? { children: new Map(), beats: [] };
+      node.children.set(step, next);
       node = next;
     }
     const beaten = sourcesOf(node);

@@ -11,8 +11,7 @@ import { codeOf } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
 import { visibleJson } from '../base/visible-text.ts';
 import { systemErrorText } from '../config/read-file.ts';
-import type { DecisionRecord } from './record.ts';
-import { recordJson } from './record-json.ts';
+import { type DecisionRecord, recordJson } from './record.ts';
 
 /** Limit of queued decisions, so that a briefly busy disk loses none. */
 const MAX_WAITING = 10_000;

@@ -1,4 +1,7 @@
 /** Opens the ledger configured in `[ledger]`. Imported lazily, since the database drivers load slowly. */
+
+import { sql } from 'kysely';
+import { inTime, type Wait } from '../base/deadline.ts';
 import { ConfigurationError, codeOf, errorText, LedgerUnavailableError } from '../base/errors.ts';
 import { Ledger, type LedgerParts } from './ledger.ts';
 import type { LedgerOptions, LedgerSettings } from './options.ts';
@@ -8,7 +11,7 @@ import {
   EXPECTED_CONNECTION,
   parseConnection,
 } from './storage/connection.ts';
-import type { Database } from './storage/database.ts';
+import { type Database, rows } from './storage/database.ts';
 import { schemaState } from './storage/migrations/index.ts';
 import { PostgresDatabase } from './storage/postgres/postgres.ts';
 import { missingRights } from './storage/rights.ts';
@@ -121,4 +124,42 @@ function causeCode(thrown: unknown): string {
 
 export function misconfigured(message: string): ConfigurationError {
   return new ConfigurationError([{ severity: 'error', section: 'ledger', option: 'connection', message }]);
+}
+
+export interface OptionalTables {
+  /** The migration that creates them. */
+  readonly migration: string;
+  /** As in `rights.ts`. */
+  readonly needed: Readonly<Record<string, readonly string[]>>;
+}
+
+/** Tables that were checked: the result stays valid. */
+const usable = new WeakMap<Ledger, Set<string>>();
+
+/** Resolves if the tables exist and are accessible. @throws LedgerUnavailableError, ConfigurationError */
+export async function requireTables(
+  ledger: Ledger,
+  { migration, needed }: OptionalTables,
+  wait: Wait,
+): Promise<void> {
+  const known = usable.get(ledger) ?? new Set();
+  if (known.has(migration)) {
+    return;
+  }
+  const { database } = ledger;
+  const applied = sql`select 1 from kysely_migration where name = ${migration}`;
+  const found = await ledger.read('read', () => rows(applied.compile(database.queries)), wait);
+  if (found.length === 0) {
+    throw misconfigured(
+      `it lacks ${Object.keys(needed).join(', ')}: blazar-enforcement ledger upgrade makes them`,
+    );
+  }
+  const looking = database.dialect === 'postgresql' ? missingRights(database, needed) : undefined;
+  // Not awaited any more once the wait is over.
+  looking?.catch(() => {});
+  const missing = looking && (await inTime(looking, wait));
+  if (missing !== undefined) {
+    throw misconfigured(missing);
+  }
+  usable.set(ledger, known.add(migration));
 }

@@ -13,7 +13,20 @@ export { EvaluationError, Failure, MAX_STEPS, Meter, TooManyStepsError } from '.
 export { Duration, fromJson, JsonList, JsonMap, Timestamp } from './cel/values.ts';
 export { explainRule } from './explain-rule.ts';
 export { type Compiled, compileExpression, type ExplainedPart, type Expression } from './expression.ts';
-export { type IsExempt, type Judgement, type RuleFailure, RuleJudge, type Violation } from './judge.ts';
+export {
+  brokenIn,
+  type IsExempt,
+  type Judgement,
+  type RuleFailure,
+  RuleJudge,
+  reasonOf,
+  ruleFailureText,
+  ruleOutcomes,
+  /** @deprecated The name of `ruleOutcomes` in version 1.0. */
+  ruleOutcomes as saidBy,
+  soundOutcomes,
+  type Violation,
+} from './judge.ts';
 export { leaseEnvironment } from './lease/environment.ts';
 export {
   judgeHalfway,
@@ -28,15 +41,6 @@ export { PodActivation, type PodRequestParts } from './pod/pod-view.ts';
 export { type ReadRules, readRules } from './read-rules.ts';
 export { type Operation, type Rule, type RuleSet, readsLedger } from './rule.ts';
 export type { Environments } from './rule-file.ts';
-export {
-  brokenIn,
-  reasonOf,
-  ruleFailureText,
-  ruleOutcomes,
-  /** @deprecated The name of `ruleOutcomes` in version 1.0. */
-  ruleOutcomes as saidBy,
-  soundOutcomes,
-} from './rule-outcomes.ts';
 export { sectionProblems } from './section-problems.ts';
 export {
   MAX_WAYS,

@@ -10,7 +10,7 @@ import {
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { followChunks, readChunks } from '../../src/decisions/files.ts';
+import { followChunks, readChunks } from '../../src/decisions/reader.ts';
 import { namedPipe } from '../support/decision-logs.ts';
 import { temporaryFile } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';

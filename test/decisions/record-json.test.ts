@@ -1,8 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { visibleJson } from '../../src/base/visible-text.ts';
-import { type DecisionRecord, decisionRecordSchema, OPERATIONS, SIDES } from '../../src/decisions/record.ts';
-import { recordJson } from '../../src/decisions/record-json.ts';
+import {
+  type DecisionRecord,
+  decisionRecordSchema,
+  OPERATIONS,
+  recordJson,
+  SIDES,
+} from '../../src/decisions/record.ts';
 import { ANY_CHARACTER } from '../support/characters.ts';
 
 const HOSTILE = [

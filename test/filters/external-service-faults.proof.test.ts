@@ -1,5 +1,5 @@
 /** Whatever is wrong with an external service, no lease gets through. Against real sockets. */
-import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeAll, expect, it, onTestFinished } from 'vitest';
 import { FAULTS } from '../../bench/faulty-services.ts';
 import { createPhysicalHost, endActive, updateExtend } from '../support/requests.ts';
 import { loadLibraries } from '../support/services.ts';
@@ -46,8 +46,9 @@ it('an external service has exactly these faults', () => {
   expect(Object.keys(FAULTS)).toEqual(Object.keys(CAUSES));
 });
 
-describe.each(Object.entries(CAUSES))('with the fault "%s"', (fault, cause) => {
-  it('refuses creates and updates, and reports ends as failed', async () => {
+it.each(Object.entries(CAUSES))(
+  'with the fault "%s" refuses creates and updates, and reports ends as failed',
+  async (fault, cause) => {
     const { enforcement, logger } = await asking(fault);
     const refusal =
       cause === undefined
@@ -71,5 +72,5 @@ describe.each(Object.entries(CAUSES))('with the fault "%s"', (fault, cause) => {
         expect.stringMatching(cause),
       ]);
     }
-  });
-});
+  },
+);

@@ -28,8 +28,9 @@ const load = (rules: string, more: { connection?: string; enabled?: string[] } =
     ...(more.connection !== undefined && { connection: more.connection }),
   });
 
-describe.each(DIALECTS)('a rule that reads the ledger on %s', (dialect) => {
-  it('lets exactly four of 24 leases through that two services are asked for at once', async () => {
+it.each(DIALECTS)(
+  'a rule that reads the ledger on %s lets exactly four of 24 leases through that two services are asked for at once',
+  async (dialect) => {
     const connection = await newLedgerOf(dialect);
     const rules = rulesFile(AT_MOST_FOUR);
     const services = await Promise.all([load(rules, { connection }), load(rules, { connection })]);
@@ -47,8 +48,8 @@ describe.each(DIALECTS)('a rule that reads the ledger on %s', (dialect) => {
     expect(said.map(({ rule, outcome }) => `${rule} ${outcome}`)).toEqual(
       refused.map(() => 'four-leases rejected'),
     );
-  });
-});
+  },
+);
 
 describe('a rule that reads the ledger', () => {
   it('does not count a lease that is changed, and counts none that has ended', async () => {

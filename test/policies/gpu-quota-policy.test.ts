@@ -23,9 +23,7 @@ describe('a user', () => {
 
   it('keeps a cluster that is up, whoever launches on it', async () => {
     const lab = await quotas({ gpu_quota_per_user: { A100: 8 } });
-    await lab.ask({ gpus: 'A100:6' });
-    lab.api.launch({ name: 'train', workspace: 'ml', user: 'a1b2c3d4', accelerators: { A100: 6 } });
-    await lab.poll();
+    await lab.up(6);
     expect(await lab.ask({ gpus: 'A100:6', user: 'ffff0000' })).toMatchObject(ALLOWED);
     expect(await lab.ask({ cluster: 'own', gpus: 'A100:8', user: 'ffff0000' })).toMatchObject(ALLOWED);
     expect(await lab.ask({ cluster: 'two', gpus: 'A100:4' })).toMatchObject(REJECTED);

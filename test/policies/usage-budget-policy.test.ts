@@ -344,9 +344,7 @@ describe('what SkyPilot shows', () => {
 
   it('charges the owner of a cluster, not the one who had another of this name before', async () => {
     const lab = await Lab.open({ budget: '100' });
-    await lab.ask();
-    lab.api.launch({ name: 'train', workspace: 'ml', user: 'a1b2c3d4', accelerators: A100 });
-    await lab.poll();
+    await lab.up();
     lab.pass(3600);
     lab.api.down('train');
     await lab.poll();
@@ -367,9 +365,7 @@ describe('what SkyPilot shows', () => {
       for (const userId of ['a1b2c3d4', 'ffff0000']) {
         await giveBudget(lab.ledger, { projectId: 'ml', userId, amount: '30' });
       }
-      await lab.ask();
-      lab.api.launch({ name: 'train', workspace: 'ml', user: 'a1b2c3d4', accelerators: A100 });
-      await lab.poll();
+      await lab.up();
       lab.pass(3600);
       return lab;
     }

@@ -2,7 +2,6 @@
 import { budgetUnit } from '../../enforcement/configuration.ts';
 import { BudgetConflictError, listBudgets, removeBudget, setBudget } from '../../ledger/budgets/budgets.ts';
 import { readBudgetCsv } from '../../ledger/budgets/csv.ts';
-import { exportedBudgets } from '../../ledger/budgets/export.ts';
 import { type ReadFile, readBudgetDocument, wantedLines } from '../../ledger/budgets/file.ts';
 import { budgetHistory } from '../../ledger/budgets/history.ts';
 import { importBudgets, tryImport } from '../../ledger/budgets/import.ts';
@@ -23,6 +22,7 @@ import {
   parseBudgetKey,
   secondOf,
 } from '../../ledger/budgets/terms.ts';
+import { exportedBudgets } from '../../ledger/budgets/view.ts';
 import { chargedLeases, listLeases } from '../../ledger/reports/reports.ts';
 import { OPEN_STATES } from '../../ledger/storage/service-tables.ts';
 import { ApiError } from '../../server/api/route.ts';

@@ -3,8 +3,7 @@ import { once } from 'node:events';
 import { addAbortSignal } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
 import { systemErrorText } from '../../config/read-file.ts';
-import type { FollowedChunk } from '../../decisions/files.ts';
-import type { DecisionReader } from '../../decisions/reader.ts';
+import type { DecisionReader, FollowedChunk } from '../../decisions/reader.ts';
 import type { DecisionRecord } from '../../decisions/record.ts';
 import type { Selection } from '../../decisions/selection.ts';
 import type { DecisionSource, DecisionsQuery, StoredDecision } from '../../decisions/store/contract.ts';
@@ -42,7 +41,7 @@ export async function untilSignal(
 
 /** `-` = standard input. @throws UsageError */
 export async function* chunksOf(file: string): AsyncGenerator<Buffer> {
-  const { readChunks } = await import('../../decisions/files.ts');
+  const { readChunks } = await import('../../decisions/reader.ts');
   try {
     yield* file === '-' ? (process.stdin as AsyncIterable<Buffer>) : readChunks(file);
   } catch (thrown) {
@@ -52,7 +51,7 @@ export async function* chunksOf(file: string): AsyncGenerator<Buffer> {
 
 /** Until the signal aborts, or the end of standard input. @throws UsageError */
 export async function* followedChunks(file: string, signal: AbortSignal): AsyncGenerator<FollowedChunk> {
-  const { followChunks } = await import('../../decisions/files.ts');
+  const { followChunks } = await import('../../decisions/reader.ts');
   try {
     if (file === '-') {
       yield 'caught up';

@@ -5,12 +5,19 @@ import type { Logger } from '../../base/logger.ts';
 import type { RuleObserver } from '../../filter/services.ts';
 import type { RuleOutcomes } from '../../filter/verdict.ts';
 import { explainRule } from '../../rules/explain-rule.ts';
-import { type Judgement, type RuleFailure, RuleJudge, type Violation } from '../../rules/judge.ts';
+import {
+  brokenIn,
+  type Judgement,
+  type RuleFailure,
+  RuleJudge,
+  ruleFailureText,
+  soundOutcomes,
+  type Violation,
+} from '../../rules/judge.ts';
 import { podEnvironment } from '../../rules/pod/environment.ts';
 import { isNotYetKnown, PodActivation } from '../../rules/pod/pod-view.ts';
 import { readRules } from '../../rules/read-rules.ts';
 import type { Exemption, Rule } from '../../rules/rule.ts';
-import { brokenIn, ruleFailureText, soundOutcomes } from '../../rules/rule-outcomes.ts';
 import type { Pod } from '../policies/pod.ts';
 import type { PodRequest } from './admission-review.ts';
 

@@ -1,6 +1,6 @@
 /** Budgets for display: one, or all in pages, with what is left and the latest change. */
 import { type RawBuilder, sql } from 'kysely';
-import type { Wait } from '../../base/deadline.ts';
+import { type Wait, waitFor } from '../../base/deadline.ts';
 import type { Amount, Budget } from '../../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import type { Ledger } from '../ledger.ts';
@@ -8,7 +8,9 @@ import { keyOf, type PageOf, type PageQuery, pageOf, reading } from '../reports/
 import { rows, type Work } from '../storage/database.ts';
 import { containsText, isAmong } from '../storage/query-parts.ts';
 import type { BudgetUsage } from './budgets.ts';
+import { budgetCsv } from './csv.ts';
 import { budgetOf, type TermsRow } from './rows.ts';
+import { exportedBudget } from './terms.ts';
 
 /** A budget in force, with its latest change. */
 export interface BudgetView extends BudgetUsage {
@@ -199,4 +201,45 @@ export async function mostTakenBudgets(ledger: Ledger, most: number, wait: Wait)
     order by case when amount > 0 then coalesce(balance, 0) * 1.0 / amount else 1 end desc, newest.id
     limit ${most}`;
   return ledger.database.read(() => rows(query.compile(queries)), wait);
+}
+
+export type ExportFormat = 'csv' | 'json';
+
+const PAGE = 1000;
+/** `[ledger] timeout` bounds each page. */
+const UNTIL_TIMEOUT = waitFor(undefined);
+
+/**
+ * Resolves after the first page is read, so that an unavailable ledger is reported as an error.
+ * @throws LedgerUnavailableError
+ */
+export async function exportedBudgets(
+  ledger: Ledger,
+  format: ExportFormat,
+  query: Pick<BudgetsQuery, 'projectIds' | 'validAt'>,
+  unit: string,
+): Promise<AsyncIterable<string>> {
+  const read = (after: string | undefined) =>
+    pageOfBudgets(ledger, { ...query, limit: PAGE, after }, UNTIL_TIMEOUT);
+  const first = await read(undefined);
+  return (async function* () {
+    let page: typeof first | undefined = first;
+    let isFirst = true;
+    if (format === 'json') {
+      yield `{"unit":${JSON.stringify(unit)},"budgets":[`;
+    }
+    while (page !== undefined) {
+      const items: ReturnType<typeof exportedBudget>[] = page.items.map(exportedBudget);
+      if (format === 'csv') {
+        yield await budgetCsv(items, isFirst);
+      } else if (items.length > 0) {
+        yield `${isFirst ? '' : ','}\n${items.map((item) => JSON.stringify({ ...item, user_id: item.user_id || null })).join(',\n')}`;
+      }
+      isFirst = false;
+      page = page.next === undefined ? undefined : await read(page.next);
+    }
+    if (format === 'json') {
+      yield '\n]}\n';
+    }
+  })();
 }

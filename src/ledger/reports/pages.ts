@@ -76,16 +76,12 @@ export type ReadPiece = <Result>(work: () => Work<Result>) => Promise<Result>;
 
 /** For one view. Its reads do not share a snapshot. */
 export function reading(ledger: Ledger, wait: Wait): ReadPiece {
-  let semaphore = semaphores.get(ledger);
-  if (semaphore === undefined) {
-    semaphore = new Semaphore(READERS);
-    semaphores.set(ledger, semaphore);
-  }
-  const entered = semaphore;
+  const semaphore = semaphores.get(ledger) ?? new Semaphore(READERS);
+  semaphores.set(ledger, semaphore);
   const yieldIfDue = timedYield();
   return async (work) => {
     await yieldIfDue();
-    const leave = await entered.enter(wait);
+    const leave = await semaphore.enter(wait);
     try {
       return await ledger.read('read', work, wait);
     } finally {

@@ -2,9 +2,13 @@
 import type { Wait } from '../../base/deadline.ts';
 import { budgetUnit } from '../../enforcement/configuration.ts';
 import type { BudgetChange } from '../../ledger/budgets/budgets.ts';
-import { type ExportFormat, exportedBudgets } from '../../ledger/budgets/export.ts';
 import type { BudgetChangesQuery } from '../../ledger/budgets/history.ts';
-import type { BudgetsQuery, BudgetView } from '../../ledger/budgets/view.ts';
+import {
+  type BudgetsQuery,
+  type BudgetView,
+  type ExportFormat,
+  exportedBudgets,
+} from '../../ledger/budgets/view.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { PageOf, PageQuery } from '../../ledger/reports/pages.ts';
 import { visibleProjects } from '../users/caller.ts';

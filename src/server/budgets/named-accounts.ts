@@ -2,7 +2,7 @@
 import { inTime, type Wait } from '../../base/deadline.ts';
 import { ConfigurationError, errorText } from '../../base/errors.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import type { OptionalTables } from '../../ledger/tables.ts';
+import type { OptionalTables } from '../../ledger/open.ts';
 import { ApiError, NOT_ALLOWED, RETRY_AFTER } from '../api/route.ts';
 import type { Generation } from '../configuration/generation.ts';
 import { type Caller, may, visibleProjects } from '../users/caller.ts';
@@ -117,7 +117,7 @@ export async function ledgerWith(
   what: string,
 ): Promise<Ledger> {
   const ledger = await ledgerFor(requester);
-  const { requireTables } = await import('../../ledger/tables.ts');
+  const { requireTables } = await import('../../ledger/open.ts');
   try {
     await requireTables(ledger, tables, requester.deadline);
   } catch (thrown) {

@@ -15,7 +15,7 @@ import {
   servesKubernetes,
 } from '../../kubernetes/options.ts';
 import type { PolicySource } from '../../kubernetes/policies/access.ts';
-import type { reviewPolicy } from '../../kubernetes/policies/documents/policy-review.ts';
+import type { reviewPolicy } from '../../kubernetes/policies/documents/documents.ts';
 import type { ChainLedger } from '../../ledger/service.ts';
 import { keystoneSection } from '../../openstack/options.ts';
 import type { SkypilotOptions } from '../../skypilot/options.ts';
@@ -219,7 +219,7 @@ async function kubernetesParts(
   }
   const { audit, schedulers, workloads: mode } = options;
   const { PodAdmission: Reviewer } = await import('../../kubernetes/admission/pod-admission.ts');
-  const { reviewPolicy } = await import('../../kubernetes/policies/documents/policy-review.ts');
+  const { reviewPolicy } = await import('../../kubernetes/policies/documents/documents.ts');
   const { WorkloadReview } = await import('../../kubernetes/admission/workloads.ts');
   const limited = new LimitedLogger(logger, 'rule');
   const source = await policySource(number === 1, options, clusters);

@@ -314,8 +314,9 @@ it('writing to SQLite uses few statements, whatever the size of a batch', async 
   }
 });
 
-describe.each(DIALECTS)('old decisions on %s', (dialect) => {
-  it('are removed in parts, those that are too old and those that are too many', async () => {
+it.each(DIALECTS)(
+  'old decisions on %s are removed in parts, those that are too old and those that are too many',
+  async (dialect) => {
     const ledger = await ledgerAt(await newLedger(dialect));
     try {
       const table = new DecisionTable(ledger.database, 'host/1');
@@ -358,5 +359,5 @@ describe.each(DIALECTS)('old decisions on %s', (dialect) => {
     } finally {
       await ledger.close();
     }
-  });
-});
+  },
+);

@@ -206,8 +206,9 @@ describe('for any roles and bindings', () => {
 
 const { answers } = JSON.parse(readFileSync(ANSWERS, 'utf8')) as Answers;
 
-describe.each(GROUPS)('policies of the group %s', (group) => {
-  it('may be used exactly by those whom a SubjectAccessReview allows', () => {
+it.each(GROUPS)(
+  'policies of the group %s may be used exactly by those whom a SubjectAccessReview allows',
+  (group) => {
     const policies = POLICY_NAMES.map((name) => ({
       apiVersion: `${group}/v1alpha1`,
       kind: 'SchedulingPolicy',
@@ -227,5 +228,5 @@ describe.each(GROUPS)('policies of the group %s', (group) => {
       answers.map(({ user, namespace, usable: asked }) => ({ user, namespace, usable: asked[group] })),
     );
     expect(new Set(usable.map(({ usable: names }) => names.length))).toEqual(new Set([0, 1, 2]));
-  });
-});
+  },
+);

@@ -1,6 +1,6 @@
 /** Usage and reports of it beside a naive model that counts hour by hour, and beside the balances of the ledger: whatever happens to leases. */
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import '../../support/properties.ts';
 import { listBudgets } from '../../../src/ledger/budgets/budgets.ts';
 import { foldLeases } from '../../../src/ledger/folding/fold.ts';
@@ -184,8 +184,9 @@ async function sums(fixture: LedgerFixture, groupBy: UsageQuery['groupBy'], from
   return groups;
 }
 
-describe.each(DIALECTS)('usage on %s', (dialect) => {
-  it('is what a count hour by hour says, and adds up to what is taken', async () => {
+it.each(DIALECTS)(
+  'usage on %s is what a count hour by hour says, and adds up to what is taken',
+  async (dialect) => {
     const property = fc.asyncProperty(
       fc.array(step, { minLength: 3, maxLength: 14 }),
       fc.nat(300),
@@ -253,8 +254,8 @@ describe.each(DIALECTS)('usage on %s', (dialect) => {
       },
     );
     await fc.assert(property, { numRuns: RUNS[dialect] });
-  });
-});
+  },
+);
 
 /** Reports that keep totals, and have kept some before, say the same as one that does not. */
 async function reported(

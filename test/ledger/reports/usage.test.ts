@@ -138,8 +138,9 @@ describe.each(DIALECTS)('what a project uses, on %s', (dialect) => {
   });
 });
 
-describe.each(DIALECTS)('the course of a budget on %s', (dialect) => {
-  it('tells what was used by when, and what will be, up to what is taken', async () => {
+it.each(DIALECTS)(
+  'the course of a budget on %s tells what was used by when, and what will be, up to what is taken',
+  async (dialect) => {
     const fixture = await newGround(dialect);
     await fixture.give({ from: '2026-11-01', until: '2026-12-01', amount: '500' });
     await fixture.give({ from: '2026-12-01', until: '2027-01-01', amount: '500' });
@@ -160,5 +161,5 @@ describe.each(DIALECTS)('the course of a budget on %s', (dialect) => {
     expect(await course(fixture, '2026-12-11', '2026-12-11T01:00:00Z', 1)).toEqual([
       ['12-11T00:00 120', '12-11T01:00 121'],
     ]);
-  });
-});
+  },
+);

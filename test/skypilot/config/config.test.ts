@@ -286,21 +286,19 @@ describe('unset', () => {
   );
 });
 
-describe.for(HOSTILE)('the name %j', (name) => {
-  it('is an ordinary name', () => {
-    const config = Config.fromDict({});
-    config.setNested([name, name], 1);
-    config.assign([name, 'other'], 2);
-    expect(Object.entries(config.toDict())).toHaveLength(1);
-    expect(config.getNested([name, name])).toBe(1);
-    expect(config.getNested([name, 'other'])).toBe(2);
-    expect(({} as Record<string, unknown>).other).toBeUndefined();
-    expect(config.unset([name, name])).toBe(true);
-    expect(config.getNested([name, name], 'gone')).toBe('gone');
-    expect(config.unset([name, name])).toBe(false);
-    expect(config.unset([name])).toBe(true);
-    expect(config.toDict()).toEqual({});
-  });
+it.for(HOSTILE)('the name %j is an ordinary name', (name) => {
+  const config = Config.fromDict({});
+  config.setNested([name, name], 1);
+  config.assign([name, 'other'], 2);
+  expect(Object.entries(config.toDict())).toHaveLength(1);
+  expect(config.getNested([name, name])).toBe(1);
+  expect(config.getNested([name, 'other'])).toBe(2);
+  expect(({} as Record<string, unknown>).other).toBeUndefined();
+  expect(config.unset([name, name])).toBe(true);
+  expect(config.getNested([name, name], 'gone')).toBe('gone');
+  expect(config.unset([name, name])).toBe(false);
+  expect(config.unset([name])).toBe(true);
+  expect(config.toDict()).toEqual({});
 });
 
 describe('a configuration', () => {

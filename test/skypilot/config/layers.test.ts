@@ -229,8 +229,22 @@ describe('the configuration of a task', () => {
     return { ...config, problems: config.problems.map((one) => `${one.severity}: ${formatProblem(one)}`) };
   };
 
-  it('is its config', () => {
-    expect(read('run: x\nconfig: {a: 1}\n')).toEqual({ tree: { a: 1 }, at: ['config'], problems: [] });
+  it.for([
+    ['its config', 'run: x\nconfig: {a: 1}\n', ['config'], []],
+    [
+      'experimental.config_overrides too, with a warning',
+      'experimental:\n  config_overrides: {a: 1}\n',
+      ['experimental', 'config_overrides'],
+      ['warning: task:2: experimental.config_overrides: deprecated: use config'],
+    ],
+    [
+      'what SkyPilot stored in the resources',
+      'resources:\n  _cluster_config_overrides: {a: 1}\n',
+      ['resources', '_cluster_config_overrides'],
+      [],
+    ],
+  ] as const)('is %s', ([, yaml, at, problems]) => {
+    expect(read(yaml)).toEqual({ tree: { a: 1 }, at, problems });
   });
 
   it.for(['', 'run: x', 'config: null', 'experimental: null', 'experimental: {config_overrides: null}'])(
@@ -239,22 +253,6 @@ describe('the configuration of a task', () => {
       expect(read(yaml)).toMatchObject({ tree: {}, problems: [] });
     },
   );
-
-  it('is experimental.config_overrides too, with a warning', () => {
-    expect(read('experimental:\n  config_overrides: {a: 1}\n')).toEqual({
-      tree: { a: 1 },
-      at: ['experimental', 'config_overrides'],
-      problems: ['warning: task:2: experimental.config_overrides: deprecated: use config'],
-    });
-  });
-
-  it('is what SkyPilot stored in the resources', () => {
-    expect(read('resources:\n  _cluster_config_overrides: {a: 1}\n')).toEqual({
-      tree: { a: 1 },
-      at: ['resources', '_cluster_config_overrides'],
-      problems: [],
-    });
-  });
 
   it('leaves out lifecycle hooks, which are no configuration', () => {
     expect(read('config: {hooks: [{run: x}], a: 1}\n')).toMatchObject({ tree: { a: 1 }, problems: [] });

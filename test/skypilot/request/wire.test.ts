@@ -134,18 +134,13 @@ describe('an invalid request', () => {
     ['user', { id: 'S3CRET' }, 'a string'],
     ['client_api_version', 'S3CRET', 'a number'],
     ['client_api_version', 5.5, 'a whole number'],
-  ] as const)('names the invalid member: %s is %j', ([name, value, expected]) => {
-    expect(mistakeOf(envelope({ [name]: value }))).toBe(`${name}: expected ${expected}`);
-  });
-
-  it.for([
-    ['cluster_name', 8, 'a string'],
-    ['idle_minutes_to_autostop', 'S3CRET', 'a number'],
-    ['dryrun', 1, 'true or false'],
-  ] as const)('names the invalid option: %s is %j', ([name, value, expected]) => {
-    expect(mistakeOf(envelope({ request_options: { [name]: value } }))).toBe(
-      `request_options.${name}: expected ${expected}`,
-    );
+    ['request_options.cluster_name', 8, 'a string'],
+    ['request_options.idle_minutes_to_autostop', 'S3CRET', 'a number'],
+    ['request_options.dryrun', 1, 'true or false'],
+  ] as const)('names the invalid member: %s is %j', ([place, value, expected]) => {
+    const [name = '', option] = place.split('.');
+    const body = envelope({ [name]: option === undefined ? value : { [option]: value } });
+    expect(mistakeOf(body)).toBe(`${place}: expected ${expected}`);
   });
 
   it.for([

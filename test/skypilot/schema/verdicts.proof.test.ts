@@ -86,6 +86,11 @@ answers = json.loads(json.dumps([API_VERSION, dump], default=list))
 
 const RUNS = 4000;
 
+const KINDS = [
+  ['config', schemaOf('config')],
+  ['task', taskSchema()],
+] as const;
+
 describe.skipIf(SOURCE === undefined)("SkyPilot's own validation", () => {
   it('has the schemas that are here', () => {
     const [version, schemas] = runWithSkypilot(SOURCE ?? '', DUMP, SCHEMA_NAMES) as [
@@ -98,10 +103,7 @@ describe.skipIf(SOURCE === undefined)("SkyPilot's own validation", () => {
     }
   });
 
-  it.for([
-    ['config', schemaOf('config')],
-    ['task', taskSchema()],
-  ] as const)('agrees on every %s', ([kind, schema]) => {
+  it.for(KINDS)('agrees on every %s', ([kind, schema]) => {
     const values = fc.sample(
       sampleOf(schema).chain((value) => mutated(value, schema)),
       RUNS,
@@ -112,10 +114,7 @@ describe.skipIf(SOURCE === undefined)("SkyPilot's own validation", () => {
     expect(counts.invalid).toBeGreaterThan(RUNS / 10);
   });
 
-  it.for([
-    ['config', schemaOf('config')],
-    ['task', taskSchema()],
-  ] as const)('agrees on every %s whose scalars are written without quotes', ([kind, schema]) => {
+  it.for(KINDS)('agrees on every %s whose scalars are written without quotes', ([kind, schema]) => {
     const texts = fc.sample(
       sampleOf(schema).chain((value) => textOf(value as Mapping)),
       RUNS,

@@ -3,9 +3,8 @@ import { createHash } from 'node:crypto';
 import { errorText } from '../../../base/errors.ts';
 import { depthMistake, formatPath } from '../../../base/yaml/tree.ts';
 import { RESOURCE } from '../../policies/access.ts';
-import { policyDocument } from '../../policies/documents/documents.ts';
+import { policyDocument, policyMistake } from '../../policies/documents/documents.ts';
 import { pathTo } from '../../policies/documents/items.ts';
-import { policyMistake } from '../../policies/documents/policy-review.ts';
 import { CLUSTER_GROUP, type SchedulingPolicy, schedulingPolicy } from '../../policies/policy.ts';
 import type { ApiObject } from '../api/contract.ts';
 

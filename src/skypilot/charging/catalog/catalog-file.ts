@@ -7,6 +7,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { CsvError, Info, Parser } from 'csv-parse';
 import { LRUCache } from 'lru-cache';
 import { ConfigurationError, type Problem } from '../../../base/errors.ts';
+import { wholeOf } from '../../../base/growing-buffer.ts';
 import type { SectionProblem } from '../../../config/option-groups.ts';
 import { fileState, systemErrorText } from '../../../config/read-file.ts';
 import { showText } from '../../../config/secret.ts';
@@ -73,24 +74,14 @@ async function bytesOf(file: FileHandle): Promise<Buffer> {
   if (!before.isFile()) {
     throw new Error('expected a file');
   }
-  const parts: Buffer[] = [];
-  let length = 0;
-  for (;;) {
-    const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(1024 * 1024), 0, 1024 * 1024, null);
-    length += bytesRead;
-    if (length > MAX_CATALOG_BYTES) {
-      throw new Error(`expected at most ${MAX_CATALOG_BYTES} bytes`);
-    }
-    if (bytesRead === 0) {
-      break;
-    }
-    parts.push(buffer.subarray(0, bytesRead));
-  }
+  const stream = file.createReadStream({ autoClose: false, highWaterMark: 1024 * 1024 });
+  const tooLong = () => new Error(`expected at most ${MAX_CATALOG_BYTES} bytes`);
+  const bytes = await wholeOf(stream, MAX_CATALOG_BYTES, tooLong);
   const after = await file.stat();
   if (after.size !== before.size || after.mtimeMs !== before.mtimeMs) {
     throw new Error('it changed while it was read');
   }
-  return Buffer.concat(parts);
+  return bytes;
 }
 
 const SYNTAX: Readonly<Record<string, string>> = {
@@ -231,8 +222,6 @@ function readLine(
   }
 }
 
-type ReadCatalog = Awaited<ReturnType<typeof readCatalogFile>>;
-
 const CLOUDS = new Set(
   `aws azure cudo do fluidstack gcp hyperbolic ibm lambda mithril nebius oci paperspace primeintellect runpod scp seeweb shadeform vast verda vsphere yotta`.split(
     ' ',
@@ -316,7 +305,7 @@ function cloudProblems(files: CatalogFiles, option: string): SectionProblem[] {
 
 interface Opened {
   readonly catalog: Catalog;
-  readonly mistakes: ReadCatalog['mistakes'];
+  readonly mistakes: readonly CatalogMistake[];
 }
 
 /** A check of a configuration and its policy read the same files; a reload mostly finds them unchanged. */
@@ -329,7 +318,10 @@ async function readOnce(cloud: string, path: string): Promise<Opened> {
   if (before !== undefined && before.state === state) {
     return before.opened;
   }
-  const opened = readNow(cloud, path);
+  const opened = readCatalogFile(path).then(({ machines, mistakes }) => ({
+    catalog: new Catalog(cloud, machines),
+    mistakes,
+  }));
   if (state !== undefined) {
     known.set(key, { state, opened });
   }
@@ -338,9 +330,4 @@ async function readOnce(cloud: string, path: string): Promise<Opened> {
     known.delete(key);
   }
   return opened;
-}
-
-async function readNow(cloud: string, path: string): Promise<Opened> {
-  const { machines, mistakes } = await readCatalogFile(path);
-  return { catalog: new Catalog(cloud, machines), mistakes };
 }

@@ -36,16 +36,11 @@ export class Machines {
   add(line: CatalogLine): void {
     const { instanceType, accelerator, count, vcpus, memory } = line;
     const key = JSON.stringify([instanceType, accelerator, count, vcpus, memory]);
-    let machine = this.#all.get(key);
-    if (machine === undefined) {
-      machine = { instanceType, accelerator, count, vcpus, memory, regions: new Map(), everywhere: none() };
-      this.#all.set(key, machine);
-    }
-    let region = machine.regions.get(line.region);
-    if (region === undefined) {
-      region = none();
-      machine.regions.set(line.region, region);
-    }
+    const size = { instanceType, accelerator, count, vcpus, memory };
+    const machine = this.#all.get(key) ?? { ...size, regions: new Map(), everywhere: none() };
+    this.#all.set(key, machine);
+    const region = machine.regions.get(line.region) ?? none();
+    machine.regions.set(line.region, region);
     take(region, line);
     take(machine.everywhere, line);
   }

@@ -1,6 +1,6 @@
 /** Policies when they are stored: what is refused, and what must not be. */
 import { describe, expect, it } from 'vitest';
-import { reviewPolicy } from '../../../../src/kubernetes/policies/documents/policy-review.ts';
+import { reviewPolicy } from '../../../../src/kubernetes/policies/documents/documents.ts';
 import { schedulingPolicy } from '../../../peers/cluster-objects.ts';
 
 const policy = (spec: unknown, more: object = {}) => ({ ...schedulingPolicy('a', spec), ...more });

@@ -1,6 +1,6 @@
 /** What earlier versions have recorded, or have no tables for. */
 import { sql } from 'kysely';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { askForBudget } from '../../../../src/ledger/budgets/requests/requests.ts';
 import { verifyLedger } from '../../../../src/ledger/reports/verify.ts';
 import { rows } from '../../../../src/ledger/storage/database.ts';
@@ -17,8 +17,9 @@ async function run({ ledger }: LedgerFixture, statement: string): Promise<void> 
   await ledger.transact('commit', () => rows(query), NO_WAIT);
 }
 
-describe.each(DIALECTS)('leases that the first version recorded on %s', (dialect) => {
-  it('gives back the cheapest of what its leases may be', async () => {
+it.each(DIALECTS)(
+  'leases that the first version recorded on %s gives back the cheapest of what its leases may be',
+  async (dialect) => {
     const fixture = await newGround(dialect, { budget: '1000', most: 9 });
     await fixture.create(leaseOf({ id: 'A', name: 'known' }));
     await fixture.create(leaseOf({ hosts: 3 }));
@@ -35,11 +36,12 @@ describe.each(DIALECTS)('leases that the first version recorded on %s', (dialect
     await fixture.end(leaseOf({ id: 'A', until: '2026-12-03 00:00' }));
     expect([await fixture.taken(), await fixture.count()]).toEqual([['0'], 0n]);
     expect((await verifyLedger(fixture.ledger, NO_WAIT)).differences).toEqual([]);
-  });
-});
+  },
+);
 
-describe.each(DIALECTS)('a ledger without the latest tables on %s', (dialect) => {
-  it('decides as before, and only asking for more budget waits for the upgrade', async () => {
+it.each(DIALECTS)(
+  'a ledger without the latest tables on %s decides as before, and only asking for more budget waits for the upgrade',
+  async (dialect) => {
     const first = await newGround(dialect, { budget: '1000' });
     await run(first, 'DROP TABLE budget_requests');
     await run(first, 'DROP TABLE calendar_links');
@@ -59,5 +61,5 @@ describe.each(DIALECTS)('a ledger without the latest tables on %s', (dialect) =>
     });
     expect(await upgrade(fixture.connection)).toEqual(['0012-budget-requests', '0013-calendar-links']);
     expect((await ask()).kind).toBe('done');
-  });
-});
+  },
+);

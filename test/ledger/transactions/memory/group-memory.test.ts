@@ -39,16 +39,9 @@ const create = (user: string, lease: Partial<Create> = {}): Create => ({
 const budget = (hours: '1' | '3' | '25'): Operation => ({ kind: 'budget', user: null, hours });
 
 describe.each(DIALECTS)('what is asked for at once: %s', (dialect) => {
-  it('is recorded once when it is asked for twice with the same key', async () => {
+  it.each([{ key: 'k' }, { id: 'A' }])('is recorded once when it is asked for twice: %j', async (lease) => {
     const ask = await newProject(dialect);
-    const twice = [create('alice', { key: 'k' }), create('alice', { key: 'k' })];
-    expect(await ask(...twice)).toEqual(['recorded', 'known']);
-  });
-
-  it('is recorded once when it is asked for twice with the same id', async () => {
-    const ask = await newProject(dialect);
-    const twice = [create('bob', { id: 'A' }), create('bob', { id: 'A' })];
-    expect(await ask(...twice)).toEqual(['recorded', 'known']);
+    expect(await ask(create('alice', lease), create('alice', lease))).toEqual(['recorded', 'known']);
   });
 
   it('is judged by the budget that a part before it has set, and by what those before it have taken', async () => {
