@@ -197,7 +197,7 @@ function logProblems(configuration: Configuration): Problem[] {
 
 function whyNotAppendable(file: string): string | undefined {
   if (!exists(file)) {
-    const folder = dirname(exists(file) ? realpathSync(file) : file);
+    const folder = dirname(file);
     return whyNot(folder, constants.W_OK | constants.X_OK, `the folder ${folder}: `);
   }
   return statSync(file).isDirectory() ? 'it is a folder' : whyNot(file, constants.W_OK);
