@@ -44,7 +44,9 @@ async function ask(client: pg.Client, signal: AbortSignal): Promise<void> {
     await asUnavailable(client.connect().then(() => client.query('SELECT 1')));
   } catch (thrown) {
     if (!isAnswer(thrown)) {
-      throw new LedgerUnavailableError(`the server no longer answers: ${errorText(thrown)}`, { cause: thrown });
+      throw new LedgerUnavailableError(`the server no longer answers: ${errorText(thrown)}`, {
+        cause: thrown,
+      });
     }
   } finally {
     signal.removeEventListener('abort', close);
