@@ -317,6 +317,21 @@ describe.skipIf(started === undefined)('in a real cluster', () => {
     expect(pods.length - refused).toBeGreaterThan(20);
   });
 
+  it('check says of the running pods that kubectl shows what scan says', async () => {
+    const args = ['get', 'pods', '-n', 'shop', '--show-managed-fields', '-o', 'yaml'];
+    const { stdout: pods } = await here().cluster.kubectl(args);
+    const file = temporaryFile('pods.yaml', pods);
+    const { stdout } = await command('check', file, '--cluster', '--format', 'json');
+    const { objects } = JSON.parse(stdout) as {
+      objects: readonly { readonly name: string; readonly allowed: boolean }[];
+    };
+    const { refusals } = await scanned('--namespace', 'shop');
+    expect(objects.flatMap(({ name, allowed }) => (allowed ? [] : [name])).sort()).toEqual(
+      refusals.flatMap(({ names }) => names).sort(),
+    );
+    expect(new Set(objects.map(({ allowed }) => allowed)).size).toBe(2);
+  });
+
   it('scan finds templates that have no pods', async () => {
     await here().cluster.kubectl(['-n', 'shop', 'scale', 'deployment', 'front', '--replicas=0']);
     await vi.waitUntil(async () => {
