@@ -146,6 +146,9 @@ describe.skipIf(real === undefined)('in the console, beside a real Keystone and 
     const { keystone, blazar, replicas } = cloud;
     await addManager(keystone, 'mona', keystone.ids.projects.physics);
     const { page, said } = await enter(replicas[0], 'mona', 'physics');
+    await page.getByRole('link', { name: 'Switch project' }).click();
+    await expectSound(page, 'the projects of a manager');
+    await page.goto(replicas[0]);
     await page.getByRole('link', { name: 'Budgets' }).click();
     await page.getByRole('link', { name: 'Set a budget' }).click();
     await page.getByLabel('User', { exact: true }).fill('carol@Default');

@@ -121,7 +121,7 @@ export function reasonOf(text: string): string {
   const reason = text.trim();
   const mistake = VISIBLE.test(reason)
     ? textMistake(reason, LONGEST_REASON)
-    : 'expected why, for the history';
+    : 'expected a reason, for the history';
   if (mistake !== undefined) {
     throw new ApiError(422, mistake, { field: 'reason' });
   }

@@ -174,7 +174,7 @@ export function SwitchPage({ projects, system, current, csrf, error }: SwitchPro
         <ul class="choices">
           {system !== undefined && (
             <li>
-              <button type="submit" name="project" value={system}>
+              <button type="submit" class="plain" name="project" value={system}>
                 The system <small>all projects</small>
               </button>
             </li>
@@ -183,6 +183,7 @@ export function SwitchPage({ projects, system, current, csrf, error }: SwitchPro
             <li>
               <button
                 type="submit"
+                class="plain"
                 name="project"
                 value={id}
                 aria-current={id === current ? 'true' : undefined}

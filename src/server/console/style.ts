@@ -141,6 +141,9 @@ button { margin-top: 0.75rem; padding: 0.45rem 1.25rem; background: var(--accent
 button.plain { margin: 0; background: none; color: var(--accent); border-color: var(--field); font-weight: 400; padding: 0.3rem 0.8rem; }
 button.plain[aria-pressed="true"]::before { content: "● "; color: var(--good); }
 button.plain[aria-pressed="false"]::before { content: "‖ "; color: var(--care); }
+.choices { list-style: none; margin: 0; padding: 0; }
+.choices button { margin: 0.25rem 0; text-align: left; }
+.choices [aria-current], .choices [aria-current] small { background: var(--accent); color: var(--on-accent); }
 .fields > div { min-width: 0; align-self: start; }
 .actions { display: flex; flex-wrap: wrap; align-items: center; gap: 0 1rem; }
 .mistake { color: var(--bad); }

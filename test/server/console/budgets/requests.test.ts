@@ -127,7 +127,7 @@ describe('a request for more budget', () => {
     for (const [more, expected] of [
       [{ amount: 'much' }, /expected a decimal number of node-hours/],
       [{ valid_until: '2020-01-01T00:00' }, /expected a time that is to come/],
-      [{ reason: ' ' }, /expected why, for the history/],
+      [{ reason: ' ' }, /expected a reason, for the history/],
       [{ user_id: 'id-of-meg' }, /the user has no budget of their own/],
     ] as const) {
       const seen = await fixture.send('meg', `${PATH}/new`, wish({ reason: 'kept', ...more }));
