@@ -71,13 +71,13 @@ export class Blazar {
       return;
     }
     const after = { ...before, ...change };
-    if (change.status === 'UPDATING' && before.begunAt !== undefined) {
+    const isOther = after.hosts !== before.hosts || after.start !== before.start || after.end !== before.end;
+    if (before.begunAt !== undefined && (isOther || change.status === 'UPDATING')) {
       // The next comparison charges it since it was last asked for.
       const since = this.#earlySince.get(id) ?? before.begunAt;
       this.#unseen += since === SEEN ? 0 : before.hosts * Math.max(0, Math.min(now, before.start) - since);
       this.#earlySince.set(id, now);
     }
-    const isOther = after.hosts !== before.hosts || after.start !== before.start || after.end !== before.end;
     if (isOther) {
       this.#use(before, now);
     }

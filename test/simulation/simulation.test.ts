@@ -20,6 +20,8 @@ const FOUND: readonly Asked[] = [
       109, 110, 111, 112,
     ],
   ],
+  // Fails if what a lease uses before its start is not charged.
+  [717440053],
 ];
 
 it('no history breaks a promise: nothing overdrawn, nothing acknowledged lost, settled is the truth', async () => {
