@@ -13,6 +13,7 @@ import { ConfigurationError, errorText, LedgerUnavailableError } from '../../../
 import { type Connection, type Dialect, describeConnection } from '../connection.ts';
 import { type Database, rows } from '../database.ts';
 import { missingRights } from '../rights.ts';
+import { asUnavailable } from '../sqlite-file.ts';
 import { migrations, OPTIONAL } from './versions.ts';
 
 type SchemaState =
@@ -150,7 +151,10 @@ export async function upgradeTables(connection: Connection): Promise<string[]> {
     if (thrown instanceof ConfigurationError) {
       throw thrown;
     }
-    throw new LedgerUnavailableError(errorText(thrown), { cause: thrown });
+    const explained = connection.dialect === 'sqlite' ? asUnavailable(thrown, connection.file) : thrown;
+    throw explained instanceof LedgerUnavailableError
+      ? explained
+      : new LedgerUnavailableError(errorText(thrown), { cause: thrown });
   } finally {
     await database?.destroy();
   }
