@@ -82,6 +82,15 @@ export function systemErrorText(thrown: unknown): string {
       return 'it is a folder';
     case 'ENOTDIR':
       return 'a part of its path is not a folder';
+    case 'ENOSPC':
+      return 'the disk is full';
+    case 'EDQUOT':
+      return 'the quota of the disk is used up';
+    case 'EROFS':
+      return 'the file system is read-only';
+    case 'ENXIO':
+    case 'EPIPE':
+      return 'nobody reads the pipe';
     case 'ERR_INVALID_ARG_VALUE':
       // Node's own message repeats the path.
       return 'it is not a valid path';

@@ -246,7 +246,8 @@ export class DecisionLog {
     this.#observer.failed();
     if (!this.#failing) {
       this.#failing = true;
-      this.#logger.error({ error: systemErrorText(thrown) }, 'the decision log could not be written');
+      const { destination: file } = this.#options;
+      this.#logger.error({ file, error: systemErrorText(thrown) }, 'the decision log could not be written');
     }
   }
 

@@ -8,6 +8,7 @@ import { connectionOf, misconfigured, mistakeIn, openLedger } from './open.ts';
 import type { LedgerSettings } from './options.ts';
 import type { Connection } from './storage/connection.ts';
 import { schemaState, upgradeTables } from './storage/migrations/index.ts';
+import { isDiskFault } from './storage/sqlite-file.ts';
 
 /**
  * Resolves to the names of the applied migrations; empty = up to date. Creates the file of a SQLite ledger.
@@ -69,13 +70,14 @@ const NO_PLACE = /^SQLITE_(CANTOPEN|NOTADB|READONLY|PERM|AUTH)/;
 
 function explained(connection: Connection, thrown: unknown): unknown {
   const cause = thrown instanceof LedgerUnavailableError ? thrown.cause : thrown;
-  const code = codeOf(cause);
-  if (connection.dialect === 'sqlite' && NO_PLACE.test(code)) {
+  if (
+    connection.dialect === 'sqlite' &&
+    NO_PLACE.test(codeOf(cause)) &&
+    !isDiskFault(cause, connection.file)
+  ) {
     return misconfigured(`${connection.file} cannot be written (${errorText(cause)})`);
   }
-  return code.startsWith('SQLITE_')
-    ? new LedgerUnavailableError(errorText(cause), { cause })
-    : mistakeIn(connection, thrown);
+  return mistakeIn(connection, thrown);
 }
 
 function isNewFile(connection: Connection): connection is Extract<Connection, { dialect: 'sqlite' }> {

@@ -59,6 +59,11 @@ describe('a file', () => {
 it.each([
   [Object.assign(new Error('EACCES: …'), { code: 'EACCES' }), 'permission denied'],
   [Object.assign(new Error('EPERM: …'), { code: 'EPERM' }), 'permission denied'],
+  [Object.assign(new Error('ENOSPC: …'), { code: 'ENOSPC' }), 'the disk is full'],
+  [Object.assign(new Error('EDQUOT: …'), { code: 'EDQUOT' }), 'the quota of the disk is used up'],
+  [Object.assign(new Error('EROFS: …'), { code: 'EROFS' }), 'the file system is read-only'],
+  [Object.assign(new Error('ENXIO: …'), { code: 'ENXIO' }), 'nobody reads the pipe'],
+  [Object.assign(new Error('EPIPE: …'), { code: 'EPIPE' }), 'nobody reads the pipe'],
   [Object.assign(new Error('too many links'), { code: 'ELOOP' }), 'too many links'],
   [new Error('plain'), 'plain'],
   ['text', 'text'],

@@ -335,7 +335,7 @@ describe('a disk that is full', () => {
     const { log, write, counted, said, logger } = openLog(link);
     write(records(700));
     await vi.waitFor(() => expect(counted.failed).toBeGreaterThan(0), PATIENT);
-    expect(logger.lines[0]?.fields.error).toContain('no space left on device');
+    expect(logger.lines[0]?.fields.error).toContain('the disk is full');
     mkdirSync(join(folder, 'disk'));
     symlinkSync(join(folder, 'disk', 'log'), `${link}.new`);
     renameSync(`${link}.new`, link);

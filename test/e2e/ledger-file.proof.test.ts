@@ -110,6 +110,21 @@ describe('a disk that is full', PATIENT, () => {
     await expect(upgrade(connection)).rejects.toThrow('database or disk is full');
   });
 
+  it.runIf(canMount)('is named with what to do, and keeps no service from starting', async () => {
+    const folder = mounted('1m');
+    const { connection } = await newLedger(folder);
+    const ballast = join(folder, 'ballast');
+    succeeds(() => writeFileSync(ballast, Buffer.alloc(2 * 1024 * 1024)));
+    const advice = `the disk is full, make room in ${folder}`;
+    await expect(upgrade(connection)).rejects.toThrow(advice);
+    const service = await startService({ connection, deadline: DEADLINE });
+    expect(await create(service)).toMatchObject(REFUSED);
+    expect(service.log()).toContain(advice);
+    rmSync(ballast);
+    await untilAllowed(() => create(service));
+    await expectAllRecorded(service, connection);
+  });
+
   it.runIf(canMount)('lets no lease through that is not recorded, until there is room', async () => {
     const folder = mounted('2m');
     const { connection } = await newLedger(folder);

@@ -275,7 +275,7 @@ function translated<Result>(work: () => Result): Result {
  * Converts errors of node:sqlite: SQLite's become a `SqliteError`, a bigint beyond 64 bits becomes a
  * `RangeError`.
  */
-function asSqliteError(thrown: unknown): unknown {
+export function asSqliteError(thrown: unknown): unknown {
   if (!(thrown instanceof Error && 'code' in thrown)) {
     return thrown;
   }

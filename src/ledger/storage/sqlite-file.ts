@@ -1,11 +1,19 @@
 /** Checks the file of a SQLite ledger: its integrity, and whether the write-ahead log belongs to it. */
 
-import { readFileSync, realpathSync, type Stats, statSync } from 'node:fs';
+import { readFileSync, realpathSync, type Stats, statfsSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import type { Wait } from '../../base/deadline.ts';
 import { errorText, LedgerContentError, LedgerUnavailableError } from '../../base/errors.ts';
-import { isSqliteError, openSqlite, type SqliteConnection, sqliteModule } from './sqlite-driver.ts';
+import {
+  asSqliteError,
+  isSqliteError,
+  openSqlite,
+  type SqliteConnection,
+  type SqliteError,
+  sqliteModule,
+} from './sqlite-driver.ts';
 
 /** Opening may wait for another process that recovers the file. */
 export const MILLISECONDS_TO_OPEN = 5000;
@@ -120,7 +128,15 @@ function markOf(file: string): string {
 
 /** Reads the whole file, in a worker thread. @throws LedgerUnavailableError if it is damaged */
 export async function verifyIntegrity(file: string): Promise<void> {
-  const found = await integrityOf(file);
+  let found: string;
+  try {
+    found = await integrityOf(file);
+  } catch (thrown) {
+    if (!isSqliteError(thrown) || !CONTRADICTORY.test(thrown.code)) {
+      throw thrown;
+    }
+    found = thrown.message;
+  }
   if (found !== 'ok') {
     throw new LedgerUnavailableError(`the file is damaged: ${found}`);
   }
@@ -141,22 +157,26 @@ try {
   } finally {
     reader.close();
   }
-} catch (thrown) {
-  found = String(thrown.message);
+} catch ({ message, code, errcode }) {
+  found = { message: String(message), code, errcode };
 }
 parentPort.postMessage(found);
 `;
 
 function integrityOf(file: string): Promise<string> {
   const module = sqliteModule();
-  return new Promise((resolve) => {
+  return new Promise((resolve, reject) => {
     const thread = new Worker(BESIDE, {
       eval: true,
       // Node.js 22 warns about its own SQLite.
       execArgv: ['--disable-warning=ExperimentalWarning'],
       workerData: { module, file, timeout: MILLISECONDS_TO_OPEN },
     });
-    thread.once('message', (found: unknown) => resolve(String(found)));
+    thread.once('message', (found: string | { readonly message: string }) =>
+      typeof found === 'string'
+        ? resolve(found)
+        : reject(asSqliteError(Object.assign(new Error(found.message), found))),
+    );
     thread.once('error', (thrown: unknown) => resolve(errorText(thrown)));
     thread.once('exit', () => resolve('the check did not finish'));
   });
@@ -177,16 +197,21 @@ const OWN = /^SQLITE_(CONSTRAINT|ERROR)/;
 const SUSPECT = /^SQLITE_(READONLY|IOERR|CORRUPT|NOTADB|CANTOPEN)/;
 /** With these codes the file may be damaged. */
 const DAMAGED = /^SQLITE_(IOERR|CORRUPT|NOTADB)/;
+/** With these codes it is. */
+const CONTRADICTORY = /^SQLITE_(CORRUPT|NOTADB)/;
+/** Possible codes if there is no room for the files that SQLite makes, such as its index of 32 KiB. */
+const WITHOUT_ROOM = /^SQLITE_(IOERR|CANTOPEN)/;
+const LEAST_ROOM = 64 * 1024;
 
 /** Retries until the file is free. SQLite's own wait would block the whole process. */
-export async function whenFree<Result>(wait: Wait, attempt: () => Result): Promise<Result> {
+export async function whenFree<Result>(file: string, wait: Wait, attempt: () => Result): Promise<Result> {
   for (let longest = SHORTEST_PAUSE; ; longest = Math.min(2 * longest, LONGEST_PAUSE)) {
     wait.throwIfOver();
     try {
       return attempt();
     } catch (thrown) {
       if (!isBusy(thrown)) {
-        throw asUnavailable(thrown);
+        throw asUnavailable(thrown, file);
       }
     }
     await pause(Math.random() * longest, undefined, { signal: wait.signal }).catch(() => {
@@ -197,21 +222,63 @@ export async function whenFree<Result>(wait: Wait, attempt: () => Result): Promi
 }
 
 /** @throws LedgerUnavailableError, LedgerContentError */
-export function unavailable<Result>(work: () => Result): Result {
+export function unavailable<Result>(file: string, work: () => Result): Result {
   try {
     return work();
   } catch (thrown) {
-    throw asUnavailable(thrown);
+    throw asUnavailable(thrown, file);
   }
 }
 
 /** Converts an error of SQLite; a value that cannot be stored gives a `LedgerContentError`. */
-export function asUnavailable(thrown: unknown): unknown {
+export function asUnavailable(thrown: unknown, file?: string): unknown {
   const isContent = thrown instanceof RangeError || (isSqliteError(thrown) && CONTENT.test(thrown.code));
   if (isContent) {
     return new LedgerContentError(thrown.message, { cause: thrown });
   }
-  return isSqliteError(thrown) ? new LedgerUnavailableError(thrown.message, { cause: thrown }) : thrown;
+  if (!isSqliteError(thrown)) {
+    return thrown;
+  }
+  const { message } = thrown;
+  const advice = file === undefined ? undefined : diskAdvice(thrown, file);
+  return new LedgerUnavailableError(advice === undefined ? message : `${message}: ${advice}`, {
+    cause: thrown,
+  });
+}
+
+/** What to do about the disk; `undefined` = it is not the reason. */
+function diskAdvice({ code }: SqliteError, file: string): string | undefined {
+  const folder = dirname(changesOf(file));
+  if (code.startsWith('SQLITE_FULL')) {
+    return `make room in ${folder}`;
+  }
+  const lack = WITHOUT_ROOM.test(code) ? lackIn(folder) : undefined;
+  if (lack !== undefined) {
+    return lack;
+  }
+  return code.startsWith('SQLITE_IOERR')
+    ? `the disk of ${folder} fails, or a quota is used up; the log of the kernel may say more`
+    : undefined;
+}
+
+function lackIn(folder: string): string | undefined {
+  try {
+    const { bavail, bsize, files, ffree } = statfsSync(folder);
+    if (bavail * bsize < LEAST_ROOM) {
+      return `the disk is full, make room in ${folder}`;
+    }
+    // Some file systems do not count files.
+    return files > 0 && ffree === 0
+      ? `the disk has no free inodes, remove files from the file system of ${folder}`
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether the file may be opened later, as it is. */
+export function isDiskFault(thrown: unknown, file: string): boolean {
+  return isSqliteError(thrown) && diskAdvice(thrown, file) !== undefined;
 }
 
 /** The error for a caller if only its part failed; `undefined` = the transaction failed. */

@@ -3,7 +3,7 @@ import { accessSync, constants, statSync } from 'node:fs';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type CompiledQuery, Kysely, SqliteDialect } from 'kysely';
 import { inTime, type Wait } from '../../base/deadline.ts';
-import { LedgerUnavailableError } from '../../base/errors.ts';
+import { errorText, LedgerUnavailableError } from '../../base/errors.ts';
 import { timedYield } from '../../base/yield-to-event-loop.ts';
 import { CommitGroups, type GroupWork } from './commit-group.ts';
 import {
@@ -23,6 +23,7 @@ import {
   filesOf,
   indexOf,
   isBusy,
+  isDiskFault,
   isInDoubt,
   isMarked,
   isWhole,
@@ -50,9 +51,10 @@ export class SqliteDatabase implements Database {
   });
   readonly #file: string;
   readonly #durability: Durability;
-  #connection: SqliteConnection;
+  /** `undefined` = it could not be opened yet. */
+  #open: SqliteConnection | undefined;
   /** Identifies the files that the connection writes to: see `filesOf`. */
-  #files: string;
+  #files = '';
   /** The inode of the index that the connection uses. */
   #index: number | undefined;
   /** The connection failed, and a new one may work. */
@@ -85,16 +87,36 @@ export class SqliteDatabase implements Database {
       memory: () => this.memory?.(),
       bounds,
     });
-    const isKnown = unavailable(() => isMarked(file));
-    this.#connection = unavailable(() => openFile(file, durability));
-    this.#files = filesOf(file, this.#connection);
-    this.#index = indexOf(file).inode;
+    let isKnown = false;
+    try {
+      isKnown = isMarked(file);
+      this.#opened(openFile(file, durability));
+    } catch (thrown) {
+      // With a disk that is full, it starts as with a server that does not answer: callers are refused.
+      if (!isDiskFault(thrown, file)) {
+        throw asUnavailable(thrown, file);
+      }
+      isKnown = false;
+    }
     if (isKnown) {
       mark(file, this.#connection);
     } else {
       this.#isSuspect = true;
       this.#isUnknown = true;
     }
+  }
+
+  get #connection(): SqliteConnection {
+    if (this.#open === undefined) {
+      throw new LedgerUnavailableError('the file is not open');
+    }
+    return this.#open;
+  }
+
+  #opened(connection: SqliteConnection): void {
+    this.#open = connection;
+    this.#files = filesOf(this.#file, connection);
+    this.#index = indexOf(this.#file).inode;
   }
 
   /** Groups all concurrent transactions, whatever their projects: the file has one writer. */
@@ -141,7 +163,9 @@ export class SqliteDatabase implements Database {
         this.#statement('ROLLBACK').run([]);
         undone();
       }
-      throw isInDoubt(thrown) ? new CommitInDoubtError(thrown.message, result, { cause: thrown }) : thrown;
+      throw isInDoubt(thrown)
+        ? new CommitInDoubtError(errorText(asUnavailable(thrown, this.#file)), result, { cause: thrown })
+        : thrown;
     }
   }
 
@@ -155,23 +179,25 @@ export class SqliteDatabase implements Database {
     await this.#usable(wait);
     // Also between two snapshots: transactions wait for the next turn of the event loop.
     await nextTurn();
-    const reader = unavailable(() => openSqlite(this.#file, { readonly: true, timeout: 0, bigints: true }));
+    const reader = unavailable(this.#file, () =>
+      openSqlite(this.#file, { readonly: true, timeout: 0, bigints: true }),
+    );
     try {
       // The snapshot starts with the first read, not with BEGIN.
-      await whenFree(wait, () => {
+      await whenFree(this.#file, wait, () => {
         if (!reader.inTransaction) {
           reader.exec('BEGIN');
         }
         reader.exec('SELECT 1 FROM sqlite_master LIMIT 1');
       });
-      return await work({ stream: (query) => each(reader, query, wait) });
+      return await work({ stream: (query) => each(this.#file, reader, query, wait) });
     } finally {
       reader.close();
     }
   }
 
   async close(): Promise<void> {
-    this.#connection.close();
+    this.#open?.close();
   }
 
   /**
@@ -181,7 +207,7 @@ export class SqliteDatabase implements Database {
   async #alone<Result>(begin: string, wait: Wait, work: () => Result): Promise<Result> {
     try {
       await this.#usable(wait);
-      return await whenFree(wait, () => {
+      return await whenFree(this.#file, wait, () => {
         this.#statement(begin).run([]);
         try {
           return work();
@@ -213,7 +239,7 @@ export class SqliteDatabase implements Database {
 
   async #reopen(): Promise<void> {
     this.#statements.clear();
-    this.#connection.close();
+    this.#open?.close();
     try {
       // Do not even open another file in its place: SQLite would apply the write-ahead log to it, and delete
       // the log.
@@ -225,12 +251,11 @@ export class SqliteDatabase implements Database {
       if (!isKnown || this.#isUnknown) {
         await verifyIntegrity(this.#file);
       }
-      this.#connection = openFile(this.#file, this.#durability);
-      mark(this.#file, this.#connection);
-      this.#files = filesOf(this.#file, this.#connection);
-      this.#index = indexOf(this.#file).inode;
+      const connection = openFile(this.#file, this.#durability);
+      mark(this.#file, connection);
+      this.#opened(connection);
     } catch (thrown) {
-      throw asUnavailable(thrown);
+      throw asUnavailable(thrown, this.#file);
     }
     this.#isSuspect = false;
     this.#isUnknown = false;
@@ -292,11 +317,12 @@ export class SqliteDatabase implements Database {
 }
 
 async function* each<Row>(
+  file: string,
   reader: SqliteConnection,
   { sql, parameters }: CompiledQuery<Row>,
   wait: Wait,
 ): AsyncIterable<Row> {
-  const rows = unavailable(() => reader.prepare(sql).iterate(parameters));
+  const rows = unavailable(file, () => reader.prepare(sql).iterate(parameters));
   const yieldIfDue = timedYield();
   try {
     for (;;) {
@@ -306,7 +332,7 @@ async function* each<Row>(
       if (turn !== undefined) {
         await turn;
       }
-      const row = unavailable(() => rows.next());
+      const row = unavailable(file, () => rows.next());
       if (row.done === true) {
         return;
       }
@@ -319,13 +345,18 @@ async function* each<Row>(
 
 function openFile(file: string, durability: Durability): SqliteConnection {
   const connection = openSqlite(file, { timeout: MILLISECONDS_TO_OPEN, bigints: true });
-  connection.exec('PRAGMA journal_mode = WAL');
-  connection.exec(`PRAGMA synchronous = ${durability}`);
-  connection.exec('PRAGMA foreign_keys = ON');
-  connection.exec('PRAGMA busy_timeout = 0');
-  // In KiB. The default of better-sqlite3; Node.js has 2000.
-  connection.exec('PRAGMA cache_size = -16000');
-  // For data of savepoints: files are slower, and fail if there is no space.
-  connection.exec('PRAGMA temp_store = MEMORY');
+  try {
+    connection.exec('PRAGMA journal_mode = WAL');
+    connection.exec(`PRAGMA synchronous = ${durability}`);
+    connection.exec('PRAGMA foreign_keys = ON');
+    connection.exec('PRAGMA busy_timeout = 0');
+    // In KiB. The default of better-sqlite3; Node.js has 2000.
+    connection.exec('PRAGMA cache_size = -16000');
+    // For data of savepoints: files are slower, and fail if there is no space.
+    connection.exec('PRAGMA temp_store = MEMORY');
+  } catch (thrown) {
+    connection.close();
+    throw thrown;
+  }
   return connection;
 }

@@ -83,7 +83,11 @@ describe('a log that can’t be written', () => {
     await expect.poll(async () => (await readSamples(url)).decision_log_errors_total).toBeGreaterThan(1);
     expect((await post('/check-create', createLasting(864_000))).status).toBe(403);
     expect(logger.lines.filter(({ message }) => message.includes('decision log'))).toEqual([
-      expect.objectContaining({ level: 'error', message: 'the decision log could not be written' }),
+      expect.objectContaining({
+        level: 'error',
+        message: 'the decision log could not be written',
+        fields: { file: '/dev/full', error: 'the disk is full' },
+      }),
     ]);
     expect((await readSamples(url)).decision_log_dropped_total).toBe(0);
     await service.close();

@@ -20,7 +20,7 @@ import { type Connection, type Dialect, describeConnection } from '../connection
 import { type Database, rows } from '../database.ts';
 import { missingRights } from '../rights.ts';
 import { openSqlite, type SqliteConnection } from '../sqlite-driver.ts';
-import { MILLISECONDS_TO_OPEN } from '../sqlite-file.ts';
+import { asUnavailable, MILLISECONDS_TO_OPEN } from '../sqlite-file.ts';
 import { migrations, OPTIONAL } from './versions.ts';
 
 type SchemaState =
@@ -158,7 +158,10 @@ export async function upgradeTables(connection: Connection): Promise<string[]> {
     if (thrown instanceof ConfigurationError) {
       throw thrown;
     }
-    throw new LedgerUnavailableError(errorText(thrown), { cause: thrown });
+    const explained = connection.dialect === 'sqlite' ? asUnavailable(thrown, connection.file) : thrown;
+    throw explained instanceof LedgerUnavailableError
+      ? explained
+      : new LedgerUnavailableError(errorText(thrown), { cause: thrown });
   } finally {
     await database?.destroy();
   }
