@@ -63,6 +63,7 @@ export {
 export { containerImage, imagesOf } from './task/images.ts';
 export {
   AllowedInfra,
+  cloudsOf,
   formatInfra,
   type Infra,
   infraOf,

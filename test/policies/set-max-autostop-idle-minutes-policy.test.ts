@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { resourcesOf } from '../../src/skypilot/index.ts';
 import { type Asked, askTwice, chainOf } from './helpers.ts';
 
 /** The resources of a task after the policy with a maximum of 10 minutes, by what they were and what was said besides. */
@@ -41,6 +42,22 @@ describe('SetMaxAutostopIdleMinutesPolicy', () => {
     ['{idle_minutes: -1, down: true}', { idle_minutes: 10, down: true }],
   ])('sets it where it is off: %s', async (autostop, expected) => {
     expect(await autostopAfter(autostop)).toEqual(expected);
+  });
+
+  it.each([
+    ['{infra: k8s/east}', '{}', { down: true }],
+    ['{any_of: [{infra: ssh/pool}, {infra: slurm/lab/gpu}]}', '{}', { down: true }],
+    ['{infra: k8s, autostop: false}', '{}', { down: true }],
+    ['{infra: k8s, autostop: {idle_minutes: 20, down: false}}', '{}', { down: false }],
+    ['{cpus: 2}', 'allowed_clouds: [kubernetes, SSH]', { down: true }],
+    ['{cpus: 2}', 'allowed_clouds: [kubernetes, aws]', {}],
+    ['{any_of: [{infra: k8s}, {infra: aws}]}', '{}', {}],
+  ])('tears clusters down where they cannot be stopped: %s', async (resources, config, expected) => {
+    const { ask } = await chainOf(['SetMaxAutostopIdleMinutesPolicy']);
+    const { task } = await askTwice(ask, { task: `resources: ${resources}\n`, config });
+    expect(resourcesOf(task).map(({ autostop }) => autostop)).toEqual(
+      resourcesOf(task).map(() => ({ idle_minutes: 10, ...expected })),
+    );
   });
 
   it('sets autostop if it is missing, also for a task without resources', async () => {

@@ -9,7 +9,7 @@ import { PolicyRejected, type PolicyServices } from '../admin-policy.ts';
 import { taskConfigsOf } from '../config/task-configs.ts';
 import { MutatedUserRequest, type Task, type UserRequest } from '../request/user-request.ts';
 import { AUTOSTOP_OFF, autostopOf } from '../task/autostop.ts';
-import { canonicalCloud } from '../task/infra.ts';
+import { cloudsOf } from '../task/infra.ts';
 import { resourcesOf } from '../task/resources.ts';
 import type { Hardware, Launch, LaunchLedger, LaunchLimit } from './contract.ts';
 import { hardwareOf, refuseHiddenDevices } from './hardware.ts';
@@ -98,16 +98,6 @@ export function chargedLaunch(request: UserRequest): ChargedLaunch | undefined {
     },
     seconds: autostopLimitOf(task),
   };
-}
-
-/** Clouds of `allowed_clouds` that have no machines. */
-const STORES = new Set(['cloudflare', 'coreweave', 'vastdata', 'huggingface']);
-
-/** SkyPilot reads this list only from its server. `null` = it chooses from all clouds. */
-function cloudsOf(allowed: unknown): readonly string[] | null {
-  return Array.isArray(allowed) && allowed.length > 0 && allowed.every((one) => typeof one === 'string')
-    ? [...new Set(allowed.map((one) => canonicalCloud(one)).filter((one) => one !== '' && !STORES.has(one)))]
-    : null;
 }
 
 /** The largest number of clusters of a service or a pool. @throws PolicyRejected */

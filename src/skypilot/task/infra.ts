@@ -125,6 +125,16 @@ export function canonicalCloud(name: string): string {
   return (Object.hasOwn(ALIASES, lower) ? ALIASES[lower] : lower) ?? lower;
 }
 
+/** Clouds of `allowed_clouds` that have no machines. */
+const STORES = new Set(['cloudflare', 'coreweave', 'vastdata', 'huggingface']);
+
+/** Those of `allowed_clouds`, which SkyPilot reads only from its server. `null` = it chooses from all clouds. */
+export function cloudsOf(allowed: unknown): readonly string[] | null {
+  return Array.isArray(allowed) && allowed.length > 0 && allowed.every((one) => typeof one === 'string')
+    ? [...new Set(allowed.map((one) => canonicalCloud(one)).filter((one) => one !== '' && !STORES.has(one)))]
+    : null;
+}
+
 function anyOf(cloud: string | null, region: string | null = null, zone: string | null = null): Infra {
   const any = (name: string | null) => (name === '' || name === '*' ? null : name);
   return { cloud: any(cloud), region: any(region), zone: any(zone) };
