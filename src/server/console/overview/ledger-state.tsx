@@ -8,7 +8,7 @@ import {
   type LedgerStatus,
   ledgerStatus,
   openClusters,
-} from '../../../ledger/reports/reports.ts';
+} from '../../../ledger/reports/ledger-status.ts';
 import type { Generation } from '../../configuration/generation.ts';
 import { type Column, column, Message, Section, Table, Text, Time } from '../parts/parts.tsx';
 import { toSecond } from '../parts/time-scale.ts';
