@@ -22,7 +22,7 @@ export {
   BudgetLedger,
   type BudgetLedgerServices,
 } from './enforcement/budget-ledger.ts';
-export type { CheckOptions } from './enforcement/check-options.ts';
+export type { CheckOptions } from './enforcement/chain/hook.ts';
 export { UsageEnforcement } from './enforcement/enforcement.ts';
 export type { Estimate, EstimatedCharge, Suggestion } from './enforcement/estimate/contract.ts';
 export type { EstimateOptions } from './enforcement/estimate/trial.ts';
@@ -118,6 +118,8 @@ export {
   formatDuration,
   formatInstant,
   type Instant,
+  leaseEnd,
+  leaseStart,
   MICROSECONDS_PER_SECOND,
   toInstant,
 } from './lease/dates.ts';
@@ -128,8 +130,6 @@ export {
   type EndRequest,
   hasSoundCounts,
   type Lease,
-  leaseEnd,
-  leaseStart,
   leasesHalfway,
   type Reservation,
   reservationSize,

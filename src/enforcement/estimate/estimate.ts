@@ -7,14 +7,8 @@ import { LedgerUnavailableError } from '../../base/errors.ts';
 import { yieldToEventLoop } from '../../base/yield-to-event-loop.ts';
 import type { RequestNames } from '../../filter/call.ts';
 import { type Decision, reject } from '../../filter/verdict.ts';
-import type { Instant } from '../../lease/dates.ts';
-import {
-  type CreateRequest,
-  type Lease,
-  leaseEnd,
-  leaseStart,
-  type UpdateRequest,
-} from '../../lease/lease.ts';
+import { type Instant, leaseEnd, leaseStart } from '../../lease/dates.ts';
+import type { CreateRequest, Lease, UpdateRequest } from '../../lease/lease.ts';
 import type { Claimant } from '../../ledger/ledger-request.ts';
 import type { LeasePreview } from '../../ledger/transactions/preview.ts';
 import { fittingTimes, previewedCharges } from '../../ledger/transactions/previewed-charges.ts';

@@ -10,8 +10,14 @@ import type { Claimant } from '../../ledger/ledger-request.ts';
 import type { ChainLedger } from '../../ledger/service.ts';
 import type { LeasePreview } from '../../ledger/transactions/preview.ts';
 import { decide, type Exemptions } from '../chain/chain.ts';
-import { type ChainedFilter, checkRequest, type HookRequest, invokeHook, isThenable } from '../chain/hook.ts';
-import type { CheckOptions } from '../check-options.ts';
+import {
+  type ChainedFilter,
+  type CheckOptions,
+  checkRequest,
+  type HookRequest,
+  invokeHook,
+  isThenable,
+} from '../chain/hook.ts';
 
 export type EstimateOptions = Pick<CheckOptions, 'signal' | 'deadline' | 'requestId' | 'acceptsChanges'>;
 

@@ -2,8 +2,15 @@
 
 import { onOneLine } from '../../base/visible-text.ts';
 import { larger } from '../../filter/claim.ts';
-import { formatInstant, type Instant, MICROSECONDS_PER_SECOND, toInstant } from '../../lease/dates.ts';
-import { type Lease, leaseEnd, leaseStart, type Reservation } from '../../lease/lease.ts';
+import {
+  formatInstant,
+  type Instant,
+  leaseEnd,
+  leaseStart,
+  MICROSECONDS_PER_SECOND,
+  toInstant,
+} from '../../lease/dates.ts';
+import type { Lease, Reservation } from '../../lease/lease.ts';
 import type { FittingTimes } from '../../ledger/transactions/previewed-charges.ts';
 import type { SuggestedChange } from './contract.ts';
 
