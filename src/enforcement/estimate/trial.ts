@@ -2,8 +2,7 @@
 import { LedgerUnavailableError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { type BaseFilter, isLedgerFilter, LedgerFilter } from '../../filter/base-filter.ts';
-import type { RequestNames } from '../../filter/call.ts';
-import type { Decision } from '../../filter/verdict.ts';
+import type { Decision, RequestNames } from '../../filter/verdict.ts';
 import type { Instant } from '../../lease/dates.ts';
 import type { CreateRequest, Lease, UpdateRequest } from '../../lease/lease.ts';
 import type { Claimant } from '../../ledger/ledger-request.ts';

@@ -1,7 +1,7 @@
 /** Reconciliation with what Blazar has, for leases in every state. Against a Blazar of the tests, over HTTP. */
 import { describe, expect, it } from 'vitest';
 import { listBudgets } from '../../../src/ledger/budgets/budgets.ts';
-import { RowAges } from '../../../src/ledger/reconciliation/row-ages.ts';
+import { RowAges } from '../../../src/ledger/reconciliation/reconcile.ts';
 import { usageOf } from '../../../src/ledger/reports/usage.ts';
 import { verifyLedger } from '../../../src/ledger/reports/verify.ts';
 import { rows } from '../../../src/ledger/storage/database.ts';
