@@ -22,10 +22,10 @@ export {
   BudgetLedger,
   type BudgetLedgerServices,
 } from './enforcement/budget-ledger.ts';
-export type { CheckOptions } from './enforcement/check-options.ts';
+export type { CheckOptions } from './enforcement/chain/hook.ts';
 export { UsageEnforcement } from './enforcement/enforcement.ts';
-export type { Estimate, EstimatedCharge, Suggestion } from './enforcement/estimate/contract.ts';
 export type { EstimateOptions } from './enforcement/estimate/trial.ts';
+export type { Estimate, EstimatedCharge, Suggestion } from './enforcement/estimate/ways.ts';
 export type { EnforcementServices } from './enforcement/services.ts';
 export {
   type Account,
@@ -38,7 +38,6 @@ export {
 } from './filter/account-limits.ts';
 export { BaseFilter, LedgerFilter } from './filter/base-filter.ts';
 export { type BudgetedUsage, budgetClaims } from './filter/budget-claims.ts';
-export type { Call, Named, RequestNames } from './filter/call.ts';
 export type {
   Claim,
   Claims,
@@ -99,6 +98,7 @@ export type {
   ServiceTokens,
   SharedServices,
 } from './filter/services.ts';
+export type { Call, Named, RequestNames } from './filter/verdict.ts';
 export {
   allow,
   allowOnError,
@@ -118,6 +118,8 @@ export {
   formatDuration,
   formatInstant,
   type Instant,
+  leaseEnd,
+  leaseStart,
   MICROSECONDS_PER_SECOND,
   toInstant,
 } from './lease/dates.ts';
@@ -128,8 +130,6 @@ export {
   type EndRequest,
   hasSoundCounts,
   type Lease,
-  leaseEnd,
-  leaseStart,
   leasesHalfway,
   type Reservation,
   reservationSize,
@@ -144,4 +144,4 @@ export {
 } from './lease/resource-properties.ts';
 export { BudgetConflictError, type BudgetUsage } from './ledger/budgets/budgets.ts';
 export type { BudgetKey, NewBudget } from './ledger/budgets/terms.ts';
-export type { LedgerObserver, LedgerOperation } from './ledger/observer.ts';
+export type { LedgerObserver, LedgerOperation } from './ledger/transactions/transaction.ts';

@@ -34,7 +34,7 @@ interface Judgement extends Judged, Partial<Awaited<ReturnType<typeof shownEstim
 
 type Deadline = import('../base/deadline.ts').Deadline;
 type Decision = import('../filter/verdict.ts').Decision;
-type Estimate = import('../enforcement/estimate/contract.ts').Estimate;
+type Estimate = import('../enforcement/estimate/ways.ts').Estimate;
 type UsageEnforcement = import('../enforcement/enforcement.ts').UsageEnforcement;
 
 export function checkCommand(): Command {

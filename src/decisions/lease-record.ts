@@ -1,6 +1,5 @@
 /** The record of a decision about a lease, and the common parts of the records of all protocols. */
-import type { RequestNames } from '../filter/call.ts';
-import type { Decision, EndReport, Outcome, RuleOutcomes } from '../filter/verdict.ts';
+import type { Decision, EndReport, Outcome, RequestNames, RuleOutcomes } from '../filter/verdict.ts';
 import type { Context, Lease } from '../lease/lease.ts';
 import type { DecisionRecord, FilterOutcome, FilterRecord } from './record.ts';
 

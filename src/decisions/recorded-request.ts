@@ -1,5 +1,5 @@
 /** The request of a decision in the decision log: complete and without secrets, or omitted. */
-import type { RequestNames } from '../filter/call.ts';
+import type { RequestNames } from '../filter/verdict.ts';
 import { leastJsonLength } from '../lease/request.ts';
 import { SecretValues } from '../skypilot/secrets.ts';
 import type { DecidedRequest } from './lease-record.ts';

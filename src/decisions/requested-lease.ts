@@ -2,8 +2,8 @@
  * The dates and reservations of a refused lease. The store and the console keep them to try the lease again;
  * the log has whole requests, if configured.
  */
-import type { Instant } from '../lease/dates.ts';
-import { leaseEnd, leaseStart, type Reservation, reservationsAfterUpdate } from '../lease/lease.ts';
+import { type Instant, leaseEnd, leaseStart } from '../lease/dates.ts';
+import { type Reservation, reservationsAfterUpdate } from '../lease/lease.ts';
 import { leastJsonLength } from '../lease/request.ts';
 import type { DecidedRequest } from './lease-record.ts';
 

@@ -5,6 +5,7 @@
 
 import { EnforcementClosedError, formatProblem } from '../base/errors.ts';
 import { createLogger } from '../base/logger.ts';
+import { nearestName } from '../config/nearest.ts';
 import type { ConfigSources } from '../config/sources.ts';
 import { isLedgerFilter, isOnlyOfTheLedger } from '../filter/base-filter.ts';
 import type { Clock } from '../filter/services.ts';
@@ -19,11 +20,10 @@ import type { Keystone } from '../openstack/contract.ts';
 import type { Names } from '../openstack/names.ts';
 import { keystoneSection } from '../openstack/options.ts';
 import { accepted, decide, tellEnd } from './chain/chain.ts';
-import { checkRequest, endRequest, type HookRequest } from './chain/hook.ts';
-import { type CheckOptions, requireCheckOptions } from './check-options.ts';
+import { type CheckOptions, checkRequest, endRequest, type HookRequest } from './chain/hook.ts';
 import { type Configuration, requireConfiguration } from './configuration.ts';
-import type { Estimate } from './estimate/contract.ts';
 import type { EstimateOptions } from './estimate/trial.ts';
+import type { Estimate } from './estimate/ways.ts';
 import { projectIdsOf } from './keystone.ts';
 import { closeChain, openParts, type Parts } from './loading/parts.ts';
 import type { Notifications } from './notifications/notifications.ts';
@@ -315,5 +315,34 @@ export class UsageEnforcement {
     await this.#parts.ledger.close();
     await this.keystone?.close();
     this.#parts.logger.close();
+  }
+}
+
+const TYPES = new Map<string, 'boolean' | 'string' | 'object'>(
+  Object.entries({
+    signal: 'object',
+    deadline: 'object',
+    explain: 'boolean',
+    acceptsChanges: 'boolean',
+    dryRun: 'boolean',
+    requestId: 'string',
+    idempotencyKey: 'string',
+  } as const satisfies Record<keyof CheckOptions, string>),
+);
+
+/**
+ * From JavaScript: with `dry_run`, or `dryRun: 1`, the lease would be recorded. Unknown names are refused even if their
+ * value is `undefined`: a mistyped name would otherwise show only once it has a value. @throws TypeError
+ */
+function requireCheckOptions(options: CheckOptions): void {
+  for (const [name, value] of Object.entries(options)) {
+    const type = TYPES.get(name);
+    if (type === undefined) {
+      throw new TypeError(`${name}: unknown option of a call${nearestName(name, [...TYPES.keys()])}`);
+    }
+    if (value !== undefined && (value === null || typeof value !== type)) {
+      const expected = type === 'object' ? 'an object' : `a ${type}`;
+      throw new TypeError(`${name}: expected ${expected}, got ${value === null ? 'null' : typeof value}`);
+    }
   }
 }

@@ -5,9 +5,8 @@
 import { type Deadline, withinDeadline } from '../base/deadline.ts';
 import type { Logger } from '../base/logger.ts';
 import type { BaseFilter } from '../filter/base-filter.ts';
-import type { RequestNames } from '../filter/call.ts';
 import type { FilterServices, RuleObserver } from '../filter/services.ts';
-import { allow, type Decision } from '../filter/verdict.ts';
+import { allow, type Decision, type RequestNames } from '../filter/verdict.ts';
 import type { HttpClient } from '../http/contract.ts';
 import type { Lease } from '../lease/lease.ts';
 import { parseCreateRequest, parseUpdateRequest } from '../lease/request.ts';

@@ -4,7 +4,7 @@ import { createLogger, type Logger } from '../base/logger.ts';
 import { type Clock, type RuleObserver, type SharedServices, SYSTEM_CLOCK } from '../filter/services.ts';
 import { createHttpClient } from '../http/client.ts';
 import type { HttpClientOptions, HttpObserver } from '../http/contract.ts';
-import type { LedgerObserver } from '../ledger/observer.ts';
+import type { LedgerObserver } from '../ledger/transactions/transaction.ts';
 import type { Keystone } from '../openstack/contract.ts';
 import type { NamesObserver } from '../openstack/names.ts';
 import type { ExecutionTracker } from './execution-tracker.ts';

@@ -6,7 +6,7 @@
 import { onOneLine } from '../base/visible-text.ts';
 import type { Context } from '../lease/lease.ts';
 import { shownBy } from '../lease/read-only.ts';
-import type { Named, RequestNames } from './call.ts';
+import type { Named, RequestNames } from './verdict.ts';
 
 /** The project or user of a request, for the lookup of limits. */
 export interface Account {

@@ -1,10 +1,9 @@
 import { z } from 'zod';
 import type { OptionsCheck } from '../config/option-groups.ts';
 import type { Context, Lease } from '../lease/lease.ts';
-import type { Call } from './call.ts';
 import type { Claims, ProjectState, Proposal } from './claim.ts';
 import type { FilterServices } from './services.ts';
-import type { Verdict } from './verdict.ts';
+import type { Call, Verdict } from './verdict.ts';
 
 /** Marks filter classes, including subclasses of the `BaseFilter` of another copy of this package. */
 const FILTER_MARKER = Symbol.for('blazar-enforcement.filter');

@@ -5,8 +5,7 @@
  */
 import { type Instant, MICROSECONDS_PER_SECOND } from '../lease/dates.ts';
 import type { Context, Lease, Reservation } from '../lease/lease.ts';
-import type { RequestNames } from './call.ts';
-import type { Rejection, Verdict } from './verdict.ts';
+import type { Rejection, RequestNames, Verdict } from './verdict.ts';
 
 /** What the leases of a project, or of one user in it, may use in a period. */
 export interface Budget {

@@ -3,7 +3,7 @@
  * Only interfaces.
  */
 import type { Context, Lease } from '../lease/lease.ts';
-import type { Call } from './call.ts';
+import type { Call } from './verdict.ts';
 
 /** The outbox, for filters: keeps messages in the ledger's database until they are delivered. */
 export interface OutboxService {

@@ -6,10 +6,9 @@ import { cut, onOneLine } from '../base/visible-text.ts';
 import { jsonIn } from '../base/yaml/tree.ts';
 import { HttpCallError } from '../http/call-error.ts';
 import type { HttpAnswer, HttpCallOptions, HttpClient } from '../http/contract.ts';
-import type { Call } from './call.ts';
 import type { Delivery } from './outbox.ts';
 import type { ServiceTokens } from './services.ts';
-import { allow, reject, type Verdict } from './verdict.ts';
+import { allow, type Call, reject, type Verdict } from './verdict.ts';
 
 /** A call whose repetition the service can recognize. */
 export interface KeyedCall extends Call {

@@ -5,10 +5,9 @@
 import type { Logger } from '../base/logger.ts';
 import type { HttpClient, HttpClientOptions } from '../http/contract.ts';
 import type { Context, Lease } from '../lease/lease.ts';
-import type { Call, Repetition, RequestNames } from './call.ts';
 import type { SharedLimit } from './claim.ts';
 import type { OutboxService } from './outbox.ts';
-import type { Verdict } from './verdict.ts';
+import type { Call, Repetition, RequestNames, Verdict } from './verdict.ts';
 
 /** The current time. Tests pass their own clock. */
 export interface Clock {

@@ -4,6 +4,7 @@
  */
 import { createRequire } from 'node:module';
 import type { DateTime } from 'luxon';
+import { shownBy } from './read-only.ts';
 
 /** Microseconds since 1970-01-01T00:00:00Z. */
 export type Instant = bigint;
@@ -39,6 +40,23 @@ export function toInstant(value: unknown): Instant | undefined {
     return Number.isFinite(milliseconds) ? BigInt(Math.trunc(milliseconds)) * 1000n : undefined;
   }
   return undefined;
+}
+
+/** The start of a lease; `undefined` if it has none. */
+export function leaseStart(lease: { readonly start_date?: DateValue }): Instant | undefined {
+  return toInstant(shownBy(lease).start_date);
+}
+
+/**
+ * The end of a lease. Blazar sends `end_date`; `end_time`, from Blazar's documentation, is used without
+ * `end_date`.
+ */
+export function leaseEnd(lease: {
+  readonly end_date?: DateValue;
+  readonly end_time?: unknown;
+}): Instant | undefined {
+  const { end_date, end_time } = shownBy(lease);
+  return toInstant(end_date ?? end_time);
 }
 
 /** The last two texts and their instants: a check, and then every filter of the chain, parses the same two. */

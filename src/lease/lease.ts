@@ -1,8 +1,7 @@
 /** Leases, and requests about them. Names are Blazar's; unknown attributes pass through. */
 
 import { isDeepStrictEqual } from 'node:util';
-import { type DateValue, type Instant, toInstant } from './dates.ts';
-import { shownBy } from './read-only.ts';
+import { type DateValue, type Instant, leaseEnd, leaseStart, toInstant } from './dates.ts';
 
 /** Per lease. Real leases have a few. */
 export const MAX_RESERVATIONS = 500;
@@ -55,20 +54,6 @@ export interface UpdateRequest {
 export interface EndRequest {
   readonly context: Context;
   readonly lease: Lease;
-}
-
-/** The start of the lease; `undefined` if it has none. */
-export function leaseStart(lease: Lease): Instant | undefined {
-  return toInstant(shownBy(lease).start_date);
-}
-
-/**
- * The end of the lease. Blazar sends `end_date`; `end_time`, from Blazar's documentation, is used without
- * `end_date`.
- */
-export function leaseEnd(lease: Lease): Instant | undefined {
-  const { end_date, end_time } = shownBy(lease);
-  return toInstant(end_date ?? end_time);
 }
 
 /**

@@ -6,7 +6,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { z } from 'zod';
 import { InvalidRequestError } from '../base/errors.ts';
 import { isMapping, MAX_DEPTH } from '../base/yaml/tree.ts';
-import { formatInstant, toInstant } from './dates.ts';
+import { formatInstant, leaseEnd, leaseStart, toInstant } from './dates.ts';
 import {
   type Context,
   type CreateRequest,
@@ -14,8 +14,6 @@ import {
   ID_LENGTH,
   isInUse,
   type Lease,
-  leaseEnd,
-  leaseStart,
   MAX_ALLOCATIONS,
   MAX_RESERVATIONS,
   type Reservation,

@@ -6,12 +6,11 @@
 import { InvalidRequestError } from '../base/errors.ts';
 import type { Proposal, SharedLimit } from '../filter/claim.ts';
 import type { LeaseRequest } from '../filter/services.ts';
+import { leaseEnd, leaseStart } from '../lease/dates.ts';
 import {
   endInBlazar,
   keepsReservations,
   type Lease,
-  leaseEnd,
-  leaseStart,
   type Reservation,
   reservationsAfterUpdate,
   reservationsHalfway,

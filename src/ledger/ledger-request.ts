@@ -1,7 +1,7 @@
 /** The requests of the ledger about one lease. */
 
-import type { Repetition } from '../filter/call.ts';
 import type { Amount, Budget, Claims, ProjectState, Proposal } from '../filter/claim.ts';
+import type { Repetition } from '../filter/verdict.ts';
 import type { LeaseIdentity } from './identity.ts';
 
 /** A lease as requested, and as it is. */

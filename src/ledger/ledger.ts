@@ -8,7 +8,6 @@ import type { Clock } from '../filter/services.ts';
 import type { Refusal } from './accounting/charge-calculation.ts';
 import { InDoubtCommits } from './in-doubt-commits.ts';
 import type { LedgerRequest } from './ledger-request.ts';
-import type { LedgerObserver, LedgerOperation } from './observer.ts';
 import { type BudgetWatch, Crossings } from './outbox/crossings.ts';
 import { LedgerBehindError, Position, Suspension, suspendedError } from './position.ts';
 import { CommitInDoubtError, type Database, rows, Undone, type Work } from './storage/database.ts';
@@ -29,6 +28,8 @@ import { createStatements, type Statements } from './transactions/statements.ts'
 import {
   FirstOf,
   LedgerClock,
+  type LedgerObserver,
+  type LedgerOperation,
   Transaction,
   tookTooLong,
   tracedTransaction,

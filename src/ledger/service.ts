@@ -6,17 +6,15 @@ import { createHash, randomUUID } from 'node:crypto';
 import { inTime, type Wait, waitFor } from '../base/deadline.ts';
 import { ConfigurationError, errorText, LedgerContentError, LedgerUnavailableError } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
-import { type Call, waitOf } from '../filter/call.ts';
 import type { SharedLimit } from '../filter/claim.ts';
 import type { Clock, LeaseRequest, LedgerService } from '../filter/services.ts';
-import { allow, reject, type Verdict } from '../filter/verdict.ts';
+import { allow, type Call, reject, type Verdict, waitOf } from '../filter/verdict.ts';
 import { MICROSECONDS_PER_SECOND, toInstant } from '../lease/dates.ts';
 import type { Lease } from '../lease/lease.ts';
 import { requestMistake } from './identity.ts';
 import { claimantOf, endedLease, ledgerRequest } from './lease-request.ts';
 import type { Ledger } from './ledger.ts';
 import type { Author, Claimant } from './ledger-request.ts';
-import type { LedgerObserver } from './observer.ts';
 import type { Opened } from './open.ts';
 import type { LedgerSettings } from './options.ts';
 import type { BudgetWatch } from './outbox/crossings.ts';
@@ -24,6 +22,7 @@ import { rows } from './storage/database.ts';
 import type { Recording, Undo } from './transactions/lease-transactions.ts';
 import { CheckMemory } from './transactions/memory/check-memory.ts';
 import type { LeasePreview } from './transactions/preview.ts';
+import type { LedgerObserver } from './transactions/transaction.ts';
 
 interface ChainLedgerParts {
   readonly logger: Logger;

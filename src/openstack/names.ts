@@ -3,8 +3,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { inTime, withinDeadline } from '../base/deadline.ts';
 import type { Logger } from '../base/logger.ts';
-import type { Named, RequestNames } from '../filter/call.ts';
 import type { Clock } from '../filter/services.ts';
+import type { Named, RequestNames } from '../filter/verdict.ts';
 import type { Context } from '../lease/lease.ts';
 import type { Keystone } from './contract.ts';
 import {

@@ -1,5 +1,3 @@
-import type { IncomingMessage } from 'node:http';
-
 /** The endpoints of Blazar's protocol, each under `/` and `/v1`. */
 export const BLAZAR_ENDPOINTS = [
   'check-create',
@@ -80,18 +78,6 @@ export function kubernetesPathOf(path: string) {
 /** Paths are exact, except for SkyPilot's: it sends the URL of the user, who may append a slash. */
 export function isSkypilotPath(configured: string, path: string): boolean {
   return path === configured || path === `${configured}/`;
-}
-
-/** Origin form, or absolute form, which every server must accept. Source: RFC 9112, 3.2. */
-const TARGET = /^(?:https?:\/\/[^/?#]*)?([^?#]*)/i;
-
-/** The path of a request, unchanged. */
-export function pathOf({ url = '' }: Pick<IncomingMessage, 'url'>): string {
-  return TARGET.exec(url)?.[1] ?? '';
-}
-
-export function queryOf({ url = '' }: Pick<IncomingMessage, 'url'>): URLSearchParams {
-  return new URLSearchParams(/\?([^#]*)/.exec(url)?.[1]);
 }
 
 /** For routers: exact matches. Another spelling would be counted and authorized as another path. */

@@ -9,7 +9,6 @@ import type { Logger } from '../base/logger.ts';
 import { isTraced } from '../base/tracing.ts';
 import type { Generation } from './configuration/generation.ts';
 import type { Metrics } from './metrics/metrics.ts';
-import { logRefused } from './refused-requests.ts';
 import { identifyRequestSpan, nameRequestSpan } from './traced-requests.ts';
 
 export interface RequestState {
@@ -148,4 +147,22 @@ function requestIdOf({ headers }: IncomingMessage): string {
 /** What was expected, without the value that the client sent. */
 function reasonWithoutValue(thrown: unknown): string {
   return errorText(thrown).replace(/,? got ".*$/s, '');
+}
+
+/** A request refused without a decision: a wrong token, an invalid body. */
+export interface RefusedRequest {
+  readonly status: number;
+  readonly method: string;
+  /** A path of the service, or `other`: any other text may hold a token. */
+  readonly path: string;
+  readonly address: string | undefined;
+  readonly request_id?: string;
+  /** Without text from the client. */
+  readonly reason: string;
+}
+
+const MAX_REASON = 300;
+
+export function logRefused(logger: Logger, request: RefusedRequest): void {
+  logger.warn({ ...request, reason: request.reason.slice(0, MAX_REASON) }, 'request refused');
 }

@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import type { OptionsCheck } from '../config/option-groups.ts';
-import type { Call } from '../filter/call.ts';
 import type { SharedServices } from '../filter/services.ts';
-import type { RuleOutcomes } from '../filter/verdict.ts';
+import type { Call, RuleOutcomes } from '../filter/verdict.ts';
 import type { LaunchLedger } from './charging/contract.ts';
 import type { MutatedUserRequest, UserRequest } from './request/user-request.ts';
 

@@ -6,7 +6,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { z } from 'zod';
 import { withinDeadline } from '../base/deadline.ts';
-import type { Call } from '../filter/call.ts';
+import type { Call } from '../filter/verdict.ts';
 import type { HttpClient } from '../http/contract.ts';
 import type { PolicyServices } from './admin-policy.ts';
 

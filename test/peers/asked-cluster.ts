@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { createApiClient } from '../../src/kubernetes/cluster/api/api-client.ts';
 import { ListWatch } from '../../src/kubernetes/cluster/api/list-watch.ts';
 import { AccessReviews } from '../../src/kubernetes/cluster/live/access-review.ts';
-import { RbacHint } from '../../src/kubernetes/cluster/live/rbac-hint.ts';
-import { RBAC_KINDS } from '../../src/kubernetes/cluster/live/rbac-objects.ts';
+import { RBAC_KINDS, RbacHint } from '../../src/kubernetes/cluster/live/rbac-hint.ts';
 import {
   ReviewedPermissions,
   type ReviewedPermissionsOptions,

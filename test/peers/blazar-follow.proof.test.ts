@@ -6,7 +6,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Reconciled } from '../../src/ledger/reconciliation/change-lease.ts';
-import { RowAges } from '../../src/ledger/reconciliation/row-ages.ts';
+import { RowAges } from '../../src/ledger/reconciliation/reconcile.ts';
 import { verifyLedger } from '../../src/ledger/reports/verify.ts';
 import type { LeaseRow } from '../../src/ledger/storage/schema.ts';
 import { NO_WAIT, newLedgers } from '../support/ledgers.ts';

@@ -5,7 +5,7 @@ import { UsageEnforcement } from '../../src/index.ts';
 import { type BudgetUsage, listBudgets } from '../../src/ledger/budgets/budgets.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
 import type { Reconciled } from '../../src/ledger/reconciliation/change-lease.ts';
-import type { RowAges } from '../../src/ledger/reconciliation/row-ages.ts';
+import type { RowAges } from '../../src/ledger/reconciliation/reconcile.ts';
 import { rows } from '../../src/ledger/storage/database.ts';
 import type { LeaseRow } from '../../src/ledger/storage/schema.ts';
 import { type Followed, follow } from '../../src/server/followers/follow-blazar.ts';

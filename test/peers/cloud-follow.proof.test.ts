@@ -33,6 +33,7 @@ describe.skipIf(program === undefined || keystone === undefined)('a small cloud'
     const connection = await newLedger('sqlite');
     const conf = (endpoint: string, interval: number) => `[service]
 port = 0
+keystone_auth = true
 [ledger]
 connection = ${connection}
 [keystone]
@@ -56,6 +57,8 @@ enabled_filters = UsageBudgetFilter
     const blazar = await RealBlazar.start(program ?? '', `${service.url}/v1/`, [
       '--keystone',
       peer.url,
+      '--policy-token',
+      await peer.token('blazar', { project: 'service' }),
       '--hosts',
       '4',
     ]);

@@ -4,7 +4,7 @@ import type { Configuration } from '../../src/enforcement/configuration.ts';
 import type { HttpAnswer } from '../../src/index.ts';
 import { LedgerUnavailableError, UsageEnforcement } from '../../src/index.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
-import { RowAges } from '../../src/ledger/reconciliation/row-ages.ts';
+import { RowAges } from '../../src/ledger/reconciliation/reconcile.ts';
 import { CommitInDoubtError, type Database, type Work } from '../../src/ledger/storage/database.ts';
 import { NO_WAIT } from '../support/ledgers.ts';
 import type { Actor, Chance, Schedule } from './schedule.ts';

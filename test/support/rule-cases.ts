@@ -1,8 +1,8 @@
 /** Judges cases by their rules alone: a thousand times faster than `test` with its ledger. */
 import type { LeaseCase, ShortLease } from '../../src/cli/test/lease-case.ts';
 import { contextOf, requestOfCase, wholeLease } from '../../src/cli/test/lease-case-request.ts';
-import { type Instant, toInstant } from '../../src/lease/dates.ts';
-import { leaseEnd, leaseStart, reservationSize } from '../../src/lease/lease.ts';
+import { type Instant, leaseEnd, leaseStart, toInstant } from '../../src/lease/dates.ts';
+import { reservationSize } from '../../src/lease/lease.ts';
 import {
   LeaseActivation,
   type LeaseRequestParts,

@@ -2,8 +2,14 @@
 import { dirname, resolve } from 'node:path';
 import { InvalidRequestError } from '../../base/errors.ts';
 import { readTextFile, systemErrorText } from '../../config/read-file.ts';
-import { formatInstant, type Instant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
-import { type Context, type Lease, leaseEnd, leaseStart, type Reservation } from '../../lease/lease.ts';
+import {
+  formatInstant,
+  type Instant,
+  leaseEnd,
+  leaseStart,
+  MICROSECONDS_PER_SECOND,
+} from '../../lease/dates.ts';
+import type { Context, Lease, Reservation } from '../../lease/lease.ts';
 import { parseCreateRequest, parseUpdateRequest } from '../../lease/request.ts';
 import { CaseMistake, type ReadCase } from '../cases/case-files.ts';
 import { parsedDocument } from '../common/requests.ts';

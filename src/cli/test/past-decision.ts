@@ -2,7 +2,7 @@
 
 import { isMapping, jsonIn, type Mapping } from '../../base/yaml/tree.ts';
 import { nameText } from '../../filter/account-limits.ts';
-import type { Named, RequestNames } from '../../filter/call.ts';
+import type { Named, RequestNames } from '../../filter/verdict.ts';
 
 /** With the member names of the log. */
 export interface LoggedDecision {

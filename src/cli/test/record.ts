@@ -9,7 +9,7 @@ import { visibleJson } from '../../base/visible-text.ts';
 import { YamlDocument } from '../../base/yaml/document.ts';
 import { isMapping, YamlError } from '../../base/yaml/tree.ts';
 import { systemErrorText } from '../../config/read-file.ts';
-import type { RequestNames } from '../../filter/call.ts';
+import type { RequestNames } from '../../filter/verdict.ts';
 import { MAX_TOKENS } from '../cases/case-files.ts';
 import { ExitCode, onOneLine, UnwrittenError, UsageError, warn } from '../common/output.ts';
 import type { SourceFlags } from '../common/sources.ts';

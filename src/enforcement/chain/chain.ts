@@ -6,9 +6,9 @@ import { AccountList, accountText, projectOf } from '../../filter/account-limits
 import type { Decision, Outcome } from '../../filter/verdict.ts';
 import type { Lease } from '../../lease/lease.ts';
 import { readOnly } from '../../lease/read-only.ts';
-import type { CheckOptions } from '../check-options.ts';
 import {
   type ChainedFilter,
+  type CheckOptions,
   callHook,
   callOnEnd,
   type EndHookRequest,

@@ -3,19 +3,43 @@
  * lease.
  */
 import { hash, randomUUID } from 'node:crypto';
-import { inTime, type Wait, waitFor } from '../../base/deadline.ts';
+import { type Deadline, inTime, type Wait, waitFor } from '../../base/deadline.ts';
 import { errorText, InvalidRequestError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { inSpan, isTraced } from '../../base/tracing.ts';
 import type { BaseFilter } from '../../filter/base-filter.ts';
-import type { Call, Repetition, RequestNames } from '../../filter/call.ts';
+import type { Call, Repetition, RequestNames } from '../../filter/verdict.ts';
 import { allow, type Decision, isVerdict, reject, type Verdict } from '../../filter/verdict.ts';
 import type { Context, CreateRequest, EndRequest, Lease, UpdateRequest } from '../../lease/lease.ts';
 import { readOnly, withoutViews } from '../../lease/read-only.ts';
 import { parseCreateRequest, parseUpdateRequest } from '../../lease/request.ts';
-import type { CheckOptions } from '../check-options.ts';
 import type { Execution } from '../execution-tracker.ts';
 import { failureVerdict, type LoggedRequest, logFailure, shownAnswer } from './messages.ts';
+
+/** `undefined` is the same as leaving an option out. Unknown names are refused, whatever their value. */
+export interface CheckOptions {
+  /** Ends the wait: filters that have not answered by then have failed. Passed to every filter. */
+  readonly signal?: AbortSignal | undefined;
+  /** Cheaper alternative to `signal`: its signal is created only if something waits for it. */
+  readonly deadline?: Deadline | undefined;
+  /** Call all filters, even after the first rejection. Default false. */
+  readonly explain?: boolean | undefined;
+  /**
+   * Whether the caller can use a lease that filters changed. If not, a change is a rejection that names the
+   * values to set. Default true.
+   */
+  readonly acceptsChanges?: boolean | undefined;
+  /** Decide, but record nothing. Default false. */
+  readonly dryRun?: boolean | undefined;
+  /** For the log, and the ledger. */
+  readonly requestId?: string | undefined;
+  /**
+   * For a new lease: the same if a request is repeated, different for every other request. The lease is then
+   * recorded once. Without a key, requests that look the same are for different leases. 1 to 255 visible
+   * ASCII characters.
+   */
+  readonly idempotencyKey?: string | undefined;
+}
 
 export interface ChainedFilter {
   readonly name: string;

@@ -5,21 +5,14 @@
 
 import { LedgerUnavailableError } from '../../base/errors.ts';
 import { yieldToEventLoop } from '../../base/yield-to-event-loop.ts';
-import type { RequestNames } from '../../filter/call.ts';
+import type { RequestNames } from '../../filter/verdict.ts';
 import { type Decision, reject } from '../../filter/verdict.ts';
-import type { Instant } from '../../lease/dates.ts';
-import {
-  type CreateRequest,
-  type Lease,
-  leaseEnd,
-  leaseStart,
-  type UpdateRequest,
-} from '../../lease/lease.ts';
+import { type Instant, leaseEnd, leaseStart } from '../../lease/dates.ts';
+import type { CreateRequest, Lease, UpdateRequest } from '../../lease/lease.ts';
 import type { Claimant } from '../../ledger/ledger-request.ts';
 import type { LeasePreview } from '../../ledger/transactions/preview.ts';
 import { fittingTimes, previewedCharges } from '../../ledger/transactions/previewed-charges.ts';
 import { failureMessage } from '../chain/messages.ts';
-import type { Estimate, Suggestion } from './contract.ts';
 import { type Candidate, halves, NO_TIMES, type RefusedLease, search } from './search.ts';
 import {
   type EstimateOptions,
@@ -29,7 +22,7 @@ import {
   TrialFailedError,
   TrialOverError,
 } from './trial.ts';
-import { LATEST, SHORTEST } from './ways.ts';
+import { type Estimate, LATEST, SHORTEST, type Suggestion } from './ways.ts';
 
 /** `request`: already parsed. */
 export async function estimate(

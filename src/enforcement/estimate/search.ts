@@ -2,19 +2,12 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { timedYield } from '../../base/yield-to-event-loop.ts';
-import type { Instant } from '../../lease/dates.ts';
-import {
-  type Lease,
-  leaseEnd,
-  leaseStart,
-  reservationSize,
-  reservationsAfterUpdate,
-} from '../../lease/lease.ts';
+import { type Instant, leaseEnd, leaseStart } from '../../lease/dates.ts';
+import { type Lease, reservationSize, reservationsAfterUpdate } from '../../lease/lease.ts';
 import type { LeasePreview } from '../../ledger/transactions/preview.ts';
 import { type FittingTimes, fittingTimes } from '../../ledger/transactions/previewed-charges.ts';
-import type { SuggestedChange } from './contract.ts';
 import { type Trial, TrialOverError } from './trial.ts';
-import { datesText, type Line, later, shorter, smaller, type Way } from './ways.ts';
+import { datesText, type Line, later, type SuggestedChange, shorter, smaller, type Way } from './ways.ts';
 
 /** The refused lease. */
 export interface RefusedLease {

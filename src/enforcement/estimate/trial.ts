@@ -2,16 +2,21 @@
 import { LedgerUnavailableError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { type BaseFilter, isLedgerFilter, LedgerFilter } from '../../filter/base-filter.ts';
-import type { RequestNames } from '../../filter/call.ts';
-import type { Decision } from '../../filter/verdict.ts';
+import type { Decision, RequestNames } from '../../filter/verdict.ts';
 import type { Instant } from '../../lease/dates.ts';
 import type { CreateRequest, Lease, UpdateRequest } from '../../lease/lease.ts';
 import type { Claimant } from '../../ledger/ledger-request.ts';
 import type { ChainLedger } from '../../ledger/service.ts';
 import type { LeasePreview } from '../../ledger/transactions/preview.ts';
 import { decide, type Exemptions } from '../chain/chain.ts';
-import { type ChainedFilter, checkRequest, type HookRequest, invokeHook, isThenable } from '../chain/hook.ts';
-import type { CheckOptions } from '../check-options.ts';
+import {
+  type ChainedFilter,
+  type CheckOptions,
+  checkRequest,
+  type HookRequest,
+  invokeHook,
+  isThenable,
+} from '../chain/hook.ts';
 
 export type EstimateOptions = Pick<CheckOptions, 'signal' | 'deadline' | 'requestId' | 'acceptsChanges'>;
 

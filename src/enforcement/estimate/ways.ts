@@ -2,10 +2,17 @@
 
 import { onOneLine } from '../../base/visible-text.ts';
 import { larger } from '../../filter/claim.ts';
-import { formatInstant, type Instant, MICROSECONDS_PER_SECOND, toInstant } from '../../lease/dates.ts';
-import { type Lease, leaseEnd, leaseStart, type Reservation } from '../../lease/lease.ts';
-import type { FittingTimes } from '../../ledger/transactions/previewed-charges.ts';
-import type { SuggestedChange } from './contract.ts';
+import type { Decision } from '../../filter/verdict.ts';
+import {
+  formatInstant,
+  type Instant,
+  leaseEnd,
+  leaseStart,
+  MICROSECONDS_PER_SECOND,
+  toInstant,
+} from '../../lease/dates.ts';
+import type { Lease, Reservation } from '../../lease/lease.ts';
+import type { FittingTimes, PreviewedCharge } from '../../ledger/transactions/previewed-charges.ts';
 
 /** Leases that differ from the requested lease in one way, by 1, 2, 3, … steps. */
 export interface Line {
@@ -241,4 +248,37 @@ function whole(written: unknown): number | undefined {
 /** Steps from near to far, denser at both ends. */
 function spread(far: number): number[] {
   return [16, 8, 4, 2].flatMap((part) => [Math.ceil(far / part), far - Math.floor(far / part)]).concat(far);
+}
+
+/** What a lease, or a change of one, would take from one account. */
+export type EstimatedCharge = PreviewedCharge;
+
+/** Pairs only if no single change is enough. */
+export const SUGGESTED_CHANGES = [
+  'shorter',
+  'smaller',
+  'later',
+  'smaller-shorter',
+  'smaller-later',
+  'shorter-later',
+] as const;
+export type SuggestedChange = (typeof SUGGESTED_CHANGES)[number];
+
+/** A lease near the requested one that every filter allows now. */
+export interface Suggestion {
+  readonly change: SuggestedChange;
+  readonly lease: Lease;
+  /** For display: `End on 2026-12-03 at 09:00 instead of 2026-12-11 at 09:00.` */
+  readonly text: string;
+  readonly charges: readonly EstimatedCharge[];
+}
+
+export interface Estimate {
+  /** The answers of all filters (`explain`); nothing is recorded. */
+  readonly decision: Decision;
+  readonly charges: readonly EstimatedCharge[];
+  /** For a refused lease, nearest first. Empty = none was found, or the lease is allowed. */
+  readonly suggestions: readonly Suggestion[];
+  /** For a refused lease: what was searched, and why there is no more. For display. */
+  readonly searched: string | null;
 }

@@ -4,10 +4,10 @@
 import { inTime, type Wait, waitFor } from '../../base/deadline.ts';
 import { errorText } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
-import { type Call, waitOf } from '../../filter/call.ts';
 import type { EndMessage, Outbox, OutboxSender, OutboxService } from '../../filter/outbox.ts';
-import type { LedgerObserver } from '../observer.ts';
+import { type Call, waitOf } from '../../filter/verdict.ts';
 import type { ChainLedger } from '../service.ts';
+import type { LedgerObserver } from '../transactions/transaction.ts';
 import { BACKOFF, type Backoff } from './backoff.ts';
 
 type DeliveryQueue = import('./delivery-queue.ts').DeliveryQueue;

@@ -6,7 +6,7 @@
 import { errorText } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { Delivery, OutboxSender } from '../../filter/outbox.ts';
-import type { LedgerObserver } from '../observer.ts';
+import type { LedgerObserver } from '../transactions/transaction.ts';
 import { type Backoff, Pause, pauseAfter, ServicePauses } from './backoff.ts';
 import type { ClaimedMessage, Settlement } from './statements.ts';
 import type { NewMessages, OutboxStore } from './store.ts';

@@ -1,7 +1,7 @@
 /** The lease of a message. */
 import { hash } from 'node:crypto';
-import type { Call } from '../../filter/call.ts';
 import type { EndMessage } from '../../filter/outbox.ts';
+import type { Call } from '../../filter/verdict.ts';
 import { identityOf } from '../identity.ts';
 import type { LeaseRow } from '../storage/schema.ts';
 import { type NewMessage, UNCLAIMED } from './statements.ts';

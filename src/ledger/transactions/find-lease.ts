@@ -1,7 +1,7 @@
 /** Finds the row of a request. */
 
 import type { CompiledQuery } from 'kysely';
-import type { Repetition } from '../../filter/call.ts';
+import type { Repetition } from '../../filter/verdict.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import { alternativesOf, refundOf } from '../accounting/alternatives.ts';
 import { isComparable } from '../accounting/demand.ts';

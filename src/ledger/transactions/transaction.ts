@@ -5,7 +5,6 @@ import { LedgerContentError, LedgerUnavailableError } from '../../base/errors.ts
 import { errorTypeOf, inSpan, type SpanOutcome } from '../../base/tracing.ts';
 import { type Clock, SYSTEM_CLOCK } from '../../filter/services.ts';
 import { type Instant, toInstant } from '../../lease/dates.ts';
-import type { LedgerOperation } from '../observer.ts';
 import { type Position, suspendedError } from '../position.ts';
 import type { Dialect } from '../storage/connection.ts';
 import { announcing, type Database, rows, type Work } from '../storage/database.ts';
@@ -239,4 +238,32 @@ export function tracedTransaction<Result>(
 /** A value that the ledger cannot store is an error of the caller. */
 function failureOf(thrown: unknown): string | undefined {
   return thrown instanceof LedgerContentError ? undefined : errorTypeOf(thrown);
+}
+
+/** The purpose of a transaction. */
+export type LedgerOperation =
+  | 'check'
+  | 'commit'
+  | 'end'
+  | 'undo'
+  | 'reconcile'
+  | 'budget'
+  | 'outbox'
+  | 'read';
+
+/** Reports of the ledger about its own work, for metrics. */
+export interface LedgerObserver {
+  /** After every transaction. `refused`: a limit was exceeded. `failed`: the ledger could not be read or written in time. */
+  transacted(operation: LedgerOperation, outcome: 'done' | 'refused' | 'failed', seconds: number): void;
+  /** Number of refused leases that may be recorded nevertheless; called on each change. */
+  inDoubt?(commits: number): void;
+  /**
+   * Seconds that the ledger's clock is behind the last entry of the project; 0 = not behind. Called after
+   * each transaction.
+   */
+  clockBehind?(seconds: number): void;
+  /** An event of `[notifications]` that could not be stored for delivery. */
+  noticeDropped?(event: string): void;
+  /** Outcome of an attempt to deliver a message of the outbox; `dead` = there will be no further attempt. */
+  attempted?(outcome: 'delivered' | 'failed' | 'dead'): void;
 }

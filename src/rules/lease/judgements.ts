@@ -1,7 +1,7 @@
 /** Judges leases without the ledger, and what Blazar may leave of them if it fails to update them. */
 import { type Account, projectOf, userOf } from '../../filter/account-limits.ts';
-import type { RequestNames } from '../../filter/call.ts';
 import type { RuleAnswer } from '../../filter/services.ts';
+import type { RequestNames } from '../../filter/verdict.ts';
 import { type Context, type Lease, leasesHalfway } from '../../lease/lease.ts';
 import type { IsExempt, Judgement, RuleJudge, Violation } from '../judge.ts';
 import { type Rule, readsLedger } from '../rule.ts';

@@ -1,6 +1,7 @@
 /** Leases as rules see them. Each attribute is computed on first use; `undefined` = the request has none. */
 import { errorText } from '../../base/errors.ts';
-import { type Lease, leaseEnd, leaseStart, type Reservation, reservationSize } from '../../lease/lease.ts';
+import { leaseEnd, leaseStart } from '../../lease/dates.ts';
+import { type Lease, type Reservation, reservationSize } from '../../lease/lease.ts';
 import { type PropertyRequirement, parseResourceProperties } from '../../lease/resource-properties.ts';
 import { InvalidPartError } from '../cel/frame.ts';
 import { JsonList, JsonMap, Timestamp } from '../cel/values.ts';

@@ -1,7 +1,7 @@
 /** A request about a lease as the variables of its rules. */
 
-import type { RequestNames } from '../../filter/call.ts';
 import { type ProjectState, type Proposal, unitHours } from '../../filter/claim.ts';
+import type { RequestNames } from '../../filter/verdict.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import { type Context, type Lease, leaseAfterUpdate, reservationsAfterUpdate } from '../../lease/lease.ts';
 import { shownBy } from '../../lease/read-only.ts';

@@ -1,7 +1,7 @@
 /** `POST /v1/projects/{project_id}/estimate`, and the same for a change of a lease. */
 import { z } from 'zod';
 import { decisionRecordSchema } from '../../decisions/record.ts';
-import { SUGGESTED_CHANGES } from '../../enforcement/estimate/contract.ts';
+import { SUGGESTED_CHANGES } from '../../enforcement/estimate/ways.ts';
 import { changeableLease, leaseChangeSchema } from '../estimate/changed-lease.ts';
 import { estimateChange, estimateLease } from '../estimate/estimate-lease.ts';
 import { wantedLeaseSchema } from '../estimate/wanted-lease.ts';

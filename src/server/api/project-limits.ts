@@ -5,7 +5,7 @@ import { isMapping } from '../../base/yaml/tree.ts';
 import { showValue } from '../../config/secret.ts';
 import type { Configuration } from '../../enforcement/configuration.ts';
 import { AccountList, nameText, projectOf } from '../../filter/account-limits.ts';
-import type { RequestNames } from '../../filter/call.ts';
+import type { RequestNames } from '../../filter/verdict.ts';
 import type { Generation } from '../configuration/generation.ts';
 import type { Caller } from '../users/caller.ts';
 

@@ -8,7 +8,7 @@ import type { z } from 'zod';
 import type { Deadline } from '../../base/deadline.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { Generation } from '../configuration/generation.ts';
-import { pathOf } from '../own-paths.ts';
+import { pathOf } from '../listener/connections.ts';
 import type { Action, Caller } from '../users/caller.ts';
 
 export interface ApiRequest<Query, Body> {

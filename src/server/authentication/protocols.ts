@@ -4,7 +4,8 @@
  */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import { kubernetesPathOf, pathOf, queryOf } from '../own-paths.ts';
+import { pathOf, queryOf } from '../listener/connections.ts';
+import { kubernetesPathOf } from '../own-paths.ts';
 import type { UserTokens } from './credentials.ts';
 
 interface Way {

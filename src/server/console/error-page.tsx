@@ -7,7 +7,7 @@ import { OverloadedError } from '../../base/concurrency-limiter.ts';
 import { errorText, InvalidRequestError, LedgerUnavailableError } from '../../base/errors.ts';
 import { CursorError } from '../../ledger/reports/pages.ts';
 import { ApiError, RETRY_AFTER } from '../api/route.ts';
-import { pathOf } from '../own-paths.ts';
+import { pathOf } from '../listener/connections.ts';
 import { stateOf } from '../request-state.ts';
 import { Document, PAGE_HEADERS } from './layout.tsx';
 import { Text } from './parts/parts.tsx';

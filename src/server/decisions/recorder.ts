@@ -11,7 +11,7 @@ import { DecisionLog, type DecisionLogObserver } from '../../decisions/log.ts';
 import type { DecisionRecord } from '../../decisions/record.ts';
 import type { RequestedLease } from '../../decisions/requested-lease.ts';
 import type { Configuration } from '../../enforcement/configuration.ts';
-import type { RequestNames } from '../../filter/call.ts';
+import type { RequestNames } from '../../filter/verdict.ts';
 import type { Generation } from '../configuration/generation.ts';
 import type { ServiceOptions } from '../configuration/options.ts';
 import type { DecisionMetrics } from '../metrics/request-metrics.ts';

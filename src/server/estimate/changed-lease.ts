@@ -4,15 +4,8 @@
  */
 import { z } from 'zod';
 import type { Wait } from '../../base/deadline.ts';
-import { type Instant, toInstant } from '../../lease/dates.ts';
-import {
-  type Context,
-  type Lease,
-  leaseEnd,
-  leaseStart,
-  type Reservation,
-  type UpdateRequest,
-} from '../../lease/lease.ts';
+import { type Instant, leaseEnd, leaseStart, toInstant } from '../../lease/dates.ts';
+import type { Context, Lease, Reservation, UpdateRequest } from '../../lease/lease.ts';
 import { type RecordedLease, recordedLeases } from '../../ledger/reports/one-lease.ts';
 import { ApiError } from '../api/route.ts';
 import { ledgerFor } from '../budgets/named-accounts.ts';

@@ -3,15 +3,15 @@
  * Blazar, `create_lease` and `_parse_lease_dates` of its manager, `_check_params` of its plugins.
  */
 import { z } from 'zod';
-import { formatInstant, type Instant, MICROSECONDS_PER_SECOND, toInstant } from '../../lease/dates.ts';
 import {
-  type Context,
-  type CreateRequest,
-  type Lease,
+  formatInstant,
+  type Instant,
   leaseEnd,
   leaseStart,
-  MAX_RESERVATIONS,
-} from '../../lease/lease.ts';
+  MICROSECONDS_PER_SECOND,
+  toInstant,
+} from '../../lease/dates.ts';
+import { type Context, type CreateRequest, type Lease, MAX_RESERVATIONS } from '../../lease/lease.ts';
 import { ApiError } from '../api/route.ts';
 
 export const MINUTE = 60n * MICROSECONDS_PER_SECOND;

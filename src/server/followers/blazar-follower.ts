@@ -7,7 +7,7 @@ import { formatInstant } from '../../lease/dates.ts';
 import type { Reconciled } from '../../ledger/reconciliation/change-lease.ts';
 import type { ReconciliationResult } from '../../ledger/reconciliation/leader-lease.ts';
 import type { OverdueLease } from '../../ledger/reconciliation/leases.ts';
-import { RowAges } from '../../ledger/reconciliation/row-ages.ts';
+import { RowAges } from '../../ledger/reconciliation/reconcile.ts';
 import { blazarSection, keystoneSection } from '../../openstack/options.ts';
 import type { FollowerMetrics } from '../metrics/reconciliation-metrics.ts';
 import { type Held, Reconciler, type ReconciliationTerms } from './reconciliation.ts';

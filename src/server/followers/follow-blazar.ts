@@ -15,9 +15,8 @@ import {
 } from '../../ledger/reconciliation/leader-lease.ts';
 import type { OverdueLease } from '../../ledger/reconciliation/leases.ts';
 import { OFTEN } from '../../ledger/reconciliation/plan.ts';
-import { readOpenRows, reconcileObservation } from '../../ledger/reconciliation/reconcile.ts';
+import { type RowAges, readOpenRows, reconcileObservation } from '../../ledger/reconciliation/reconcile.ts';
 import { isGuessed, withdrawRegion } from '../../ledger/reconciliation/regions.ts';
-import type { RowAges } from '../../ledger/reconciliation/row-ages.ts';
 import { rows } from '../../ledger/storage/database.ts';
 import type { Keystone } from '../../openstack/contract.ts';
 import { observe } from './blazar-observation.ts';

@@ -79,6 +79,18 @@ export function isTarget(url: string): boolean {
   );
 }
 
+/** Origin form, or absolute form, which every server must accept. Source: RFC 9112, 3.2. */
+const TARGET = /^(?:https?:\/\/[^/?#]*)?([^?#]*)/i;
+
+/** The path of a request, unchanged. */
+export function pathOf({ url = '' }: Pick<IncomingMessage, 'url'>): string {
+  return TARGET.exec(url)?.[1] ?? '';
+}
+
+export function queryOf({ url = '' }: Pick<IncomingMessage, 'url'>): URLSearchParams {
+  return new URLSearchParams(/\?([^#]*)/.exec(url)?.[1]);
+}
+
 /** Maximum queued requests of a connection. Nearly all clients wait for each response, and have none. */
 const MAX_WAITING = 16;
 

@@ -5,7 +5,7 @@ import { createServer as createTlsServer, type Server as TlsServer } from 'node:
 import { type AddressInfo, Server as SocketServer } from 'node:net';
 import type { SecureContextOptions } from 'node:tls';
 import { ConfigurationError } from '../../base/errors.ts';
-import type { RefusedRequest } from '../refused-requests.ts';
+import type { RefusedRequest } from '../request-state.ts';
 import {
   CollectedRequest,
   Connections,

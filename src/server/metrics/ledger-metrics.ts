@@ -1,9 +1,9 @@
 /** Metrics of the ledger, of messages to other services, and of stored decisions. */
 import type { DecisionQueueObserver } from '../../decisions/store/queue.ts';
 import { EVENTS } from '../../enforcement/notifications/options.ts';
-import type { LedgerObserver } from '../../ledger/observer.ts';
 import type { OutboxCounts } from '../../ledger/outbox/reports.ts';
 import type { ChainLedger } from '../../ledger/service.ts';
+import type { LedgerObserver } from '../../ledger/transactions/transaction.ts';
 import { Cached, readLedger } from './cached.ts';
 import { type Instruments, setOrRemove } from './instruments.ts';
 

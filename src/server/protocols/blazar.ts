@@ -6,13 +6,14 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { type DecidedRequest, decisionRecord } from '../../decisions/lease-record.ts';
 import { requestedLeaseOf } from '../../decisions/requested-lease.ts';
-import type { CheckOptions } from '../../enforcement/check-options.ts';
+import type { CheckOptions } from '../../enforcement/chain/hook.ts';
 import type { UsageEnforcement } from '../../enforcement/enforcement.ts';
 import type { Decision, EndReport } from '../../filter/verdict.ts';
 import type { CreateRequest, EndRequest, UpdateRequest } from '../../lease/lease.ts';
 import type { Authenticator } from '../authentication/authenticators.ts';
 import type { DecisionRecorder } from '../decisions/recorder.ts';
-import { BLAZAR_ENDPOINTS, type BlazarEndpoint, pathOf } from '../own-paths.ts';
+import { pathOf } from '../listener/connections.ts';
+import { BLAZAR_ENDPOINTS, type BlazarEndpoint } from '../own-paths.ts';
 import {
   type Answer,
   beginRequest,

@@ -31,7 +31,7 @@ import { Listener } from '../listener/socket.ts';
 import { createBudgetGauge } from '../metrics/budget-metrics.ts';
 import { createOutboxGauge } from '../metrics/ledger-metrics.ts';
 import { type Gauges, Metrics } from '../metrics/metrics.ts';
-import { logRefused, type RefusedRequest } from '../refused-requests.ts';
+import { logRefused, type RefusedRequest } from '../request-state.ts';
 import type { Watchdog } from '../watchdog.ts';
 
 /** A flood at one port leaves the other its connections. */

@@ -4,7 +4,7 @@
  */
 
 import { isMapping } from '../../base/yaml/tree.ts';
-import type { Call } from '../../filter/call.ts';
+import type { Call } from '../../filter/verdict.ts';
 import { PolicyRejected, type PolicyServices } from '../admin-policy.ts';
 import { taskConfigsOf } from '../config/task-configs.ts';
 import { MutatedUserRequest, type Task, type UserRequest } from '../request/user-request.ts';

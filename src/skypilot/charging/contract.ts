@@ -1,7 +1,6 @@
 /** Charging launches of SkyPilot against the ledger of leases: the interface for policies. */
-import type { Call } from '../../filter/call.ts';
 import type { Claims, ProjectState, Proposal } from '../../filter/claim.ts';
-import type { Rejection, Verdict } from '../../filter/verdict.ts';
+import type { Call, Rejection, Verdict } from '../../filter/verdict.ts';
 
 /** The user and workspace of a launch. */
 export interface LaunchOwner {

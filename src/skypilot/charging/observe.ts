@@ -4,7 +4,7 @@
  */
 
 import { z } from 'zod';
-import type { Call } from '../../filter/call.ts';
+import type { Call } from '../../filter/verdict.ts';
 import { addTo } from '../../ledger/add-to.ts';
 import { answerOf, type SkypilotApiServer } from '../api-server.ts';
 import type { Hardware, LaunchOwner } from './contract.ts';

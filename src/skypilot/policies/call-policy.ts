@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { NoAnswerError } from '../../base/deadline.ts';
 import { causeOf, errorText, isInstance, lookInto, stackOf } from '../../base/errors.ts';
 import { isMapping, type Mapping, plainCopy } from '../../base/yaml/tree.ts';
-import type { Call } from '../../filter/call.ts';
+import type { Call } from '../../filter/verdict.ts';
 import { areRules, type RuleOutcomes } from '../../filter/verdict.ts';
 import { type AdminPolicy, isRejection } from '../admin-policy.ts';
 import { configOver, treeOf } from '../config/config.ts';

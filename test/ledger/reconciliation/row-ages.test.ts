@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { RowAges } from '../../../src/ledger/reconciliation/row-ages.ts';
+import { RowAges } from '../../../src/ledger/reconciliation/reconcile.ts';
 
 function rowAges() {
   const clock = { now: 1000 };

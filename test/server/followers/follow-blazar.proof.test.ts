@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { toInstant } from '../../../src/lease/dates.ts';
 import { listBudgets } from '../../../src/ledger/budgets/budgets.ts';
-import { RowAges } from '../../../src/ledger/reconciliation/row-ages.ts';
+import { RowAges } from '../../../src/ledger/reconciliation/reconcile.ts';
 import { usageOf } from '../../../src/ledger/reports/usage.ts';
 import { verifyLedger } from '../../../src/ledger/reports/verify.ts';
 import { rows } from '../../../src/ledger/storage/database.ts';

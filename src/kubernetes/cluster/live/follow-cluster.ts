@@ -7,8 +7,7 @@ import { ListWatch, type WatchObserver } from '../api/list-watch.ts';
 import type { ReviewObserver } from './access-review.ts';
 import type { LivePolicies, ObjectListener, UsePermissions } from './contract.ts';
 import { WatchedPolicies } from './live-policies.ts';
-import { RbacHint } from './rbac-hint.ts';
-import { RBAC_KINDS, RBAC_PATH } from './rbac-objects.ts';
+import { RBAC_KINDS, RBAC_PATH, RbacHint } from './rbac-hint.ts';
 import { ReviewedPermissions } from './reviewed-permissions.ts';
 
 export interface FollowedCluster {

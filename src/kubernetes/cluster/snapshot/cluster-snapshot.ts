@@ -23,8 +23,7 @@ import { listObjects, listPages } from '../api/list.ts';
 import { elapsed } from '../api/timing.ts';
 import { AccessReviews, ReviewLine } from '../live/access-review.ts';
 import { MOST_WITHOUT_HINT, reviewPolicies } from '../live/permission-answers.ts';
-import type { UseHint } from '../live/rbac-hint.ts';
-import { bindingIn, RBAC_PATH, roleIn } from '../live/rbac-objects.ts';
+import { bindingIn, RBAC_PATH, roleIn, type UseHint } from '../live/rbac-hint.ts';
 import { POLICIES_PATH, readPolicy } from '../live/read-policy.ts';
 
 interface SnapshotOptions {

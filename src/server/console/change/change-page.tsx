@@ -1,6 +1,7 @@
 /** Estimates a change of a lease: whether it would be allowed, its cost, and alternatives. */
 
-import { type Lease, leaseEnd, leaseStart, type Reservation } from '../../../lease/lease.ts';
+import { leaseEnd, leaseStart } from '../../../lease/dates.ts';
+import type { Lease, Reservation } from '../../../lease/lease.ts';
 import type { RecordedLease } from '../../../ledger/reports/one-lease.ts';
 import { pathId } from '../../api/shown.ts';
 import {

@@ -1,5 +1,5 @@
 import { type DecisionRecord, operationText } from '../../../decisions/record.ts';
-import type { Named } from '../../../filter/call.ts';
+import type { Named } from '../../../filter/verdict.ts';
 import { decisionPath, leasePath } from '../page.ts';
 import {
   type Column,

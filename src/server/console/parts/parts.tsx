@@ -2,7 +2,7 @@ import { type ComponentChildren, createContext, type RenderableProps } from 'pre
 import { useContext } from 'preact/hooks';
 import type { DecisionOutcome } from '../../../decisions/record.ts';
 import { nameText } from '../../../filter/account-limits.ts';
-import type { Named } from '../../../filter/call.ts';
+import type { Named } from '../../../filter/verdict.ts';
 import { formatInstant, type Instant, MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
 import type { Generation } from '../../configuration/generation.ts';
 import { type Caller, visibleProjects } from '../../users/caller.ts';

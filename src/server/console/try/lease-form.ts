@@ -1,6 +1,6 @@
 /** The fields of the form "Try it": texts as they were entered. */
-import { formatInstant, type Instant } from '../../../lease/dates.ts';
-import { type Lease, leaseEnd, leaseStart, type Reservation } from '../../../lease/lease.ts';
+import { formatInstant, type Instant, leaseEnd, leaseStart } from '../../../lease/dates.ts';
+import type { Lease, Reservation } from '../../../lease/lease.ts';
 import { parseResourceProperties } from '../../../lease/resource-properties.ts';
 
 /** Types of reservations with their own fields; others have a number and further attributes. */

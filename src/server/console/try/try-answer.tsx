@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from 'preact';
 import { budgetUnit } from '../../../enforcement/configuration.ts';
-import type { Estimate, EstimatedCharge } from '../../../enforcement/estimate/contract.ts';
+import type { Estimate, EstimatedCharge } from '../../../enforcement/estimate/ways.ts';
 import {
   type Amount,
   budgetAccount,

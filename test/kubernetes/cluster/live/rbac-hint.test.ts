@@ -2,8 +2,7 @@ import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { ApiObject } from '../../../../src/kubernetes/cluster/api/contract.ts';
 import type { Following } from '../../../../src/kubernetes/cluster/live/contract.ts';
-import { RbacHint } from '../../../../src/kubernetes/cluster/live/rbac-hint.ts';
-import { RBAC_KINDS, type RbacKind } from '../../../../src/kubernetes/cluster/live/rbac-objects.ts';
+import { RBAC_KINDS, RbacHint, type RbacKind } from '../../../../src/kubernetes/cluster/live/rbac-hint.ts';
 import {
   type Account,
   type Binding,
