@@ -74,6 +74,8 @@ const FOREIGN = [
   'os_region_name',
   'last_filter',
   'application_name',
+  'client_encoding',
+  'client_min_messages',
   'connect_timeout',
   'max_connections',
   'synchronous_commit',

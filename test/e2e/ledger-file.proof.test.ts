@@ -55,6 +55,12 @@ async function create(service: ServiceProcess) {
 const untilRefused = (service: ServiceProcess) =>
   vi.waitFor(async () => expect(await create(service)).toMatchObject(REFUSED), SOON);
 
+/** How a service ends that must not start; what it prints, if it starts. */
+function refusedStart(connection: string) {
+  const { ended, printed } = launchService({ connection });
+  return printed(/^Listening/m).catch(() => ended);
+}
+
 /** A service on a ledger of its own, that lets leases through. */
 async function working(deadline = DEADLINE) {
   const ledger = await newLedger();
@@ -181,8 +187,7 @@ describe('a file that may not be written to', PATIENT, () => {
       const folder = mounted('4m');
       const { connection } = await newLedger(folder);
       execFileSync('mount', ['-o', 'remount,ro', folder]);
-      const { code, stderr } = await launchService({ connection }).ended;
-      expect({ code, stderr }).toMatchObject({
+      expect(await refusedStart(connection)).toMatchObject({
         code: 2,
         stderr: expect.stringContaining('[ledger] connection'),
       });
@@ -196,7 +201,7 @@ describe('a file that may not be written to', PATIENT, () => {
   it.runIf(!isRoot || canMount)('keeps a service from starting, until it may', async () => {
     const { file, connection } = await newLedger();
     const makeWritable = makeReadOnly(file);
-    expect(await launchService({ connection }).ended).toMatchObject({
+    expect(await refusedStart(connection)).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('[ledger] connection'),
     });
@@ -229,8 +234,10 @@ describe('a file with another name', PATIENT, () => {
         const { file, connection, service } = await working();
         const name = other();
         make(file, name);
-        const { code, stderr } = await launchService({ connection: `sqlite://${name}` }).ended;
-        expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringMatching(why) });
+        expect(await refusedStart(`sqlite://${name}`)).toMatchObject({
+          code: 2,
+          stderr: expect.stringMatching(why),
+        });
         await untilAllowed(() => create(service));
         succeeds(() => rmSync(name));
         await expectAllRecorded(service, connection);
@@ -256,7 +263,7 @@ describe('a file with another name', PATIENT, () => {
     // As after a crash and a restored backup: the file is another one, and the changes are still there.
     copyFileSync(file, `${file}.copy`);
     renameSync(`${file}.copy`, file);
-    expect(await launchService({ connection: `sqlite://${name}` }).ended).toMatchObject({
+    expect(await refusedStart(`sqlite://${name}`)).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('ledger.db-wal has changes of another file'),
     });

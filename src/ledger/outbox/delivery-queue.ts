@@ -5,6 +5,7 @@
  */
 import { errorText } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
+import { onOneLine } from '../../base/visible-text.ts';
 import type { Delivery, OutboxSender } from '../../filter/outbox.ts';
 import type { LedgerObserver } from '../transactions/transaction.ts';
 import { type Backoff, Pause, pauseAfter, ServicePauses } from './backoff.ts';
@@ -211,7 +212,9 @@ export class DeliveryQueue implements NewMessages {
       this.#serves();
       return;
     }
-    const { outcome, error } = delivery;
+    const { outcome } = delivery;
+    // PostgreSQL stores no NUL: no outcome could be recorded any more.
+    const error = onOneLine(delivery.error);
     if (outcome === 'not-sent') {
       this.#settled.push({ kind: 'released', id });
       if (!this.#isStopping) {
@@ -225,7 +228,7 @@ export class DeliveryQueue implements NewMessages {
     const own = hasItsOwnPause
       ? BigInt(Math.round(pauseAfter(Number(attempts) + 1, backoff) * 1000))
       : undefined;
-    this.#fail(message, delivery, own);
+    this.#fail(message, { ...delivery, error }, own);
     if (outcome === 'away' || this.#pauses.failures >= IN_A_ROW) {
       this.#pause(delivery.outcome === 'away' ? delivery.retryAfter : undefined, error);
     }

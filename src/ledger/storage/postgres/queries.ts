@@ -81,9 +81,15 @@ export function isStalePlan(thrown: unknown): boolean {
   );
 }
 
-/** The server has rolled back the transaction because of others: a retry may succeed. */
+/** A deadlock or a conflict with others, or a connection that the server, a pooler or the network has closed. */
+const VICTIM = /^(40P01|40001|57P01|08P01|ECONNRESET|EPIPE)/;
+/** What the driver says if it is closed without a reason. */
+const CLOSED = 'Connection terminated unexpectedly';
+
+/** Unless its commit is in doubt, the transaction has left nothing: a retry may succeed. */
 export function isVictim(thrown: unknown): boolean {
-  return codeOf(causeOf(thrown)) === '40P01' || codeOf(causeOf(thrown)) === '40001';
+  const cause = causeOf(thrown);
+  return VICTIM.test(codeOf(cause)) || (cause instanceof Error && cause.message === CLOSED);
 }
 
 /**

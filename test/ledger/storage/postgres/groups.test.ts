@@ -49,6 +49,9 @@ async function place(poolSize = 2) {
 const raw = (sql: string, ...parameters: unknown[]) => rows(CompiledQuery.raw(sql, parameters));
 const numbered = (count: number) => Array.from({ length: count }, (_, index) => `part ${index}`);
 
+const ENDED = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+  WHERE pid <> pg_backend_pid() AND datname = current_database()`;
+
 /** How often this is sent from now on. */
 function counting(statement: string): () => number {
   const query = vi.spyOn(pg.Client.prototype, 'query');
@@ -103,6 +106,34 @@ it('takes back only the part that refuses, that breaks, or whose value cannot be
     3n,
   ]);
   expect(await names()).toEqual(['a', 'b', 'c', 'd']);
+});
+
+it.each([
+  ['the server ends the connection', (connection: string) => runSql(connection, ENDED)],
+  [
+    'the connection breaks',
+    async () => {
+      const [client] = vi.mocked(pg.Client.prototype.query).mock.contexts.slice(-1);
+      (client as pg.PoolClient).connection.stream.destroy();
+    },
+  ],
+])('runs all again when %s before the commit', async (_, end) => {
+  const { connection, part, join, names } = await place();
+  const commits = counting('COMMIT');
+  let isFirst = true;
+  function* ends(): Work<bigint> {
+    const seen = yield* part('b');
+    if (isFirst) {
+      isFirst = false;
+      void end(connection);
+      yield* raw('SELECT pg_sleep(60)');
+    }
+    return seen;
+  }
+  const answers = await Promise.all([() => part('a'), ends, () => part('c')].map((work) => join(work)));
+  expect(answers).toEqual([0n, 1n, 2n]);
+  expect(await names()).toEqual(['a', 'b', 'c']);
+  expect(commits()).toBeGreaterThan(0);
 });
 
 it('tells each that is written that the commit is in doubt, and the refused that nothing is recorded', async () => {
