@@ -60,7 +60,7 @@ export interface LeaseRequest {
   readonly lease: Lease;
   /** For a new lease, if the request may be a repetition. */
   readonly repetition?: Repetition | undefined;
-  /** Whether a new lease with an id may match one that a check recorded before it had an id. */
+  /** Whether a check may have recorded the same before, a new lease without its id. */
   readonly adopts?: boolean | undefined;
   /** For `claims`: the names in the call. */
   readonly names?: RequestNames | undefined;

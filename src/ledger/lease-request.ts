@@ -57,7 +57,7 @@ export function ledgerRequest(
     name: nameOf([lease, currentLease]),
     ...changedLease(owner, currentLease, lease),
     isCertain: false,
-    adopts: false,
+    adopts,
     repetition: undefined,
     claimants,
   };

@@ -19,7 +19,7 @@ export interface LedgerRequest {
   readonly shown?: string | undefined;
   /** From `demandOf`, when the reservations are unknown; `undefined` = computed from them. */
   readonly demand?: string | undefined;
-  /** For a new lease with an id: whether it may have been recorded earlier without the id. */
+  /** A check may have recorded the same before, a new lease without its id. */
   readonly adopts: boolean;
   /** For a new lease: the idempotency key of a request that may be repeated; `undefined` = none. */
   readonly repetition: Repetition | undefined;

@@ -191,14 +191,14 @@ describe('the rate of a flavor', () => {
   );
 
   it('stays after Blazar has replaced the flavor by one of its own', async () => {
-    const { enforcement, balances } = await withBudgets(['1000'], RATES);
     const lease = lasting(10, { reservations: [instances('large')] });
-    expect(await enforcement.checkCreate(lease)).toMatchObject(ALLOWED);
     const resource_properties = JSON.stringify({ id: 'large', vcpus: 8 });
     const there = { id: 'r1', flavor_id: 'r1', resource_properties };
     const known = lasting(10, { id: '1', reservations: [instances('r1', there)] });
     const cheaper = [instances('r1', { ...there, resource_properties: '{"id":"small"}' })];
     for (const changes of [{}, { reservations: cheaper }]) {
+      const { enforcement, balances } = await withBudgets(['1000'], RATES);
+      expect(await enforcement.checkCreate(lease)).toMatchObject(ALLOWED);
       const longer = change(known, { ...known.lease, end_date: endAfter(11), ...changes });
       expect(await enforcement.checkUpdate(longer)).toMatchObject(ALLOWED);
       expect(balances()).toEqual({ 'usage_budget/1': 88n * HOUR });

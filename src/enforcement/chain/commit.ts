@@ -154,7 +154,7 @@ export class Commits {
       const recorded = {
         ...lease,
         repetition: request.call.repetition,
-        adopts: request.operation === 'commit-create',
+        adopts: request.operation === 'commit-create' || request.operation === 'commit-update',
         names: request.call.names,
       };
       const recording = await this.#parts.ledger.commit(recorded, claimants, author, request.wait);

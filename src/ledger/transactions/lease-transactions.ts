@@ -11,7 +11,7 @@ import {
   refundOf,
 } from '../accounting/alternatives.ts';
 import { type Refusal, TOO_MUCH } from '../accounting/charge-calculation.ts';
-import { NO_RESOURCES, recordedResources } from '../accounting/demand.ts';
+import { demandOf, NO_RESOURCES, recordedResources } from '../accounting/demand.ts';
 import type { LeaseIdentity } from '../identity.ts';
 import type { LedgerRequest } from '../ledger-request.ts';
 import { ASKED } from '../reconciliation/leases.ts';
@@ -59,7 +59,8 @@ export function* record(
   const isReopened = yield* reopened(statements, project_id, { now, latest }, author);
   const preview = yield* previewLease(statements, request, now, latest, isReopened ? undefined : first);
   const { row, isRepeated, overdue, balances, budgets, calculation } = preview;
-  const { refusal, warnings, alternatives } = calculation;
+  const { warnings, alternatives } = calculation;
+  const refusal = calculation.refusal ?? changingRefusal(row, request, now);
   if (row !== undefined && (isRepeated || isUnchanged(row, request, calculation))) {
     // A new revision, so that an earlier request can no longer take it back.
     const lease_id = row.lease_id ?? identity.leaseId;
@@ -121,6 +122,34 @@ export function* record(
   ]);
   const undo = { lease, projectId: project_id, before: row, revision, deltas: calculation.deltas };
   return { refusal: undefined, warnings, lease, undo };
+}
+
+/** After this time, Blazar has given a lease the hosts of a change, or has failed. In microseconds. */
+const BEGINNING = 5n * MICROSECONDS_PER_SECOND;
+
+/**
+ * Blazar does not lock a lease. Of changes that are asked for at once, it makes all: each adds hosts to those of the
+ * lease, or changes another reservation. So a change is refused if another one was allowed just before, unless the
+ * request shows that it has been made.
+ */
+function changingRefusal(
+  row: LeaseRow | undefined,
+  { current, adopts, claimants }: LedgerRequest,
+  now: bigint,
+): Refusal | undefined {
+  const isRecent = row !== undefined && row.touched_at <= now && now < row.touched_at + BEGINNING;
+  const enforced = claimants.find(({ audit }) => !audit);
+  if (current === undefined || adopts || enforced === undefined || !isRecent || row.shown !== ASKED) {
+    return undefined;
+  }
+  const { start, end } = current;
+  const demand = demandOf(current.reservations);
+  const [asked, ...before] = alternativesOf(row).map(
+    (one) => one.start === start && one.end === end && one.demand === demand,
+  );
+  const isMade = asked === true && !before.includes(true);
+  const message = 'Another change of this lease was allowed a moment ago: try again in some seconds.';
+  return isMade || before.length === 0 ? undefined : { filter: enforced.name, message };
 }
 
 /** Returns the id of the lease: the id that was read ahead, if any. */

@@ -98,15 +98,29 @@ export function updating(fixtures: LedgerFixtures): void {
     expect(entry?.delta).toBe(-86_399n * 1_000_000n);
   });
 
-  it('records the same update once, however often it is sent', async () => {
+  it('records the same update once, however often it is sent, and one of those that are sent at once', async () => {
     const fixture = await fixtures({ budget: '48' });
     await fixture.create(leaseOf());
     fixture.now = '2026-12-01T06:00:00Z';
     const change = { end_date: '2026-12-03 00:00' };
-    await Promise.all(Array.from({ length: 5 }, () => fixture.update(leaseOf({ id: 'A' }), change)));
+    const all = await Promise.all(
+      Array.from({ length: 5 }, () => fixture.update(leaseOf({ id: 'A' }), change)),
+    );
+    const refusals = all.flatMap(({ refusal }) => (refusal === undefined ? [] : [refusal.message]));
+    expect(refusals).toEqual(Array(4).fill(expect.stringMatching(/^Another change of this lease/)));
+    fixture.now = '2026-12-01T06:00:05Z';
     expect((await fixture.update(leaseOf({ id: 'A' }), change)).refusal).toBeUndefined();
     expect(await fixture.taken()).toEqual(['48']);
     expect(await fixture.count()).toBe(1n);
+  });
+
+  it('allows a change at once after another that the request shows to be made', async () => {
+    const fixture = await fixtures({ budget: '100' });
+    await fixture.create(leaseOf());
+    const first = await fixture.update(leaseOf({ id: 'A' }), { end_date: '2026-12-03 00:00' });
+    const longer = leaseOf({ id: 'A', until: '2026-12-03 00:00' });
+    const second = await fixture.update(longer, { end_date: '2026-12-03 12:00' });
+    expect([first, second].map(({ refusal }) => refusal)).toEqual([undefined, undefined]);
   });
 
   it('lets a lease shrink when its project is over the limit already, and not grow', async () => {
