@@ -1,4 +1,4 @@
-/** The fields of the form "Try it": texts as they were entered. */
+/** The fields of the form "Try a lease": texts as they were entered. */
 import { formatInstant, type Instant } from '../../../lease/dates.ts';
 import { type Lease, leaseEnd, leaseStart, type Reservation } from '../../../lease/lease.ts';
 import { parseResourceProperties } from '../../../lease/resource-properties.ts';
