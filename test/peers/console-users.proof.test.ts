@@ -190,7 +190,7 @@ describe.skipIf(real === undefined)('in the console, beside a real Keystone and 
     await page.locator('input[type=file]').setInputFiles(file);
     await page.getByLabel('Reason').fill('grants of the year');
     await page.getByRole('button', { name: 'Preview' }).click();
-    await page.getByText('It would set 200 new budgets, change 0, and leave 0 as they are.').waitFor();
+    await page.getByText('It would set 200 new budgets, change 0, and leave 0 unchanged.').waitFor();
     await page.getByRole('button', { name: 'Set all of these budgets' }).click();
     await page.getByText('All budgets of the file are set.').waitFor();
     await page.getByLabel('Id of project or user contains').fill('project-199');

@@ -16,7 +16,7 @@ import { ledgerFor, notAllowed } from '../../budgets/named-accounts.ts';
 import { may } from '../../users/caller.ts';
 import { type PageRequest, pathWith, type ShownPage } from '../page.ts';
 import { ChangeForm, type FieldEntry, Fields } from '../parts/fields.tsx';
-import { Account, type Fact, Facts, learnNames, Message, Text, Time, Whose } from '../parts/parts.tsx';
+import { Account, BudgetOwner, type Fact, Facts, learnNames, Message, Text, Time } from '../parts/parts.tsx';
 import { shownSecond, toSecond } from '../parts/time-scale.ts';
 import {
   amountField,
@@ -197,7 +197,7 @@ function factsOf(budget: BudgetView, unit: string): Fact[] {
   const { projectId, userId, amount, taken, left, validFrom, validUntil, changedAt, changedBy } = budget;
   return [
     ['Project', <Account kind="project" id={projectId} />],
-    ['Owner', <Whose userId={userId} project="the whole project" />],
+    ['Owner', <BudgetOwner userId={userId} project="the whole project" />],
     [
       'Budget',
       `${formatUnitHours(amount)} ${unit}, ${formatUnitHours(taken)} taken, ${formatUnitHours(left, 'down')} left`,

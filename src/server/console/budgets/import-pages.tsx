@@ -7,7 +7,7 @@ import type { ImportPlan, PlannedLine } from '../../../ledger/budgets/plan.ts';
 import { reasonOf } from '../../budgets/change-budgets.ts';
 import type { ConsolePage, PageAnswer, PageRequest } from '../page.ts';
 import { ChangeForm, type FieldEntry, Fields } from '../parts/fields.tsx';
-import { Account, type Column, column, Message, Span, Table, Text, Whose } from '../parts/parts.tsx';
+import { Account, BudgetOwner, type Column, column, Message, Span, Table, Text } from '../parts/parts.tsx';
 import { shownSecond } from '../parts/time-scale.ts';
 import { isCorrectable, REASON } from './form-parts.tsx';
 
@@ -176,7 +176,7 @@ function Plan({ lines, mistakes, unit }: ImportPlan & { readonly unit: string })
         </>
       )}
       {Math.max(lines.length, mistakes.length) > SHOWN && (
-        <p class="hint">Only the first {SHOWN} are shown; all of them are set.</p>
+        <p class="hint">Only the first {SHOWN} are shown.</p>
       )}
     </>
   );
@@ -199,7 +199,7 @@ function planColumns(unit: string): readonly Column<PlannedLine>[] {
     column('Line', 'number', ({ line }) => line),
     column('Change', undefined, ({ outcome }) => OUTCOMES[outcome]),
     column('Project', 'what', ({ wanted }) => <Account kind="project" id={wanted.projectId} />),
-    column('Owner', undefined, ({ wanted }) => <Whose userId={wanted.userId} />),
+    column('Owner', undefined, ({ wanted }) => <BudgetOwner userId={wanted.userId} />),
     column(`Budget (${unit})`, 'number', ({ wanted }) => formatUnitHours(wanted.amount)),
     column(
       'Before',

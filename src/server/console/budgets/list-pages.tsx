@@ -13,6 +13,7 @@ import { type ConsolePage, pathWith, queryText } from '../page.ts';
 import { SearchForm } from '../parts/fields.tsx';
 import { List, listPage } from '../parts/pager.tsx';
 import {
+  BudgetOwner,
   type Column,
   column,
   learnNames,
@@ -23,7 +24,6 @@ import {
   Span,
   Text,
   Time,
-  Whose,
 } from '../parts/parts.tsx';
 import { BudgetBar } from '../parts/pictures.tsx';
 import { toSecond } from '../parts/time-scale.ts';
@@ -150,7 +150,7 @@ export function BudgetList(props: BudgetListProps) {
 function budgetColumns(caller: Caller, unit: string, second: bigint): readonly Column<BudgetView>[] {
   return [
     column('Project', 'what', ({ projectId }) => <ProjectLink id={projectId} />),
-    column('Owner', 'who', ({ userId }) => <Whose userId={userId} />),
+    column('Owner', 'who', ({ userId }) => <BudgetOwner userId={userId} />),
     column('Budget', 'number', ({ amount }) => formatUnitHours(amount)),
     column('Left', undefined, (budget) => <BudgetBar {...budget} unit={unit} />),
     column('Valid (UTC)', 'time', ({ validFrom, validUntil }) => (
@@ -227,7 +227,7 @@ function changeColumns(unit: string): readonly Column<BudgetChange>[] {
       reason === null ? <span class="none">no reason</span> : <Text>{reason}</Text>,
     ),
     column('Project', 'what', ({ projectId }) => <ProjectLink id={projectId} />),
-    column('Owner', undefined, ({ userId }) => <Whose userId={userId} />),
+    column('Owner', undefined, ({ userId }) => <BudgetOwner userId={userId} />),
     column('Change', undefined, ({ operation }) => operation),
     column(`Budget (${unit})`, 'number', ({ amount }) => formatUnitHours(amount)),
     column('Valid (UTC)', 'time', ({ validFrom, validUntil }) => (

@@ -21,6 +21,7 @@ import { type ConsolePage, type PageRequest, pathWith, queryText, type ShownPage
 import { ChangeForm, type FieldEntry, Fields } from '../parts/fields.tsx';
 import { List, listPage } from '../parts/pager.tsx';
 import {
+  BudgetOwner,
   type Column,
   column,
   type Fact,
@@ -32,7 +33,6 @@ import {
   Small,
   Text,
   Time,
-  Whose,
 } from '../parts/parts.tsx';
 import { toSecond } from '../parts/time-scale.ts';
 import {
@@ -133,7 +133,7 @@ function requestColumns(unit: string): readonly Column<BudgetRequest>[] {
       </>
     )),
     column('Project', 'what', ({ projectId }) => <ProjectLink id={projectId} />),
-    column('Owner', 'who', ({ userId }) => <Whose userId={userId} />),
+    column('Owner', 'who', ({ userId }) => <BudgetOwner userId={userId} />),
     column(`More (${unit})`, 'number', ({ amount }) => formatUnitHours(amount)),
     column('Until (UTC)', 'time', ({ validUntil }) => <Time at={validUntil * MICROSECONDS_PER_SECOND} />),
     column('Requested by', undefined, ({ asked, reason }) => (
@@ -326,7 +326,7 @@ function factsOf(request: BudgetRequest, unit: string): Fact[] {
   return [
     ['State', `${state}: ${STATES[state]}`],
     ['Project', <ProjectLink id={projectId} />],
-    ['Owner', <Whose userId={userId} project="the whole project" />],
+    ['Owner', <BudgetOwner userId={userId} project="the whole project" />],
     [
       'Requested',
       <>

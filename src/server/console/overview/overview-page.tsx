@@ -168,7 +168,6 @@ function RefusalsSection(refusals: Awaited<ReturnType<typeof refusalsNow>>) {
             rows={filters}
             rowProps={({ filter }) => ({ 'data-key': filter ?? '' })}
           />
-          <h3>Latest refusals</h3>
           <DecisionTable label="Latest refusals" decisions={latest} />
         </>
       )}

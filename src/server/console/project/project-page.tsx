@@ -17,6 +17,7 @@ import { type ConsolePage, type PageRequest, pathWith, projectPath } from '../pa
 import { listPage, Pager } from '../parts/pager.tsx';
 import {
   Account,
+  BudgetOwner,
   type Column,
   column,
   learnNames,
@@ -25,7 +26,6 @@ import {
   Section,
   Span,
   Table,
-  Whose,
 } from '../parts/parts.tsx';
 import { BudgetBar, Chart, Patterns } from '../parts/pictures.tsx';
 import { shownDate } from '../parts/time-scale.ts';
@@ -153,7 +153,7 @@ function ProjectView(data: ProjectData) {
 
 function BudgetsNow({ projectId, budgets, unit }: ProjectData) {
   const columns: readonly Column<BudgetView>[] = [
-    column('Owner', 'who', ({ userId }) => <Whose userId={userId} />),
+    column('Owner', 'who', ({ userId }) => <BudgetOwner userId={userId} />),
     column('Left', undefined, (budget) => <BudgetBar {...budget} unit={unit} />),
     column(`Budget (${unit})`, 'number', ({ amount }) => formatUnitHours(amount)),
     column('Valid (UTC)', 'time', (budget) => <Span from={budget.validFrom} until={budget.validUntil} />),

@@ -176,12 +176,7 @@ function Charges({ estimate: { charges }, what, unit, accountText }: Tried) {
     column('Taken before', 'number', (charge) => amountOf(charge, charge.taken)),
     column('Left afterwards', 'number', leftAfter),
   ];
-  return (
-    <>
-      <h3>Cost</h3>
-      <Table label="Cost" columns={columns} rows={charges} />
-    </>
-  );
+  return <Table label="Cost" columns={columns} rows={charges} />;
 }
 
 function amountOf({ kind }: EstimatedCharge, value: Amount | null, rounding: 'up' | 'down' = 'up'): string {
