@@ -208,6 +208,17 @@ describe.runIf(HAS_CHROMIUM)('a page', () => {
       expect(said).toEqual([]);
     },
   );
+
+  it('that its user may no longer see says why, and is not loaded again', async () => {
+    const { page } = await openPage(browser());
+    await visit(page, 'operator', '/projects/ocean');
+    await page.context().addCookies([{ name: 'person', value: 'meg', url: fixture.url }]);
+    const updates = page.getByRole('button', { name: 'Live updates' });
+    await updates.click();
+    await updates.click();
+    await page.getByText('You can no longer see this page').waitFor();
+    expect(await updates.getAttribute('aria-pressed')).toBe('false');
+  });
 });
 
 describe.runIf(HAS_CHROMIUM)('times', () => {
