@@ -363,7 +363,7 @@ export interface paths {
         };
         /**
          * List the entries of the ledger
-         * @description Every change of a balance, newest first: who, when and why. A page may have fewer items than `limit`, even none, where few of many entries match: only `next` shows whether there are more.
+         * @description Changes of balances, newest first, with author, time and reason. A page may have fewer items than `limit`, even none, where few of many entries match: only `next` shows whether there are more.
          *
          *     For: operator, reader.
          */
@@ -589,7 +589,7 @@ export interface paths {
         };
         /**
          * Show the usage of a project
-         * @description What its leases took from its budgets, and which resources they had, in a time range. Leases that Blazar has not confirmed count with the maximum that they may take.
+         * @description Charges of its leases to its budgets, and the resources that they reserved, in a time range. Leases that Blazar has not confirmed count with the maximum that they may take.
          *
          *     For: operator, reader, manager, member.
          */
@@ -689,7 +689,7 @@ export interface components {
                 [key: string]: unknown;
             };
             /**
-             * @description What leases have used and will still use; rounded up.
+             * @description Past and planned usage of its leases; rounded up.
              * @example 1234.5
              */
             taken: string;
@@ -1069,7 +1069,7 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description The verdict of every filter, the cost of the lease and, if it is refused, similar leases that would be allowed, most similar first. searched: for a refused lease, what was searched for. */
+        /** @description The verdict of every filter, the cost of the lease and, if it is refused, similar leases that would be allowed, most similar first. searched: for a refused lease, the alternatives that were searched for. */
         ChangeEstimate: {
             allowed: boolean;
             charges: ({
@@ -1179,7 +1179,7 @@ export interface components {
         Decisions: {
             items: ({
                 allowed: boolean;
-                /** @description What a refused lease requested. */
+                /** @description The request of a refused lease. */
                 asked: ({
                     /**
                      * @description ISO 8601, UTC.
@@ -1204,7 +1204,7 @@ export interface components {
                 filter: string | null;
                 filters: ({
                     audit: boolean;
-                    /** @description What a policy of SkyPilot changed, or would have changed; truncated, and without secrets. `before` and `after` are null where there is no value. */
+                    /** @description Changes that a policy of SkyPilot made, or would have made; truncated, and without secrets. `before` and `after` are null where there is no value. */
                     changes: ({
                         after: string | null;
                         before: string | null;
@@ -1280,7 +1280,7 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description The verdict of every filter, the cost of the lease and, if it is refused, similar leases that would be allowed, most similar first. searched: for a refused lease, what was searched for. */
+        /** @description The verdict of every filter, the cost of the lease and, if it is refused, similar leases that would be allowed, most similar first. searched: for a refused lease, the alternatives that were searched for. */
         Estimate: {
             allowed: boolean;
             charges: ({
@@ -1599,7 +1599,7 @@ export interface components {
                 at: string;
                 decision: ({
                     allowed: boolean;
-                    /** @description What a refused lease requested. */
+                    /** @description The request of a refused lease. */
                     asked: ({
                         /**
                          * @description ISO 8601, UTC.
@@ -1624,7 +1624,7 @@ export interface components {
                     filter: string | null;
                     filters: ({
                         audit: boolean;
-                        /** @description What a policy of SkyPilot changed, or would have changed; truncated, and without secrets. `before` and `after` are null where there is no value. */
+                        /** @description Changes that a policy of SkyPilot made, or would have made; truncated, and without secrets. `before` and `after` are null where there is no value. */
                         changes: ({
                             after: string | null;
                             before: string | null;
@@ -2092,7 +2092,7 @@ export interface components {
                     [key: string]: unknown;
                 };
                 /**
-                 * @description What leases have used and will still use; rounded up.
+                 * @description Past and planned usage of its leases; rounded up.
                  * @example 1234.5
                  */
                 taken: string;
@@ -2497,7 +2497,7 @@ export interface components {
             } & {
                 [key: string]: unknown;
             })[];
-            /** @description What folded leases have taken, inside or outside of this time: not included in any row. */
+            /** @description Charges of folded leases, inside or outside of this time: not included in any row. */
             undated: {
                 /** @description Unit-hours taken from budgets of projects, past and planned. null for resource types. */
                 amount: string | null;
@@ -4108,7 +4108,7 @@ export interface operations {
     importBudgets: {
         parameters: {
             query?: {
-                /** @description true = only report what would be set, and all mistakes. Default: false. */
+                /** @description true = only report the budgets that would be set, and all mistakes. Default: false. */
                 dry_run?: "true" | "false";
                 /** @description The reason, for the history. Required unless it is a dry run. */
                 reason?: string;

@@ -119,10 +119,10 @@ describe.skipIf(real === undefined)('in the console, beside a real Keystone and 
       .getByRole('table', { name: 'Refused leases' })
       .getByRole('row', { name: /evaluation/ });
     await row.getByRole('link', { name: /^Decision/ }).click();
-    await alice.page.getByRole('link', { name: 'Ask for more budget' }).click();
-    expect(await alice.page.getByLabel('How much more').inputValue()).toBe('24');
-    await alice.page.getByRole('button', { name: 'Ask for it' }).click();
-    await alice.page.getByText('The request is made.').waitFor();
+    await alice.page.getByRole('link', { name: 'Request more budget' }).click();
+    expect(await alice.page.getByLabel('Increase').inputValue()).toBe('24');
+    await alice.page.getByRole('button', { name: 'Request' }).click();
+    await alice.page.getByText('The request is open.').waitFor();
     await expectSound(alice.page, 'the request of a member');
     const { pathname } = new URL(alice.page.url());
 
@@ -189,8 +189,8 @@ describe.skipIf(real === undefined)('in the console, beside a real Keystone and 
     const file = { name: 'budgets.csv', mimeType: 'text/csv', buffer: Buffer.from(csv) };
     await page.locator('input[type=file]').setInputFiles(file);
     await page.getByLabel('Reason').fill('grants of the year');
-    await page.getByRole('button', { name: 'See what it would change' }).click();
-    await page.getByText('It would set 200 new budgets, change 0, and leave 0 as they are.').waitFor();
+    await page.getByRole('button', { name: 'Preview' }).click();
+    await page.getByText('It would set 200 new budgets, change 0, and leave 0 unchanged.').waitFor();
     await page.getByRole('button', { name: 'Set all of these budgets' }).click();
     await page.getByText('All budgets of the file are set.').waitFor();
     await page.getByLabel('Id of project or user contains').fill('project-199');
@@ -203,7 +203,7 @@ describe.skipIf(real === undefined)('in the console, beside a real Keystone and 
     const bob = await keystone.token('bob');
     const wanted = leaseOf('for long', [60, 60 + LONGEST_DAYS + 1]);
     expect(await blazar.ask('POST', '/v1/leases', bob, wanted)).toMatchObject({ status: 400 });
-    const row = page.getByRole('table', { name: 'Recent refusals' }).getByRole('row', { name: /for long/ });
+    const row = page.getByRole('table', { name: 'Latest refusals' }).getByRole('row', { name: /for long/ });
     await row.waitFor(SOON);
     await expectSound(page, 'the overview');
     const id = (await row.getByRole('link', { name: /^req-/ }).textContent()) ?? '';

@@ -347,12 +347,12 @@ async function memberWorks({ alice, cloud: { keystone, blazar }, url, until }: M
         continue;
       }
       await alice.follow(row.getByRole('link', { name: /^Decision/ }));
-      await alice.follow(alice.page.getByRole('link', { name: 'Ask for more budget' }));
+      await alice.follow(alice.page.getByRole('link', { name: 'Request more budget' }));
       const reason = `${name}, request ${reasons.length}`;
-      await alice.send('Ask for it', { Reason: reason }, 'All requests');
+      await alice.send('Request', { Reason: reason }, 'All requests');
       reasons.push(reason);
       const request = new URL(alice.page.url()).pathname;
-      while ((await alice.page.getByText('the budget has grown by it').count()) === 0) {
+      while ((await alice.page.getByText('the budget was increased').count()) === 0) {
         await pause(BETWEEN);
         await alice.open(url + request);
       }

@@ -76,7 +76,7 @@ export const decisionSchema = z.strictObject({
       }),
     })
     .nullable()
-    .meta({ description: 'What a refused lease requested.' }),
+    .meta({ description: 'The request of a refused lease.' }),
   allowed: z.boolean(),
   outcome: z.enum(OUTCOMES),
   filter: z.string().nullable().meta({ description: 'The filter that caused the outcome.' }),
@@ -91,7 +91,7 @@ export const decisionSchema = z.strictObject({
       duration_ms: z.number().nullable().meta({ description: FOR_ALL }),
       changes: z.array(z.strictObject(changeRecordSchema.shape)).meta({
         description:
-          'What a policy of SkyPilot changed, or would have changed; truncated, and without secrets. `before` and `after` are null where there is no value.',
+          'Changes that a policy of SkyPilot made, or would have made; truncated, and without secrets. `before` and `after` are null where there is no value.',
       }),
       changes_left_out: z.int().meta({ description: 'Number of further changes.' }),
     }),

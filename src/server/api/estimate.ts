@@ -34,7 +34,7 @@ const charge = z
   })
   .meta({
     description:
-      'What the lease takes from one account; for a change, the difference to its current charges: below 0 = a refund. usage: in unit-hours. held: a number, such as a count of leases. left: after the lease; below 0 = not enough. limit and left are null where there is no limit.',
+      'The charge of the lease to one account; for a change, the difference to its current charges: below 0 = a refund. usage: in unit-hours. held: a number, such as a count of leases. left: after the lease; below 0 = not enough. limit and left are null where there is no limit.',
   });
 
 const { outcome, filters: decided } = decisionRecordSchema.shape;
@@ -66,7 +66,7 @@ const answerSchema = (sent: z.ZodType) =>
     })
     .meta({
       description:
-        'The verdict of every filter, the cost of the lease and, if it is refused, similar leases that would be allowed, most similar first. searched: for a refused lease, what was searched for.',
+        'The verdict of every filter, the cost of the lease and, if it is refused, similar leases that would be allowed, most similar first. searched: for a refused lease, the alternatives that were searched for.',
     });
 
 const estimateRoute: ApiRoute = route({

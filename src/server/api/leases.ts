@@ -139,7 +139,7 @@ export const ledgerEntriesRoute = route({
   action: 'see-ledger',
   summary: 'List the entries of the ledger',
   description:
-    'Every change of a balance, newest first: who, when and why. A page may have fewer items than `limit`, even none, where few of many entries match: only `next` shows whether there are more.',
+    'Changes of balances, newest first, with author, time and reason. A page may have fewer items than `limit`, even none, where few of many entries match: only `next` shows whether there are more.',
   query: listQuery({
     project_id: ofProject('entries '),
     lease_id: textParameter('Only entries of the lease with this id of Blazar.'),

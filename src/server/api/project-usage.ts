@@ -82,7 +82,7 @@ export const projectUsageRoute = route({
   action: 'see-project',
   summary: 'Show the usage of a project',
   description:
-    'What its leases took from its budgets, and which resources they had, in a time range. Leases that Blazar has not confirmed count with the maximum that they may take.',
+    'Charges of its leases to its budgets, and the resources that they reserved, in a time range. Leases that Blazar has not confirmed count with the maximum that they may take.',
   query,
   answers: [{ status: 200, description: 'The usage.', schema: usageSchema, name: 'Usage' }, WITHOUT_LEDGER],
   async answer(request) {

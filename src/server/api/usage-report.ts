@@ -74,7 +74,7 @@ const reportSchema = z.strictObject({
     }),
   ),
   undated: z.strictObject({ ...amounts, exact }).meta({
-    description: 'What folded leases have taken, inside or outside of this time: not included in any row.',
+    description: 'Charges of folded leases, inside or outside of this time: not included in any row.',
   }),
   folded: foldedSchema.meta({
     description: 'Folded leases that may have been in this time: only amounts include them. null = none.',

@@ -61,7 +61,7 @@ export async function amendBudgetFor(
     validUntil: until === undefined ? undefined : secondOf('until', until),
   }));
   if (amount === undefined && until === undefined) {
-    throw new ApiError(400, 'expected amount or valid_until: what is to change', { field: 'amount' });
+    throw new ApiError(400, 'expected amount or valid_until', { field: 'amount' });
   }
   const seen = { id: budget.id, projectId: budget.projectId, version };
   const editor = editorOf(requester.caller, reason);

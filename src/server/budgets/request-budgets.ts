@@ -177,11 +177,11 @@ export function requestError(refusal: RequestRefusal, unit: string): ApiError {
           : `the project has made ${refusal.most} requests within 24 hours: wait until tomorrow`,
       );
     case 'over':
-      return new ApiError(422, 'expected a time that is to come', { field: 'valid_until' });
+      return new ApiError(422, 'expected a time in the future', { field: 'valid_until' });
     case 'no-budget':
       return new ApiError(
         422,
-        'the user has no budget of their own at that time: ask for the project, whose budget limits them',
+        'the user has no budget of their own at that time: request it for the project, whose budget limits them',
         { field: 'user_id' },
       );
     case 'too-large':

@@ -95,7 +95,7 @@ export async function makeCalendarLinkFor(
   const row = { name: digest(secret), owner, who, project_id: projectId, made_at: now, renewed_at: now };
   const id = await ledger.database.transact(() => made(ledger, row), deadline);
   if (id === undefined) {
-    throw new ApiError(422, `you have ${MAX_OF_OWNER} calendar links, the most there may be: revoke one`);
+    throw new ApiError(422, `you have ${MAX_OF_OWNER} calendar links, the maximum: revoke one`);
   }
   return {
     link: { id, who, isOwn: true, madeAt: now, worksUntil: now + LIFETIME },

@@ -37,12 +37,12 @@ export function clientError(thrown: unknown): ApiError | undefined {
 
 const TITLES: Readonly<Record<number, string>> = {
   400: 'This request is not valid',
-  403: 'You may not see or do this',
-  404: 'There is nothing here',
+  403: 'Not allowed',
+  404: 'Not found',
   409: 'This conflicts with another change',
-  412: 'This was changed in the meantime',
-  413: 'This is too long',
-  500: 'Something went wrong here',
+  412: 'Changed in the meantime',
+  413: 'Too large',
+  500: 'Something went wrong',
   503: 'Please try again in a moment',
 };
 
@@ -99,7 +99,7 @@ export function showPage(ctx: Context, status: number, page: VNode): void {
 /** The content below the heading, which is the title. */
 export function ErrorContent({ message, requestId, isForm }: ErrorPageProps) {
   return (
-    <section aria-label="What happened">
+    <section aria-label="Error">
       {message !== undefined && (
         <p class="error" role="alert">
           <Text>{sentence(message)}</Text>
@@ -108,7 +108,7 @@ export function ErrorContent({ message, requestId, isForm }: ErrorPageProps) {
       {isForm && message !== undefined && <p>Nothing was changed. Go back to correct the form.</p>}
       {message === undefined && <p>The log of the service has the cause.</p>}
       <p>
-        If you ask for help, give this request id: <code>{requestId}</code>
+        If you ask for help, include this request id: <code>{requestId}</code>
       </p>
       <p>
         <a href="/">Back to the start page</a>

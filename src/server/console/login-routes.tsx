@@ -73,7 +73,7 @@ export function loginRoutes(parts: LoginParts): { router: Router; showLogin: Sho
   };
   const wait = (ctx: Context, seconds: number, next: string, refused: Omit<Refused, 'message'>) => {
     ctx.set('Retry-After', String(seconds));
-    const what = refused.way === 'token' ? 'wrong tokens from this address' : 'wrong logins';
+    const what = refused.way === 'token' ? 'wrong tokens from this address' : 'failed logins';
     const message = `There were too many ${what}. Please try again in ${seconds} seconds.`;
     show(ctx, 429, next, { ...refused, message });
   };

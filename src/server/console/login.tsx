@@ -114,7 +114,7 @@ function PasswordForm({ next, refused }: { readonly next: string; readonly refus
       <label for="project">Project</label>
       <input id="project" name="project" value={refused?.project} aria-describedby="project-hint" />
       <p class="hint" id="project-hint">
-        Its name or id. May be empty; you can switch later.
+        Its name or id. Optional: you can switch later.
       </p>
       <button type="submit">Log in</button>
     </form>
@@ -144,7 +144,7 @@ function TokenForm({ next, error, hasTokens }: TokenFormProps) {
       />
       <p class="hint" id="login-hint">
         {hasTokens
-          ? 'A token of an operator or a reader, one that clients send as X-Auth-Token, or your own token of Keystone.'
+          ? 'A token of an operator or a reader, one that clients send as X-Auth-Token, or your own Keystone token.'
           : 'Login is not possible: no tokens are configured.'}
       </p>
       <button type="submit">Log in</button>
@@ -211,7 +211,7 @@ export function LoggedInPage({ next }: { readonly next: string }) {
   return (
     <Framed title="Logged in" heading="Policy service" hasScripts>
       <p>
-        You are logged in. <a href={next}>Go on</a>
+        You are logged in. <a href={next}>Continue</a>
       </p>
     </Framed>
   );
@@ -221,7 +221,7 @@ export function LoggedInPage({ next }: { readonly next: string }) {
 export function LoggedOutPage({ title, url }: { readonly title: string; readonly url: string }) {
   return (
     <Framed title="Logged out" heading="Policy service" hasScripts>
-      <p>You are logged out here, and still logged in at {title}.</p>
+      <p>You are logged out here, but still logged in at {title}.</p>
       <p>
         <a href={url}>Log out there, too</a>
       </p>

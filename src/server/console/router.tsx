@@ -109,7 +109,7 @@ async function answerOf(
   const params: Readonly<Record<string, string>> = ctx.params ?? {};
   if (!may(caller, page.action, params.project_id)) {
     // The same for projects that do not exist, so that callers cannot probe for them.
-    throw new ApiError(403, 'your roles do not allow it; ask a manager of the project, or an operator');
+    throw new ApiError(403, 'your roles do not allow this; ask a manager of the project, or an operator');
   }
   const query = new URLSearchParams(ctx.querystring);
   if ([...query.values()].some((text) => text.includes('\0'))) {

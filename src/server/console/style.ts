@@ -98,7 +98,9 @@ p.done { background: var(--good-ground); border-color: var(--good); }
 .outcome.rejected, .outcome.failed { color: var(--bad); background: var(--bad-ground); }
 .outcome.allowed-on-error, .outcome.audit, .outcome.bypassed, .mode.audit { color: var(--care); background: var(--care-ground); border-color: currentcolor; }
 .warning { color: var(--care); }
-.scrolls { overflow: auto; border: 1px solid var(--line); border-radius: 0.25rem; }
+/* Hidden elements within a table must not make the page wider: "position". */
+.scrolls { position: relative; overflow: auto; border: 1px solid var(--line); border-radius: 0.25rem; }
+.scrolls + .scrolls { margin-top: 1rem; }
 table { border-collapse: collapse; width: 100%; font-size: 0.9rem; }
 caption { text-align: left; padding: 0.45rem 0.75rem; color: var(--muted); font-size: 0.875rem; }
 th, td { text-align: left; vertical-align: top; padding: 0.45rem 0.75rem; border-bottom: 1px solid var(--line); }
@@ -188,8 +190,6 @@ svg text { fill: var(--text); font-size: 0.8rem; unicode-bidi: isolate; paint-or
 .u-legend th, .u-legend td { border: 0; padding: 0.1rem 0.3rem; }
 .u-select { background: color-mix(in srgb, var(--accent) 15%, transparent); }
 .u-hz .u-cursor-x, .u-vt .u-cursor-y, .u-hz .u-cursor-y, .u-vt .u-cursor-x { border-color: var(--muted); }
-/* Hidden elements within a table must not make the page wider. */
-.scrolls { position: relative; }
 .what > bdi { max-height: none; }
 select { max-width: 100%; }
 .timeline.movable .track { cursor: grab; touch-action: pan-y; }

@@ -114,7 +114,7 @@ function UsageForm({ asked, mistakes, projects = [] }: FormProps) {
       name: 'until',
       label: 'Until (UTC)',
       type: dateType(asked.until),
-      hint: 'The first day that is not counted.',
+      hint: 'This day is not counted.',
     },
     { name: 'by', label: 'By', options: Object.entries(KEY_TEXTS) },
     {
@@ -153,11 +153,11 @@ function UsageReportView({ asked, report, unit }: { asked: Asked; report: UsageR
         label={`Usage by ${KEY_TEXTS[by].toLowerCase()}`}
         columns={[...KEY_COLUMNS[by], ...(by === 'resource_type' ? [] : amountColumns(unit)), ...COLUMNS]}
         rows={rows.slice(0, MAX_ROWS)}
-        empty="Nothing was used, and nothing is planned."
+        empty="No usage, past or planned."
         isLong
       />
       {rows.length > MAX_ROWS && (
-        <p class="hint">{rows.length - MAX_ROWS} more are not shown; the files have all.</p>
+        <p class="hint">{rows.length - MAX_ROWS} more are not shown; the files contain all.</p>
       )}
       <nav aria-label="Files" class="pages">
         <a href={file('csv')} download="usage.csv">
@@ -223,7 +223,7 @@ function MonthsChart({ rows, unit }: { readonly rows: readonly UsageRow[]; reado
     <Chart
       id="usage-months"
       title="Usage by month"
-      description={row === undefined ? '' : `The most was used in ${monthText(row)}.`}
+      description={row === undefined ? '' : `Highest usage: ${monthText(row)}.`}
       times={rows.map(({ from }) => Number(from))}
       unit={isPaid ? unit : 'hours'}
       series={[{ label: what, look: 'used', form: 'bars', values }]}

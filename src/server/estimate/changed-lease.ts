@@ -79,7 +79,7 @@ export async function changeableLease(
   if (lease.reservations.length === 0) {
     throw new ApiError(
       409,
-      'the ledger does not know all that the lease reserves: it has too many types, or an older version recorded it',
+      'the ledger does not have all reservations of the lease: it has too many types, or an older version recorded it',
     );
   }
   return lease;

@@ -118,11 +118,10 @@ function shown({ filter, account: name, kind, amount, precision, limit, taken, l
   };
 }
 
-const NOT_CHECKED = 'Whether Blazar has resources that are free then was not checked.';
-const AT_MOST =
-  'How many hosts the lease gets, and which, is decided when it is created: it costs at most this.';
+const NOT_CHECKED = 'It was not checked whether Blazar has free resources at that time.';
+const AT_MOST = 'The number of hosts is decided when the lease is created: this is the maximum cost.';
 const ABOUT =
-  'Which hosts the lease gets is decided when it is created: it may cost more or less than this, since hosts have different rates.';
+  'The hosts are chosen when the lease is created, and have different rates: it may cost more or less than this.';
 
 function notesOn(charges: readonly EstimatedCharge[]): string[] {
   const has = (precision: EstimatedCharge['precision']) => charges.some((one) => one.precision === precision);
@@ -130,8 +129,8 @@ function notesOn(charges: readonly EstimatedCharge[]): string[] {
 }
 
 const CHANGE_IS_ABOUT =
-  'Some of what the lease costs is not known here, such as its hosts or flavors: the change may cost more or less than this.';
-const LATER = 'What a change gives back can be used once Blazar has shown the changed lease.';
+  'Not everything that the cost depends on is known here, such as hosts or flavors: the change may cost more or less than this.';
+const LATER = 'A refund can be used once Blazar has shown the changed lease.';
 
 export function notesOnChange(charges: readonly EstimatedCharge[]): string[] {
   return [

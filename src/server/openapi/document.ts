@@ -62,7 +62,8 @@ export function openApiDocument(served: Served = {}) {
     openapi: '3.1.1',
     info: {
       title: 'blazar-enforcement policy service',
-      summary: 'Usage enforcement for reservable clouds: who may lease what, for how long, how much.',
+      summary:
+        'Usage enforcement for reservable clouds: limits on leases, SkyPilot tasks and Kubernetes pods.',
       description:
         'The external-service protocol of OpenStack Blazar. `204` means allowed; every other status means refused, and the `message` of a `403` is for the user. Unknown attributes are accepted. Unknown paths are answered with `404`, and requests that are not HTTP with an error without a body.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },

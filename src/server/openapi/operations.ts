@@ -235,7 +235,7 @@ export const SERVICE_OPERATIONS: readonly Operation[] = [
     path: '/',
     id: 'getPage',
     summary: 'Show the console',
-    description: 'The overview of the console: what is enforced, and recent refusals.',
+    description: 'The overview of the console: enabled filters and latest refusals.',
     responses: ['Page', 'Login'],
     authenticator: 'blazar',
   },

@@ -76,7 +76,7 @@ describe.each([
       [changed('--amount', 'much'), /--amount: expected a decimal number/],
       [changed('--amount', '0'), /expected more than 0/],
       [changed('--until', 'soon'), /--until: expected an ISO 8601 date/],
-      [changed('--until', '2020-01-01'), /expected a time that is to come/],
+      [changed('--until', '2020-01-01'), /expected a time in the future/],
       [changed('--reason', ' '), /expected a reason/],
       [changed('--reason', '\u200b\ufe0f \u3164'), /expected a reason/],
       [[...WISH, '--user', 'zoe'], /the user has no budget of their own/],

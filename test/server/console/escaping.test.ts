@@ -267,7 +267,7 @@ describe('a text of somebody else', () => {
     await post('/check-create', { ...request, lease: { ...lease, id: '<b>id</b>', name } });
     const { html } = await visitor(url).get('/decisions');
     const shown = name.replace('\u202e', '[U+202E]');
-    expect(rowsOf(html, 'Decisions, the newest first')[0]?.slice(1, 5)).toEqual([
+    expect(rowsOf(html, 'Decisions, newest first')[0]?.slice(1, 5)).toEqual([
       '✗ rejected create · EchoFilter',
       `${shown} <b>id</b>`,
       `${HOSTILE[2]} ${HOSTILE[0]}`,

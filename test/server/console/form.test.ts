@@ -187,7 +187,7 @@ describe('a form', () => {
     const { send, sent } = await visitPages({ action: 'import-budgets' });
     const { status, text } = await send('/thing/x', { text: 'x' });
     expect(status).toBe(403);
-    expect(text).toContain('You may not see or do this');
+    expect(text).toContain('Not allowed');
     expect(sent).toEqual([]);
   });
 });

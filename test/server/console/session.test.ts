@@ -14,7 +14,7 @@ const logIn = ({ send }: Visitor) => send('/login', { token: RIGHT });
 /** Whether the page is shown, and not the login form. */
 const isIn = async (visit: Visitor, headers?: Record<string, string>) => {
   const { status, text, html } = await visit.get('/', headers);
-  const shown = text.includes('What is enforced');
+  const shown = text.includes('Enabled filters');
   expect({ status, form: html.includes('action="/login"') }).toEqual({
     status: shown ? 200 : 401,
     form: !shown,
@@ -28,7 +28,7 @@ describe('without a session', () => {
     const { status, html, text } = await get();
     expect(status).toBe(401);
     expect(html).toContain('<label for="token">');
-    expect(text).not.toMatch(/max_lease_duration|What is enforced/);
+    expect(text).not.toMatch(/max_lease_duration|Enabled filters/);
     expect((await get(`/?token=${RIGHT}&X-Auth-Token=${RIGHT}`)).status, 'not in the address').toBe(401);
   });
 

@@ -37,7 +37,7 @@ describe('the page of usage', () => {
         ['2027-01', '24'],
       ]),
     );
-    expect(text).toContain('The most was used in 2026-12.');
+    expect(text).toContain('Highest usage: 2026-12.');
     expect(html).toContain('data-chart="usage-months"');
     expect(html).toContain(
       '/v1/reports/usage?from=2026-02-01&amp;until=2027-02-01&amp;by=month&amp;format=csv',
@@ -49,7 +49,7 @@ describe('the page of usage', () => {
     const seen = await page('meg', `${WINTER}&by=project`);
     expect(seen.text).toContain('climate');
     expect(seen.text).not.toContain('ocean');
-    expect((await page('meg', `${WINTER}&by=project&project=ocean`)).text).toContain('Nothing was used');
+    expect((await page('meg', `${WINTER}&by=project&project=ocean`)).text).toContain('No usage');
     const users = await page('meg', `${WINTER}&by=user`);
     expect(users.text).toContain('<b>bob');
     expect(users.html).not.toContain('<b>bob');

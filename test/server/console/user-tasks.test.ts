@@ -176,7 +176,7 @@ describe('a manager', () => {
     const late = await change('9');
     expect(late.status).toBe(412);
     expect(textOf(late.html)).toContain(
-      'Nothing was changed: operator token has changed this budget meanwhile (a colleague).',
+      'Nothing was changed: operator token has changed this budget since (a colleague).',
     );
     expect(textOf(late.html)).toContain('6 node-hours, 0 taken');
     expect(late.html).toMatch(/name="amount"[^>]* value="9"/);
@@ -200,8 +200,8 @@ describe('an operator', () => {
   it('imports budgets after seeing what would change', async () => {
     const seen = await send({ csv, reason: 'the year', do: 'check' });
     expect(seen.status).toBe(200);
-    expect(textOf(seen.html)).toContain('It would set 2 new budgets, change 0, and leave 0 as they are.');
-    expect(rowsOf(seen.html, 'What the import would change').map((row) => row.slice(1, 5))).toEqual([
+    expect(textOf(seen.html)).toContain('It would set 2 new budgets, change 0, and leave 0 unchanged.');
+    expect(rowsOf(seen.html, 'Preview of the import').map((row) => row.slice(1, 5))).toEqual([
       ['+ new', 'chem', 'Project', '10'],
       ['+ new', 'chem', 'zoe', '5'],
     ]);
@@ -234,7 +234,7 @@ describe('an operator', () => {
     });
     const late = await send({ csv: first, digest, do: 'import' });
     expect(late.status).toBe(412);
-    const [row] = rowsOf(late.html, 'What the import would change');
+    const [row] = rowsOf(late.html, 'Preview of the import');
     expect(row?.slice(1, 6)).toEqual(['✎ changed', 'geo', 'Project', '10', '7']);
   });
 

@@ -91,7 +91,7 @@ const importBudgets = route({
   description: `As JSON or CSV, with the columns ${BUDGET_COLUMNS.join(', ')}, of at most ${MAX_LINES} lines. CSV may be separated by commas, semicolons or tabs, and begins with the names of the columns; the other columns of an export (taken, left) are ignored. A budget of the same owner that starts at the same second is changed; others stay. Requests for leases of these projects wait until the import is done.`,
   query: z.strictObject({
     dry_run: z.enum(['true', 'false']).optional().meta({
-      description: 'true = only report what would be set, and all mistakes. Default: false.',
+      description: 'true = only report the budgets that would be set, and all mistakes. Default: false.',
     }),
     reason: z.string().max(4000).optional().meta({
       description: 'The reason, for the history. Required unless it is a dry run.',

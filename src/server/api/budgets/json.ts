@@ -39,7 +39,7 @@ export const budgetSchema = z.strictObject({
   id: idSchema,
   ...owner,
   unit,
-  taken: amountSchema.meta({ description: 'What leases have used and will still use; rounded up.' }),
+  taken: amountSchema.meta({ description: 'Past and planned usage of its leases; rounded up.' }),
   left: amountSchema.meta({
     description: 'Rounded down. Below 0 = the budget was reduced to less than was already taken.',
   }),

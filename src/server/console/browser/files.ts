@@ -28,7 +28,7 @@ export function readFilesIntoFields(): void {
         return;
       }
       area.value = await file.text();
-      said.textContent = `Read ${file.name}: see what it would change.`;
+      said.textContent = `Read ${file.name}: continue with the preview.`;
     });
     place.replaceChildren(label, input, said);
   }

@@ -15,11 +15,17 @@ const SOON = 5_000;
 /** Minimum time between announcements for screen readers, in milliseconds. */
 const QUIET = 20_000;
 const PAUSED = 'live-updates-paused';
+/** Statuses after which the page is not loaded again, and why. */
+const ENDINGS: ReadonlyMap<number, string> = new Map([
+  [401, 'Your session has ended: load the page again to log in.'],
+  [403, 'You can no longer see this page: you have switched the project, or your roles have changed.'],
+]);
 
 export class LiveParts {
   readonly #switch = document.querySelector<HTMLButtonElement>('[data-live-switch]');
   /** Visible while the page cannot be loaded. */
   readonly #notice = document.querySelector<HTMLElement>('[data-live-late]');
+  readonly #lateText = this.#notice?.textContent ?? '';
   readonly #status = document.querySelector<HTMLElement>('[data-live-status]');
   #isPaused = remembered();
   #events: EventSource | undefined;
@@ -116,7 +122,7 @@ export class LiveParts {
     this.#isLoading = true;
     void this.#loadNow()
       // The service is unavailable; the next change or minute tries again.
-      .catch(() => this.#late(true))
+      .catch(() => this.#late(true, undefined))
       .finally(() => {
         this.#isLoading = false;
         if (this.#isDue) {
@@ -129,13 +135,12 @@ export class LiveParts {
   async #loadNow(): Promise<void> {
     const { href } = location;
     const answer = await fetch(href, { headers: { Accept: 'text/html' }, cache: 'no-store' });
-    this.#late(!answer.ok && answer.status !== 401);
-    if (answer.status === 401) {
-      this.#isOver = true;
+    const ending = ENDINGS.get(answer.status);
+    this.#isOver = ending !== undefined;
+    this.#late(!answer.ok, ending);
+    if (this.#isOver) {
       this.#stop();
       this.#show();
-      this.#say('Your session has ended: load the page again to log in.', true);
-      return;
     }
     if (!answer.ok || answer.redirected) {
       return;
@@ -160,11 +165,13 @@ export class LiveParts {
     }
   }
 
-  #late(isLate: boolean): void {
+  /** `ending`: `undefined` = it is tried again. */
+  #late(isLate: boolean, ending: string | undefined): void {
     if (this.#notice !== null) {
       this.#notice.hidden = !isLate;
+      this.#notice.textContent = ending ?? this.#lateText;
     }
-    if (isLate) {
+    if (isLate && ending === undefined) {
       this.#tryAgain(SOON);
     }
   }

@@ -16,7 +16,7 @@ import { ledgerFor, notAllowed } from '../../budgets/named-accounts.ts';
 import { may } from '../../users/caller.ts';
 import { type PageRequest, pathWith, type ShownPage } from '../page.ts';
 import { ChangeForm, type FieldEntry, Fields } from '../parts/fields.tsx';
-import { Account, type Fact, Facts, learnNames, Message, Text, Time, Whose } from '../parts/parts.tsx';
+import { Account, BudgetOwner, type Fact, Facts, learnNames, Message, Text, Time } from '../parts/parts.tsx';
 import { shownSecond, toSecond } from '../parts/time-scale.ts';
 import {
   amountField,
@@ -72,10 +72,8 @@ async function newBudget(request: PageRequest, sent: Sent | undefined): Promise<
   const fields = fieldsOf(values, sent);
   const user: FieldEntry = {
     name: 'user_id',
-    label: maySetProject ? 'User (may be empty)' : 'User',
-    hint: maySetProject
-      ? 'The id, or name@domain. Empty: the budget is the whole project’s.'
-      : 'The id, or name@domain.',
+    label: maySetProject ? 'User (optional)' : 'User',
+    hint: maySetProject ? 'The id, or name@domain. Empty: the whole project.' : 'The id, or name@domain.',
     isRequired: !maySetProject,
   };
   return {
@@ -148,7 +146,7 @@ function editBudget(isRemoval: boolean) {
       main: (
         <section>
           {isChanged ? <Changed {...budget} /> : <WholeMistake sent={sent} />}
-          {isRemoval && <p>Remove this budget? What was charged to it stays charged.</p>}
+          {isRemoval && <p>Remove this budget? Its charges are kept.</p>}
           <Facts facts={factsOf(budget, unit)} />
           <ChangeForm action={isRemoval ? `${path}/remove` : path} csrf={csrf}>
             {/* A text field: "back" does not restore fields of type hidden. */}
@@ -162,10 +160,10 @@ function editBudget(isRemoval: boolean) {
             {isRemoval ? (
               <p class="buttons">
                 <button type="submit">Remove the budget</button>
-                <a href={pathWith('/budgets', { project: budget.projectId })}>Keep it</a>
+                <a href={pathWith('/budgets', { project: budget.projectId })}>Keep the budget</a>
               </p>
             ) : (
-              <button type="submit">{isChanged ? 'Change it all the same' : 'Change the budget'}</button>
+              <button type="submit">{isChanged ? 'Change it anyway' : 'Change the budget'}</button>
             )}
           </ChangeForm>
           {!isRemoval && (
@@ -183,14 +181,14 @@ function editBudget(isRemoval: boolean) {
 function Changed({ changedBy, reason }: BudgetView) {
   return (
     <Message kind="error">
-      Nothing was changed: <Text>{changedBy}</Text> has changed this budget meanwhile
+      Nothing was changed: <Text>{changedBy}</Text> has changed this budget since
       {reason !== null && (
         <>
           {' ('}
           <Text>{reason}</Text>)
         </>
       )}
-      . Below is how it is now.
+      . Its current values are below.
     </Message>
   );
 }
@@ -199,9 +197,9 @@ function factsOf(budget: BudgetView, unit: string): Fact[] {
   const { projectId, userId, amount, taken, left, validFrom, validUntil, changedAt, changedBy } = budget;
   return [
     ['Project', <Account kind="project" id={projectId} />],
-    ['Whose', <Whose userId={userId} project="the whole project" />],
+    ['Owner', <BudgetOwner userId={userId} project="the whole project" />],
     [
-      'Budget now',
+      'Budget',
       `${formatUnitHours(amount)} ${unit}, ${formatUnitHours(taken)} taken, ${formatUnitHours(left, 'down')} left`,
     ],
     [
@@ -212,7 +210,7 @@ function factsOf(budget: BudgetView, unit: string): Fact[] {
       </>,
     ],
     [
-      'Set last',
+      'Last change',
       <>
         <Time at={toSecond(changedAt)} /> by <Text>{changedBy}</Text>
       </>,

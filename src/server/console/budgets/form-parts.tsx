@@ -121,7 +121,7 @@ export const UNTIL: FieldEntry = {
   ...FROM,
   name: 'valid_until',
   label: 'Valid until (UTC)',
-  hint: 'The first moment that it does not pay for.',
+  hint: 'The budget is no longer valid at this time.',
 };
 export const REASON: FieldEntry = {
   name: 'reason',
@@ -145,7 +145,7 @@ export function amountField(unit: string, label = 'Amount'): FieldEntry {
 export function ChooseProject({ projects, path }: { projects: readonly string[]; path: string }) {
   return (
     <section>
-      <p>In which project?</p>
+      <p>Choose a project.</p>
       <ul>
         {projects.map((project) => (
           <li>

@@ -7,7 +7,7 @@ import type { ImportPlan, PlannedLine } from '../../../ledger/budgets/plan.ts';
 import { reasonOf } from '../../budgets/change-budgets.ts';
 import type { ConsolePage, PageAnswer, PageRequest } from '../page.ts';
 import { ChangeForm, type FieldEntry, Fields } from '../parts/fields.tsx';
-import { Account, type Column, column, Message, Span, Table, Text, Whose } from '../parts/parts.tsx';
+import { Account, BudgetOwner, type Column, column, Message, Span, Table, Text } from '../parts/parts.tsx';
 import { shownSecond } from '../parts/time-scale.ts';
 import { isCorrectable, REASON } from './form-parts.tsx';
 
@@ -53,12 +53,13 @@ async function imported(
   const digest = digestOf(csv, plan);
   const isFine = plan.mistakes.length === 0 && plan.lines.length > 0;
   if (!isConfirmed || !isFine) {
-    const mistake = plan.lines.length + plan.mistakes.length === 0 ? 'The text names no budget.' : undefined;
+    const mistake =
+      plan.lines.length + plan.mistakes.length === 0 ? 'The text contains no budget.' : undefined;
     return shown(request, { csv, reason, plan, digest, mistake, status: isFine ? 200 : 422 });
   }
   if (request.form.get('digest') !== digest) {
     const mistake =
-      'Nothing was set: the text, or a budget that it would change, has changed since you looked. Check again what it would change.';
+      'Nothing was set: the text, or a budget that it would change, has changed since the preview. Look at the preview again.';
     return shown(request, { csv, reason, plan, digest, mistake, status: 412 });
   }
   const done = await importFor(request, file, { isDryRun: false, reason });
@@ -87,7 +88,7 @@ const CSV: FieldEntry = {
   label: 'Budgets as CSV',
   rows: 12,
   isRequired: true,
-  hint: `The first line names the columns: ${EXAMPLE}. An empty user_id: the whole project's. Dates in UTC.`,
+  hint: `The first line names the columns: ${EXAMPLE}. An empty user_id means the whole project. Dates in UTC.`,
 };
 
 interface Shown {
@@ -129,7 +130,7 @@ function shown({ csrf, generation }: PageRequest, said: Shown): PageAnswer {
           <input type="hidden" name="digest" value={digest} />
           <p class="buttons">
             <button type="submit" name="do" value="check">
-              See what it would change
+              Preview
             </button>
             {isFine && (
               <button type="submit" name="do" value="import">
@@ -161,11 +162,11 @@ function Plan({ lines, mistakes, unit }: ImportPlan & { readonly unit: string })
         <>
           <Message kind="notice">
             Nothing is set yet. It would set {count('set')} new budgets, change {count('changed')}, and leave{' '}
-            {count('unchanged')} as they are.
+            {count('unchanged')} unchanged.
           </Message>
           {lines.length > 0 && (
             <Table
-              label="What the import would change"
+              label="Preview of the import"
               columns={planColumns(unit)}
               rows={lines.slice(0, SHOWN)}
               named={2}
@@ -175,7 +176,7 @@ function Plan({ lines, mistakes, unit }: ImportPlan & { readonly unit: string })
         </>
       )}
       {Math.max(lines.length, mistakes.length) > SHOWN && (
-        <p class="hint">Only the first {SHOWN} are shown; all of them count.</p>
+        <p class="hint">Only the first {SHOWN} are shown.</p>
       )}
     </>
   );
@@ -184,7 +185,7 @@ function Plan({ lines, mistakes, unit }: ImportPlan & { readonly unit: string })
 const OUTCOMES: Readonly<Record<PlannedLine['outcome'], string>> = {
   set: '+ new',
   changed: '✎ changed',
-  unchanged: '= as it is',
+  unchanged: '= unchanged',
 };
 
 const MISTAKE_COLUMNS: readonly Column<ImportPlan['mistakes'][number]>[] = [
@@ -198,7 +199,7 @@ function planColumns(unit: string): readonly Column<PlannedLine>[] {
     column('Line', 'number', ({ line }) => line),
     column('Change', undefined, ({ outcome }) => OUTCOMES[outcome]),
     column('Project', 'what', ({ wanted }) => <Account kind="project" id={wanted.projectId} />),
-    column('Whose', undefined, ({ wanted }) => <Whose userId={wanted.userId} />),
+    column('Owner', undefined, ({ wanted }) => <BudgetOwner userId={wanted.userId} />),
     column(`Budget (${unit})`, 'number', ({ wanted }) => formatUnitHours(wanted.amount)),
     column(
       'Before',

@@ -13,6 +13,7 @@ import { type ConsolePage, pathWith, queryText } from '../page.ts';
 import { SearchForm } from '../parts/fields.tsx';
 import { List, listPage } from '../parts/pager.tsx';
 import {
+  BudgetOwner,
   type Column,
   column,
   learnNames,
@@ -23,7 +24,6 @@ import {
   Span,
   Text,
   Time,
-  Whose,
 } from '../parts/parts.tsx';
 import { BudgetBar } from '../parts/pictures.tsx';
 import { toSecond } from '../parts/time-scale.ts';
@@ -116,9 +116,9 @@ export function BudgetList(props: BudgetListProps) {
   return (
     <section>
       {done !== undefined && <Message kind="done">{done}</Message>}
-      <nav aria-label="About budgets" class="pages">
+      <nav aria-label="Tasks with budgets" class="pages">
         {setsAny && <a href={pathWith('/budgets/new', { project })}>Set a budget</a>}
-        <a href={pathWith('/budgets/requests', { project })}>Requests</a>
+        <a href={pathWith('/budgets/requests', { project })}>Budget requests</a>
         <a href={pathWith('/budgets/history', { project })}>History</a>
         {may(caller, 'import-budgets') && <a href="/budgets/import">Import</a>}
         <a href={pathWith('/v1/budgets/export', { format: 'csv' })} download="budgets.csv">
@@ -150,17 +150,17 @@ export function BudgetList(props: BudgetListProps) {
 function budgetColumns(caller: Caller, unit: string, second: bigint): readonly Column<BudgetView>[] {
   return [
     column('Project', 'what', ({ projectId }) => <ProjectLink id={projectId} />),
-    column('Whose', 'who', ({ userId }) => <Whose userId={userId} />),
+    column('Owner', 'who', ({ userId }) => <BudgetOwner userId={userId} />),
     column('Budget', 'number', ({ amount }) => formatUnitHours(amount)),
     column('Left', undefined, (budget) => <BudgetBar {...budget} unit={unit} />),
     column('Valid (UTC)', 'time', ({ validFrom, validUntil }) => (
       <>
         <Span from={validFrom} until={validUntil} />
-        {validUntil <= second && <small>not valid any more</small>}
-        {validUntil > second && validFrom > second && <small>not valid yet</small>}
+        {validUntil <= second && <small>expired</small>}
+        {validUntil > second && validFrom > second && <small>not in force yet</small>}
       </>
     )),
-    column('Set last', undefined, ({ changedBy, reason }) => (
+    column('Last change', undefined, ({ changedBy, reason }) => (
       <>
         <Text>{changedBy}</Text>
         <Small text={reason} />
@@ -211,7 +211,7 @@ export function BudgetHistory({ page, query, unit }: BudgetHistoryProps) {
         columns={changeColumns(unit)}
         named={1}
         path="/budgets/history"
-        empty="Nothing was changed."
+        empty="No changes."
         page={page}
         query={query}
       />
@@ -222,12 +222,12 @@ export function BudgetHistory({ page, query, unit }: BudgetHistoryProps) {
 function changeColumns(unit: string): readonly Column<BudgetChange>[] {
   return [
     column('Time (UTC)', 'time', ({ at }) => <Time at={toSecond(at)} />),
-    column('Who', 'who', ({ who }) => <Text>{who}</Text>),
-    column('Why', 'why', ({ reason }) =>
+    column('Changed by', 'who', ({ who }) => <Text>{who}</Text>),
+    column('Reason', 'why', ({ reason }) =>
       reason === null ? <span class="none">no reason</span> : <Text>{reason}</Text>,
     ),
     column('Project', 'what', ({ projectId }) => <ProjectLink id={projectId} />),
-    column('Whose', undefined, ({ userId }) => <Whose userId={userId} />),
+    column('Owner', undefined, ({ userId }) => <BudgetOwner userId={userId} />),
     column('Change', undefined, ({ operation }) => operation),
     column(`Budget (${unit})`, 'number', ({ amount }) => formatUnitHours(amount)),
     column('Valid (UTC)', 'time', ({ validFrom, validUntil }) => (

@@ -21,6 +21,7 @@ import { type ConsolePage, type PageRequest, pathWith, queryText, type ShownPage
 import { ChangeForm, type FieldEntry, Fields } from '../parts/fields.tsx';
 import { List, listPage } from '../parts/pager.tsx';
 import {
+  BudgetOwner,
   type Column,
   column,
   type Fact,
@@ -32,7 +33,6 @@ import {
   Small,
   Text,
   Time,
-  Whose,
 } from '../parts/parts.tsx';
 import { toSecond } from '../parts/time-scale.ts';
 import {
@@ -56,16 +56,16 @@ const ROWS = 50;
 const NEEDED_UNTIL: FieldEntry = {
   ...UNTIL,
   label: 'Needed until (UTC)',
-  hint: 'A budget that ends before is extended.',
+  hint: 'A budget that ends earlier is extended.',
 };
 
 const STATES: Readonly<Record<BudgetRequest['state'], string>> = {
   requested: 'waiting for a manager',
   endorsed: 'waiting for an operator',
-  granted: 'the budget has grown by it',
-  changed: 'granted, but not as asked',
+  granted: 'the budget was increased',
+  changed: 'granted, but not as requested',
   refused: 'nothing was changed',
-  withdrawn: 'by the user who asked for it',
+  withdrawn: 'by the user who made it',
 };
 
 export const requestsPage: ConsolePage = {
@@ -86,12 +86,12 @@ export const requestsPage: ConsolePage = {
     });
     await learnNames(generation, page.items);
     return {
-      title: 'Requests for more budget',
+      title: 'Budget requests',
       main: (
         <section>
-          <nav aria-label="About requests" class="pages">
+          <nav aria-label="Requests and budgets" class="pages">
             {may(caller, 'request-budget', project || undefined) && (
-              <a href={pathWith(NEW_PATH, { project })}>Ask for more budget</a>
+              <a href={pathWith(NEW_PATH, { project })}>Request more budget</a>
             )}
             <a href="/budgets">Budgets</a>
           </nav>
@@ -110,7 +110,7 @@ export const requestsPage: ConsolePage = {
           </form>
           <OfProject id={project} />
           <List
-            label="Requests for more budget"
+            label="Budget requests"
             columns={requestColumns(budgetUnit(generation.configuration))}
             path={REQUESTS_PATH}
             empty="No requests."
@@ -133,10 +133,10 @@ function requestColumns(unit: string): readonly Column<BudgetRequest>[] {
       </>
     )),
     column('Project', 'what', ({ projectId }) => <ProjectLink id={projectId} />),
-    column('Whose', 'who', ({ userId }) => <Whose userId={userId} />),
+    column('Owner', 'who', ({ userId }) => <BudgetOwner userId={userId} />),
     column(`More (${unit})`, 'number', ({ amount }) => formatUnitHours(amount)),
     column('Until (UTC)', 'time', ({ validUntil }) => <Time at={validUntil * MICROSECONDS_PER_SECOND} />),
-    column('Asked', undefined, ({ asked, reason }) => (
+    column('Requested by', undefined, ({ asked, reason }) => (
       <>
         <Text>{asked.who}</Text>
         <Small text={reason} />
@@ -157,7 +157,7 @@ export const ASK_PAGES = formPages(
 
 async function askForMore(request: PageRequest, sent: Sent | undefined): Promise<ShownPage> {
   const { caller, csrf, query, generation } = request;
-  const title = 'Ask for more budget';
+  const title = 'Request more budget';
   const own = visibleProjects(caller);
   const linked = {
     project_id: query.get('project') ?? '',
@@ -180,25 +180,25 @@ async function askForMore(request: PageRequest, sent: Sent | undefined): Promise
   const whole: [string, string] = ['', 'The whole project'];
   const user: FieldEntry = {
     name: 'user_id',
-    hint: 'A user can only be given more if they have a budget of their own.',
+    hint: 'Only users with a budget of their own can have more.',
     ...(may(caller, 'set-user-budget', project || undefined)
-      ? { label: 'For the user (may be empty)' }
-      : { label: 'For whom', options: caller.userId === null ? [whole] : [whole, [caller.userId, 'Me']] }),
+      ? { label: 'User (optional)' }
+      : { label: 'Owner', options: caller.userId === null ? [whole] : [whole, [caller.userId, 'Me']] }),
   };
   return {
     title,
     main: (
       <section>
         <WholeMistake sent={sent} />
-        <p class="hint">A manager of the project endorses it, and an operator grants it.</p>
+        <p class="hint">A manager of the project endorses the request, and an operator grants it.</p>
         <ChangeForm action={NEW_PATH} csrf={csrf}>
           <ProjectField isTyped={own === undefined} fields={fields} />
           <Fields fields={[user]} {...fields} />
           <div class="fields">
-            <Fields fields={[amountField(unit, 'How much more'), NEEDED_UNTIL]} {...fields} />
+            <Fields fields={[amountField(unit, 'Increase'), NEEDED_UNTIL]} {...fields} />
           </div>
-          <Fields fields={[{ ...REASON, hint: 'Everybody in the project sees it.' }]} {...fields} />
-          <button type="submit">Ask for it</button>
+          <Fields fields={[{ ...REASON, hint: 'Visible to everyone in the project.' }]} {...fields} />
+          <button type="submit">Request</button>
         </ChangeForm>
       </section>
     ),
@@ -280,7 +280,7 @@ async function oneRequest(request: PageRequest, sent: Sent | undefined): Promise
   const reason = {
     ...REASON,
     isRequired: false,
-    hint: 'Needed to grant and to refuse. Everybody in the project sees it.',
+    hint: 'Required to grant and to refuse. Visible to everyone in the project.',
   };
   return {
     title: `Request ${id}`,
@@ -288,13 +288,13 @@ async function oneRequest(request: PageRequest, sent: Sent | undefined): Promise
       <section>
         {query.get('done') === state && (
           <Message kind="done">
-            {state === 'requested' ? 'The request is made.' : `The request is ${state}.`}
+            {state === 'requested' ? 'The request is open.' : `The request is ${state}.`}
           </Message>
         )}
         <WholeMistake sent={sent} />
         <p>
           <a href={REQUESTS_PATH}>All requests</a> ·{' '}
-          <a href={pathWith(REQUESTS_PATH, { project: projectId, state: 'all' })}>Those of the project</a>
+          <a href={pathWith(REQUESTS_PATH, { project: projectId, state: 'all' })}>Requests of the project</a>
         </p>
         <Facts facts={factsOf(found, unit)} />
         {steps.length > 0 && (
@@ -303,7 +303,7 @@ async function oneRequest(request: PageRequest, sent: Sent | undefined): Promise
             {steps.length > 1 && <button type="submit" disabled hidden />}
             {steps.some(([kind]) => kind === 'grant') && (
               <div class="fields">
-                <Fields fields={[amountField(unit, 'Grant'), NEEDED_UNTIL]} {...fields} />
+                <Fields fields={[amountField(unit, 'Increase'), NEEDED_UNTIL]} {...fields} />
               </div>
             )}
             <Fields fields={[reason]} {...fields} />
@@ -326,14 +326,14 @@ function factsOf(request: BudgetRequest, unit: string): Fact[] {
   return [
     ['State', `${state}: ${STATES[state]}`],
     ['Project', <ProjectLink id={projectId} />],
-    ['Whose', <Whose userId={userId} project="the whole project" />],
+    ['Owner', <BudgetOwner userId={userId} project="the whole project" />],
     [
-      'Asked for',
+      'Requested',
       <>
         {formatUnitHours(amount)} {unit} more, until <Time at={validUntil * MICROSECONDS_PER_SECOND} /> UTC
       </>,
     ],
-    ['Asked by', <By {...asked} reason={reason} />],
+    ['Requested by', <By {...asked} reason={reason} />],
     endorsed !== null && ['Endorsed by', <By {...endorsed} />],
     settled !== null && ['Decided by', <By {...settled} />],
     granted !== null && [

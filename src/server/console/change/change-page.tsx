@@ -56,7 +56,7 @@ async function answerTo(request: PageRequest, lease: RecordedLease, values: Valu
   }
   const { change } = read;
   if (Object.keys(change).length === 0) {
-    return { error: 'Nothing is different: this is the lease as it is.' };
+    return { error: 'Nothing would change: these are the values of the lease.' };
   }
   try {
     const whole = { reservations: [], ...change };
@@ -85,8 +85,8 @@ function HowToGet({ command }: { readonly command: string }) {
       <pre class="command">{command}</pre>
       {command.includes('RESERVATION_ID') && (
         <p class="hint">
-          In place of RESERVATION_ID put the id of the reservation:{' '}
-          <code>openstack reservation lease show</code> prints it.
+          Replace RESERVATION_ID by the id of the reservation: <code>openstack reservation lease show</code>{' '}
+          prints it.
         </p>
       )}
     </>
@@ -104,7 +104,7 @@ async function shown(
   return tryPage(
     {
       title: 'Change a lease',
-      questions: ['What should be different?', 'Try another change'],
+      questions: ['The change', 'Try another change'],
       about: (
         <p>
           <LeaseName name={name} /> <Small text={leaseId} look="id" /> of <Account kind="user" id={userId} />{' '}

@@ -108,16 +108,16 @@ function OneDecision(props: OneDecisionProps) {
       {(askPath !== undefined || asked !== undefined) && (
         <nav aria-label={`After this decision${suffix}`} class="pages">
           {asked !== undefined && <a href={tryPathOf(record, asked)}>Try this lease</a>}
-          {askPath !== undefined && <a href={askPath}>Ask for more budget</a>}
+          {askPath !== undefined && <a href={askPath}>Request more budget</a>}
         </nav>
       )}
       <Warnings warnings={warnings} />
       <Facts facts={factsOf(props)} />
       <Table
-        label={`What every filter said${suffix}`}
+        label={`Verdicts of the filters${suffix}`}
         columns={isForMember ? FILTER_COLUMNS : [...FILTER_COLUMNS, TOOK]}
         rows={filters}
-        empty="No filter was asked."
+        empty="No filter was run."
       />
       {filters.map((one) => (
         <Changes {...one} suffix={suffix} />
@@ -172,7 +172,7 @@ function factsOf({ record, asked, replica, entries, isForMember }: OneDecisionPr
       </>,
     ],
     asked !== undefined && [
-      'Asked for',
+      'Requested',
       <>
         <Time at={asked.start} /> to <Time at={asked.end} /> UTC
       </>,
@@ -199,10 +199,10 @@ function Owner({ id, name, domain }: OwnerProps) {
 
 const FILTER_COLUMNS: readonly Column<FilterRecord>[] = [
   column('Filter', undefined, (one) => <FilterName {...one} />),
-  column('Said', undefined, ({ outcome }) => <Outcome outcome={outcome} />),
+  column('Verdict', undefined, ({ outcome }) => <Outcome outcome={outcome} />),
   column('Message', 'why', ({ message }) => message !== null && <Text>{message}</Text>),
 ];
-const TOOK: Column<FilterRecord> = column('Took', undefined, ({ duration_ms }) => (
+const TOOK: Column<FilterRecord> = column('Duration', undefined, ({ duration_ms }) => (
   <Milliseconds value={duration_ms} />
 ));
 
@@ -234,7 +234,7 @@ async function recordedEntries(
 const ENTRY_COLUMNS: readonly Column<EntryView>[] = [
   column('Account', undefined, ({ account }) => <Text>{account}</Text>),
   column('Taken', 'number', (entry) => takenText(entry)),
-  column('Why', undefined, ({ operation, reason }) => (
+  column('Reason', undefined, ({ operation, reason }) => (
     <>
       {operation}
       <Small text={reason} />
@@ -255,7 +255,7 @@ export function takenText(
 /** The changes of a policy; renders nothing if there are none. */
 function Changes({ suffix, ...one }: FilterRecord & { readonly suffix: string }) {
   const { filter, audit, changes = [], changes_left_out: leftOut = 0 } = one;
-  const label = `What ${visible(filter)} ${audit ? 'would have changed' : 'changed'}${suffix}`;
+  const label = `Changes ${audit ? 'proposed' : 'made'} by ${visible(filter)}${suffix}`;
   return changes.length === 0 ? null : (
     <>
       <Table label={label} columns={CHANGE_COLUMNS} rows={changes} isLong={changes.length > 10} />
@@ -265,7 +265,7 @@ function Changes({ suffix, ...one }: FilterRecord & { readonly suffix: string })
 }
 
 const CHANGE_COLUMNS: readonly Column<ChangeRecord>[] = [
-  column('Where', undefined, ({ path }) => (
+  column('Attribute', undefined, ({ path }) => (
     <code>
       <Text>{path}</Text>
     </code>

@@ -56,9 +56,7 @@ function SearchForm({ asked: { texts, mistakes }, request }: Pick<Props, 'asked'
   const typeOf = (name: string) => (mistakes.has(name) ? 'text' : 'datetime-local');
   return (
     <Section id="search" title="Search">
-      {mistakes.size > 0 && (
-        <Message kind="error">Nothing was searched: some fields below are not valid.</Message>
-      )}
+      {mistakes.size > 0 && <Message kind="error">Nothing was searched: some fields are not valid.</Message>}
       <form method="get" action={PATH} autocomplete="off">
         <div class="fields">
           <Fields
@@ -71,7 +69,7 @@ function SearchForm({ asked: { texts, mistakes }, request }: Pick<Props, 'asked'
               {
                 name: 'filter',
                 label: 'Filter',
-                hint: 'One that refused, or would have.',
+                hint: 'A filter that refused the lease, or would have.',
                 suggestions: filters
                   .filter(({ audit }) => !(audit && own !== undefined))
                   .map(({ installed }) => installed.name),
@@ -90,7 +88,7 @@ function SearchForm({ asked: { texts, mistakes }, request }: Pick<Props, 'asked'
               {
                 name: 'request',
                 label: 'Request id',
-                hint: 'As in the answer that the user saw, or in a log.',
+                hint: 'From the response to the user, or from a log.',
               },
             ]}
           />
@@ -106,24 +104,24 @@ function SearchForm({ asked: { texts, mistakes }, request }: Pick<Props, 'asked'
 
 function Found({ found: { items, next, of }, request }: Pick<Props, 'found' | 'request'>) {
   const isForMember = visibleProjects(request.caller) !== undefined;
-  const label = 'Decisions, the newest first';
+  const label = 'Decisions, newest first';
   const empty =
-    next === undefined ? 'No decisions.' : 'None of those searched so far; go on to the next page.';
+    next === undefined ? 'No decisions.' : 'No decisions on this page; the search continues on the next one.';
   return (
-    <Section id="found" title="Found" isLive>
+    <Section id="found" title="Results" isLive>
       {of === 'away' && <Message kind="error">{AWAY}</Message>}
       <p class="hint">
         {of === 'all'
-          ? 'Of all replicas.'
+          ? 'Decisions of all replicas.'
           : of === 'away'
-            ? 'Of the last 50 decisions of this process alone.'
-            : 'Of the last 50 decisions of this process alone: decisions are not stored ([service] decision_store).'}{' '}
-        <b>exempt</b>: the project is in exempt_projects, so no filter was asked.{' '}
+            ? 'Only the last 50 decisions of this process.'
+            : 'Only the last 50 decisions of this process: decisions are not stored ([service] decision_store).'}{' '}
+        <b>exempt</b>: the project is in exempt_projects, so no filter was run.{' '}
         {!isForMember && (
           <>
             <b>audit</b>: allowed, but an audited filter would have rejected it. <b>allowed-on-error</b>:
-            allowed by a filter that failed. <b>bypassed</b>: a cluster of SkyPilot that no policy was asked
-            about.{' '}
+            allowed by a filter that failed. <b>bypassed</b>: a cluster of SkyPilot that no policy has
+            checked.{' '}
           </>
         )}
         <b>changed</b>: allowed, but changed by a filter.

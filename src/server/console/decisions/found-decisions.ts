@@ -20,7 +20,7 @@ export interface FoundDecisions extends PageOf<FoundDecision> {
 }
 
 export const AWAY =
-  'The stored decisions cannot be read at the moment: only what this process has decided is shown.';
+  'The stored decisions cannot be read at the moment: only decisions of this process are shown.';
 
 type Requester = Pick<PageRequest, 'caller' | 'generation' | 'recorder' | 'deadline'>;
 

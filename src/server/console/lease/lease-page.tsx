@@ -155,7 +155,7 @@ export function LeaseView(props: LeaseViewProps) {
               [
                 'Id',
                 leaseId === null ? (
-                  'not yet known from Blazar'
+                  'not known yet'
                 ) : (
                   <span class="id">
                     <Text>{leaseId}</Text>
@@ -171,13 +171,15 @@ export function LeaseView(props: LeaseViewProps) {
         {lease !== undefined && <Charges lease={lease} unit={unit} />}
         <Section id="history" title="History">
           <List
-            label="History, the newest first"
+            label="History, newest first"
             columns={historyColumns(unit, seesLedger)}
             page={history}
             path={path}
             query={query}
             empty={
-              history.next === undefined ? 'No history.' : 'Nothing on this page; go on to the next one.'
+              history.next === undefined
+                ? 'No history.'
+                : 'Nothing on this page; the history continues on the next one.'
             }
             isLong
           />
@@ -204,7 +206,7 @@ function ledgerFacts(lease: LeaseRowView): Fact[] {
         <Time at={recordedAt} /> UTC
         {changedAt !== recordedAt && (
           <>
-            , last asked for <Time at={changedAt} /> UTC
+            , last request <Time at={changedAt} /> UTC
           </>
         )}
       </>,
@@ -217,10 +219,10 @@ function Charges({ lease, unit }: { readonly lease: LeaseRowView; readonly unit:
   const columns: readonly Column<Share>[] = [
     column('Budget', undefined, ({ account }) => <BudgetAccount account={account} />),
     column('Used (UTC)', 'time', (share) => <Span from={share.from} until={share.until} />),
-    column(`Each hour (${unit})`, 'number', ({ amount, from, until }) =>
+    column(`Per hour (${unit})`, 'number', ({ amount, from, until }) =>
       formatUnitHours((amount * 3600n) / (until - from)),
     ),
-    column(`Together (${unit})`, 'number', ({ amount }) => formatUnitHours(amount)),
+    column(`Total (${unit})`, 'number', ({ amount }) => formatUnitHours(amount)),
   ];
   return (
     <Section id="charges" title="Charges">
@@ -234,7 +236,7 @@ function Charges({ lease, unit }: { readonly lease: LeaseRowView; readonly unit:
         label="Charges to budgets"
         columns={columns}
         rows={charges}
-        empty="It takes nothing from budgets."
+        empty="Nothing is charged to budgets."
       />
       {charges.length > 0 && (
         <p>
@@ -258,16 +260,16 @@ const OPERATIONS: ReadonlyMap<string, string> = new Map([
   ['create', 'recorded'],
   ['update', 'changed'],
   ['end', 'ended'],
-  ['end-date', 'ended by its date'],
-  ['undo', 'taken back: the change was not made'],
+  ['end-date', 'ended at its end date'],
+  ['undo', 'undone: the change was not made'],
   ['reconcile', 'corrected after a reconciliation with Blazar'],
-  ['reopen', 'opened again: the clock had been ahead'],
+  ['reopen', 'reopened: the clock had been ahead'],
 ]);
 
 function historyColumns(unit: string, seesLedger: boolean): readonly Column<Step>[] {
   return [
     column('Time (UTC)', 'time', ({ at }) => <Time at={at} />),
-    column('What', 'outcomes', ({ decision, entry }) => (
+    column('Event', 'outcomes', ({ decision, entry }) => (
       <>
         {decision !== undefined && (
           <>
@@ -304,7 +306,7 @@ function Decided({ record: { message, warnings }, asked }: FoundDecision) {
       {message !== null && <Text>{message}</Text>}
       {asked !== undefined && (
         <small>
-          asked for <Time at={asked.start} /> to <Time at={asked.end} />
+          requested <Time at={asked.start} /> to <Time at={asked.end} />
         </small>
       )}
       <Warnings warnings={warnings} />

@@ -44,13 +44,13 @@ function Tiles(props: InStep & { readonly every: number | undefined }) {
     <>
       {suspended !== undefined && (
         <Message kind="error">
-          Nothing is granted: <Text>{suspended}</Text>. Run <code>blazar-enforcement ledger reconcile</code>{' '}
-          with the leases that Blazar has.
+          No lease that needs the ledger is allowed: <Text>{suspended}</Text>. Run{' '}
+          <code>blazar-enforcement ledger reconcile</code> with the leases that Blazar has.
         </Message>
       )}
       <ul class="tiles">
         <Tile what="Ledger" look={suspended === undefined ? undefined : 'bad'}>
-          {suspended === undefined ? 'grants leases' : 'suspended'}
+          {suspended === undefined ? 'in use' : 'suspended'}
         </Tile>
         <Tile what="Compared with Blazar" look={isLate ? 'care' : undefined}>
           {every === undefined

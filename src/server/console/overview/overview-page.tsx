@@ -104,7 +104,7 @@ function Filters({ filters, settings }: Pick<Configuration, 'filters' | 'setting
   const exempt = own.find(({ option }) => option.name === 'exempt_projects');
   const projects = exempt === undefined ? '' : shownValue(exempt);
   return (
-    <Section id="filters" title="What is enforced">
+    <Section id="filters" title="Enabled filters">
       {filters.length === 0 ? (
         <p>No filter is enabled: every lease is allowed.</p>
       ) : (
@@ -115,7 +115,7 @@ function Filters({ filters, settings }: Pick<Configuration, 'filters' | 'setting
                 <Text>{installed.name}</Text>
               </b>{' '}
               <span class={audit ? 'mode audit' : 'mode'}>
-                {audit ? 'audit: tried, not enforced' : 'enforced'}
+                {audit ? 'audit: checked, not enforced' : 'enforced'}
               </span>
               <Limits options={installed.options} settings={own} />
             </li>
@@ -152,24 +152,23 @@ function Limits({ options, settings }: LimitsProps) {
 function RefusalsSection(refusals: Awaited<ReturnType<typeof refusalsNow>>) {
   const { filters, latest, isPartial, of } = refusals;
   return (
-    <Section id="refused" title="Refused now" isLive>
+    <Section id="refused" title="Refusals" isLive>
       {of === 'away' && <Message kind="error">{AWAY}</Message>}
       <p class="hint">
         {of === 'all' ? 'In the last day, by all replicas.' : 'Of the last 50 decisions of this process.'}
         {isPartial && ' There were more; the newest 500 are counted.'}
       </p>
       {filters.length === 0 ? (
-        <p>Nothing.</p>
+        <p>No refusals.</p>
       ) : (
         <>
           <Table
-            label="Refused, by filter"
+            label="Refusals by filter"
             columns={REFUSAL_COLUMNS}
             rows={filters}
             rowProps={({ filter }) => ({ 'data-key': filter ?? '' })}
           />
-          <h3>The latest</h3>
-          <DecisionTable label="Recent refusals" decisions={latest} />
+          <DecisionTable label="Latest refusals" decisions={latest} />
         </>
       )}
       <p>
@@ -182,7 +181,7 @@ function RefusalsSection(refusals: Awaited<ReturnType<typeof refusalsNow>>) {
 const REFUSAL_COLUMNS: readonly Column<FilterRefusals>[] = [
   column('Filter', undefined, ({ filter }) =>
     filter === null ? (
-      <span class="none">none of them</span>
+      <span class="none">no filter</span>
     ) : (
       <a href={pathWith('/decisions', { filter })}>
         <Text>{filter}</Text>
@@ -257,8 +256,12 @@ function ReplicasSection({ replicas }: { readonly replicas: Replicas }) {
         <Listed replicas={replicas} />
       )}
       <details>
-        <summary>What replicas share, and what each has for itself</summary>
-        <Table label="What replicas share, and what each has for itself" columns={SCOPES} rows={SCOPE_ROWS} />
+        <summary>Data that replicas share, and data of each replica</summary>
+        <Table
+          label="Data that replicas share, and data of each replica"
+          columns={SCOPES}
+          rows={SCOPE_ROWS}
+        />
       </details>
     </Section>
   );
@@ -272,8 +275,8 @@ function Listed({ replicas }: { readonly replicas: readonly PresentReplica[] }) 
     <>
       {differ.length > 0 && (
         <Message kind="notice">
-          Replicas differ in their {differ.map((name) => DIFFERENCES[name]).join(' and ')}: what is decided
-          depends on which one is asked.
+          Replicas differ in their {differ.map((name) => DIFFERENCES[name]).join(' and ')}: their decisions
+          may differ, too.
         </Message>
       )}
       <p class="hint">
@@ -310,7 +313,7 @@ type Scope = readonly [what: string, of: 'each' | 'all'];
 const SCOPE_ROWS: readonly Scope[] = [
   ['Leases, budgets, stored decisions, queued messages', 'all'],
   ['Sessions of the console, wrong passwords', 'all'],
-  ['Which replica compares with Blazar and SkyPilot', 'all'],
+  ['The replica that compares with Blazar and SkyPilot', 'all'],
   ['Configuration and its generation: each reloads by itself', 'each'],
   ['Circuit breakers of external services', 'each'],
   ['Caches: tokens that Keystone has validated, names of projects and users', 'each'],
@@ -319,7 +322,7 @@ const SCOPE_ROWS: readonly Scope[] = [
 ];
 
 const SCOPES: readonly Column<Scope>[] = [
-  column('What', undefined, ([what]) => what),
+  column('Data', undefined, ([what]) => what),
   column('Of', undefined, ([, of]) =>
     of === 'all' ? 'all replicas that share the database' : 'each replica',
   ),

@@ -85,7 +85,7 @@ export function FilterName({ filter, audit }: { readonly filter: string; readonl
   return (
     <>
       <Text>{filter}</Text>
-      {audit && <small>audit: tried, not enforced</small>}
+      {audit && <small>audit: checked, not enforced</small>}
     </>
   );
 }
@@ -277,7 +277,7 @@ export function WithNames({ nameOf, children }: { nameOf: NameOf; children: Comp
   return <AccountNames.Provider value={nameOf}>{children}</AccountNames.Provider>;
 }
 
-export function Whose({ userId, project = 'Project' }: { userId: string | null; project?: string }) {
+export function BudgetOwner({ userId, project = 'Project' }: { userId: string | null; project?: string }) {
   return userId === null ? project : <Account kind="user" id={userId} />;
 }
 

@@ -53,9 +53,9 @@ async function show(request: PageRequest, made: string | undefined): Promise<Pag
           <ProjectLink id={projectId} />
         </p>
         <p>
-          A calendar program can show the leases of this project: those to come, those that are active, and
-          those that ended in the last 30 days. Whoever has the link can read them. A link works for 30 days
-          after you last opened this page.
+          A calendar program can show the leases of this project: pending and active ones, and those that
+          ended in the last 30 days. Anyone with the link can read them. A link works for 30 days after you
+          last opened this page.
         </p>
         {made !== undefined && (
           <Message kind="done">
@@ -63,7 +63,7 @@ async function show(request: PageRequest, made: string | undefined): Promise<Pag
           </Message>
         )}
         {caller.userId === null ? (
-          <p>To make a link, log in as a user: a token of the configuration cannot own one.</p>
+          <p>To make a link, log in as a user: a configured token cannot own one.</p>
         ) : (
           <ChangeForm action={action} csrf={csrf}>
             <button type="submit">Make a link</button>
@@ -78,7 +78,7 @@ async function show(request: PageRequest, made: string | undefined): Promise<Pag
 function columnsOf(action: string, csrf: string): readonly Column<CalendarLink>[] {
   return [
     column('Made (UTC)', undefined, ({ madeAt }) => <Time at={toSecond(madeAt)} />),
-    column('Whose', undefined, ({ who }) => <Text>{who}</Text>),
+    column('Owner', undefined, ({ who }) => <Text>{who}</Text>),
     column('Works until (UTC)', undefined, ({ worksUntil }) => <Time at={toSecond(worksUntil)} />),
     column('Revoke', undefined, ({ id, madeAt }) => (
       <ChangeForm action={action} csrf={csrf}>

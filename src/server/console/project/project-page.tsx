@@ -17,6 +17,7 @@ import { type ConsolePage, type PageRequest, pathWith, projectPath } from '../pa
 import { listPage, Pager } from '../parts/pager.tsx';
 import {
   Account,
+  BudgetOwner,
   type Column,
   column,
   learnNames,
@@ -25,7 +26,6 @@ import {
   Section,
   Span,
   Table,
-  Whose,
 } from '../parts/parts.tsx';
 import { BudgetBar, Chart, Patterns } from '../parts/pictures.tsx';
 import { shownDate } from '../parts/time-scale.ts';
@@ -120,7 +120,7 @@ function ProjectView(data: ProjectData) {
           <a href={pathWith('/budgets', { project: projectId })}>
             {may(caller, 'set-user-budget', projectId) ? 'Set budgets' : 'All budgets'}
           </a>
-          <a href={pathWith('/budgets/requests', { project: projectId })}>Requests for budget</a>
+          <a href={pathWith('/budgets/requests', { project: projectId })}>Budget requests</a>
           <a href={calendarPath(projectId)}>Calendar</a>
           <a href="/projects">All projects</a>
         </nav>
@@ -153,7 +153,7 @@ function ProjectView(data: ProjectData) {
 
 function BudgetsNow({ projectId, budgets, unit }: ProjectData) {
   const columns: readonly Column<BudgetView>[] = [
-    column('Whose', 'who', ({ userId }) => <Whose userId={userId} />),
+    column('Owner', 'who', ({ userId }) => <BudgetOwner userId={userId} />),
     column('Left', undefined, (budget) => <BudgetBar {...budget} unit={unit} />),
     column(`Budget (${unit})`, 'number', ({ amount }) => formatUnitHours(amount)),
     column('Valid (UTC)', 'time', (budget) => <Span from={budget.validFrom} until={budget.validUntil} />),
@@ -237,7 +237,7 @@ function BudgetChart({ overTime, folded, unit }: BudgetChartProps) {
   }
   const points = chartPoints(budgets);
   const used = last.points.at(-1)?.used ?? 0n;
-  const end = `At the end of what is shown, ${formatUnitHours(used)} of ${formatUnitHours(last.amount)} ${unit} are taken or planned, and ${formatUnitHours(last.amount - used, 'down')} left.`;
+  const end = `At the end of the chart, ${formatUnitHours(used)} of ${formatUnitHours(last.amount)} ${unit} are taken or planned, and ${formatUnitHours(last.amount - used, 'down')} left.`;
   return (
     <>
       {notice}

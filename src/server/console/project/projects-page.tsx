@@ -52,9 +52,7 @@ export function ProjectsView({ search, page, query, unit, seesAll }: ProjectsDat
   return (
     <section>
       <p class="hint">
-        {seesAll
-          ? 'Projects with leases or budgets.'
-          : 'Your projects, as far as they have leases or budgets.'}
+        {seesAll ? 'Projects with leases or budgets.' : 'Your projects with leases or budgets.'}
       </p>
       <SearchForm action="/projects" label="Id contains" search={search} isNarrowed={search !== ''} />
       <List

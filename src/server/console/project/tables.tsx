@@ -76,7 +76,7 @@ export function LimitsTable({
   showsOrigins,
 }: ReturnType<typeof limitsFor> & { readonly showsOrigins: boolean }) {
   if (isExempt) {
-    return <p>This project is exempt: no filter is asked about its leases.</p>;
+    return <p>This project is exempt: no filter is run on its leases.</p>;
   }
   return (
     <Table
@@ -85,7 +85,7 @@ export function LimitsTable({
       rows={limits.flatMap(({ filter, audit, options }) =>
         options.filter(isLimit).map((option) => ({ filter, audit, option })),
       )}
-      empty="No filter in use has a limit in its options. Filters may have rules of their own."
+      empty="No enabled filter has a limit in its options. Filters may have rules of their own."
     />
   );
 }
@@ -140,7 +140,7 @@ const REFUSAL_COLUMNS: readonly Column<FoundDecision>[] = [
     'who id',
     ({ record: { user_id: user } }) => user !== null && <Account kind="user" id={user} />,
   ),
-  column('Asked for (UTC)', 'time', ({ asked }) =>
+  column('Requested (UTC)', 'time', ({ asked }) =>
     asked === undefined ? (
       <span class="none">not known</span>
     ) : (
@@ -169,7 +169,7 @@ const REFUSAL_COLUMNS: readonly Column<FoundDecision>[] = [
       <>
         <a href={decisionPath(request_id)}>Decision {what}</a>
         <br />
-        <a href={tryPathOf(record, asked)}>Try it {what}</a>
+        <a href={tryPathOf(record, asked)}>Try this lease {what}</a>
       </>
     );
   }),
@@ -226,10 +226,10 @@ function Groups({ label, columns, report: { groups } }: GroupsProps) {
         label={label}
         columns={columns}
         rows={groups.slice(0, MAX_ROWS)}
-        empty="Nothing was used, and nothing is planned."
+        empty="No usage, past or planned."
       />
       {groups.length > MAX_ROWS && (
-        <p class="hint">{groups.length - MAX_ROWS} more are not shown; the API gives all.</p>
+        <p class="hint">{groups.length - MAX_ROWS} more are not shown; the API lists all.</p>
       )}
     </>
   );

@@ -1,4 +1,4 @@
-/** The fields of the form "Try it": texts as they were entered. */
+/** The fields of the form "Try a lease": texts as they were entered. */
 import { formatInstant, type Instant, leaseEnd, leaseStart } from '../../../lease/dates.ts';
 import type { Lease, Reservation } from '../../../lease/lease.ts';
 import { parseResourceProperties } from '../../../lease/resource-properties.ts';

@@ -91,7 +91,7 @@ export function tryPage({ title, questions, about, form }: TryPage, shown: Shown
         ))}
         <Section id="form" title={questions[answer === undefined ? 0 : 1]}>
           <p class="hint">
-            Every filter is asked, as for a real request. Nothing is recorded. All times are in UTC.
+            Every filter is run, as for a real request. Nothing is recorded. All times are in UTC.
           </p>
           {form}
         </Section>
@@ -121,14 +121,14 @@ function TryAnswer(props: Tried) {
           <Text>{message}</Text>
         </p>
       )}
-      {exempt && <p>The project is exempt: no filter is asked about its leases.</p>}
+      {exempt && <p>The project is exempt: no filter is run on its leases.</p>}
       {allowed && changed && <Message kind="notice">Filters would change the lease.</Message>}
       <p class="hint">
-        Nothing was recorded. Other leases may take what is left before you ask Blazar for it.
+        Nothing was recorded. Other leases may use up the limits before you request it from Blazar.
       </p>
       {allowed && (
         <>
-          <h3>How to get it</h3>
+          <h3>How to request it</h3>
           {howToGet}
         </>
       )}
@@ -141,8 +141,8 @@ function TryAnswer(props: Tried) {
       )}
       {outcomes.length > 0 && (
         <details>
-          <summary>What every filter says</summary>
-          <Table label="What every filter says" columns={VERDICT_COLUMNS} rows={outcomes} named={1} />
+          <summary>Verdicts of the filters</summary>
+          <Table label="Verdicts of the filters" columns={VERDICT_COLUMNS} rows={outcomes} named={1} />
         </details>
       )}
     </section>
@@ -157,7 +157,7 @@ const PRECISION: Readonly<Record<EstimatedCharge['precision'], string>> = {
 
 function Charges({ estimate: { charges }, what, unit, accountText }: Tried) {
   const columns: readonly Column<EstimatedCharge>[] = [
-    column('From', undefined, ({ filter, account, kind }) => (
+    column('Account', undefined, ({ filter, account, kind }) => (
       <>
         <Text>{accountText(account)}</Text>
         <small>
@@ -166,7 +166,7 @@ function Charges({ estimate: { charges }, what, unit, accountText }: Tried) {
         </small>
       </>
     )),
-    column(what === 'change' ? 'It takes more' : 'It takes', 'number', (charge) => (
+    column(what === 'change' ? 'Additional cost' : 'Cost', 'number', (charge) => (
       <>
         {PRECISION[charge.precision]}
         {amountOf(charge, charge.amount)}
@@ -174,14 +174,9 @@ function Charges({ estimate: { charges }, what, unit, accountText }: Tried) {
     )),
     column('Limit', 'number', (charge) => amountOf(charge, charge.limit)),
     column('Taken before', 'number', (charge) => amountOf(charge, charge.taken)),
-    column('Left after it', 'number', leftAfter),
+    column('Left afterwards', 'number', leftAfter),
   ];
-  return (
-    <>
-      <h3>Cost, and what is left after it</h3>
-      <Table label="Cost" columns={columns} rows={charges} />
-    </>
-  );
+  return <Table label="Cost" columns={columns} rows={charges} />;
 }
 
 function amountOf({ kind }: EstimatedCharge, value: Amount | null, rounding: 'up' | 'down' = 'up'): string {
@@ -201,7 +196,7 @@ function Suggestions({ estimate, action, fieldsOf, csrf, unit, accountText }: Tr
   const { suggestions } = estimate;
   return suggestions.length === 0 ? null : (
     <>
-      <h3>What would be allowed now</h3>
+      <h3>Leases that would be allowed now</h3>
       <ol class="suggestions">
         {suggestions.map(({ text, lease, charges }, index) => (
           <li>
@@ -215,7 +210,7 @@ function Suggestions({ estimate, action, fieldsOf, csrf, unit, accountText }: Tr
                   .map(
                     ({ account, amount, precision, left }) =>
                       `${accountText(account)}: ${PRECISION[precision]}${formatUnitHours(amount)} ${unit}${
-                        left === null ? '' : `, ${formatUnitHours(left, 'down')} left after it`
+                        left === null ? '' : `, ${formatUnitHours(left, 'down')} left afterwards`
                       }`,
                   )
                   .join('; ')}

@@ -1,4 +1,4 @@
-/** The form of "Try it": a lease in fields, by resource type. Buttons work without a script. */
+/** The form of "Try a lease": a lease in fields, by resource type. Buttons work without a script. */
 import { ChangeForm, type FieldEntry, Fields } from '../parts/fields.tsx';
 import { Message, Text, visible } from '../parts/parts.tsx';
 import {
@@ -38,7 +38,7 @@ const ANYBODY: readonly FieldEntry[] = [
     name: 'user',
     label: 'User',
     isRequired: true,
-    hint: 'The id, or name@domain, of the user who asks for the lease.',
+    hint: 'The id, or name@domain, of the user of the lease.',
   },
 ];
 const NAME: FieldEntry = { name: 'name', label: 'Name of the lease', maxLength: 80, isRequired: true };
@@ -111,7 +111,7 @@ const AFFINITY: Entry = {
   name: 'affinity',
   label: 'Affinity',
   options: [
-    ['', 'no matter'],
+    ['', 'any'],
     ['True', 'all on one host'],
     ['False', 'each on its own host'],
   ],
@@ -120,9 +120,9 @@ const FIELDS: Readonly<Record<string, readonly Entry[]>> = {
   'physical:host': [count('min', 'Hosts, at least'), count('max', 'Hosts, at most')],
   'virtual:instance': [
     count('amount', 'Instances'),
-    count('vcpus', 'vCPUs of each'),
-    count('memory_mb', 'Memory of each, in MB'),
-    count('disk_gb', 'Disk of each, in GB', '0'),
+    count('vcpus', 'vCPUs per instance'),
+    count('memory_mb', 'Memory per instance, in MB'),
+    count('disk_gb', 'Disk per instance, in GB', '0'),
     AFFINITY,
   ],
   'flavor:instance': [
@@ -133,15 +133,15 @@ const FIELDS: Readonly<Record<string, readonly Entry[]>> = {
   'virtual:floatingip': [
     count('amount', 'Addresses'),
     { name: 'network_id', label: 'Id of the external network' },
-    { name: 'addresses', label: 'These addresses', hint: 'May be empty. Separated by commas.' },
+    { name: 'addresses', label: 'Required addresses (optional)', hint: 'Separated by commas.' },
   ],
 };
 const OTHER_FIELDS: readonly Entry[] = [
-  count('amount', 'How many (may be empty)'),
+  count('amount', 'Amount (optional)'),
   {
     name: 'more',
-    label: 'Further attributes',
-    hint: 'An object in JSON, as the plug-in expects. May be empty.',
+    label: 'Further attributes (optional)',
+    hint: 'An object in JSON, as the plug-in expects.',
   },
 ];
 const PROPERTIES: Entry = {
@@ -204,7 +204,7 @@ function Properties(props: ReservationProps) {
   const { type, properties, hypervisor } = props.reservation;
   return (
     <>
-      <p class="hint">Properties that all hosts must have, such as gpu == A100. May be empty.</p>
+      <p class="hint">Properties that all hosts must have, such as gpu == A100. Optional.</p>
       {COMPARISONS.map((row) => (
         <div class="fields">
           <Entries

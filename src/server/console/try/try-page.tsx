@@ -1,4 +1,4 @@
-/** "Try it": estimates a lease: whether it would be allowed, its cost, and alternatives. */
+/** "Try a lease": estimates a lease: whether it would be allowed, its cost, and alternatives. */
 
 import { InvalidRequestError } from '../../../base/errors.ts';
 import { RESOURCE_TYPES } from '../../../config/names.ts';
@@ -38,7 +38,7 @@ export const TRY_PAGES: readonly ConsolePage[] = [
   {
     ...page,
     method: 'GET',
-    label: 'Try it',
+    label: 'Try a lease',
     answer: async (request) => {
       const { query, caller, generation } = request;
       const types = typesOf(generation);
@@ -93,7 +93,7 @@ async function answerTo(request: PageRequest, leaseForm: LeaseForm): Promise<Sho
     return { answer };
   } catch (thrown) {
     if (thrown instanceof InvalidRequestError) {
-      return { error: `The lease cannot be judged: ${thrown.message}` };
+      return { error: `The lease cannot be checked: ${thrown.message}` };
     }
     throw thrown;
   }
@@ -128,8 +128,8 @@ function shown(request: PageRequest, leaseForm: LeaseForm, said: Shown = {}): Pa
   const { caller, csrf, generation } = request;
   return tryPage(
     {
-      title: 'Try it',
-      questions: ['What lease do you want?', 'Try another one'],
+      title: 'Try a lease',
+      questions: ['The lease', 'Try another lease'],
       form: (
         <TryForm
           leaseForm={leaseForm}
@@ -150,7 +150,7 @@ function HowToGet({ wanted: { asked, lease } }: { readonly wanted: WantedLease }
   return command === undefined ? (
     <>
       <p>
-        The openstack client cannot ask for exactly this lease. Send this to Blazar's API, as POST /v1/leases:
+        The openstack client cannot request exactly this lease. Send this to Blazar's API, as POST /v1/leases:
       </p>
       <pre class="command">{JSON.stringify({ ...lease, events: [] }, null, 2)}</pre>
     </>
@@ -196,7 +196,7 @@ function typesOf({ configuration }: Generation): string[] {
 }
 
 /**
- * Opens "Try it" with a refused lease in the form. The link names the decision, since reservations may be too
+ * Opens "Try a lease" with a refused lease in the form. The link names the decision, since reservations may be too
  * long for a URL. If it no longer exists when the link is followed, the other fields are still filled in.
  */
 export function tryPathOf(record: DecisionRecord, asked: RequestedLease | undefined): string {

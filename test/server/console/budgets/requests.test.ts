@@ -80,7 +80,7 @@ describe('a request for more budget', () => {
     const fields = wish();
     const path = await asked('meg', fields);
     const made = await fixture.get('meg', `${path}?done=requested`);
-    expect(textOf(made.html)).toContain('The request is made.');
+    expect(textOf(made.html)).toContain('The request is open.');
     expect(buttons(made)).toEqual(['withdraw']);
     const forMona = await fixture.get('mona', path);
     expect([buttons(forMona), fieldOf(forMona, 'amount')]).toEqual([['endorse', 'refuse'], '']);
@@ -92,7 +92,7 @@ describe('a request for more budget', () => {
       valid_until: fieldOf(forOperator, 'valid_until'),
     };
     expect(terms).toEqual({ amount: '5', valid_until: '2098-01-01T00:00' });
-    const listed = rowsOf((await fixture.get('reader', PATH)).html, 'Requests for more budget');
+    const listed = rowsOf((await fixture.get('reader', PATH)).html, 'Budget requests');
     expect(listed[0]?.join(' ')).toMatch(/endorsed .*climate.* 5 .*meg@Default/);
     expect((await step('operator', path, 'grant', terms)).location).toBe(`${path}?done=granted`);
     expect(await hours()).toEqual([105n]);
@@ -126,7 +126,7 @@ describe('a request for more budget', () => {
   it('shows what is wrong beside the field, and keeps what was written', async () => {
     for (const [more, expected] of [
       [{ amount: 'much' }, /expected a decimal number of node-hours/],
-      [{ valid_until: '2020-01-01T00:00' }, /expected a time that is to come/],
+      [{ valid_until: '2020-01-01T00:00' }, /expected a time in the future/],
       [{ reason: ' ' }, /expected a reason, for the history/],
       [{ user_id: 'id-of-meg' }, /the user has no budget of their own/],
     ] as const) {
@@ -200,7 +200,7 @@ describe('a refused lease', () => {
       ...more,
     });
   const linkIn = ({ html }: Seen) =>
-    /<a href="(\/budgets\/requests\/new\?[^"]*)">Ask for more budget/
+    /<a href="(\/budgets\/requests\/new\?[^"]*)">Request more budget/
       .exec(html)?.[1]
       ?.replaceAll('&amp;', '&');
   const LACKS = (whose: string, left = '12.5', until = '2099-01-01T00:00:00Z') =>

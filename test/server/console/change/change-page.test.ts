@@ -77,7 +77,7 @@ describe('the form for a change', () => {
     expect(status).toBe(200);
     expect(text).toContain('This change would be allowed now');
     expect(rowsOf(html, 'Cost')[0]?.slice(1)).toEqual(['at most 48', '100', '40', '12']);
-    expect(html).toContain('It takes more');
+    expect(html).toContain('Additional cost');
     expect(text).toContain("openstack reservation lease update \\ --end-date '2026-12-02 19:00' \\ ours");
     expect(fixture.recorder.recent.list()).toEqual([]);
     const { html: fewer } = await fixture.send('meg', PATH, { ...AS_IT_IS, r0_max: '1' });
@@ -110,7 +110,7 @@ describe('the form for a change', () => {
       );
     }
     const same = await fixture.send('meg', PATH, AS_IT_IS);
-    expect([same.status, textOf(same.html)]).toEqual([400, expect.stringContaining('Nothing is different')]);
+    expect([same.status, textOf(same.html)]).toEqual([400, expect.stringContaining('Nothing would change')]);
   });
 
   it('has no field for the start of a lease that has begun, and keeps it', async () => {

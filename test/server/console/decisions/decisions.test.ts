@@ -11,7 +11,7 @@ import { rowsOf, textOf, visitor } from '../visitor.ts';
 const FITS = capturedText('check-create-physical-host.json');
 const NINE_DAYS = capturedText('check-create-gpu-and-floating-ip.json');
 const ID = 'req-7f1b2c3d-0000-4000-8000-00000000000a';
-const LABEL = 'Decisions, the newest first';
+const LABEL = 'Decisions, newest first';
 const SOON = { timeout: 120_000, interval: 20 };
 
 /** Decisions of all kinds, by this process alone. */
@@ -143,11 +143,11 @@ describe('the page of a decision', () => {
     const { get } = await decided();
     const { status, html, text } = await get(`/decisions/${ID}`);
     expect(status).toBe(200);
-    expect(rowsOf(html, 'What every filter said').map((row) => row.slice(0, 3))).toEqual([
+    expect(rowsOf(html, 'Verdicts of the filters').map((row) => row.slice(0, 3))).toEqual([
       ['MaxLeaseDurationFilter', '✗ rejected', expect.stringContaining('The lease is 777600 seconds')],
-      ['StrictFilter audit: tried, not enforced', '✗ rejected', 'too strict'],
+      ['StrictFilter audit: checked, not enforced', '✗ rejected', 'too strict'],
     ]);
-    expect(text).toMatch(/Asked for \d{4}-\d\d-\d\d( \d\d:\d\d)? to \d{4}/);
+    expect(text).toMatch(/Requested \d{4}-\d\d-\d\d( \d\d:\d\d)? to \d{4}/);
     expect(text).toContain('a0b86a98b0d343cb948e00689182efd4');
     expect(text).toContain('this process, generation 1');
   });

@@ -7,7 +7,7 @@ import { type ConsoleFixture, consoleOn, type Name } from '../console-fixture.ts
 import { rowsOf, textOf } from '../visitor.ts';
 
 const newLedger = newLedgers();
-const HISTORY = 'History, the newest first';
+const HISTORY = 'History, newest first';
 const HOST = { resource_type: 'physical:host', min: 1, max: 1 };
 const DATES = { start_date: '2026-12-01 00:00', end_date: '2026-12-02 00:00' };
 const LONGER = { start_date: '2026-12-01 00:00', end_date: '2026-12-03 00:00' };
@@ -107,7 +107,7 @@ for (const dialect of DIALECTS) {
         [
           '2026-11-22 12:30',
           '✗ rejected update UsageBudgetFilter',
-          'Too dear. asked for 2026-12-01 to 2026-12-03 Warning: TriedFilter: not yet',
+          'Too dear. requested 2026-12-01 to 2026-12-03 Warning: TriedFilter: not yet',
           'req-refused',
         ],
         ['2026-11-22 12:00:01', '✓ allowed create', '', 'req-create'],
@@ -133,7 +133,7 @@ for (const dialect of DIALECTS) {
           '2026-12-01 12:00 ended Budget 1 : -72 node-hours',
           '2026-11-22 13:00:01 ✓ allowed update',
           '2026-11-22 13:00 changed Budget 1 : 72 node-hours',
-          '2026-11-22 12:30 ✗ rejected update UsageBudgetFilter Too dear. asked for 2026-12-01 to 2026-12-03',
+          '2026-11-22 12:30 ✗ rejected update UsageBudgetFilter Too dear. requested 2026-12-01 to 2026-12-03',
           '2026-11-22 12:00:01 ✓ allowed create',
           '2026-11-22 12:00 recorded Budget 1 : 24 node-hours',
         ]);
@@ -163,7 +163,7 @@ for (const dialect of DIALECTS) {
       const [path = ''] = /\/leases\/%235(?=")/.exec(project.html) ?? [];
       const nameless = textOf((await fixture.get('meg', path)).html);
       expect(nameless).toContain('Lease unknown to Blazar');
-      expect(nameless).toContain('Id not yet known from Blazar');
+      expect(nameless).toContain('Id not known yet');
       expect(nameless).not.toContain('Change');
       const pending = await page('meg', '#3');
       expect(pending.html).toContain('<a href="/leases/twice/change">Change</a>');

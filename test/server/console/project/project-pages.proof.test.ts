@@ -1,4 +1,4 @@
-/** Projects, Try it and Budgets in a real Chromium: what is seen, at any width, by keyboard, without script, in the dark. */
+/** Projects, Try a lease and Budgets in a real Chromium: what is seen, at any width, by keyboard, without script, in the dark. */
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { decisionRecord } from '../../../../src/decisions/lease-record.ts';
@@ -208,6 +208,17 @@ describe.runIf(HAS_CHROMIUM)('a page', () => {
       expect(said).toEqual([]);
     },
   );
+
+  it('that its user may no longer see says why, and is not loaded again', async () => {
+    const { page } = await openPage(browser());
+    await visit(page, 'operator', '/projects/ocean');
+    await page.context().addCookies([{ name: 'person', value: 'meg', url: fixture.url }]);
+    const updates = page.getByRole('button', { name: 'Live updates' });
+    await updates.click();
+    await updates.click();
+    await page.getByText('You can no longer see this page').waitFor();
+    expect(await updates.getAttribute('aria-pressed')).toBe('false');
+  });
 });
 
 describe.runIf(HAS_CHROMIUM)('times', () => {
@@ -316,7 +327,7 @@ describe.runIf(HAS_CHROMIUM)('a form whose answer was lost', () => {
     await lost(page, 'Change the budget');
     expect(await page.getByLabel(/^Amount/).inputValue()).toBe('2');
     await page.getByRole('button', { name: 'Change the budget' }).click();
-    await page.getByText('has changed this budget meanwhile').waitFor();
+    await page.getByText('has changed this budget since').waitFor();
   });
 });
 
@@ -384,7 +395,7 @@ describe.runIf(HAS_CHROMIUM)('people do their task by keyboard and mouse', () =>
     'a member finds out why, what would work, and how to get it; script: %s',
     async (javaScriptEnabled) => {
       const page = await open('meg', '/projects/climate', { javaScriptEnabled });
-      await page.getByRole('link', { name: /^Try it of too long/ }).click();
+      await page.getByRole('link', { name: /^Try this lease of too long/ }).click();
       expect(await page.getByLabel('Name of the lease').inputValue()).toBe('too long');
       expect(await page.getByLabel('Start (UTC)').inputValue()).toBe('2026-12-01T09:00');
       await page.getByLabel('Name of the lease').press('Enter');
@@ -434,7 +445,7 @@ describe.runIf(HAS_CHROMIUM)('people do their task by keyboard and mouse', () =>
       .setInputFiles({ name: 'b.csv', mimeType: 'text/csv', buffer: Buffer.from(csv.join('\n')) });
     await page.getByText('Read b.csv').waitFor();
     await page.getByLabel('Reason').fill('the year');
-    await page.getByRole('button', { name: 'See what it would change' }).click();
+    await page.getByRole('button', { name: 'Preview' }).click();
     await page.getByText('It would set 200 new budgets').waitFor();
     expect(await axeFindings(page)).toEqual([]);
   });

@@ -38,7 +38,7 @@ const leaseFor = (fields: Record<string, string>, type?: string) => {
   return 'lease' in lease ? lease.lease : Object.fromEntries(lease.mistakes);
 };
 
-describe('the form of "Try it"', () => {
+describe('the form of "Try a lease"', () => {
   it('becomes the lease that the client would ask for', () => {
     const lease = leaseFor({
       r0_max: '4',

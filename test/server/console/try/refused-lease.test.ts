@@ -1,4 +1,4 @@
-/** "Try it" from a refusal, on a real service: what was asked for stands in the form. */
+/** "Try a lease" from a refusal, on a real service: what was asked for stands in the form. */
 import { describe, expect, it } from 'vitest';
 import { newLedgers } from '../../../support/ledgers.ts';
 import { runServiceOf } from '../../../support/running-service.ts';
@@ -63,7 +63,7 @@ const fields = (html: string) =>
     ]),
   );
 
-describe.each([true, false])('"Try it" from a refusal, with stored decisions: %s', (stores) => {
+describe.each([true, false])('"Try a lease" from a refusal, with stored decisions: %s', (stores) => {
   it('fills in the whole lease', async () => {
     const { refuse, get } = await refusing(stores);
     const id = 'req-11111111-2222-4333-8444-555555555555';
