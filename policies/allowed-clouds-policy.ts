@@ -3,11 +3,13 @@ import {
   AdminPolicy,
   AllowedInfra,
   expandResources,
+  type Infra,
   infraOf,
   MutatedUserRequest,
   needsOneOf,
   type PolicyServices,
   parseInfra,
+  type Resources,
   type UserRequest,
   unknownClouds,
 } from '../src/skypilot/index.ts';
@@ -56,12 +58,30 @@ export class AllowedCloudsPolicy extends AdminPolicy<z.infer<typeof options>> {
   }
 
   override validateAndMutate({ task, skypilotConfig, requestName }: UserRequest): MutatedUserRequest {
-    const terms = {
-      isExec: requestName === 'exec',
-      narrows: this.options.allowed_clouds_unnamed === 'restrict',
-      unnamed: 'Tasks must name where they run here.',
-    };
-    expandResources(task, (resources) => this.#allowed.changesFor(infraOf(resources), terms));
+    const isExec = requestName === 'exec';
+    const mayNarrow = this.options.allowed_clouds_unnamed === 'restrict';
+    expandResources(task, (resources) => {
+      const asked = infraOf(resources);
+      const isTied = mayNarrow && isOfOneCloud(resources, asked) && this.#allowed.cloudsFor(asked) > 1;
+      return this.#allowed.changesFor(asked, {
+        isExec,
+        narrows: mayNarrow && !isTied,
+        unnamed: isTied ? UNNAMED_CLOUD : 'Tasks must name where they run here.',
+      });
+    });
     return new MutatedUserRequest(task, skypilotConfig);
   }
+}
+
+const UNNAMED_CLOUD =
+  'Tasks that name a region, an instance type, a local disk or the disk tier ultra must name their cloud here.';
+
+/** Whether an alternative names what other clouds most likely lack: SkyPilot would refuse the whole task for one. */
+function isOfOneCloud(
+  { instance_type: type, local_disk: disk, disk_tier: tier }: Resources,
+  { region, zone }: Infra,
+): boolean {
+  return (
+    [region, zone, type ?? null, disk ?? null].some((name) => name !== null) || /^ultra$/i.test(String(tier))
+  );
 }

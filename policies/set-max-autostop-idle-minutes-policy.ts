@@ -20,12 +20,28 @@ const options = z.object({
   }),
 });
 
+/**
+ * Left alone: controllers have an autostop of their own, and SkyPilot replaces a worker of a pool, or a replica, that
+ * stops when it is idle.
+ */
+const OTHERS: ReadonlySet<string> = new Set([
+  'jobs.launch_controller',
+  'serve.launch_controller',
+  'jobs.pool_apply',
+  'serve.up',
+  'serve.update',
+  'serve.launch_replica',
+]);
+
 /** Caps the autostop time of all alternatives, and sets it if missing. */
 export class SetMaxAutostopIdleMinutesPolicy extends AdminPolicy<z.infer<typeof options>> {
   static override readonly options = options;
 
   override validateAndMutate(request: UserRequest): MutatedUserRequest {
-    const { task, skypilotConfig, requestOptions } = request;
+    const { task, skypilotConfig, requestName, requestOptions } = request;
+    if (OTHERS.has(requestName)) {
+      return new MutatedUserRequest(task, skypilotConfig);
+    }
     const max = this.options.set_max_autostop_idle_minutes;
     // SkyPilot wants one autostop for all alternatives.
     const places = resourcesOf(task).flatMap((resources) => stoppingOf(resources, request));

@@ -15,15 +15,19 @@ import {
  */
 export class UseSpotForGpuPolicy extends AdminPolicy {
   override validateAndMutate(request: UserRequest): MutatedUserRequest {
-    const { task, skypilotConfig } = request;
+    const { task, skypilotConfig, requestName } = request;
     changeResources(task, (resources) =>
       acceleratorsOf(resources).length > 0 && mayHaveSpot(resources, request) ? { use_spot: true } : {},
     );
     const isSpot = resourcesOf(task).map(({ use_spot }) => use_spot === true);
     // SkyPilot's controller of such a service would fail.
-    if ((task.service ?? null) !== null && isSpot.includes(true) && isSpot.includes(false)) {
+    if (
+      /^(?:serve\.|jobs\.pool_apply$)/.test(requestName) &&
+      isSpot.includes(true) &&
+      isSpot.includes(false)
+    ) {
       throw new PolicyRejected(
-        'Alternatives of a service must all be spot instances, or none, and accelerators are spot instances here where the cloud has some: name alternatives of one kind.',
+        'Alternatives of a service or pool must all be spot instances, or none, and accelerators are spot instances here where the cloud has some: name alternatives of one kind.',
       );
     }
     return new MutatedUserRequest(task, skypilotConfig);

@@ -59,9 +59,7 @@ describe('AllowedCloudsPolicy', () => {
       cpus: 4,
       infra: 'aws/us-east-1/us-east-1a',
     });
-    expect(await resourcesAfter('{region: us-east-1}')).toEqual({
-      any_of: [{ infra: 'aws/us-east-1' }, { infra: 'gcp/us-east-1' }],
-    });
+    expect(await resourcesAfter('{region: eu-east-1}')).toEqual({ infra: 'gcp/eu-east-1' });
     expect(await resourcesAfter('{cloud: aws, any_of: [{cpus: 4}, {cloud: gcp}]}')).toEqual({
       any_of: [{ cpus: 4, infra: 'aws/us-east-1' }, { cloud: 'gcp' }],
     });
@@ -70,6 +68,19 @@ describe('AllowedCloudsPolicy', () => {
   it('rejects a task that it cannot limit, because only patterns are left', async () => {
     await (await policy()).refuses('{infra: k8s}', UNNAMED);
     await (await policy(['aws/us-*'])).refuses('{}', UNNAMED);
+  });
+
+  it.each([
+    'region: us-east-1',
+    'infra: "*/*/us-a"',
+    'instance_type: m6i.large',
+    'local_disk: 100+',
+    'disk_tier: ULTRA',
+  ])('rejects a task that is for one cloud and does not say for which: %s', async (resources) => {
+    const { refuses } = await policy();
+    await refuses(`{${resources}}`, expect.stringContaining('must name their cloud here'));
+    const one = await policy(['aws/us-east-1', 'aws/eu-west-1']);
+    await askTwice(one.ask, { task: taskWith(`{${resources}}`) });
   });
 
   it('rejects a task that names nothing if the operator wants that', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { resourcesOf } from '../../src/skypilot/index.ts';
+import { REQUEST_NAMES, resourcesOf } from '../../src/skypilot/index.ts';
 import { type Asked, askTwice, chainOf } from './helpers.ts';
 
 /** The resources of a task after the policy with a maximum of 10 minutes, by what they were and what was said besides. */
@@ -68,6 +68,24 @@ describe('SetMaxAutostopIdleMinutesPolicy', () => {
     expect(resourcesOf(task).map(({ autostop }) => autostop)).toEqual(
       resourcesOf(task).map(() => ({ idle_minutes: 10, ...expected })),
     );
+  });
+
+  it('leaves controllers, services and pools alone, whose clusters SkyPilot stops or replaces itself', async () => {
+    const { ask } = await chainOf(['SetMaxAutostopIdleMinutesPolicy']);
+    const changed = await Promise.all(
+      REQUEST_NAMES.map(async (name) => [
+        name,
+        (await askTwice(ask, { name, task: 'resources: {infra: k8s}\n' })).changed,
+      ]),
+    );
+    expect(changed.filter(([, isChanged]) => isChanged === true).map(([name]) => name)).toEqual([
+      'validate',
+      'optimize',
+      'launch',
+      'exec',
+      'jobs.launch',
+      'jobs.launch_cluster',
+    ]);
   });
 
   it('sets autostop if it is missing, also for a task without resources', async () => {

@@ -165,13 +165,13 @@ describe('UseSpotForGpuPolicy', () => {
 
   it('rejects a service of which only some would be spot instances, which SkyPilot cannot serve', async () => {
     const { ask } = await chainOf(['UseSpotForGpuPolicy']);
-    const task = (any: string, more = '') => `resources: {any_of: [${any}]}\n${more}`;
-    const mixed = '{infra: aws, accelerators: A100}, {infra: lambda, accelerators: A100}';
-    expect(await ask({ task: task(mixed, 'service: {replicas: 2}\n') })).toMatchObject(REJECTED);
-    expect(await askTwice(ask, { task: task(mixed) })).toMatchObject({ changed: true });
-    const alike = '{infra: aws, accelerators: A100}, {infra: gcp, accelerators: A100}';
-    expect(await askTwice(ask, { task: task(alike, 'service: {replicas: 2}\n') })).toMatchObject({
-      changed: true,
-    });
+    const task = (any: string) => `resources: {any_of: [${any}]}\n`;
+    const mixed = task('{infra: aws, accelerators: A100}, {infra: lambda, accelerators: A100}');
+    const alike = task('{infra: aws, accelerators: A100}, {infra: gcp, accelerators: A100}');
+    for (const name of ['serve.up', 'serve.update', 'jobs.pool_apply']) {
+      expect(await ask({ task: mixed, name })).toMatchObject(REJECTED);
+      expect(await askTwice(ask, { task: alike, name })).toMatchObject({ changed: true });
+    }
+    expect(await askTwice(ask, { task: mixed })).toMatchObject({ changed: true });
   });
 });

@@ -221,6 +221,11 @@ export class AllowedInfra {
     return this.#allowed.some((allowed) => joined(allowed, asked) !== undefined);
   }
 
+  /** The number of clouds to which `asked` can be limited. */
+  cloudsFor(asked: Infra): number {
+    return new Set(this.narrowed(asked).map(({ cloud }) => cloud)).size;
+  }
+
   /** The allowed places that `asked` may become, except patterns, which cannot be passed to SkyPilot. */
   narrowed(asked: Infra): Infra[] {
     const places = this.#allowed.flatMap((allowed) => {
