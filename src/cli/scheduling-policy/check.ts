@@ -112,24 +112,24 @@ async function withJudges(flags: CheckFlags, work: (judges: Judges) => Promise<v
   if (asksCluster) {
     const { judgingSnapshot, withCluster } = await import('./cluster.ts');
     await withCluster(flags, configured.kubeconfig, async (cluster) => {
-      const { source, defaultPriorityClass } = await judgingSnapshot(cluster, flags, configured);
+      const { source, settings } = await judgingSnapshot(cluster, flags, configured);
       await work({
         source,
         admission: new PodAdmission(source, { audit, schedulers, rules }),
-        defaultPriorityClass,
+        settings,
       });
     });
     return;
   }
   const { SchedulingPolicies } = await import('../../kubernetes/policies/scheduling-policies.ts');
-  const options = await setOptions(flags, configured);
+  const settings = await setOptions(flags, configured);
   const { policies, warnings } =
-    paths.length === 0 ? { warnings: [] } : SchedulingPolicies.read(paths, options);
+    paths.length === 0 ? { warnings: [] } : SchedulingPolicies.read(paths, settings);
   printWarnings(warnings);
   await work({
     source: policies,
     admission: new PodAdmission(policies, { audit, schedulers, rules }),
-    defaultPriorityClass: options.defaultPriorityClass,
+    settings,
   });
 }
 

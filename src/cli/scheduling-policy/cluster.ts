@@ -74,8 +74,8 @@ export async function readSnapshot(
 /** The rules by which pods are judged in a cluster. */
 interface JudgingSnapshot {
   readonly source: ClusterSnapshot;
-  /** The API server's default for pods without one. */
-  readonly defaultPriorityClass: string | undefined;
+  /** With what the API server fills in. */
+  readonly settings: PolicySetOptions;
 }
 
 /**
@@ -106,7 +106,7 @@ export async function judgingSnapshot(
     ...options,
     defaultPriorityClass: isKnown ? given : found,
   });
-  return { source, defaultPriorityClass: found };
+  return { source, settings: { ...options, defaultPriorityClass: found } };
 }
 
 /** `unless`: the result if the cluster refuses to answer. */

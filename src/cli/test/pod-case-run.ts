@@ -37,7 +37,7 @@ export async function runPodCase(
   const settings = policyOptions(options);
   const paths = pathsOf(read, options);
   const source = paths.length === 0 ? undefined : SchedulingPolicies.read(paths, settings).policies;
-  const { audit, schedulers, rules_path, default_priority_class: defaultPriorityClass } = options;
+  const { audit, schedulers, rules_path } = options;
   const seen = coverage.of(configuration);
   const { now: time, user } = read.case;
   const now = () => (time === undefined ? new Date() : new Date(time));
@@ -49,7 +49,7 @@ export async function runPodCase(
   const reasons: string[] = [];
   for (const object of objects) {
     const namespace = namespaceOf(read, object);
-    const reviewed = await reviewObject({ source, admission, defaultPriorityClass }, object, namespace, {
+    const reviewed = await reviewObject({ source, admission, settings }, object, namespace, {
       account: read.case.service_account,
       current: currentOf(read),
       user,
