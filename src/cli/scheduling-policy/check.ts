@@ -109,15 +109,13 @@ async function withJudges(flags: CheckFlags, work: (judges: Judges) => Promise<v
     rules_path === undefined
       ? undefined
       : (await import('../../kubernetes/admission/pod-rules.ts')).PodRules.read(rules_path);
+  const judge = (source: Judges['source'], settings: Judges['settings']) =>
+    work({ source, settings, admission: new PodAdmission(source, { audit, schedulers, rules }) });
   if (asksCluster) {
     const { judgingSnapshot, withCluster } = await import('./cluster.ts');
     await withCluster(flags, configured.kubeconfig, async (cluster) => {
       const { source, settings } = await judgingSnapshot(cluster, flags, configured);
-      await work({
-        source,
-        admission: new PodAdmission(source, { audit, schedulers, rules }),
-        settings,
-      });
+      await judge(source, settings);
     });
     return;
   }
@@ -126,11 +124,7 @@ async function withJudges(flags: CheckFlags, work: (judges: Judges) => Promise<v
   const { policies, warnings } =
     paths.length === 0 ? { warnings: [] } : SchedulingPolicies.read(paths, settings);
   printWarnings(warnings);
-  await work({
-    source: policies,
-    admission: new PodAdmission(policies, { audit, schedulers, rules }),
-    settings,
-  });
+  await judge(policies, settings);
 }
 
 function asJson({ object: { kind, name, namespace }, reasons, rules, ...result }: Checked) {

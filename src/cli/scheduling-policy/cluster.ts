@@ -71,13 +71,6 @@ export async function readSnapshot(
   });
 }
 
-/** The rules by which pods are judged in a cluster. */
-interface JudgingSnapshot {
-  readonly source: ClusterSnapshot;
-  /** With what the API server fills in. */
-  readonly settings: PolicySetOptions;
-}
-
 /**
  * The cluster's policies with the options of a service. Without a configuration, the service is assumed to
  * have the PriorityClass with `globalDefault: true`; with one, its `default_priority_class` is used, like in
@@ -87,7 +80,7 @@ export async function judgingSnapshot(
   cluster: AskedCluster,
   flags: JudgeFlags,
   configured: KubernetesOptions,
-): Promise<JudgingSnapshot> {
+): Promise<{ readonly source: ClusterSnapshot; readonly settings: PolicySetOptions }> {
   const options = await setOptions(flags, configured);
   const given = options.defaultPriorityClass;
   const found = await defaultPriorityClassOf(cluster, given);

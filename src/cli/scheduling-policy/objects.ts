@@ -13,7 +13,7 @@ import { type Pod, parsePod, serviceAccountName } from '../../kubernetes/policie
 import { readText, shownName, UsageError } from '../common/output.ts';
 
 /** The limit of the API server, in bytes. */
-const MAX_BYTES = 3 * 1024 * 1024;
+export const MAX_BYTES = 3 * 1024 * 1024;
 
 export interface CheckedObject {
   readonly kind: string;

@@ -16,15 +16,13 @@ import type { CaseResult } from '../cases/case-report.ts';
 import { differences, missing, pathDifferences } from '../cases/expected.ts';
 import {
   type CheckedObject,
+  MAX_BYTES,
   objectsIn,
   type ReviewedObject,
   reviewObject,
 } from '../scheduling-policy/objects.ts';
 import type { PodCase, PodExpectation } from './any-case.ts';
 import type { Coverage } from './coverage.ts';
-
-/** The limit of the API server. */
-const MAX_BYTES = 3 * 1024 * 1024;
 
 /** @throws CaseMistake, ConfigurationError */
 export async function runPodCase(
