@@ -42,7 +42,7 @@ const byLeases: Refusals = async (path, cases) => {
 
 const byPods: Refusals = (path, cases) => {
   const admission = new PodAdmission(undefined, { rules: PodRules.read(path) });
-  const judges = { source: undefined, admission, defaultPriorityClass: undefined };
+  const judges = { source: undefined, admission, settings: {} };
   return Promise.all(
     cases.map(async ({ written }) => {
       const {

@@ -112,7 +112,7 @@ templates to get the same.
 {{/* policy-service.conf */}}
 {{- define "blazar-enforcement.configuration" -}}
 {{- $folder := "/etc/blazar-enforcement" -}}
-{{- $service := dict "tokens_file" (printf "%s/tokens/service-token" $folder) -}}
+{{- $service := dict "port" 8642 "tokens_file" (printf "%s/tokens/service-token" $folder) -}}
 {{- $kubernetes := dict "source" "cluster" "write_status" .Values.status.enabled -}}
 {{- if .Values.status.enabled -}}
 {{- $_ := set $kubernetes "status_lease" (include "blazar-enforcement.fullname" .) -}}

@@ -109,28 +109,22 @@ async function withJudges(flags: CheckFlags, work: (judges: Judges) => Promise<v
     rules_path === undefined
       ? undefined
       : (await import('../../kubernetes/admission/pod-rules.ts')).PodRules.read(rules_path);
+  const judge = (source: Judges['source'], settings: Judges['settings']) =>
+    work({ source, settings, admission: new PodAdmission(source, { audit, schedulers, rules }) });
   if (asksCluster) {
     const { judgingSnapshot, withCluster } = await import('./cluster.ts');
     await withCluster(flags, configured.kubeconfig, async (cluster) => {
-      const { source, defaultPriorityClass } = await judgingSnapshot(cluster, flags, configured);
-      await work({
-        source,
-        admission: new PodAdmission(source, { audit, schedulers, rules }),
-        defaultPriorityClass,
-      });
+      const { source, settings } = await judgingSnapshot(cluster, flags, configured);
+      await judge(source, settings);
     });
     return;
   }
   const { SchedulingPolicies } = await import('../../kubernetes/policies/scheduling-policies.ts');
-  const options = await setOptions(flags, configured);
+  const settings = await setOptions(flags, configured);
   const { policies, warnings } =
-    paths.length === 0 ? { warnings: [] } : SchedulingPolicies.read(paths, options);
+    paths.length === 0 ? { warnings: [] } : SchedulingPolicies.read(paths, settings);
   printWarnings(warnings);
-  await work({
-    source: policies,
-    admission: new PodAdmission(policies, { audit, schedulers, rules }),
-    defaultPriorityClass: options.defaultPriorityClass,
-  });
+  await judge(policies, settings);
 }
 
 function asJson({ object: { kind, name, namespace }, reasons, rules, ...result }: Checked) {

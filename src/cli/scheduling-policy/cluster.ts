@@ -71,13 +71,6 @@ export async function readSnapshot(
   });
 }
 
-/** The rules by which pods are judged in a cluster. */
-interface JudgingSnapshot {
-  readonly source: ClusterSnapshot;
-  /** The API server's default for pods without one. */
-  readonly defaultPriorityClass: string | undefined;
-}
-
 /**
  * The cluster's policies with the options of a service. Without a configuration, the service is assumed to
  * have the PriorityClass with `globalDefault: true`; with one, its `default_priority_class` is used, like in
@@ -87,7 +80,7 @@ export async function judgingSnapshot(
   cluster: AskedCluster,
   flags: JudgeFlags,
   configured: KubernetesOptions,
-): Promise<JudgingSnapshot> {
+): Promise<{ readonly source: ClusterSnapshot; readonly settings: PolicySetOptions }> {
   const options = await setOptions(flags, configured);
   const given = options.defaultPriorityClass;
   const found = await defaultPriorityClassOf(cluster, given);
@@ -106,7 +99,7 @@ export async function judgingSnapshot(
     ...options,
     defaultPriorityClass: isKnown ? given : found,
   });
-  return { source, defaultPriorityClass: found };
+  return { source, settings: { ...options, defaultPriorityClass: found } };
 }
 
 /** `unless`: the result if the cluster refuses to answer. */

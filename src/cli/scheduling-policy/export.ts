@@ -3,6 +3,7 @@
 import { ConfigurationError } from '../../base/errors.ts';
 import { YamlDocument } from '../../base/yaml/document.ts';
 import { nearestName } from '../../config/nearest.ts';
+import { AUDIT_ALL } from '../../kubernetes/admission/pod-admission.ts';
 import { admissionPolicies, type ExportOptions } from '../../kubernetes/export/admission-policies.ts';
 import { auditLeftOut, defaultsLeftOut } from '../../kubernetes/export/left-out.ts';
 import { NotExportableError } from '../../kubernetes/export/limits.ts';
@@ -14,12 +15,10 @@ import type { SchedulingPolicy } from '../../kubernetes/policies/policy.ts';
 import { podEnvironment } from '../../rules/pod/environment.ts';
 import { readRules } from '../../rules/read-rules.ts';
 import { ExitCode, onOneLine, printWarnings, UsageError, warn } from '../common/output.ts';
-import { type ExportFlags, judgeOptions } from './options.ts';
+import { type ExportFlags, judgeOptions, setOptions } from './options.ts';
 
 /** A cluster does not work without the pods of these namespaces. */
 const EXEMPT = ['kube-system'];
-/** All policies are in audit mode. */
-const AUDIT_ALL = '*';
 const STANDARD_INPUT = '/dev/stdin';
 /** A label of an object's name, with room for what is appended. */
 const NAME = /^[a-z0-9]([a-z0-9.-]{0,200}[a-z0-9])?$/;
@@ -36,7 +35,7 @@ export async function exportPolicies(names: readonly string[], flags: ExportFlag
   }
   const { configured, asksCluster, paths } = await judgeOptions(flags);
   if (!asksCluster) {
-    print(chosen(ofFiles(paths), names), configured, flags);
+    await print(chosen(ofFiles(paths), names), configured, flags);
     return;
   }
   const { policiesOf, withCluster } = await import('./cluster.ts');
@@ -47,7 +46,7 @@ export async function exportPolicies(names: readonly string[], flags: ExportFlag
     if (broken !== undefined) {
       throw new UsageError(`scheduling policy ${broken.name}: ${broken.message}. Repair or delete it first`);
     }
-    print(chosen(valid, names), configured, flags);
+    await print(chosen(valid, names), configured, flags);
   });
 }
 
@@ -115,8 +114,13 @@ function chosen(policies: readonly SchedulingPolicy[], names: readonly string[])
   return kept;
 }
 
-function print(all: readonly SchedulingPolicy[], configured: KubernetesOptions, flags: ExportFlags): void {
+async function print(
+  all: readonly SchedulingPolicy[],
+  configured: KubernetesOptions,
+  flags: ExportFlags,
+): Promise<void> {
   const { audit } = configured;
+  const settings = await setOptions(flags, configured);
   const isTrial = flags.warnOnly === true || audit.includes(AUDIT_ALL);
   const audited = isTrial ? [] : all.filter(({ name }) => audit.includes(name));
   const policies = all.filter((policy) => !audited.includes(policy));
@@ -125,11 +129,7 @@ function print(all: readonly SchedulingPolicy[], configured: KubernetesOptions, 
   }
   const options: ExportOptions = {
     name: flags.name,
-    strategy: flags.mergeStrategy ?? configured.merge_strategy,
-    systemTolerations: configured.system_tolerations,
-    daemonSetTolerations: configured.daemon_set_tolerations,
-    defaultPriorityClass: flags.defaultPriorityClass ?? configured.default_priority_class,
-    topologySpreadConstraints: configured.topology_spread_constraints,
+    ...settings,
     schedulers: configured.schedulers,
     exemptNamespaces: flags.exemptNamespace ?? EXEMPT,
     isTrial,

@@ -8,11 +8,12 @@ import type { DecidedAdmission, PodAdmission } from '../../kubernetes/admission/
 import { asAdmitted, POD_KINDS, withAdditions } from '../../kubernetes/admission/pod-kinds.ts';
 import { asAskedFor, creatorOf, isStored } from '../../kubernetes/cluster/scan/stored-pod.ts';
 import { type PolicySource, serviceAccount } from '../../kubernetes/policies/access.ts';
+import type { ClusterOptions } from '../../kubernetes/policies/cluster-settings.ts';
 import { type Pod, parsePod, serviceAccountName } from '../../kubernetes/policies/pod.ts';
 import { readText, shownName, UsageError } from '../common/output.ts';
 
 /** The limit of the API server, in bytes. */
-const MAX_BYTES = 3 * 1024 * 1024;
+export const MAX_BYTES = 3 * 1024 * 1024;
 
 export interface CheckedObject {
   readonly kind: string;
@@ -116,8 +117,8 @@ export interface Judges {
   /** `undefined` = no policies, only rules. */
   readonly source: PolicySource | undefined;
   readonly admission: PodAdmission;
-  /** The API server's default for pods without one. */
-  readonly defaultPriorityClass: string | undefined;
+  /** What the API server fills in. */
+  readonly settings: ClusterOptions;
 }
 
 export interface ReviewedObject {
@@ -140,17 +141,14 @@ interface ReviewAs {
 
 /** Reviews the pod of an object, or the pods that it creates. A pod that a cluster has stored is reviewed as it was asked for. */
 export async function reviewObject(
-  { source, admission, defaultPriorityClass }: Judges,
+  { source, admission, settings }: Judges,
   object: CheckedObject,
   namespace: string,
   { account = serviceAccountName(object.pod), user, isSenderUnknown, current }: ReviewAs = {},
 ): Promise<ReviewedObject> {
   const isTemplate = object.kind === 'DaemonSet';
   const completed = ({ spec, ...rest }: Pod) =>
-    asAdmitted(
-      { ...rest, spec: { ...spec, serviceAccountName: account } },
-      { defaultPriorityClass, isTemplate },
-    );
+    asAdmitted({ ...rest, spec: { ...spec, serviceAccountName: account } }, isTemplate, settings);
   const isRunning = object.kind === 'Pod' && current === undefined && isStored(object.pod);
   const pod = completed(isRunning ? asAskedFor(object.pod) : object.pod);
   const creator = isRunning ? creatorOf(object.pod) : { username: undefined, groups: [] };

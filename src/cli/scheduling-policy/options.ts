@@ -2,7 +2,6 @@
 import { ConfigurationError } from '../../base/errors.ts';
 import type { KubernetesOptions } from '../../kubernetes/options.ts';
 import type { MergeStrategy } from '../../kubernetes/policies/merge.ts';
-import type { PolicySetOptions } from '../../kubernetes/policies/scheduling-policies.ts';
 import { UsageError } from '../common/output.ts';
 
 interface JudgeOptions {
@@ -14,8 +13,7 @@ interface JudgeOptions {
   readonly paths: readonly string[];
 }
 
-type Flags = JudgeFlags &
-  ClusterFlags & { readonly policies?: readonly string[]; readonly cluster?: boolean };
+type Flags = JudgeFlags & SourceFlags;
 
 /** `cluster`: only policies of a cluster count. `judgesRules`: rules for pods suffice. */
 export async function judgeOptions(flags: Flags, judgesRules = false): Promise<JudgeOptions> {
@@ -42,7 +40,7 @@ export async function judgeOptions(flags: Flags, judgesRules = false): Promise<J
 export async function setOptions(
   { mergeStrategy, defaultPriorityClass }: JudgeFlags,
   configured: KubernetesOptions,
-): Promise<PolicySetOptions> {
+) {
   const { policyOptions } = await import('../../kubernetes/options.ts');
   const own = policyOptions(configured);
   return {
@@ -112,15 +110,16 @@ export interface JudgeFlags {
   readonly defaultPriorityClass?: string;
 }
 
-export interface CheckFlags extends AccountFlags, ClusterFlags, JudgeFlags {
+interface SourceFlags extends ClusterFlags {
   readonly policies?: readonly string[];
   readonly cluster?: boolean;
+}
+
+export interface CheckFlags extends AccountFlags, SourceFlags, JudgeFlags {
   readonly format: 'diff' | 'json';
 }
 
-export interface MergeFlags extends AccountFlags, ClusterFlags {
-  readonly policies?: readonly string[];
-  readonly cluster?: boolean;
+export interface MergeFlags extends AccountFlags, SourceFlags {
   readonly mergeStrategy: MergeStrategy;
   readonly user?: string;
   readonly group?: readonly string[];
@@ -142,9 +141,7 @@ export interface ScanFlags extends ClusterFlags, JudgeFlags {
   readonly format: 'table' | 'json' | 'junit';
 }
 
-export interface ExportFlags extends ClusterFlags, JudgeFlags {
-  readonly policies?: readonly string[];
-  readonly cluster?: boolean;
+export interface ExportFlags extends SourceFlags, JudgeFlags {
   /** Rules for pods instead of policies. */
   readonly rules?: string;
   /** Name prefix of all objects. */

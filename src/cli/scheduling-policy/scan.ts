@@ -30,14 +30,14 @@ export async function scanCluster(flags: ScanFlags): Promise<void> {
   }
   const { configured } = await judgeOptions({ ...flags, cluster: true });
   await withCluster(flags, configured.kubeconfig, async (cluster) => {
-    const { source, defaultPriorityClass } = await judgingSnapshot(cluster, flags, configured);
+    const { source, settings } = await judgingSnapshot(cluster, flags, configured);
     const progress = new Progress(flags.workloads === true ? 'pods and templates' : 'pods');
     const result = await scan(cluster.client, source, {
       namespaces,
       exempt: new Set(exempt),
       selector: flags.selector,
       workloads: flags.workloads === true,
-      defaultPriorityClass,
+      settings,
       now: Date.now(),
       progress: (seen) => progress.show(seen),
     }).finally(() => progress.end());

@@ -16,15 +16,13 @@ import type { CaseResult } from '../cases/case-report.ts';
 import { differences, missing, pathDifferences } from '../cases/expected.ts';
 import {
   type CheckedObject,
+  MAX_BYTES,
   objectsIn,
   type ReviewedObject,
   reviewObject,
 } from '../scheduling-policy/objects.ts';
 import type { PodCase, PodExpectation } from './any-case.ts';
 import type { Coverage } from './coverage.ts';
-
-/** The limit of the API server. */
-const MAX_BYTES = 3 * 1024 * 1024;
 
 /** @throws CaseMistake, ConfigurationError */
 export async function runPodCase(
@@ -37,7 +35,7 @@ export async function runPodCase(
   const settings = policyOptions(options);
   const paths = pathsOf(read, options);
   const source = paths.length === 0 ? undefined : SchedulingPolicies.read(paths, settings).policies;
-  const { audit, schedulers, rules_path, default_priority_class: defaultPriorityClass } = options;
+  const { audit, schedulers, rules_path } = options;
   const seen = coverage.of(configuration);
   const { now: time, user } = read.case;
   const now = () => (time === undefined ? new Date() : new Date(time));
@@ -49,7 +47,7 @@ export async function runPodCase(
   const reasons: string[] = [];
   for (const object of objects) {
     const namespace = namespaceOf(read, object);
-    const reviewed = await reviewObject({ source, admission, defaultPriorityClass }, object, namespace, {
+    const reviewed = await reviewObject({ source, admission, settings }, object, namespace, {
       account: read.case.service_account,
       current: currentOf(read),
       user,

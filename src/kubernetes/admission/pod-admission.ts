@@ -41,7 +41,8 @@ export const SCHEDULING_FIELDS = [
 /** The service account of a pod: the first that is set. These fields of a pod are immutable. */
 export const ACCOUNT_FIELDS = ['serviceAccountName', 'serviceAccount'] as const;
 
-const AUDIT_ALL = '*';
+/** All policies are in audit mode. */
+export const AUDIT_ALL = '*';
 
 export interface DecidedAdmission extends Admission {
   readonly account: Account;

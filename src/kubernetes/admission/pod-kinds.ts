@@ -3,7 +3,7 @@
  * in each.
  */
 import type { Path } from '../../base/yaml/tree.ts';
-import { DEFAULT_SCHEDULER } from '../policies/cluster-settings.ts';
+import { type ClusterOptions, DEFAULT_SCHEDULER, SYSTEM_TOLERATIONS } from '../policies/cluster-settings.ts';
 import type { Pod, Toleration } from '../policies/pod.ts';
 import { API_GROUPS } from '../policies/policy.ts';
 
@@ -93,12 +93,13 @@ export function reviewedKind(
 const SECONDS = 300;
 
 /**
- * Adds the default scheduler, the default priority class of the cluster, and the five-minute tolerations for
- * unreachable nodes. A template only gets the scheduler.
+ * Adds the default scheduler, the default priority class of the cluster, and the tolerations for unreachable
+ * nodes, for as long as `systemTolerations` has them. A template only gets the scheduler.
  */
 export function asAdmitted(
   pod: Pod,
-  { defaultPriorityClass, isTemplate }: { defaultPriorityClass?: string | undefined; isTemplate: boolean },
+  isTemplate: boolean,
+  { defaultPriorityClass, systemTolerations = SYSTEM_TOLERATIONS }: ClusterOptions,
 ): Pod {
   const { spec } = pod;
   const schedulerName = spec.schedulerName || DEFAULT_SCHEDULER;
@@ -106,20 +107,25 @@ export function asAdmitted(
     return { ...pod, spec: { ...spec, schedulerName } };
   }
   const priorityClassName = spec.priorityClassName || defaultPriorityClass;
-  const tolerations = [...(spec.tolerations ?? []), ...missing(spec.tolerations ?? [])];
+  const there = spec.tolerations ?? [];
+  const tolerations = [...there, ...missing(there, systemTolerations)];
   return {
     ...pod,
     spec: { ...spec, schedulerName, tolerations, ...(priorityClassName && { priorityClassName }) },
   };
 }
 
-function missing(there: readonly Toleration[]): Toleration[] {
+function missing(there: readonly Toleration[], system: readonly string[]): Toleration[] {
   return ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable']
     .filter(
       (key) =>
         !there.some((one) => (!one.key || one.key === key) && (!one.effect || one.effect === 'NoExecute')),
     )
-    .map((key) => ({ key, operator: 'Exists', effect: 'NoExecute', tolerationSeconds: SECONDS }));
+    .map((key) => {
+      const start = `${key}:NoExecute:`;
+      const seconds = system.find((one) => one.startsWith(start))?.slice(start.length) ?? SECONDS;
+      return { key, operator: 'Exists', effect: 'NoExecute', tolerationSeconds: Number(seconds) };
+    });
 }
 
 /** Copies what policies added into the pod as the user wrote it, without what the API server filled in. */

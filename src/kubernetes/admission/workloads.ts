@@ -7,6 +7,7 @@ import type { Wait } from '../../base/deadline.ts';
 import { InvalidRequestError } from '../../base/errors.ts';
 import { valueAt } from '../../base/yaml/tree.ts';
 import type { KubernetesOptions } from '../options.ts';
+import type { ClusterOptions } from '../policies/cluster-settings.ts';
 import { parsePod } from '../policies/pod.ts';
 import {
   auditWords,
@@ -24,19 +25,19 @@ import { asAdmitted, POD_KINDS } from './pod-kinds.ts';
 export interface WorkloadReviewOptions {
   /** Default: `warn`. */
   readonly mode?: KubernetesOptions['workloads'];
-  /** The PriorityClass with `globalDefault: true`. */
-  readonly defaultPriorityClass?: string | undefined;
+  /** What the API server fills in. */
+  readonly settings?: ClusterOptions;
 }
 
 export class WorkloadReview {
   readonly mode: KubernetesOptions['workloads'];
   readonly #pods: PodAdmission;
-  readonly #defaultPriorityClass: string | undefined;
+  readonly #settings: ClusterOptions;
 
-  constructor(pods: PodAdmission, { mode = 'warn', defaultPriorityClass }: WorkloadReviewOptions = {}) {
+  constructor(pods: PodAdmission, { mode = 'warn', settings = {} }: WorkloadReviewOptions = {}) {
     this.mode = mode;
     this.#pods = pods;
-    this.#defaultPriorityClass = defaultPriorityClass;
+    this.#settings = settings;
   }
 
   /**
@@ -102,14 +103,13 @@ export class WorkloadReview {
     }
     const path = POD_KINDS[workload]?.path ?? [];
     const template = parsePod(valueAt(object, path), ['request.object', ...path].join('.'));
-    const defaultPriorityClass = this.#defaultPriorityClass;
     return {
       kind: 'pod',
       uid,
       dryRun,
       namespace,
       name,
-      pod: asAdmitted(template, { defaultPriorityClass, isTemplate: false }),
+      pod: asAdmitted(template, false, this.#settings),
       current: undefined,
       isUpdate: false,
       // A controller: policies do not cover it, and it is no kubelet and no DaemonSet controller, whose pods

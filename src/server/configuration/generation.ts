@@ -230,8 +230,7 @@ async function kubernetesParts(
           logger: limited,
         });
   const podAdmission = new Reviewer(source.policies, { audit, schedulers, rules });
-  const { default_priority_class: defaultPriorityClass } = options;
-  const workloads = new WorkloadReview(podAdmission, { mode, defaultPriorityClass });
+  const workloads = new WorkloadReview(podAdmission, { mode, settings: policyOptions(options) });
   return { podAdmission, workloads, reviewPolicy, cluster: source.cluster, logger: limited };
 }
 

@@ -135,6 +135,9 @@ describe('scheduling-policy check --config-file', () => {
     expect((await run('check', podFile('{}'), ...flags, '--default-priority-class', 'everybody')).code).toBe(
       0,
     );
+    const minute = ['unreachable', 'not-ready'].map((one) => `node.kubernetes.io/${one}:NoExecute:60`);
+    const impatient = conf(`system_tolerations = ${minute.join(', ')}`);
+    expect((await run('check', podFile('{}'), ...flags, '--config-file', impatient)).code).toBe(0);
     const configured = conf('default_priority_class = everybody');
     expect((await run('check', plain, ...flags, '--config-file', configured)).code).toBe(0);
   });

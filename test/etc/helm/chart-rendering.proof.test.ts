@@ -55,6 +55,7 @@ describe.skipIf(renderers.length === 0).each(renderers)('the chart, rendered by 
       'configuration: {kubernetes: {source: files}}',
       'configuration.kubernetes.source',
     ],
+    ['a port of its own', 'configuration: {service: {port: 9000}}', 'configuration.service.port'],
     [
       'an option with two lines',
       'configuration: {kubernetes: {audit: "a\\nsource = files"}}',

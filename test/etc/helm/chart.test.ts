@@ -308,6 +308,11 @@ describe.each(sets)('the release $name in $namespace, with $set', (release) => {
       expect(main[name], name).toEqual(reference[name]);
     }
     expect(OWN_PATHS).toContain(main.startupProbe.httpGet.path);
+    expect(option('service', 'port')).toBe(String(main.ports[0].containerPort));
+    const host = own.configuration?.service?.host;
+    expect(main.env, 'before what the image has').toEqual(
+      host && [{ name: 'OS_SERVICE__HOST', value: host }],
+    );
     const sleeps = Number(main.lifecycle.preStop.exec.command[1]);
     const grace = Number(option('service', 'shutdown_grace'));
     const deadline = Number(option('service', 'deadline'));

@@ -104,12 +104,17 @@ describe('the pods of a workload are judged as they would be created', () => {
   });
 
   it('with what the API server fills in', async () => {
-    const options = { defaultPriorityClass: 'everybody' };
+    const settings = { defaultPriorityClass: 'everybody' };
     const text = policiesForAll({ disks: { ...defaults, required: { priorityClassNames: ['everybody'] } } });
-    expect(await warned({}, { text, workloads: options, policies: options })).toBe(false);
+    expect(await warned({}, { text, workloads: { settings }, policies: settings })).toBe(false);
     expect(await warned({}, { text })).toBe(true);
     // The two tolerations count as asked for where the operator says so.
     expect(await warned({}, { policies: { systemTolerations: [] } })).toBe(true);
+    // As with --default-not-ready-toleration-seconds=60.
+    const minute = {
+      systemTolerations: ['unreachable', 'not-ready'].map((of) => `node.kubernetes.io/${of}:NoExecute:60`),
+    };
+    expect(await warned({}, { policies: minute, workloads: { settings: minute } })).toBe(false);
     const forever = { key: 'node.kubernetes.io/not-ready', operator: 'Exists', effect: 'NoExecute' };
     expect(await warned({ tolerations: [forever] })).toBe(true);
   });

@@ -12,6 +12,7 @@ import {
   type PolicySource,
   serviceAccount,
 } from '../../policies/access.ts';
+import type { ClusterOptions } from '../../policies/cluster-settings.ts';
 import { type Pod, parsePod, serviceAccountName } from '../../policies/pod.ts';
 import { type ApiClient, ApiError } from '../api/contract.ts';
 import { sideBySide } from '../snapshot/cluster-snapshot.ts';
@@ -36,8 +37,8 @@ interface ScanOptions {
   readonly selector?: string | undefined;
   /** Also the templates of Deployments, CronJobs and the like, which may have no pods now. */
   readonly workloads: boolean;
-  /** The PriorityClass that the API server gives to pods without one. */
-  readonly defaultPriorityClass?: string | undefined;
+  /** What the API server fills in. */
+  readonly settings: ClusterOptions;
   /** As `Date.now()`. */
   readonly now: number;
   /** Called after each page, with the number so far. */
@@ -154,7 +155,7 @@ function judged(
   { object: { kind, namespace, name }, owner, account, pod }: Read,
   policies: AccountPolicies,
   admission: PodAdmission,
-  { defaultPriorityClass }: ScanOptions,
+  { settings }: ScanOptions,
 ): Judged {
   const common = {
     source: kind === 'Pod' ? ('pod' as const) : ('template' as const),
@@ -177,7 +178,7 @@ function judged(
       current: undefined,
       isUpdate: false,
       dryRun: true,
-      pod: asAdmitted(pod, { defaultPriorityClass, isTemplate }),
+      pod: asAdmitted(pod, isTemplate, settings),
       ...(kind === 'Pod' ? creatorOf(pod) : { username: undefined, groups: [] }),
     },
     policies,

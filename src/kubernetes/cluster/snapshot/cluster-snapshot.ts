@@ -113,13 +113,8 @@ export function sideBySide<Item, Result>(
   return new ReviewLine(AT_ONCE).all(items, work, new AbortController().signal);
 }
 
-interface ClusterRbac {
-  readonly roles: readonly Role[];
-  readonly bindings: readonly Binding[];
-}
-
 /** `namespace`: only its roles and bindings, besides those of the cluster. The rules of aggregated roles are as the control plane has written them. */
-export async function readClusterRbac(client: ApiClient, namespace?: string): Promise<ClusterRbac> {
+export async function readClusterRbac(client: ApiClient, namespace?: string) {
   const place =
     namespace === undefined ? RBAC_PATH : `${RBAC_PATH}/namespaces/${encodeURIComponent(namespace)}`;
   const roles: Role[] = [];

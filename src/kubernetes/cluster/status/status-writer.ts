@@ -2,6 +2,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Logger } from '../../../base/logger.ts';
 import type { BindingRequest, PodRequest } from '../../admission/admission-review.ts';
+import { AUDIT_ALL } from '../../admission/pod-admission.ts';
 import type { ApiClient } from '../api/contract.ts';
 import { boundedCall, CLOCK, type Clock } from '../api/timing.ts';
 import type { LivePolicies, LivePolicy } from '../live/contract.ts';
@@ -25,7 +26,6 @@ const PAUSE_MS = 100;
 const IDLE_MS = 5000;
 /** Policies that are compared before others have their turn: comparing them must not delay an admission. */
 const LOOKS = 50;
-const AUDIT_ALL = '*';
 
 interface StatusWriterOptions {
   readonly client: ApiClient;
