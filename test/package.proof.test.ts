@@ -97,7 +97,14 @@ describe('the packed package', () => {
     expect(files).not.toMatch(/\.map$/m);
   });
 
-  it('runs its command', () => {
+  it('runs its command, also after somebody has run a script that is for clones', () => {
+    const built = run('npm', [
+      '--prefix',
+      'node_modules/blazar-enforcement',
+      'run',
+      'external-service-example',
+    ]);
+    expect(built).toMatchObject({ status: 1, output: expect.stringContaining('to build, use a clone') });
     const { version } = JSON.parse(readFileSync(projectFile('package.json'), 'utf8')) as { version: string };
     const command = 'node_modules/blazar-enforcement/dist/src/cli/main.js';
     expect(node(command, '--version')).toEqual({ status: 0, output: `${version}\n` });

@@ -53,7 +53,7 @@ async function importModule(url: string, name: string): Promise<Exports> {
     noteImportError(thrown);
     if (codeOf(thrown) === 'ERR_UNKNOWN_FILE_EXTENSION' && /\.m?ts$/.test(name)) {
       throw new Error(
-        `Node ${process.versions.node} does not read TypeScript: compile the file to JavaScript (npx tsc), or use Node 22.18 or newer`,
+        `Node ${process.versions.node} does not read TypeScript: replace the file by the JavaScript that it compiles to, or use Node 22.18 or newer`,
       );
     }
     const place =

@@ -133,7 +133,7 @@ export class TypedFilter extends BaseFilter<unknown> {
       const { code, stderr } = await check('TypedFilter');
       expect(code).toBe(2);
       expect(stderr).toMatch(/^error: .*typed-filter\.ts: .*\n$/);
-      expect(stderr).toContain(`Node ${process.versions.node} does not read TypeScript: compile`);
+      expect(stderr).toContain(`Node ${process.versions.node} does not read TypeScript: replace the file`);
       expect(stderr).toContain('or use Node 22.18 or newer');
     },
   );

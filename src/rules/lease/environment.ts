@@ -126,7 +126,7 @@ const LEDGER_FUNCTIONS: readonly (readonly [string | readonly string[], Document
   reading(
     'left',
     'double',
-    'What other leases leave of that budget. Fails if there is none.',
+    'What other leases leave of that budget. Fails without such a budget.',
     ({ left }) => left ?? new Failure('the project has no budget at the start of the lease'),
   ),
 ].flat();
