@@ -113,3 +113,8 @@ export function inHalfTheTime<Answer>(answer: PromiseLike<Answer>, wait: Wait): 
     ? withinDeadline(Math.round(wait.milliseconds / 2) / 1000, (half) => inTime(answer, half))
     : inTime(answer, wait);
 }
+
+/** Runs what belongs to a plug-in while it is loaded or closed: if it never ended, no reload would end any more. */
+export function withinAMinute<Result>(work: () => Result | PromiseLike<Result>): Promise<Result> {
+  return withinDeadline(60, async (deadline) => inTime(Promise.resolve(work()), deadline));
+}
