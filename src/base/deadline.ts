@@ -106,3 +106,15 @@ export async function inTime<Answer>(answer: PromiseLike<Answer>, wait: Wait): P
     }
   }
 }
+
+/** As `inTime`, and at most half of the time until a deadline: the other half is left for what comes after. */
+export function inHalfTheTime<Answer>(answer: PromiseLike<Answer>, wait: Wait): Promise<Answer> {
+  return wait instanceof Deadline
+    ? withinDeadline(Math.round(wait.milliseconds / 2) / 1000, (half) => inTime(answer, half))
+    : inTime(answer, wait);
+}
+
+/** Runs what belongs to a plug-in while it is loaded or closed: if it never ended, no reload would end any more. */
+export function withinAMinute<Result>(work: () => Result | PromiseLike<Result>): Promise<Result> {
+  return withinDeadline(60, async (deadline) => inTime(Promise.resolve(work()), deadline));
+}

@@ -1,7 +1,8 @@
 /** Checks options that belong together: against their schema, the files that they name, and the group's own check. */
 import { accessSync, constants } from 'node:fs';
 import type { z } from 'zod';
-import type { Problem } from '../base/errors.ts';
+import { withinAMinute } from '../base/deadline.ts';
+import { errorText, type Problem } from '../base/errors.ts';
 import { isReadByEveryone, systemErrorText, whyAnyWritable } from './read-file.ts';
 import { type Setting, schemaInput } from './resolve.ts';
 import { hideCredentials, showText } from './secret.ts';
@@ -58,6 +59,8 @@ interface OptionGroup {
   readonly check?: OptionsCheck | undefined;
   /** The option under which to report a mistake that concerns no single option. */
   readonly named?: string | undefined;
+  /** The class whose options these are, for messages. Default: the section. */
+  readonly owner?: string | undefined;
 }
 
 /**
@@ -65,7 +68,7 @@ interface OptionGroup {
  * itself (`wrong`), they are not checked together.
  */
 export async function checkTogether(
-  { section, schema, named, check }: OptionGroup,
+  { section, schema, named, check, owner = `[${section}]` }: OptionGroup,
   settings: readonly Setting[],
   wrong: ReadonlySet<string>,
 ): Promise<{ options: unknown; problems: Problem[] }> {
@@ -76,25 +79,31 @@ export async function checkTogether(
     ...unreadableFile(setting),
     ...openFile(setting),
   ]);
-  const parsed = schema.safeParse(schemaInput(own, names));
   const report = (option: string | undefined, message: string) =>
     problems.push(atOrigin({ severity: 'error', section, option, message }, settings));
   const hasWrong = own.some(({ option }) => wrong.has(optionId(option.section, option.name)));
-  if (!parsed.success && !hasWrong) {
-    for (const { path, message } of parsed.error.issues) {
-      report(path[0] === undefined ? named : String(path[0]), message);
-    }
-  }
-  if (parsed.success && !hasWrong && !problems.some(({ severity }) => severity === 'error')) {
-    for (const problem of (await check?.(parsed.data as never, settings)) ?? []) {
-      if ('severity' in problem) {
-        problems.push(atOrigin(problem, settings, { isSafe: true }));
-      } else {
-        report(problem.option, problem.message);
+  let options: unknown;
+  try {
+    const parsed = schema.safeParse(schemaInput(own, names));
+    options = parsed.data;
+    if (!parsed.success && !hasWrong) {
+      for (const { path, message } of parsed.error.issues) {
+        report(path[0] === undefined ? named : String(path[0]), message);
       }
     }
+    if (parsed.success && !hasWrong && !problems.some(({ severity }) => severity === 'error')) {
+      for (const problem of (await withinAMinute(() => check?.(parsed.data as never, settings))) ?? []) {
+        if ('severity' in problem) {
+          problems.push(atOrigin(problem, settings, { isSafe: true }));
+        } else {
+          report(problem.option, problem.message);
+        }
+      }
+    }
+  } catch (thrown) {
+    report(named, `${owner} could not check its options: ${errorText(thrown)}`);
   }
-  return { options: parsed.data, problems };
+  return { options, problems };
 }
 
 /** As oslo.config, warns about deprecated options that are set, and still reads them. */

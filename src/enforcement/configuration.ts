@@ -35,7 +35,6 @@ import { loadFilterCatalog } from './loading/filter-loader.ts';
 import {
   brokenFilters,
   filterCheck,
-  keystoneProblem,
   misplacedOptions,
   namesWithoutKeystone,
   withoutEffect,
@@ -166,6 +165,7 @@ export async function readConfiguration(
         schema: filter.filterClass.options,
         check: filterCheck(filter, named, incomplete),
         named,
+        owner: filter.name,
       };
       return { filter, audit, checked: await checkTogether(group, settings, wrong) };
     }),
@@ -205,10 +205,7 @@ export async function readConfiguration(
       ...notServed(read, settings),
       ...problems,
       ...chain.problems.map((problem) => atOrigin(problem, settings)),
-      ...filters.flatMap(({ filter, checked }) => [
-        ...checked.problems,
-        ...keystoneProblem(filter, checked.options, settings).map((problem) => atOrigin(problem, settings)),
-      ]),
+      ...filters.flatMap(({ checked }) => checked.problems),
       ...sectionProblems.flat(),
       ...brokenFilters(catalog, named, core.filters_path, invalidFolders).map((problem) =>
         problem.option === undefined ? problem : atOrigin(problem, settings),

@@ -5,7 +5,7 @@
  */
 import { type Instant, MICROSECONDS_PER_SECOND } from '../lease/dates.ts';
 import type { Context, Lease, Reservation } from '../lease/lease.ts';
-import type { Rejection, RequestNames, Verdict } from './verdict.ts';
+import { isVerdict, type Rejection, type RequestNames, type Verdict } from './verdict.ts';
 
 /** What the leases of a project, or of one user in it, may use in a period. */
 export interface Budget {
@@ -208,6 +208,65 @@ export type Claim = HeldClaim | UsageClaim;
 
 /** The claims of a lease, or `reject('why')` if the request lacks what is needed to compute them. */
 export type Claims = readonly Claim[] | Rejection;
+
+const CLAIM_NAMES = {
+  held: ['kind', 'account', 'amount', 'limit', 'precision', 'refuse'],
+  usage: ['kind', 'account', 'perSecond', 'from', 'until', 'limit', 'precision', 'refuse'],
+} as const;
+
+/**
+ * What `claims` returned, if it is that. A rejection without a text, or a mistyped `limit`, would otherwise
+ * let the lease through. @throws TypeError
+ */
+export function requireClaims(returned: unknown): Claims {
+  if (isVerdict(returned) && !returned.allowed) {
+    return returned;
+  }
+  if (!Array.isArray(returned)) {
+    throw new TypeError('claims returned neither a list of claims nor reject(message)');
+  }
+  for (const claim of returned) {
+    const mistake = mistakeIn((claim ?? {}) as { readonly [name: string]: unknown });
+    if (mistake !== undefined) {
+      throw new TypeError(`claims returned a claim that cannot be used: ${mistake}`);
+    }
+  }
+  return returned;
+}
+
+function mistakeIn(claim: { readonly [name: string]: unknown }): string | undefined {
+  const { kind, account, limit, refuse, from, until } = claim;
+  if (kind !== 'held' && kind !== 'usage') {
+    return 'expected the kind held or usage';
+  }
+  for (const name in claim) {
+    if (!(CLAIM_NAMES[kind] as readonly string[]).includes(name)) {
+      return `it has no ${name}`;
+    }
+  }
+  if (typeof account !== 'string' || typeof refuse !== 'function') {
+    return 'expected a text as account, and a function refuse';
+  }
+  if (limit !== undefined && typeof limit !== 'bigint') {
+    return 'expected a bigint as limit';
+  }
+  const amount = kind === 'held' ? claim.amount : claim.perSecond;
+  if (typeof amount !== 'bigint' || amount < 0n) {
+    return `expected a bigint, 0 or more, as ${kind === 'held' ? 'amount' : 'perSecond'}`;
+  }
+  return kind === 'held' || (typeof from === 'bigint' && typeof until === 'bigint' && from <= until)
+    ? undefined
+    : 'expected a bigint as from, and one that is not before it as until';
+}
+
+/** What the filter says of a shortage. @throws TypeError if it says nothing, which would let the lease through */
+export function refusalOf(claim: Claim, shortage: Shortage): string {
+  const message: unknown = claim.refuse(shortage);
+  if (typeof message !== 'string' || message === '') {
+    throw new TypeError('refuse returned no text');
+  }
+  return message;
+}
 
 /** A limit that leases share: the part of a `LedgerFilter` that the ledger calls. */
 export interface SharedLimit {

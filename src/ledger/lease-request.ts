@@ -4,7 +4,7 @@
  */
 
 import { InvalidRequestError } from '../base/errors.ts';
-import type { Proposal, SharedLimit } from '../filter/claim.ts';
+import { type Proposal, requireClaims, type SharedLimit } from '../filter/claim.ts';
 import type { LeaseRequest } from '../filter/services.ts';
 import { leaseEnd, leaseStart } from '../lease/dates.ts';
 import {
@@ -23,7 +23,12 @@ import type { EndedLease } from './transactions/lease-transactions.ts';
 
 export function claimantOf(filter: SharedLimit, name: string, audit: boolean): Claimant {
   const { readsProject } = filter;
-  return { name, audit, readsProject, claims: (proposal, state) => filter.claims(proposal, state) };
+  return {
+    name,
+    audit,
+    readsProject,
+    claims: (proposal, state) => requireClaims(filter.claims(proposal, state)),
+  };
 }
 
 /**

@@ -453,6 +453,16 @@ describe('a custom ledger filter', () => {
     ['throws', "throw new Error('no places');"],
     ['returns nothing', ''],
     ['returns an invalid value', 'return 5;'],
+    ['allows instead of claiming', 'return { allowed: true };'],
+    ['rejects without a reason', 'return reject(undefined);'],
+    ['claims of no kind', ONE_PLACE(1).replace('held', 'hold')],
+    ['claims less than nothing', ONE_PLACE(1).replace('amount: 1n', 'amount: -1n')],
+    ['mistypes the limit', ONE_PLACE(1).replace('limit:', 'limits:')],
+    ['has no bigint as limit', ONE_PLACE(1).replace('limit: 1n', 'limit: 1')],
+    [
+      'claims for less than no time',
+      `return [{ kind: 'usage', account: 'places/all', perSecond: 1n, from: 2n, until: 1n, limit: 0n, refuse: () => 'no' }];`,
+    ],
   ])('that %s refuses the lease in check and commit, and records nothing', async (_, claims) => {
     const chain = await load(['MaxLeasesFilter', 'PlacesFilter'], withPlaces(claims));
     for (const decision of [
@@ -466,11 +476,15 @@ describe('a custom ledger filter', () => {
     expect(chain.leases()).toEqual([]);
   });
 
-  it('that throws is the only one named: the ledger has not failed', async () => {
-    const chain = await load(
-      ['MaxLeasesFilter', 'PlacesFilter'],
-      withPlaces("throw new Error('no places');"),
-    );
+  const refusing = (body: string) => ONE_PLACE(0).replace(/refuse: .* \}\]/, `refuse() { ${body} } }]`);
+  const FAILING = [
+    ['throws', "throw new Error('no places');", 'no places'],
+    ['throws instead of a reason', refusing("throw new Error('no places');"), 'no places'],
+    ['has no reason to refuse', refusing(''), 'refuse returned no text'],
+  ];
+
+  it.each(FAILING)('that %s is the only one named: the ledger has not failed', async (_, claims, error) => {
+    const chain = await load(['MaxLeasesFilter', 'PlacesFilter'], withPlaces(claims));
     const { filter, outcomes } = await chain.enforcement.commitCreate(CREATE);
     expect(filter).toBe('PlacesFilter');
     expect(outcomes).toMatchObject([
@@ -478,19 +492,19 @@ describe('a custom ledger filter', () => {
       { filter: 'PlacesFilter', allowed: false, failed: true, message: GENERIC },
     ]);
     expect(chain.logger.lines.filter(({ level }) => level !== 'warn')).toMatchObject([
-      { level: 'error', fields: { filter: 'PlacesFilter', operation: 'commit-create', error: 'no places' } },
+      { level: 'error', fields: { filter: 'PlacesFilter', operation: 'commit-create', error } },
       { level: 'debug' },
     ]);
   });
 
-  it('that is audited and throws only warns, and the lease is recorded', async () => {
+  it.each(FAILING)('that is audited and %s only warns, and the lease is recorded', async (_, claims) => {
     const chain = await load(['MaxLeasesFilter', 'PlacesFilter'], {
       options: { audit_filters: ['PlacesFilter'] },
-      ...withPlaces("throw new Error('no places');"),
+      ...withPlaces(claims),
     });
     const warned = { allowed: true, warnings: ['PlacesFilter (tried, not enforced) failed.'] };
     expect(await chain.enforcement.checkCreate(CREATE)).toMatchObject(warned);
-    expect(await chain.enforcement.commitUpdate(UPDATE)).toMatchObject(warned);
+    expect(await chain.enforcement.commitUpdate(UPDATE)).toMatchObject({ allowed: true });
     expect(recorded(chain)).toEqual(['run open 1']);
   });
 

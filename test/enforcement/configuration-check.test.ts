@@ -1,5 +1,5 @@
 /** The checks that sections and filters make of their own values, after the schema has accepted them. */
-import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { z } from 'zod';
 import type { Problem } from '../../src/base/errors.ts';
 import type { FurtherSection } from '../../src/config/option-groups.ts';
@@ -16,10 +16,10 @@ beforeEach(() => {
 });
 
 /** A filter with the options `checked_path` and `checked_number`, and this body of `check`. It can't be constructed. */
-const source = (body: string) => `import { BaseFilter, allow } from 'blazar-enforcement';
+const source = (body: string, schemaRules = '') => `import { BaseFilter, allow } from 'blazar-enforcement';
 import { z } from 'zod';
 export class CheckedFilter extends BaseFilter {
-  static options = z.object({ checked_path: z.string().default('none'), checked_number: z.int().default(1) });
+  static options = z.object({ checked_path: z.string().default('none'), checked_number: z.int().default(1) })${schemaRules};
   static check(options) { asked.push(options); ${body} }
   constructor() { throw new Error('constructed'); }
   checkCreate() { return allow(); }
@@ -87,12 +87,29 @@ describe('the check of a filter', () => {
   });
 
   it('that throws is one more mistake, and hides no other mistake', async () => {
-    for (const body of ["throw new Error('no luck');", "return Promise.reject(new Error('no luck'));"]) {
-      expect(await problems(body, enabled, 'colour = red')).toEqual([
+    for (const filter of [
+      source("throw new Error('no luck');"),
+      source("return Promise.reject(new Error('no luck'));"),
+      source('', ".superRefine(() => { throw new Error('no luck'); })"),
+    ]) {
+      expect(await problemsOf(filter, enabled, 'colour = red')).toEqual([
         'error: blazar.conf:3: [enforcement] enabled_filters: CheckedFilter could not check its options: no luck',
         expect.stringMatching(/^error: blazar\.conf:4: \[enforcement\] colour: /),
       ]);
     }
+  });
+
+  it('that takes more than a minute is one more mistake', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const found = problems('return new Promise(() => {});', enabled);
+    while (asked.length === 0) {
+      await new Promise((done) => setImmediate(done));
+    }
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(await found).toEqual([
+      expect.stringContaining('could not check its options: no answer within 60 s'),
+    ]);
   });
 
   it('may be a static method that uses its class', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { allow, type Call, type Lease, reject } from '../../src/index.ts';
+import { allow, type Call, type Lease, reject, withinDeadline } from '../../src/index.ts';
 import { createPhysicalHost, endActive, updateExtend } from '../support/requests.ts';
 import { chain, GENERIC, notes } from './chain.ts';
 
@@ -213,6 +213,21 @@ describe('the deadline of the caller', () => {
     expect(decision).toMatchObject({ allowed: false, failed: true, filter: 'AFilter', message: GENERIC });
     expect(decision.outcomes[1]).toMatchObject({ filter: 'BFilter', allowed: false, failed: true });
     expect(logger.lines[0]?.fields.error).toMatch(/timeout/);
+  });
+
+  it('refuses nothing if an audited filter never answers: the others have half of the time', async () => {
+    const { create } = await chain(
+      {
+        AFilter: { create: 'return new Promise(() => {});' },
+        BFilter: { create: 'return Promise.resolve(allow());', extra: 'commitCreate() { return allow(); }' },
+      },
+      { audit_filters: ['AFilter'] },
+    );
+    vi.useFakeTimers({ toFake: ['setTimeout', 'performance'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const decision = withinDeadline(10, (deadline) => create({ deadline }));
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(await decision).toMatchObject({ allowed: true, outcomes: [{ failed: true }, { failed: false }] });
   });
 
   it('refuses the lease if it passes before a filter is called', async () => {

@@ -58,10 +58,13 @@ describe('toInstant', () => {
 
   it.each<unknown>([
     ...[undefined, null, 0, 1764590400, true, {}, [], Symbol('x'), () => 0],
-    { isLuxonDateTime: true, valueOf: 5 },
     ...[new Date(Number.NaN), DateTime.invalid('x')],
   ])('refuses the value %s', (value) => {
     expect(toInstant(value)).toBeUndefined();
+  });
+
+  it('refuses JSON that looks like a DateTime', () => {
+    expect(toInstant({ isLuxonDateTime: true, valueOf: 5 })).toBeUndefined();
   });
 
   it('reads Date and DateTime', () => {

@@ -7,6 +7,7 @@
 import { inTime, type Wait, withinDeadline } from '../../base/deadline.ts';
 import type { Logger } from '../../base/logger.ts';
 import { isLedgerFilter } from '../../filter/base-filter.ts';
+import { type Claim, refusalOf } from '../../filter/claim.ts';
 import type { LeaseRequest } from '../../filter/services.ts';
 import { allow, type Decision, type Outcome, type RuleOutcomes, reject } from '../../filter/verdict.ts';
 import { readOnly } from '../../lease/read-only.ts';
@@ -279,8 +280,8 @@ function withExecution(claimant: Claimant, execution: Execution): Claimant {
 }
 
 /**
- * Rejects if `claims` throws, and stores the error in `failures`. The claims of other filters are still
- * computed. Stores the outcomes of rules that reject in `ruled`.
+ * Rejects if `claims` or `refuse` of a claim throws, and stores the error in `failures`. The claims of other
+ * filters are still computed. Stores the outcomes of rules that reject in `ruled`.
  */
 function rejectingOnFailure(
   claimant: Claimant,
@@ -288,20 +289,36 @@ function rejectingOnFailure(
   ruled: Map<string, RuleOutcomes>,
 ): Claimant {
   const { name } = claimant;
+  const failed = (thrown: unknown) => {
+    failures.set(name, thrown);
+    return failureMessage(thrown);
+  };
   return {
     ...claimant,
     claims(proposal, state) {
       try {
         const claims = claimant.claims(proposal, state);
-        if ('rules' in claims && claims.rules !== undefined) {
+        if (!('allowed' in claims)) {
+          return claims.map((claim) => Object.assign({}, claim, { refuse: refusing(claim, failed) }));
+        }
+        if (claims.rules !== undefined) {
           ruled.set(name, claims.rules);
         }
         return claims;
       } catch (thrown) {
-        failures.set(name, thrown);
-        return reject(failureMessage(thrown));
+        return reject(failed(thrown));
       }
     },
+  };
+}
+
+function refusing(claim: Claim, failed: (thrown: unknown) => string): Claim['refuse'] {
+  return (shortage) => {
+    try {
+      return refusalOf(claim, shortage);
+    } catch (thrown) {
+      return failed(thrown);
+    }
   };
 }
 

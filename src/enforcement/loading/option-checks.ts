@@ -3,7 +3,7 @@
  * world-readable secrets.
  */
 import { resolve as resolvePath } from 'node:path';
-import { errorText, type Problem } from '../../base/errors.ts';
+import type { Problem } from '../../base/errors.ts';
 import type { Layer } from '../../config/layer.ts';
 import { firstKeystoneName } from '../../config/names.ts';
 import type { Option } from '../../config/option.ts';
@@ -135,35 +135,28 @@ export function misplacedOptions(layers: readonly Layer[], options: readonly Opt
   );
 }
 
-/* Filters' own checks. One that throws is reported as another mistake. */
-
 /**
- * `named`: the option that names the filter, where mistakes without an option are reported. `incomplete`:
- * some options are wrong, so there is no warning that they limit nothing.
+ * A filter's own checks. `named`: the option that names the filter, where mistakes without an option are
+ * reported. `incomplete`: some options are wrong, so there is no warning that they limit nothing.
  */
 export function filterCheck(
   { name, filterClass }: InstalledFilter,
   named: string,
   incomplete: boolean,
 ): OptionsCheck {
-  return async (values, settings) => {
-    try {
-      const problems = (await filterClass.check?.(values, settings)) ?? [];
-      const what = incomplete ? undefined : filterClass.limitsNothing?.(values);
-      return what === undefined ? problems : [...problems, warning(named, `${name} ${what}`)];
-    } catch (thrown) {
-      return [{ option: named, message: `${name} could not check its options: ${errorText(thrown)}` }];
-    }
+  return async (values, settings = []) => {
+    const problems = (await filterClass.check?.(values, settings)) ?? [];
+    const what = incomplete ? undefined : filterClass.limitsNothing?.(values);
+    return [
+      ...problems,
+      ...(what === undefined ? [] : [warning(named, `${name} ${what}`)]),
+      ...keystoneProblem(filterClass.needsKeystone?.(values), settings),
+    ];
   };
 }
 
-/** A filter that sends Keystone tokens, without a `[keystone]` for them. `options`: the filter's, if valid. */
-export function keystoneProblem(
-  { filterClass }: InstalledFilter,
-  options: unknown,
-  settings: readonly Setting[],
-): Problem[] {
-  const needed = options === undefined ? undefined : filterClass.needsKeystone?.(options as never);
+/** A filter that sends Keystone tokens, without a `[keystone]` for them. `needed`: its option for that. */
+function keystoneProblem(needed: string | undefined, settings: readonly Setting[]): Problem[] {
   const isSet = settings.some(
     ({ option: { section, name }, input }) =>
       section === 'keystone' && (name === 'auth_url' || name === 'cloud') && input !== undefined,
@@ -173,7 +166,7 @@ export function keystoneProblem(
     : [
         {
           severity: 'error',
-          section: 'enforcement',
+          section: SECTION,
           option: needed,
           message: 'needs an account at Keystone: set [keystone] auth_url or cloud',
         },

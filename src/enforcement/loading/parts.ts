@@ -1,6 +1,6 @@
 /** Builds the filters of a configuration and what they need. */
 
-import { inTime, withinDeadline } from '../../base/deadline.ts';
+import { withinAMinute } from '../../base/deadline.ts';
 import { ConfigurationError, errorText, isInstance } from '../../base/errors.ts';
 import { LimitedLogger } from '../../base/limited-logger.ts';
 import type { Logger } from '../../base/logger.ts';
@@ -99,11 +99,6 @@ export async function openParts(configuration: Configuration, services: WatchedS
 
 function recordsLeases({ filter }: ChainedFilter): boolean {
   return isLedgerFilter(filter) || filter.commitCreate !== undefined || filter.commitUpdate !== undefined;
-}
-
-/** `open` or `close` of a filter. One that never ended would block this reload, and all later ones. */
-function withinAMinute(work: () => void | Promise<void>): Promise<void> {
-  return withinDeadline(60, async (deadline) => inTime(Promise.resolve(work()), deadline));
 }
 
 /** Throws `ConfigurationError` if a filter refuses its options. Filters before it are then closed. */

@@ -3,7 +3,7 @@
  * and commits share it, so their results can differ only by time.
  */
 
-import { type Amount, type Claim, larger, MAX_AMOUNT } from '../../filter/claim.ts';
+import { type Amount, type Claim, larger, MAX_AMOUNT, refusalOf } from '../../filter/claim.ts';
 import type { Instant } from '../../lease/dates.ts';
 import {
   type Alternative,
@@ -143,7 +143,7 @@ export function calculateCharge(of: ChargeInput): ChargeCalculation {
         return undefined;
       }
       const left = limit - taken(account) - before;
-      return claim.refuse({
+      return refusalOf(claim, {
         asked: total - before,
         left: left > 0n ? left : 0n,
         taken: taken(account),
