@@ -151,7 +151,7 @@ async function kyselyDialect(connection: string) {
   const to = parsed(connection);
   return to.dialect === 'sqlite'
     ? (await import('../src/ledger/storage/migrations/index.ts')).sqliteDialect(to.file)
-    : (await import('../src/ledger/storage/migrations/concurrent-indexes.ts')).postgresDialect(to.url);
+    : (await import('../src/ledger/storage/migrations/concurrent-indexes.ts')).serverAt(to.url).dialect;
 }
 
 /** The pattern: a recorded lease that has ended. */

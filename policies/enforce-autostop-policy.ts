@@ -3,13 +3,16 @@ import type { Call } from '../src/index.ts';
 import {
   AdminPolicy,
   AUTOSTOP_OFF,
+  autostopOf,
   autostopsOf,
   MutatedUserRequest,
   needsOneOf,
   PolicyRejected,
   type PolicyServices,
   REQUEST_NAMES,
+  resourcesOf,
   SkypilotApiServer,
+  stoppingOf,
   type UserRequest,
 } from '../src/skypilot/index.ts';
 
@@ -48,6 +51,9 @@ const OTHERS: ReadonlySet<string> = new Set(REQUEST_NAMES.filter((name) => !STAR
 const MUST_SET =
   'Autostop must be set: add --idle-minutes-to-autostop 30 (or --down) to the command, or autostop to the resources of the task.';
 
+const MUST_TEAR_DOWN =
+  'Autostop must tear the cluster down, because SkyPilot cannot stop it: add --down to the command, or down: true to the autostop of the task.';
+
 /**
  * Allows only clusters with autostop: set by the request, or already set on a running cluster. Users can
  * still change it with `sky autostop`, which calls no policy.
@@ -80,6 +86,15 @@ export class EnforceAutostopPolicy extends AdminPolicy<z.infer<typeof options>> 
     const asked = isExec ? [undefined] : autostopsOf(userRequest);
     if (asked.includes(AUTOSTOP_OFF)) {
       throw new PolicyRejected('Autostop must not be turned off.');
+    }
+    const isNever = resourcesOf(task).some(
+      (resources, index) =>
+        asked[index] !== undefined &&
+        (autostopOf(resources.autostop) ?? requestOptions)?.down !== true &&
+        stoppingOf(resources, userRequest).includes('never'),
+    );
+    if (isNever) {
+      throw new PolicyRejected(MUST_TEAR_DOWN);
     }
     if (asked.includes(undefined) && !(await this.#stopsAlready(requestOptions?.clusterName ?? null, call))) {
       throw new PolicyRejected(

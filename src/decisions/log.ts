@@ -6,6 +6,7 @@ import { open as openForReading } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { WaitQueue } from '../base/concurrency-limiter.ts';
+import { createFile } from '../base/create-file.ts';
 import type { Wait } from '../base/deadline.ts';
 import { codeOf } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
@@ -30,11 +31,9 @@ const NO_ROOM = '"request_left_out":"no-room"';
 const STANDARD_OUTPUT = 1;
 const LINE_FEED = 0x0a;
 
-const { O_WRONLY, O_APPEND, O_CREAT, O_NONBLOCK } = constants;
+const { O_WRONLY, O_APPEND, O_NONBLOCK } = constants;
 /** Never wait for the reader of a pipe: a blocked thread delays other file access and the process's exit. */
-const FLAGS = O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK;
-/** Mode of a new file: it contains projects and users, and perhaps their requests. */
-const MODE = 0o660;
+const FLAGS = O_WRONLY | O_APPEND | O_NONBLOCK;
 
 const writeBytes = promisify(write);
 const openFile = promisify(open);
@@ -296,7 +295,8 @@ function logLine(record: DecisionRecord, request: string | undefined): string {
  */
 function openAtOnce(path: string): number | undefined {
   try {
-    return openSync(path, FLAGS, MODE);
+    createFile(path);
+    return openSync(path, FLAGS);
   } catch (thrown) {
     if (codeOf(thrown) === 'ENXIO' && statSync(path).isFIFO()) {
       return undefined;
@@ -307,7 +307,8 @@ function openAtOnce(path: string): number | undefined {
 
 /** Opens the file so that the next write starts a new line, even if the last line is incomplete. */
 async function openForAppending(path: string): Promise<number> {
-  const file = await openFile(path, FLAGS, MODE);
+  createFile(path);
+  const file = await openFile(path, FLAGS);
   try {
     if (await endsWithinLine(file, path)) {
       await writeBytes(file, Buffer.of(LINE_FEED));

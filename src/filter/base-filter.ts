@@ -88,11 +88,11 @@ export abstract class BaseFilter<Options = unknown> {
 
   /**
    * Prepares the filter, such as by reading files named in its options. Called once, before any check. Throw
-   * to refuse the configuration. Optional.
+   * to refuse the configuration. So does taking longer than a minute. Optional.
    */
   open(): void | Promise<void> {}
 
-  /** Releases connections and timers. Optional. */
+  /** Releases connections and timers, in a minute. Optional. */
   close(): void | Promise<void> {}
 }
 

@@ -101,13 +101,13 @@ export class ServiceAnswers {
     if (answer.status === 403) {
       return reject(this.#reason(answer) ?? DENIED_MESSAGE);
     }
-    throw this.unusable(answer);
+    throw this.unusable(answer, '204 or 403');
   }
 
   /** The error for an unusable answer. Logs the start of its body. */
-  unusable(answer: HttpAnswer): Error {
+  unusable(answer: HttpAnswer, expected = '204'): Error {
     this.#logBody(answer, 'the external service gave an unexpected answer');
-    return new Error(`expected 204 or 403 from the external service, got ${answer.status}`);
+    return new Error(unexpected(expected, answer));
   }
 
   /** The first message field with a text. The rest of a 403 may leak something: it is only logged. */
@@ -169,8 +169,12 @@ export async function deliveryOf(
   }
 }
 
-function noContent({ status }: HttpAnswer): string | undefined {
-  return status === 204 ? undefined : `expected 204 from the external service, got ${status}`;
+function noContent(answer: HttpAnswer): string | undefined {
+  return answer.status === 204 ? undefined : unexpected('204', answer);
+}
+
+function unexpected(expected: string, { status }: HttpAnswer): string {
+  return `expected ${expected} from the external service, got ${status}`;
 }
 
 function outcomeOf(thrown: unknown): 'away' | 'refused' | 'not-sent' {

@@ -152,11 +152,24 @@ function poolAdapter(
         exchange = undefined;
         attempt.cancel = undefined;
       };
+      const end = () => {
+        finish();
+        const data = answer.length === 0 ? '' : utf8.decode(answer.bytes);
+        resolve({ status, statusText: '', headers: {}, data, config });
+      };
+      // A 403 that is too long, late or broken off denies all the same. Who asks can make its reason long.
+      const fail = (error: Error) => {
+        if (status === 403) {
+          end();
+        } else {
+          finish();
+          reject(error);
+        }
+      };
       attempt.cancel = (reason) => {
         cancelled = reason;
         exchange?.abort(reason);
-        finish();
-        reject(reason);
+        fail(reason);
       };
       pool.dispatch(
         // Not after the spread, as in `PooledHttpClient`.
@@ -182,23 +195,15 @@ function poolAdapter(
             }
             if (status === 204 && announcesBody(received)) {
               aside.bodyDropped = true;
-              finish();
-              resolve({ status, statusText: '', headers: {}, data: '', config });
+              end();
               controller.abort(new Error('a 204 has no body'));
             }
           },
           onResponseData(_controller, chunk) {
             answer.push(chunk);
           },
-          onResponseEnd() {
-            finish();
-            const data = answer.length === 0 ? '' : utf8.decode(answer.bytes);
-            resolve({ status, statusText: '', headers: {}, data, config });
-          },
-          onResponseError(_controller, error) {
-            finish();
-            reject(error);
-          },
+          onResponseEnd: end,
+          onResponseError: (_controller, error) => fail(error),
         },
       );
     });

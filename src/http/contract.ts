@@ -11,7 +11,7 @@ export interface HttpClientOptions {
   readonly breakerFailures: number;
   /** How long calls fail at once, before a single trial call. 0 or more. */
   readonly breakerCooldown: number;
-  /** A longer body is a failure; its connection is closed. Default: 65536. */
+  /** A longer body is a failure, except of a `403`; its connection is closed. Default: 65536. */
   readonly maxAnswerBytes?: number | undefined;
   /** Sent with every call. They bypass axios, and no error contains them. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
@@ -32,7 +32,7 @@ export interface HttpClientTls {
 /** The raw answer: redirects are not followed, error statuses not thrown, bodies not decompressed. */
 export interface HttpAnswer {
   readonly status: number;
-  /** Decoded as UTF-8; empty if there is none. */
+  /** Decoded as UTF-8; empty if there is none. Of a `403` that is too long, late or broken off: what has come. */
   readonly body: string;
   /** The requested headers that came exactly once, by lower-case name. Missing if none were requested. */
   readonly headers?: Readonly<Record<string, string>>;

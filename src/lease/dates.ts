@@ -240,7 +240,9 @@ function isDateTime(value: unknown): value is DateTime {
     typeof value === 'object' &&
     value !== null &&
     'isLuxonDateTime' in value &&
-    value.isLuxonDateTime === true
+    value.isLuxonDateTime === true &&
+    // JSON may have an attribute of that name.
+    typeof value.valueOf === 'function'
   );
 }
 

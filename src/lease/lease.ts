@@ -81,6 +81,14 @@ export function isInUse({ status }: Reservation): boolean {
   return status === 'active' || status === 'error';
 }
 
+/** Of a lease that Blazar shows. Users may set its status, which Blazar corrects later, but not the status of a reservation. */
+export function isTerminated({
+  status,
+  reservations = [],
+}: Readonly<{ status?: unknown; reservations?: readonly Reservation[] | undefined }>): boolean {
+  return status === 'TERMINATED' && reservations.every((one) => (one.status ?? 'deleted') === 'deleted');
+}
+
 /** A lease after an update: a date that the update lacks, or has as null, is the current one. */
 export function leaseAfterUpdate(currentLease: Lease, newLease: Lease): Lease {
   const start_date = newLease.start_date ?? currentLease.start_date;

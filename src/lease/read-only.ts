@@ -21,7 +21,7 @@ const PARTS = Symbol('views of parts');
 
 /**
  * A view of a plain object or array. It can be read, spread and serialised like the value, but not written
- * to, at any depth. Other values (texts, `Date`, luxon `DateTime`) are returned unchanged.
+ * to, at any depth. A `Date` in it is a copy; other values (texts, luxon `DateTime`) are returned unchanged.
  */
 export function readOnly<Value>(value: Value): Value {
   if (!isPlain(value) || originalOf(value) !== undefined) {
@@ -92,7 +92,8 @@ function originalOf(value: object): object | undefined {
 function read(standIn: StandIn, key: PropertyKey): unknown {
   const value: unknown = Reflect.get(standIn[ORIGINAL], key);
   if (!isPlain(value)) {
-    return value;
+    // Code that embeds the library may pass a Date, which has setters.
+    return value instanceof Date ? new Date(value) : value;
   }
   standIn[PARTS] ??= new Map();
   let part = standIn[PARTS].get(key);

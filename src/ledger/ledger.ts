@@ -107,9 +107,11 @@ export class Ledger {
   }
 
   /**
-   * Starts settling commits in doubt, including those of earlier processes. For processes that grant leases.
+   * Starts verifying what is stored, and settling commits in doubt, including those of earlier processes. For
+   * processes that grant leases.
    */
   attend(): void {
+    this.database.verifyStored?.();
     this.#doubts.open();
   }
 

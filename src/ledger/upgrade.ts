@@ -1,6 +1,7 @@
 /** Creates or upgrades the tables of a ledger. Needs no filters, and no existing ledger. */
-import { closeSync, existsSync, fchownSync, openSync, statSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { createFile } from '../base/create-file.ts';
 import { codeOf, errorText, LedgerUnavailableError } from '../base/errors.ts';
 import { systemErrorText } from '../config/read-file.ts';
 import { SYSTEM_CLOCK } from '../filter/services.ts';
@@ -22,33 +23,18 @@ export async function upgradeLedger(settings: LedgerSettings): Promise<string[]>
     if (!existsSync(folder)) {
       throw misconfigured(`the folder ${folder} does not exist`);
     }
-    createFile(connection.file);
+    try {
+      // SQLite would make it readable by everyone. Its other files get the mode and the owner of this one.
+      createFile(connection.file);
+    } catch (thrown) {
+      throw misconfigured(`${connection.file} cannot be written (${systemErrorText(thrown)})`);
+    }
   } else {
     await refuseNewer(connection, settings);
   }
   return upgradeTables(connection).catch((thrown: unknown) => {
     throw explained(connection, thrown);
   });
-}
-
-/**
- * SQLite would make it readable by everyone. If root makes it, it belongs to the owner of the folder: the user of
- * the service, who could not open a file of root. SQLite's other files get the mode and the owner of the ledger.
- */
-function createFile(file: string): void {
-  try {
-    const descriptor = openSync(file, 'a', 0o660);
-    try {
-      if (process.geteuid?.() === 0) {
-        const { uid, gid } = statSync(dirname(file));
-        fchownSync(descriptor, uid, gid);
-      }
-    } finally {
-      closeSync(descriptor);
-    }
-  } catch (thrown) {
-    throw misconfigured(`${file} cannot be written (${systemErrorText(thrown)})`);
-  }
 }
 
 async function refuseNewer(connection: Connection, settings: LedgerSettings): Promise<void> {

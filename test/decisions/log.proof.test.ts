@@ -1,6 +1,7 @@
 /** The decision log on a real disk: every decision once, in order, whatever happens to the file. */
 import {
   chmodSync,
+  chownSync,
   existsSync,
   mkdirSync,
   readFileSync,
@@ -10,7 +11,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { OverloadedError } from '../../src/base/concurrency-limiter.ts';
 import { Deadline, type Wait, waitFor } from '../../src/base/deadline.ts';
@@ -27,6 +28,8 @@ import {
 import { temporaryFolder } from '../support/filter-folder.ts';
 import { recordingLogger } from '../support/logger.ts';
 
+/** The user of the service. */
+const SERVICE = 65_534;
 const FOREVER = waitFor(undefined);
 /** So many wait at most. */
 const ROOM = 10_000;
@@ -57,15 +60,19 @@ const linesIn = (text: string) => text.split('\n').length - 1;
 const logFile = () => join(temporaryFolder(), 'decisions.jsonl');
 
 describe('a decision log', () => {
-  it('makes files that others cannot read', async () => {
+  it('makes files that others cannot read, for the owner of their folder', async () => {
     const file = logFile();
+    if (process.geteuid?.() === 0) {
+      chownSync(dirname(file), SERVICE, SERVICE);
+    }
+    const access = (path: string) => [statSync(path).mode & 0o007, statSync(path).uid];
     const { log, write } = openLog(file);
-    const modes = [statSync(file).mode & 0o007];
     renameSync(file, `${file}.1`);
     log.reopen();
     write([aRecord()]);
-    await vi.waitFor(() => modes.push(statSync(file).mode & 0o007), PATIENT);
-    expect(modes).toEqual([0, 0]);
+    const own = [0, statSync(dirname(file)).uid];
+    expect(access(`${file}.1`)).toEqual(own);
+    await vi.waitFor(() => expect(access(file)).toEqual(own), PATIENT);
   });
 
   it('has one line a decision, as it was made, in order', async () => {

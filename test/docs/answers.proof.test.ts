@@ -236,7 +236,7 @@ it('docs/policy-service-author.md says what the filter makes of an answer', asyn
       status === undefined
         ? [
             [() => {}, hasty],
-            [{ status: 403, body: 'x'.repeat(64 * 1024 + 1) }, patient],
+            [{ status: 500, body: 'x'.repeat(64 * 1024 + 1) }, patient],
           ]
         : [[{ status: Number(status), body: body ?? '', headers: headersOf(body ?? '') }, patient]];
     for (const [variant, enforcement] of variants) {

@@ -89,14 +89,25 @@ describe('a commit that waits for a standby', PATIENT, () => {
     expect(await metric(next, 'ledger_commits_in_doubt')).toBe(0);
   });
 
-  it('is not granted because the server has stopped waiting', async () => {
-    const connection = await newLedger();
-    const service = await startService({ connection, timeout: 1 });
-    await waitForStandby(connection);
-    expect(await create(service)).toMatchObject({ status: 403 });
-    await waitNoMore(connection);
-    await vi.waitFor(async () => expect(await states(connection)).toEqual(['ended']), SOON);
-  });
+  it.each(['warning', 'error'])(
+    'is not granted because the server has stopped waiting, where clients are told of each %s',
+    async (level) => {
+      const connection = await newLedger();
+      const database = new URL(connection).pathname.slice(1);
+      await runSql(connection, `ALTER DATABASE ${database} SET client_min_messages = ${level}`);
+      const service = await startService({ connection });
+      await waitForStandby(connection);
+      const asked = create(service);
+      await isWaiting(connection);
+      await runSql(
+        connection,
+        "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'",
+      );
+      expect(await asked).toMatchObject({ status: 403 });
+      await waitNoMore(connection);
+      await vi.waitFor(async () => expect(await states(connection)).toEqual(['ended']), SOON);
+    },
+  );
 });
 
 describe('a commit whose answer is lost on the way', PATIENT, () => {

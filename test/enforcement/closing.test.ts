@@ -1,4 +1,4 @@
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { EnforcementClosedError } from '../../src/index.ts';
 import { createPhysicalHost, endActive, updateExtend } from '../support/requests.ts';
 import { chain, notes } from './chain.ts';
@@ -6,16 +6,23 @@ import { chain, notes } from './chain.ts';
 const CALLS_UNDER_WAY = 32;
 
 describe('close', () => {
-  it('closes every filter, even if one cannot be closed', async () => {
+  it.each([
+    ['throws', "throw new Error('stuck');", 'stuck'],
+    ['never ends', 'return new Promise(() => {});', 'no answer within 60 s'],
+  ])('closes every filter, even if that of one %s', async (_, body, error) => {
     const heard = notes();
     const { enforcement, logger } = await chain({
-      AFilter: { extra: "close() { throw new Error('stuck'); }" },
+      AFilter: { extra: `close() { ${body} }` },
       BFilter: { extra: "async close() { notes.push('closed'); }" },
     });
-    await Promise.all([enforcement.close(), enforcement.close()]);
+    vi.useFakeTimers({ toFake: ['setTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const closing = [enforcement.close(), enforcement.close()];
+    await vi.advanceTimersByTimeAsync(60_000);
+    await Promise.all(closing);
     await enforcement.close();
     expect(heard).toEqual(['closed']);
-    expect(logger.lines).toMatchObject([{ level: 'error', fields: { filter: 'AFilter', error: 'stuck' } }]);
+    expect(logger.lines).toMatchObject([{ level: 'error', fields: { filter: 'AFilter', error } }]);
   });
 
   it.each([

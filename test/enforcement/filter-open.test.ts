@@ -1,5 +1,5 @@
 /** `open()` of filters is called once, before any check. If it throws, the configuration is refused. */
-import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { ConfigurationError, UsageEnforcement } from '../../src/index.ts';
 import { valuesOnly } from '../support/files.ts';
 import { filterFolder, filterSource } from '../support/filter-folder.ts';
@@ -97,6 +97,17 @@ describe('open', () => {
       expect(notes.join()).not.toContain('C');
     },
   );
+
+  it('that takes more than a minute refuses the configuration', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const problems = problemsOf(load({ A: 'await new Promise(() => {});' }));
+    while (!notes.includes('opening A')) {
+      await new Promise((done) => setImmediate(done));
+    }
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(await problems).toMatchObject([{ message: 'AFilter could not be set up: no answer within 60 s' }]);
+  });
 
   it('that throws a ConfigurationError keeps its problems, and closes the opened filters', async () => {
     const problems = await problemsOf(load({ A: '', B: MISTAKES }));

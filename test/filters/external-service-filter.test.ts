@@ -235,10 +235,14 @@ describe('an answer with status', () => {
   );
 
   it('204 is the only success of an on-end: any other is logged and reported', async () => {
-    const { service, enforcement } = await against({ status: 204 });
+    const { service, enforcement, logger } = await against({ status: 204 });
     expect(await enforcement.onEnd(endActive())).toMatchObject({ failed: false });
     service.answer = { status: 403, body: '{"message": "no"}' };
     expect(await enforcement.onEnd(endActive())).toMatchObject({ failed: true });
+    const error = 'expected 204 from the external service, got 403';
+    expect(logger.lines).toContainEqual(
+      expect.objectContaining({ fields: expect.objectContaining({ error }) }),
+    );
   });
 
   it('403 or 500 shows no token in the log or to the user, even if the service echoes it', async () => {
@@ -295,10 +299,14 @@ describe('a service that fails', () => {
     expect(logger.lines.findLast(({ level }) => level === 'error')?.fields.error).toMatch(/not sent/);
   });
 
-  it('has not failed if it rejects', async () => {
-    const { service, enforcement } = await against({ status: 403 }, { external_service_breaker_failures: 2 });
+  it.each([0, 65_537])('has not failed if it rejects, with a reason of %i bytes', async (length) => {
+    const { service, enforcement } = await against(
+      { status: 403, body: 'x'.repeat(length) },
+      { external_service_allow_on_error: true, external_service_breaker_failures: 2 },
+    );
     for (let call = 0; call < 4; call += 1) {
-      await enforcement.checkCreate(createPhysicalHost());
+      const decision = await enforcement.checkCreate(createPhysicalHost());
+      expect(decision).toMatchObject(rejectedWith('The external service denied the request.'));
     }
     expect(service.requests).toHaveLength(4);
   });

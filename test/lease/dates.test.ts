@@ -58,6 +58,7 @@ describe('toInstant', () => {
 
   it.each([
     ...[undefined, null, 0, 1764590400, true, {}, [], Symbol('x'), () => 0],
+    { isLuxonDateTime: true, valueOf: 5 },
     ...[new Date(Number.NaN), DateTime.invalid('x')],
   ])('refuses the value %s', (value) => {
     expect(toInstant(value)).toBeUndefined();

@@ -49,9 +49,15 @@ describe('a read-only view', () => {
     expect(value).toEqual({ list: [3, 1, 2], part: { a: 1 } });
   });
 
-  it('returns texts, dates and instances of classes unchanged', () => {
-    const date = new Date();
-    expect(readOnly({ date }).date).toBe(date);
+  it('shows a Date as a copy, whose setters change nothing in the value', () => {
+    const value = { part: { end_date: new Date('2026-12-02T09:00:00Z') } };
+    readOnly(value).part.end_date.setFullYear(2036);
+    expect(readOnly(value).part.end_date).toEqual(new Date('2026-12-02T09:00:00Z'));
+  });
+
+  it('returns texts and instances of classes unchanged', () => {
+    const pattern = /a/;
+    expect(readOnly({ pattern }).pattern).toBe(pattern);
     expect(readOnly('text')).toBe('text');
     expect(readOnly(null)).toBeNull();
   });

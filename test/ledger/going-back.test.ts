@@ -111,7 +111,7 @@ describe('a file that is moved over a ledger in use', () => {
     const { connection, file, ledger } = await replaced(40);
     for (let attempt = 0; attempt < 4; attempt += 1) {
       await expect(recordLease(ledger, { name: 'new' })).rejects.toThrow(
-        attempt === 0 ? 'the file was deleted or replaced' : /-wal has changes of another file/,
+        attempt === 0 ? 'the file was deleted, replaced or overwritten' : /-wal has changes of another file/,
       );
     }
     await expect(ledgerAt(connection)).rejects.toThrow(/has changes of another file/);
@@ -154,7 +154,7 @@ describe('a file that is moved over a ledger in use', () => {
     damage(file);
     for (let attempt = 0; attempt < 4; attempt += 1) {
       await expect(recordLease(ledger, { name: 'new' })).rejects.toThrow(
-        attempt === 0 ? 'the file was deleted or replaced' : 'the file is damaged',
+        attempt === 0 ? 'the file was deleted, replaced or overwritten' : 'the file is damaged',
       );
     }
     await expect(ledgerAt(connection).then((next) => recordLease(next, { name: 'new' }))).rejects.toThrow(
@@ -163,13 +163,42 @@ describe('a file that is moved over a ledger in use', () => {
   });
 });
 
+it('is refused when an earlier file is copied over the one in use', async () => {
+  const connection = await newLedger('sqlite');
+  const file = connection.slice('sqlite://'.length);
+  const ledger = await openedLedger(connection);
+  copyFileSync(file, `${file}.backup`);
+  for (let lease = 0; lease < 200; lease += 1) {
+    await recordLease(ledger, { name: `lease ${lease}` });
+  }
+  copyFileSync(`${file}.backup`, file);
+  for (const why of [
+    'the file was deleted, replaced or overwritten',
+    'the file is damaged',
+    'the file is damaged',
+  ]) {
+    await expect(recordLease(ledger, { name: 'new' })).rejects.toThrow(why);
+  }
+});
+
+it('is refused soon after the start of a service if it is damaged where no lease is', async () => {
+  const connection = await newLedger('sqlite');
+  damage(connection.slice('sqlite://'.length), 'decisions_by_time');
+  const ledger = await openedLedger(connection);
+  await recordLease(ledger, { name: 'first' });
+  ledger.attend();
+  await expect
+    .poll(() => recordLease(ledger, { name: 'second' }).catch((thrown: unknown) => String(thrown)))
+    .toMatch(/the file is damaged: /);
+});
+
 /** A page in the middle is lost. */
-function damage(file: string): void {
+function damage(file: string, index = 'leases_by_start'): void {
   const connection = openSqlite(file);
   connection.exec('PRAGMA journal_mode = DELETE');
   const [found] = connection
-    .prepare("SELECT rootpage, page_size FROM sqlite_master, pragma_page_size WHERE name = 'leases_by_start'")
-    .all([]);
+    .prepare('SELECT rootpage, page_size FROM sqlite_master, pragma_page_size WHERE name = ?')
+    .all([index]);
   const { rootpage: page, page_size: size } = found as { rootpage: number; page_size: number };
   connection.close();
   const bytes = readFileSync(file);

@@ -190,6 +190,7 @@ async function followSeen({ seen }: World, fixture: LedgerFixture): Promise<void
     doubts: [],
     isKnownEndpoint: true,
     otherEndpoints: [],
+    overdue: [],
     looksOften: true,
     doubted: new Set(seen.rows.rows.keys()),
   };

@@ -126,6 +126,22 @@ describe('EnforceAutostopPolicy rejects', () => {
     );
   });
 
+  it.each([
+    ['{infra: lambda, autostop: 5}', {}],
+    ['{any_of: [{infra: gcp, autostop: {down: true}}, {infra: aws, use_spot: true, autostop: 5}]}', {}],
+    ['{infra: runpod}', { idleMinutesToAutostop: 5 }],
+  ])(
+    'autostop of a cluster that SkyPilot cannot stop, unless it is torn down: %s',
+    async (resources, options) => {
+      const { ask } = await enforcing([]);
+      expect(await ask({ task: taskWith(resources), options })).toMatchObject(
+        rejectedWith(expect.stringContaining('Autostop must tear the cluster down')),
+      );
+      const task = taskWith(resources.replaceAll('autostop: 5', 'autostop: {idle_minutes: 5, down: true}'));
+      expect(await ask({ task, options: { idleMinutesToAutostop: 5, down: true } })).toMatchObject(ALLOWED);
+    },
+  );
+
   it('sky exec on a cluster without autostop, whatever the task says', async () => {
     const { ask } = await enforcing([up(-1)]);
     expect(await ask({ name: 'exec', task: taskWith('{autostop: 5}') })).toMatchObject(

@@ -139,12 +139,39 @@ describe('UseSpotForGpuPolicy', () => {
     },
   );
 
-  it.each(['cpus: 4', 'accelerators:', 'accelerators: []', 'accelerators: {}', 'use_spot: false'])(
-    'leaves what asks for none as it is: %s',
-    async (resources) => {
-      const { ask } = await chainOf(['UseSpotForGpuPolicy']);
-      const task = `resources:\n  ${resources} # as it came\nrun: hostname\n`;
-      expect(await askTwice(ask, { task })).toMatchObject({ changed: false, task_: task });
-    },
-  );
+  it.each([
+    'cpus: 4',
+    'infra: lambda\n  accelerators: A100',
+    'any_of: [{infra: ssh/pool, gpus: H100}, {infra: slurm, accelerators: H100}]',
+    'accelerators:',
+    'accelerators: []',
+    'accelerators: {}',
+    'use_spot: false',
+  ])('leaves what asks for none as it is: %s', async (resources) => {
+    const { ask } = await chainOf(['UseSpotForGpuPolicy']);
+    const task = `resources:\n  ${resources} # as it came\nrun: hostname\n`;
+    expect(await askTwice(ask, { task })).toMatchObject({ changed: false, task_: task });
+  });
+
+  it('takes none where the server has only clouds without', async () => {
+    const { ask } = await chainOf(['UseSpotForGpuPolicy']);
+    const asked = (clouds: string) => ({
+      task: 'resources: {accelerators: A100}\n',
+      config: `allowed_clouds: [${clouds}]\n`,
+    });
+    expect(await askTwice(ask, asked('lambda, do'))).toMatchObject({ changed: false });
+    expect(await askTwice(ask, asked('lambda, aws'))).toMatchObject({ changed: true });
+  });
+
+  it('rejects a service of which only some would be spot instances, which SkyPilot cannot serve', async () => {
+    const { ask } = await chainOf(['UseSpotForGpuPolicy']);
+    const task = (any: string, more = '') => `resources: {any_of: [${any}]}\n${more}`;
+    const mixed = '{infra: aws, accelerators: A100}, {infra: lambda, accelerators: A100}';
+    expect(await ask({ task: task(mixed, 'service: {replicas: 2}\n') })).toMatchObject(REJECTED);
+    expect(await askTwice(ask, { task: task(mixed) })).toMatchObject({ changed: true });
+    const alike = '{infra: aws, accelerators: A100}, {infra: gcp, accelerators: A100}';
+    expect(await askTwice(ask, { task: task(alike, 'service: {replicas: 2}\n') })).toMatchObject({
+      changed: true,
+    });
+  });
 });

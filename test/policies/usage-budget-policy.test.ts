@@ -167,14 +167,14 @@ describe('who pays', () => {
     },
   );
 
-  it('needs room for every replica of a service, also those in reserve', async () => {
+  it('needs room for every worker of a pool, and for every replica of a service, also those in reserve', async () => {
     const lab = await Lab.open({ budget: '72', options: { usage_budget_managed: 'check' } });
-    const up = (policy: string) =>
-      lab.ask({
-        name: 'serve.up',
-        cluster: null,
-        task: `resources: {accelerators: A100:1}\nservice: {replica_policy: {min_replicas: 1, ${policy}}}\n`,
-      });
+    const task = (service: string) => `resources: {accelerators: A100:1}\nservice: {${service}}\n`;
+    const ask = (service: string) => lab.ask({ name: 'serve.up', cluster: null, task: task(service) });
+    const up = (policy: string) => ask(`replica_policy: {min_replicas: 1, ${policy}}`);
+    expect(await ask('pool: {workers: 3}')).toMatchObject(ALLOWED);
+    expect(await ask('pool: {workers: 4}')).toMatchObject(REJECTED);
+    expect(await ask('pool: {min_workers: 0, max_workers: 4}')).toMatchObject(REJECTED);
     expect(await up('max_replicas: 3')).toMatchObject(ALLOWED);
     expect(await up('max_replicas: 3, num_overprovision: 1')).toMatchObject(REJECTED);
     expect(await up('max_replicas: 1, dynamic_ondemand_fallback: true')).toMatchObject(ALLOWED);

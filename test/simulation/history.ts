@@ -134,7 +134,7 @@ function compare(site: Site): void {
 /** `ledger compact`, beside the services. */
 function fold(site: Site): void {
   const replica = site.chance.some(site.replicas.filter(({ mayGo }) => mayGo));
-  // A lease that Blazar does not end is changed every half an hour: its row is not as old as those that are folded.
+  // A lease that Blazar does not end is changed more often than that: its row is not as old as those that are folded.
   if (replica === undefined || site.blazar.live.some(({ isOverdue }) => isOverdue === true)) {
     return;
   }

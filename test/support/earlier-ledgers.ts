@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Kysely, Migrator } from 'kysely';
 import { expect } from 'vitest';
-import { postgresDialect } from '../../src/ledger/storage/migrations/concurrent-indexes.ts';
+import { serverAt } from '../../src/ledger/storage/migrations/concurrent-indexes.ts';
 import { migrations } from '../../src/ledger/storage/migrations/versions.ts';
 import { openSqlite } from '../../src/ledger/storage/sqlite-driver.ts';
 import { runProgramInProcess } from './command-in-process.ts';
@@ -41,7 +41,7 @@ export const RESTORE = {
 
 /** The first version wrote the same rows on both databases: only one dump is stored. */
 async function makeFirst(connection: string): Promise<void> {
-  const database = new Kysely<unknown>({ dialect: postgresDialect(connection) });
+  const database = new Kysely<unknown>({ dialect: serverAt(connection).dialect });
   const getMigrations = async () => migrations('postgresql');
   const { error } = await new Migrator({ db: database, provider: { getMigrations } }).migrateTo(
     '0001-ledger',

@@ -82,7 +82,7 @@ templates to get the same.
 {{- if not (hasKey $root.Values.generated .key) -}}
 {{- $name := printf "%s-tokens" (include "blazar-enforcement.fullname" $root) -}}
 {{- $secret := lookup "v1" "Secret" $root.Release.Namespace $name -}}
-{{- $before := get (default (dict) (get (default (dict) $secret) "data")) .key | b64dec | trim -}}
+{{- $before := get (default (dict) (get (default (dict) $secret) "data")) .key | b64dec | splitList "\n" | first | trim -}}
 {{- $_ := set $root.Values.generated .key (coalesce .given $before (randAlphaNum 64 | lower)) -}}
 {{- end -}}
 {{- get $root.Values.generated .key -}}

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { errorText } from '../../base/errors.ts';
 import { toInstant } from '../../lease/dates.ts';
-import { endInBlazar } from '../../lease/lease.ts';
+import { endInBlazar, isInUse, isTerminated } from '../../lease/lease.ts';
 import type { ListedLease } from '../../ledger/reconciliation/leases.ts';
 import { isPage } from '../../openstack/blazar-answers.ts';
 import { readText, shownName, UsageError } from '../common/output.ts';
@@ -51,7 +51,7 @@ const list = z.array(lease, 'a list of leases');
 export interface LeaseList {
   /** The ids of all leases in the list, in any state. */
   readonly ids: ReadonlySet<string>;
-  /** The existing leases: neither terminated nor past their end. */
+  /** The existing leases: neither terminated nor past their end, or in use nevertheless. */
   readonly leases: readonly ListedLease[];
 }
 
@@ -92,7 +92,7 @@ export async function readLeaseList(file: string, now: bigint): Promise<LeaseLis
   return {
     ids: new Set(leases.map(({ id }) => id)),
     leases: leases
-      .filter(({ status, end }) => status?.toUpperCase() !== 'TERMINATED' && end > now)
+      .filter((one) => !isTerminated(one) && (one.end > now || one.reservations?.some(isInUse) === true))
       .map(({ status: _, ...one }) => one),
   };
 }

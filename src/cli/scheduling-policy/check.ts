@@ -1,5 +1,6 @@
 /** `scheduling-policy check`: reviews pods like the webhook. */
 
+import { YamlDocument } from '../../base/yaml/document.ts';
 import { type Path, plainCopy, valueAt } from '../../base/yaml/tree.ts';
 import { BrokenRulesError, type RuleOutcomes } from '../../filter/verdict.ts';
 import { PodAdmission } from '../../kubernetes/admission/pod-admission.ts';
@@ -89,13 +90,14 @@ async function checkBy(
     };
   }
 
-  async function diffOf({ document, path, pod }: CheckedObject, changed: unknown): Promise<string> {
+  async function diffOf({ document, value, path, pod }: CheckedObject, changed: unknown): Promise<string> {
     if (changed === pod) {
       return '';
     }
-    const whole = replaced(plainCopy(document.value), path, changed);
+    const before = document ?? YamlDocument.from(plainCopy(value));
+    const after = before.with(replaced(plainCopy(value), path, changed));
     const names = [shownName(file), '(changed by policies)'] as const;
-    return unifiedDiff(names, document.format(), document.with(whole).format());
+    return unifiedDiff(names, before.format(), after.format());
   }
 }
 

@@ -20,9 +20,11 @@ export interface CheckedObject {
   readonly namespace: string | undefined;
   /** The pod, or the pod template of the object. */
   readonly pod: Pod;
-  readonly document: YamlDocument;
-  /** The path of the pod in the document. */
+  readonly value: Mapping;
+  /** The path of the pod in the object. */
   readonly path: Path;
+  /** As written. `undefined` = an item of a list: changing a whole list for each of its pods takes minutes. */
+  readonly document: YamlDocument | undefined;
 }
 
 /** Reads YAML or JSON documents, including lists. Objects of other kinds, whose pods are not known, are `others`. */
@@ -58,11 +60,11 @@ export function objectsIn(document: YamlDocument): { objects: CheckedObject[]; o
   const objects: CheckedObject[] = [];
   const others: string[] = [];
   for (const { value, path } of itemsIn(document.value, [], undefined)) {
-    const object = checked(value, path, document);
+    const object = checked(value, path);
     if (object === undefined) {
       others.push(String(value.kind));
     } else {
-      objects.push(object);
+      objects.push({ ...object, document: path.length === 0 ? document : undefined });
     }
   }
   return { objects, others };
@@ -89,14 +91,12 @@ function itemsIn(value: unknown, path: Path, kind: string | undefined): Item[] {
   return value.items.flatMap((item: unknown, index) => itemsIn(item, [...path, 'items', index], ofItems));
 }
 
-function checked(value: Mapping, at: Path, document: YamlDocument): CheckedObject | undefined {
+function checked(value: Mapping, at: Path): Omit<CheckedObject, 'document'> | undefined {
   const kind = String(value.kind);
-  const below = Object.hasOwn(POD_KINDS, kind) ? POD_KINDS[kind]?.path : undefined;
-  if (below === undefined) {
+  const path = Object.hasOwn(POD_KINDS, kind) ? POD_KINDS[kind]?.path : undefined;
+  if (path === undefined) {
     return undefined;
   }
-  const path = [...at, ...below];
-  const pod = valueAt(value, below);
   const { metadata } = value;
   const text = (field: string) => {
     const written = isMapping(metadata) ? metadata[field] : undefined;
@@ -106,8 +106,8 @@ function checked(value: Mapping, at: Path, document: YamlDocument): CheckedObjec
     kind,
     name: text('name') ?? text('generateName'),
     namespace: text('namespace'),
-    pod: parsePod(pod, path.join('.')),
-    document,
+    pod: parsePod(valueAt(value, path), [...at, ...path].join('.')),
+    value,
     path,
   };
 }

@@ -1,5 +1,6 @@
 /** Builds the filters of a configuration and what they need. */
 
+import { inTime, withinDeadline } from '../../base/deadline.ts';
 import { ConfigurationError, errorText, isInstance } from '../../base/errors.ts';
 import { LimitedLogger } from '../../base/limited-logger.ts';
 import type { Logger } from '../../base/logger.ts';
@@ -100,6 +101,11 @@ function recordsLeases({ filter }: ChainedFilter): boolean {
   return isLedgerFilter(filter) || filter.commitCreate !== undefined || filter.commitUpdate !== undefined;
 }
 
+/** `open` or `close` of a filter. One that never ended would block this reload, and all later ones. */
+function withinAMinute(work: () => void | Promise<void>): Promise<void> {
+  return withinDeadline(60, async (deadline) => inTime(Promise.resolve(work()), deadline));
+}
+
 /** Throws `ConfigurationError` if a filter refuses its options. Filters before it are then closed. */
 export async function openChain(
   { filters, settings }: Configuration,
@@ -111,11 +117,13 @@ export async function openChain(
     const { name, filterClass } = installed;
     const execution = executions.executionOf(name);
     try {
-      await execution.run(() => {
-        const filter = new filterClass(options as never, services);
-        chain.push({ name, audit, filter, execution });
-        return filter.open();
-      });
+      await withinAMinute(() =>
+        execution.run(() => {
+          const filter = new filterClass(options as never, services);
+          chain.push({ name, audit, filter, execution });
+          return filter.open();
+        }),
+      );
     } catch (thrown) {
       await closeChain(chain, services.logger);
       if (isInstance(thrown, ConfigurationError)) {
@@ -137,7 +145,7 @@ export async function closeChain(chain: readonly ChainedFilter[], logger: Logger
   await Promise.all(
     chain.map(async ({ name, filter, execution }) => {
       try {
-        await execution.run(() => filter.close());
+        await withinAMinute(() => execution.run(() => filter.close()));
       } catch (thrown) {
         logger.error({ filter: name, error: errorText(thrown) }, 'filter could not be closed');
       }

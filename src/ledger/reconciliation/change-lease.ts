@@ -13,7 +13,7 @@ import type { Author } from '../transactions/journal.ts';
 import { record, release } from '../transactions/lease-transactions.ts';
 import { previewLease } from '../transactions/preview.ts';
 import type { Transaction } from '../transactions/transaction.ts';
-import { begun, digestOf, type ListedLease, type ShownLease, type WholeLease } from './leases.ts';
+import { begun, digestOf, isOverdue, type ListedLease, type ShownLease, type WholeLease } from './leases.ts';
 
 /** The common settings of the transactions of a comparison. */
 export interface Terms {
@@ -55,6 +55,7 @@ export interface Seen {
 }
 
 export const CHANGED = 'it was asked for meanwhile';
+export const NOT_ENDED = 'Blazar has not ended it';
 
 /** A lease of the ledger that is not changed. */
 export function left(row: LeaseRow, note: string | null): Reconciled {
@@ -115,7 +116,11 @@ export function* recordLease(
   }
   const identity = { leaseId: lease_id, region, projectId: project_id, userId: user_id };
   const request = requestFor(identity, lease, { start, end }, terms.claimants);
-  const why = isObserved(lease) ? 'Blazar has it, and the ledger had not' : null;
+  const why = isOverdue(lease)
+    ? NOT_ENDED
+    : isObserved(lease)
+      ? 'Blazar has it, and the ledger had not'
+      : null;
   const note = why ?? (yield* refusalOf(ledger, request, now));
   const recording = yield* resultOf(record(statements, request, transaction, authorOf(terms, why), true));
   return { ...unrecorded(lease, note), row: terms.isDryRun ? null : recording.lease, outcome: 'recorded' };

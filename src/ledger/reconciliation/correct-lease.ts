@@ -1,7 +1,7 @@
 /** Changes a row of the ledger to match Blazar, in one transaction. */
 
 import { MAX_AMOUNT, smaller } from '../../filter/claim.ts';
-import { formatInstant, type Instant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
+import { formatInstant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import {
   type Alternative,
   added,
@@ -32,6 +32,7 @@ import {
   exact,
   isObserved,
   left,
+  NOT_ENDED,
   type Reconciled,
   type Result,
   requestFor,
@@ -40,7 +41,15 @@ import {
   throwing,
   untouched,
 } from './change-lease.ts';
-import { digestOf, isShown, type ListedLease, type ShownLease } from './leases.ts';
+import {
+  ASKED,
+  digestOf,
+  isOverdue,
+  isShown,
+  type ListedLease,
+  type OverdueLease,
+  type ShownLease,
+} from './leases.ts';
 import { fits } from './pairing.ts';
 
 interface Correction {
@@ -64,6 +73,9 @@ export function* correctLease(
     return new Undone(left(before, CHANGED));
   }
   const correction = { ledger, transaction, row, moment, terms };
+  if (isOverdue(lease)) {
+    return yield* asOverdue(correction, lease);
+  }
   return isObserved(lease) ? yield* asObserved(correction, lease) : yield* asListed(correction, lease);
 }
 
@@ -86,18 +98,14 @@ function* asListed(
       left(found, 'an update was asked for, and the list does not say what the lease reserves'),
     );
   }
-  const isOverdue = 'due' in lease;
   const current = currentOf(row, alternatives);
   const userId = lease.userId ?? row.user_id;
   const whole = { ...lease, projectId: row.project_id, userId, reservations: reservations ?? [] };
   // If no filter can compute the claims, they stay as before.
-  const kept = isOverdue ? continuedClaims : movedClaims;
-  const claimants = isTold || known === undefined ? terms.claimants : [kept(known)];
-  const from = isOverdue ? { ...current, end: chargedUntil(found) } : current;
-  const request = requestFor(identityOf(row, whole), whole, from, claimants);
-  const why = isOverdue ? 'Blazar has not ended it' : null;
+  const claimants = isTold || known === undefined ? terms.claimants : [movedClaims(known)];
+  const request = requestFor(identityOf(row, whole), whole, current, claimants);
   const demand = reservations === undefined ? (known?.demand ?? row.demand) : undefined;
-  yield* record(statements, { ...request, demand }, transaction, authorOf(terms, why), true);
+  yield* record(statements, { ...request, demand }, transaction, authorOf(terms, null), true);
   const note = hasOtherDates(found, lease)
     ? `it was ${formatInstant(row.starts_at)} to ${formatInstant(row.ends_at)}`
     : found.state === 'ended'
@@ -105,12 +113,28 @@ function* asListed(
       : found.alternatives === null
         ? 'it reserves something else'
         : 'it was not known which of its changes had been made';
-  return { ...done, outcome: 'corrected', note: why ?? note };
+  return { ...done, outcome: 'corrected', note };
 }
 
-/** The time until which a lease that has ended is charged. */
-export function chargedUntil({ ended_at, ends_at }: LeaseRow): Instant {
-  return ended_at === null || ended_at > ends_at ? ends_at : ended_at;
+/**
+ * It is charged as it was last, since Blazar does not show its hosts any more: from the time until which it is charged
+ * already.
+ */
+function* asOverdue(
+  { ledger: { statements }, transaction, row, terms }: Correction,
+  lease: OverdueLease,
+): Work<Reconciled> {
+  // Another lease with its id, which was asked for meanwhile, begins later.
+  const own = alternativesOf(row).filter(({ start }) => start <= lease.start);
+  const known = mostExpensiveOf(own, lease);
+  const { ended_at, ends_at, touched_at } = row;
+  const until = [ended_at ?? ends_at, ends_at, known?.end ?? touched_at].reduce(smaller);
+  const whole = { ...lease, start: known?.start ?? lease.start };
+  const claimants = known === undefined ? terms.claimants : [continuedClaims(known)];
+  const request = requestFor(identityOf(row, whole), whole, { ...whole, end: until }, claimants);
+  const author = authorOf(terms, NOT_ENDED);
+  yield* record(statements, { ...request, demand: known?.demand, shown: ASKED }, transaction, author, true);
+  return { ...left(row, NOT_ENDED), start: whole.start, end: whole.end, outcome: 'corrected' };
 }
 
 /** Whether the ledger has other dates or reservations than the list, or several alternatives. */

@@ -25,10 +25,9 @@ export interface WholeLease extends ListedLease {
 
 /**
  * A lease that Blazar has not ended at its end: it is in use, and Blazar does not show its hosts any more. `end` is
- * the time until which it has been in use so far, in whole seconds.
+ * the time until which it counts, in whole seconds: it is charged in advance, so that it holds its place.
  */
-export interface OverdueLease extends ListedLease {
-  readonly projectId: string;
+export interface OverdueLease extends WholeLease {
   readonly createdAt: Instant | undefined;
   /** When Blazar should have ended it. */
   readonly due: Instant;
@@ -50,6 +49,10 @@ export interface ShownLease extends WholeLease {
    * It reserves hosts and has none: Blazar is still allocating, or has lost them all without recording it.
    */
   readonly isEmpty: boolean;
+}
+
+export function isOverdue(lease: ListedLease): lease is OverdueLease {
+  return 'due' in lease;
 }
 
 /** A lease in use before its start counts as begun: at the latest `then`. */

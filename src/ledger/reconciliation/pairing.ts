@@ -7,7 +7,14 @@ import { alternativesOf, chargedBy, most } from '../accounting/alternatives.ts';
 import { demandOf, isComparable } from '../accounting/demand.ts';
 import { addTo } from '../add-to.ts';
 import type { LeaseRow } from '../storage/schema.ts';
-import { ABSENT, begun, type ListedLease, type OverdueLease, type ShownLease } from './leases.ts';
+import {
+  ABSENT,
+  begun,
+  type ListedLease,
+  type OverdueLease,
+  type ShownLease,
+  type WholeLease,
+} from './leases.ts';
 
 interface Pairing<Lease extends ListedLease> {
   readonly pairs: { readonly row: LeaseRow; readonly lease: Lease }[];
@@ -150,13 +157,9 @@ export async function pairShown(
   const pairing = await pair(rows, inOrder, ownRow, [search]);
   const pairs = pairing.pairs.map(({ row, lease }) => ({
     row,
-    lease: {
-      ...begun(lease, smaller(row.starts_at, row.touched_at)),
-      projectId: row.project_id,
-      userId: row.user_id,
-    },
+    lease: begun(lease, smaller(row.starts_at, row.touched_at)),
   }));
-  return { ...pairing, pairs };
+  return keepingOwners({ ...pairing, pairs });
 }
 
 /**
@@ -175,14 +178,28 @@ function ownRow(same: readonly LeaseRow[], lease: ShownLease | OverdueLease): Le
   return byRank(possible, lease)[0];
 }
 
-/** Of rows that have ended, the row of a lease. It makes no difference whether their ends were processed. */
-export function endedRow(rows: readonly LeaseRow[], lease: OverdueLease): LeaseRow | undefined {
-  const same = rows.filter(({ lease_id }) => lease_id === lease.id);
-  const own = ownRow(
-    same.map((row) => ({ ...row, state: 'ended' })),
-    lease,
-  );
-  return same.find(({ id }) => id === own?.id);
+/** By id: Blazar has shown a lease before its end. It makes no difference whether that end was processed. */
+export async function pairOverdue(
+  overdue: readonly OverdueLease[],
+  rows: readonly LeaseRow[],
+): Promise<Pairing<OverdueLease>> {
+  const ownOf = (same: readonly LeaseRow[], lease: OverdueLease) => {
+    const own = ownRow(
+      same.map((row) => ({ ...row, state: 'ended' })),
+      lease,
+    );
+    return same.find(({ id }) => id === own?.id);
+  };
+  return keepingOwners(await pair(rows, overdue, ownOf, []));
+}
+
+/** Users can write whose a lease is: it stays with the owner of its row. */
+function keepingOwners<Lease extends WholeLease>(pairing: Pairing<Lease>): Pairing<Lease> {
+  const pairs = pairing.pairs.map(({ row, lease }) => ({
+    row,
+    lease: { ...lease, projectId: row.project_id, userId: row.user_id },
+  }));
+  return { ...pairing, pairs };
 }
 
 /** The most likely row of a lease comes first. */

@@ -4,11 +4,12 @@
  * observation by the service.
  */
 import { formatInstant, type Instant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
+import { isInUse } from '../../lease/lease.ts';
 import { alternativesOf } from '../accounting/alternatives.ts';
 import { keptName, textMistake } from '../identity.ts';
 import type { LeaseRow } from '../storage/schema.ts';
-import { left, type Reconciled, type Terms, unrecorded } from './change-lease.ts';
-import { chargedUntil, differs } from './correct-lease.ts';
+import { isObserved, left, type Reconciled, type Terms, unrecorded } from './change-lease.ts';
+import { differs } from './correct-lease.ts';
 import {
   ABSENT,
   digestOf,
@@ -17,7 +18,7 @@ import {
   type ShownLease,
   type WholeLease,
 } from './leases.ts';
-import { endedRow, pairListed, pairShown } from './pairing.ts';
+import { pairListed, pairOverdue, pairShown } from './pairing.ts';
 
 export type Step =
   | {
@@ -89,7 +90,13 @@ export async function planForList(
       steps.push({ kind: 'release', row, isUnused: false, note: null });
     }
   }
-  for (const { row, lease } of pairs) {
+  for (const { row, lease: shown } of pairs) {
+    const isEarly = row.starts_at < shown.start && shown.reservations?.some(isInUse) === true;
+    const lease = isEarly ? { ...shown, start: row.starts_at } : shown;
+    if (lease.end <= now) {
+      // Blazar had not ended it when it was listed.
+      continue;
+    }
     if (row.state === 'ended' && row.ended_at !== null && row.ended_at > since) {
       leave(left(row, `it ended at ${formatInstant(row.ended_at)}; the list may be older`));
     } else if (row.lease_id === null || row.state === 'ended' || differs(row, lease, claimants)) {
@@ -106,7 +113,7 @@ export async function planForList(
   }
   for (const lease of unknown) {
     const { projectId, userId, reservations } = lease;
-    if (projectId !== undefined && terms.exemptProjects.includes(projectId)) {
+    if (lease.end <= now || (projectId !== undefined && terms.exemptProjects.includes(projectId))) {
       continue;
     }
     if (projectId === undefined || userId === undefined) {
@@ -163,7 +170,7 @@ export interface ObservationTerms extends Terms {
   /** The rows that the previous observation would have released. */
   readonly doubted: ReadonlySet<bigint>;
   /** Leases in use that should have ended at least `ENDING` ago. */
-  readonly overdue?: readonly OverdueLease[];
+  readonly overdue: readonly OverdueLease[];
 }
 
 /**
@@ -173,8 +180,13 @@ export const OFTEN = 600n;
 /** This many releases at once are normal, whatever their share. */
 const FEW = 10;
 
-/** How late Blazar may end a lease, in microseconds. It needs some minutes. */
-export const ENDING = 1800n * MICROSECONDS_PER_SECOND;
+/** How late Blazar may end a lease, in microseconds. */
+export const ENDING = 300n * MICROSECONDS_PER_SECOND;
+/**
+ * How far in advance a lease is charged that Blazar does not end, in microseconds. It is charged again when half of
+ * that is left, for fewer entries.
+ */
+export const AHEAD = 1800n * MICROSECONDS_PER_SECOND;
 
 /** For all leases of Blazar. `ended`: rows of listed leases that had ended before the request to Blazar. */
 export async function planForObservation(
@@ -185,6 +197,7 @@ export async function planForObservation(
 ): Promise<Plan> {
   const open = [...before.rows.values()];
   const pairing = await pairShown(listed, [...open, ...ended]);
+  const overdue = await pairOverdue(terms.overdue, [...open, ...ended]);
   const isLate = latenessOf(before, terms.grace);
   const stable = pairing.pairs.filter(({ lease }) => !lease.isChanging);
   // Blazar does not record that a lease has lost its hosts if another lease is deleted while it looks for
@@ -192,7 +205,7 @@ export async function planForObservation(
   const isUnclear = ({ row, lease }: (typeof stable)[number]) =>
     lease.isEmpty && (!isLate(row) || terms.doubts.length > 0);
   const pairs = stable.filter((one) => !isUnclear(one));
-  const hasMatched = pairs.length > 0;
+  const hasMatched = pairs.length + overdue.pairs.length > 0;
   const steps: Step[] = [];
   for (const { row } of stable.filter(isUnclear)) {
     steps.push({ kind: 'leave', left: left(row, 'Blazar shows no hosts of it') });
@@ -203,20 +216,21 @@ export async function planForObservation(
     }
   }
 
-  // If a clock is wrong, they may not be late. Each is charged every half an hour, for fewer entries.
-  for (const lease of terms.doubts.length > 0 ? [] : (terms.overdue ?? [])) {
-    const row = endedRow(ended, lease);
-    if (row !== undefined && chargedUntil(row) <= lease.end - ENDING) {
+  // If a clock is wrong, they may not be late.
+  for (const { row, lease } of terms.doubts.length > 0 ? [] : overdue.pairs) {
+    const { state, alternatives, starts_at, ends_at } = row;
+    const isKnown = state === 'open' && alternatives === null && starts_at <= lease.start;
+    if (!isKnown || ends_at <= lease.end - AHEAD / 2n) {
       steps.push({ kind: 'correct', row, lease });
     }
   }
 
   // Leases of another Blazar must not be charged here.
   const isForeign = !hasMatched && open.some(({ lease_id }) => lease_id !== null);
-  const unrecordedLeases: ShownLease[] = [];
-  for (const lease of pairing.unknown) {
+  const unrecordedLeases: WholeLease[] = [];
+  for (const lease of [...pairing.unknown, ...(terms.doubts.length > 0 ? [] : overdue.unknown)]) {
     const isOurs = !terms.exemptProjects.includes(lease.projectId);
-    const isChanging = lease.isChanging || lease.isEmpty;
+    const isChanging = isObserved(lease) && (lease.isChanging || lease.isEmpty);
     if (isOurs && !isChanging && !isForeign && lease.projectId !== '') {
       steps.push({ kind: 'record', lease });
     } else if (isOurs) {
@@ -227,7 +241,8 @@ export async function planForObservation(
     }
   }
 
-  const absent = pairing.absent.filter(({ id }) => before.rows.has(id));
+  const isOverdue = new Set(overdue.pairs.map(({ row }) => row.id));
+  const absent = pairing.absent.filter(({ id }) => before.rows.has(id) && !isOverdue.has(id));
   const late = absent.filter(isLate);
   const early = absent.filter((row) => !isLate(row));
   const doubts = [...terms.doubts, ...doubtsOf(late, listed, hasMatched, terms)];
@@ -296,7 +311,7 @@ function doubtsOf(
   if (late.length === 0) {
     return [];
   }
-  if (listed.length === 0 && late.some(({ shown }) => shown !== ABSENT)) {
+  if (listed.length === 0 && !hasMatched && late.some(({ shown }) => shown !== ABSENT)) {
     return ['Blazar lists no lease at all'];
   }
   if (!hasMatched && (!isKnownEndpoint || late.some(({ shown }) => shown !== ABSENT))) {

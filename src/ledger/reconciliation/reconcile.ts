@@ -110,7 +110,7 @@ export async function* reconcileObservation(
   terms: ObservationTerms,
   wait: Wait,
 ): AsyncGenerator<Reconciled, ReconciliationEnd> {
-  const ended = await endedRows(ledger, before, [...listed, ...(terms.overdue ?? [])], wait);
+  const ended = await endedRows(ledger, before, [...listed, ...terms.overdue], wait);
   const plan = await planForObservation(before, ended, listed, terms);
   const doubts = yield* execute(ledger, plan, before, terms, wait);
   return { ...plan, doubts };

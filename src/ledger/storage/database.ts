@@ -66,6 +66,8 @@ export interface Database {
    * snapshot, however long reading takes. Only the wait limits its duration.
    */
   snapshot<Result>(work: (snapshot: Snapshot) => Promise<Result>, wait: Wait): Promise<Result>;
+  /** Verifies all that is stored, while it is used; does nothing for a server. Once damage is found, all is refused. */
+  verifyStored?(): void;
   close(): Promise<void>;
 }
 

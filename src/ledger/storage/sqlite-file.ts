@@ -20,13 +20,22 @@ export const MILLISECONDS_TO_OPEN = 5000;
 /** SQLite's smallest page: a file consists of whole pages. */
 const SHORTEST_PAGE = 512;
 
+export interface Paths {
+  readonly file: string;
+  readonly changes: string;
+  /** The index of the changes, which all processes share while they use the file. */
+  readonly index: string;
+}
+
 /** SQLite keeps changes beside the file itself, not beside a symbolic link to it. */
-function changesOf(file: string): string {
+export function pathsOf(file: string): Paths {
+  let real = file;
   try {
-    return `${realpathSync.native(file)}-wal`;
+    real = realpathSync.native(file);
   } catch {
-    return `${file}-wal`;
+    // It does not exist.
   }
+  return { file, changes: `${real}-wal`, index: `${real}-shm` };
 }
 
 /**
@@ -62,21 +71,30 @@ function mountPoints(): string[] {
   }
 }
 
-/** Identifies the current files of a ledger: changes if one of them is replaced or overwritten. */
-export function filesOf(file: string, connection: SqliteConnection): string {
+/** The current files of a ledger. */
+export interface Files {
+  /** Changes if one of them is replaced. */
+  readonly identity: string;
+  /** Only grows, except after VACUUM: a shorter file is an earlier one that was copied over it. */
+  readonly size: number;
+  readonly index: number | undefined;
+}
+
+export function filesOf({ file, changes, index }: Paths, connection: SqliteConnection): Files {
   if (!connection.inTransaction) {
     // Creates the write-ahead log if it does not exist.
     connection.exec('SELECT 1 FROM sqlite_master LIMIT 1');
   }
   const stats = statSync(file, { throwIfNoEntry: false });
-  const changes = statSync(changesOf(file), { throwIfNoEntry: false });
-  return [stats?.dev, stats?.ino, isWhole(stats), changes?.ino].join();
+  return {
+    identity: [stats?.dev, stats?.ino, isWhole(stats), inodeOf(changes)].join(),
+    size: stats?.size ?? 0,
+    index: inodeOf(index),
+  };
 }
 
-/** The index of the changes, which all processes share while they use the file. */
-export function indexOf(file: string): { readonly path: string; readonly inode: number | undefined } {
-  const path = changesOf(file).replace(/wal$/, 'shm');
-  return { path, inode: statSync(path, { throwIfNoEntry: false })?.ino };
+function inodeOf(path: string): number | undefined {
+  return statSync(path, { throwIfNoEntry: false })?.ino;
 }
 
 export function isWhole(stats: Stats | undefined): boolean {
@@ -88,7 +106,7 @@ export function isWhole(stats: Stats | undefined): boolean {
  * write-ahead log: SQLite would apply the changes of another file to it. @throws LedgerUnavailableError
  */
 export function isMarked(file: string): boolean {
-  const changes = changesOf(file);
+  const { changes, index } = pathsOf(file);
   const size = statSync(changes, { throwIfNoEntry: false })?.size ?? 0;
   const reader = openSqlite(file, { readonly: true, timeout: MILLISECONDS_TO_OPEN });
   let mark: unknown;
@@ -104,7 +122,7 @@ export function isMarked(file: string): boolean {
   }
   if (size > 0) {
     throw new LedgerUnavailableError(
-      `${changes} has changes of another file: move it away together with ${indexOf(file).path} to go on without them; if both were copied together, sqlite3 ${file} 'PRAGMA wal_checkpoint(TRUNCATE)' applies them`,
+      `${changes} has changes of another file: move it away together with ${index} to go on without them; if both were copied together, sqlite3 ${file} 'PRAGMA wal_checkpoint(TRUNCATE)' applies them`,
     );
   }
   return false;
@@ -126,11 +144,14 @@ function markOf(file: string): string {
   return String(statSync(file).ino);
 }
 
-/** Reads the whole file, in a worker thread. @throws LedgerUnavailableError if it is damaged */
-export async function verifyIntegrity(file: string): Promise<void> {
+/**
+ * Reads the whole file, in a worker thread. `isBeside`: the process may end meanwhile. Throws a
+ * `LedgerUnavailableError` if the file is damaged, or an error of SQLite.
+ */
+export async function verifyIntegrity(file: string, isBeside = false): Promise<void> {
   let found: string;
   try {
-    found = await integrityOf(file);
+    found = await integrityOf(file, isBeside);
   } catch (thrown) {
     if (!isSqliteError(thrown) || !CONTRADICTORY.test(thrown.code)) {
       throw thrown;
@@ -163,7 +184,7 @@ try {
 parentPort.postMessage(found);
 `;
 
-function integrityOf(file: string): Promise<string> {
+function integrityOf(file: string, isBeside: boolean): Promise<string> {
   const module = sqliteModule();
   return new Promise((resolve, reject) => {
     const thread = new Worker(BESIDE, {
@@ -172,6 +193,9 @@ function integrityOf(file: string): Promise<string> {
       execArgv: ['--disable-warning=ExperimentalWarning'],
       workerData: { module, file, timeout: MILLISECONDS_TO_OPEN },
     });
+    if (isBeside) {
+      thread.unref();
+    }
     thread.once('message', (found: string | { readonly message: string }) =>
       typeof found === 'string'
         ? resolve(found)
@@ -248,7 +272,7 @@ export function asUnavailable(thrown: unknown, file?: string): unknown {
 
 /** What to do about the disk; `undefined` = it is not the reason. */
 function diskAdvice({ code }: SqliteError, file: string): string | undefined {
-  const folder = dirname(changesOf(file));
+  const folder = dirname(pathsOf(file).changes);
   if (code.startsWith('SQLITE_FULL')) {
     return `make room in ${folder}`;
   }

@@ -20,8 +20,8 @@ import type { Tables } from './schema.ts';
 import { openSqlite, type SqliteConnection, type SqliteStatement } from './sqlite-driver.ts';
 import {
   asUnavailable,
+  type Files,
   filesOf,
-  indexOf,
   isBusy,
   isDiskFault,
   isInDoubt,
@@ -30,6 +30,8 @@ import {
   MILLISECONDS_TO_OPEN,
   mark,
   ownError,
+  type Paths,
+  pathsOf,
   suspicionOf,
   unavailable,
   verifyIntegrity,
@@ -53,10 +55,9 @@ export class SqliteDatabase implements Database {
   readonly #durability: Durability;
   /** `undefined` = it could not be opened yet. */
   #open: SqliteConnection | undefined;
-  /** Identifies the files that the connection writes to: see `filesOf`. */
-  #files = '';
-  /** The inode of the index that the connection uses. */
-  #index: number | undefined;
+  #paths: Paths;
+  /** Those that the connection writes to. */
+  #files: Files | undefined;
   /** The connection failed, and a new one may work. */
   #isSuspect = false;
   /** The file may be damaged or replaced: verify it before use. */
@@ -80,6 +81,7 @@ export class SqliteDatabase implements Database {
     }
     verifyName(file);
     this.#file = file;
+    this.#paths = pathsOf(file);
     this.#durability = durability;
     this.#groups = new CommitGroups({
       commit: (work, wait, undone) => this.#transact(work, wait, undone),
@@ -115,8 +117,8 @@ export class SqliteDatabase implements Database {
 
   #opened(connection: SqliteConnection): void {
     this.#open = connection;
-    this.#files = filesOf(this.#file, connection);
-    this.#index = indexOf(this.#file).inode;
+    this.#paths = pathsOf(this.#file);
+    this.#files = filesOf(this.#paths, connection);
   }
 
   /** Groups all concurrent transactions, whatever their projects: the file has one writer. */
@@ -196,6 +198,14 @@ export class SqliteDatabase implements Database {
     }
   }
 
+  verifyStored(): void {
+    verifyIntegrity(this.#file, true).catch((thrown: unknown) => {
+      const isDamaged = thrown instanceof LedgerUnavailableError;
+      this.#isSuspect ||= isDamaged;
+      this.#isUnknown ||= isDamaged;
+    });
+  }
+
   async close(): Promise<void> {
     this.#open?.close();
   }
@@ -266,19 +276,20 @@ export class SqliteDatabase implements Database {
 
   /** SQLite keeps writing to a deleted or replaced file: such records would be lost. */
   #verifyFiles(): void {
-    if (filesOf(this.#file, this.#connection) !== this.#files) {
+    const files = filesOf(this.#paths, this.#connection);
+    if (files.identity !== this.#files?.identity || files.size < this.#files.size) {
       this.#isSuspect = true;
       this.#isUnknown = true;
-      throw new LedgerUnavailableError('the file was deleted or replaced');
+      throw new LedgerUnavailableError('the file was deleted, replaced or overwritten');
     }
-    const { path, inode } = indexOf(this.#file);
-    if (inode !== this.#index) {
+    if (files.index !== this.#files.index) {
       // Processes with different indexes overwrite each other's changes. Opening the file again does not help: the
       // connections of a process share the index.
       throw new LedgerUnavailableError(
-        `${path} was deleted or replaced: stop all services on this ledger, and start them again`,
+        `${this.#paths.index} was deleted or replaced: stop all services on this ledger, and start them again`,
       );
     }
+    this.#files = files;
   }
 
   /** Errors of a query are thrown into the work, which may continue. */

@@ -2,10 +2,10 @@
 import { errorText } from '../../base/errors.ts';
 import type { HttpAnswer } from '../../http/contract.ts';
 import { type Instant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
-import { type Allocation, isInUse, type Reservation } from '../../lease/lease.ts';
+import { type Allocation, isInUse, isTerminated, type Reservation } from '../../lease/lease.ts';
 import { keptName } from '../../ledger/identity.ts';
 import type { OverdueLease, ShownLease } from '../../ledger/reconciliation/leases.ts';
-import { ENDING } from '../../ledger/reconciliation/plan.ts';
+import { AHEAD, ENDING } from '../../ledger/reconciliation/plan.ts';
 import {
   type Allocations,
   type AnsweredLease,
@@ -96,23 +96,17 @@ export async function observe(observing: Observing): Promise<Observation> {
   };
 }
 
-/** Users may set the status of a lease, which Blazar corrects later, but not the status of a reservation. */
-function isTerminated({ status, reservations }: AnsweredLease): boolean {
-  return status === 'TERMINATED' && reservations.every((one) => (one.status ?? 'deleted') === 'deleted');
-}
-
 function overdueAt(lease: AnsweredLease, now: Instant, ahead: bigint): OverdueLease {
-  const { id, name, start_date: start, ends_at: due, project_id: projectId, created_at } = lease;
+  const { id, name, start_date: start, ends_at: due, created_at, reservations } = lease;
   return {
     id,
     name: nameOf(name),
     start,
-    end: now - (now % MICROSECONDS_PER_SECOND),
+    end: now - (now % MICROSECONDS_PER_SECOND) + AHEAD,
     due,
-    projectId,
-    // As in the ledger: Blazar does not show what it has.
-    userId: undefined,
-    reservations: undefined,
+    projectId: lease.project_id,
+    userId: lease.user_id,
+    reservations,
     createdAt: createdBy(created_at, ahead),
   };
 }

@@ -109,7 +109,7 @@ export class FollowerMetrics extends ReconciliationMetrics<ChangeKind> {
       .of('blazar_')
       .gauge(
         'overdue_leases',
-        'Leases in use half an hour after their end, which Blazar has not ended, at the last reconciliation by this replica.',
+        'Leases in use five minutes after their end, which Blazar has not ended, at the last reconciliation by this replica.',
       );
   }
 

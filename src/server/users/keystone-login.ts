@@ -40,20 +40,22 @@ export async function loginByPassword(
       return refused(REFUSALS[answer.refusal], { isWrong: answer.refusal === 'wrong' });
     }
     const projects = (await login.projects(answer.token, { signal })) ?? [];
-    const named = projects.filter(({ id, name }) => id === asked.project || name === asked.project);
-    if (asked.project !== '' && named.length === 0) {
+    const isAny = asked.project === '';
+    const eligible = projects.filter(
+      ({ id, name }) => isAny || id === asked.project || name === asked.project,
+    );
+    if (!isAny && eligible.length === 0) {
       return refused('You have no project with this name or id.', { status: 403 });
     }
-    const scopes: UserScope[] = (asked.project === '' ? projects : named)
-      .slice(0, MAX_TRIED)
-      .map(({ id }) => ({ projectId: id }));
-    for (const scope of asked.project === '' ? [...scopes, 'system' as const] : scopes) {
+    const scopes: UserScope[] = eligible.slice(0, MAX_TRIED).map(({ id }) => ({ projectId: id }));
+    for (const scope of isAny ? [...scopes, 'system' as const] : scopes) {
       const proof = await proofIn(ctx, answer.token, scope, signal);
       if (proof !== undefined) {
         return { proof };
       }
     }
-    return refused(noRole(ctx), { status: 403 });
+    const isCut = isAny && eligible.length > MAX_TRIED;
+    return refused(isCut ? notTried(ctx, eligible.length) : noRole(ctx), { status: 403 });
   });
 }
 
@@ -148,4 +150,8 @@ export function refused(
 
 function noRole(ctx: Context): string {
   return `You have none of the roles that count here, in a project or in the system: ${rolesText(stateOf(ctx).generation.options)}.`;
+}
+
+function notTried(ctx: Context, projects: number): string {
+  return `None of the first ${MAX_TRIED} of your ${projects} projects gives you a role that counts here: ${rolesText(stateOf(ctx).generation.options)}. Enter the name or id of another project.`;
 }

@@ -106,7 +106,8 @@ function replicasOf(requestName: string, task: Task): number {
     return 1;
   }
   const { service, pool } = task;
-  const numbers = [service, pool].map((place) => {
+  // SkyPilot moves a pool below `service`.
+  const numbers = [service, isMapping(service) ? service.pool : undefined, pool].map((place) => {
     const { workers, max_workers, replicas, replica_policy } = isMapping(place) ? place : {};
     const { min_replicas, max_replicas, num_overprovision, dynamic_ondemand_fallback } = isMapping(
       replica_policy,

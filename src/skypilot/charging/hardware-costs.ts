@@ -25,6 +25,15 @@ export class HardwareCosts {
 
   /** As `HardwareRates.costOf`: millionths of a unit for each hour, of all nodes, of the most expensive choice. */
   costOf(hardware: Hardware): bigint | CostMistake {
+    const cost = this.#costOf(hardware);
+    if (!hardware.isSpot || hardware.requirements?.mayFallBack !== true) {
+      return cost;
+    }
+    const other = this.#costOf({ ...hardware, isSpot: false });
+    return typeof cost === 'bigint' && !(typeof other === 'bigint' && other > cost) ? cost : other;
+  }
+
+  #costOf(hardware: Hardware): bigint | CostMistake {
     if (this.#catalogs.size === 0) {
       return this.#rates.costOf(hardware);
     }
@@ -120,7 +129,7 @@ function anywhere(
 ): bigint | undefined {
   const open = { ...asked, region: null };
   const untyped = { ...open, instanceType: null };
-  return [open, { ...open, mayFallBack: true }, ...(asked.accelerator === null ? [] : [untyped])].reduce<
+  return [open, { ...open, isSpot: false }, ...(asked.accelerator === null ? [] : [untyped])].reduce<
     bigint | undefined
   >((found, one) => found ?? catalog.mostExpensive(one, listed), undefined);
 }
@@ -146,7 +155,6 @@ function askedOf({
     accelerator: null,
     region: region?.toLowerCase() ?? null,
     isSpot,
-    mayFallBack: requirements?.mayFallBack ?? false,
     cpus: fitsCpus,
     memory: fitsMemory,
     max: maxPrice === null ? undefined : parsePrice(String(maxPrice)),

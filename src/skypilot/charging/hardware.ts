@@ -56,16 +56,14 @@ function alternativesOf(resources: Resources, nodes: number): Hardware[] {
 
 function requirementsOf(
   resources: Resources,
-  { clouds, mayFallBack }: Pick<HardwareRequest, 'clouds' | 'mayFallBack'>,
+  common: Pick<HardwareRequest, 'clouds' | 'mayFallBack'>,
 ): HardwareRequest {
   const { cpus, memory, max_hourly_cost: max, accelerator_args: args } = resources;
-  const recovery = resources.job_recovery ?? resources.spot_recovery;
   return {
-    clouds,
+    ...common,
     cpus: sizeOf(cpus),
     memory: sizeOf(memory),
     maxPrice: typeof max === 'number' && max > 0 ? max : null,
-    mayFallBack: mayFallBack || (recovery !== undefined && recovery !== null),
     hasTpuHost: isMapping(args) && Object.hasOwn(args, 'tpu_vm') && args.tpu_vm !== true,
   };
 }

@@ -141,6 +141,8 @@ export function taskAsSent(document: YamlDocument, flags: AutostopFlags = NO_FLA
   const values: Mapping = {
     ...written,
     ...secrets,
+    pool: undefined,
+    service: written.service ?? ((written.pool ?? undefined) && { pool: written.pool }),
     envs: isMapping(envs) && Object.keys(envs).length === 0 ? undefined : envs,
     resources,
     config: hooks.length > 0 ? { ...(isMapping(config) && config), hooks } : config,

@@ -115,6 +115,24 @@ describe('ledger reconcile', () => {
     ]);
   });
 
+  it.each([
+    ['before its start', { start_date: '2096-12-01T12:00:00' }],
+    ['after its end', { start_date: '2016-12-01', end_date: '2016-12-02' }],
+    ['while it says that it is terminated', { status: 'TERMINATED' }],
+  ])('leaves a lease as it is that was in use %s', async (_, change) => {
+    const { ledger } = commandsOn(await newLedger());
+    const reservations = WHOLE.reservations.map((one) => ({ ...one, status: 'active' }));
+    const lease = { ...WHOLE, reservations };
+    await ledger('reconcile', file({ leases: [FIRST, THIRD, lease] }));
+    const { stdout } = await ledger(
+      'reconcile',
+      file({ leases: [FIRST, THIRD, { ...lease, ...change }] }),
+      '--older-than',
+      '0s',
+    );
+    expect(stdout).toBe('The ledger and the list agree.\n');
+  });
+
   it('leaves leases that were recorded within --older-than, an hour by default', async () => {
     const connection = await newLedger();
     const book = await ledgerAt(connection, { now: () => new Date().toISOString() });

@@ -1,4 +1,4 @@
-import { chmodSync, chownSync, existsSync, statSync } from 'node:fs';
+import { chmodSync, chownSync, existsSync, statSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { listOutbox, outboxMessage } from '../../../src/ledger/outbox/reports.ts';
@@ -33,7 +33,7 @@ describe('ledger upgrade', () => {
   });
 
   it.skipIf(process.getuid?.() !== 0)(
-    'gives a file that root creates to the owner of its folder, and leaves one that exists',
+    'gives a file that root creates to the owner of its folder, and leaves one that exists or is elsewhere',
     async () => {
       const folder = temporaryFolder();
       chownSync(folder, SERVICE, SERVICE);
@@ -45,6 +45,11 @@ describe('ledger upgrade', () => {
       chownSync(file, 0, 0);
       await ledger('upgrade');
       expect(statSync(file)).toMatchObject({ uid: 0, gid: 0 });
+
+      const elsewhere = join(temporaryFolder(), 'ledger.db');
+      symlinkSync(elsewhere, join(folder, 'link.db'));
+      await commandsOn(`sqlite://${join(folder, 'link.db')}`).ledger('upgrade');
+      expect(statSync(elsewhere)).toMatchObject({ uid: 0, gid: 0 });
     },
   );
 

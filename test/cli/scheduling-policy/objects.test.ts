@@ -98,6 +98,8 @@ nodeSelector disk  expected hdd or ssd, got "tape"  basic
       'Pod c: rejected for system:serviceaccount:default:default',
       'Pod d-: allowed for system:serviceaccount:default:default',
     ]);
+    const [, ofLast] = stdout.split('Pod d-: ');
+    expect(ofLast, 'the item of the list alone').toMatch(/^@@ -1,.*@@\n kind: Pod$/m);
     expect(stderr.replaceAll(/warning: \S+: /g, '')).toBe(`\
 Service is not checked: if it has pods, they are judged when they are created
 Binding is not checked: the webhook judges it for the user who creates it, who is not known here

@@ -104,6 +104,11 @@ describe.skipIf(renderers.length === 0).each(renderers)('the chart, rendered by 
     expect(digest({ rules })).not.toBe(digest({ rules: rules.replace('0.0', '1.0') }));
   });
 
+  it('lets the node of a single replica be drained', () => {
+    const objects = objectsOf(render(defaults, values('replicas: 1')).stdout);
+    expect(objects.map(({ kind }) => kind)).not.toContain('PodDisruptionBudget');
+  });
+
   it('makes tokens of its own, the same in all objects', () => {
     const objects = objectsOf(render(defaults, temporaryFile('values.yaml', '{}')).stdout);
     const secret = objects.find(({ metadata }) => metadata.name.endsWith('-tokens'));
@@ -123,7 +128,7 @@ describe.skipIf(own === undefined)('the chart in a cluster where it finds object
 
   it('keeps its tokens, policies that are there, and roles of other releases', () => {
     const token = 'kept'.repeat(8);
-    const data = { 'kubernetes-token': Buffer.from(token).toString('base64') };
+    const data = { 'kubernetes-token': Buffer.from(`${token}\n${'old'.repeat(11)}`).toString('base64') };
     const there = [
       {
         apiVersion: 'v1',
@@ -141,10 +146,14 @@ describe.skipIf(own === undefined)('the chart in a cluster where it finds object
     ];
     const file = join(temporaryFolder(), 'objects.json');
     writeFileSync(file, JSON.stringify(there));
-    const objects = objectsOf(renderOwn(defaults, temporaryFile('values.yaml', '{}'), file).stdout);
-    expect(only(objects, 'MutatingWebhookConfiguration').webhooks[0].clientConfig.service.path).toContain(
-      token,
+    const next = 'next'.repeat(8);
+    const text = JSON.stringify({ apiServer: { token: { accepted: [next] } } });
+    const objects = objectsOf(renderOwn(defaults, temporaryFile('values.yaml', text), file).stdout);
+    expect(only(objects, 'MutatingWebhookConfiguration').webhooks[0].clientConfig.service.path).toMatch(
+      new RegExp(`/${token}$`),
     );
+    const tokens = objects.find(({ metadata }) => metadata.name.endsWith('-tokens'));
+    expect(Buffer.from(tokens.data['kubernetes-token'], 'base64').toString()).toBe(`${token}\n${next}`);
     const named = (kind: string) =>
       objects.filter((one) => one.kind === kind).map(({ metadata }) => metadata.name);
     expect(named('SchedulingPolicy')).not.toContain('restricted');

@@ -25,6 +25,7 @@ it('a list of leases of Blazar says nothing about clusters of SkyPilot', async (
       doubts: [],
       isKnownEndpoint: true,
       otherEndpoints: [],
+      overdue: [],
       looksOften: true,
       doubted: new Set(),
       claimants: [claimantOf({ claims: () => [] }, 'None', false)],

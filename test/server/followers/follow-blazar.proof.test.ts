@@ -1,5 +1,6 @@
 /** Reconciliation with what Blazar has, for leases in every state. Against a Blazar of the tests, over HTTP. */
 import { describe, expect, it } from 'vitest';
+import { toInstant } from '../../../src/lease/dates.ts';
 import { listBudgets } from '../../../src/ledger/budgets/budgets.ts';
 import { RowAges } from '../../../src/ledger/reconciliation/reconcile.ts';
 import { usageOf } from '../../../src/ledger/reports/usage.ts';
@@ -175,7 +176,7 @@ describe('a round', () => {
     expect(await blazar.taken()).toBe(TRUE_COST);
   });
 
-  it('charges a lease that Blazar has not ended, every half an hour, until it is ended', async () => {
+  it('charges a lease that Blazar has not ended in advance, and counts it, until it is ended', async () => {
     const blazar = await followedWorld();
     const [lease] = blazar.leases as [Listed];
     Object.assign(lease.reservations[0] ?? {}, { status: 'active' });
@@ -187,18 +188,56 @@ describe('a round', () => {
     };
     const hours = async () => (await blazar.taken()) - TRUE_COST;
     // Its end is 2030-01-02T00:00:00Z.
-    expect(await later('2030-01-02T00:29:00Z')).toEqual([]);
-    expect(await later('2030-01-02T00:31:00Z')).toEqual([overdue]);
-    expect(await hours()).toBeCloseTo((2 * 31) / 60);
-    expect(await later('2030-01-02T01:00:00Z')).toEqual([]);
+    expect(await later('2030-01-02T00:04:00Z')).toEqual([]);
+    expect(await later('2030-01-02T00:06:00Z')).toEqual([overdue]);
+    expect(await hours()).toBeCloseTo((2 * 36) / 60);
+    expect(await later('2030-01-02T00:20:00Z')).toEqual([]);
+    expect(await later('2030-01-02T00:22:00Z')).toEqual([overdue]);
+    expect(await hours()).toBeCloseTo((2 * 52) / 60);
     expect(await later('2030-01-02T05:00:00.5Z')).toEqual([overdue]);
-    expect(await hours()).toBeCloseTo(2 * 5);
+    expect(await hours()).toBeCloseTo(2 * 5.5);
+    const [row] = await blazar.open();
+    expect(row).toMatchObject({ lease_id: lease.id, ends_at: toInstant('2030-01-02T05:30:00Z') });
     await blazar.ask(lease, '2030-01-02T05:55:00Z', { start_date: '2031-01-01', end_date: '2031-01-02' });
     expect(await later('2030-01-02T06:00:00Z')).toEqual([overdue]);
-    expect(await hours()).toBeCloseTo(2 * 6 + 2 * 24, 6);
+    expect(await hours()).toBeCloseTo(2 * 6.5 + 2 * 24, 6);
     Object.assign(lease.reservations[0] ?? {}, { status: 'deleted' });
-    expect(await later('2030-01-02T07:00:00Z')).toEqual([]);
+    expect(await later('2030-01-02T06:15:00Z')).toEqual(['released #1: Blazar does not have it any more']);
+    expect(await hours()).toBeCloseTo(2 * 6.25);
     expect((await verifyLedger(blazar.ledger, NO_WAIT)).differences).toEqual([]);
+  });
+
+  it.each<[string, string, number]>([
+    ['counts', '2030-01-02T00:20:00Z', 12.5],
+    ['has counted', '2030-01-02T03:00:00Z', 0.6 + 9.5],
+  ])(
+    'charges a late lease as it was while it %s, when another is asked for with its id',
+    async (_, asked, hours) => {
+      const blazar = await followedWorld();
+      const [lease] = blazar.leases as [Listed];
+      Object.assign(lease.reservations[0] ?? {}, { status: 'active' });
+      blazar.now = '2030-01-02T00:06:00Z';
+      await blazar.round();
+      const later = { start_date: '2031-01-01', end_date: '2031-01-02', reservations: [] };
+      await blazar.ask(lease, asked, { id: lease.id, ...later });
+      for (const now of ['2030-01-02T03:01:00Z', '2030-01-02T12:00:00Z', '2030-01-02T12:01:00Z']) {
+        blazar.now = now;
+        await blazar.round();
+      }
+      expect((await blazar.taken()) - TRUE_COST).toBeCloseTo(2 * hours);
+    },
+  );
+
+  it('counts a late lease from now on that the ledger did not know', async () => {
+    const blazar = await followedWorld();
+    const [lease] = blazar.leases as [Listed];
+    Object.assign(lease.reservations[0] ?? {}, { status: 'active' });
+    const forgotten = blazar.ledger.database.queries.updateTable('leases').set({ lease_id: null });
+    await blazar.ledger.transact('reconcile', () => rows(forgotten.where('id', '=', 1n).compile()), NO_WAIT);
+    blazar.now = '2030-01-02T02:00:00Z';
+    expect((await blazar.round()).changes).toContain('recorded #4: Blazar has not ended it');
+    expect((await blazar.round()).changes).toEqual([]);
+    expect((await blazar.taken()) - TRUE_COST).toBeCloseTo(2 * 0.5);
   });
 
   it('charges a late lease to the budgets that follow the one that has paid for it', async () => {
@@ -219,10 +258,10 @@ describe('a round', () => {
       const budgets = await listBudgets(blazar.ledger, 'climate', NO_WAIT);
       return budgets.map((one) => Number(one.taken) / 3_600_000_000);
     };
-    expect(await taken('2030-01-02T06:00:00Z')).toEqual([before + 2 * 3, 2 * 3, 0]);
+    expect(await taken('2030-01-02T06:00:00Z')).toEqual([before + 2 * 3, 2 * 3.5, 0]);
     // None is valid for a day.
     expect(await taken('2030-01-03T12:00:00Z')).toEqual([before + 2 * 3, 2 * 21, 0]);
-    expect(await taken('2030-01-04T01:00:00Z')).toEqual([before + 2 * 3, 2 * 21, 2]);
+    expect(await taken('2030-01-04T01:00:00Z')).toEqual([before + 2 * 3, 2 * 21, 2 * 1.5]);
     const [from, until] = ['2030-01-01', '2030-01-06'].map((day) => BigInt(Date.parse(day) / 1000));
     const query = { projectId: 'climate', from: from ?? 0n, until: until ?? 0n, groupBy: 'day' } as const;
     const { groups } = await usageOf(blazar.ledger, query, NO_WAIT);
@@ -230,7 +269,7 @@ describe('a round', () => {
     expect(days).toEqual(
       expect.arrayContaining([
         ['2030-01-02', 2 * 24],
-        ['2030-01-04', 2],
+        ['2030-01-04', 2 * 1.5],
       ]),
     );
     expect((await verifyLedger(blazar.ledger, NO_WAIT)).differences).toEqual([]);

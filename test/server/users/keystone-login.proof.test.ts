@@ -128,6 +128,26 @@ describe.skipIf(keystone === undefined)('beside a real Keystone', () => {
     expect(JSON.stringify(logger.lines)).not.toMatch(/wr<ong/);
   });
 
+  it('asks for the project if the first 20 give no role here, and others were not tried', async () => {
+    const { logIn, current } = await console({ deadline: 300 });
+    const user = await newUser(real, 'busy');
+    const [domain_id, names] = ['default', Array.from({ length: 21 }, (_, number) => `busy-${number}`)];
+    for (const name of names) {
+      const { body } = await real.ask('POST', '/projects', { project: { name, domain_id } });
+      const { id } = (body as { project: { id: string } }).project;
+      onTestFinished(async () => {
+        await real.ask('DELETE', `/projects/${id}`);
+      });
+      await grant(real, `/projects/${id}/users/${user}`, 'guest');
+    }
+    const { status, text } = await logIn('busy', 'right');
+    expect([status, text]).toEqual([
+      403,
+      expect.stringContaining('None of the first 20 of your 21 projects'),
+    ]);
+    expect(await current()).toBeUndefined();
+  });
+
   it('says above all ways to log in that the session of a form has ended, and blames no field', async () => {
     const { logIn, csrf, visit } = await console();
     await logIn('alice');

@@ -49,7 +49,9 @@ describe('the price of a launch', () => {
     one accelerator, not one whose name contains it → infra: aws/us-east-1\n  accelerators: A100:8 → 32.7726
     a part of a name, by the most expensive that it may mean → infra: aws/us-east-1\n  accelerators: A10.-80:8 → 40.96575
     spot instances → infra: aws/us-east-1\n  instance_type: m6i.large\n  use_spot: true → 0.0363
-    spot instances that may be replaced → infra: aws/us-east-1\n  instance_type: m6i.large\n  use_spot: true\n  job_recovery: FAILOVER → 0.096
+    spot instances of a managed job, replaced by others of their kind → infra: aws/us-east-1\n  instance_type: m6i.large\n  use_spot: true\n  job_recovery: FAILOVER → 0.0363
+    spot instances that a service may replace → resources: {infra: aws/us-east-1, instance_type: m6i.large, use_spot: true}\nservice: {replica_policy: {dynamic_ondemand_fallback: true}} → 0.096
+    spot instances of which some are always others → resources: {infra: aws/us-east-1, instance_type: m6i.large, use_spot: true}\nservice: {replica_policy: {base_ondemand_fallback_replicas: 1}} → 0.096
     spot instances where some have no price → infra: aws\n  accelerators: T4\n  use_spot: true → 0.2853
     cpus alone → infra: aws\n  cpus: 2 → 0.107
     cpus or more → infra: aws\n  cpus: 2+ → 40.96575
@@ -188,7 +190,7 @@ describe('the cost of a launch', () => {
     spot = 1,
   ): number | string {
     const task = YamlDocument.parse(yaml).value as Task;
-    const costs = new HardwareRates(rates, spot);
+    const costs = new HardwareCosts(new HardwareRates(rates, spot), new Map());
     try {
       refuseHiddenDevices(task.config, task.resources);
       return hardwareOf(task)
@@ -233,6 +235,9 @@ describe('the cost of a launch', () => {
   it('is another one for spot instances', () => {
     const task = 'resources: {accelerators: A100:2, use_spot: true}\n';
     expect(cost(task, { '*': 1 }, 0.25)).toBe(0.5);
+    const fallBack = `${task}service: {replica_policy: {dynamic_ondemand_fallback: true}}\n`;
+    expect(cost(fallBack, { '*': 1 }, 0.25)).toBe(2);
+    expect(cost(fallBack, { '*': 1 }, 4)).toBe(8);
   });
 
   it('is that of an instance type that is listed, and unknown otherwise', () => {

@@ -43,6 +43,7 @@ const TASKS = [
   'resources: ~\nenvs: {A: 1, B: 1.0, C: 1.5e-7, D: true, E: yes, F: 2026-11-21, G: 012, H: 0x1F, I: 1e3, J: 1.0e+20}\n',
   'secrets: {A: 1, B: ~}\nenvs: {X: hello}\nfile_mounts: {"/a/$X": "b/$X/$Y"}\nvolumes: {/mnt: vol}\n',
   'secrets: {B: ~, "secrets:C": ~}\n',
+  'pool: {workers: 3}\nresources: {accelerators: A100}\n',
   'secrets: [secrets:A]\napi_server_access: false\nsetup: |\n  a\n\n  b\n',
 ];
 const FLAGS = [

@@ -5,7 +5,7 @@
 import { errorText } from '../../../base/errors.ts';
 import type { Logger } from '../../../base/logger.ts';
 import { fileState } from '../../../config/read-file.ts';
-import type { ClusterAccess } from './cluster-access.ts';
+import type { ClusterAccess, ExecPlugin } from './cluster-access.ts';
 import { type ExecCredential, execCredential } from './exec-plugin.ts';
 
 /** How often files are checked, and a failing credential plugin is run. */
@@ -34,6 +34,7 @@ export class RenewedAccess {
   #lookAt: number;
   #refusedAt = Number.NEGATIVE_INFINITY;
   #looking: Promise<ClusterAccess> | undefined;
+  #login: { readonly plugin: string; readonly ended: Promise<void> } | undefined;
   #failed: Error | undefined;
   #mistake: string | undefined;
 
@@ -101,7 +102,9 @@ export class RenewedAccess {
       }
       await this.#logIn(force);
       this.#failed = undefined;
-      this.#recovered();
+      if (this.#login === undefined) {
+        this.#recovered();
+      }
     } catch (thrown) {
       this.#complain(errorText(thrown));
       this.#failed = this.#isLoggedIn() ? undefined : (thrown as Error);
@@ -112,7 +115,10 @@ export class RenewedAccess {
     return this.#access;
   }
 
-  /** Runs the plugin if its credentials are missing, about to expire, or refused. */
+  /**
+   * Runs the plugin if its credentials are missing, about to expire, or refused. It may take long: those that
+   * are about to expire are used meanwhile.
+   */
   async #logIn(force: boolean): Promise<void> {
     const { exec } = this.#written;
     const now = performance.now();
@@ -123,12 +129,34 @@ export class RenewedAccess {
     if (isRefused) {
       this.#refusedAt = now;
     }
+    const plugin = JSON.stringify(exec);
+    if (this.#login?.plugin !== plugin) {
+      const ended = this.#run(exec, plugin);
+      this.#login = { plugin, ended };
+      ended.then(
+        () => this.#recovered(),
+        (thrown) => this.#complain(errorText(thrown)),
+      );
+    }
+    if (isRefused || !this.#isLoggedIn()) {
+      await this.#login.ended;
+    }
+  }
+
+  async #run(exec: ExecPlugin, plugin: string): Promise<void> {
     const { logger, execTimeoutMs: timeoutMs } = this.#options;
-    const { signal } = this.#closing;
-    const credential = await execCredential(exec, { signal, logger, timeoutMs });
-    this.#credential = { ...credential, plugin: JSON.stringify(exec) };
-    this.#lookAt = performance.now() + LOOK_MS;
-    this.#access = this.#withCredential();
+    try {
+      const credential = await execCredential(exec, { signal: this.#closing.signal, logger, timeoutMs });
+      if (plugin === JSON.stringify(this.#written.exec)) {
+        this.#credential = { ...credential, plugin };
+        this.#access = this.#withCredential();
+      }
+    } finally {
+      this.#lookAt = performance.now() + LOOK_MS;
+      if (this.#login?.plugin === plugin) {
+        this.#login = undefined;
+      }
+    }
   }
 
   #isLoggedIn(marginMs = 0): boolean {

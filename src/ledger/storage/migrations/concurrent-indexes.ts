@@ -3,9 +3,11 @@
  * runs the queries.
  */
 import { setTimeout as pause } from 'node:timers/promises';
+import type { ConnectionOptions } from 'node:tls';
 import { type Kysely, type Migration, PostgresAdapter, PostgresDialect, sql } from 'kysely';
 import pg from 'pg';
 import { codeOf, LedgerUnavailableError } from '../../../base/errors.ts';
+import { whileAlive } from '../postgres/liveness.ts';
 import { requireServer } from '../postgres/pool.ts';
 import { isTlsRefusal } from '../postgres/queries.ts';
 import { postgresPlace } from '../postgres/settings.ts';
@@ -213,42 +215,68 @@ async function isHeldBy(holder: string, database: Kysely<unknown>): Promise<bool
 
 /** One for the work, one for the lock of the upgrade. */
 const CONNECTIONS = 2;
+/** How long connecting may take, and a statement until the server is asked whether it lives, in milliseconds. */
+const PATIENCE_MS = 10_000;
 
-export function postgresDialect(url: string): PostgresDialect {
-  return new UnlockedDialect({
-    pool: async () => {
-      const { config, attempts, given } = postgresPlace(url);
-      const options = given.map(([name, value]) => `-c ${name}=${value.replaceAll(/[\\\s]/g, '\\$&')}`);
-      // Without options, a pooler need not support the parameter.
-      const withOptions = options.length === 0 ? config : { ...config, options: options.join(' ') };
-      for (let refused = 0; ; refused += 1) {
-        const ssl = attempts[refused] ?? false;
-        const pool = new pg.Pool({ connectionTimeoutMillis: 10_000, ...withOptions, ssl, max: CONNECTIONS });
-        pool.on('error', () => {});
+interface Server {
+  readonly dialect: PostgresDialect;
+  /** Awaits an upgrade, as long as the server lives. @throws LedgerUnavailableError */
+  whileAlive<Answer>(answer: Promise<Answer>): Promise<Answer>;
+}
+
+export function serverAt(url: string): Server {
+  const { config, attempts, given } = postgresPlace(url);
+  const options = given.map(([name, value]) => `-c ${name}=${value.replaceAll(/[\\\s]/g, '\\$&')}`);
+  // Without options, a pooler need not support the parameter.
+  const withOptions = options.length === 0 ? config : { ...config, options: options.join(' ') };
+  const settings = { connectionTimeoutMillis: PATIENCE_MS, ...withOptions };
+  let ssl: ConnectionOptions | false = false;
+  const clients = new Set<pg.PoolClient>();
+  const connect = async () => {
+    for (let refused = 0; ; refused += 1) {
+      ssl = attempts[refused] ?? false;
+      const pool = new pg.Pool({ ...settings, ssl, max: CONNECTIONS });
+      pool.on('error', () => {});
+      pool.on('connect', (client) => {
+        clients.add(client);
         // For a connection in use, the failed query reports the error.
-        pool.on('connect', (client) => client.on('error', () => {}));
+        client.on('error', () => {});
+      });
+      try {
+        const client = await pool.connect();
         try {
-          const client = await pool.connect();
-          try {
-            if (options.length > 0) {
-              await requireServer(client);
-            }
-          } finally {
-            client.release();
+          if (options.length > 0) {
+            await requireServer(client);
           }
-          return pool;
-        } catch (thrown) {
-          await pool.end();
-          if (
-            refused + 1 >= attempts.length ||
-            !isTlsRefusal(new LedgerUnavailableError('', { cause: thrown }))
-          ) {
-            throw thrown;
-          }
+        } finally {
+          client.release();
+        }
+        return pool;
+      } catch (thrown) {
+        await pool.end();
+        if (
+          refused + 1 >= attempts.length ||
+          !isTlsRefusal(new LedgerUnavailableError('', { cause: thrown }))
+        ) {
+          throw thrown;
         }
       }
+    }
+  };
+  return {
+    dialect: new UnlockedDialect({ pool: connect }),
+    async whileAlive(answer) {
+      try {
+        return await whileAlive(answer, () => new pg.Client({ ...settings, ssl }), PATIENCE_MS);
+      } catch (thrown) {
+        // The pool would wait for their answers.
+        for (const client of clients) {
+          client.connection.stream.destroy();
+        }
+        throw thrown;
+      }
     },
-  });
+  };
 }
 
 /** kysely would lock in the session: a pooler may lock in one session and unlock in another. See `alone`. */

@@ -23,6 +23,8 @@ import { openSqlite, type SqliteConnection } from '../sqlite-driver.ts';
 import { asUnavailable, MILLISECONDS_TO_OPEN } from '../sqlite-file.ts';
 import { migrations, OPTIONAL } from './versions.ts';
 
+type Concurrent = typeof import('./concurrent-indexes.ts');
+
 type SchemaState =
   | { readonly kind: 'current' }
   | { readonly kind: 'missing' | 'older' | 'newer'; readonly message: string };
@@ -109,10 +111,10 @@ async function requireEncoding(database: Kysely<unknown>): Promise<void> {
   }
 }
 
-async function migrateServer(database: Kysely<unknown>): Promise<MigrationResultSet> {
-  const { alone, buildIndexesConcurrently, withLockTimeouts, retryOnLockTimeout } = await import(
-    './concurrent-indexes.ts'
-  );
+async function migrateServer(
+  database: Kysely<unknown>,
+  { alone, buildIndexesConcurrently, withLockTimeouts, retryOnLockTimeout }: Concurrent,
+): Promise<MigrationResultSet> {
   await requireEncoding(database);
   return alone(database, async (stillAlone) => {
     await buildIndexesConcurrently(database, stillAlone);
@@ -140,16 +142,18 @@ function providerOf(known: Record<string, Migration>): MigrationProvider {
 export async function upgradeTables(connection: Connection): Promise<string[]> {
   let database: Kysely<unknown> | undefined;
   try {
-    const dialect =
-      connection.dialect === 'sqlite'
-        ? sqliteDialect(connection.file)
-        : (await import('./concurrent-indexes.ts')).postgresDialect(connection.url);
-    const opened = new Kysely<unknown>({ dialect });
-    database = opened;
-    const { error, results = [] } =
-      connection.dialect === 'sqlite'
-        ? await new Migrator({ db: opened, provider: providerOf(migrations('sqlite')) }).migrateToLatest()
-        : await migrateServer(opened);
+    let migrated: Promise<MigrationResultSet>;
+    if (connection.dialect === 'sqlite') {
+      database = new Kysely({ dialect: sqliteDialect(connection.file) });
+      const provider = providerOf(migrations('sqlite'));
+      migrated = new Migrator({ db: database, provider }).migrateToLatest();
+    } else {
+      const concurrent = await import('./concurrent-indexes.ts');
+      const server = concurrent.serverAt(connection.url);
+      database = new Kysely({ dialect: server.dialect });
+      migrated = server.whileAlive(migrateServer(database, concurrent));
+    }
+    const { error, results = [] } = await migrated;
     if (error !== undefined) {
       throw error;
     }

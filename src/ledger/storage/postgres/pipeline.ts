@@ -126,9 +126,9 @@ export class Pipeline {
   async commit(): Promise<void> {
     this.#throwFailure();
     let warning: string | undefined;
-    const listen = ({ code, message }: { code?: string | undefined; message?: string | undefined }) => {
+    const listen = ({ message }: { message?: string | undefined }) => {
       // Ignores warnings of earlier writes.
-      if (code !== '00000' && this.#unanswered === 1) {
+      if (this.#unanswered === 1) {
         warning = message ?? 'a warning';
       }
     };

@@ -26,6 +26,9 @@ const PARAMETERS = [
   'user',
 ] as const;
 
+/** The driver sends and reads UTF-8, and a warning tells that a commit is not on the standby. */
+const FIXED: readonly string[] = ['client_encoding', 'client_min_messages'];
+
 /** Name and value. */
 export type Setting = readonly [name: string, value: string];
 
@@ -81,6 +84,8 @@ export function postgresPlace(url: string): PostgresPlace {
       // An abandoned connection may still wait for the lock of a project: the server checks whether its
       // client is alive.
       ['client_connection_check_interval', String(LOST_AFTER)],
+      // Whatever the default of the role or the database is.
+      ['client_min_messages', 'warning'],
       ...named,
     ],
     given: named,
@@ -110,7 +115,11 @@ function settingsIn(options: string): Setting[] {
     if (name === undefined || value === undefined) {
       throw new Error('the parameter options is not a list of -c name=value');
     }
-    settings.push([name.replaceAll('-', '_'), value.replaceAll(/\\([\s\S])/g, '$1')]);
+    const setting = name.replaceAll('-', '_');
+    if (FIXED.includes(setting.toLowerCase())) {
+      throw new Error(`the parameter options cannot set ${setting}`);
+    }
+    settings.push([setting, value.replaceAll(/\\([\s\S])/g, '$1')]);
   }
   return settings;
 }

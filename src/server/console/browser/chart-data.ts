@@ -3,8 +3,8 @@
 export interface ChartSeries {
   readonly label: string;
   /** Colour and form; distinguishable without colours. */
-  readonly look: 'used' | 'planned' | 'left' | 'limit' | 'refused';
-  /** `area` is filled, `line` is not, `steps` keeps a value until the next one, `bars` shows counts. */
+  readonly look: 'used' | 'planned' | 'left' | 'limit';
+  /** `area` is filled, `line` is not, `steps` keeps a value until the next one, `bars` has one per month. */
   readonly form: 'area' | 'line' | 'steps' | 'bars';
   /** `null` = no value at that time. */
   readonly values: readonly (number | null)[];

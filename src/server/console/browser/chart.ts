@@ -6,6 +6,10 @@ const HEIGHT = 260;
 /** In CSS pixels of the page. */
 const NARROWEST = 240;
 const DAY = 86_400;
+/** Of a label of the time axis, with the space beside it. */
+const LABEL_WIDTH = 70;
+/** How much of `2026-12-01 09:00` is shown. */
+const [MONTH, DATE, MINUTE] = [7, 10, 16];
 
 interface Drawn {
   readonly place: HTMLElement;
@@ -66,10 +70,11 @@ function optionsOf(place: HTMLElement, { times, unit, series, now }: ChartData):
     ticks: { stroke: colour('--line'), width: 1 },
     font: `12px ${style.fontFamily}`,
   };
+  const isByMonth = series.some(({ form }) => form === 'bars');
   // Bars start at the beginning of their months: this shows the first and the last one whole.
-  const beside = series.some(({ form }) => form === 'bars') ? 16 * DAY : 0;
+  const beside = isByMonth ? 16 * DAY : 0;
   const last = times.at(-1) ?? 0;
-  const isLong = last - (times[0] ?? 0) > 2 * DAY;
+  const shownLength = isByMonth ? MONTH : last - (times[0] ?? 0) > 2 * DAY ? DATE : MINUTE;
   return {
     width: widthOf(place),
     height: HEIGHT,
@@ -81,11 +86,19 @@ function optionsOf(place: HTMLElement, { times, unit, series, now }: ChartData):
       y: { range: (_, __, max) => [0, max > 0 ? max * 1.08 : 1] },
     },
     axes: [
-      { ...axis, space: 70, values: (_, splits, __, ___, step) => dateTexts(splits, step) },
+      {
+        ...axis,
+        space: LABEL_WIDTH,
+        values: (_, splits, __, ___, step) =>
+          isByMonth ? splits.map((second) => timeText(second, MONTH)) : dateTexts(splits, step),
+        ...(isByMonth && {
+          splits: ({ width }) => labelled(times, Math.floor(width / LABEL_WIDTH)),
+        }),
+      },
       { ...axis, size: 64, values: (_, splits) => splits.map(shortNumber) },
     ],
     series: [
-      { value: (_, seconds) => timeText(seconds, isLong) },
+      { value: (_, seconds) => timeText(seconds, shownLength) },
       ...series.map((one) => ({
         label: one.label,
         ...lookOf(one, colour),
@@ -101,7 +114,6 @@ const COLOURS = {
   planned: '--accent',
   left: '--good',
   limit: '--care',
-  refused: '--bad',
 } as const satisfies Record<ChartSeries['look'], string>;
 
 function lookOf({ look, form }: ChartSeries, colour: (name: string) => string): Partial<uPlot.Series> {
@@ -138,12 +150,14 @@ function drawNow(plot: uPlot, now: number, colour: (name: string) => string): vo
   ctx.restore();
 }
 
-function timeText(seconds: number | null, isLong: boolean): string {
-  if (seconds === null) {
-    return '–';
-  }
-  const text = new Date(seconds * 1000).toISOString();
-  return isLong ? text.slice(0, 10) : text.slice(0, 16).replace('T', ' ');
+function timeText(seconds: number | null, length: number): string {
+  return seconds === null ? '–' : new Date(seconds * 1000).toISOString().slice(0, length).replace('T', ' ');
+}
+
+/** At most `most` times, at the same distance. */
+function labelled(times: readonly number[], most: number): number[] {
+  const step = Math.ceil(times.length / most);
+  return times.filter((_, index) => index % step === 0);
 }
 
 /** Labels of the time axis: days, or hours for closer ticks; below, the year or day where it changes. */

@@ -15,8 +15,6 @@ export interface RequestedHardware {
   /** `null` = any. */
   readonly region: string | null;
   readonly isSpot: boolean;
-  /** Whether spot instances may be replaced with others. */
-  readonly mayFallBack: boolean;
   readonly cpus: Fits | undefined;
   readonly memory: Fits | undefined;
   /** SkyPilot skips machines that cost more everywhere. */
@@ -140,14 +138,13 @@ export class Catalog {
       (!comparesCpus || cpus?.(machine) !== false) && (!comparesMemory || memory?.(machine) !== false);
   }
 
-  #isBelow(machine: Machine, { max, region, isSpot, mayFallBack }: RequestedHardware): boolean {
+  #isBelow(machine: Machine, { max, region, isSpot }: RequestedHardware): boolean {
     if (max === undefined) {
       return true;
     }
-    const { cheapest, cheapestSpot } =
-      pricesOf(machine, this.#ignored.includes('region') ? null : region) ?? {};
-    const columns = isSpot ? [cheapestSpot, ...(mayFallBack ? [cheapest] : [])] : [cheapest];
-    return columns.some((price) => price !== undefined && price <= max);
+    const prices = pricesOf(machine, this.#ignored.includes('region') ? null : region);
+    const price = isSpot ? prices?.cheapestSpot : prices?.cheapest;
+    return price !== undefined && price <= max;
   }
 }
 
@@ -169,11 +166,8 @@ function priceOf(machine: Machine, asked: RequestedHardware, listed: ListedPrice
   return own ?? columnOf(prices, asked);
 }
 
-function columnOf(prices: Prices | undefined, { isSpot, mayFallBack }: RequestedHardware): Price | undefined {
-  if (!isSpot) {
-    return prices?.price;
-  }
-  return mayFallBack ? moreExpensive(prices?.spot, prices?.price) : prices?.spot;
+function columnOf(prices: Prices | undefined, { isSpot }: RequestedHardware): Price | undefined {
+  return isSpot ? prices?.spot : prices?.price;
 }
 
 /** SkyPilot uses the on-demand price for accelerators without a spot price. */

@@ -12,7 +12,9 @@ import {
   type Run,
   runnerOf,
 } from '../../../support/earlier-ledgers.ts';
+import { upgrade as upgradeTables } from '../../../support/ledgers.ts';
 import { runSql } from '../../../support/postgres-activity.ts';
+import { startProxy } from '../../../support/postgres-proxy.ts';
 import { COMMAND } from '../../../support/run-command.ts';
 import { clientOf } from '../../../support/upgrades.ts';
 
@@ -93,4 +95,23 @@ it('on PostgreSQL', { timeout: 1_200_000 }, async () => {
   await reader.query('COMMIT');
   expect(await runSql(connection, MIGRATIONS)).toEqual([{ name: FIRST }]);
   await expectWhole(runnerOf(configuration));
+});
+
+it('on a PostgreSQL that stops answering', { timeout: 1_200_000 }, async () => {
+  const moments = ['server_encoding', 'advisory', 'create index', 'kysely_migration', 'lock_timeout'];
+  const interrupted = await Promise.all(
+    moments.map(async (moment) => {
+      const connection = await RESTORE.PostgreSQL(FIRST);
+      const proxy = await startProxy(`${connection}?connect_timeout=5`);
+      proxy.cutAt(moment);
+      // Without an end, the test would have none.
+      const limit = new Promise((resolve) => setTimeout(resolve, 240_000, 'it waits').unref());
+      const upgrade = upgradeTables(proxy.connection).catch((thrown: unknown) => String(thrown));
+      return { connection, outcome: await Promise.race([upgrade, limit]) };
+    }),
+  );
+  for (const { connection, outcome } of interrupted) {
+    expect(outcome).toMatch(/the server no longer answers/);
+    await expectWhole(runnerOf(configurationOf(connection)));
+  }
 });

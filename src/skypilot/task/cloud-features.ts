@@ -1,0 +1,47 @@
+/** What SkyPilot cannot do in some clouds. Source: SkyPilot 0.13 and 1.0.0-dev, features of its clouds. */
+import type { UserRequest } from '../request/user-request.ts';
+import { acceleratorsOf } from './accelerators.ts';
+import { cloudsOf, infraOf } from './infra.ts';
+import type { Resources } from './resources.ts';
+
+/** On Kubernetes, it depends on the labels of nodes. */
+const WITHOUT_SPOT = new Set(
+  'cudo do fluidstack hyperbolic lambda paperspace scp seeweb shadeform slurm ssh vsphere yotta'.split(' '),
+);
+/** Where SkyPilot refuses a launch with autostop, unless it tears the cluster down. In the last four, even then. */
+const REFUSES_STOP = new Set('kubernetes slurm ssh hyperbolic primeintellect verda yotta'.split(' '));
+/** Where only new versions of SkyPilot refuse it. In others, such a cluster is never stopped. */
+const WITHOUT_STOP = new Set('cudo fluidstack lambda runpod shadeform'.split(' '));
+/** The same for spot instances. */
+const SPOT_WITHOUT_STOP = new Set<string | null>(['aws', 'azure', 'ibm', 'oci', null]);
+
+type Configured = Pick<UserRequest, 'skypilotConfig'>;
+
+/** Whether SkyPilot may find spot instances for an alternative. */
+export function mayHaveSpot(resources: Resources, { skypilotConfig }: Configured): boolean {
+  return cloudsFor(resources, skypilotConfig).some((cloud) => cloud === null || !WITHOUT_SPOT.has(cloud));
+}
+
+/**
+ * What comes of autostop without `down`, in each cloud that SkyPilot may choose for an alternative. `refused`: the
+ * launch. `never`: it is launched, and never stopped.
+ */
+export function stoppingOf(
+  resources: Resources,
+  { skypilotConfig }: Configured,
+): ('stopped' | 'refused' | 'never')[] {
+  const isPod = acceleratorsOf(resources).some(({ name }) => /^tpu-.*(?<!-8)$/i.test(name));
+  return cloudsFor(resources, skypilotConfig).map((cloud) => {
+    if (cloud !== null && REFUSES_STOP.has(cloud)) {
+      return 'refused';
+    }
+    const isSpot = resources.use_spot === true && SPOT_WITHOUT_STOP.has(cloud);
+    return isPod || isSpot || WITHOUT_STOP.has(cloud ?? '') ? 'never' : 'stopped';
+  });
+}
+
+/** `null` = any. */
+function cloudsFor(resources: Resources, config: UserRequest['skypilotConfig']): readonly (string | null)[] {
+  const { cloud } = infraOf(resources);
+  return cloud === null ? (cloudsOf(config.get('allowed_clouds')) ?? [null]) : [cloud];
+}
