@@ -56,7 +56,7 @@ describe('toInstant', () => {
     expect(toInstant(text)).toBeUndefined();
   });
 
-  it.each([
+  it.each<unknown>([
     ...[undefined, null, 0, 1764590400, true, {}, [], Symbol('x'), () => 0],
     { isLuxonDateTime: true, valueOf: 5 },
     ...[new Date(Number.NaN), DateTime.invalid('x')],
