@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { DecidedRequest } from '../../src/decisions/lease-record.ts';
-import { requestedLeaseOf } from '../../src/decisions/requested-lease.ts';
+import { type DecidedRequest, requestedLeaseOf } from '../../src/decisions/lease-record.ts';
 import { toInstant } from '../../src/index.ts';
 import type { Lease, Reservation } from '../../src/lease/lease.ts';
 

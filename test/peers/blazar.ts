@@ -39,15 +39,17 @@ export class RealBlazar {
     this.url = url;
   }
 
-  /** Rejects with what it has said where it does not start. */
+  /** `environment`: further variables. Rejects with what it has said where it does not start. */
   static async start(
     program: string,
     policyUrl: string,
     options: readonly string[] = [],
+    environment: Readonly<Record<string, string>> = {},
   ): Promise<RealBlazar> {
     const inUse = projectFile('test/peers/busy-blazar.py');
     const child = spawn('/usr/bin/python3', [inUse, program, '--policy-url', policyUrl, ...options], {
       stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, ...environment },
     });
     let said = '';
     child.stderr.on('data', (data: Buffer) => {

@@ -1,12 +1,15 @@
 /** Our account at a real Keystone. */
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { SYSTEM_CLOCK } from '../../src/filter/services.ts';
+import { writeFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createHttpClient } from '../../src/http/client.ts';
+import { UsageEnforcement } from '../../src/index.ts';
 import type { Keystone } from '../../src/openstack/contract.ts';
 import { createKeystone } from '../../src/openstack/keystone.ts';
 import { type KeystoneOptions, keystoneOptions } from '../../src/openstack/keystone-options.ts';
-import { temporaryFile } from '../support/files.ts';
-import { recordingLogger } from '../support/logger.ts';
+import { temporaryFile, valuesOnly } from '../support/files.ts';
+import { type RecordingLogger, recordingLogger } from '../support/logger.ts';
+import { policyServer } from '../support/policy-server.ts';
+import { createPhysicalHost } from '../support/requests.ts';
 import { RealKeystone } from './keystone.ts';
 
 /** For how long tokens are valid. */
@@ -15,15 +18,20 @@ const real = await RealKeystone.start();
 
 afterAll(() => real?.remove());
 
-function connect(options: Partial<KeystoneOptions> = {}): Keystone {
+/** `ahead`: of our clock, in seconds. */
+function connect(
+  options: Partial<KeystoneOptions> = {},
+  ahead = () => 0,
+): Keystone & { logger: RecordingLogger } {
+  const logger = recordingLogger();
   const account = { username: 'blazar', password: 'blazar', project_name: 'service', timeout: 60 };
   const keystone = createKeystone(keystoneOptions.parse({ auth_url: real?.url, ...account, ...options }), {
     http: { createClient: createHttpClient },
-    clock: SYSTEM_CLOCK,
-    logger: recordingLogger(),
+    clock: { now: () => new Date(Date.now() + ahead() * 1000) },
+    logger,
   });
   onTestFinished(() => keystone.close());
-  return keystone;
+  return Object.assign(keystone, { logger });
 }
 
 describe.skipIf(real === undefined)('a real Keystone', () => {
@@ -88,6 +96,39 @@ describe.skipIf(real === undefined)('a real Keystone', () => {
     await expect(keystone.validate(await peer.token('bob'))).rejects.toThrow(/may not do this \(403\)/);
   });
 
+  const expiry = async (token: string) => {
+    const { body } = await peer.ask('GET', '/auth/tokens', undefined, undefined, {
+      'X-Subject-Token': token,
+    });
+    return Date.parse((body as { token: { expires_at: string } }).token.expires_at) / 1000;
+  };
+
+  it('renews our token before it expires: no call ever sees an expired one', async () => {
+    let ahead = 0;
+    const keystone = connect({}, () => ahead);
+    const tokens = new Map<string, number>();
+    for (; ahead < TOKEN_SECONDS + 600; ahead += ahead < TOKEN_SECONDS - 600 ? 600 : 30) {
+      const now = Date.now();
+      const token = await keystone.token();
+      if (!tokens.has(token)) {
+        // Keystone's own clock is not ahead.
+        tokens.set(token, (await expiry(token)) + ahead);
+      }
+      expect(tokens.get(token)).toBeGreaterThan(now / 1000 + ahead);
+      const { status } = await keystone.getIdentity('/projects');
+      expect(status).toBe(200);
+    }
+    expect(tokens.size).toBeGreaterThanOrEqual(2);
+  });
+
+  it('revokes our token, and gets asked for another one', async () => {
+    const keystone = connect();
+    const first = await keystone.token();
+    await peer.revoke(first);
+    expect((await keystone.validate(await peer.token('alice')))?.user.name).toBe('alice');
+    expect(await keystone.token()).not.toBe(first);
+  });
+
   it('knows our account by an application credential', async () => {
     const token = await peer.token('blazar', { project: 'service' });
     const path = `/users/${peer.ids.users.blazar}/application_credentials`;
@@ -106,5 +147,67 @@ describe.skipIf(real === undefined)('a real Keystone', () => {
     await peer.ask('DELETE', `${path}/${id}`, undefined, await peer.token('blazar', { project: 'service' }));
     keystone.refused(await keystone.token());
     await expect(keystone.token()).rejects.toThrow(/refuses the account of \[keystone\]/);
+  });
+
+  it('gets a new password, which counts as soon as it is in the file', async () => {
+    const file = temporaryFile('password', 'bob\n');
+    const keystone = connect({
+      username: 'bob',
+      password: undefined,
+      password_file: file,
+      project_name: 'climate',
+    });
+    const first = await keystone.token();
+    await peer.setPassword('bob', 'another');
+    // Keystone revokes the tokens of the old password.
+    const project = `/projects/${peer.ids.projects.climate}`;
+    await expect(keystone.getIdentity(project)).rejects.toThrow(/refuses the account of \[keystone\]/);
+    writeFileSync(file, 'another\n');
+    // Keystone also refuses the tokens that it issues within the second of the change.
+    const answered = async () => expect((await keystone.getIdentity(project)).status).toBe(200);
+    await vi.waitFor(answered, { timeout: 120_000, interval: 200 });
+    expect(await keystone.token()).not.toBe(first);
+  });
+
+  it('is stopped and started: our token goes on until it expires, and then there is none', async () => {
+    let ahead = 0;
+    const keystone = connect({}, () => ahead);
+    const alice = await peer.token('alice');
+    const first = await keystone.token();
+    await peer.stop();
+    ahead = TOKEN_SECONDS - 60;
+    expect(await keystone.token()).toBe(first);
+    await expect(keystone.validate(alice)).rejects.toThrow(/ECONNREFUSED/);
+    ahead = TOKEN_SECONDS + 1;
+    await expect(keystone.token()).rejects.toThrow(/ECONNREFUSED|not sent/);
+    await peer.restart();
+    const named = async () => (await keystone.validate(await peer.token('alice')))?.user.name;
+    // The breaker of the connection lets a call through again after a while.
+    await vi.waitFor(async () => expect(await named()).toBe('alice'), { timeout: 120_000, interval: 200 });
+  });
+
+  it('guards a service that our filter asks: another token is sent as soon as one is refused', async () => {
+    const guard = connect();
+    const service = await policyServer(async ({ headers }, response) => {
+      const who = await guard.validate(String(headers['x-auth-token']));
+      response.writeHead(who?.roles.includes('service') === true ? 204 : 401).end();
+    });
+    const values = {
+      enforcement: {
+        enabled_filters: ['ExternalServiceFilter'],
+        external_service_base_endpoint: service.url,
+        external_service_auth: 'keystone',
+        external_service_timeout: 60,
+      },
+      keystone: { auth_url: peer.url, username: 'blazar', password: 'blazar', project_name: 'service' },
+    };
+    const enforcement = await UsageEnforcement.load(valuesOnly(values), { logger: recordingLogger() });
+    onTestFinished(() => enforcement.close());
+    const used = () => service.requests.map(({ headers }) => String(headers['x-auth-token']));
+    expect(await enforcement.checkCreate(createPhysicalHost())).toMatchObject({ allowed: true });
+    const last = used().at(-1) ?? '';
+    await peer.revoke(last);
+    expect(await enforcement.checkCreate(createPhysicalHost())).toMatchObject({ allowed: true });
+    expect(used().at(-1)).not.toBe(last);
   });
 });

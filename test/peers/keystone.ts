@@ -144,6 +144,11 @@ export class RealKeystone {
     done(await this.ask('DELETE', '/auth/tokens', undefined, undefined, { 'X-Subject-Token': token }));
   }
 
+  /** Revokes all tokens of the user, too. */
+  async setPassword(user: keyof KeystoneIds['users'], password: string): Promise<void> {
+    done(await this.ask('PATCH', `/users/${this.ids.users[user]}`, { user: { password } }));
+  }
+
   /** Ends the process; everything that it knows stays in its folder. */
   async stop(): Promise<void> {
     const ending = this.#process;

@@ -9,13 +9,16 @@ import { StatusWriter } from '../../src/kubernetes/cluster/status/status-writer.
 import { projectFile } from '../support/files.ts';
 import { recordingLogger } from '../support/logger.ts';
 import { peerProgram } from '../support/peers.ts';
-import { namespace, schedulingPolicy } from './cluster-objects.ts';
+import { binding, clusterRole, GROUP, namespace, RBAC, schedulingPolicy } from './cluster-objects.ts';
 import { type Cluster, startCluster } from './kubernetes.ts';
 
 const there = peerProgram('KUBERNETES_PEER') !== undefined;
 const PATIENT = { timeout: 120_000, interval: 100 };
-/** As in the service, but for `retry`. */
+/** As in the service, but for `retry`: a busy machine does not lose the lead. */
 const TIMING = { lease: 15, renew: 10, retry: 0.3 };
+
+/** Where the lead is to be lost. */
+const SHORT_TIMING = { lease: 6, renew: 4, retry: 0.3 };
 
 const VALID = ['Accepted=True Valid', 'Enforced=True Enforced', 'Exportable=True Complete'];
 
@@ -43,9 +46,12 @@ describe.skipIf(!there)('beside a real API server', () => {
   afterAll(() => cluster?.stop());
 
   /** A replica, without a service around it. */
-  function replica(identity: string) {
+  function replica(
+    identity: string,
+    { kubeconfig = join(cluster.folder, 'admin.conf'), audit = [] as string[], timing = TIMING } = {},
+  ) {
     const logger = recordingLogger();
-    const client = createApiClient({ kubeconfig: join(cluster.folder, 'admin.conf'), logger });
+    const client = createApiClient({ kubeconfig, logger });
     const outcomes: string[] = [];
     const observer = {
       statusWritten: (outcome: string) => void outcomes.push(outcome),
@@ -55,8 +61,8 @@ describe.skipIf(!there)('beside a real API server', () => {
       (path, listener) => new ListWatch({ client, path, listener, logger }),
       logger,
     );
-    const election = { identity, namespace: 'policies', timing: TIMING };
-    const writer = new StatusWriter({ client, policies, audit: [], logger, observer, election });
+    const election = { identity, namespace: 'policies', timing };
+    const writer = new StatusWriter({ client, policies, audit, logger, observer, election });
     policies.start();
     writer.start();
     let isStopped = false;
@@ -110,4 +116,105 @@ describe.skipIf(!there)('beside a real API server', () => {
     await cluster.apply([policy('x')]);
     await shows('x', ...VALID);
   });
+
+  it('conditions of others stay, and ours are repaired', async () => {
+    const { stop } = replica('a');
+    await cluster.apply([policy('shared')]);
+    await shows('shared', ...VALID);
+    const foreign = {
+      type: 'Reviewed',
+      status: 'True',
+      reason: 'Seen',
+      message: 'by a person',
+      lastTransitionTime: '2026-01-01T00:00:00Z',
+    };
+    const { status } = (await cluster.get('get', 'schedpol', 'shared')) as {
+      status: { conditions: object[] };
+    };
+    const [, enforced] = status.conditions;
+    await patchStatus('shared', {
+      observedGeneration: 99,
+      conditions: [foreign, { ...enforced, reason: 'Wrong' }],
+    });
+    await vi.waitFor(
+      async () =>
+        expect((await conditionsOf('shared')).sort()).toEqual([
+          'Accepted=True Valid',
+          'Enforced=True Enforced',
+          'Exportable=True Complete',
+          'Reviewed=True Seen',
+        ]),
+      PATIENT,
+    );
+    await cluster.apply([policy('shared', ['other'])]);
+    await vi.waitFor(async () => {
+      const after = (await cluster.get('get', 'schedpol', 'shared')) as { status: { conditions: object[] } };
+      expect(after.status).toMatchObject({ observedGeneration: 2 });
+      expect(after.status.conditions).toContainEqual(foreign);
+      expect(after.status.conditions, 'the time of a transition that was none').toContainEqual({
+        ...enforced,
+        observedGeneration: 2,
+      });
+    }, PATIENT);
+    await stop();
+  });
+
+  it('without the right to the status nothing is written but events, until it is granted', async () => {
+    const kubeconfig = cluster.user('status-less', 'nobody');
+    const bind = (name: string, rules: object[]) => [
+      clusterRole(name, ...rules),
+      binding(name, name, [{ apiGroup: RBAC, kind: 'User', name: 'status-less' }]),
+    ];
+    const rule = (group: string, resource: string, ...verbs: string[]) => ({
+      apiGroups: [group],
+      resources: [resource],
+      verbs,
+    });
+    await cluster.apply([
+      ...bind('reads', [rule(GROUP, 'schedulingpolicies', 'list', 'watch'), rule('', 'events', 'create')]),
+      policy('right'),
+    ]);
+    const without = replica('without', { kubeconfig });
+    await vi.waitFor(() => {
+      const lines = without.logger.lines.filter(({ fields }) => 'lease' in fields);
+      expect(lines).toMatchObject([{ level: 'warn', fields: { status: 403 } }]);
+    }, PATIENT);
+    await without.stop();
+    expect(without.outcomes).toEqual([]);
+    await cluster.apply(bind('leads', [rule('coordination.k8s.io', 'leases', 'get', 'create', 'update')]));
+    const leads = replica('leads', { kubeconfig });
+    await vi.waitFor(() => expect(leads.outcomes).toContain('refused'), PATIENT);
+    await cluster.apply([invalid('wrong')]);
+    await vi.waitFor(() => expect(leads.outcomes).toContain('event sent'), PATIENT);
+    const hints = leads.logger.lines.filter(({ fields }) => 'hint' in fields && 'policy' in fields);
+    expect(hints).toMatchObject([
+      { level: 'warn', fields: { hint: 'grant patch on schedulingpolicies/status' } },
+    ]);
+    await leads.stop();
+    await cluster.apply(bind('writes', [rule(GROUP, 'schedulingpolicies/status', 'patch')]));
+    replica('writes', { kubeconfig });
+    await shows('right', ...VALID);
+  });
+
+  it('goes on after the API server was killed and started again', async () => {
+    const { writer, outcomes } = replica('a', { timing: SHORT_TIMING });
+    await vi.waitFor(() => expect(writer.isLeader).toBe(true), PATIENT);
+    await cluster.apply([policy('before')]);
+    await shows('before', ...VALID);
+    await cluster.stopApiServer();
+    await vi.waitFor(() => expect(writer.isLeader, 'no leader without a lease').toBe(false), PATIENT);
+    await cluster.startApiServer();
+    await cluster.apply([policy('before', ['other']), policy('after')]);
+    await shows('before', ...VALID);
+    await shows('after', ...VALID);
+    expect(outcomes.filter((one) => one === 'refused' || one === 'gone')).toEqual([]);
+  });
+
+  /** As whoever has the right writes it. */
+  async function patchStatus(name: string, status: object): Promise<void> {
+    const client = createApiClient({ kubeconfig: join(cluster.folder, 'admin.conf') });
+    const path = `/apis/${GROUP}/v1alpha1/schedulingpolicies/${name}/status`;
+    await client.request({ method: 'PATCH', path, body: { status } });
+    await client.close();
+  }
 });

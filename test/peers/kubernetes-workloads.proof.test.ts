@@ -129,6 +129,12 @@ function workload(kind: Kind, name: string, spec: object, metadata: object = {})
   };
 }
 
+/** The warnings of kubectl, and whatever else it says about a failure. */
+async function told(args: readonly string[]) {
+  const { stderr } = await here().kubectl(['-n', NAMESPACE, ...args]);
+  const warnings = [...stderr.matchAll(/^Warning: (.*)$/gm)].map(([, text]) => text ?? '');
+  return { warnings, error: stderr.replace(/^Warning:.*\n/gm, '') };
+}
 async function create(object: object, isDryRun = false) {
   const { warnings, error } = await here().create(object, { isDryRun });
   return { warnings, error };
@@ -165,6 +171,11 @@ const isOf = (child: string, name: string) =>
 
 describe.skipIf(cluster === undefined)('workloads in a real cluster', () => {
   let service: Service;
+  let write: (workloads: string, further?: string) => void = () => {};
+  const reload = async (workloads: string, further?: string) => {
+    write(workloads, further);
+    expect(await service.reload()).toBe(true);
+  };
 
   beforeAll(async () => {
     if (cluster === undefined) {
@@ -176,22 +187,25 @@ describe.skipIf(cluster === undefined)('workloads in a real cluster', () => {
     closing.push(startReplicationController(cluster.folder));
     writeFileSync(file('policies.yaml'), policiesOf(ACCOUNTS));
     const configuration = file('policy-service.conf');
-    writeFileSync(
-      configuration,
-      [
-        '[service]',
-        'host = 127.0.0.1',
-        'port = 0',
-        `tls_cert_file = ${file('api.crt')}`,
-        `tls_key_file = ${file('api.key')}`,
-        '[kubernetes]',
-        `scheduling_policies = ${file('policies.yaml')}`,
-        'tokens = token-put-by-kustomize',
-        'default_priority_class = everybody',
-        'workloads = warn',
-        '',
-      ].join('\n'),
-    );
+    write = (workloads, further = '') =>
+      writeFileSync(
+        configuration,
+        [
+          '[service]',
+          'host = 127.0.0.1',
+          'port = 0',
+          `tls_cert_file = ${file('api.crt')}`,
+          `tls_key_file = ${file('api.key')}`,
+          '[kubernetes]',
+          `scheduling_policies = ${file('policies.yaml')}`,
+          'tokens = token-put-by-kustomize',
+          'default_priority_class = everybody',
+          `workloads = ${workloads}`,
+          further,
+          '',
+        ].join('\n'),
+      );
+    write('warn');
     service = await startService(
       { environment: {}, configFiles: [configuration] },
       { logger: recordingLogger() },
@@ -256,11 +270,64 @@ describe.skipIf(cluster === undefined)('workloads in a real cluster', () => {
     expect([counts, all.length], 'so that it is no comparison of one of them alone').toEqual([72, 138]);
   });
 
+  it('are warned of again when their template changes, and not for anything else', async () => {
+    const object = workload('Deployment', 'changed', { nodeSelector: { disk: 'ssd' } });
+    expect(await create(object)).toEqual({ warnings: [], error: '' });
+    const patch = (change: object) => told(['patch', 'deployment', 'changed', '-p', JSON.stringify(change)]);
+    const ofPods = (spec: object) => patch({ spec: { template: { spec } } });
+    const warnings = [
+      'this Deployment\'s pods would be refused: nodeSelector disk: expected ssd or hdd, got "tape" (scheduling policy disks)',
+    ];
+    expect(await ofPods({ nodeSelector: { disk: 'tape' } })).toEqual({ warnings, error: '' });
+    expect(await told(['label', 'deployment', 'changed', 'x=y'])).toEqual({ warnings: [], error: '' });
+    expect(await told(['scale', 'deployment', 'changed', '--replicas=2'])).toEqual({
+      warnings: [],
+      error: '',
+    });
+    expect(await patch({ spec: { replicas: 1 } })).toEqual({ warnings: [], error: '' });
+    // New pods, although nothing about where they run has changed.
+    expect(await told(['rollout', 'restart', 'deployment', 'changed'])).toEqual({ warnings, error: '' });
+    expect(await ofPods({ nodeSelector: { disk: 'hdd' } })).toEqual({ warnings: [], error: '' });
+    const { warnings: others } = await ofPods({ serviceAccountName: 'nobody' });
+    expect(others).toHaveLength(2);
+    for (const warning of others) {
+      expect(warning).toContain('(no scheduling policy of the account mentions it)');
+    }
+  });
+
+  it('are warned of in other words by policies in audit mode, and their pods come', async () => {
+    await reload('warn', 'audit = disks');
+    expect(await create(workload('Job', 'audited', { nodeSelector: { disk: 'tape' } }))).toEqual({
+      warnings: [
+        'a scheduling policy in audit mode would reject this Job\'s pods: nodeSelector disk: expected ssd or hdd, got "tape" (scheduling policy disks)',
+      ],
+      error: '',
+    });
+    await vi.waitUntil(async () => (await fates())('audited') !== undefined, SETTLED);
+    expect((await fates())('audited')).toBe('came');
+    await reload('warn');
+  });
+
   it('are not warned of what only the pods show: here the nodes of a RuntimeClass', async () => {
     const object = workload('Job', 'slow', { runtimeClassName: 'slow' });
     expect(await create(object)).toEqual({ warnings: [], error: '' });
     await vi.waitUntil(async () => (await fates())('slow') !== undefined, SETTLED);
     expect((await fates())('slow')).toBe('refused');
+  });
+
+  it.each(['Deployment', 'CronJob'] as const)('are refused with workloads = refuse: %s', async (kind) => {
+    await reload('refuse');
+    const spec = { nodeSelector: { disk: 'tape' } };
+    const { warnings, error } = await create(workload(kind, `refused-${kind.toLowerCase()}`, spec));
+    expect(warnings).toEqual([]);
+    expect(error).toContain(
+      `denied the request: this ${kind}'s pods would be refused: they do not fit the scheduling policies of system:serviceaccount:shop:default: nodeSelector disk: `,
+    );
+    expect(await create(workload(kind, `accepted-${kind.toLowerCase()}`, {}))).toEqual({
+      warnings: [],
+      error: '',
+    });
+    await reload('warn');
   });
 
   it('are stored while the service is away, since it only warns of them', async () => {

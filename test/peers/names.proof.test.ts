@@ -1,4 +1,4 @@
-/** Limits by name and tag beside a real Keystone: a second domain, names that are nearly the same, missing rights. */
+/** Limits by name and tag beside a real Keystone: renames, a second domain, missing rights, and Keystone stopped in between. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { type Decision, UsageEnforcement } from '../../src/index.ts';
@@ -19,6 +19,7 @@ async function load(
   keystone: Readonly<Record<string, unknown>> = {},
 ) {
   const logger = recordingLogger();
+  const offset = { ms: 0 };
   const loaded = await UsageEnforcement.load(
     valuesOnly({
       enforcement: { enabled_filters: ['MaxLeaseDurationFilter'], ...enforcement },
@@ -31,7 +32,7 @@ async function load(
         ...keystone,
       },
     }),
-    { logger },
+    { logger, clock: { now: () => new Date(Date.now() + offset.ms) } },
   );
   onTestFinished(() => loaded.close());
   const create = (project_id: string, user_id: string, days: number): Promise<Decision> =>
@@ -58,7 +59,7 @@ async function load(
     logger.lines.flatMap(({ fields }) =>
       fields.reason === 'unavailable' ? [] : [`${fields.kind} ${fields.reason}`],
     );
-  return { create, createNamed, warnings };
+  return { create, createNamed, warnings, pass: (seconds: number) => (offset.ms += seconds * 1000) };
 }
 
 describe.skipIf(real === undefined)('beside a real Keystone', () => {
@@ -66,10 +67,11 @@ describe.skipIf(real === undefined)('beside a real Keystone', () => {
   beforeAll(() => {
     peer = real as RealKeystone;
   });
-  const project = async (name: string, domain_id = 'default') => {
-    const { body } = await peer.ask('POST', '/projects', { project: { name, domain_id } });
+  const project = async (name: string, domain_id = 'default', tags: string[] = []) => {
+    const { body } = await peer.ask('POST', '/projects', { project: { name, domain_id, tags } });
     return (body as { project: { id: string } }).project.id;
   };
+  const change = (id: string, changes: object) => peer.ask('PATCH', `/projects/${id}`, { project: changes });
 
   it('limits by name are those of one domain, and tags count', async () => {
     const { climate, other, physics } = peer.ids.projects;
@@ -111,6 +113,45 @@ describe.skipIf(real === undefined)('beside a real Keystone', () => {
     expect(await may(await project('rich', peer.ids.domains.other))).toBe(false);
     expect(await may(await project('free', peer.ids.domains.other))).toBe(false);
     expect(await may(await project('a', domain.id))).toBe(false);
+  });
+
+  it('a renamed project, changed tags and a renamed domain apply within the cache time', async () => {
+    const id = await project('before', peer.ids.domains.other, ['gold']);
+    const { create, createNamed, pass } = await load({
+      max_lease_duration: DAY,
+      max_lease_duration_tag_limits: { gold: 2 * DAY },
+      max_lease_duration_project_limits: { 'after@other': 3 * DAY, 'after@moved': 4 * DAY },
+    });
+    /** By the names that are known: those of before, where Keystone was late. */
+    const most = async () => {
+      for (let days = 6; days > 0; days -= 1) {
+        if ((await create(id, peer.ids.users.alice, days)).allowed) {
+          return days;
+        }
+      }
+      return 0;
+    };
+    await createNamed(id, peer.ids.users.alice, 1);
+    expect(await most()).toBe(2);
+    await change(id, { tags: [] });
+    expect(await most()).toBe(2);
+    pass(301);
+    await expect.poll(most, LATE).toBe(1);
+    await change(id, { name: 'after' });
+    pass(301);
+    await expect.poll(most, LATE).toBe(3);
+    const rename = (name: string) =>
+      peer.ask('PATCH', `/domains/${peer.ids.domains.other}`, { domain: { name } });
+    await rename('moved');
+    pass(301);
+    await expect.poll(most, LATE).toBe(4);
+    await rename('other');
+    pass(301);
+    await expect.poll(most, LATE).toBe(3);
+    await peer.ask('PATCH', `/projects/${id}`, { project: { enabled: false } });
+    await peer.ask('DELETE', `/projects/${id}`);
+    pass(301);
+    await expect.poll(most, LATE).toBe(1);
   });
 
   it('an account that may not read others is a warning once, and no reason to refuse', async () => {

@@ -1,26 +1,62 @@
 /** EnforceAutostopPolicy for every kind of request and cluster. */
+import type { ServerResponse } from 'node:http';
 import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createSharedServices } from '../../src/enforcement/services.ts';
 import { SkypilotApiServer } from '../../src/skypilot/index.ts';
 import { ALLOWED, REJECTED, rejectedWith, UNCHECKED } from '../support/decisions.ts';
 import { loadLibraries, startService, startUnresponsiveService } from '../support/services.ts';
-import { type Behaviour, type ClusterRecord, resultOf, startApiServer } from './fake-api-server.ts';
+import {
+  type ApiServerOptions,
+  type ClusterSetup,
+  type Disturbance,
+  resultOf,
+  SkypilotApiDouble,
+} from '../support/skypilot-api-server.ts';
 import { askTwice, chainOf, TASK, taskWith } from './helpers.ts';
 
 const SOON = { timeout: 120_000, interval: 5 };
 
 beforeAll(loadLibraries, 60_000);
 
-const up = (autostop: number | null): ClusterRecord => ({ name: 'c1', status: 'UP', autostop });
+const up = (autostop: number): ClusterSetup => ({ name: 'c1', autostop });
+
+/** An answer in place of that of the server. */
+const at =
+  (path: '/status' | '/api/get', answer: (response: ServerResponse) => void): Disturbance =>
+  (response, asked) => {
+    if (asked === path) {
+      answer(response);
+    }
+    return asked === path;
+  };
+const atStatus = (answer: (response: ServerResponse) => void) => at('/status', answer);
+const atResult = (answer: (response: ServerResponse) => void) => at('/api/get', answer);
+const ending = (status: string, records: unknown) => (response: ServerResponse) =>
+  void response.end(JSON.stringify(resultOf(status, records)));
+
+async function apiServer(
+  clusters: readonly ClusterSetup[],
+  disturb?: Disturbance,
+  options: Partial<ApiServerOptions> = {},
+) {
+  const server = await SkypilotApiDouble.start({ now: () => 1766, ...options });
+  for (const cluster of clusters) {
+    server.launch(cluster);
+  }
+  server.disturb = disturb;
+  return server;
+}
+
+const polls = (server: SkypilotApiDouble) => server.asked.filter((one) => one === 'GET /api/get');
 
 async function enforcing(
-  clusters: readonly ClusterRecord[],
-  behaviour: Behaviour = {},
+  clusters: readonly ClusterSetup[],
+  disturb?: Disturbance,
   options: Readonly<Record<string, unknown>> = {},
 ) {
-  const server = await startApiServer(clusters, behaviour);
+  const server = await apiServer(clusters, disturb);
   const chain = await chainOf(['EnforceAutostopPolicy'], {
-    enforce_autostop_api_server: server.base,
+    enforce_autostop_api_server: server.url,
     ...options,
   });
   return { server, ...chain };
@@ -32,7 +68,7 @@ describe('EnforceAutostopPolicy allows', () => {
     async (options) => {
       const { ask, server } = await enforcing([]);
       expect(await askTwice(ask, { options })).toMatchObject({ changed: false, task_: TASK });
-      expect(server.questions).toEqual([]);
+      expect(server.asked).toEqual([]);
     },
   );
 
@@ -43,18 +79,18 @@ describe('EnforceAutostopPolicy allows', () => {
   ])('a launch whose task sets it: %s', async (resources) => {
     const { ask, server } = await enforcing([]);
     await askTwice(ask, { task: taskWith(resources) });
-    expect(server.questions).toEqual([]);
+    expect(server.asked).toEqual([]);
   });
 
   it.each(['launch', 'exec'])('a %s on a cluster that is up and stops already', async (name) => {
     const { ask, server } = await enforcing([up(10)]);
     await askTwice(ask, { name });
-    expect(server.questions[0]?.body).toMatchObject({
+    expect(server.received[0]?.body).toMatchObject({
       cluster_names: ['c1'],
       refresh: 'AUTO',
       all_users: true,
     });
-    expect(server.polls).toHaveLength(2);
+    expect(polls(server)).toHaveLength(2);
   });
 
   it('requests without options, and those that start no cluster', async () => {
@@ -63,14 +99,14 @@ describe('EnforceAutostopPolicy allows', () => {
     for (const name of ['validate', 'optimize', 'jobs.launch_cluster', 'serve.launch_controller']) {
       expect(await ask({ name })).toMatchObject(ALLOWED);
     }
-    expect(server.questions).toEqual([]);
+    expect(server.asked).toEqual([]);
   });
 });
 
 describe('EnforceAutostopPolicy rejects', () => {
   const MUST_SET = expect.stringContaining('Autostop must be set: add --idle-minutes-to-autostop 30');
 
-  it.each([
+  it.each<[when: string, clusters: readonly ClusterSetup[]]>([
     ['there is no such cluster', []],
     ['the cluster is up without autostop', [up(-1)]],
     ['the cluster is being built without autostop', [{ ...up(-1), status: 'INIT' }]],
@@ -81,16 +117,14 @@ describe('EnforceAutostopPolicy rejects', () => {
   });
 
   it('a launch without autostop when only clusters with similar names have it', async () => {
-    const { ask } = await enforcing([], {
-      onGet: (response, id) => response.end(resultOf(id, 'SUCCEEDED', [{ ...up(10), name: 'c11' }])),
-    });
+    const { ask } = await enforcing([{ ...up(10), name: 'c11' }]);
     expect(await ask()).toMatchObject(rejectedWith(MUST_SET));
   });
 
   it('a launch without a cluster name, without asking the server', async () => {
     const { ask, server } = await enforcing([up(10)]);
     expect(await ask({ options: { clusterName: null } })).toMatchObject(rejectedWith(MUST_SET));
-    expect(server.questions).toEqual([]);
+    expect(server.asked).toEqual([]);
   });
 
   it('a request with an unknown name, as a later SkyPilot may have', async () => {
@@ -152,30 +186,29 @@ describe('EnforceAutostopPolicy rejects', () => {
 
 describe('EnforceAutostopPolicy and its API server', () => {
   it.each(['PENDING', 'WAITING', 'RUNNING'])('ask again while the request is %s', async (unfinished) => {
-    const { ask, server } = await enforcing([], {
-      onGet: (response, id, poll) => {
-        response.end(resultOf(id, poll === 1 ? unfinished : 'SUCCEEDED', poll === 1 ? null : [up(5)]));
-      },
+    let poll = 0;
+    const { ask, server } = await enforcing([up(5)], (response, path) => {
+      poll += path === '/api/get' ? 1 : 0;
+      return poll === 1 && atResult(ending(unfinished, null))(response, path);
     });
     expect(await ask()).toMatchObject(ALLOWED);
-    expect(server.polls).toHaveLength(2);
+    expect(polls(server)).toHaveLength(2);
   });
 
   it('understand the header of SkyPilot before 0.10', async () => {
-    const { ask } = await enforcing([up(5)], {
-      onStatus: (response, id) => response.writeHead(200, { 'X-Request-ID': id }).end('null'),
-    });
+    const server = await apiServer([up(5)], undefined, { idHeader: 'X-Request-ID' });
+    const { ask } = await chainOf(['EnforceAutostopPolicy'], { enforce_autostop_api_server: server.url });
     expect(await ask()).toMatchObject(ALLOWED);
   });
 
   it('work with a path and a token', async () => {
-    const server = await startApiServer([up(5)]);
+    const server = await apiServer([up(5)]);
     const { ask } = await chainOf(['EnforceAutostopPolicy'], {
-      enforce_autostop_api_server: `${server.base}/`,
+      enforce_autostop_api_server: `${server.url}/`,
       enforce_autostop_api_token: 'sky_secret',
     });
     expect(await ask()).toMatchObject(ALLOWED);
-    expect(server.questions[0]?.headers.authorization).toBe('Bearer sky_secret');
+    expect(server.received[0]?.headers.authorization).toBe('Bearer sky_secret');
     const behind = await startService((response) => response.writeHead(404).end());
     const other = await chainOf(['EnforceAutostopPolicy'], {
       enforce_autostop_api_server: `${behind.url}/sky/`,
@@ -184,72 +217,61 @@ describe('EnforceAutostopPolicy and its API server', () => {
     expect(behind.requests[0]?.path).toBe('/check-create/sky/status');
   });
 
-  const failing: [what: string, behaviour: Behaviour, cause: RegExp][] = [
+  const failing: [what: string, disturb: Disturbance, cause: RegExp][] = [
     [
       'refuses the question',
-      { onStatus: (response) => response.writeHead(401).end('who are you') },
+      atStatus((response) => response.writeHead(401).end('who are you')),
       /expected 200 from the API server for POST \/status, got 401/,
     ],
     [
       'sends somewhere else',
-      { onStatus: (response) => response.writeHead(307, { location: 'http://127.0.0.1:1/status' }).end() },
+      atStatus((response) => response.writeHead(307, { location: 'http://127.0.0.1:1/status' }).end()),
       /got 307/,
     ],
-    ['drops the connection', { onStatus: (response) => response.destroy() }, /\/status/],
-    ['gives no id', { onStatus: (response) => response.end('null') }, /no usable id/],
+    ['drops the connection', atStatus((response) => response.destroy()), /\/status/],
+    ['gives no id', atStatus((response) => response.end('null')), /no usable id/],
     [
       'gives an id that is none',
-      {
-        onStatus: (response) => response.writeHead(200, { 'X-Skypilot-Request-ID': '../x&y=1' }).end(),
-      },
+      atStatus((response) => response.writeHead(200, { 'X-Skypilot-Request-ID': '../x&y=1' }).end()),
       /no usable id/,
     ],
     [
       'has failed',
-      {
-        onGet: (response, id) =>
-          response.writeHead(500).end(JSON.stringify({ detail: resultOf(id, 'FAILED', null) })),
-      },
+      atResult((response) =>
+        response.writeHead(500).end(JSON.stringify({ detail: resultOf('FAILED', null) })),
+      ),
       /got 500/,
     ],
     ...['FAILED', 'CANCELLED', 'DONE'].map((status): (typeof failing)[number] => [
       `says ${status}`,
-      { onGet: (response, id) => response.end(resultOf(id, status, [up(5)])) },
+      atResult(ending(status, [up(5)])),
       /could not determine/,
     ]),
-    ['answers with a page', { onGet: (response) => response.end('<html>') }, /unknown form/],
-    ['has no result at all', { onGet: (response) => response.end('{"status":"SUCCEEDED"}') }, /unknown form/],
+    ['answers with a page', atResult((response) => response.end('<html>')), /unknown form/],
+    ['has no result at all', atResult((response) => response.end('{"status":"SUCCEEDED"}')), /unknown form/],
     [
       'has an autostop that is no number',
-      {
-        onGet: (response, id) =>
-          response.end(resultOf(id, 'SUCCEEDED', [{ name: 'c1', status: 'UP', autostop: '5' }])),
-      },
+      atResult(ending('SUCCEEDED', [{ name: 'c1', status: 'UP', autostop: '5' }])),
       /unknown form/,
     ],
     [
       'answers with too much',
-      {
-        onGet: (response, id) =>
-          response.end(resultOf(id, 'SUCCEEDED', [{ ...up(5), handle: 'x'.repeat(2 ** 21) }])),
-      },
+      atResult(ending('SUCCEEDED', [{ ...up(5), handle: 'x'.repeat(2 ** 21) }])),
       /size/,
     ],
     [
       'breaks off in the middle',
-      {
-        onGet: (response, id) => {
-          response.writeHead(200, { 'content-length': 9999 }).write(resultOf(id, 'SUCCEEDED', [up(5)]));
-          setTimeout(() => response.destroy(), 20);
-        },
-      },
+      atResult((response) => {
+        response.writeHead(200, { 'content-length': 9999 }).write('{"status":');
+        setTimeout(() => response.destroy(), 20);
+      }),
       /\/api\/get/,
     ],
   ];
 
   it.each(failing)('fail when it %s: the request is refused without the cause', async (...args) => {
-    const [, behaviour, cause] = args;
-    const { ask, logger } = await enforcing([up(5)], behaviour, {
+    const [, disturb, cause] = args;
+    const { ask, logger } = await enforcing([up(5)], disturb, {
       enforce_autostop_api_token: 'sky_secret',
     });
     expect(await ask()).toMatchObject({
@@ -263,22 +285,20 @@ describe('EnforceAutostopPolicy and its API server', () => {
   });
 
   it('fail at the timeout, however slow it is', async () => {
-    const slow: readonly Behaviour[] = [
-      { onStatus: () => {} },
-      { onGet: () => {} },
-      { onGet: (response, id) => response.end(resultOf(id, 'RUNNING', null)) },
-      {
-        onGet: (response) => {
-          const drops = setInterval(() => response.write(' '), 50);
-          response.on('close', () => clearInterval(drops));
-        },
-      },
+    const slow: readonly Disturbance[] = [
+      atStatus(() => {}),
+      atResult(() => {}),
+      atResult(ending('RUNNING', null)),
+      atResult((response) => {
+        const drops = setInterval(() => response.write(' '), 50);
+        response.on('close', () => clearInterval(drops));
+      }),
     ];
     const short = { enforce_autostop_timeout: 1 };
     const { url } = await startUnresponsiveService();
     const chains = await Promise.all([
       chainOf(['EnforceAutostopPolicy'], { enforce_autostop_api_server: url, ...short }),
-      ...slow.map((behaviour) => enforcing([up(5)], behaviour, short)),
+      ...slow.map((disturb) => enforcing([up(5)], disturb, short)),
     ]);
     for (const answer of await Promise.all(chains.map(({ ask }) => ask()))) {
       expect(answer).toMatchObject(UNCHECKED);
@@ -286,25 +306,26 @@ describe('EnforceAutostopPolicy and its API server', () => {
   });
 
   it('give up after twenty polls', async () => {
-    const server = await startApiServer([up(5)], {
-      onGet: (response, id) => response.end(resultOf(id, 'RUNNING', null)),
-    });
+    const server = await apiServer([up(5)], atResult(ending('RUNNING', null)));
     const api = new SkypilotApiServer(
-      { url: server.base, token: '', timeout: 20, pollPause: 0 },
+      { url: server.url, token: '', timeout: 20, pollPause: 0 },
       createSharedServices({}),
     );
     onTestFinished(() => api.close());
     await expect(api.cluster('c1', {})).rejects.toThrow('no result after 20 requests');
-    expect(server.polls).toHaveLength(20);
+    expect(polls(server)).toHaveLength(20);
   });
 
   it('stop when the caller gives up', async () => {
-    const server = await startApiServer([up(5)], { onGet: () => {} });
-    const api = new SkypilotApiServer({ url: server.base, token: '', timeout: 20 }, createSharedServices({}));
+    const server = await apiServer(
+      [up(5)],
+      atResult(() => {}),
+    );
+    const api = new SkypilotApiServer({ url: server.url, token: '', timeout: 20 }, createSharedServices({}));
     onTestFinished(() => api.close());
     const caller = new AbortController();
     const asked = api.cluster('c1', { signal: caller.signal });
-    await vi.waitFor(() => expect(server.polls).toHaveLength(1), SOON);
+    await vi.waitFor(() => expect(polls(server)).toHaveLength(1), SOON);
     caller.abort(new Error('nobody waits'));
     await expect(asked).rejects.toThrow('nobody waits');
   });

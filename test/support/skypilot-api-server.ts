@@ -5,7 +5,7 @@
  */
 
 import { randomUUID } from 'node:crypto';
-import { createServer, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { listening, type Service } from './services.ts';
 
@@ -24,9 +24,11 @@ export interface ClusterSetup {
   readonly instanceType?: string;
   readonly isManaged?: boolean;
   readonly autostop?: number;
+  /** Default: UP. */
+  readonly status?: 'INIT' | 'UP' | 'STOPPED';
 }
 
-interface Cluster extends ClusterSetup {
+interface Cluster extends Omit<ClusterSetup, 'status'> {
   readonly hash: string;
   status: 'INIT' | 'UP' | 'STOPPED' | null;
   autostopMinutes: number;
@@ -43,7 +45,7 @@ export interface ApiServerOptions {
   readonly visible?: readonly string[];
 }
 
-type Disturbance = (response: ServerResponse, path: string) => boolean;
+export type Disturbance = (response: ServerResponse, path: string) => boolean;
 
 export class SkypilotApiDouble {
   readonly #options: ApiServerOptions;
@@ -58,6 +60,8 @@ export class SkypilotApiDouble {
   outcome: 'SUCCEEDED' | 'FAILED' = 'SUCCEEDED';
   /** The requested paths. */
   readonly asked: string[] = [];
+  /** Bodies and headers of the requests with a body. */
+  readonly received: { readonly body: unknown; readonly headers: IncomingMessage['headers'] }[] = [];
 
   private constructor(options: ApiServerOptions) {
     this.#options = options;
@@ -86,7 +90,7 @@ export class SkypilotApiDouble {
     this.#clusters.push({
       ...setup,
       hash: randomUUID(),
-      status: 'UP',
+      status: setup.status ?? 'UP',
       autostopMinutes: setup.autostop ?? -1,
       intervals: [[this.#options.now(), null]],
     });
@@ -125,7 +129,7 @@ export class SkypilotApiDouble {
   }
 
   /** The true usage of clusters until now: seconds times accelerators, by workspace. */
-  used(workspace: string, countOf: (cluster: ClusterSetup) => number): number {
+  used(workspace: string, countOf: (cluster: Omit<ClusterSetup, 'status'>) => number): number {
     return this.#clusters
       .filter((cluster) => (cluster.workspace ?? 'default') === workspace)
       .flatMap((cluster) =>
@@ -150,13 +154,12 @@ export class SkypilotApiDouble {
     cluster.status = status;
   }
 
-  #answer(
-    request: { url?: string | undefined; method?: string | undefined; headers: Record<string, unknown> },
-    body: string,
-    response: ServerResponse,
-  ): void {
+  #answer(request: IncomingMessage, body: string, response: ServerResponse): void {
     const { pathname, searchParams } = new URL(request.url ?? '/', 'http://api');
     this.asked.push(`${request.method} ${pathname}`);
+    if (body !== '') {
+      this.received.push({ body: JSON.parse(body), headers: request.headers });
+    }
     if (this.disturb?.(response, pathname) === true) {
       return;
     }
@@ -176,7 +179,9 @@ export class SkypilotApiDouble {
     }
     const id = randomUUID();
     this.#requests.set(id, { name: pathname, value, polls: 0 });
-    response.writeHead(200, { [idHeader]: id, 'Content-Type': 'application/json' }).end('null');
+    // A proxy in front may number requests itself.
+    const headers = { 'X-Request-ID': 'of-the-proxy', [idHeader]: id, 'Content-Type': 'application/json' };
+    response.writeHead(200, headers).end('null');
   }
 
   /** The real server waits until a request has ended; a proxy may respond before. */
@@ -190,17 +195,10 @@ export class SkypilotApiDouble {
     const isOver = known.polls > this.pending;
     const failed = isOver && this.outcome === 'FAILED';
     const payload = {
+      ...resultOf(isOver ? this.outcome : 'RUNNING', isOver && !failed ? known.value : null),
       request_id: id,
       name: `sky.${known.name.slice(1)}`,
-      entrypoint: 'gASVIg==',
-      request_body: 'gASVJw==',
-      status: isOver ? this.outcome : 'RUNNING',
-      created_at: this.#options.now(),
-      user_id: 'svc',
-      return_value: JSON.stringify(isOver && !failed ? known.value : null),
       error: failed ? JSON.stringify({ type: 'builtins.ValueError', message: 'a secret' }) : 'null',
-      pid: null,
-      schedule_type: 'short',
     };
     // A failed request is a 500 whose detail is the request.
     response
@@ -246,6 +244,23 @@ export class SkypilotApiDouble {
       .map((cluster) => reportOf(cluster, this.#options.now()))
       .reverse();
   }
+}
+
+/** The result of a request as `/api/get` returns it. */
+export function resultOf(status: string, value: unknown) {
+  return {
+    request_id: randomUUID(),
+    name: 'sky.status',
+    entrypoint: 'gASVIg==',
+    request_body: 'gASVJw==',
+    status,
+    created_at: 1766.5,
+    user_id: 'svc',
+    return_value: JSON.stringify(value),
+    error: 'null',
+    pid: null,
+    schedule_type: 'short',
+  };
 }
 
 function stateOf({

@@ -6,7 +6,7 @@ import { isMapping, type Mapping, type Path, valueAt, YamlError } from '../../ba
 import type { PodRequest } from '../../kubernetes/admission/admission-review.ts';
 import type { DecidedAdmission, PodAdmission } from '../../kubernetes/admission/pod-admission.ts';
 import { asAdmitted, POD_KINDS, withAdditions } from '../../kubernetes/admission/pod-kinds.ts';
-import { asAskedFor, creatorOf, isStored } from '../../kubernetes/cluster/scan/stored-pod.ts';
+import { asAskedFor, creatorOf, isStored } from '../../kubernetes/cluster/scan/scanned-objects.ts';
 import { type PolicySource, serviceAccount } from '../../kubernetes/policies/access.ts';
 import type { ClusterOptions } from '../../kubernetes/policies/cluster-settings.ts';
 import { type Pod, parsePod, serviceAccountName } from '../../kubernetes/policies/pod.ts';

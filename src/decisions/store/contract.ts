@@ -3,8 +3,8 @@
  */
 import type { Wait } from '../../base/deadline.ts';
 import type { PageOf, PageQuery } from '../../ledger/reports/pages.ts';
+import type { RequestedLease } from '../lease-record.ts';
 import type { DecisionRecord } from '../record.ts';
-import type { RequestedLease } from '../requested-lease.ts';
 import type { Selection } from '../selection.ts';
 
 /** `Selection`: projects, users, filters, outcomes, operations, since, until. All are combined by "and". */

@@ -6,8 +6,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { withinDeadline } from '../../base/deadline.ts';
 import { errorText, LedgerContentError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
+import type { RequestedLease } from '../lease-record.ts';
 import type { DecisionRecord } from '../record.ts';
-import type { RequestedLease } from '../requested-lease.ts';
 import type { DecisionTarget, Retention } from './contract.ts';
 import { rowJson } from './rows.ts';
 

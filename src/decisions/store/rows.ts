@@ -5,8 +5,8 @@ import { z } from 'zod';
 import { rows, type Work } from '../../ledger/storage/database.ts';
 import type { DecisionFiltersTable, Tables } from '../../ledger/storage/schema.ts';
 import { inFewSizes } from '../../ledger/transactions/memory/postponed-writes.ts';
+import type { RequestedLease } from '../lease-record.ts';
 import { type DecisionRecord, decisionRecordSchema, parsedRecord } from '../record.ts';
-import type { RequestedLease } from '../requested-lease.ts';
 import type { Retention, StoredDecision } from './contract.ts';
 
 /** A row to write. Numbers of 64 bits are texts, since rows pass through JSON. */

@@ -24,7 +24,7 @@ const script = (name: string) => () =>
 const ofUplot = (file: string) => readFileSync(require.resolve(`uplot/dist/${file}`), 'utf8');
 const uplot = () => `${ofUplot('uPlot.iife.min.js')}\nexport default uPlot;\n`;
 
-const SCRIPTS = ['main', 'files', 'timeline', 'times', 'live', 'morph', 'chart'] as const;
+const SCRIPTS = ['main', 'files', 'timeline', 'times', 'live', 'chart'] as const;
 const JAVASCRIPT = 'text/javascript; charset=utf-8';
 
 const ASSETS: ReadonlyMap<string, { readonly type: string; readonly read: () => string }> = new Map([

@@ -1,7 +1,7 @@
 /** The history of a lease: its decisions and ledger entries in one list, newest first, in pages. */
 import { inTime, type Wait } from '../../base/deadline.ts';
+import type { RequestedLease } from '../../decisions/lease-record.ts';
 import type { DecisionRecord } from '../../decisions/record.ts';
-import type { RequestedLease } from '../../decisions/requested-lease.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { type EntryView, listEntries } from '../../ledger/reports/entries.ts';
 import type { LeaseRowView } from '../../ledger/reports/leases.ts';

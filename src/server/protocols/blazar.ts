@@ -4,8 +4,7 @@
  * StackHPC's fork.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import { type DecidedRequest, decisionRecord } from '../../decisions/lease-record.ts';
-import { requestedLeaseOf } from '../../decisions/requested-lease.ts';
+import { type DecidedRequest, decisionRecord, requestedLeaseOf } from '../../decisions/lease-record.ts';
 import type { CheckOptions } from '../../enforcement/chain/hook.ts';
 import type { UsageEnforcement } from '../../enforcement/enforcement.ts';
 import type { Decision, EndReport } from '../../filter/verdict.ts';

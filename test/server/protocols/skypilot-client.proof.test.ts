@@ -5,7 +5,6 @@
 import { readdirSync } from 'node:fs';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { REQUEST_NAMES } from '../../../src/skypilot/request/user-request.ts';
-import { startApiServer } from '../../policies/fake-api-server.ts';
 import { projectFile, temporaryFile } from '../../support/files.ts';
 import { newLedger } from '../../support/ledgers.ts';
 import { runServiceOf } from '../../support/running-service.ts';
@@ -51,7 +50,6 @@ function all(outcome: Outcome): Case['outcomes'] {
 }
 
 async function cases(): Promise<Record<string, Case>> {
-  const statusServer = await startApiServer([]);
   const { url: api_server } = await SkypilotApiDouble.start({ now: () => Date.now() / 1000 });
   const registry = temporaryFile('contexts.yaml', 'default: [east]\n');
   const kubeconfig = temporaryFile('kubeconfig', 'contexts: [{name: east}, {name: west}]\n');
@@ -85,7 +83,7 @@ async function cases(): Promise<Record<string, Case>> {
       outcomes: all({ config: { kubernetes: { allowed_contexts: ['east'] } } }),
     },
     EnforceAutostopPolicy: {
-      options: { enforce_autostop_api_server: statusServer.base },
+      options: { enforce_autostop_api_server: api_server },
       outcomes: { cpus: 'same', gpus: /: Autostop must be set/, image: /: Autostop must be set/ },
     },
     GpuQuotaPolicy: { options: { api_server, gpu_quota_per_user: { '*': 4 } }, outcomes: SAME },

@@ -1,11 +1,10 @@
 /** Proves that a body in chunks of one byte costs the memory of its bytes, not of its chunks. Real service, real socket. */
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { gzipSync } from 'node:zlib';
-import { expect, it } from 'vitest';
-import { confFile } from '../../support/files.ts';
-import { startUntilFinished } from '../../support/run-command.ts';
+import { expect, it, onTestFinished } from 'vitest';
+import { measuredService } from '../../peers/measured-service.ts';
+import { temporaryFolder } from '../../support/filter-folder.ts';
 
 const LENGTH = 1_000_000;
 /** In MiB: garbage included, a tenth of what a buffer for each chunk takes. */
@@ -39,12 +38,6 @@ async function sentByteByByte(url: string, body: Buffer, headers: string): Promi
   return answer.slice(0, answer.indexOf('\r\n'));
 }
 
-/** In MiB. */
-function peakMemory(pid: number | undefined): number {
-  const [, kib] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
-  return Number(kib) / 2 ** 10;
-}
-
 it.each([
   ['as it is', json, ''],
   // Not smaller, so that there are as many chunks.
@@ -52,11 +45,12 @@ it.each([
 ])(
   'a body in chunks of one byte takes no more memory than its bytes, %s',
   async (_, body, headers) => {
-    const service = startUntilFinished(['serve', '--config-file', confFile('[service]\nport = 0\n')]);
-    const [, url = ''] = await service.printed(/^Listening on (\S+)$/m);
-    const before = peakMemory(service.process.pid);
-    expect(await sentByteByByte(url, body, headers)).toBe('HTTP/1.1 400 Bad Request');
-    expect(peakMemory(service.process.pid) - before).toBeLessThan(MOST);
+    const service = await measuredService(temporaryFolder(), []);
+    onTestFinished(() => service.stop());
+    const before = await service.memory();
+    expect(await sentByteByByte(service.url, body, headers)).toBe('HTTP/1.1 400 Bad Request');
+    const { peak } = await service.memory();
+    expect(peak - before.resident).toBeLessThan(MOST);
   },
   1_200_000,
 );

@@ -18,7 +18,10 @@ import { type ApiClient, ApiError } from '../api/contract.ts';
 import { sideBySide } from '../snapshot/cluster-snapshot.ts';
 import { Findings, type Judged } from './findings.ts';
 import {
+  asAskedFor,
+  creatorOf,
   FORMER_PATHS,
+  isMirror,
   type Owner,
   ownerOf,
   type ScannedKind,
@@ -27,7 +30,6 @@ import {
   scannedObjects,
   TEMPLATE_KINDS,
 } from './scanned-objects.ts';
-import { asAskedFor, creatorOf, isMirror } from './stored-pod.ts';
 
 interface ScanOptions {
   /** Empty = all. */

@@ -2,8 +2,8 @@
 
 import { InvalidRequestError } from '../../../base/errors.ts';
 import { RESOURCE_TYPES } from '../../../config/names.ts';
+import type { RequestedLease } from '../../../decisions/lease-record.ts';
 import type { DecisionRecord } from '../../../decisions/record.ts';
-import type { RequestedLease } from '../../../decisions/requested-lease.ts';
 import type { Instant } from '../../../lease/dates.ts';
 import { ApiError } from '../../api/route.ts';
 import { accountId } from '../../budgets/named-accounts.ts';

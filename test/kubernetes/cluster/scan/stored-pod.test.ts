@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { asAskedFor } from '../../../../src/kubernetes/cluster/scan/stored-pod.ts';
+import { asAskedFor } from '../../../../src/kubernetes/cluster/scan/scanned-objects.ts';
 
 /** As a real API server writes it: test/peers. */
 const asked = { managedFields: [{ manager: 'kubectl', fieldsV1: { 'f:spec': { 'f:nodeName': {} } } }] };
