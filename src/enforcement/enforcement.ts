@@ -85,6 +85,7 @@ export class UsageEnforcement {
 
   /** Starts delivering the outbox. `load` calls it; a process that only reads leases must not. */
   deliver(): void {
+    this.#parts.ledger.verifyStored();
     this.#parts.outbox.deliver();
   }
 

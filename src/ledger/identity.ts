@@ -49,9 +49,7 @@ function wellFormed(text: string): string {
 /** The name of an account in a form that every database stores; different names stay different. */
 export function accountName(name: string): string {
   const isKept = name.length <= LONGEST_ACCOUNT && name.isWellFormed() && !name.includes('\0');
-  return isKept
-    ? name
-    : `${wellFormed(name.slice(0, LONGEST_NAME)).replaceAll('\0', '\ufffd')} ${digest(JSON.stringify(name))}`;
+  return isKept ? name : `${kept(name.slice(0, LONGEST_NAME))} ${digest(JSON.stringify(name))}`;
 }
 
 /** Short enough for an index together with the project. */
@@ -103,8 +101,13 @@ function fieldMistake(place: string, field: string, text: unknown, longest?: num
   return mistake === undefined ? undefined : `${place}${field}: ${mistake}`;
 }
 
+/** A text in a form that every database stores; different texts may become equal. */
+export function kept(text: string): string {
+  return wellFormed(text).replaceAll('\0', '\ufffd');
+}
+
 /** The name of an existing lease in a form that can be stored: it cannot be refused for its name. */
 export function keptName(name: string): string {
-  const lease = { name: wellFormed(name).replaceAll('\0', '\ufffd') };
+  const lease = { name: kept(name) };
   return nameOf([lease, lease]);
 }

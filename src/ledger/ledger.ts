@@ -107,11 +107,9 @@ export class Ledger {
   }
 
   /**
-   * Starts verifying what is stored, and settling commits in doubt, including those of earlier processes. For
-   * processes that grant leases.
+   * Starts settling commits in doubt, including those of earlier processes. For processes that grant leases.
    */
   attend(): void {
-    this.database.verifyStored?.();
     this.#doubts.open();
   }
 

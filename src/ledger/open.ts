@@ -82,7 +82,11 @@ export function connectionOf({ connection }: Pick<LedgerOptions, 'connection'>):
   return parsed;
 }
 
-function openDatabase(connection: Connection, { pool_size: poolSize, timeout }: LedgerSettings): Database {
+/** @throws ConfigurationError */
+export function openDatabase(
+  connection: Connection,
+  { pool_size: poolSize, timeout }: Pick<LedgerSettings, 'pool_size' | 'timeout'>,
+): Database {
   if (connection.dialect === 'postgresql') {
     try {
       return new PostgresDatabase(connection.url, { poolSize, timeout });

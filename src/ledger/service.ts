@@ -175,6 +175,11 @@ export class ChainLedger implements LedgerService {
     return this.#opened?.ledger.now() ?? toInstant(this.#parts.clock.now()) ?? 0n;
   }
 
+  /** Starts verifying all that is stored. For serving processes: others would wait for it at their end. */
+  verifyStored(): void {
+    this.#opened?.ledger.database.verifyStored?.();
+  }
+
   async close(): Promise<void> {
     const opened = await this.#opening?.catch(() => undefined);
     await opened?.ledger.close();

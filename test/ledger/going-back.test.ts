@@ -1,11 +1,15 @@
 /** A ledger that has lost what it had acknowledged: a standby that lagged and was promoted, a backup that was put in its place. */
 import { copyFileSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { UsageEnforcement } from '../../src/index.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
 import { listLeases } from '../../src/ledger/reports/reports.ts';
 import { rows } from '../../src/ledger/storage/database.ts';
 import { openSqlite } from '../../src/ledger/storage/sqlite-driver.ts';
+import { valuesOnly } from '../support/files.ts';
 import { DIALECTS, ledgerAt, NO_WAIT, newLedgers, openedLedger } from '../support/ledgers.ts';
+import { recordingLogger } from '../support/logger.ts';
+import { createHost } from '../support/requests.ts';
 import { endLease, recordLease } from './recorded-leases.ts';
 
 const newLedger = newLedgers();
@@ -184,12 +188,19 @@ it('is refused when an earlier file is copied over the one in use', async () => 
 it('is refused soon after the start of a service if it is damaged where no lease is', async () => {
   const connection = await newLedger('sqlite');
   damage(connection.slice('sqlite://'.length), 'decisions_by_time');
-  const ledger = await openedLedger(connection);
-  await recordLease(ledger, { name: 'first' });
-  ledger.attend();
-  await expect
-    .poll(() => recordLease(ledger, { name: 'second' }).catch((thrown: unknown) => String(thrown)))
-    .toMatch(/the file is damaged: /);
+  const logger = recordingLogger();
+  const enforcement = await UsageEnforcement.load(
+    valuesOnly({
+      ledger: { connection },
+      enforcement: { enabled_filters: ['MaxLeasesFilter'], max_leases_per_project: 1_000_000 },
+    }),
+    { logger },
+  );
+  onTestFinished(() => enforcement.close());
+  const { lease } = createHost({ start_date: '2030-12-01 09:00', end_date: '2030-12-02 09:00' });
+  const context = { user_id: 'alice', project_id: 'climate' };
+  await expect.poll(async () => (await enforcement.checkCreate({ context, lease })).allowed).toBe(false);
+  expect(JSON.stringify(logger.lines)).toContain('the file is damaged: ');
 });
 
 /** A page in the middle is lost. */

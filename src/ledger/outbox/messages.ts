@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto';
 import type { EndMessage } from '../../filter/outbox.ts';
 import type { Call } from '../../filter/verdict.ts';
-import { identityOf } from '../identity.ts';
+import { identityOf, kept } from '../identity.ts';
 import type { LeaseRow } from '../storage/schema.ts';
 import { type NewMessage, UNCLAIMED } from './statements.ts';
 
@@ -52,10 +52,7 @@ export function shownIdentity({ context, lease }: EndMessage): {
 }
 
 function shown(text: string): string {
-  return text
-    .slice(0, LONGEST)
-    .replaceAll('\0', '\ufffd')
-    .replace(/\p{Surrogate}/gu, '\ufffd');
+  return kept(text.slice(0, LONGEST));
 }
 
 /** Outbox senders of webhook and mail. No filter has these names. */

@@ -20,22 +20,13 @@ export const MILLISECONDS_TO_OPEN = 5000;
 /** SQLite's smallest page: a file consists of whole pages. */
 const SHORTEST_PAGE = 512;
 
-export interface Paths {
-  readonly file: string;
-  readonly changes: string;
-  /** The index of the changes, which all processes share while they use the file. */
-  readonly index: string;
-}
-
-/** SQLite keeps changes beside the file itself, not beside a symbolic link to it. */
-export function pathsOf(file: string): Paths {
-  let real = file;
+/** SQLite keeps changes (-wal) and their index (-shm) beside the file itself, not beside a symbolic link to it. */
+export function realPathOf(file: string): string {
   try {
-    real = realpathSync.native(file);
+    return realpathSync.native(file);
   } catch {
-    // It does not exist.
+    return file;
   }
-  return { file, changes: `${real}-wal`, index: `${real}-shm` };
 }
 
 /**
@@ -77,19 +68,20 @@ export interface Files {
   readonly identity: string;
   /** Only grows, except after VACUUM: a shorter file is an earlier one that was copied over it. */
   readonly size: number;
+  /** The inode of the index of the changes, which all processes share while they use the file. */
   readonly index: number | undefined;
 }
 
-export function filesOf({ file, changes, index }: Paths, connection: SqliteConnection): Files {
+export function filesOf(file: string, realPath: string, connection: SqliteConnection): Files {
   if (!connection.inTransaction) {
     // Creates the write-ahead log if it does not exist.
     connection.exec('SELECT 1 FROM sqlite_master LIMIT 1');
   }
   const stats = statSync(file, { throwIfNoEntry: false });
   return {
-    identity: [stats?.dev, stats?.ino, isWhole(stats), inodeOf(changes)].join(),
+    identity: [stats?.dev, stats?.ino, isWhole(stats), inodeOf(`${realPath}-wal`)].join(),
     size: stats?.size ?? 0,
-    index: inodeOf(index),
+    index: inodeOf(`${realPath}-shm`),
   };
 }
 
@@ -106,7 +98,8 @@ export function isWhole(stats: Stats | undefined): boolean {
  * write-ahead log: SQLite would apply the changes of another file to it. @throws LedgerUnavailableError
  */
 export function isMarked(file: string): boolean {
-  const { changes, index } = pathsOf(file);
+  const realPath = realPathOf(file);
+  const changes = `${realPath}-wal`;
   const size = statSync(changes, { throwIfNoEntry: false })?.size ?? 0;
   const reader = openSqlite(file, { readonly: true, timeout: MILLISECONDS_TO_OPEN });
   let mark: unknown;
@@ -122,7 +115,7 @@ export function isMarked(file: string): boolean {
   }
   if (size > 0) {
     throw new LedgerUnavailableError(
-      `${changes} has changes of another file: move it away together with ${index} to go on without them; if both were copied together, sqlite3 ${file} 'PRAGMA wal_checkpoint(TRUNCATE)' applies them`,
+      `${changes} has changes of another file: move it away together with ${realPath}-shm to go on without them; if both were copied together, sqlite3 ${file} 'PRAGMA wal_checkpoint(TRUNCATE)' applies them`,
     );
   }
   return false;
@@ -272,7 +265,7 @@ export function asUnavailable(thrown: unknown, file?: string): unknown {
 
 /** What to do about the disk; `undefined` = it is not the reason. */
 function diskAdvice({ code }: SqliteError, file: string): string | undefined {
-  const folder = dirname(pathsOf(file).changes);
+  const folder = dirname(realPathOf(file));
   if (code.startsWith('SQLITE_FULL')) {
     return `make room in ${folder}`;
   }

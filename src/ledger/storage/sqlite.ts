@@ -30,8 +30,7 @@ import {
   MILLISECONDS_TO_OPEN,
   mark,
   ownError,
-  type Paths,
-  pathsOf,
+  realPathOf,
   suspicionOf,
   unavailable,
   verifyIntegrity,
@@ -55,8 +54,8 @@ export class SqliteDatabase implements Database {
   readonly #durability: Durability;
   /** `undefined` = it could not be opened yet. */
   #open: SqliteConnection | undefined;
-  #paths: Paths;
-  /** Those that the connection writes to. */
+  #realPath = '';
+  /** The files that the connection writes to. */
   #files: Files | undefined;
   /** The connection failed, and a new one may work. */
   #isSuspect = false;
@@ -81,7 +80,6 @@ export class SqliteDatabase implements Database {
     }
     verifyName(file);
     this.#file = file;
-    this.#paths = pathsOf(file);
     this.#durability = durability;
     this.#groups = new CommitGroups({
       commit: (work, wait, undone) => this.#transact(work, wait, undone),
@@ -117,8 +115,8 @@ export class SqliteDatabase implements Database {
 
   #opened(connection: SqliteConnection): void {
     this.#open = connection;
-    this.#paths = pathsOf(this.#file);
-    this.#files = filesOf(this.#paths, connection);
+    this.#realPath = realPathOf(this.#file);
+    this.#files = filesOf(this.#file, this.#realPath, connection);
   }
 
   /** Groups all concurrent transactions, whatever their projects: the file has one writer. */
@@ -276,7 +274,7 @@ export class SqliteDatabase implements Database {
 
   /** SQLite keeps writing to a deleted or replaced file: such records would be lost. */
   #verifyFiles(): void {
-    const files = filesOf(this.#paths, this.#connection);
+    const files = filesOf(this.#file, this.#realPath, this.#connection);
     if (files.identity !== this.#files?.identity || files.size < this.#files.size) {
       this.#isSuspect = true;
       this.#isUnknown = true;
@@ -286,7 +284,7 @@ export class SqliteDatabase implements Database {
       // Processes with different indexes overwrite each other's changes. Opening the file again does not help: the
       // connections of a process share the index.
       throw new LedgerUnavailableError(
-        `${this.#paths.index} was deleted or replaced: stop all services on this ledger, and start them again`,
+        `${this.#realPath}-shm was deleted or replaced: stop all services on this ledger, and start them again`,
       );
     }
     this.#files = files;

@@ -6,10 +6,10 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { ConnectionOptions } from 'node:tls';
 import { type Kysely, type Migration, PostgresAdapter, PostgresDialect, sql } from 'kysely';
 import pg from 'pg';
-import { codeOf, LedgerUnavailableError } from '../../../base/errors.ts';
+import { codeOf } from '../../../base/errors.ts';
 import { whileAlive } from '../postgres/liveness.ts';
 import { requireServer } from '../postgres/pool.ts';
-import { isTlsRefusal } from '../postgres/queries.ts';
+import { isTlsRefusal, unavailable } from '../postgres/queries.ts';
 import { postgresPlace } from '../postgres/settings.ts';
 import { LARGE_INDEXES, type LargeIndex } from './versions.ts';
 
@@ -226,10 +226,9 @@ interface Server {
 
 export function serverAt(url: string): Server {
   const { config, attempts, given } = postgresPlace(url);
-  const options = given.map(([name, value]) => `-c ${name}=${value.replaceAll(/[\\\s]/g, '\\$&')}`);
+  const options = given.map(([name, value]) => `-c ${name}=${value.replaceAll(/[\\\s]/g, '\\$&')}`).join(' ');
   // Without options, a pooler need not support the parameter.
-  const withOptions = options.length === 0 ? config : { ...config, options: options.join(' ') };
-  const settings = { connectionTimeoutMillis: PATIENCE_MS, ...withOptions };
+  const settings = { connectionTimeoutMillis: PATIENCE_MS, ...config, ...(options !== '' && { options }) };
   let ssl: ConnectionOptions | false = false;
   const clients = new Set<pg.PoolClient>();
   const connect = async () => {
@@ -245,7 +244,7 @@ export function serverAt(url: string): Server {
       try {
         const client = await pool.connect();
         try {
-          if (options.length > 0) {
+          if (options !== '') {
             await requireServer(client);
           }
         } finally {
@@ -254,10 +253,7 @@ export function serverAt(url: string): Server {
         return pool;
       } catch (thrown) {
         await pool.end();
-        if (
-          refused + 1 >= attempts.length ||
-          !isTlsRefusal(new LedgerUnavailableError('', { cause: thrown }))
-        ) {
+        if (refused + 1 >= attempts.length || !isTlsRefusal(unavailable(thrown))) {
           throw thrown;
         }
       }

@@ -53,10 +53,6 @@ export class Pipeline {
     return this.#isCommitSent && !this.#isRolledBack;
   }
 
-  get isCommitSent(): boolean {
-    return this.#isCommitSent;
-  }
-
   /** Runs the queries of a work. Writes may still be pending when it resolves: `commit` awaits them. */
   async run<Result>(work: Work<Result>): Promise<Result> {
     let step = work.next([]);

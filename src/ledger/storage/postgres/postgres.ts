@@ -125,10 +125,7 @@ export class PostgresDatabase implements Database {
       return await transact();
     } catch (thrown) {
       // A new connection has no prepared statements from before an upgrade.
-      const mayRetry = isStalePlan(thrown)
-        ? !attempt?.pipeline?.isCommitSent
-        : isVictim(thrown) && !attempt?.pipeline?.isInDoubt;
-      if (!mayRetry) {
+      if (attempt?.pipeline?.isInDoubt || !(isStalePlan(thrown) || isVictim(thrown))) {
         throw thrown;
       }
       return transact();

@@ -1,11 +1,10 @@
 /** Sessions in the database of a configuration's ledger. Opened on first use: most services never need it. */
 import { inTime, type Wait } from '../../../base/deadline.ts';
-import { errorText, LedgerUnavailableError } from '../../../base/errors.ts';
+import { LedgerUnavailableError } from '../../../base/errors.ts';
 import type { Logger } from '../../../base/logger.ts';
 import { type Configuration, sectionOf } from '../../../enforcement/configuration.ts';
 import { ledgerSection } from '../../../ledger/options.ts';
-import { type Connection, parseConnection } from '../../../ledger/storage/connection.ts';
-import type { Database } from '../../../ledger/storage/database.ts';
+import { parseConnection } from '../../../ledger/storage/connection.ts';
 import { usesLedger } from '../../configuration/start-checks.ts';
 import type { SessionTable } from './session-table.ts';
 
@@ -50,12 +49,14 @@ export class LedgerSessions {
     if (connection === undefined || !(await usesLedger(this.#configuration))) {
       return undefined;
     }
-    const [{ tableMistake }, { NEEDED_FOR_SESSIONS }, { SessionTable: Table }] = await Promise.all([
-      import('../../../ledger/storage/migrations/index.ts'),
-      import('../../../ledger/storage/rights.ts'),
-      import('./session-table.ts'),
-    ]);
-    const database = await openDatabase(connection, timeout);
+    const [{ openDatabase }, { tableMistake }, { NEEDED_FOR_SESSIONS }, { SessionTable: Table }] =
+      await Promise.all([
+        import('../../../ledger/open.ts'),
+        import('../../../ledger/storage/migrations/index.ts'),
+        import('../../../ledger/storage/rights.ts'),
+        import('./session-table.ts'),
+      ]);
+    const database = openDatabase(connection, { pool_size: CONNECTIONS, timeout });
     const mistake = await tableMistake(database, connection, NEEDED_FOR_SESSIONS, '0011-sessions').catch(
       async (thrown: unknown) => {
         await database.close();
@@ -69,18 +70,5 @@ export class LedgerSessions {
     const message = 'sessions of the console are kept by this process alone, until the next reload';
     this.#logger.error({ error: mistake }, message);
     return undefined;
-  }
-}
-
-async function openDatabase(connection: Connection, timeout: number): Promise<Database> {
-  if (connection.dialect === 'sqlite') {
-    const { SqliteDatabase } = await import('../../../ledger/storage/sqlite.ts');
-    return new SqliteDatabase(connection.file);
-  }
-  const { PostgresDatabase } = await import('../../../ledger/storage/postgres/postgres.ts');
-  try {
-    return new PostgresDatabase(connection.url, { poolSize: CONNECTIONS, timeout });
-  } catch (thrown) {
-    throw new LedgerUnavailableError(errorText(thrown), { cause: thrown });
   }
 }
