@@ -213,6 +213,7 @@ function shownAs(lease: HeldLease, fixture: LedgerFixture): ShownLease {
     inUseAt: undefined,
     createdAt: undefined,
     hasChangedResources: false,
+    isCreating: false,
     isChanging: false,
     isEmpty: false,
   };

@@ -194,10 +194,18 @@ export function exact(claimant: Claimant): Claimant {
   };
 }
 
-/** The row, unless it was recorded, ended or reopened since it was read. */
-export function* untouched({ statements }: Ledger, before: LeaseRow): Work<LeaseRow | undefined> {
+/**
+ * The row, unless it was recorded, ended or reopened since it was read. `mayBeOver`: it may have ended by its date, as all
+ * leases do at the next transaction of their project.
+ */
+export function* untouched(
+  { statements }: Ledger,
+  before: LeaseRow,
+  mayBeOver = false,
+): Work<LeaseRow | undefined> {
   const [row] = yield* rows(statements.leaseByRow({ id: before.id }));
-  return row?.revision === before.revision && row.state === before.state ? row : undefined;
+  const isSame = row?.revision === before.revision && (mayBeOver || row.state === before.state);
+  return isSame ? row : undefined;
 }
 
 export function* resultOf<Result>(work: Work<Result | Undone<Result>>): Work<Result> {

@@ -68,7 +68,7 @@ export function* correctLease(
   terms: Terms,
 ): Work<Result | Undone<Result>> {
   const moment = yield* transaction.lock(before.project_id);
-  const row = yield* untouched(ledger, before);
+  const row = yield* untouched(ledger, before, isOverdue(lease));
   if (row === undefined) {
     return new Undone(left(before, CHANGED));
   }

@@ -43,6 +43,7 @@ export interface ShownLease extends WholeLease {
   readonly given: readonly Reservation[];
   /** Blazar has lost or replaced some of its resources, at an unknown time. */
   readonly hasChangedResources: boolean;
+  readonly isCreating: boolean;
   /** Blazar is creating, changing or ending it: it may be different by now. */
   readonly isChanging: boolean;
   /**

@@ -6,16 +6,20 @@ import { Corrections } from '../../enforcement/notifications/events.ts';
 import { formatInstant } from '../../lease/dates.ts';
 import type { Reconciled } from '../../ledger/reconciliation/change-lease.ts';
 import type { ReconciliationResult } from '../../ledger/reconciliation/leader-lease.ts';
-import type { OverdueLease } from '../../ledger/reconciliation/leases.ts';
 import { RowAges } from '../../ledger/reconciliation/reconcile.ts';
 import { blazarSection, keystoneSection } from '../../openstack/options.ts';
 import type { FollowerMetrics } from '../metrics/reconciliation-metrics.ts';
+import type { Followed } from './follow-blazar.ts';
 import { type Held, Reconciler, type ReconciliationTerms } from './reconciliation.ts';
 
 interface Followable extends Held {
   readonly configuration: Configuration;
   readonly enforcement: UsageEnforcement;
 }
+
+const NOT_ENDED = 'Blazar has not ended this lease at its end: it stays in use';
+const NOT_CREATED =
+  'Blazar has begun to create this lease, and does not finish: nobody can use its hosts until its end';
 
 export class Follower extends Reconciler<Followable, FollowerMetrics> {
   protected readonly lines = {
@@ -27,8 +31,8 @@ export class Follower extends Reconciler<Followable, FollowerMetrics> {
   /** The leases of the round that could not be compared, and the first error. */
   #failures = { count: 0, error: '' };
   #complained = '';
-  /** Ids of the leases of the last round that Blazar has not ended. */
-  #overdue: ReadonlySet<string> = new Set();
+  /** Ids of the leases of the last round that were warned of. */
+  #warned: ReadonlySet<string> = new Set();
 
   protected intervalOf({ configuration, enforcement }: Followable): number | undefined {
     const { reconcile_interval: interval } = sectionOf(configuration, blazarSection);
@@ -76,7 +80,7 @@ export class Follower extends Reconciler<Followable, FollowerMetrics> {
       );
       if (followed.kind === 'done') {
         this.#complain();
-        this.#warnOfOverdue(followed.overdue);
+        this.#warn(followed);
       }
       return followed;
     } finally {
@@ -101,15 +105,16 @@ export class Follower extends Reconciler<Followable, FollowerMetrics> {
     );
   }
 
-  /** Users can make leases that Blazar cannot end, and it can fail: they keep their hosts. */
-  #warnOfOverdue(overdue: readonly OverdueLease[]): void {
-    for (const { id, projectId, due } of overdue.filter((one) => !this.#overdue.has(one.id))) {
-      this.logger.warn(
-        { lease_id: id, project_id: projectId, end: formatInstant(due) },
-        'Blazar has not ended this lease at its end: it stays in use',
-      );
+  /** Users can make leases that Blazar cannot end, or not create, and it can fail: they keep their hosts. */
+  #warn({ overdue, stuck }: Extract<Followed, { kind: 'done' }>): void {
+    const found = [
+      ...overdue.map((one) => ({ ...one, end: one.due, message: NOT_ENDED })),
+      ...stuck.map((one) => ({ ...one, message: NOT_CREATED })),
+    ];
+    for (const { id, projectId, end, message } of found.filter((one) => !this.#warned.has(one.id))) {
+      this.logger.warn({ lease_id: id, project_id: projectId, end: formatInstant(end) }, message);
     }
-    this.#overdue = new Set(overdue.map(({ id }) => id));
+    this.#warned = new Set(found.map(({ id }) => id));
     this.metrics.overdue(overdue.length);
   }
 

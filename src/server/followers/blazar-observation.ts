@@ -136,6 +136,7 @@ function shownAs(
       isEmpty ||
       degraded === true ||
       reservations.some((one) => one.missing_resources === true || one.resources_changed === true),
+    isCreating: status === 'CREATING',
     // If no lease has hosts, the response about hosts may be incomplete. After its end date, a lease is shown without hosts, though it has them.
     isChanging:
       (lease.end_date <= answered && ends_at > lease.end_date) ||

@@ -1,5 +1,6 @@
 /** One round: reads Blazar, corrects the ledger. Shared by the service and `ledger reconcile --blazar`. */
 import { type Wait, waitFor } from '../../base/deadline.ts';
+import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { Claimant } from '../../ledger/ledger-request.ts';
 import type { Reconciled } from '../../ledger/reconciliation/change-lease.ts';
@@ -13,7 +14,7 @@ import {
   type ReconciledElsewhere,
   whileLeader,
 } from '../../ledger/reconciliation/leader-lease.ts';
-import type { OverdueLease } from '../../ledger/reconciliation/leases.ts';
+import type { OverdueLease, ShownLease } from '../../ledger/reconciliation/leases.ts';
 import { OFTEN } from '../../ledger/reconciliation/plan.ts';
 import { type RowAges, readOpenRows, reconcileObservation } from '../../ledger/reconciliation/reconcile.ts';
 import { isGuessed, withdrawRegion } from '../../ledger/reconciliation/regions.ts';
@@ -51,6 +52,8 @@ export type Followed =
       readonly kind: 'done';
       readonly listed: number;
       readonly overdue: readonly OverdueLease[];
+      /** Blazar is creating these for longer than `grace`. */
+      readonly stuck: readonly ShownLease[];
       /** Why not everything was released; empty = the round was complete. */
       readonly doubts: readonly string[];
       readonly endpoint: string;
@@ -89,8 +92,10 @@ async function run(following: Following & { readonly endpoint: string }, leader:
     openAt: before?.readAt,
   });
   const doubts = [...unsure, ...seen];
+  const long = ledger.now() - BigInt(grace) * MICROSECONDS_PER_SECOND;
+  const stuck = leases.filter(({ isCreating, createdAt = long }) => isCreating && createdAt < long);
   const followed = (of: readonly string[]) =>
-    ({ kind: 'done', listed, overdue, doubts: of, endpoint }) as const;
+    ({ kind: 'done', listed, overdue, stuck, doubts: of, endpoint }) as const;
   if (region === undefined || before === undefined) {
     const left = { isGood: doubts.length === 0, matched: leader.matched, doubted: leader.doubted };
     return { followed: followed(doubts), left };

@@ -140,7 +140,7 @@ it('tells a webhook what a round has changed, once', async () => {
   expect(receiver.requests).toHaveLength(1);
 });
 
-it('warns once of a lease that Blazar has not ended half an hour after its end', async () => {
+it('warns once of leases that Blazar has not ended five minutes after their end, or not created within the grace', async () => {
   const { answers, follow, overdue, logger } = await blazar();
   const ago = (minutes: number) => new Date(Date.now() - 60_000 * minutes).toISOString().slice(0, 19);
   const held = (id: string, minutes: number, status: string) => {
@@ -153,19 +153,31 @@ it('warns once of a lease that Blazar has not ended half an hour after its end',
       reservations: [{ ...reservation, status }],
     };
   };
+  const creating = (id: string, minutes: number) => ({
+    ...held(id, -60, 'pending'),
+    status: 'CREATING',
+    created_at: ago(minutes),
+  });
   answers['/v1/leases'] = listing([
     ...LEASES,
-    held('is held', 31, 'active'),
-    held('is ending', 29, 'active'),
-    held('has ended', 31, 'deleted'),
-    held('never started', 31, 'pending'),
+    held('is held', 6, 'active'),
+    held('is ending', 4, 'active'),
+    held('has ended', 6, 'deleted'),
+    held('never started', 6, 'pending'),
+    creating('is stuck', 11),
+    creating('is being created', -1),
   ]);
   await follow(2);
-  const { end_date: end } = held('is held', 31, 'active');
+  const { end_date: end } = held('is held', 6, 'active');
   expect(logger.lines.filter(({ level }) => level === 'warn')).toMatchObject([
     {
       message: 'Blazar has not ended this lease at its end: it stays in use',
       fields: { lease_id: 'is held', end: expect.stringContaining(end.slice(0, 13)) },
+    },
+    {
+      message:
+        'Blazar has begun to create this lease, and does not finish: nobody can use its hosts until its end',
+      fields: { lease_id: 'is stuck' },
     },
   ]);
   expect(await overdue()).toBe(1);

@@ -228,6 +228,17 @@ describe('a round', () => {
     },
   );
 
+  it('charges several late leases of a project in one round', async () => {
+    const blazar = await followedWorld();
+    for (const reservation of blazar.leases.flatMap(({ reservations }) => reservations)) {
+      Object.assign(reservation, { status: 'active' });
+    }
+    blazar.now = '2031-01-01T00:00:00Z';
+    expect((await blazar.round()).changes.toSorted()).toEqual(
+      [1, 2, 3].map((row) => `corrected #${row}: Blazar has not ended it`),
+    );
+  });
+
   it('counts a late lease from now on that the ledger did not know', async () => {
     const blazar = await followedWorld();
     const [lease] = blazar.leases as [Listed];
