@@ -259,7 +259,7 @@ export const projectLeaseRoute = route({
       ledger === undefined ? {} : await foundLease(ledger, key, [projectId], deadline);
     if (several !== undefined) {
       const rows = several.map(({ row }) => `#${row}`).join(' or ');
-      throw new ApiError(409, `several leases have this id: ask for ${rows}`, { field: 'lease_id' });
+      throw new ApiError(409, `several leases have this id: request ${rows}`, { field: 'lease_id' });
     }
     const visible = visibleProjects(caller);
     const page = await leaseHistory(
