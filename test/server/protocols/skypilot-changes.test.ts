@@ -41,7 +41,7 @@ describe('the page of a decision of SkyPilot', () => {
     for (const one of ['<script>alert', '<img', '\u202e', '\u001b', 'swordfish']) {
       expect(html).not.toContain(one);
     }
-    const rows = rowsOf(html, 'What HostilePolicy changed');
+    const rows = rowsOf(html, 'Changes made by HostilePolicy');
     expect(rows.slice(0, 5)).toEqual([
       [
         'task.labels["<script>alert(1)</script>"]',
@@ -55,7 +55,7 @@ describe('the page of a decision of SkyPilot', () => {
     // A decision has 50 changes at most, and the policy with few has all of its own.
     expect(rows).toHaveLength(48);
     expect(html).toContain('And 157 more.');
-    expect(rowsOf(html, 'What SmallPolicy changed')).toEqual([
+    expect(rowsOf(html, 'Changes made by SmallPolicy')).toEqual([
       ['task.run', '- hostname'],
       ['task.num_nodes', '- 2 + 3'],
     ]);
