@@ -839,7 +839,7 @@ export interface components {
                     [key: string]: unknown;
                 })[];
                 /**
-                 * @description ISO 8601, UTC.
+                 * @description The actual end, if it ended before its end date.
                  * @example 2026-12-01T09:00:00Z
                  */
                 end: string;
@@ -861,6 +861,7 @@ export interface components {
                  * @example 2026-12-01T09:00:00Z
                  */
                 recorded_at: string;
+                /** @description Empty = the request named no region. */
                 region: string;
                 /** @description The number of the lease in the ledger. */
                 row: string;

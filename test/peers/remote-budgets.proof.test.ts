@@ -128,7 +128,7 @@ describe.skipIf(keystone === undefined)('budgets at a service beside a real Keys
     const much = ['--amount', '101', ...YEAR, ...WHY];
     expect(await bob('set', climate, '--user', 'dave@other', ...much)).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('at most what the project has'),
+      stderr: expect.stringContaining('at most the budget of the project'),
     });
     for (const nobody of [
       'dave@Default',

@@ -214,7 +214,7 @@ const LONGEST_ID = 64;
 
 const STATES: ReadonlyMap<string, string> = new Map([
   ['requested', 'new'],
-  ['changed', 'granted, but not as asked'],
+  ['changed', 'granted, but not as requested'],
 ]);
 const OPEN: ReadonlySet<string> = new Set(['requested', 'endorsed']);
 

@@ -9,7 +9,7 @@ import { foldedOfLedger, foldedOfProject } from '../../ledger/folding/totals.ts'
 import type { Share } from '../../ledger/reports/charges.ts';
 import { type EntryView, listEntries } from '../../ledger/reports/entries.ts';
 import { type LeaseRowView, listProjectLeases } from '../../ledger/reports/leases.ts';
-import { isBudgetAccount } from '../../ledger/reports/reports.ts';
+import { isBudgetAccount, type ListedRow } from '../../ledger/reports/reports.ts';
 import { ledgerFor, listedId, listedUser } from '../budgets/named-accounts.ts';
 import { foundLease, leaseHistory } from '../leases/lease-history.ts';
 import { may, visibleProjects } from '../users/caller.ts';
@@ -99,6 +99,17 @@ export const projectLeasesRoute = route({
 
 export function leaseJson(lease: LeaseRowView, accounts: Accounts) {
   return {
+    ...listedLeaseJson(lease, accounts),
+    cost: costText(lease.cost),
+    resources: Object.fromEntries(lease.resources),
+  };
+}
+
+export function listedLeaseJson<State>(
+  lease: ListedRow & { readonly end: bigint; readonly state: State },
+  accounts: Accounts,
+) {
+  return {
     row: String(lease.row),
     lease_id: lease.leaseId,
     region: lease.region,
@@ -108,8 +119,6 @@ export function leaseJson(lease: LeaseRowView, accounts: Accounts) {
     end: timeText(lease.end),
     state: lease.state,
     recorded_at: timeText(lease.recordedAt),
-    cost: costText(lease.cost),
-    resources: Object.fromEntries(lease.resources),
   };
 }
 
@@ -250,7 +259,7 @@ export const projectLeaseRoute = route({
       ledger === undefined ? {} : await foundLease(ledger, key, [projectId], deadline);
     if (several !== undefined) {
       const rows = several.map(({ row }) => `#${row}`).join(' or ');
-      throw new ApiError(409, `several leases have this id: ask for ${rows}`, { field: 'lease_id' });
+      throw new ApiError(409, `several leases have this id: request ${rows}`, { field: 'lease_id' });
     }
     const visible = visibleProjects(caller);
     const page = await leaseHistory(

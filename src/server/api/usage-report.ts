@@ -163,7 +163,7 @@ export async function usageFor(
       throw new ApiError(400, message.slice(field.length + 2), { field });
     }
     if (thrown instanceof TooManyRowsError) {
-      throw new ApiError(422, `${thrown.message}: ask for one project, for less time, or by something else`, {
+      throw new ApiError(422, `${thrown.message}: request one project, a shorter time or another grouping`, {
         field: 'by',
       });
     }

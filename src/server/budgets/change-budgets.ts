@@ -217,7 +217,7 @@ function beyondError(beyond: BeyondProject, unit: string): ApiError {
       )
     : new ApiError(
         422,
-        `expected at most what the project has in that time: ${formatUnitHours(beyond.most, 'down')} ${unit}`,
+        `expected at most the budget of the project in that time: ${formatUnitHours(beyond.most, 'down')} ${unit}`,
         { field: 'amount' },
       );
 }

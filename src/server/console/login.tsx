@@ -32,7 +32,7 @@ interface LoginProps {
 
 interface FramedProps {
   readonly title: string;
-  /** Default: `title`. */
+  /** Default: the name of the product. */
   readonly heading?: string;
   /** Default: false. */
   readonly hasScripts?: boolean;
@@ -40,7 +40,7 @@ interface FramedProps {
 }
 
 /** A page without a session, such as login and logout. */
-function Framed({ title, heading = title, hasScripts = false, children }: FramedProps) {
+function Framed({ title, heading = 'blazar-enforcement', hasScripts = false, children }: FramedProps) {
   return (
     <Document title={title} hasScripts={hasScripts}>
       <main class="login">
@@ -58,7 +58,7 @@ export function LoginPage({ ways, refused, next }: LoginProps) {
   const ofNoWay = refused?.way === undefined || !isOnPage[refused.way] ? refused : undefined;
   const tokenForm = <TokenForm next={next} error={ofWay('token')?.message} hasTokens={token} />;
   return (
-    <Framed title={refused === undefined ? 'Log in' : 'Not logged in'} heading="blazar-enforcement">
+    <Framed title={refused === undefined ? 'Log in' : 'Not logged in'}>
       <Problem id="session-error" text={ofNoWay?.message} />
       {provider !== undefined && (
         <section>
@@ -168,7 +168,7 @@ interface SwitchProps {
 export function SwitchPage({ projects, system, current, csrf, error }: SwitchProps) {
   const shown = projects.toSorted((one, other) => (one.name < other.name ? -1 : 1)).slice(0, MAX_SHOWN);
   return (
-    <Framed title="Switch project">
+    <Framed title="Switch project" heading="Switch project">
       <Problem id="switch-error" text={error} />
       <ChangeForm action="/login/project" csrf={csrf}>
         <ul class="choices">
@@ -209,7 +209,7 @@ export function SwitchPage({ projects, system, current, csrf, error }: SwitchPro
 
 export function LoggedInPage({ next }: { readonly next: string }) {
   return (
-    <Framed title="Logged in" heading="Policy service" hasScripts>
+    <Framed title="Logged in" hasScripts>
       <p>
         You are logged in. <a href={next}>Continue</a>
       </p>
@@ -220,7 +220,7 @@ export function LoggedInPage({ next }: { readonly next: string }) {
 /** After the logout: the session at the issuer stays until the user ends it there. */
 export function LoggedOutPage({ title, url }: { readonly title: string; readonly url: string }) {
   return (
-    <Framed title="Logged out" heading="Policy service" hasScripts>
+    <Framed title="Logged out" hasScripts>
       <p>You are logged out here, but still logged in at {title}.</p>
       <p>
         <a href={url}>Log out there, too</a>

@@ -72,7 +72,7 @@ export const wantedLeaseSchema = z
         .max(MAX_RESERVATIONS, `expected at most ${MAX_RESERVATIONS} reservations`)
         .default([]),
     },
-    'expected a lease as Blazar takes it',
+    'expected a lease in the format of Blazar',
   )
   .meta({ description: 'A lease as it is sent to Blazar.' });
 

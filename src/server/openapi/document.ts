@@ -55,7 +55,7 @@ export interface Served {
 
 export function openApiDocument(served: Served = {}) {
   const operations = operationsWith(served);
-  const names = new Set<string>(operations.flatMap(({ responses }) => [...responses, ...ALWAYS]));
+  const names = new Set<string>(operations.flatMap(answersOf));
   const problems = new Set(API_ROUTES.flatMap(sharedAnswersOf).filter(hasBody));
   const authenticators = new Set(operations.flatMap(({ authenticator }) => authenticator ?? []));
   return {
@@ -73,7 +73,14 @@ export function openApiDocument(served: Served = {}) {
     paths: paths(operations),
     components: {
       schemas: schemas(served),
-      parameters: { RequestId: requestIdParameter() },
+      parameters: {
+        RequestId: {
+          name: REQUEST_ID.name,
+          in: 'header',
+          description: 'The id under which both sides log the request. Any other text is ignored.',
+          schema: jsonSchema(REQUEST_ID.schema),
+        },
+      },
       headers: mapped(headerSchemas, header),
       responses: {
         ...mapped(
@@ -119,13 +126,14 @@ function paths(operations: readonly Operation[]): Record<string, object> {
 
 const REQUEST_ID_PARAMETER = { $ref: '#/components/parameters/RequestId' };
 
-function operation({ id, tag, summary, description, parameters = [], body, ...rest }: Operation): object {
+function operation(one: Operation): object {
+  const { id, tag, summary, description, parameters = [], body, authenticator } = one;
   return {
     operationId: id,
     tags: [tag],
     summary,
     description,
-    security: security(rest.authenticator),
+    security: security(authenticator),
     parameters: [REQUEST_ID_PARAMETER, ...parameters],
     ...(body && {
       requestBody: {
@@ -134,8 +142,12 @@ function operation({ id, tag, summary, description, parameters = [], body, ...re
         content: { 'application/json': { schema: schemaNamed(body.schema), example: body.example } },
       },
     }),
-    responses: responsesNamed([...rest.responses, ...ALWAYS], (name) => name),
+    responses: responsesNamed(answersOf(one), (name) => name),
   };
+}
+
+function answersOf({ responses, body }: Operation): ResponseName[] {
+  return [...responses, ...(body === undefined ? [] : ['TooManyTokens' as const, ...WITH_A_BODY]), ...ALWAYS];
 }
 
 /** One of the schemes is sufficient; none is needed if none is configured. */
@@ -203,16 +215,6 @@ function header(schema: z.ZodType): object {
 function described(schema: z.ZodType) {
   const { description, ...rest } = jsonSchema(schema);
   return { required: !schema.safeParse(undefined).success, description, schema: rest };
-}
-
-function requestIdParameter(): object {
-  const { name, schema } = REQUEST_ID;
-  return {
-    name,
-    in: 'header',
-    description: 'The id under which both sides log the request. Any other text is ignored.',
-    schema: jsonSchema(schema),
-  };
 }
 
 const schemaPath = (name: string) => `#/components/schemas/${name}`;

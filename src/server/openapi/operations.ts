@@ -123,6 +123,7 @@ export interface Operation {
   readonly parameters?: readonly object[];
   /** Default: none. */
   readonly body?: { readonly schema: RequestSchemaName; readonly example: object | string };
+  /** Besides those of every path, and of every path with a body. */
   readonly responses: readonly ResponseName[];
   /** The authenticator that clients may have to pass. Default: none. */
   readonly authenticator?: ProtocolName;
@@ -140,11 +141,7 @@ function leaseOperations(name: BlazarEndpoint, { answers, ...operation }: LeaseO
   const common = {
     method: 'post',
     tag: 'leases',
-    responses: [
-      ...answers,
-      ...(['NoRequest', 'NoToken', 'TooManyTokens', 'TooLarge', 'WrongType', 'Faulty'] as const),
-      'OverloadedOrUnproven',
-    ],
+    responses: [...answers, 'NoRequest', 'NoToken', 'Faulty', 'OverloadedOrUnproven'],
     authenticator: 'blazar',
   } as const;
   return [
@@ -254,9 +251,6 @@ export const SKYPILOT_OPERATION: Omit<Operation, 'path'> = {
     'Reviewed',
     'RequestRejected',
     'NoSkypilotToken',
-    'TooManyTokens',
-    'TooLarge',
-    'WrongType',
     'NoSkypilotRequest',
     'ReviewFailed',
     'Overloaded',
@@ -280,15 +274,7 @@ const POD_REVIEW = {
     },
   ],
   body: { schema: 'AdmissionReview', example: admissionExample },
-  responses: [
-    'ReviewedPod',
-    'NoReview',
-    'NoWebhookProof',
-    'TooManyTokens',
-    'TooLarge',
-    'WrongType',
-    'Faulty',
-  ],
+  responses: ['ReviewedPod', 'NoReview', 'NoWebhookProof', 'Faulty'],
 } as const;
 
 /** Only if there are scheduling policies. */

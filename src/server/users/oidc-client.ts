@@ -113,7 +113,7 @@ export class OidcClient {
     }
     const { jti, sid, sub } = data;
     if (this.#seen.has(jti)) {
-      throw new Error('expected a token that has not come before');
+      throw new Error('expected a token that was not used before');
     }
     this.#seen.set(jti, true);
     return { sid, sub, giveBack: () => this.#seen.delete(jti) };

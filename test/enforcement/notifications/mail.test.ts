@@ -133,7 +133,7 @@ it('says of a request what was asked for, and how to answer', async () => {
   expect(first?.headers.get('subject')).toBe('Budget request 17 of user alice in project climate: new');
   expect(first?.text).toContain('Answer:   blazar-enforcement budget grant 17, or budget refuse 17\n');
   expect(first?.text).toContain('Reason:   a workshop\n');
-  expect(second?.headers.get('subject')).toMatch(/: granted, but not as asked$/);
+  expect(second?.headers.get('subject')).toMatch(/: granted, but not as requested$/);
   expect(second?.text).toContain(
     'Endorsed: 1970-01-01T00:00:00Z, by mona\nSettled:  1970-01-01T00:00:00Z, by mona: what is left\n',
   );

@@ -191,7 +191,7 @@ describe('budgets over the API', () => {
       status: 422,
       json: {
         field: 'amount',
-        message: 'expected at most what the project has in that time: 130 node-hours',
+        message: 'expected at most the budget of the project in that time: 130 node-hours',
       },
     });
     expect(await give({ valid_until: '2027-12-01T00:00:01Z' })).toMatchObject({

@@ -131,7 +131,6 @@ function views(text: string): ComponentChild[] {
       search: text,
       query,
       unit: 'node-hours',
-      seesAll: true,
       page: page({ projectId: text, openLeases: 1, budget }),
     }),
     h(BudgetList, {

@@ -27,7 +27,7 @@ describe('the overview', () => {
     ).toEqual([
       '',
       'SecondFilter enforced',
-      'MaxLeaseDurationFilter audit: checked, not enforced',
+      'MaxLeaseDurationFilter audit: tried, not enforced',
       'max_lease_duration = 172800 seconds',
       'FirstFilter enforced',
       '',

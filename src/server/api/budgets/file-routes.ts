@@ -21,6 +21,13 @@ const CSV = 'text/csv';
 const lineNumber = z
   .int()
   .meta({ description: 'In CSV the line; in JSON the number of the budget, from 1.' });
+const budget = {
+  project_id: z.string(),
+  user_id: z.string().nullable(),
+  valid_from: timeSchema,
+  valid_until: timeSchema,
+  amount: z.string(),
+};
 const reportSchema = z.strictObject({
   message: z.string().optional().meta({ description: 'The reason why nothing was set.' }),
   dry_run: z.boolean(),
@@ -34,11 +41,7 @@ const reportSchema = z.strictObject({
     z.strictObject({
       line: lineNumber,
       outcome: z.enum(['set', 'changed', 'unchanged']),
-      project_id: z.string(),
-      user_id: z.string().nullable(),
-      valid_from: timeSchema,
-      valid_until: timeSchema,
-      amount: z.string(),
+      ...budget,
       before: z
         .strictObject({ valid_until: timeSchema, amount: z.string() })
         .nullable()
@@ -71,11 +74,7 @@ const exportSchema = z.strictObject({
   unit: z.string(),
   budgets: z.array(
     z.strictObject({
-      project_id: z.string(),
-      user_id: z.string().nullable(),
-      valid_from: timeSchema,
-      valid_until: timeSchema,
-      amount: z.string(),
+      ...budget,
       taken: amountSchema,
       left: amountSchema,
     }),

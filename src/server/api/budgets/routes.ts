@@ -16,6 +16,7 @@ import {
 } from '../../budgets/change-budgets.ts';
 import { amendmentInput, budgetInput, reasonSchema } from '../../budgets/inputs.ts';
 import { ledgerFor, type Requester } from '../../budgets/named-accounts.ts';
+import { leaseSchema, listedLeaseJson } from '../leases.ts';
 import { type ApiExample, type ApiRequest, type ApiRoute, route } from '../route.ts';
 import {
   type Accounts,
@@ -35,7 +36,6 @@ import {
   textSchema,
   timeParameter,
   timeSchema,
-  timeText,
   UNNAMED,
   WITHOUT_LEDGER,
 } from '../shown.ts';
@@ -249,17 +249,9 @@ const listChangesOfBudget = route({
   },
 });
 
-const chargedLeaseSchema = z.strictObject({
-  row: z.string().meta({ description: 'The number of the lease in the ledger.' }),
-  lease_id: z.string().nullable().meta({ description: "Blazar's id; null = not known yet." }),
-  region: z.string(),
+const chargedLeaseSchema = leaseSchema.omit({ cost: true, resources: true }).extend({
   project: accountSchema,
-  user: accountSchema,
-  name: z.string(),
-  start: timeSchema,
-  end: timeSchema,
   state: z.enum(['open', 'ended']),
-  recorded_at: timeSchema,
   charges: z.array(
     z.strictObject({
       account: z.string().meta({ examples: ['usage_budget/17'] }),
@@ -307,15 +299,8 @@ export const BUDGET_HISTORY_ROUTES: readonly ApiRoute[] = [
 
 function chargedLeaseJson(lease: LeaseReport, accounts: Accounts) {
   return {
-    row: String(lease.row),
-    lease_id: lease.leaseId,
-    region: lease.region,
-    ...accounts.owner(lease),
-    name: lease.name,
-    start: timeText(lease.start),
-    end: timeText(lease.end),
-    state: lease.state,
-    recorded_at: timeText(lease.recordedAt),
+    ...listedLeaseJson(lease, accounts),
+    project: accounts.project(lease.projectId),
     charges: lease.claims.flatMap((claim) =>
       claim.kind === 'usage'
         ? [

@@ -58,7 +58,6 @@ export class LiveParts {
     this.#isPaused = !this.#isPaused;
     remember(this.#isPaused);
     this.#show();
-    this.#say(this.#isPaused ? 'Live updates are paused.' : 'Live updates are on.', true);
     this.#follow(true);
   }
 
@@ -161,7 +160,7 @@ export class LiveParts {
     }
     if (isOther) {
       await drawAgain();
-      this.#say(`This page was updated at ${new Date().toLocaleTimeString()}.`, false);
+      this.#say(`This page was updated at ${new Date().toLocaleTimeString()}.`);
     }
   }
 
@@ -181,9 +180,9 @@ export class LiveParts {
     this.#again = window.setTimeout(() => this.#follow(true), milliseconds);
   }
 
-  #say(text: string, isUrgent: boolean): void {
+  #say(text: string): void {
     const now = Date.now();
-    if (this.#status !== null && (isUrgent || now - this.#saidAt >= QUIET)) {
+    if (this.#status !== null && now - this.#saidAt >= QUIET) {
       this.#saidAt = now;
       this.#status.textContent = text;
     }

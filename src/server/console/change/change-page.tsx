@@ -104,7 +104,7 @@ async function shown(
   return tryPage(
     {
       title: 'Change a lease',
-      questions: ['The change', 'Try another change'],
+      asked: 'The change',
       about: (
         <p>
           <LeaseName name={name} /> <Small text={leaseId} look="id" /> of <Account kind="user" id={userId} />{' '}

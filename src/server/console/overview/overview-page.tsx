@@ -115,7 +115,7 @@ function Filters({ filters, settings }: Pick<Configuration, 'filters' | 'setting
                 <Text>{installed.name}</Text>
               </b>{' '}
               <span class={audit ? 'mode audit' : 'mode'}>
-                {audit ? 'audit: checked, not enforced' : 'enforced'}
+                {audit ? 'audit: tried, not enforced' : 'enforced'}
               </span>
               <Limits options={installed.options} settings={own} />
             </li>

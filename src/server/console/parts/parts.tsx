@@ -85,7 +85,7 @@ export function FilterName({ filter, audit }: { readonly filter: string; readonl
   return (
     <>
       <Text>{filter}</Text>
-      {audit && <small>audit: checked, not enforced</small>}
+      {audit && <small>audit: tried, not enforced</small>}
     </>
   );
 }

@@ -20,21 +20,14 @@ export const projectsPage: ConsolePage = {
   answer: async (request) => {
     const { caller, query, generation, deadline } = request;
     const search = queryText(query, 'search');
-    const { after } = listPage(query);
     const projectIds = visibleProjects(caller);
-    const wanted = { projectIds, search: search || undefined, limit: ROWS, after };
+    const wanted = { projectIds, search: search || undefined, limit: ROWS, after: listPage(query).after };
     const page = await listProjects(await ledgerFor(request), wanted, deadline);
     await learnNames(generation, page.items);
     return {
       title: 'Projects',
       main: (
-        <ProjectsView
-          search={search}
-          page={page}
-          query={query}
-          unit={budgetUnit(generation.configuration)}
-          seesAll={projectIds === undefined}
-        />
+        <ProjectsView search={search} page={page} query={query} unit={budgetUnit(generation.configuration)} />
       ),
     };
   },
@@ -45,15 +38,12 @@ interface ProjectsData {
   readonly page: PageOf<ProjectRow>;
   readonly query: URLSearchParams;
   readonly unit: string;
-  readonly seesAll: boolean;
 }
 
-export function ProjectsView({ search, page, query, unit, seesAll }: ProjectsData) {
+export function ProjectsView({ search, page, query, unit }: ProjectsData) {
   return (
     <section>
-      <p class="hint">
-        {seesAll ? 'Projects with leases or budgets.' : 'Your projects with leases or budgets.'}
-      </p>
+      <p class="hint">Projects with leases or budgets.</p>
       <SearchForm action="/projects" label="Id contains" search={search} isNarrowed={search !== ''} />
       <List
         label="Projects"

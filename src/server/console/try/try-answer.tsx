@@ -50,8 +50,8 @@ export async function tried(request: PageRequest, wanted: Wanted): Promise<Tried
 
 interface TryPage {
   readonly title: string;
-  /** The heading of the form: before the first estimate, and afterwards. */
-  readonly questions: readonly [first: string, again: string];
+  /** The heading of the form. */
+  readonly asked: string;
   readonly about?: ComponentChildren;
   readonly form: ComponentChildren;
 }
@@ -68,7 +68,7 @@ export interface Shown {
   readonly mistakes?: ReadonlyMap<string, string>;
 }
 
-export function tryPage({ title, questions, about, form }: TryPage, shown: Shown): PageAnswer {
+export function tryPage({ title, asked, about, form }: TryPage, shown: Shown): PageAnswer {
   const { answer, notes = [], notice, error, mistakes } = shown;
   const size = mistakes?.size ?? 0;
   const verdict = answer && (answer.estimate.decision.allowed ? 'Allowed' : 'Refused');
@@ -89,7 +89,7 @@ export function tryPage({ title, questions, about, form }: TryPage, shown: Shown
         {notes.map((note) => (
           <p class="hint">{note}</p>
         ))}
-        <Section id="form" title={questions[answer === undefined ? 0 : 1]}>
+        <Section id="form" title={asked}>
           <p class="hint">
             Every filter is run, as for a real request. Nothing is recorded. All times are in UTC.
           </p>

@@ -129,7 +129,7 @@ function shown(request: PageRequest, leaseForm: LeaseForm, said: Shown = {}): Pa
   return tryPage(
     {
       title: 'Try a lease',
-      questions: ['The lease', 'Try another lease'],
+      asked: 'The lease',
       form: (
         <TryForm
           leaseForm={leaseForm}

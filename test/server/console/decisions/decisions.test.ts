@@ -145,7 +145,7 @@ describe('the page of a decision', () => {
     expect(status).toBe(200);
     expect(rowsOf(html, 'Verdicts of the filters').map((row) => row.slice(0, 3))).toEqual([
       ['MaxLeaseDurationFilter', '✗ rejected', expect.stringContaining('The lease is 777600 seconds')],
-      ['StrictFilter audit: checked, not enforced', '✗ rejected', 'too strict'],
+      ['StrictFilter audit: tried, not enforced', '✗ rejected', 'too strict'],
     ]);
     expect(text).toMatch(/Requested \d{4}-\d\d-\d\d( \d\d:\d\d)? to \d{4}/);
     expect(text).toContain('a0b86a98b0d343cb948e00689182efd4');

@@ -177,7 +177,7 @@ for (const dialect of DIALECTS) {
       ]);
       expect(await api('meg', 'twice')).toMatchObject({
         status: 409,
-        json: { message: 'several leases have this id: ask for #4 or #3', field: 'lease_id' },
+        json: { message: 'several leases have this id: request #4 or #3', field: 'lease_id' },
       });
       const { status, html } = await page('meg', 'no-row');
       expect(status).toBe(200);

@@ -16,7 +16,7 @@ const newLedger = newLedgers();
 const OPERATOR = 'op-0123456789abcdef';
 const SHOWS_TOKEN = { 'X-Auth-Token': OPERATOR };
 const SOON = { timeout: 60_000, interval: 50 };
-const AWAY = 'only what this process has decided is shown';
+const AWAY = 'only decisions of this process are shown';
 
 const setupOf = (connection: string, service = '') => ({
   connection,
