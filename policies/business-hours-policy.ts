@@ -4,9 +4,12 @@ import {
   type Accelerator,
   AdminPolicy,
   acceleratorsOf,
+  cloudsOf,
+  infraOf,
   isPlainAccelerator,
   MutatedUserRequest,
   matchesPattern,
+  mayGiveAccelerators,
   namesOfUser,
   PolicyRejected,
   type PolicyServices,
@@ -145,17 +148,22 @@ export class BusinessHoursPolicy extends AdminPolicy<Options> {
       (user !== null && namesOfUser(user).some((name) => users.includes(name))) ||
       (typeof workspace === 'string' && workspaces.includes(workspace));
     return (
-      !isExempt && (resources === 'all' || resourcesOf(task).some((one) => this.#mayHaveAccelerators(one)))
+      !isExempt &&
+      (resources === 'all' ||
+        resourcesOf(task).some((one) =>
+          this.#mayHaveAccelerators(one, cloudsOf(skypilotConfig.get('allowed_clouds'))),
+        ))
     );
   }
 
-  #mayHaveAccelerators(resources: Resources): boolean {
-    const { instance_type: type } = resources;
+  #mayHaveAccelerators(resources: Resources, clouds: readonly string[] | null): boolean {
+    const { instance_type: type = null } = resources;
+    const asked = acceleratorsOf(resources);
     return (
-      acceleratorsOf(resources).some((accelerator) => this.#isMeant(accelerator)) ||
-      (type !== undefined &&
-        type !== null &&
-        !matches(String(type), this.options.business_hours_cpu_instance_types))
+      asked.some((accelerator) => this.#isMeant(accelerator)) ||
+      (type === null
+        ? asked.every(({ count }) => count === 0) && mayGiveAccelerators(infraOf(resources).cloud, clouds)
+        : !matches(String(type), this.options.business_hours_cpu_instance_types))
     );
   }
 

@@ -8,6 +8,7 @@ import {
   type LaunchLimit,
   type LaunchOwner,
   type MutatedUserRequest,
+  mayGiveAccelerators,
   namesOfUser,
   needsOneOf,
   type Payer,
@@ -132,9 +133,8 @@ export class GpuQuotaPolicy extends AdminPolicy<Options> implements LaunchLimit 
   claims(owner: LaunchOwner, hardware: Hardware, _proposal?: Proposal): Claims {
     const counted = this.#countOf(hardware);
     if (counted === undefined) {
-      return reject(
-        `The accelerators of ${hardware.instanceType?.slice(0, 100)} are not known: name them in resources.`,
-      );
+      const machine = hardware.instanceType ?? 'a machine that SkyPilot chooses in this cloud';
+      return reject(`The accelerators of ${machine.slice(0, 100)} are not known: name them in resources.`);
     }
     const { name, count } = counted;
     if (count === 0) {
@@ -166,12 +166,17 @@ export class GpuQuotaPolicy extends AdminPolicy<Options> implements LaunchLimit 
     nodes,
     accelerators,
     instanceType,
+    cloud,
+    requirements,
   }: Hardware): { readonly name: string | undefined; readonly count: number } | undefined {
     const told = accelerators ?? acceleratorsIn(instanceType);
     if (told !== null) {
       return { name: told.name, count: Math.ceil(told.count) * nodes };
     }
-    const listed = instanceType === null ? 0 : this.#instanceTypes.get(instanceType.toLowerCase());
+    if (instanceType === null) {
+      return mayGiveAccelerators(cloud, requirements?.clouds) ? undefined : { name: undefined, count: 0 };
+    }
+    const listed = this.#instanceTypes.get(instanceType.toLowerCase());
     return listed === undefined ? undefined : { name: undefined, count: listed * nodes };
   }
 }

@@ -24,14 +24,7 @@ const options = z.object({
  * Left alone: controllers have an autostop of their own, and SkyPilot replaces a worker of a pool, or a replica, that
  * stops when it is idle.
  */
-const OTHERS: ReadonlySet<string> = new Set([
-  'jobs.launch_controller',
-  'serve.launch_controller',
-  'jobs.pool_apply',
-  'serve.up',
-  'serve.update',
-  'serve.launch_replica',
-]);
+const OTHERS = /^(?:serve\.|jobs\.(?:pool_apply|launch_controller)$)/;
 
 /** Caps the autostop time of all alternatives, and sets it if missing. */
 export class SetMaxAutostopIdleMinutesPolicy extends AdminPolicy<z.infer<typeof options>> {
@@ -39,7 +32,7 @@ export class SetMaxAutostopIdleMinutesPolicy extends AdminPolicy<z.infer<typeof 
 
   override validateAndMutate(request: UserRequest): MutatedUserRequest {
     const { task, skypilotConfig, requestName, requestOptions } = request;
-    if (OTHERS.has(requestName)) {
+    if (OTHERS.test(requestName)) {
       return new MutatedUserRequest(task, skypilotConfig);
     }
     const max = this.options.set_max_autostop_idle_minutes;

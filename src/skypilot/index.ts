@@ -60,10 +60,11 @@ export {
   durationMinutes,
   durationSeconds,
 } from './task/autostop.ts';
-export { mayHaveSpot, stoppingOf } from './task/cloud-features.ts';
+export { mayGiveAccelerators, mayHaveSpot, stoppingOf } from './task/cloud-features.ts';
 export { containerImage, imagesOf } from './task/images.ts';
 export {
   AllowedInfra,
+  cloudsOf,
   formatInfra,
   type Infra,
   infraOf,

@@ -181,6 +181,8 @@ describe('BusinessHoursPolicy', () => {
       ['resources: {accelerators: A100}', false],
       ['resources: {any_of: [{cpus: 2}, {accelerators: A100}]}', false],
       ['resources: {instance_type: p4d.24xlarge}', false],
+      // A machine of this size has some.
+      ['resources: {infra: lambda, cpus: 124}', false],
       ['resources: {any_of: [a]}', false],
     ] as const) {
       expect(await ask({ task }), task).toMatchObject({ allowed, failed: false });
@@ -199,6 +201,7 @@ describe('BusinessHoursPolicy', () => {
       ['resources: {accelerators: A100-80GB}', true],
       ['resources: {accelerators: [T4, H100]}', false],
       ['resources: {accelerators: T4}', true],
+      ['resources: {infra: lambda, accelerators: T4}', true],
       // What SkyPilot takes for one of them.
       ['resources: {accelerators: 80GB}', false],
       [`resources: {accelerators: T${'4'.repeat(5000)}}`, false],

@@ -49,6 +49,17 @@ describe('a user', () => {
     expect(await lab.ask({ task: task('{instance_type: p4d.24xlarge}') })).toMatchObject({
       message: 'The accelerators of p4d.24xlarge are not known: name them in resources.',
     });
+    const config = (clouds: string) => `active_workspace: ml\nallowed_clouds: [${clouds}]\n`;
+    expect(await lab.ask({ task: task('{cpus: 124}'), config: config('aws, k8s') })).toMatchObject(ALLOWED);
+    for (const asked of [
+      { task: task('{infra: lambda, cpus: 124}') },
+      { task: task('{cpus: 124}'), config: config('aws, nebius') },
+    ]) {
+      expect(await lab.ask(asked)).toMatchObject({
+        message:
+          'The accelerators of a machine that SkyPilot chooses in this cloud are not known: name them in resources.',
+      });
+    }
   });
 });
 

@@ -2,6 +2,7 @@
 
 import { parseMillionths } from '../../filter/claim.ts';
 import { acceleratorsIn, readingsOfAccelerator } from '../task/accelerators.ts';
+import { mayGiveAccelerators } from '../task/cloud-features.ts';
 import type { Catalog, RequestedHardware } from './catalog/catalog.ts';
 import { moreExpensive, parsePrice, readCpus, readMemory } from './catalog/machines.ts';
 import type { Hardware } from './contract.ts';
@@ -69,7 +70,7 @@ export class HardwareCosts {
     if (cost !== undefined) {
       return cost;
     }
-    const isUnknown = counted === null && instanceType !== null;
+    const isUnknown = counted === null && (instanceType !== null || mayGiveAccelerators(cloud));
     const rate = isUnknown ? undefined : this.#rates.costByDefault(cloud, named?.count ?? 0, isSpot);
     return rate ?? { mistake: reasonOf(cloud, catalog !== undefined, hardware) };
   }
@@ -186,6 +187,9 @@ function shown({ accelerators, instanceType, shownType, region, isSpot }: Hardwa
   );
 }
 
+const UNKNOWN_MACHINE =
+  'name the accelerators or the instance type, because a machine that SkyPilot chooses there may have some';
+
 /** Clouds without machine types of their own. */
 const ROUNDED_UP = new Set(['kubernetes', 'ssh', 'slurm']);
 
@@ -225,10 +229,10 @@ export class HardwareRates {
    * In millionths of a unit for each hour, of all nodes; rounded up. If the cloud is unknown, the most expensive
    * counts. An instance type with an unknown number of accelerators is a mistake.
    */
-  costOf({ nodes, cloud, accelerators, instanceType, isSpot }: Hardware): bigint | CostMistake {
+  costOf({ nodes, cloud, accelerators, instanceType, isSpot, requirements }: Hardware): bigint | CostMistake {
     const clouds = cloud === null ? this.#clouds : [cloud];
     if (accelerators === null && instanceType === null) {
-      return 0n;
+      return mayGiveAccelerators(cloud, requirements?.clouds) ? { mistake: UNKNOWN_MACHINE } : 0n;
     }
     const counted = accelerators ?? acceleratorsIn(instanceType);
     if (counted === null) {

@@ -2,7 +2,7 @@
  * The hardware on which a task may run: every alternative. Refuses what it cannot read, and accelerators that
  * are requested without SkyPilot's knowledge. Source: SkyPilot 0.13, resources of its tasks.
  */
-import { isMapping, YamlError } from '../../base/yaml/tree.ts';
+import { isMapping } from '../../base/yaml/tree.ts';
 import { PolicyRejected } from '../admin-policy.ts';
 import type { Task } from '../request/user-request.ts';
 import { acceleratorsOf, isPlainAccelerator } from '../task/accelerators.ts';
@@ -22,7 +22,7 @@ export function hardwareOf(
 ): readonly [Hardware, ...Hardware[]] {
   const nodes = nodesOf(task.num_nodes);
   const common = { clouds, mayFallBack: replacesSpot(task.service) };
-  const all = readable(() => resourcesOf(task)).flatMap((resources) =>
+  const all = resourcesOf(task).flatMap((resources) =>
     alternativesOf(resources, nodes).map((hardware) => ({
       ...hardware,
       requirements: requirementsOf(resources, common),
@@ -41,7 +41,7 @@ function alternativesOf(resources: Resources, nodes: number): Hardware[] {
   const instanceType = textOf('instance_type', resources.instance_type);
   const isSpot = isTrue('use_spot', resources.use_spot);
   const common = { nodes, cloud, region, instanceType, isSpot };
-  const accelerators = readable(() => acceleratorsOf(resources));
+  const accelerators = acceleratorsOf(resources);
   const asked = accelerators.filter(({ count }) => count > 0);
   if (asked.length === 0) {
     return [{ ...common, accelerators: null }];
@@ -109,17 +109,6 @@ function nodesOf(value: unknown): number {
     throw new PolicyRejected(`num_nodes: expected a whole number from 1 to ${MAX_NODES}.`);
   }
   return value;
-}
-
-function readable<Result>(read: () => Result): Result {
-  try {
-    return read();
-  } catch (thrown) {
-    if (thrown instanceof TypeError || thrown instanceof YamlError) {
-      throw new PolicyRejected(`resources: ${thrown.message}.`);
-    }
-    throw thrown;
-  }
 }
 
 /**

@@ -22,7 +22,14 @@ export interface AcceleratorMemory {
 }
 
 const MEMORY = /^([0-9]{1,9})([gmt])b(\+?)$/i;
-const GIGABYTES = { m: 1 / 1024, g: 1, t: 1024 } as const;
+/** SkyPilot treats all units as binary. */
+export const GIGABYTES: Readonly<Record<string, number>> = {
+  k: 2 ** -20,
+  m: 2 ** -10,
+  g: 1,
+  t: 2 ** 10,
+  p: 2 ** 20,
+};
 const NUMBER = /^\s*(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?\s*$/i;
 
 /**
@@ -75,7 +82,7 @@ function textOf(text: string): Accelerator[] {
   }
   if (/^[[{]/.test(trimmed)) {
     // Older versions of SkyPilot parse such a text as YAML again.
-    return acceleratorsOf({ accelerators: YamlDocument.parse(trimmed).value });
+    return acceleratorsOf({ accelerators: parsed(trimmed) });
   }
   const [first = '', second, third, ...further] = trimmed.split(':');
   // SkyPilot would complete an empty name to any name.
@@ -99,7 +106,7 @@ function ofMemory(text: string, memory: string, count: string, manufacturer: str
   if (amount === undefined) {
     throw unreadable();
   }
-  const gigabytes = Number(amount) * GIGABYTES[unit.toLowerCase() as keyof typeof GIGABYTES];
+  const gigabytes = Number(amount) * (GIGABYTES[unit.toLowerCase()] ?? 1);
   return { name: text, count: countOf(count), memory: { gigabytes, orMore: plus === '+', manufacturer } };
 }
 
@@ -109,6 +116,14 @@ function countOf(text: string): number {
     throw unreadable();
   }
   return count;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return YamlDocument.parse(text).value;
+  } catch {
+    throw unreadable();
+  }
 }
 
 function unreadable(): PolicyRejected {

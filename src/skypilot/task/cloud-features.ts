@@ -15,6 +15,14 @@ const WITHOUT_STOP = new Set('cudo fluidstack lambda runpod shadeform'.split(' '
 /** The same for spot instances. */
 const SPOT_WITHOUT_STOP = new Set<string | null>(['aws', 'azure', 'ibm', 'oci', null]);
 
+/** Where SkyPilot gives a task that names no accelerators a machine without some. */
+const PLAIN_BY_DEFAULT = new Set('aws azure gcp ibm kubernetes oci slurm ssh'.split(' '));
+
+/** Whether a machine that SkyPilot chooses by its size may have accelerators. `clouds`: those for `null`, if known. */
+export function mayGiveAccelerators(cloud: string | null, clouds: readonly string[] | null = null): boolean {
+  return (cloud === null ? (clouds ?? []) : [cloud]).some((one) => !PLAIN_BY_DEFAULT.has(one));
+}
+
 type Configured = Pick<UserRequest, 'skypilotConfig'>;
 
 /** Whether SkyPilot may find spot instances for an alternative. */

@@ -6,6 +6,7 @@ import type { UserRequest } from '../request/user-request.ts';
 import {
   type Accelerator,
   acceleratorsOf,
+  GIGABYTES,
   isPlainAccelerator,
   readingsOfAccelerator,
 } from './accelerators.ts';
@@ -16,13 +17,6 @@ import { type Resources, resourcesOf } from './resources.ts';
 
 /** Source: SkyPilot 0.13, `parse_memory_resource`. */
 const NUMBER = /^\s*(\d{1,12}(?:\.\d{1,6})?)\s*(?:([kmgtp])[bi])?\s*\+?\s*$/i;
-const GIGABYTES: Readonly<Record<string, number>> = {
-  k: 1 / 1024 ** 2,
-  m: 1 / 1024,
-  g: 1,
-  t: 1024,
-  p: 1024 ** 2,
-};
 const MULTIPLE = /^\s*\d+(?:\.\d+)?x\+?\s*$/i;
 
 /** @throws PolicyRejected for more than `most` ways, and for unreadable values */

@@ -129,9 +129,12 @@ describe('a rate beside a catalog', () => {
     expect(cost(resources, JSON.parse(rates))).toBe(Number(expected));
   });
 
-  it('of everything tells nothing of an unknown instance type', () => {
+  it('of everything tells nothing of an unknown instance type, nor of machines that may have accelerators', () => {
     expect(cost('infra: aws\n  instance_type: x9.huge', { '*': 1 })).toBe(
       'the catalog of aws has no price for x9.huge',
+    );
+    expect(cost('infra: lambda\n  cpus: 124', { '*': 1 })).toBe(
+      'there is neither a catalog nor a rate for lambda',
     );
   });
 });
@@ -244,6 +247,8 @@ describe('the cost of a launch', () => {
     const task = 'resources: {instance_type: p4d.24xlarge}\n';
     expect(cost(task, { 'P4d.24xlarge': 16, '*': 1 })).toBe(16);
     expect(cost(task)).toBe(Number.POSITIVE_INFINITY);
+    expect(cost('resources: {infra: lambda, cpus: 124}\n')).toBe(Number.POSITIVE_INFINITY);
+    expect(cost('resources: {infra: lambda, instance_type: cpu}\n', { cpu: 1 })).toBe(1);
   });
 
   it('does not rise with network cards of a pod', () => {

@@ -1,4 +1,5 @@
 /** The machines of a catalog: the possible results of a launch, and their prices by region. */
+import { GIGABYTES } from '../../task/accelerators.ts';
 
 /** A line of a catalog. Texts are in lower case. */
 interface CatalogLine {
@@ -100,16 +101,6 @@ export type Fits = (machine: Pick<Machine, 'vcpus' | 'memory'>) => boolean;
 const SIZE = String.raw`(\d{1,9}(?:\.\d{1,20})?)`;
 const CPUS = new RegExp(`^${SIZE}(\\+?)$`);
 const MEMORY = new RegExp(`^${SIZE}((?:[kmgtp][bi])?)(x?)(\\+?)$`, 'i');
-/** In GB: SkyPilot treats all units as binary. */
-const UNITS: Readonly<Record<string, number>> = {
-  '': 1,
-  k: 2 ** -20,
-  m: 2 ** -10,
-  g: 1,
-  t: 2 ** 10,
-  p: 2 ** 20,
-};
-
 /** `8`, `8+`. `undefined` = unreadable. */
 export function readCpus(text: string): Fits | undefined {
   const [, number, plus] = CPUS.exec(text) ?? [];
@@ -123,7 +114,7 @@ export function readCpus(text: string): Fits | undefined {
 /** In GB: `32`, `32+`, `32GB+`; for each vCPU: `4x`. `undefined` = unreadable. */
 export function readMemory(text: string): Fits | undefined {
   const [, number, unit = '', perCpu, plus] = MEMORY.exec(text) ?? [];
-  const factor = UNITS[unit.slice(0, 1).toLowerCase()];
+  const factor = GIGABYTES[(unit[0] ?? 'g').toLowerCase()];
   if (number === undefined || factor === undefined) {
     return undefined;
   }
