@@ -13,7 +13,6 @@ import {
   KIND,
   type ReviewedKind,
   reviewedKind,
-  API_VERSION as VERSION,
   workloadKindOf,
 } from './pod-kinds.ts';
 
@@ -290,7 +289,7 @@ export const START_BYTES = 4096;
 const NOWHERE = { group: '', resource: '' };
 
 const envelope = z.object({
-  apiVersion: z.literal(VERSION),
+  apiVersion: z.literal(API_VERSION),
   kind: z.literal(KIND),
   request: z.object({
     uid: z.string().min(1),
@@ -311,7 +310,7 @@ const MEMBERS = '\\{[^{}]*\\}';
 /** As all API servers write it. The object comes after all of this. */
 const START = new RegExp(
   [
-    `^\\{"kind":"${KIND}","apiVersion":"${VERSION.replace('.', '\\.')}","request":\\{"uid":"([^"\\\\]{1,253})","kind":${MEMBERS}`,
+    `^\\{"kind":"${KIND}","apiVersion":"${API_VERSION.replace('.', '\\.')}","request":\\{"uid":"([^"\\\\]{1,253})","kind":${MEMBERS}`,
     `,"resource":\\{"group":"([^"\\\\]*)","version":"[^"\\\\]*","resource":"([^"\\\\]*)"\\}(?:,"subResource":"([^"\\\\]*)")?`,
     `(?:(?:,"requestKind":${MEMBERS})?(?:,"requestResource":${MEMBERS})?(?:,"requestSubResource":${TEXT})?(?:,"name":${TEXT})?`,
     `(?:,"namespace":${TEXT})?,"operation":"([^"\\\\]*)")?`,

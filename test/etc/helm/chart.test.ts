@@ -332,6 +332,7 @@ describe.each(sets)('the release $name in $namespace, with $set', (release) => {
     expect(roles).toHaveLength(own.bootstrap?.roles === false ? 0 : 4);
     for (const { metadata } of roles) {
       expect(metadata.labels['kubernetes.io/bootstrapping']).toBe('rbac-defaults');
+      expect(metadata.annotations['helm.sh/resource-policy'], 'for other releases').toBe('keep');
     }
   });
 });

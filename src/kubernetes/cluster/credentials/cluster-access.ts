@@ -3,6 +3,7 @@ import { X509Certificate } from 'node:crypto';
 import { isIP, isIPv6 } from 'node:net';
 import { join } from 'node:path';
 import { createSecureContext } from 'node:tls';
+import { isDeepStrictEqual } from 'node:util';
 import { ConfigurationError, errorText } from '../../../base/errors.ts';
 import { readTextFile } from '../../../config/read-file.ts';
 
@@ -109,14 +110,7 @@ function isCertificate(pem: string): boolean {
 
 /** Whether both can use the same connections. */
 export function isSameConnection(one: ClusterAccess, other: ClusterAccess): boolean {
-  const { tls } = one;
-  return (
-    one.origin === other.origin &&
-    tls.ca === other.tls.ca &&
-    tls.cert === other.tls.cert &&
-    tls.key === other.tls.key &&
-    tls.servername === other.tls.servername
-  );
+  return one.origin === other.origin && isDeepStrictEqual(one.tls, other.tls);
 }
 
 const SERVICE_ACCOUNT_FOLDER = '/var/run/secrets/kubernetes.io/serviceaccount';

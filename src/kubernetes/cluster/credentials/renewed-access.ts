@@ -2,6 +2,7 @@
  * Access whose credentials are replaced while the service runs: reread when one of its files changes, and
  * requested again when those of a credential plugin expire.
  */
+import { isDeepStrictEqual } from 'node:util';
 import { errorText } from '../../../base/errors.ts';
 import type { Logger } from '../../../base/logger.ts';
 import { fileState } from '../../../config/read-file.ts';
@@ -28,13 +29,16 @@ export class RenewedAccess {
   readonly #options: RenewedAccessOptions;
   readonly #closing = new AbortController();
   #written: ClusterAccess;
-  #credential: (ExecCredential & { readonly plugin: string }) | undefined;
+  /** Of the plugin in `#written`. */
+  #credential: ExecCredential | undefined;
   #access: ClusterAccess;
-  #state: string;
-  #lookAt: number;
+  /** The first check reads again: changes in between would be missed. */
+  #state = '';
+  #lookAt = 0;
   #refusedAt = Number.NEGATIVE_INFINITY;
   #looking: Promise<ClusterAccess> | undefined;
-  #login: { readonly plugin: string; readonly ended: Promise<void> } | undefined;
+  /** The plugin runs. */
+  #login: Promise<void> | undefined;
   #failed: Error | undefined;
   #mistake: string | undefined;
 
@@ -44,9 +48,6 @@ export class RenewedAccess {
     this.#options = options;
     this.#written = read();
     this.#access = this.#written;
-    // The first check reads again: changes in between would be missed.
-    this.#state = '';
-    this.#lookAt = 0;
   }
 
   /** As of the last check. */
@@ -95,16 +96,19 @@ export class RenewedAccess {
     const state = await stateOf(this.#written.files);
     try {
       if (state !== this.#state || force) {
+        const { exec } = this.#written;
         this.#written = this.#read();
+        if (!isDeepStrictEqual(exec, this.#written.exec)) {
+          this.#credential = undefined;
+          this.#login = undefined;
+        }
         this.#access = this.#withCredential();
         // The state before reading: a change in between is found by the next check.
         this.#state = state;
       }
       await this.#logIn(force);
       this.#failed = undefined;
-      if (this.#login === undefined) {
-        this.#recovered();
-      }
+      this.#recovered();
     } catch (thrown) {
       this.#complain(errorText(thrown));
       this.#failed = this.#isLoggedIn() ? undefined : (thrown as Error);
@@ -129,43 +133,37 @@ export class RenewedAccess {
     if (isRefused) {
       this.#refusedAt = now;
     }
-    const plugin = JSON.stringify(exec);
-    if (this.#login?.plugin !== plugin) {
-      const ended = this.#run(exec, plugin);
-      this.#login = { plugin, ended };
-      ended.then(
-        () => this.#recovered(),
-        (thrown) => this.#complain(errorText(thrown)),
-      );
-    }
+    this.#login ??= this.#run(exec);
     if (isRefused || !this.#isLoggedIn()) {
-      await this.#login.ended;
+      await this.#login;
     }
   }
 
-  async #run(exec: ExecPlugin, plugin: string): Promise<void> {
+  #run(exec: ExecPlugin): Promise<void> {
     const { logger, execTimeoutMs: timeoutMs } = this.#options;
-    try {
-      const credential = await execCredential(exec, { signal: this.#closing.signal, logger, timeoutMs });
-      if (plugin === JSON.stringify(this.#written.exec)) {
-        this.#credential = { ...credential, plugin };
-        this.#access = this.#withCredential();
-      }
-    } finally {
-      this.#lookAt = performance.now() + LOOK_MS;
-      if (this.#login?.plugin === plugin) {
-        this.#login = undefined;
-      }
-    }
+    const login = execCredential(exec, { signal: this.#closing.signal, logger, timeoutMs })
+      .then((credential) => {
+        if (this.#login === login) {
+          this.#credential = credential;
+          this.#access = this.#withCredential();
+        }
+      })
+      .finally(() => {
+        this.#lookAt = performance.now() + LOOK_MS;
+        if (this.#login === login) {
+          this.#login = undefined;
+        }
+      });
+    login.then(
+      () => this.#recovered(),
+      (thrown) => this.#complain(errorText(thrown)),
+    );
+    return login;
   }
 
   #isLoggedIn(marginMs = 0): boolean {
-    const { exec } = this.#written;
-    return (
-      exec === undefined ||
-      (this.#credential?.plugin === JSON.stringify(exec) &&
-        (this.#credential.expiresAt ?? Number.POSITIVE_INFINITY) - marginMs > Date.now())
-    );
+    const { expiresAt = Number.POSITIVE_INFINITY } = this.#credential ?? { expiresAt: 0 };
+    return this.#written.exec === undefined || expiresAt - marginMs > Date.now();
   }
 
   #withCredential(): ClusterAccess {
@@ -178,7 +176,7 @@ export class RenewedAccess {
   }
 
   #recovered(): void {
-    if (this.#mistake !== undefined) {
+    if (this.#mistake !== undefined && this.#login === undefined) {
       this.#mistake = undefined;
       this.#options.logger?.info('the credentials for the API server can be read again');
     }

@@ -15,8 +15,6 @@ type ReadPolicy =
   /** What is wrong, without the name of the policy. */
   | { readonly mistake: string; readonly policy?: undefined };
 
-const PREFIX = 'the scheduling policy is invalid: ';
-
 /** Never throws: unreadable policies are invalid. */
 export function readPolicy(object: ApiObject): ReadPolicy {
   try {
@@ -32,7 +30,7 @@ export function readPolicy(object: ApiObject): ReadPolicy {
     }
     const parsed = policyDocument.safeParse(document);
     if (!parsed.success) {
-      return { mistake: (policyMistake(document) ?? '').replace(PREFIX, '') || 'it cannot be read' };
+      return { mistake: policyMistake(document) || 'it cannot be read' };
     }
     return { policy: schedulingPolicy(object.metadata.name, parsed.data.spec, CLUSTER_GROUP) };
   } catch (thrown) {

@@ -249,9 +249,10 @@ export function reviewPolicy({ document, current }: Pick<PolicyRequest, 'documen
   if (mistake === null) {
     return admission;
   }
+  const said = message(`the scheduling policy is invalid: ${mistake}`);
   return current !== undefined && isDeepStrictEqual(content(document), content(current))
-    ? { ...admission, warnings: [warning(mistake)] }
-    : { ...admission, allowed: false, message: mistake };
+    ? { ...admission, warnings: [warning(said)] }
+    : { ...admission, allowed: false, message: said };
 }
 
 export function policyMistake(document: unknown): string | null {
@@ -264,14 +265,12 @@ export function policyMistake(document: unknown): string | null {
     .flatMap((issue) => [...schemaProblems(issue, value)])
     .slice(0, MAX_MISTAKES)
     .map(({ path, message }) => (path.length === 0 ? message : `${formatPath(path)}: ${message}`));
-  return message(`the scheduling policy is invalid: ${found.join('; ')}`);
+  return message(found.join('; '));
 }
 
 /** The draft writes `Kind`. Files may have it instead of `kind`, which the API server requires. */
 function kindTwice(document: unknown): string | null {
-  return isMapping(document) && 'Kind' in document
-    ? 'the scheduling policy is invalid: Kind: expected nothing, because kind is set too'
-    : null;
+  return isMapping(document) && 'Kind' in document ? 'Kind: expected nothing, because kind is set too' : null;
 }
 
 function content(document: unknown): unknown {

@@ -20,7 +20,7 @@ const LABELS = ['disk', 'zone', 'constructor'] as const;
 const VALUES = ['1', '2', ''] as const;
 const KEYS = ['gpu', 'spot'] as const;
 const EFFECTS = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'] as const;
-const OPERATORS = ['Equal', 'Exists'] as const;
+const OPERATORS = ['Equal', 'Exists', 'Gt', 'Lt'] as const;
 
 const scheduler = part({
   required: subset(SCHEDULERS, 1).map((schedulerNames) => ({ schedulerNames })),
@@ -72,7 +72,7 @@ const ofTheSystem = fc.oneof(
 
 const ofAValue = fc.record({
   key: from(KEYS),
-  operator: from(['Equal', '', null, undefined] as const),
+  operator: from(['Equal', 'Gt', 'Lt', '', null, undefined] as const),
   value: from([...VALUES, undefined]),
   effect: from([...EFFECTS, '', undefined] as const),
 });

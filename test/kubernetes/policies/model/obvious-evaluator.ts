@@ -256,9 +256,9 @@ function isTolerationWithin(
   const operator = toleration.operator || 'Equal';
   const keyFits = keys.length === 0 || keys.includes(key || '\n');
   const operatorFits = operators.length === 0 || operators.includes(operator);
+  const isNamed = operator === 'Equal' || operators.includes(operator);
   const valueFits =
-    values.length === 0 ||
-    (operator === 'Exists' ? operators.includes('Exists') : values.includes(value ?? ''));
+    values.length === 0 || (isNamed && (operator === 'Exists' || values.includes(value ?? '')));
   const asked = effect ? [effect] : EFFECTS;
   const effectFits = effects.length === 0 || asked.every((one) => effects.includes(one));
   return keyFits && operatorFits && valueFits && effectFits;
