@@ -34,7 +34,11 @@ function changesOf(file: string): string {
  * the changes of each other, and overwrite them. @throws LedgerUnavailableError
  */
 export function verifyName(file: string): void {
-  const { nlink } = statSync(file);
+  const stats = statSync(file);
+  if (stats.isDirectory()) {
+    throw new LedgerUnavailableError('it is a folder');
+  }
+  const { nlink } = stats;
   if (nlink > 1) {
     throw new LedgerUnavailableError(
       `the file has ${nlink} names, and what is recorded by one of them is lost by another: remove the other hard links (find -samefile ${file})`,
