@@ -16,7 +16,7 @@ import { schemaState, upgradeTables } from './storage/migrations/index.ts';
  */
 export async function upgradeLedger(settings: LedgerSettings): Promise<string[]> {
   const connection = connectionOf(settings);
-  if (isNewFile(connection)) {
+  if (connection.dialect === 'sqlite' && !existsSync(connection.file)) {
     const folder = dirname(connection.file);
     if (!existsSync(folder)) {
       throw misconfigured(`the folder ${folder} does not exist`);
@@ -47,8 +47,4 @@ async function refuseNewer(connection: Connection, settings: LedgerSettings): Pr
   } finally {
     await ledger.close();
   }
-}
-
-function isNewFile(connection: Connection): connection is Extract<Connection, { dialect: 'sqlite' }> {
-  return connection.dialect === 'sqlite' && !existsSync(connection.file);
 }

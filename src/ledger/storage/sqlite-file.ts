@@ -38,10 +38,9 @@ export function verifyName(file: string): void {
   if (stats.isDirectory()) {
     throw new LedgerUnavailableError('it is a folder');
   }
-  const { nlink } = stats;
-  if (nlink > 1) {
+  if (stats.nlink > 1) {
     throw new LedgerUnavailableError(
-      `the file has ${nlink} names, and what is recorded by one of them is lost by another: remove the other hard links (find -samefile ${file})`,
+      `the file has ${stats.nlink} names, and what is recorded by one of them is lost by another: remove the other hard links (find -samefile ${file})`,
     );
   }
   if (mountPoints().includes(realpathSync.native(file))) {
