@@ -31,9 +31,11 @@ const NO_ROOM = '"request_left_out":"no-room"';
 const STANDARD_OUTPUT = 1;
 const LINE_FEED = 0x0a;
 
-const { O_WRONLY, O_APPEND, O_NONBLOCK } = constants;
+const { O_WRONLY, O_APPEND, O_CREAT, O_NONBLOCK } = constants;
 /** Never wait for the reader of a pipe: a blocked thread delays other file access and the process's exit. */
-const FLAGS = O_WRONLY | O_APPEND | O_NONBLOCK;
+const FLAGS = O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK;
+/** For a file that is moved away after `createFile` has found it. */
+const MODE = 0o660;
 
 const writeBytes = promisify(write);
 const openFile = promisify(open);
@@ -296,7 +298,7 @@ function logLine(record: DecisionRecord, request: string | undefined): string {
 function openAtOnce(path: string): number | undefined {
   try {
     createFile(path);
-    return openSync(path, FLAGS);
+    return openSync(path, FLAGS, MODE);
   } catch (thrown) {
     if (codeOf(thrown) === 'ENXIO' && statSync(path).isFIFO()) {
       return undefined;
@@ -308,7 +310,7 @@ function openAtOnce(path: string): number | undefined {
 /** Opens the file so that the next write starts a new line, even if the last line is incomplete. */
 async function openForAppending(path: string): Promise<number> {
   createFile(path);
-  const file = await openFile(path, FLAGS);
+  const file = await openFile(path, FLAGS, MODE);
   try {
     if (await endsWithinLine(file, path)) {
       await writeBytes(file, Buffer.of(LINE_FEED));

@@ -2,14 +2,12 @@
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { createFile } from '../base/create-file.ts';
-import { codeOf, errorText, LedgerUnavailableError } from '../base/errors.ts';
 import { systemErrorText } from '../config/read-file.ts';
 import { SYSTEM_CLOCK } from '../filter/services.ts';
 import { connectionOf, misconfigured, mistakeIn, openLedger } from './open.ts';
 import type { LedgerSettings } from './options.ts';
 import type { Connection } from './storage/connection.ts';
 import { schemaState, upgradeTables } from './storage/migrations/index.ts';
-import { isDiskFault } from './storage/sqlite-file.ts';
 
 /**
  * Resolves to the names of the applied migrations; empty = up to date. Creates the file of a SQLite ledger.
@@ -18,7 +16,7 @@ import { isDiskFault } from './storage/sqlite-file.ts';
  */
 export async function upgradeLedger(settings: LedgerSettings): Promise<string[]> {
   const connection = connectionOf(settings);
-  if (isNewFile(connection)) {
+  if (connection.dialect === 'sqlite' && !existsSync(connection.file)) {
     const folder = dirname(connection.file);
     if (!existsSync(folder)) {
       throw misconfigured(`the folder ${folder} does not exist`);
@@ -33,7 +31,7 @@ export async function upgradeLedger(settings: LedgerSettings): Promise<string[]>
     await refuseNewer(connection, settings);
   }
   return upgradeTables(connection).catch((thrown: unknown) => {
-    throw explained(connection, thrown);
+    throw mistakeIn(connection, thrown);
   });
 }
 
@@ -49,23 +47,4 @@ async function refuseNewer(connection: Connection, settings: LedgerSettings): Pr
   } finally {
     await ledger.close();
   }
-}
-
-/** SQLite's codes for an unusable location. Source: SQLite docs, "Result and Error Codes". */
-const NO_PLACE = /^SQLITE_(CANTOPEN|NOTADB|READONLY|PERM|AUTH)/;
-
-function explained(connection: Connection, thrown: unknown): unknown {
-  const cause = thrown instanceof LedgerUnavailableError ? thrown.cause : thrown;
-  if (
-    connection.dialect === 'sqlite' &&
-    NO_PLACE.test(codeOf(cause)) &&
-    !isDiskFault(cause, connection.file)
-  ) {
-    return misconfigured(`${connection.file} cannot be written (${errorText(cause)})`);
-  }
-  return mistakeIn(connection, thrown);
-}
-
-function isNewFile(connection: Connection): connection is Extract<Connection, { dialect: 'sqlite' }> {
-  return connection.dialect === 'sqlite' && !existsSync(connection.file);
 }

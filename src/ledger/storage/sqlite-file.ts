@@ -34,10 +34,13 @@ export function realPathOf(file: string): string {
  * the changes of each other, and overwrite them. @throws LedgerUnavailableError
  */
 export function verifyName(file: string): void {
-  const { nlink } = statSync(file);
-  if (nlink > 1) {
+  const stats = statSync(file);
+  if (stats.isDirectory()) {
+    throw new LedgerUnavailableError('it is a folder');
+  }
+  if (stats.nlink > 1) {
     throw new LedgerUnavailableError(
-      `the file has ${nlink} names, and what is recorded by one of them is lost by another: remove the other hard links (find -samefile ${file})`,
+      `the file has ${stats.nlink} names, and what is recorded by one of them is lost by another: remove the other hard links (find -samefile ${file})`,
     );
   }
   if (mountPoints().includes(realpathSync.native(file))) {

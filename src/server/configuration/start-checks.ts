@@ -1,6 +1,6 @@
 /** Checks that can prevent `serve` from starting, or a reload: across sections, of the ledger and the log folder. */
 
-import { accessSync, constants, realpathSync, statSync } from 'node:fs';
+import { accessSync, constants, existsSync, realpathSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { isLoopback } from '../../base/addresses.ts';
 import { ConfigurationError, errorText, LedgerUnavailableError, type Problem } from '../../base/errors.ts';
@@ -178,10 +178,10 @@ async function askLedger(
 
 /** SQLite creates further files in the folder, even if a link leads to the file. */
 function whyNoLedger(file: string): string | undefined {
-  const folder = dirname(exists(file) ? realpathSync(file) : file);
+  const folder = dirname(existsSync(file) ? realpathSync(file) : file);
   return (
     whyNot(folder, constants.W_OK | constants.X_OK, `the folder ${folder}: `) ??
-    (exists(file) ? (whyNot(file, constants.R_OK | constants.W_OK) ?? whyWritable(file)) : undefined)
+    (existsSync(file) ? (whyNot(file, constants.R_OK | constants.W_OK) ?? whyWritable(file)) : undefined)
   );
 }
 
@@ -196,19 +196,11 @@ function logProblems(configuration: Configuration): Problem[] {
 }
 
 function whyNotAppendable(file: string): string | undefined {
-  if (!exists(file)) {
+  if (!existsSync(file)) {
     const folder = dirname(file);
     return whyNot(folder, constants.W_OK | constants.X_OK, `the folder ${folder}: `);
   }
   return statSync(file).isDirectory() ? 'it is a folder' : whyNot(file, constants.W_OK);
-}
-
-function exists(path: string): boolean {
-  try {
-    return statSync(path, { throwIfNoEntry: false }) !== undefined;
-  } catch {
-    return false;
-  }
 }
 
 function whyNot(path: string, mode: number, prefix = ''): string | undefined {
