@@ -190,7 +190,7 @@ describe('calls to an external service', () => {
     expect(await ask({ status: 500 })).toBe(403);
     expect(await ask({ status: 302, headers: { Location: 'http://elsewhere' } })).toBe(403);
     expect(await ask((_, response) => void response.destroy())).toBe(403);
-    expect(await ask({ status: 403, body: 'x'.repeat(100_000) })).toBe(403);
+    expect(await ask({ status: 500, body: 'x'.repeat(100_000) })).toBe(403);
     expect(await calls(url, external.url)).toEqual({
       '204': 2,
       '403': 1,
