@@ -100,30 +100,24 @@ const options = z
     external_service_client_key_file: pemFileOption('The key of the client certificate, in PEM.', true),
   })
   .superRefine((values, check) => {
+    const refuse = (message: string, ...path: string[]) => check.addIssue({ code: 'custom', path, message });
     const endpoints = Object.entries(values).filter(([name]) => name.endsWith('_endpoint'));
     if (endpoints.every(([, url]) => url === undefined)) {
-      check.addIssue({
-        code: 'custom',
-        message:
-          'ExternalServiceFilter needs external_service_base_endpoint or another of its endpoints, and none is set',
-      });
+      refuse(
+        'ExternalServiceFilter needs external_service_base_endpoint or another of its endpoints, and none is set',
+      );
     }
     if (values.external_service_auth === 'keystone' && values.external_service_token !== '') {
-      check.addIssue({
-        code: 'custom',
-        path: ['external_service_auth'],
-        message: 'expected no external_service_token beside "keystone", got one',
-      });
+      refuse('expected no external_service_token beside "keystone", got one', 'external_service_auth');
     }
     if (
       values.external_service_delivery === 'durable' &&
       (values.external_service_base_endpoint ?? values.external_service_on_end_endpoint) === undefined
     ) {
-      check.addIssue({
-        code: 'custom',
-        path: ['external_service_delivery'],
-        message: 'durable needs external_service_base_endpoint or external_service_on_end_endpoint',
-      });
+      refuse(
+        'durable needs external_service_base_endpoint or external_service_on_end_endpoint',
+        'external_service_delivery',
+      );
     }
     requireCertificateWithKey(values, 'external_service', check);
   });

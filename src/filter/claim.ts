@@ -210,9 +210,9 @@ export type Claim = HeldClaim | UsageClaim;
 export type Claims = readonly Claim[] | Rejection;
 
 const CLAIM_NAMES = {
-  held: ['kind', 'account', 'amount', 'limit', 'precision', 'refuse'],
-  usage: ['kind', 'account', 'perSecond', 'from', 'until', 'limit', 'precision', 'refuse'],
-} as const;
+  held: new Set(['kind', 'account', 'amount', 'limit', 'precision', 'refuse']),
+  usage: new Set(['kind', 'account', 'perSecond', 'from', 'until', 'limit', 'precision', 'refuse']),
+};
 
 /**
  * What `claims` returned, if it is that. A rejection without a text, or a mistyped `limit`, would otherwise
@@ -234,13 +234,14 @@ export function requireClaims(returned: unknown): Claims {
   return returned;
 }
 
+/** Not by a table of types, which takes a microsecond more for each claim of a lease. */
 function mistakeIn(claim: { readonly [name: string]: unknown }): string | undefined {
   const { kind, account, limit, refuse, from, until } = claim;
   if (kind !== 'held' && kind !== 'usage') {
     return 'expected the kind held or usage';
   }
   for (const name in claim) {
-    if (!(CLAIM_NAMES[kind] as readonly string[]).includes(name)) {
+    if (!CLAIM_NAMES[kind].has(name)) {
       return `it has no ${name}`;
     }
   }

@@ -81,7 +81,7 @@ export async function newSender(
       tries.set(sent.key, attempt);
       try {
         const delivery = await sender.deliver(sent, attempt);
-        if (delivery.outcome === 'delivered') {
+        if (delivery?.outcome === 'delivered') {
           sender.delivered.push(sent.body);
         }
         return delivery;

@@ -197,7 +197,12 @@ export class DeliveryQueue implements NewMessages {
   async #tried({ id, key, body }: ClaimedMessage): Promise<Delivery> {
     const { store, sender } = this.#parts;
     try {
-      return await sender.deliver({ key, body: body ?? (await store.bodyOf(id)) }, this.#aborting.signal);
+      const message = { key, body: body ?? (await store.bodyOf(id)) };
+      const delivery: Delivery | undefined = await sender.deliver(message, this.#aborting.signal);
+      if (delivery === undefined) {
+        throw new TypeError('deliver returned nothing');
+      }
+      return delivery;
     } catch (thrown) {
       return { outcome: 'refused', error: errorText(thrown) };
     }
