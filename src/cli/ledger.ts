@@ -251,7 +251,7 @@ async function upgrade(flags: SourceFlags): Promise<void> {
   const configured = await configuredLedger(flags);
   const { connection, options } = configured;
   await reportingFailures(configured, async () => {
-    const { upgradeLedger } = await import('../ledger/upgrade.ts');
+    const { upgradeLedger } = await import('../ledger/open.ts');
     const { describeConnection } = await import('../ledger/storage/connection.ts');
     const applied = await upgradeLedger(options);
     const result = applied.length === 0 ? 'is up to date' : `applied ${applied.join(', ')}`;

@@ -72,7 +72,7 @@ export class BudgetLedger {
     const before = this.#opening;
     this.#opening = undefined;
     await (await before?.catch(() => undefined))?.close();
-    const { upgradeLedger } = await import('../ledger/upgrade.ts');
+    const { upgradeLedger } = await import('../ledger/open.ts');
     return upgradeLedger(this.#options);
   }
 

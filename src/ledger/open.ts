@@ -1,8 +1,13 @@
-/** Opens the ledger configured in `[ledger]`. Imported lazily, since the database drivers load slowly. */
+/** Opens the ledger configured in `[ledger]`, and makes or upgrades its tables. Imported lazily, since the database drivers load slowly. */
 
+import { existsSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { sql } from 'kysely';
+import { createFile } from '../base/create-file.ts';
 import { inTime, type Wait } from '../base/deadline.ts';
 import { ConfigurationError, codeOf, errorText, LedgerUnavailableError } from '../base/errors.ts';
+import { systemErrorText } from '../config/read-file.ts';
+import { SYSTEM_CLOCK } from '../filter/services.ts';
 import { Ledger, type LedgerParts } from './ledger.ts';
 import type { LedgerOptions, LedgerSettings } from './options.ts';
 import {
@@ -12,7 +17,7 @@ import {
   parseConnection,
 } from './storage/connection.ts';
 import { type Database, rows } from './storage/database.ts';
-import { schemaState } from './storage/migrations/index.ts';
+import { schemaState, upgradeTables } from './storage/migrations/index.ts';
 import { PostgresDatabase } from './storage/postgres/postgres.ts';
 import { missingRights } from './storage/rights.ts';
 import { SqliteDatabase } from './storage/sqlite.ts';
@@ -116,7 +121,7 @@ async function withRights(database: Database, connection: Connection, thrown: un
 }
 
 /** Turns a refused login, database or setting into a `ConfigurationError`; returns any other error as it is. */
-export function mistakeIn(connection: Connection, thrown: unknown): unknown {
+function mistakeIn(connection: Connection, thrown: unknown): unknown {
   return MISTAKE.test(causeCode(thrown))
     ? misconfigured(`${describeConnection(connection)}: ${errorText(thrown)}`)
     : thrown;
@@ -126,7 +131,7 @@ function causeCode(thrown: unknown): string {
   return codeOf(thrown instanceof LedgerUnavailableError ? thrown.cause : undefined);
 }
 
-export function misconfigured(message: string): ConfigurationError {
+function misconfigured(message: string): ConfigurationError {
   return new ConfigurationError([{ severity: 'error', section: 'ledger', option: 'connection', message }]);
 }
 
@@ -166,4 +171,44 @@ export async function requireTables(
     throw misconfigured(missing);
   }
   usable.set(ledger, known.add(migration));
+}
+
+/**
+ * Creates or upgrades the tables. Needs no filters, and no existing ledger. Resolves to the names of the applied migrations; empty = up to date. Creates the file of a SQLite ledger.
+ * Throws `ConfigurationError` for tables of a newer version, which are not changed, and for an unusable
+ * location. @throws LedgerUnavailableError
+ */
+export async function upgradeLedger(settings: LedgerSettings): Promise<string[]> {
+  const connection = connectionOf(settings);
+  if (connection.dialect === 'sqlite' && !existsSync(connection.file)) {
+    const folder = dirname(connection.file);
+    if (!existsSync(folder)) {
+      throw misconfigured(`the folder ${folder} does not exist`);
+    }
+    try {
+      // SQLite would make it readable by everyone. Its other files get the mode and the owner of this one.
+      createFile(connection.file);
+    } catch (thrown) {
+      throw misconfigured(`${connection.file} cannot be written (${systemErrorText(thrown)})`);
+    }
+  } else {
+    await refuseNewer(connection, settings);
+  }
+  return upgradeTables(connection).catch((thrown: unknown) => {
+    throw mistakeIn(connection, thrown);
+  });
+}
+
+async function refuseNewer(connection: Connection, settings: LedgerSettings): Promise<void> {
+  const { ledger } = openLedger(settings, { clock: SYSTEM_CLOCK, observer: undefined });
+  try {
+    const state = await schemaState(ledger.database, connection).catch((thrown: unknown) => {
+      throw mistakeIn(connection, thrown);
+    });
+    if (state.kind === 'newer') {
+      throw misconfigured(state.message);
+    }
+  } finally {
+    await ledger.close();
+  }
 }

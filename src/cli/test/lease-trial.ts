@@ -187,7 +187,7 @@ export class EmptyLedgers {
 }
 
 async function make(): Promise<string> {
-  const { upgradeLedger } = await import('../../ledger/upgrade.ts');
+  const { upgradeLedger } = await import('../../ledger/open.ts');
   const folder = mkdtempSync(join(tmpdir(), 'blazar-enforcement-test-'));
   try {
     const connection = `sqlite://${join(folder, 'ledger.db')}`;
