@@ -223,7 +223,8 @@ describe('the cost of a lease of ten hours', () => {
     await enforcement.checkUpdate(change(known, shorter));
     expect(balances()).toEqual({ 'usage_budget/1': 10n * HOUR });
     const longer = { end_date: endAfter(11), ...(reservations && { reservations }) };
-    await enforcement.checkUpdate(change(known, longer));
+    const made = { ...known, lease: { ...known.lease, end_date: endAfter(5) } };
+    await enforcement.checkUpdate(change(made, longer));
     expect(balances()).toEqual({ 'usage_budget/1': 44n * HOUR });
   });
 });

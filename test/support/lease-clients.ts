@@ -103,6 +103,9 @@ function reservationsOf({ hosts }: ClientLease, [reservation]: readonly Reservat
   return [{ ...reservation, max: hosts, allocations: reservation?.allocations?.slice(0, hosts) }];
 }
 
+/** What a repeated change is told until the first one is some seconds old: its answer was lost, so it waits. */
+const AGAIN = /^Another change of this lease was allowed a moment ago/;
+
 const MOST_LEASES = 3;
 const MOST_DAYS = 9;
 
@@ -142,7 +145,9 @@ export class LeaseClient {
       } else {
         this.answers.push(answer);
         const isInDoubt = answer.message === UNAVAILABLE_MESSAGE || answer.message === FAILED_MESSAGE;
-        if (!isInDoubt || this.#options.asksAgain !== true) {
+        if (AGAIN.test(answer.message ?? '')) {
+          await pause(200);
+        } else if (!isInDoubt || this.#options.asksAgain !== true) {
           this.#learn(this.pending, answer);
           this.pending = undefined;
         }

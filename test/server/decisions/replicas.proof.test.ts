@@ -51,7 +51,7 @@ for (const dialect of DIALECTS) {
     const again = await start(6);
     await expect
       .poll(async () => (await overview(first.url)).text, SOON)
-      .toContain('Replicas differ in their configuration: what is decided depends on which one is asked.');
+      .toContain('Replicas differ in their configuration: their decisions may differ, too.');
     // Half a minute later.
     await statement(
       `UPDATE replicas SET seen_at = seen_at - 40000000 WHERE name LIKE '%/${second.process.pid}/%'`,
