@@ -142,12 +142,12 @@ export class LeaseClient {
       if (answer === undefined) {
         this.unanswered += 1;
         await pause(5);
+      } else if (AGAIN.test(answer.message ?? '')) {
+        await pause(200);
       } else {
         this.answers.push(answer);
         const isInDoubt = answer.message === UNAVAILABLE_MESSAGE || answer.message === FAILED_MESSAGE;
-        if (AGAIN.test(answer.message ?? '')) {
-          await pause(200);
-        } else if (!isInDoubt || this.#options.asksAgain !== true) {
+        if (!isInDoubt || this.#options.asksAgain !== true) {
           this.#learn(this.pending, answer);
           this.pending = undefined;
         }
