@@ -1,6 +1,7 @@
 /** Fills ledgers with many copies of a recorded lease. */
 import { open } from 'node:fs/promises';
-import { Kysely, sql } from 'kysely';
+import { Kysely, PostgresDialect, sql } from 'kysely';
+import pg from 'pg';
 import type { Dialect } from '../src/ledger/storage/connection.ts';
 import { PROJECT, parsed } from './ledger-databases.ts';
 import { create, enforcementAt, requestsOf } from './ledger-leases.ts';
@@ -151,7 +152,7 @@ async function kyselyDialect(connection: string) {
   const to = parsed(connection);
   return to.dialect === 'sqlite'
     ? (await import('../src/ledger/storage/migrations/index.ts')).sqliteDialect(to.file)
-    : (await import('../src/ledger/storage/migrations/concurrent-indexes.ts')).serverAt(to.url).dialect;
+    : new PostgresDialect({ pool: new pg.Pool({ connectionString: to.url }) });
 }
 
 /** The pattern: a recorded lease that has ended. */
