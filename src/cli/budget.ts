@@ -92,7 +92,7 @@ export function budgetCommand(): Command {
     .addOption(formatFlag('csv', 'json'))
     .action(exportFile);
   budget.addCommand(fromCoralCreditsCommand());
-  added('request', 'Ask for more budget, for a project or one user in it.')
+  added('request', 'Request more budget, for a project or one user in it.')
     .argument(...PROJECT)
     .option(
       '--user <id>',

@@ -1,4 +1,4 @@
-/** The record of a decision about a lease, and the common parts of the records of all protocols. */
+/** The record of a decision about a lease, with the lease that was asked for, and the common parts of the records of all protocols. */
 import type { Decision, EndReport, Outcome, RequestNames, RuleOutcomes } from '../filter/verdict.ts';
 import { type Instant, leaseEnd, leaseStart } from '../lease/dates.ts';
 import { type Context, type Lease, type Reservation, reservationsAfterUpdate } from '../lease/lease.ts';

@@ -8,8 +8,16 @@ import { errorText, InvalidRequestError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { inSpan, isTraced } from '../../base/tracing.ts';
 import type { BaseFilter } from '../../filter/base-filter.ts';
-import type { Call, Repetition, RequestNames } from '../../filter/verdict.ts';
-import { allow, type Decision, isVerdict, reject, type Verdict } from '../../filter/verdict.ts';
+import {
+  allow,
+  type Call,
+  type Decision,
+  isVerdict,
+  type Repetition,
+  type RequestNames,
+  reject,
+  type Verdict,
+} from '../../filter/verdict.ts';
 import type { Context, CreateRequest, EndRequest, Lease, UpdateRequest } from '../../lease/lease.ts';
 import { readOnly, withoutViews } from '../../lease/read-only.ts';
 import { parseCreateRequest, parseUpdateRequest } from '../../lease/request.ts';

@@ -5,8 +5,7 @@
 
 import { LedgerUnavailableError } from '../../base/errors.ts';
 import { yieldToEventLoop } from '../../base/yield-to-event-loop.ts';
-import type { RequestNames } from '../../filter/verdict.ts';
-import { type Decision, reject } from '../../filter/verdict.ts';
+import { type Decision, type RequestNames, reject } from '../../filter/verdict.ts';
 import { type Instant, leaseEnd, leaseStart } from '../../lease/dates.ts';
 import type { CreateRequest, Lease, UpdateRequest } from '../../lease/lease.ts';
 import type { Claimant } from '../../ledger/ledger-request.ts';

@@ -1,4 +1,4 @@
-/** Ways to change a lease step by step: other dates, in whole minutes as in Blazar, and fewer resources. */
+/** Ways to change a lease step by step: other dates, in whole minutes as in Blazar, and fewer resources. And what an estimate says of them. */
 
 import { onOneLine } from '../../base/visible-text.ts';
 import { larger } from '../../filter/claim.ts';
