@@ -9,7 +9,8 @@ export type WhenDone = (clean: () => void | Promise<void>) => void;
 /** A folder that is removed after the test. */
 export function temporaryFolder(whenDone: WhenDone = onTestFinished): string {
   const folder = mkdtempSync(join(tmpdir(), 'blazar-enforcement-'));
-  whenDone(() => rmSync(folder, { recursive: true, force: true }));
+  // A process that was killed may still be writing.
+  whenDone(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
   return folder;
 }
 

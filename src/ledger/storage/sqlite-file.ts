@@ -1,11 +1,13 @@
 /** Checks the file of a SQLite ledger: its integrity, and whether the write-ahead log belongs to it. */
 
+import { execFile } from 'node:child_process';
 import { readFileSync, realpathSync, type Stats, statfsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { Worker } from 'node:worker_threads';
+import { promisify } from 'node:util';
+import { z } from 'zod';
 import type { Wait } from '../../base/deadline.ts';
-import { errorText, LedgerContentError, LedgerUnavailableError } from '../../base/errors.ts';
+import { LedgerContentError, LedgerUnavailableError } from '../../base/errors.ts';
 import {
   asSqliteError,
   isSqliteError,
@@ -14,6 +16,8 @@ import {
   type SqliteError,
   sqliteModule,
 } from './sqlite-driver.ts';
+
+const execute = promisify(execFile);
 
 /** Opening may wait for another process that recovers the file. */
 export const MILLISECONDS_TO_OPEN = 5000;
@@ -141,13 +145,13 @@ function markOf(file: string): string {
 }
 
 /**
- * Reads the whole file, in a worker thread. `isBeside`: the process may end meanwhile. Throws a
- * `LedgerUnavailableError` if the file is damaged, or an error of SQLite.
+ * Reads the whole file, in another process: `signal` ends that at once, which SQLite does not let a thread do.
+ * Throws a `LedgerUnavailableError` if the file is damaged, or an error of SQLite.
  */
-export async function verifyIntegrity(file: string, isBeside = false): Promise<void> {
+export async function verifyIntegrity(file: string, signal: AbortSignal): Promise<void> {
   let found: string;
   try {
-    found = await integrityOf(file, isBeside);
+    found = await integrityOf(file, signal);
   } catch (thrown) {
     if (!isSqliteError(thrown) || !CONTRADICTORY.test(thrown.code)) {
       throw thrown;
@@ -159,16 +163,15 @@ export async function verifyIntegrity(file: string, isBeside = false): Promise<v
   }
 }
 
-/** The check as text for a worker thread, which has no TypeScript loader. */
-const BESIDE = `
-const { parentPort, workerData } = require('node:worker_threads');
-const { file, timeout } = workerData;
+/** The check as text: it runs without a TypeScript loader. */
+const CHECK = `
+const [, name, file, timeout] = process.argv;
 let found;
 try {
-  const module = require(workerData.module);
+  const module = require(name);
   const reader = module.DatabaseSync
-    ? new module.DatabaseSync(file, { readOnly: true, timeout })
-    : new module(file, { readonly: true, timeout });
+    ? new module.DatabaseSync(file, { readOnly: true, timeout: Number(timeout) })
+    : new module(file, { readonly: true, timeout: Number(timeout) });
   try {
     found = reader.prepare('PRAGMA integrity_check(1)').get().integrity_check;
   } finally {
@@ -177,29 +180,29 @@ try {
 } catch ({ message, code, errcode }) {
   found = { message: String(message), code, errcode };
 }
-parentPort.postMessage(found);
+process.stdout.write(JSON.stringify(found));
 `;
+const FOUND = z.union([
+  z.string(),
+  z.object({ message: z.string(), code: z.unknown(), errcode: z.unknown() }),
+]);
 
-function integrityOf(file: string, isBeside: boolean): Promise<string> {
-  const module = sqliteModule();
-  return new Promise((resolve, reject) => {
-    const thread = new Worker(BESIDE, {
-      eval: true,
-      // Node.js 22 warns about its own SQLite.
-      execArgv: ['--disable-warning=ExperimentalWarning'],
-      workerData: { module, file, timeout: MILLISECONDS_TO_OPEN },
-    });
-    if (isBeside) {
-      thread.unref();
-    }
-    thread.once('message', (found: string | { readonly message: string }) =>
-      typeof found === 'string'
-        ? resolve(found)
-        : reject(asSqliteError(Object.assign(new Error(found.message), found))),
-    );
-    thread.once('error', (thrown: unknown) => resolve(errorText(thrown)));
-    thread.once('exit', () => resolve('the check did not finish'));
-  });
+async function integrityOf(file: string, signal: AbortSignal): Promise<string> {
+  signal.throwIfAborted();
+  const running = execute(process.execPath, [
+    '-e',
+    CHECK,
+    sqliteModule(),
+    realPathOf(file),
+    String(MILLISECONDS_TO_OPEN),
+  ]);
+  signal.addEventListener('abort', () => running.child.kill('SIGKILL'), { once: true });
+  const { stdout } = await running;
+  const found = FOUND.parse(JSON.parse(stdout));
+  if (typeof found === 'string') {
+    return found;
+  }
+  throw asSqliteError(Object.assign(new Error(found.message), found));
 }
 
 /** Pause between two attempts to lock a file that another process writes to, in milliseconds. */

@@ -1,6 +1,6 @@
 /** A ledger in a file: the embedded default. Durable (WAL, synchronous = FULL), with one writer at a time. */
 import { accessSync, constants, statSync } from 'node:fs';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 import { type CompiledQuery, Kysely, SqliteDialect } from 'kysely';
 import { inTime, type Wait } from '../../base/deadline.ts';
 import { errorText, LedgerUnavailableError } from '../../base/errors.ts';
@@ -44,6 +44,8 @@ import {
  */
 type Durability = 'full' | 'normal';
 
+const MILLISECONDS_TO_VERIFICATION = 1000;
+
 export class SqliteDatabase implements Database {
   readonly dialect = 'sqlite';
   readonly queries = new Kysely<Tables>({
@@ -62,6 +64,8 @@ export class SqliteDatabase implements Database {
   /** The file may be damaged or replaced: verify it before use. */
   #isUnknown = false;
   #reopening: Promise<void> | undefined;
+  #verification: Promise<void> | undefined;
+  readonly #closing = new AbortController();
   whenConnected: (() => Work<void>) | undefined;
   memory: (() => Memory) | undefined;
   readonly #statements = new Map<string, SqliteStatement>();
@@ -197,14 +201,25 @@ export class SqliteDatabase implements Database {
   }
 
   verifyStored(): void {
-    verifyIntegrity(this.#file, true).catch((thrown: unknown) => {
+    this.#verification ??= this.#verifyStored();
+  }
+
+  async #verifyStored(): Promise<void> {
+    const { signal } = this.#closing;
+    try {
+      // What starts and ends within that time need not start another process.
+      await pause(MILLISECONDS_TO_VERIFICATION, undefined, { signal, ref: false });
+      await verifyIntegrity(this.#file, signal);
+    } catch (thrown) {
       const isDamaged = thrown instanceof LedgerUnavailableError;
       this.#isSuspect ||= isDamaged;
       this.#isUnknown ||= isDamaged;
-    });
+    }
   }
 
   async close(): Promise<void> {
+    this.#closing.abort();
+    await Promise.allSettled([this.#verification, this.#reopening]);
     this.#open?.close();
   }
 
@@ -257,7 +272,7 @@ export class SqliteDatabase implements Database {
       verifyName(this.#file);
       const isKnown = isMarked(this.#file);
       if (!isKnown || this.#isUnknown) {
-        await verifyIntegrity(this.#file);
+        await verifyIntegrity(this.#file, this.#closing.signal);
       }
       const connection = openFile(this.#file, this.#durability);
       mark(this.#file, connection);
