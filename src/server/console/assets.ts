@@ -1,11 +1,12 @@
 /**
  * Scripts, style and icon of the console, under `/assets/<hash>/<name>`. The hash covers all of them, so that
- * browsers may cache them for good and scripts find each other by relative names. Names come from a list:
+ * browsers may cache them for good and scripts find each other by relative names. They are read once:
  * paths of clients are never opened.
  */
 import { hash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress, gzip } from 'node:zlib';
 import Router from '@koa/router';
@@ -16,33 +17,45 @@ import { STYLE } from './style.ts';
 
 const require = createRequire(import.meta.url);
 
-/** A script compiled by `npm run build`, even if the service runs from source. */
-const script = (name: string) => () =>
-  readFileSync(require.resolve(`#browser/${name}`), 'utf8').replace(/^\/\/# sourceMappingURL=.*$/m, '');
-
 /** uPlot's small build is a script that declares a global: the export turns it into a module. */
 const ofUplot = (file: string) => readFileSync(require.resolve(`uplot/dist/${file}`), 'utf8');
 const uplot = () => `${ofUplot('uPlot.iife.min.js')}\nexport default uPlot;\n`;
 
-const SCRIPTS = ['main', 'files', 'timeline', 'times', 'live', 'chart'] as const;
+const ASSETS_PATH = '/assets';
 const JAVASCRIPT = 'text/javascript; charset=utf-8';
 
-const ASSETS: ReadonlyMap<string, { readonly type: string; readonly read: () => string }> = new Map([
-  ['style.css', { type: 'text/css; charset=utf-8', read: () => ofUplot('uPlot.min.css') + STYLE }],
-  ['icon.svg', { type: 'image/svg+xml', read: () => ICON }],
-  ['uplot.js', { type: JAVASCRIPT, read: uplot }],
-  ...SCRIPTS.map((name) => [`${name}.js`, { type: JAVASCRIPT, read: script(`${name}.js`) }] as const),
-]);
+interface Asset {
+  readonly type: string;
+  readonly text: string;
+}
 
-const ASSETS_PATH = '/assets';
+/** Scripts are those compiled by `npm run build`, even if the service runs from source. */
+function readAssets(): Map<string, Asset> {
+  const folder = dirname(require.resolve('#browser/main.js'));
+  const scripts = readdirSync(folder)
+    .filter((name) => name.endsWith('.js'))
+    .sort();
+  return new Map([
+    ['style.css', { type: 'text/css; charset=utf-8', text: ofUplot('uPlot.min.css') + STYLE }],
+    ['icon.svg', { type: 'image/svg+xml', text: ICON }],
+    ['uplot.js', { type: JAVASCRIPT, text: uplot() }],
+    ...scripts.map((name): [string, Asset] => [
+      name,
+      {
+        type: JAVASCRIPT,
+        text: readFileSync(join(folder, name), 'utf8').replace(/^\/\/# sourceMappingURL=.*$/m, ''),
+      },
+    ]),
+  ]);
+}
 
-let kept: { readonly hash: string; readonly texts: ReadonlyMap<string, string> } | undefined;
+let kept: { readonly hash: string; readonly files: ReadonlyMap<string, Asset> } | undefined;
 
 /** Read once, at the first page, so that a service without console users does not load them. */
 function assets() {
   if (kept === undefined) {
-    const texts = new Map([...ASSETS].map(([name, { read }]) => [name, read()]));
-    kept = { hash: hash('sha256', JSON.stringify([...texts]), 'base64url').slice(0, 16), texts };
+    const files = readAssets();
+    kept = { hash: hash('sha256', JSON.stringify([...files]), 'base64url').slice(0, 16), files };
   }
   return kept;
 }
@@ -61,9 +74,9 @@ type Encoding = keyof typeof ENCODINGS;
 /** Compressed files by name and encoding. Each is compressed once, off the main thread. */
 const compressed = new Map<string, Promise<Buffer>>();
 
-function bytesOf(name: string, encoding: Encoding): Promise<Buffer> {
+function bytesOf(name: string, text: string, encoding: Encoding): Promise<Buffer> {
   const key = `${encoding} ${name}`;
-  const made = compressed.get(key) ?? ENCODINGS[encoding](Buffer.from(assets().texts.get(name) ?? ''));
+  const made = compressed.get(key) ?? ENCODINGS[encoding](Buffer.from(text));
   compressed.set(key, made);
   return made;
 }
@@ -74,7 +87,7 @@ export function assetRoutes(): Router {
   router.get(`${ASSETS_PATH}/:hash/:name`, async (ctx: Context) => {
     stateOf(ctx).route = ASSETS_PATH;
     const { name = '' } = ctx.params;
-    const asset = ASSETS.get(name);
+    const asset = assets().files.get(name);
     if (asset === undefined) {
       ctx.throw(404, 'there is nothing at this path');
     }
@@ -87,7 +100,7 @@ export function assetRoutes(): Router {
       Vary: 'Accept-Encoding',
       ...(encoding !== 'identity' && { 'Content-Encoding': encoding }),
     });
-    ctx.body = await bytesOf(name, encoding);
+    ctx.body = await bytesOf(name, asset.text, encoding);
     ctx.type = asset.type;
   });
   return router;
