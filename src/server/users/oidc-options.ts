@@ -35,7 +35,7 @@ export const oidcOptions = z.object({
     .optional()
     .meta({
       description:
-        'Where the issuer redirects to: the address of this service, with the path /login/oidc/callback. Default: the address by which the browser has asked.',
+        'Where the issuer redirects to: the address of this service, with the path /login/oidc/callback. Default: the address in the request of the browser.',
     }),
   scopes: texts(['openid', 'profile']).meta({
     description: 'The scopes to ask for, openid among them.',
