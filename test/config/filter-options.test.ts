@@ -98,9 +98,14 @@ describe('ExternalServiceFilter', () => {
     'needs a readable file for %s',
     async (name) => {
       const option = `external_service_${name}`;
-      expect(await external(endpoint, `${option} = /nope/x.pem`)).toContain(
-        `blazar.conf:4: [enforcement] ${option}: expected a file that can be read, got "/nope/x.pem" (there is no such file)`,
-      );
+      for (const [file, reason] of [
+        ['/nope/x.pem', 'there is no such file'],
+        ['/dev/zero', 'it is not a regular file'],
+      ]) {
+        expect(await external(endpoint, `${option} = ${file}`)).toContain(
+          `blazar.conf:4: [enforcement] ${option}: expected a file that can be read, got "${file}" (${reason})`,
+        );
+      }
       expect(await external(endpoint, 'external_service_ca_file =')).toEqual([]);
     },
   );
