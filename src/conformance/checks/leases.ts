@@ -186,19 +186,19 @@ export const repetitionChecks: readonly Check[] = [
 
 async function sentAgain(run: Run): Promise<Finding[]> {
   const { target, leases } = run;
-  const lease = leases.make();
-  const key = randomUUID();
-  let status: number | undefined;
-  const first = async () => {
-    const exchange = await target.ask('create', lease, 'a lease with an Idempotency-Key', { key });
-    status = exchange.answer?.status;
-    return exchange;
-  };
-  const findings = await expectSameVerdict(run, first, 'without an Idempotency-Key');
+  const findings = await expectSameVerdict(run, {
+    as: 'without an Idempotency-Key',
+    hasKey: true,
+    write: (parts) => ({ ...parts, what: 'with an Idempotency-Key' }),
+  });
   if (findings.length > 0) {
     return findings;
   }
+  const lease = leases.make();
+  const key = randomUUID();
+  const first = await target.ask('create', lease, 'a lease with an Idempotency-Key', { key });
   const again = await target.ask('create', lease, 'the same lease with the same Idempotency-Key', { key });
+  const status = first.answer?.status;
   return again.answer?.status === status
     ? expectVerdict(again)
     : [{ expected: `the status ${status}, as the first time`, exchange: again }];
