@@ -19,6 +19,7 @@ import {
   runAgainst,
   smallService,
   TOKEN,
+  toBeDaysLong,
 } from './services.ts';
 
 /** What those that look back are given to look at. */
@@ -240,6 +241,17 @@ describe('unknown-fields', () => {
       expect(level).toHaveProperty('x_unknown_object');
     }
   });
+});
+
+it('deny-update fails where an update that names one of two reservations is allowed', async () => {
+  const update = JSON.parse(toBeDaysLong(9));
+  const reservations = [{ resource_type: 'physical:host', max: 1 }, { resource_type: 'network' }];
+  update.current_lease.reservations = reservations;
+  update.lease.reservations = reservations;
+  const counts: Fault = (asked) =>
+    asks(asked, 'update') && asked.json.lease.reservations.length === 1 ? { status: 204 } : undefined;
+  const { findings } = await resultOf('deny-update', counts, { denyUpdate: JSON.stringify(update) });
+  expect(findings).toMatchObject([{ expected: 'the status 403', exchange: { answer: { status: 204 } } }]);
 });
 
 describe('message-is-text', () => {

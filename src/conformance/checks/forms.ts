@@ -33,7 +33,7 @@ export const formChecks: readonly Check[] = [
     id: 'update-partial-reservation',
     title: 'an update whose reservation has only what the caller changes is answered with 204 or 403',
     protocol:
-      'When the caller changes a reservation, Blazar sends only what the caller gave, the type, and the new allocations.',
+      'When the caller changes a reservation, Blazar sends only what the caller gave, the type, and candidates for its size before.',
     sources: [SOURCE.blazarUpdate, SOURCE.unsaid],
     needs: ['update'],
     variant: 'update-physical-host',
@@ -44,7 +44,7 @@ export const formChecks: readonly Check[] = [
         id: reservation?.id,
         max: 2,
         resource_type: 'physical:host',
-        allocations: [host(1), host(2)],
+        allocations: [host(1)],
       };
       const { name, start_date, end_date } = lease.current;
       const changes = { name, start_date, end_date, reservations: [changed] };
