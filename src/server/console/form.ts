@@ -15,8 +15,9 @@ export async function readForm(ctx: Context, limit: number): Promise<URLSearchPa
   }
   try {
     // UTF-8, as browsers decode it: never throws.
-    const bytes = await readBody(ctx.req, limit);
-    return hasTooManyFields(bytes) ? undefined : new URLSearchParams(new TextDecoder().decode(bytes));
+    return await readBody(ctx.req, limit, (bytes) =>
+      hasTooManyFields(bytes) ? undefined : new URLSearchParams(new TextDecoder().decode(bytes)),
+    );
   } catch (thrown) {
     if (thrown instanceof BodyTooLargeError) {
       return undefined;

@@ -4,6 +4,8 @@ import type { IncomingMessage } from 'node:http';
 import { MIMEType, promisify } from 'node:util';
 import { brotliDecompress, unzip } from 'node:zlib';
 import createError from 'http-errors';
+import { Semaphore } from '../../base/concurrency-limiter.ts';
+import { waitFor } from '../../base/deadline.ts';
 import { codeOf } from '../../base/errors.ts';
 import { GrowingBuffer } from '../../base/growing-buffer.ts';
 import { MAX_DEPTH, tooDeepAt } from '../../base/yaml/tree.ts';
@@ -55,7 +57,7 @@ async function read<Body>(
     checkContentType(request, types);
   }
   try {
-    return await parse(await readBody(request, limit));
+    return await readBody(request, limit, parse);
   } catch (thrown) {
     if (thrown instanceof BodyTooLargeError) {
       throw createError(413, `expected a body of at most ${limit} bytes`);
@@ -119,26 +121,35 @@ const UNPACK = new Map([
   ['br', promisify(brotliDecompress)],
 ]);
 
-/**
- * The body of a request, decompressed. The limit applies before and after: compressed data can hold any
- * number of empty blocks. Rejects with a `BodyTooLargeError`, an `UnknownEncodingError`, or the error of the
- * connection or the decompression.
- */
-export function readBody(request: IncomingMessage, limit: number): Promise<Uint8Array> {
-  const encoding = request.headers['content-encoding'] ?? 'identity';
-  return encoding === 'identity' ? receivedBytes(request, limit) : unpackedBytes(request, limit, encoding);
-}
+/** Compressed bodies in memory at a time: a few bytes become `body_limit`. Others wait, as they were sent. */
+const unpacking = new Semaphore(4);
 
-async function unpackedBytes(request: IncomingMessage, limit: number, encoding: string): Promise<Uint8Array> {
+/**
+ * What `parse` makes of the body of a request, decompressed. The limit applies before and after: compressed
+ * data can hold any number of empty blocks. Rejects with a `BodyTooLargeError`, an `UnknownEncodingError`, or
+ * the error of the connection, the decompression or `parse`.
+ */
+export async function readBody<Body>(
+  request: IncomingMessage,
+  limit: number,
+  parse: (bytes: Uint8Array) => Body | Promise<Body>,
+): Promise<Body> {
+  const encoding = request.headers['content-encoding'] ?? 'identity';
+  if (encoding === 'identity') {
+    return parse(await receivedBytes(request, limit));
+  }
   const unpack = UNPACK.get(encoding);
   if (unpack === undefined) {
     throw new UnknownEncodingError();
   }
   const bytes = await receivedBytes(request, limit);
+  const leave = await unpacking.enter(waitFor(undefined));
   try {
-    return await unpack(bytes, { maxOutputLength: limit });
+    return await parse(await unpack(bytes, { maxOutputLength: limit }));
   } catch (thrown) {
     throw codeOf(thrown) === 'ERR_BUFFER_TOO_LARGE' ? new BodyTooLargeError() : thrown;
+  } finally {
+    leave();
   }
 }
 
