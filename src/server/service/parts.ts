@@ -81,6 +81,7 @@ export async function openParts(
     outbox: () => outboxGauge.read(generations.current.enforcement.outbox),
     cluster: () => generations.current.kubernetes?.cluster?.followed,
     writesStatus: () => reports.isLeader,
+    missingWebhooks: () => reports.missingWebhooks,
   };
   const metrics = new Metrics(gauges, settings.metricsClock);
   const keystoneAuthenticators = new KeystoneAuthenticators(
@@ -131,11 +132,10 @@ export async function openParts(
     stopping: stopping.signal,
     hasAdminPort: admin_port !== undefined,
   };
-  const certificates = await configuredRotator(
-    sectionOf(configuration, kubernetesSection),
-    logger,
-    settings.certificateTiming,
-  );
+  const certificates = await configuredRotator(sectionOf(configuration, kubernetesSection), logger, {
+    ...settings.certificateTiming,
+    looked: (missing) => reports.looked(missing),
+  });
   opened.push(() => certificates?.close());
   const bounds = {
     deadline: options.deadline,
