@@ -1,4 +1,4 @@
-/** Estimates a lease for a caller, in the format of the API, limited to what a member may see. */
+/** Estimates a lease for a caller, for the API and the console, limited to what a member may see. */
 
 import type { Deadline } from '../../base/deadline.ts';
 import { yieldToEventLoop } from '../../base/yield-to-event-loop.ts';
@@ -24,7 +24,7 @@ interface Asking {
   readonly forMember?: boolean;
 }
 
-export type ShownEstimate = Awaited<ReturnType<typeof estimateLease>>;
+export type ShownEstimate<Sent = object> = Awaited<ReturnType<typeof shownEstimate<Sent>>>;
 export type ShownCharge = ShownEstimate['charges'][number];
 
 /**
@@ -60,8 +60,8 @@ export function cloudOf({ configuration }: Generation) {
   return { auth_url, region_name };
 }
 
-/** `sentAs`: the body to send to Blazar for a suggested lease. */
-async function shownEstimate<Sent>(
+/** `sentAs`: a suggested lease as it is sent: to Blazar, or by a form. */
+export async function shownEstimate<Sent>(
   { generation, requestId, deadline, forMember = true }: Asking,
   request: CreateRequest | UpdateRequest,
   sentAs: (lease: Lease) => Sent,
@@ -91,7 +91,6 @@ async function shownEstimate<Sent>(
     suggestions: suggestions.map(({ change, text, lease, charges: its }) => ({
       change,
       text,
-      /** In Blazar's format. */
       lease: sentAs(lease),
       charges: its.map(shown),
     })),
@@ -132,7 +131,7 @@ const CHANGE_IS_ABOUT =
   'Not everything that the cost depends on is known here, such as hosts or flavors: the change may cost more or less than this.';
 const LATER = 'A refund can be used once Blazar has shown the changed lease.';
 
-export function notesOnChange(charges: readonly EstimatedCharge[]): string[] {
+function notesOnChange(charges: readonly EstimatedCharge[]): string[] {
   return [
     ...(charges.some(({ precision }) => precision === 'about') ? [CHANGE_IS_ABOUT] : []),
     ...(charges.some(({ amount }) => amount < 0n) ? [LATER] : []),
@@ -140,20 +139,13 @@ export function notesOnChange(charges: readonly EstimatedCharge[]): string[] {
   ];
 }
 
-export function memberEstimate(estimate: Estimate): Estimate {
-  const { decision, charges, suggestions } = estimate;
+/** Without what filters in audit mode would charge. */
+function memberEstimate({ decision, charges, suggestions, searched }: Estimate) {
   const tried = new Set(decision.outcomes.filter(({ audit }) => audit).map(({ filter }) => filter));
   const seen = (all: readonly EstimatedCharge[]) => all.filter(({ filter }) => !tried.has(filter));
   return {
-    ...estimate,
-    decision: {
-      ...decision,
-      warnings: [],
-      outcomes: decision.outcomes
-        .filter(({ audit }) => !audit)
-        .map((one) => (one.onError ? { ...one, onError: false, message: null } : one)),
-    },
     charges: seen(charges),
     suggestions: suggestions.map((one) => ({ ...one, charges: seen(one.charges) })),
+    searched,
   };
 }
