@@ -76,7 +76,7 @@ export function createApp(parts: AppParts): RequestListener {
   });
   const { showLogin } = login;
   const line = new UserLimiter();
-  const api = apiRoutes(API_ROUTES, { users, line, logger });
+  const api = apiRoutes(API_ROUTES, { users, line });
   const console = consoleRoutes(pages, {
     generations,
     recorder,
@@ -92,7 +92,7 @@ export function createApp(parts: AppParts): RequestListener {
   const routers: Router[] = [
     health,
     openApiRoutes(),
-    calendarRoutes({ line, logger }),
+    calendarRoutes(line),
     api,
     login.router,
     console,
