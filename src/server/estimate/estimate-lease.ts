@@ -7,11 +7,11 @@ import { memberView } from '../../decisions/store/member-view.ts';
 import { sectionOf } from '../../enforcement/configuration.ts';
 import type { Estimate, EstimatedCharge } from '../../enforcement/estimate/ways.ts';
 import { chargeText } from '../../filter/claim.ts';
-import type { Named } from '../../filter/verdict.ts';
 import { type Instant, toInstant } from '../../lease/dates.ts';
 import type { CreateRequest, Lease, UpdateRequest } from '../../lease/lease.ts';
 import type { RecordedLease } from '../../ledger/reports/one-lease.ts';
 import { keystoneSection } from '../../openstack/options.ts';
+import { accountJson } from '../api/shown.ts';
 import type { Generation } from '../configuration/generation.ts';
 import { changeRequest, changeTo, type LeaseChange } from './changed-lease.ts';
 import { asSentToBlazar, requestFor, type WantedLease } from './wanted-lease.ts';
@@ -79,8 +79,8 @@ export async function shownEstimate<Sent>(
   const { charges, suggestions, searched } = forMember ? memberEstimate(estimate) : estimate;
   const { user_id, project_id } = request.context;
   return {
-    project: account(project_id, decision.names?.project),
-    user: account(user_id, decision.names?.user),
+    project: accountJson(project_id, decision.names?.project),
+    user: accountJson(user_id, decision.names?.user),
     allowed,
     outcome,
     filter,
@@ -98,10 +98,6 @@ export async function shownEstimate<Sent>(
     /** What the estimate cannot check. */
     notes: 'currentLease' in request ? notesOnChange(charges) : notesOn(charges),
   };
-}
-
-function account(id: string, named: Named | undefined) {
-  return { id, name: named?.name ?? null, domain: named?.domain || null };
 }
 
 function shown({ filter, account: name, kind, amount, precision, limit, taken, left }: EstimatedCharge) {
