@@ -200,7 +200,7 @@ function closedError(): HttpCallError {
 }
 
 function parseAddress(address: string): URL {
-  const url = parsed(address);
+  const url = URL.canParse(address) ? new URL(address) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol)) {
     throw new HttpCallError('invalid-url', 'the address to call is not an http or https URL');
   }
@@ -211,14 +211,6 @@ function parseAddress(address: string): URL {
     );
   }
   return url;
-}
-
-function parsed(address: string): URL | undefined {
-  try {
-    return new URL(address);
-  } catch {
-    return undefined;
-  }
 }
 
 function checkOptions(options: HttpClientOptions): void {

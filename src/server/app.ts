@@ -49,64 +49,43 @@ export interface AppParts extends Omit<ConsoleParts, 'users' | 'showLogin' | 'li
 
 /** The policy service without its socket: one file per protocol, one place that catches errors. */
 export function createApp(parts: AppParts): RequestListener {
-  const { generations, authenticators, recorder, metrics, isDraining, reports, logger } = parts;
+  const { generations, authenticators, recorder, metrics, reports, logger } = parts;
   const { pages = CONSOLE_PAGES, hasAdminPort = false } = parts;
+  const { users: tokens, wrong } = authenticators;
   const paths = new Set(OWN_PATHS);
   const app = koaApp(parts, paths, [errorPages]);
   const health = healthOf(parts, hasAdminPort ? undefined : metrics);
   const failures = new FailedReviews(logger, () => metrics.overloadRefusals.inc());
   const logins = new OidcLogins(logger);
   const sessions = new Sessions({
-    ownerOf: sessionOwners(authenticators.users, logins.renew),
+    ownerOf: sessionOwners(tokens, logins.renew),
     logger,
   });
   const users = createUserAuthenticator({
-    tokens: authenticators.users,
+    tokens,
     sessions,
-    wrong: authenticators.wrong,
+    wrong,
     configuration: () => generations.current.configuration,
   });
-  const login = loginRoutes({
-    users,
-    tokens: authenticators.users,
-    wrong: authenticators.wrong,
-    sessions,
-    logins,
-    logger,
-  });
+  const login = loginRoutes({ users, tokens, wrong, sessions, logins, logger });
   const { showLogin } = login;
   const line = new UserLimiter();
-  const api = apiRoutes(API_ROUTES, { users, line, logger });
-  const console = consoleRoutes(pages, {
-    generations,
-    recorder,
-    metrics,
-    isDraining,
-    users,
-    showLogin,
-    line,
-    logger,
-  });
+  const api = apiRoutes(API_ROUTES, { users, line });
+  const console = consoleRoutes(pages, { ...parts, users, showLogin, line });
   const events = eventRoutes({ users, current: () => generations.current, recent: recorder.recent });
   parts.stopping?.addEventListener('abort', events.close, { once: true });
   const routers: Router[] = [
     health,
     openApiRoutes(),
-    calendarRoutes({ line, logger }),
+    calendarRoutes(line),
     api,
     login.router,
     console,
     events.router,
     assetRoutes(),
   ];
-  app.use(
-    kubernetesEndpoints(authenticators.kubernetes, {
-      recorder,
-      failures,
-      reports,
-      metrics: metrics.kubernetes,
-    }),
-  );
+  const reviews = { recorder, failures, reports, metrics: metrics.kubernetes };
+  app.use(kubernetesEndpoints(authenticators.kubernetes, reviews));
   app.use(skypilotEndpoint(authenticators.skypilot, recorder, metrics));
   for (const router of routers) {
     app.use(router.routes()).use(router.allowedMethods());

@@ -4,9 +4,11 @@ import type { IncomingMessage } from 'node:http';
 import { HttpError } from 'http-errors';
 import type { Context } from 'koa';
 import { OverloadedError } from '../base/concurrency-limiter.ts';
-import { errorText, InvalidRequestError, stackOf } from '../base/errors.ts';
+import { errorText, InvalidRequestError, LedgerUnavailableError, stackOf } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
 import { isTraced } from '../base/tracing.ts';
+import { CursorError } from '../ledger/reports/pages.ts';
+import { ApiError, RETRY_AFTER } from './api/route.ts';
 import type { Generation } from './configuration/generation.ts';
 import type { Metrics } from './metrics/metrics.ts';
 import { identifyRequestSpan, nameRequestSpan } from './traced-requests.ts';
@@ -48,7 +50,7 @@ export interface Answer {
 const REQUEST_ID = /^req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 export const REQUEST_ID_HEADER = 'X-Openstack-Request-Id';
 /** In seconds. Decisions take microseconds, so there is room again soon. */
-const RETRY_AFTER = '1';
+const RETRY_SOON = '1';
 /** For clients; Blazar shows its users its own text. */
 const FAULT = 'this is a fault of the service; its log has the cause under the request_id';
 
@@ -97,11 +99,19 @@ export function errorAnswer(
 ): Answer {
   if (thrown instanceof OverloadedError) {
     metrics.overloadRefusals.inc();
-    return { status: 503, headers: { 'Retry-After': RETRY_AFTER }, body: { message: thrown.message } };
+    return { status: 503, headers: { 'Retry-After': RETRY_SOON }, body: { message: thrown.message } };
   }
   if (thrown instanceof InvalidRequestError) {
     state.refusedFor = reasonWithoutValue(thrown);
     return { status: 400, body: { message: thrown.message, field: thrown.field } };
+  }
+  const known = apiError(thrown);
+  if (known !== undefined) {
+    const { status, headers, message, field, cause } = known;
+    if (cause !== undefined) {
+      logger.warn({ request_id: state.requestId, error: errorText(cause) }, 'a request of the API failed');
+    }
+    return { status, headers, body: { message, ...(field !== undefined && { field }) } };
   }
   if (thrown instanceof HttpError && thrown.expose) {
     const { status, headers = {}, message } = thrown;
@@ -114,6 +124,17 @@ export function errorAnswer(
   const cause = { error: errorText(thrown), stack: stackOf(thrown) };
   logger.error({ request_id, method, path, ...cause }, 'request failed');
   return { status: 500, body: { ...(route !== undefined && { message: FAULT }), request_id } };
+}
+
+function apiError(thrown: unknown): ApiError | undefined {
+  if (thrown instanceof CursorError) {
+    return new ApiError(400, thrown.message, { field: 'after' });
+  }
+  if (thrown instanceof LedgerUnavailableError) {
+    const message = 'the ledger does not answer; please try again';
+    return new ApiError(503, message, { headers: RETRY_AFTER, cause: thrown });
+  }
+  return thrown instanceof ApiError ? thrown : undefined;
 }
 
 /** Counts the response, and logs refusals without a decision. Call it before sending. `path`: for logs. */

@@ -7,7 +7,7 @@ import { estimateChange, estimateLease } from '../estimate/estimate-lease.ts';
 import { wantedLeaseSchema } from '../estimate/wanted-lease.ts';
 import type { Caller } from '../users/caller.ts';
 import { ApiError, type ApiRoute, route } from './route.ts';
-import { pathId, refusedAs } from './shown.ts';
+import { accountSchema, pathId, refusedAs } from './shown.ts';
 
 const bodySchema = wantedLeaseSchema
   .extend({
@@ -18,8 +18,6 @@ const bodySchema = wantedLeaseSchema
   .meta({
     description: 'A lease as it is sent to Blazar (POST /v1/leases). Other attributes are passed on.',
   });
-
-const account = z.object({ id: z.string(), name: z.string().nullable(), domain: z.string().nullable() });
 
 const charge = z
   .object({
@@ -44,8 +42,8 @@ const filters = z.array(decided.element.omit({ changes: true, changes_left_out: 
 const answerSchema = (sent: z.ZodType) =>
   z
     .object({
-      project: account,
-      user: account,
+      project: accountSchema,
+      user: accountSchema,
       allowed: z.boolean(),
       outcome,
       filter: z.string().nullable(),

@@ -61,6 +61,14 @@ export const leaseSchema = z.strictObject({
   }),
 });
 
+/** What a lease takes from a budget. */
+export const chargeSchema = z.strictObject({
+  account: z.string().meta({ examples: ['usage_budget/17'] }),
+  amount: amountSchema,
+  from: timeSchema,
+  until: timeSchema,
+});
+
 export const projectLeasesRoute = route({
   id: 'listProjectLeases',
   method: 'GET',
@@ -214,14 +222,7 @@ const charged = leaseSchema.extend({
     description:
       'false = not known whether its last change was made; the most expensive possible state is charged until Blazar has been read.',
   }),
-  charges: z.array(
-    z.strictObject({
-      account: z.string().meta({ examples: ['usage_budget/17'] }),
-      amount: amountSchema,
-      from: timeSchema,
-      until: timeSchema,
-    }),
-  ),
+  charges: z.array(chargeSchema),
 });
 
 const step = z
@@ -309,6 +310,6 @@ export const projectLeaseRoute = route({
   },
 });
 
-function chargeJson({ account, amount, from, until }: Share) {
+export function chargeJson({ account, amount, from, until }: Share) {
   return { account, amount: costText(amount), from: secondText(from), until: secondText(until) };
 }

@@ -6,7 +6,6 @@ import { STATUS_CODES } from 'node:http';
 import type { Context } from 'koa';
 import type { z } from 'zod';
 import type { Deadline } from '../../base/deadline.ts';
-import type { Logger } from '../../base/logger.ts';
 import type { Generation } from '../configuration/generation.ts';
 import { pathOf } from '../listener/connections.ts';
 import type { Action, Caller } from '../users/caller.ts';
@@ -22,7 +21,6 @@ export interface ApiRequest<Query, Body> {
   readonly generation: Generation;
   readonly requestId: string;
   readonly deadline: Deadline;
-  readonly logger: Logger;
 }
 
 /** A response: JSON, or text of another type. */

@@ -3,23 +3,19 @@ import { finished, Readable } from 'node:stream';
 import Router from '@koa/router';
 import type { Context } from 'koa';
 import type { z } from 'zod';
-import { errorText, LedgerUnavailableError } from '../../base/errors.ts';
-import type { Logger } from '../../base/logger.ts';
 import { yieldToEventLoop } from '../../base/yield-to-event-loop.ts';
 import { kindOf } from '../../lease/request.ts';
-import { CursorError } from '../../ledger/reports/pages.ts';
 import { EXACT } from '../own-paths.ts';
 import { readJson, readText } from '../protocols/read-body.ts';
 import { bodyLimit, stateOf } from '../request-state.ts';
 import { type Caller, may } from '../users/caller.ts';
 import type { UserAuthenticator } from '../users/user-authenticator.ts';
 import type { UserLimiter } from '../users/user-limiter.ts';
-import { type ApiAnswer, ApiError, type ApiRoute, NOT_ALLOWED, RETRY_AFTER } from './route.ts';
+import { type ApiAnswer, ApiError, type ApiRoute, NOT_ALLOWED } from './route.ts';
 
 export interface ApiParts {
   readonly users: UserAuthenticator;
   readonly line: UserLimiter;
-  readonly logger: Logger;
 }
 
 /** The path in the syntax of the router: `{name}` becomes `:name`. */
@@ -35,7 +31,7 @@ export function apiRoutes(routes: readonly ApiRoute[], parts: ApiParts): Router 
   return router;
 }
 
-async function serve(ctx: Context, entry: ApiRoute, { users, line, logger }: ApiParts): Promise<void> {
+async function serve(ctx: Context, entry: ApiRoute, { users, line }: ApiParts): Promise<void> {
   stateOf(ctx).route = entry.path;
   ctx.set('Cache-Control', 'no-store');
   const caller = await callerOf(ctx, entry, users);
@@ -44,56 +40,30 @@ async function serve(ctx: Context, entry: ApiRoute, { users, line, logger }: Api
     ctx.throw(403, NOT_ALLOWED);
   }
   const { generation, requestId } = stateOf(ctx);
-  try {
-    const query = parsedQuery(ctx, entry.query);
-    const received = await bodyOf(ctx, entry);
-    const isEstimate = entry.action === 'estimate';
-    const answer = await line.run(
-      generation,
-      caller,
-      async (deadline) => {
-        if (isEstimate) {
-          await yieldToEventLoop();
-        }
-        return entry.answer({
-          caller,
-          params,
-          query,
-          body: received(),
-          generation,
-          requestId,
-          deadline,
-          logger,
-          header: (name) => ctx.get(name),
-        });
-      },
-      { isEstimate },
-    );
-    send(ctx, answer);
-  } catch (thrown) {
-    const known = clientError(thrown);
-    if (!(known instanceof ApiError)) {
-      throw thrown;
-    }
-    if (known.cause !== undefined) {
-      logger.warn({ request_id: requestId, error: errorText(known.cause) }, 'a request of the API failed');
-    }
-    ctx.status = known.status;
-    ctx.set(known.headers);
-    ctx.body = { message: known.message, ...(known.field !== undefined && { field: known.field }) };
-  }
-}
-
-function clientError(thrown: unknown): unknown {
-  if (thrown instanceof CursorError) {
-    return new ApiError(400, thrown.message, { field: 'after' });
-  }
-  return thrown instanceof LedgerUnavailableError
-    ? new ApiError(503, 'the ledger does not answer; please try again', {
-        headers: RETRY_AFTER,
-        cause: thrown,
-      })
-    : thrown;
+  const query = parsedQuery(ctx, entry.query);
+  const received = await bodyOf(ctx, entry);
+  const isEstimate = entry.action === 'estimate';
+  const answer = await line.run(
+    generation,
+    caller,
+    async (deadline) => {
+      if (isEstimate) {
+        await yieldToEventLoop();
+      }
+      return entry.answer({
+        caller,
+        params,
+        query,
+        body: received(),
+        generation,
+        requestId,
+        deadline,
+        header: (name) => ctx.get(name),
+      });
+    },
+    { isEstimate },
+  );
+  send(ctx, answer);
 }
 
 /** Sessions authorize only reading: a cross-site request would carry the cookie, but no token. */

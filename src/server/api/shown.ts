@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { Deadline } from '../../base/deadline.ts';
 import { budgetUnit } from '../../enforcement/configuration.ts';
 import { type Amount, formatUnitHours } from '../../filter/claim.ts';
+import type { Named } from '../../filter/verdict.ts';
 import { formatInstant, MICROSECONDS_PER_SECOND, toInstant } from '../../lease/dates.ts';
 import type { FoldedTotals } from '../../ledger/folding/totals.ts';
 import type { PageOf } from '../../ledger/reports/pages.ts';
@@ -17,6 +18,10 @@ export const accountSchema = z
     domain: z.string().nullable().meta({ description: "The name of the account's domain." }),
   })
   .meta({ description: 'A project or a user.' });
+
+export function accountJson(id: string, named: Named | undefined): z.infer<typeof accountSchema> {
+  return { id, name: named?.name ?? null, domain: named?.domain || null };
+}
 
 export const timeSchema = z
   .string()
@@ -164,6 +169,11 @@ export function pathId(params: Readonly<Record<string, string>>, name: string): 
   return id;
 }
 
+/** The number of a row, as the API writes it. No row has the number 0, which other texts become. */
+export function rowNumber(text: string): bigint {
+  return /^\d{1,18}$/.test(text) ? BigInt(text) : 0n;
+}
+
 /** Rounded down to the second. */
 export function secondOf(instant: bigint): bigint {
   return instant / MICROSECONDS_PER_SECOND;
@@ -203,12 +213,8 @@ export async function accountsOf({ generation, deadline }: Asking, owners: reado
   const projects = new Set(owners.flatMap(({ projectId }) => projectId ?? []));
   const users = new Set(owners.flatMap(({ userId }) => userId ?? []));
   await names?.learn(projects, users, Math.min(NAMES_WAIT, deadline.milliseconds / 4));
-  const of =
-    (kind: 'project' | 'user') =>
-    (id: string): z.infer<typeof accountSchema> => {
-      const known = names?.known({ project_id: id, user_id: id })[kind];
-      return { id, name: known?.name ?? null, domain: known?.domain || null };
-    };
+  const of = (kind: 'project' | 'user') => (id: string) =>
+    accountJson(id, names?.known({ project_id: id, user_id: id })[kind]);
   const project = of('project');
   const user = of('user');
   return {

@@ -17,6 +17,7 @@ import { amountOf, idOf, overlapText, parseBudget, secondOf } from '../../ledger
 import { type BudgetView, budgetById } from '../../ledger/budgets/view.ts';
 import { textMistake } from '../../ledger/identity.ts';
 import { ApiError } from '../api/route.ts';
+import { rowNumber } from '../api/shown.ts';
 import { type Action, type Caller, may, visibleProjects } from '../users/caller.ts';
 import type { AmendmentInput, BudgetInput } from './inputs.ts';
 import { accountId, ledgerFor, notAllowed, ownProject, type Requester } from './named-accounts.ts';
@@ -87,7 +88,7 @@ export async function withdrawBudgetFor(
 /** A budget that the caller may see. @throws ApiError 404, LedgerUnavailableError */
 export async function budgetFor(requester: Requester, id: string): Promise<BudgetView> {
   const ledger = await ledgerFor(requester);
-  const budget = /^\d{1,18}$/.test(id) ? await budgetById(ledger, BigInt(id), requester.deadline) : undefined;
+  const budget = await budgetById(ledger, rowNumber(id), requester.deadline);
   const visible = visibleProjects(requester.caller);
   if (budget === undefined || visible?.includes(budget.projectId) === false) {
     throw noBudget();

@@ -16,6 +16,7 @@ import { amountOf, idOf, newIdOf, secondOf } from '../../ledger/budgets/terms.ts
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { PageOf } from '../../ledger/reports/pages.ts';
 import { ApiError } from '../api/route.ts';
+import { rowNumber } from '../api/shown.ts';
 import { type Caller, may, visibleProjects } from '../users/caller.ts';
 import { type Filters, narrowed } from './budget-lists.ts';
 import { inApi, mayChange, reasonOf, refusalError } from './change-budgets.ts';
@@ -82,9 +83,7 @@ export async function stepRequestFor(
 /** A request that the caller may see. @throws ApiError 404, 503, LedgerUnavailableError */
 export async function requestFor(requester: Requester, id: string): Promise<BudgetRequest> {
   const ledger = await requestsLedger(requester);
-  const request = /^\d{1,18}$/.test(id)
-    ? await requestById(ledger, BigInt(id), requester.deadline)
-    : undefined;
+  const request = await requestById(ledger, rowNumber(id), requester.deadline);
   if (request === undefined || visibleProjects(requester.caller)?.includes(request.projectId) === false) {
     throw noRequest();
   }

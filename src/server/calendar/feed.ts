@@ -5,8 +5,6 @@
 import Router from '@koa/router';
 import type { Context } from 'koa';
 import type { Deadline } from '../../base/deadline.ts';
-import { errorText, LedgerUnavailableError } from '../../base/errors.ts';
-import type { Logger } from '../../base/logger.ts';
 import { formatInstant, type Instant } from '../../lease/dates.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { type LeaseRowView, listProjectLeases } from '../../ledger/reports/leases.ts';
@@ -22,18 +20,16 @@ import { ledgerWithLinks, projectOfLink } from './links.ts';
 /** The same for links that never existed, were revoked or have expired. */
 const UNKNOWN = 'there is no such calendar, or its link has expired or was revoked';
 const SECRET_FILE = /^([\w-]{43})\.ics$/;
-/** In seconds. */
-const RETRY_AFTER = '60';
 /** How long ended leases are shown, in microseconds. */
 const SHOWN_AFTER_END = 30n * 86_400_000_000n;
 /** If there are more, those that were recorded last. */
 const MAX_OPEN = 1000;
 const MAX_ENDED = 500;
 
-export function calendarRoutes({ line, logger }: { line: UserLimiter; logger: Logger }): Router {
+export function calendarRoutes(line: UserLimiter): Router {
   const router = new Router(EXACT);
   router.get('/calendars/:file', async (ctx: Context) => {
-    const { generation, requestId } = stateOf(ctx);
+    const { generation } = stateOf(ctx);
     // The path holds a secret: no log, metric or span shows it.
     stateOf(ctx).route = '/calendars/{file}';
     ctx.set({
@@ -48,22 +44,7 @@ export function calendarRoutes({ line, logger }: { line: UserLimiter; logger: Lo
     }
     // Anyone may try secrets: all calendars share the limit of one user, so that others are still answered.
     const caller = tokenCaller('reader', 'calendar', 'calendar');
-    try {
-      ctx.body = await line.run(generation, caller, (deadline) => feed(secret, generation, deadline));
-    } catch (thrown) {
-      if (thrown instanceof LedgerUnavailableError || (thrown instanceof ApiError && thrown.status === 503)) {
-        const { cause } = thrown;
-        logger.warn({ request_id: requestId, error: errorText(cause ?? thrown) }, 'a calendar was not sent');
-        ctx.throw(503, 'the calendar cannot be read now; please try again', {
-          expose: true,
-          headers: { 'Retry-After': RETRY_AFTER },
-        });
-      }
-      if (thrown instanceof ApiError) {
-        ctx.throw(thrown.status, thrown.message, { headers: thrown.headers });
-      }
-      throw thrown;
-    }
+    ctx.body = await line.run(generation, caller, (deadline) => feed(secret, generation, deadline));
     ctx.type = 'text/calendar; charset=utf-8';
   });
   return router;

@@ -6,6 +6,7 @@ import { cursorOf, numberIn, type PageOf, type PageQuery, reading } from '../../
 import { rows, type Work } from '../../ledger/storage/database.ts';
 import { NEEDED_FOR_CALENDARS } from '../../ledger/storage/rights.ts';
 import { ApiError } from '../api/route.ts';
+import { rowNumber } from '../api/shown.ts';
 import { ledgerWith, type Requester } from '../budgets/named-accounts.ts';
 import { type Caller, may } from '../users/caller.ts';
 import { digest, randomText } from '../users/sessions/stored-session.ts';
@@ -137,7 +138,7 @@ export async function revokeCalendarLinkFor(request: LinkRequest & { readonly id
   const ledger = await ledgerWithLinks(request);
   const ofProject = ledger.database.queries
     .deleteFrom('calendar_links')
-    .where('id', '=', /^\d{1,18}$/.test(id) ? BigInt(id) : 0n)
+    .where('id', '=', rowNumber(id))
     .where('project_id', '=', projectId);
   const own = seesAll(caller, projectId) ? ofProject : ofProject.where('owner', '=', caller.identity);
   const revoked = await ledger.database.transact(() => rows(own.returning('id').compile()), deadline);

@@ -4,6 +4,7 @@ import { type Context, HttpError } from 'koa';
 import type { VNode } from 'preact';
 import { OverloadedError } from '../../base/concurrency-limiter.ts';
 import { errorText, type Problem, stackOf } from '../../base/errors.ts';
+import type { Logger } from '../../base/logger.ts';
 import { ApiError } from '../api/route.ts';
 import { type ApiParts, routerPath } from '../api/router.ts';
 import type { Generation } from '../configuration/generation.ts';
@@ -22,6 +23,7 @@ import { type ConsolePage, type PageAnswer, returnPath, seeOther } from './page.
 import { nameOfFor, WithNames } from './parts/parts.tsx';
 
 export interface ConsoleParts extends ApiParts {
+  readonly logger: Logger;
   /** The current configuration, and why a newer one is not in use. */
   readonly generations: { readonly current: Generation; readonly problems: readonly Problem[] };
   readonly recorder: DecisionRecorder;

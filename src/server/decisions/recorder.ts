@@ -59,22 +59,19 @@ export class DecisionRecorder {
     return this.#log?.room(deadline);
   }
 
-  /** Returns a promise as `room` does. `deadline`: `undefined` = after `room`. */
-  record(
+  /** Waits for room in the log, at most until `deadline`; `undefined` = `room` was waited for. */
+  async record(
     decided: DecisionRecord,
     deadline: Deadline | undefined,
     asked?: RequestedLease,
     judged?: { readonly request: DecidedRequest; readonly names: RequestNames | undefined },
-  ): Promise<void> | undefined {
+  ): Promise<void> {
     const trace_id = isTraced() ? traceId() : undefined;
     const record = trace_id === undefined ? decided : { ...decided, trace_id };
     const request = judged && this.#requestMember?.(judged.request, judged.names);
-    const room = this.#log?.write(record, deadline, request);
-    if (room !== undefined) {
-      return room.then(() => this.#count(record, asked));
-    }
-    this.#count(record, asked);
-    return undefined;
+    await this.#log?.write(record, deadline, request);
+    this.#metrics.decided(record);
+    this.#tell(record, asked);
   }
 
   /**
@@ -88,11 +85,6 @@ export class DecisionRecorder {
     }).catch(() => false);
     this.#tell(record, undefined);
     return isLogged;
-  }
-
-  #count(record: DecisionRecord, asked: RequestedLease | undefined): void {
-    this.#metrics.decided(record);
-    this.#tell(record, asked);
   }
 
   #tell(record: DecisionRecord, asked: RequestedLease | undefined): void {

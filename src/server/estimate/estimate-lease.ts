@@ -1,4 +1,4 @@
-/** Estimates a lease for a caller, in the format of the API, limited to what a member may see. */
+/** Estimates a lease for a caller, for the API and the console, limited to what a member may see. */
 
 import type { Deadline } from '../../base/deadline.ts';
 import { yieldToEventLoop } from '../../base/yield-to-event-loop.ts';
@@ -7,11 +7,11 @@ import { memberView } from '../../decisions/store/member-view.ts';
 import { sectionOf } from '../../enforcement/configuration.ts';
 import type { Estimate, EstimatedCharge } from '../../enforcement/estimate/ways.ts';
 import { chargeText } from '../../filter/claim.ts';
-import type { Named } from '../../filter/verdict.ts';
 import { type Instant, toInstant } from '../../lease/dates.ts';
 import type { CreateRequest, Lease, UpdateRequest } from '../../lease/lease.ts';
 import type { RecordedLease } from '../../ledger/reports/one-lease.ts';
 import { keystoneSection } from '../../openstack/options.ts';
+import { accountJson } from '../api/shown.ts';
 import type { Generation } from '../configuration/generation.ts';
 import { changeRequest, changeTo, type LeaseChange } from './changed-lease.ts';
 import { asSentToBlazar, requestFor, type WantedLease } from './wanted-lease.ts';
@@ -24,7 +24,7 @@ interface Asking {
   readonly forMember?: boolean;
 }
 
-export type ShownEstimate = Awaited<ReturnType<typeof estimateLease>>;
+export type ShownEstimate<Sent = object> = Awaited<ReturnType<typeof shownEstimate<Sent>>>;
 export type ShownCharge = ShownEstimate['charges'][number];
 
 /**
@@ -60,8 +60,8 @@ export function cloudOf({ configuration }: Generation) {
   return { auth_url, region_name };
 }
 
-/** `sentAs`: the body to send to Blazar for a suggested lease. */
-async function shownEstimate<Sent>(
+/** `sentAs`: a suggested lease as it is sent: to Blazar, or by a form. */
+export async function shownEstimate<Sent>(
   { generation, requestId, deadline, forMember = true }: Asking,
   request: CreateRequest | UpdateRequest,
   sentAs: (lease: Lease) => Sent,
@@ -79,8 +79,8 @@ async function shownEstimate<Sent>(
   const { charges, suggestions, searched } = forMember ? memberEstimate(estimate) : estimate;
   const { user_id, project_id } = request.context;
   return {
-    project: account(project_id, decision.names?.project),
-    user: account(user_id, decision.names?.user),
+    project: accountJson(project_id, decision.names?.project),
+    user: accountJson(user_id, decision.names?.user),
     allowed,
     outcome,
     filter,
@@ -91,7 +91,6 @@ async function shownEstimate<Sent>(
     suggestions: suggestions.map(({ change, text, lease, charges: its }) => ({
       change,
       text,
-      /** In Blazar's format. */
       lease: sentAs(lease),
       charges: its.map(shown),
     })),
@@ -99,10 +98,6 @@ async function shownEstimate<Sent>(
     /** What the estimate cannot check. */
     notes: 'currentLease' in request ? notesOnChange(charges) : notesOn(charges),
   };
-}
-
-function account(id: string, named: Named | undefined) {
-  return { id, name: named?.name ?? null, domain: named?.domain || null };
 }
 
 function shown({ filter, account: name, kind, amount, precision, limit, taken, left }: EstimatedCharge) {
@@ -132,7 +127,7 @@ const CHANGE_IS_ABOUT =
   'Not everything that the cost depends on is known here, such as hosts or flavors: the change may cost more or less than this.';
 const LATER = 'A refund can be used once Blazar has shown the changed lease.';
 
-export function notesOnChange(charges: readonly EstimatedCharge[]): string[] {
+function notesOnChange(charges: readonly EstimatedCharge[]): string[] {
   return [
     ...(charges.some(({ precision }) => precision === 'about') ? [CHANGE_IS_ABOUT] : []),
     ...(charges.some(({ amount }) => amount < 0n) ? [LATER] : []),
@@ -140,20 +135,13 @@ export function notesOnChange(charges: readonly EstimatedCharge[]): string[] {
   ];
 }
 
-export function memberEstimate(estimate: Estimate): Estimate {
-  const { decision, charges, suggestions } = estimate;
+/** Without what filters in audit mode would charge. */
+function memberEstimate({ decision, charges, suggestions, searched }: Estimate) {
   const tried = new Set(decision.outcomes.filter(({ audit }) => audit).map(({ filter }) => filter));
   const seen = (all: readonly EstimatedCharge[]) => all.filter(({ filter }) => !tried.has(filter));
   return {
-    ...estimate,
-    decision: {
-      ...decision,
-      warnings: [],
-      outcomes: decision.outcomes
-        .filter(({ audit }) => !audit)
-        .map((one) => (one.onError ? { ...one, onError: false, message: null } : one)),
-    },
     charges: seen(charges),
     suggestions: suggestions.map((one) => ({ ...one, charges: seen(one.charges) })),
+    searched,
   };
 }

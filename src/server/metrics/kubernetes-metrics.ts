@@ -37,8 +37,7 @@ export class KubernetesMetrics implements ReviewObserver {
   readonly #restarts: Counter;
   readonly #lists: Histogram;
   readonly #reviews: Histogram;
-  /** Nearly every pod counts here: added to the counter when the metrics are read. */
-  readonly #uncounted = { cached: 0, asked: 0, failed: 0 };
+  readonly #answers: Counter;
   readonly #named = new Set<string>();
   /** Whether `#reviews` is initialized: `zero` resets its counts. */
   #isFollowing = false;
@@ -67,16 +66,10 @@ export class KubernetesMetrics implements ReviewObserver {
       ['outcome'],
       BUCKETS,
     );
-    make.counter(
+    this.#answers = make.counter<string>(
       'access_answers_total',
       'Questions which policies an account may use: answered from memory, by asking the API server, or not at all.',
-      ['how'],
-      (counter) => {
-        for (const how of ANSWERS) {
-          counter.inc({ how }, this.#uncounted[how]);
-          this.#uncounted[how] = 0;
-        }
-      },
+      { how: ANSWERS },
     );
     make.gauge(
       'policies',
@@ -126,7 +119,7 @@ export class KubernetesMetrics implements ReviewObserver {
   }
 
   answered(how: (typeof ANSWERS)[number]): void {
-    this.#uncounted[how] += 1;
+    this.#answers.inc({ how });
   }
 
   /** Counts the policies that refuse a pod, each policy and part once. */

@@ -110,9 +110,8 @@ function decide(
   return generation.inTurn(async (deadline) => {
     // The end of a lease is processed even if the log is full.
     const mayWaitFirst = endpoint !== 'on-end';
-    const first = mayWaitFirst ? recorder.room(deadline) : undefined;
-    if (first !== undefined) {
-      await first;
+    if (mayWaitFirst) {
+      await recorder.room(deadline);
     }
     // The protocol cannot return a changed lease: if a filter changes it, the rejection says what to request.
     const idempotencyKey = isCreate(endpoint) ? idempotencyKeyOf(request) : undefined;
@@ -129,10 +128,7 @@ function decide(
     });
     const asked = record.allowed ? undefined : requestedLeaseOf(decided);
     const wait = mayWaitFirst ? undefined : deadline;
-    const room = recorder.record(record, wait, asked, { request: decided, names: decision.names });
-    if (room !== undefined) {
-      await room;
-    }
+    await recorder.record(record, wait, asked, { request: decided, names: decision.names });
     headers.push('X-Enforcement-Generation', String(number));
     return decision;
   }, seconds);

@@ -7,7 +7,7 @@ import type { Context, Middleware } from 'koa';
 import { OverloadedError } from '../../base/concurrency-limiter.ts';
 import { type Deadline, withinDeadline } from '../../base/deadline.ts';
 import { InvalidRequestError } from '../../base/errors.ts';
-import { inSpan, isTraced, shownAttribute } from '../../base/tracing.ts';
+import { inSpan, shownAttribute } from '../../base/tracing.ts';
 import { admissionRecord } from '../../decisions/review-record.ts';
 import { warning } from '../../kubernetes/admission/admission-messages.ts';
 import {
@@ -167,7 +167,7 @@ async function reviewPod(
     const admission = failures.admission(thrown, request, stateOf(ctx).requestId, podAdmission);
     // Overload is only counted: a record would need room, too.
     if (!(thrown instanceof OverloadedError)) {
-      await withinDeadline(RECORD_SECONDS, async (deadline) => record(admission, deadline)).catch(() => {});
+      await withinDeadline(RECORD_SECONDS, (deadline) => record(admission, deadline)).catch(() => {});
     }
     return admissionAnswer(request.uid, admission);
   }
@@ -199,9 +199,8 @@ async function reviewWorkload(
   }
 }
 
-type RecordAdmission = (admission: DecidedAdmission, deadline: Deadline) => Promise<void> | undefined;
+type RecordAdmission = (admission: DecidedAdmission, deadline: Deadline) => Promise<void>;
 
-/** The function returns a promise only if the record must wait for room. */
 function recording(
   ctx: Context,
   request: PodRequest | BindingRequest | WorkloadRequest,
@@ -209,10 +208,10 @@ function recording(
 ): RecordAdmission {
   const { generation, requestId } = stateOf(ctx);
   const started = performance.now();
-  return (admission, deadline) => {
+  return async (admission, deadline) => {
     // Dry runs are not recorded.
     if (request.dryRun) {
-      return undefined;
+      return;
     }
     metrics.judged(admission);
     if (!admission.allowed && request.kind === 'pod') {
@@ -221,7 +220,7 @@ function recording(
     const milliseconds = performance.now() - started;
     const operation = addDefaults ? 'kubernetes.admission' : 'kubernetes.validation';
     const facts = { requestId, generation: generation.number, milliseconds, request };
-    return recorder.record(admissionRecord(operation, admission, facts), deadline);
+    await recorder.record(admissionRecord(operation, admission, facts), deadline);
   };
 }
 
@@ -233,13 +232,8 @@ function review(
   { seconds }: ReviewOptions,
 ): Promise<AdmissionAnswer> {
   return stateOf(ctx).generation.inTurn(async (deadline) => {
-    const admission = isTraced()
-      ? await tracedAdmission(request, () => admit(deadline))
-      : await admit(deadline);
-    const room = record(admission, deadline);
-    if (room !== undefined) {
-      await room;
-    }
+    const admission = await tracedAdmission(request, () => admit(deadline));
+    await record(admission, deadline);
     return admissionAnswer(request.uid, admission);
   }, seconds);
 }
@@ -247,8 +241,6 @@ function review(
 /** Go's duration format: `10s`, `1m30s`, `500ms`. */
 const DURATION =
   /^(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,6}(?:\.\d{1,9})?)s)?(?:(\d{1,9}(?:\.\d{1,9})?)ms)?$/;
-/** The complete query string of an API server. */
-const PLAIN = /^timeout=(\d{1,6})s$/;
 
 /**
  * The time limit of a review: less than the API server waits, which would admit an object with
@@ -256,24 +248,17 @@ const PLAIN = /^timeout=(\d{1,6})s$/;
  */
 function requestedSeconds(ctx: Context): number {
   const { deadline } = stateOf(ctx).generation.options;
-  const plain = PLAIN.exec(ctx.querystring)?.[1];
-  const asked = plain === undefined ? writtenSeconds(ctx) : Number(plain);
-  return asked === undefined
-    ? deadline
-    : Math.min(asked - Math.min(MAX_RESERVE_SECONDS, asked * RESERVE), deadline);
-}
-
-function writtenSeconds(ctx: Context): number | undefined {
   const { timeout } = ctx.query;
   if (timeout === undefined) {
-    return undefined;
+    return deadline;
   }
   const parts = typeof timeout === 'string' && timeout !== '' ? DURATION.exec(timeout) : null;
   if (parts === null) {
     return ctx.throw(400, 'expected a duration such as 10s as the query parameter timeout');
   }
   const [, hours = 0, minutes = 0, seconds = 0, milliseconds = 0] = parts;
-  return Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds) + Number(milliseconds) / 1000;
+  const asked = Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds) + Number(milliseconds) / 1000;
+  return Math.min(asked - Math.min(MAX_RESERVE_SECONDS, asked * RESERVE), deadline);
 }
 
 /** `admit`: checks the request, and returns the sources of its policies. */

@@ -81,7 +81,7 @@ async function review(
       metrics.skypilotMismatches.inc({ filter: policy });
     }
     const facts = { requestId, generation: number, milliseconds, request };
-    recorder.record(reviewRecord(reviewed, facts), undefined);
+    await recorder.record(reviewRecord(reviewed, facts), undefined);
     if (reviewed.failed) {
       ctx.status = 500;
       ctx.body = { message: reviewed.message, request_id: requestId };

@@ -6,7 +6,6 @@ import { apiRoutes } from '../../../src/server/api/router.ts';
 import { tokenCaller } from '../../../src/server/users/caller.ts';
 import { UserLimiter } from '../../../src/server/users/user-limiter.ts';
 import { listen } from '../../support/listening.ts';
-import { recordingLogger } from '../../support/logger.ts';
 import { usersByToken } from '../served-generation.ts';
 
 /** A file whose second half comes with `goOn`, and how many requests hold the configuration. */
@@ -41,7 +40,7 @@ async function fileInHalves() {
     }),
   });
   const users = usersByToken({ '': tokenCaller('operator', 'operator token') });
-  const routes = apiRoutes([file], { users, line: new UserLimiter(), logger: recordingLogger() });
+  const routes = apiRoutes([file], { users, line: new UserLimiter() });
   const app = new Koa().on('error', () => {});
   app.use((ctx, next) => {
     Object.assign(ctx.state, { generation, requestId: 'req-1' });

@@ -37,7 +37,7 @@ class Ground {
       connection,
       now: () => this.now,
       users: usersByToken(PEOPLE),
-      routes: (parts) => [calendarRoutes(parts)],
+      routes: (parts) => [calendarRoutes(parts.line)],
     });
     onTestFinished(service.close);
     this.url = service.url;
@@ -237,6 +237,6 @@ it('answer 503 while the ledger cannot be read', async () => {
   const { path } = await fixture.made('meg');
   breakLedger(connection);
   const { status, headers, text } = await fixture.read(path);
-  expect([status, headers.get('Retry-After')]).toEqual([503, '60']);
+  expect([status, headers.get('Retry-After')]).toEqual([503, '5']);
   expect(text + fixture.log()).not.toContain(path.slice(11, 54));
 });

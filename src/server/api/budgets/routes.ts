@@ -1,6 +1,5 @@
 /** Budgets: list, show, set, change and remove; and their history: who changed them, when and why. */
 import { z } from 'zod';
-import { secondText } from '../../../lease/dates.ts';
 import { charge } from '../../../ledger/accounting/recorded-claim.ts';
 import { pageOfChargedLeases } from '../../../ledger/budgets/history.ts';
 import type { BudgetView } from '../../../ledger/budgets/view.ts';
@@ -16,14 +15,12 @@ import {
 } from '../../budgets/change-budgets.ts';
 import { amendmentInput, budgetInput, reasonSchema } from '../../budgets/inputs.ts';
 import { ledgerFor, type Requester } from '../../budgets/named-accounts.ts';
-import { leaseSchema, listedLeaseJson } from '../leases.ts';
+import { chargeJson, chargeSchema, leaseSchema, listedLeaseJson } from '../leases.ts';
 import { type ApiExample, type ApiRequest, type ApiRoute, route } from '../route.ts';
 import {
   type Accounts,
   accountSchema,
   accountsOf,
-  amountSchema,
-  costText,
   listQuery,
   namedPage,
   ofProject,
@@ -31,11 +28,11 @@ import {
   pageAnswer,
   pageQueryOf,
   refusedAs,
+  rowNumber,
   secondOf,
   textParameter,
   textSchema,
   timeParameter,
-  timeSchema,
   UNNAMED,
   WITHOUT_LEDGER,
 } from '../shown.ts';
@@ -242,9 +239,8 @@ const listChangesOfBudget = route({
   answers: [changesPage, WITHOUT_LEDGER],
   async answer(request) {
     const { budget_id: id = '' } = request.params;
-    // No budget has the id 0.
-    const budget = /^\d{1,18}$/.test(id) ? BigInt(id) : 0n;
-    const wanted = { ...pageQueryOf(request.query), budget, order: request.query.order };
+    const { order: first } = request.query;
+    const wanted = { ...pageQueryOf(request.query), budget: rowNumber(id), order: first };
     return { json: await namedPage(request, await budgetChangesFor(request, wanted), budgetChangeJson) };
   },
 });
@@ -253,12 +249,8 @@ const chargedLeaseSchema = leaseSchema.omit({ cost: true, resources: true }).ext
   project: accountSchema,
   state: z.enum(['open', 'ended']),
   charges: z.array(
-    z.strictObject({
-      account: z.string().meta({ examples: ['usage_budget/17'] }),
-      amount: amountSchema,
+    chargeSchema.extend({
       exact: z.string().meta({ description: 'The amount in millionths of a unit times seconds.' }),
-      from: timeSchema,
-      until: timeSchema,
     }),
   ),
 });
@@ -303,15 +295,7 @@ function chargedLeaseJson(lease: LeaseReport, accounts: Accounts) {
     project: accounts.project(lease.projectId),
     charges: lease.claims.flatMap((claim) =>
       claim.kind === 'usage'
-        ? [
-            {
-              account: claim.account,
-              amount: costText(charge(claim)),
-              exact: String(charge(claim)),
-              from: secondText(claim.from),
-              until: secondText(claim.until),
-            },
-          ]
+        ? [{ ...chargeJson({ ...claim, amount: charge(claim) }), exact: String(charge(claim)) }]
         : [],
     ),
   };

@@ -5,6 +5,7 @@ import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
 import type { BudgetChange } from '../../../ledger/budgets/budgets.ts';
 import type { BudgetView } from '../../../ledger/budgets/view.ts';
 import type { PageOf } from '../../../ledger/reports/pages.ts';
+import { rowNumber } from '../../api/shown.ts';
 import { budgetChangesFor, budgetsFor } from '../../budgets/budget-lists.ts';
 import { mayChange } from '../../budgets/change-budgets.ts';
 import { ledgerFor } from '../../budgets/named-accounts.ts';
@@ -86,8 +87,7 @@ export const budgetHistoryPage: ConsolePage = {
       limit: ROWS,
       after: listPage(query).after,
       projectId: queryText(query, 'project') || undefined,
-      // No budget has the id 0.
-      budget: budget === '' ? undefined : /^\d{1,18}$/.test(budget) ? BigInt(budget) : 0n,
+      budget: budget === '' ? undefined : rowNumber(budget),
     });
     await learnNames(generation, page.items);
     return {

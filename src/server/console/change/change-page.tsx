@@ -12,7 +12,7 @@ import {
   type LeaseChange,
   leaseChangeSchema,
 } from '../../estimate/changed-lease.ts';
-import { cloudOf, filterNow, notesOnChange } from '../../estimate/estimate-lease.ts';
+import { cloudOf, filterNow } from '../../estimate/estimate-lease.ts';
 import { UnusableLeaseError } from '../../estimate/wanted-lease.ts';
 import { type ConsolePage, changePath, type PageAnswer, type PageRequest } from '../page.ts';
 import { ChangeForm, type FieldEntry, Fields } from '../parts/fields.tsx';
@@ -69,7 +69,7 @@ async function answerTo(request: PageRequest, lease: RecordedLease, values: Valu
       howToGet: <HowToGet command={command} />,
       fieldsOf: (suggested) => Object.entries(fieldsOf(lease, suggested)),
     });
-    return { answer, notes: notesOnChange(answer.estimate.charges) };
+    return { answer };
   } catch (thrown) {
     if (thrown instanceof UnusableLeaseError) {
       return { mistakes: new Map([[fieldOf(lease, change, thrown.field ?? ''), thrown.message]]) };

@@ -21,7 +21,6 @@ import {
   column,
   type Fact,
   Facts,
-  FilterName,
   LeaseName,
   Milliseconds,
   NamedId,
@@ -33,7 +32,7 @@ import {
   visible,
 } from '../parts/parts.tsx';
 import { tryPathOf } from '../try/try-page.tsx';
-import { LeaseId, named, Warnings } from './decision-table.tsx';
+import { FILTER_COLUMNS, LeaseId, named, Warnings } from './decision-table.tsx';
 import { decisionsOf } from './found-decisions.ts';
 
 export const decisionPage: ConsolePage = {
@@ -197,11 +196,6 @@ function Owner({ id, name, domain }: OwnerProps) {
   return id === null ? <span class="none">not known</span> : <NamedId id={id} named={named(name, domain)} />;
 }
 
-const FILTER_COLUMNS: readonly Column<FilterRecord>[] = [
-  column('Filter', undefined, (one) => <FilterName {...one} />),
-  column('Verdict', undefined, ({ outcome }) => <Outcome outcome={outcome} />),
-  column('Message', 'why', ({ message }) => message !== null && <Text>{message}</Text>),
-];
 const TOOK: Column<FilterRecord> = column('Duration', undefined, ({ duration_ms }) => (
   <Milliseconds value={duration_ms} />
 ));

@@ -1,9 +1,10 @@
-import { type DecisionRecord, operationText } from '../../../decisions/record.ts';
+import { type DecisionRecord, type FilterRecord, operationText } from '../../../decisions/record.ts';
 import type { Named } from '../../../filter/verdict.ts';
 import { decisionPath, leasePath } from '../page.ts';
 import {
   type Column,
   column,
+  FilterName,
   IdLink,
   LeaseName,
   Milliseconds,
@@ -83,6 +84,12 @@ function columns(isForMember: boolean): readonly Column<DecisionRecord>[] {
     )),
   ];
 }
+
+export const FILTER_COLUMNS: readonly Column<FilterRecord>[] = [
+  column('Filter', undefined, (one) => <FilterName {...one} />),
+  column('Verdict', undefined, ({ outcome }) => <Outcome outcome={outcome} />),
+  column('Message', 'why', ({ message }) => message !== null && <Text>{message}</Text>),
+];
 
 export function LeaseId({ id }: { readonly id: string | null }) {
   return id === null ? null : (

@@ -2,21 +2,14 @@
 
 import type { ComponentChildren } from 'preact';
 import { budgetUnit } from '../../../enforcement/configuration.ts';
-import type { Estimate, EstimatedCharge } from '../../../enforcement/estimate/ways.ts';
-import {
-  type Amount,
-  budgetAccount,
-  budgetIdOf,
-  chargeText,
-  formatUnitHours,
-} from '../../../filter/claim.ts';
-import type { Outcome as FilterAnswer } from '../../../filter/verdict.ts';
+import { budgetAccount, budgetIdOf } from '../../../filter/claim.ts';
 import type { CreateRequest, Lease, UpdateRequest } from '../../../lease/lease.ts';
 import type { BudgetView } from '../../../ledger/budgets/view.ts';
-import { memberEstimate } from '../../estimate/estimate-lease.ts';
+import { type ShownCharge, type ShownEstimate, shownEstimate } from '../../estimate/estimate-lease.ts';
+import { FILTER_COLUMNS } from '../decisions/decision-table.tsx';
 import type { PageAnswer, PageRequest } from '../page.ts';
 import { ChangeForm } from '../parts/fields.tsx';
-import { type Column, column, FilterName, Message, Outcome, Section, Table, Text } from '../parts/parts.tsx';
+import { type Column, column, Message, Outcome, Section, Table, Text } from '../parts/parts.tsx';
 import { shownSecond } from '../parts/time-scale.ts';
 
 type FormFields = readonly (readonly [name: string, value: string])[];
@@ -31,7 +24,7 @@ interface Wanted {
 }
 
 interface Tried extends Wanted {
-  readonly estimate: Estimate;
+  readonly estimate: ShownEstimate<FormFields>;
   readonly csrf: string;
   readonly unit: string;
   readonly accountText: (account: string) => string;
@@ -40,10 +33,8 @@ interface Tried extends Wanted {
 /** Runs all filters on the request. @throws InvalidRequestError */
 export async function tried(request: PageRequest, wanted: Wanted): Promise<Tried> {
   const { caller, generation, deadline, requestId, csrf } = request;
-  // As for Blazar, which cannot accept a changed lease.
-  const how = { deadline, requestId, acceptsChanges: false };
-  const all = await generation.enforcement.estimate(wanted.request, how);
-  const estimate = caller.kind === 'member' ? memberEstimate(all) : all;
+  const asking = { generation, requestId, deadline, forMember: caller.kind === 'member' };
+  const estimate = await shownEstimate(asking, wanted.request, wanted.fieldsOf);
   const accountText = await chargedTo(request, wanted.request.context.project_id, estimate);
   return { ...wanted, estimate, csrf, unit: budgetUnit(generation.configuration), accountText };
 }
@@ -60,7 +51,6 @@ export interface Shown {
   readonly status?: number;
   /** `undefined` = no estimate yet. */
   readonly answer?: Tried;
-  readonly notes?: readonly string[];
   /** What a link could not fill in. */
   readonly notice?: string | undefined;
   /** Why there is no estimate, apart from mistakes in fields. */
@@ -69,9 +59,9 @@ export interface Shown {
 }
 
 export function tryPage({ title, asked, about, form }: TryPage, shown: Shown): PageAnswer {
-  const { answer, notes = [], notice, error, mistakes } = shown;
+  const { answer, notice, error, mistakes } = shown;
   const size = mistakes?.size ?? 0;
-  const verdict = answer && (answer.estimate.decision.allowed ? 'Allowed' : 'Refused');
+  const verdict = answer && (answer.estimate.allowed ? 'Allowed' : 'Refused');
   return {
     status: shown.status ?? (size > 0 || error !== undefined ? 400 : 200),
     title: verdict === undefined ? title : `${title}: ${verdict}`,
@@ -86,7 +76,7 @@ export function tryPage({ title, asked, about, form }: TryPage, shown: Shown): P
           </Message>
         )}
         {answer !== undefined && <TryAnswer {...answer} />}
-        {notes.map((note) => (
+        {answer?.estimate.notes.map((note) => (
           <p class="hint">{note}</p>
         ))}
         <Section id="form" title={asked}>
@@ -102,12 +92,11 @@ export function tryPage({ title, asked, about, form }: TryPage, shown: Shown): P
 
 function TryAnswer(props: Tried) {
   const { estimate, what, howToGet } = props;
-  const { decision, charges, searched } = estimate;
-  const { allowed, failed, exempt, filter, message, outcomes, changed } = decision;
+  const { allowed, outcome, filter, message, filters, charges, searched } = estimate;
   return (
     <section aria-labelledby="answer" class={`verdict ${allowed ? 'allowed' : 'rejected'}`} tabIndex={-1}>
       <h2 id="answer">
-        <Outcome outcome={allowed ? 'allowed' : failed ? 'failed' : 'rejected'} /> This {what} would be{' '}
+        <Outcome outcome={allowed ? 'allowed' : outcome} /> This {what} would be{' '}
         {allowed ? 'allowed now' : 'refused'}
         {!allowed && filter !== null && (
           <>
@@ -121,8 +110,7 @@ function TryAnswer(props: Tried) {
           <Text>{message}</Text>
         </p>
       )}
-      {exempt && <p>The project is exempt: no filter is run on its leases.</p>}
-      {allowed && changed && <Message kind="notice">Filters would change the lease.</Message>}
+      {outcome === 'exempt' && <p>The project is exempt: no filter is run on its leases.</p>}
       <p class="hint">
         Nothing was recorded. Other leases may use up the limits before you request it from Blazar.
       </p>
@@ -139,24 +127,24 @@ function TryAnswer(props: Tried) {
           <Text>{searched}</Text>
         </p>
       )}
-      {outcomes.length > 0 && (
+      {filters.length > 0 && (
         <details>
           <summary>Verdicts of the filters</summary>
-          <Table label="Verdicts of the filters" columns={VERDICT_COLUMNS} rows={outcomes} named={1} />
+          <Table label="Verdicts of the filters" columns={FILTER_COLUMNS} rows={filters} />
         </details>
       )}
     </section>
   );
 }
 
-const PRECISION: Readonly<Record<EstimatedCharge['precision'], string>> = {
+const PRECISION: Readonly<Record<ShownCharge['precision'], string>> = {
   exact: '',
   'at-most': 'at most ',
   about: 'about ',
 };
 
 function Charges({ estimate: { charges }, what, unit, accountText }: Tried) {
-  const columns: readonly Column<EstimatedCharge>[] = [
+  const columns: readonly Column<ShownCharge>[] = [
     column('Account', undefined, ({ filter, account, kind }) => (
       <>
         <Text>{accountText(account)}</Text>
@@ -166,33 +154,21 @@ function Charges({ estimate: { charges }, what, unit, accountText }: Tried) {
         </small>
       </>
     )),
-    column(what === 'change' ? 'Additional cost' : 'Cost', 'number', (charge) => (
-      <>
-        {PRECISION[charge.precision]}
-        {amountOf(charge, charge.amount)}
-      </>
-    )),
-    column('Limit', 'number', (charge) => amountOf(charge, charge.limit)),
-    column('Taken before', 'number', (charge) => amountOf(charge, charge.taken)),
-    column('Left afterwards', 'number', leftAfter),
+    column(
+      what === 'change' ? 'Additional cost' : 'Cost',
+      'number',
+      ({ precision, amount }) => PRECISION[precision] + amount,
+    ),
+    column('Limit', 'number', ({ limit }) => limit ?? 'no limit'),
+    column('Taken before', 'number', ({ taken }) => taken),
+    column('Left afterwards', 'number', ({ left }) =>
+      left?.startsWith('-') ? <b class="change-removed">{left.slice(1)} missing</b> : (left ?? 'no limit'),
+    ),
   ];
   return <Table label="Cost" columns={columns} rows={charges} />;
 }
 
-function amountOf({ kind }: EstimatedCharge, value: Amount | null, rounding: 'up' | 'down' = 'up'): string {
-  return value === null ? 'no limit' : chargeText(kind, value, rounding);
-}
-
-function leftAfter(charge: EstimatedCharge) {
-  const { left } = charge;
-  return left !== null && left < 0n ? (
-    <b class="change-removed">{amountOf(charge, -left)} missing</b>
-  ) : (
-    amountOf(charge, left, 'down')
-  );
-}
-
-function Suggestions({ estimate, action, fieldsOf, csrf, unit, accountText }: Tried) {
+function Suggestions({ estimate, action, csrf, unit, accountText }: Tried) {
   const { suggestions } = estimate;
   return suggestions.length === 0 ? null : (
     <>
@@ -209,15 +185,15 @@ function Suggestions({ estimate, action, fieldsOf, csrf, unit, accountText }: Tr
                   .filter(({ kind }) => kind === 'usage')
                   .map(
                     ({ account, amount, precision, left }) =>
-                      `${accountText(account)}: ${PRECISION[precision]}${formatUnitHours(amount)} ${unit}${
-                        left === null ? '' : `, ${formatUnitHours(left, 'down')} left afterwards`
+                      `${accountText(account)}: ${PRECISION[precision]}${amount} ${unit}${
+                        left === null ? '' : `, ${left} left afterwards`
                       }`,
                   )
                   .join('; ')}
               </small>
             )}
             <ChangeForm action={action} csrf={csrf}>
-              {fieldsOf(lease).map(([name, value]) => (
+              {lease.map(([name, value]) => (
                 <input type="hidden" name={name} value={value} />
               ))}
               <button type="submit" name="do" value="try">
@@ -231,14 +207,6 @@ function Suggestions({ estimate, action, fieldsOf, csrf, unit, accountText }: Tr
   );
 }
 
-const VERDICT_COLUMNS: readonly Column<FilterAnswer>[] = [
-  column('Verdict', undefined, ({ allowed, failed, onError }) => (
-    <Outcome outcome={failed ? 'failed' : !allowed ? 'rejected' : onError ? 'allowed-on-error' : 'allowed'} />
-  )),
-  column('Filter', undefined, (one) => <FilterName {...one} />),
-  column('Message', 'why', ({ message }) => message !== null && <Text>{message}</Text>),
-];
-
 /** More than the budgets that a lease is charged to. */
 const MOST = 20;
 
@@ -246,7 +214,7 @@ const MOST = 20;
 async function chargedTo(
   { generation, deadline }: Pick<PageRequest, 'generation' | 'deadline'>,
   projectId: string,
-  { charges, suggestions }: Estimate,
+  { charges, suggestions }: ShownEstimate,
 ): Promise<(account: string) => string> {
   const { ledger } = generation;
   const accounts = [...charges, ...suggestions.flatMap((one) => one.charges)].map(({ account }) => account);
