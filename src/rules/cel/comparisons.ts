@@ -1,7 +1,6 @@
 /** Fast comparisons with constants, as in most rules. Same results as `OPERATORS`, their fallback. */
 import { Failure, type Frame, placed, type Run } from './frame.ts';
 import type { Operator } from './operators.ts';
-import { slotOfRun, valueIn } from './sharing.ts';
 import { Duration, Timestamp, textSteps } from './values.ts';
 
 /** Operators with swapped sides: `constant < value` is `value > constant`. */
@@ -84,13 +83,12 @@ function orderRun(
   sizeOf: (value: unknown) => Size,
   otherwise: Otherwise,
 ): Run {
-  const slot = slotOfRun(left);
   const isDifferent = name === '!=';
   const ifLess = name.startsWith('<') || isDifferent;
   const ifEqual = /^[<>=]=$/.test(name);
   const ifMore = name.startsWith('>') || isDifferent;
   return (frame) => {
-    const value = valueIn(frame, left, slot);
+    const value = left(frame);
     const size = sizeOf(value);
     return size === undefined
       ? otherwise(value, frame)
@@ -105,11 +103,10 @@ function orderRun(
 }
 
 function textRun(isEqual: boolean, left: Run, text: string, otherwise: Otherwise): Run {
-  const slot = slotOfRun(left);
   const { length } = text;
   const steps = textSteps(length);
   return (frame) => {
-    const value = valueIn(frame, left, slot);
+    const value = left(frame);
     if (typeof value !== 'string') {
       return otherwise(value, frame);
     }
