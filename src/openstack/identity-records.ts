@@ -239,11 +239,6 @@ export class IdentityCache {
     return (age >= 0 && age < this.#times.cacheMs) || this.#isLate(now) ? undefined : asked;
   }
 
-  /** When the record was requested, in milliseconds of the epoch; `undefined` = no record. */
-  askedAt(id: string): number | undefined {
-    return this.#kept.peek(id)?.askedAt;
-  }
-
   isUnderWay(id: string): boolean {
     return this.#underWay.has(id);
   }
