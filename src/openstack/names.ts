@@ -58,19 +58,25 @@ export class Names {
   readonly #caches: Readonly<Record<IdentityKind, IdentityCache>>;
   readonly #keystone: Pick<Keystone, 'getIdentity'>;
   readonly #parts: NamesParts;
+  readonly #authUrl: string | undefined;
   readonly #loggedAt = new Map<string, number>();
 
+  /** `earlier`: those of another configuration; they are shared if they are of the same Keystone. */
   constructor(
     keystone: Pick<Keystone, 'getIdentity'>,
-    options: Pick<KeystoneOptions, 'names_cache_time' | 'names_max_age'>,
+    options: Pick<KeystoneOptions, 'auth_url' | 'names_cache_time' | 'names_max_age'>,
     parts: NamesParts,
+    earlier?: Names,
   ) {
     this.#keystone = keystone;
     this.#parts = parts;
+    this.#authUrl = options.auth_url;
+    const isSame = earlier !== undefined && earlier.#authUrl === options.auth_url;
+    const shared = isSame ? earlier.#caches : undefined;
     const maxAgeMs = options.names_max_age * 1000;
     const times = { cacheMs: Math.min(options.names_cache_time * 1000, maxAgeMs), maxAgeMs };
     const cache = (kind: IdentityKind) =>
-      new IdentityCache((id) => readRecord(keystone, kind, id), parts.clock, times);
+      new IdentityCache((id) => readRecord(keystone, kind, id), parts.clock, times, shared?.[kind]);
     this.#caches = { project: cache('project'), user: cache('user'), domain: cache('domain') };
   }
 

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { errorText, type Problem } from '../../base/errors.ts';
 import type { FurtherSection, SectionProblem } from '../../config/option-groups.ts';
+import { mistakeInAuthorities } from '../../config/pem.ts';
 import { readTextFile } from '../../config/read-file.ts';
 import {
   hiddenEndpointOption,
@@ -208,6 +209,9 @@ function mistakesInMail(options: NotificationsOptions): SectionProblem[] {
     }
   } else {
     expect(isGiven.mail_to, 'smtp_url', 'expected mail_to, too: who gets the mails');
+    const { smtp_ca_file: ca } = options;
+    const mistake = ca === undefined ? undefined : mistakeInAuthorities(readTextFile(ca), ca);
+    expect(mistake === undefined, 'smtp_ca_file', mistake ?? '');
     expect(isGiven.mail_from, 'smtp_url', 'expected mail_from, too: the sender of the mails');
   }
   const inOption = smtp_password !== '';

@@ -1,7 +1,7 @@
 /** Tokens and certificates. Their files may change while the service runs. */
-import { X509Certificate } from 'node:crypto';
-import { createSecureContext, type SecureContextOptions } from 'node:tls';
+import type { SecureContextOptions } from 'node:tls';
 import { errorText } from '../../base/errors.ts';
+import { mistakeInAuthorities, mistakeInPair } from '../../config/pem.ts';
 import { readTextFile, whyWritable } from '../../config/read-file.ts';
 import { MIN_TOKEN_LENGTH, TOKEN_FORM } from '../../config/secret.ts';
 
@@ -104,34 +104,23 @@ export function readTls(options: TlsOptions): SecureContextOptions | undefined {
   if (certFile === undefined || keyFile === undefined) {
     return undefined;
   }
-  // As bytes: Node treats an empty text as no certificate.
   const cert = Buffer.from(readFile('tls_cert_file', certFile));
   const key = Buffer.from(readFile('tls_key_file', keyFile));
-  try {
-    createSecureContext({ cert, key });
-  } catch (thrown) {
-    const mistake = `${certFile} and ${keyFile} do not match, or are not PEM: ${errorText(thrown)}`;
-    throw new CredentialError('tls_cert_file', mistake);
-  }
+  refuse('tls_cert_file', mistakeInPair(cert, key, [certFile, keyFile]));
   return caFile === undefined ? { cert, key } : { cert, key, ca: readAuthorities(caFile) };
 }
 
-/** Checks every certificate: OpenSSL silently skips unreadable ones, such as the last of a truncated file. */
+/** @throws CredentialError */
 export function readAuthorities(file: string): string {
   const ca = readFile('client_ca_file', file);
-  const certificates = ca.split(/^(?=-----BEGIN )/m).filter((part) => part.startsWith('-----BEGIN '));
-  if (certificates.length === 0) {
-    throw new CredentialError('client_ca_file', `${file} holds no certificate in PEM`);
-  }
-  for (const [index, certificate] of certificates.entries()) {
-    try {
-      new X509Certificate(certificate);
-    } catch (thrown) {
-      const mistake = `number ${index + 1} is not a certificate in PEM: ${errorText(thrown)}`;
-      throw new CredentialError('client_ca_file', `${file}: ${mistake}`);
-    }
-  }
+  refuse('client_ca_file', mistakeInAuthorities(ca, file));
   return ca;
+}
+
+function refuse(option: CredentialError['option'], mistake: string | undefined): void {
+  if (mistake !== undefined) {
+    throw new CredentialError(option, mistake);
+  }
 }
 
 function readFile(option: CredentialError['option'], file: string): string {

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import type { ConnectionOptions } from 'node:tls';
 import type { PoolConfig } from 'pg';
 import { errorText } from '../../../base/errors.ts';
+import { mistakeInAuthorities } from '../../../config/pem.ts';
 
 /** How soon the server notices a lost client, in milliseconds. Needs PostgreSQL 14. */
 const LOST_AFTER = 1000;
@@ -149,6 +150,10 @@ function attemptsOf(text: string | undefined, files: Files): (ConnectionOptions 
     return [false];
   }
   const ca = isSystem ? undefined : fileOf('sslrootcert', files.ca);
+  const mistake = ca === undefined ? undefined : mistakeInAuthorities(ca, 'the file of sslrootcert');
+  if (mistake !== undefined) {
+    throw new Error(mistake);
+  }
   const own = { cert: fileOf('sslcert', files.cert), key: fileOf('sslkey', files.key) };
   const verifiesName = mode === 'verify-full';
   // With a CA file, `require` means `verify-ca`.
