@@ -1114,9 +1114,12 @@ export interface components {
             notes: string[];
             /** @enum {string} */
             outcome: "allowed" | "changed" | "rejected" | "failed" | "allowed-on-error" | "bypassed" | "exempt" | "audit";
+            /** @description A project or a user. */
             project: {
+                /** @description The name of the account's domain. */
                 domain: string | null;
                 id: string;
+                /** @description The name in Keystone; null = not known. */
                 name: string | null;
             } & {
                 [key: string]: unknown;
@@ -1148,9 +1151,12 @@ export interface components {
             } & {
                 [key: string]: unknown;
             })[];
+            /** @description A project or a user. */
             user: {
+                /** @description The name of the account's domain. */
                 domain: string | null;
                 id: string;
+                /** @description The name in Keystone; null = not known. */
                 name: string | null;
             } & {
                 [key: string]: unknown;
@@ -1325,9 +1331,12 @@ export interface components {
             notes: string[];
             /** @enum {string} */
             outcome: "allowed" | "changed" | "rejected" | "failed" | "allowed-on-error" | "bypassed" | "exempt" | "audit";
+            /** @description A project or a user. */
             project: {
+                /** @description The name of the account's domain. */
                 domain: string | null;
                 id: string;
+                /** @description The name in Keystone; null = not known. */
                 name: string | null;
             } & {
                 [key: string]: unknown;
@@ -1389,9 +1398,12 @@ export interface components {
             } & {
                 [key: string]: unknown;
             })[];
+            /** @description A project or a user. */
             user: {
+                /** @description The name of the account's domain. */
                 domain: string | null;
                 id: string;
+                /** @description The name in Keystone; null = not known. */
                 name: string | null;
             } & {
                 [key: string]: unknown;
