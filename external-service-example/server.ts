@@ -87,7 +87,9 @@ type Names = ReturnType<typeof namesOf>;
 /** A new lease has no id: until it gets one, its owner, name and start identify it. */
 function namesOf(context: Request['context'], lease: Lease) {
   const project = lease.project_id ?? context.project_id;
-  const key = JSON.stringify([project, lease.user_id ?? context.user_id, lease.name, lease.start_date]);
+  const user = lease.user_id ?? context.user_id;
+  // Short: a name has up to 8 MB, and is kept as long as the process runs.
+  const key = digest(JSON.stringify([project, user, lease.name, lease.start_date])).toString('base64');
   return { project, key, id: lease.id ? JSON.stringify([project, lease.id]) : key };
 }
 
@@ -107,7 +109,8 @@ const Moment = z.string().transform(toMillis).refine(Number.isFinite, 'expected 
 const Reservation = z.object({ max: Count, amount: Count });
 const Lease = z
   .object({ id: Text, name: Text, user_id: Text, project_id: Text, start_date: Moment, end_date: Moment })
-  .extend({ reservations: z.array(Reservation) })
+  // Counted first: each mistake is an object.
+  .extend({ reservations: z.array(z.unknown()).max(500).pipe(z.array(Reservation)) })
   .refine((lease) => lease.start_date <= lease.end_date, { path: ['end_date'], error: 'before start_date' });
 const Context = z.object({ project_id: z.string(), user_id: z.string() });
 const Request = z.object({ context: Context, lease: Lease });
