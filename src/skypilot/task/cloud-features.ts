@@ -23,6 +23,21 @@ export function mayGiveAccelerators(cloud: string | null, clouds: readonly strin
   return (cloud === null ? (clouds ?? []) : [cloud]).some((one) => !PLAIN_BY_DEFAULT.has(one));
 }
 
+/** Where SkyPilot compares `max_hourly_cost` with the prices of all regions, whatever region a task names. */
+export const COMPARES_ALL_REGIONS = new Set('primeintellect seeweb shadeform yotta'.split(' '));
+/** Where the price of spot instances differs by zone, and a task can name one. */
+const WITH_SPOT_ZONES = new Set<string | null>(['aws', 'gcp', 'ibm', 'oci', 'runpod', null]);
+
+/** What must be named so that `max_hourly_cost` limits the price there. `any`: naming a place does not help. */
+export function priceDependsOn(resources: Resources): 'region' | 'zone' | 'any' {
+  const { cloud } = infraOf(resources);
+  const isFree = cloud === 'gcp' && acceleratorsOf(resources).length > 0;
+  if (isFree || COMPARES_ALL_REGIONS.has(cloud ?? '')) {
+    return 'any';
+  }
+  return resources.use_spot === true && WITH_SPOT_ZONES.has(cloud) ? 'zone' : 'region';
+}
+
 type Configured = Pick<UserRequest, 'skypilotConfig'>;
 
 /** Whether SkyPilot may find spot instances for an alternative. */
