@@ -38,23 +38,20 @@ export function priceDependsOn(resources: Resources): 'region' | 'zone' | 'any' 
   return resources.use_spot === true && WITH_SPOT_ZONES.has(cloud) ? 'zone' : 'region';
 }
 
-type Configured = Pick<UserRequest, 'skypilotConfig'>;
+type Asked = Pick<UserRequest, 'task' | 'skypilotConfig'>;
 
 /** Whether SkyPilot may find spot instances for an alternative. */
-export function mayHaveSpot(resources: Resources, { skypilotConfig }: Configured): boolean {
-  return cloudsFor(resources, skypilotConfig).some((cloud) => cloud === null || !WITHOUT_SPOT.has(cloud));
+export function mayHaveSpot(resources: Resources, asked: Asked): boolean {
+  return cloudsFor(resources, asked).some((cloud) => cloud === null || !WITHOUT_SPOT.has(cloud));
 }
 
 /**
  * What comes of autostop without `down`, in each cloud that SkyPilot may choose for an alternative. `refused`: the
  * launch. `never`: it is launched, and never stopped.
  */
-export function stoppingOf(
-  resources: Resources,
-  { skypilotConfig }: Configured,
-): ('stopped' | 'refused' | 'never')[] {
+export function stoppingOf(resources: Resources, asked: Asked): ('stopped' | 'refused' | 'never')[] {
   const isPod = acceleratorsOf(resources).some(({ name }) => /^tpu-.*(?<!-8)$/i.test(name));
-  return cloudsFor(resources, skypilotConfig).map((cloud) => {
+  return cloudsFor(resources, asked).map((cloud) => {
     if (cloud !== null && REFUSES_STOP.has(cloud)) {
       return 'refused';
     }
@@ -63,8 +60,17 @@ export function stoppingOf(
   });
 }
 
+/** The clouds that have volumes: SkyPilot runs a task where its volumes are. */
+const WITH_VOLUMES = ['kubernetes', 'runpod'];
+
 /** `null` = any. */
-function cloudsFor(resources: Resources, config: UserRequest['skypilotConfig']): readonly (string | null)[] {
+function cloudsFor(resources: Resources, { task, skypilotConfig }: Asked): readonly (string | null)[] {
   const { cloud } = infraOf(resources);
-  return cloud === null ? (cloudsOf(config.get('allowed_clouds')) ?? [null]) : [cloud];
+  if (cloud !== null) {
+    return [cloud];
+  }
+  const allowed = cloudsOf(skypilotConfig.get('allowed_clouds'));
+  return Object.keys(task.volumes ?? {}).length > 0
+    ? WITH_VOLUMES.filter((one) => allowed?.includes(one) ?? true)
+    : (allowed ?? [null]);
 }
