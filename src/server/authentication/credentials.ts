@@ -98,8 +98,12 @@ export interface TlsOptions {
   readonly client_ca_file?: string | undefined;
 }
 
+export interface Tls extends SecureContextOptions {
+  readonly cert: Buffer;
+}
+
 /** Certificate, key and authorities; `undefined` for http. @throws CredentialError also if key and certificate do not match */
-export function readTls(options: TlsOptions): SecureContextOptions | undefined {
+export function readTls(options: TlsOptions): Tls | undefined {
   const { tls_cert_file: certFile, tls_key_file: keyFile, client_ca_file: caFile } = options;
   if (certFile === undefined || keyFile === undefined) {
     return undefined;
@@ -114,6 +118,21 @@ export function readTls(options: TlsOptions): SecureContextOptions | undefined {
     throw new CredentialError('tls_cert_file', mistake);
   }
   return caFile === undefined ? { cert, key } : { cert, key, ca: readAuthorities(caFile) };
+}
+
+/** When clients begin to refuse the certificate, in seconds since 1970. */
+export function expiryOf({ cert }: Tls): number {
+  return Date.parse(new X509Certificate(cert).validTo) / 1000;
+}
+
+/** The service starts all the same: a reload of the files replaces the certificate. */
+function expired(options: TlsOptions) {
+  const tls = readTls(options);
+  if (tls === undefined || expiryOf(tls) * 1000 > Date.now()) {
+    return [];
+  }
+  const message = `the certificate has expired on ${new Date(expiryOf(tls) * 1000).toISOString()}: clients refuse it`;
+  return [{ severity: 'warning', section: 'service', option: 'tls_cert_file', message } as const];
 }
 
 /** Checks every certificate: OpenSSL silently skips unreadable ones, such as the last of a truncated file. */
@@ -148,11 +167,12 @@ function readFile(option: CredentialError['option'], file: string): string {
 
 export function credentialProblems(options: ServiceTokenOptions & TlsOptions) {
   const ofBlazar = mistakesOf(() => readTokens(options));
+  const ofTls = mistakesOf(() => readTls(options));
   return [
     ...ofBlazar,
     // These are compared with the tokens for Blazar, whose mistake would be reported twice.
     ...(ofBlazar.length > 0 ? [] : mistakesOf(() => readUserTokens(options)).map(asProblem)),
-    ...mistakesOf(() => readTls(options)),
+    ...(ofTls.length > 0 ? ofTls : expired(options)),
   ];
 }
 
