@@ -1,4 +1,5 @@
 /** Tokens and certificates. Their files may change while the service runs. */
+import { X509Certificate } from 'node:crypto';
 import type { SecureContextOptions } from 'node:tls';
 import { errorText } from '../../base/errors.ts';
 import { mistakeInAuthorities, mistakeInPair } from '../../config/pem.ts';
@@ -98,8 +99,12 @@ export interface TlsOptions {
   readonly client_ca_file?: string | undefined;
 }
 
+export interface Tls extends SecureContextOptions {
+  readonly cert: Buffer;
+}
+
 /** Certificate, key and authorities; `undefined` for http. @throws CredentialError also if key and certificate do not match */
-export function readTls(options: TlsOptions): SecureContextOptions | undefined {
+export function readTls(options: TlsOptions): Tls | undefined {
   const { tls_cert_file: certFile, tls_key_file: keyFile, client_ca_file: caFile } = options;
   if (certFile === undefined || keyFile === undefined) {
     return undefined;
@@ -108,6 +113,21 @@ export function readTls(options: TlsOptions): SecureContextOptions | undefined {
   const key = Buffer.from(readFile('tls_key_file', keyFile));
   refuse('tls_cert_file', mistakeInPair(cert, key, [certFile, keyFile]));
   return caFile === undefined ? { cert, key } : { cert, key, ca: readAuthorities(caFile) };
+}
+
+/** When clients begin to refuse the certificate, in seconds since 1970. */
+export function expiryOf({ cert }: Tls): number {
+  return Date.parse(new X509Certificate(cert).validTo) / 1000;
+}
+
+/** The service starts all the same: a reload of the files replaces the certificate. */
+function expired(options: TlsOptions) {
+  const tls = readTls(options);
+  if (tls === undefined || expiryOf(tls) * 1000 > Date.now()) {
+    return [];
+  }
+  const message = `the certificate has expired on ${new Date(expiryOf(tls) * 1000).toISOString()}: clients refuse it`;
+  return [{ severity: 'warning', section: 'service', option: 'tls_cert_file', message } as const];
 }
 
 /** @throws CredentialError */
@@ -137,11 +157,12 @@ function readFile(option: CredentialError['option'], file: string): string {
 
 export function credentialProblems(options: ServiceTokenOptions & TlsOptions) {
   const ofBlazar = mistakesOf(() => readTokens(options));
+  const ofTls = mistakesOf(() => readTls(options));
   return [
     ...ofBlazar,
     // These are compared with the tokens for Blazar, whose mistake would be reported twice.
     ...(ofBlazar.length > 0 ? [] : mistakesOf(() => readUserTokens(options)).map(asProblem)),
-    ...mistakesOf(() => readTls(options)),
+    ...(ofTls.length > 0 ? ofTls : expired(options)),
   ];
 }
 

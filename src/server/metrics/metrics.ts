@@ -80,6 +80,8 @@ export class Metrics {
     'Changes of token and certificate files: applied, or refused because of mistakes.',
     { outcome: ['applied', 'refused'] },
   );
+  /** In seconds since 1970; `undefined` = http. */
+  certificateExpiry: number | undefined;
   readonly uncaughtErrors = this.#make.counter(
     'uncaught_errors_total',
     'Uncaught errors: unhandled promise rejections and exceptions.',
@@ -105,6 +107,11 @@ export class Metrics {
       'kubernetes_webhooks_missing',
       'Kinds of webhook configurations, mutating and validating, that are missing in the cluster: what they would ask about is not judged. Absent unless the service makes its certificate.',
       () => gauges.missingWebhooks?.(),
+    );
+    make.reading(
+      'certificate_expiry_timestamp_seconds',
+      'When the certificate in use expires, in seconds since 1970. Absent with http.',
+      () => this.certificateExpiry,
     );
     make.reading('decisions_under_way', 'Decisions in progress.', gauges.underWay);
     make.reading(

@@ -13,7 +13,7 @@ import {
 import { kubernetesSection } from '../../kubernetes/options.ts';
 import { type AppParts, createAdminApp, createApp } from '../app.ts';
 import { createAuthenticators, credentialFiles, tlsOptionsOf } from '../authentication/authenticators.ts';
-import { readTls } from '../authentication/credentials.ts';
+import { expiryOf, readTls } from '../authentication/credentials.ts';
 import { KeystoneAuthenticators } from '../authentication/keystone-authenticators.ts';
 import type { Generation } from '../configuration/generation.ts';
 import { Generations } from '../configuration/generations.ts';
@@ -137,9 +137,11 @@ export async function openParts(
     looked: (missing) => reports.looked(missing),
   });
   opened.push(() => certificates?.close());
+  const tls = readTls(tlsOptions);
+  metrics.certificateExpiry = tls && expiryOf(tls);
   const bounds = {
     deadline: options.deadline,
-    tls: readTls(tlsOptions),
+    tls,
     everybodyShows: started.certificates.everybody,
     clientOf: (request: IncomingMessage) => generations.current.clientOf(request),
     refused: (request: RefusedRequest) => logRefused(requestLogger, request),
