@@ -3,7 +3,7 @@ import { isAscii } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { MIMEType, promisify } from 'node:util';
 import { brotliDecompress, unzip } from 'node:zlib';
-import createError from 'http-errors';
+import createError, { HttpError } from 'http-errors';
 import { codeOf } from '../../base/errors.ts';
 import { GrowingBuffer } from '../../base/growing-buffer.ts';
 import { MAX_DEPTH, tooDeepAt } from '../../base/yaml/tree.ts';
@@ -57,13 +57,9 @@ async function read<Body>(
   try {
     return await parse(await readBody(request, limit));
   } catch (thrown) {
-    if (thrown instanceof BodyTooLargeError) {
-      throw createError(413, `expected a body of at most ${limit} bytes`);
-    }
-    if (thrown instanceof UnknownEncodingError) {
-      throw createError(415, 'expected a body in UTF-8, as it is or compressed by gzip, deflate or br');
-    }
-    throw createError(400, `expected ${thrown instanceof TooMuchJsonError ? thrown.message : expected}`);
+    throw thrown instanceof HttpError
+      ? thrown
+      : createError(400, `expected ${thrown instanceof TooMuchJsonError ? thrown.message : expected}`);
   }
 }
 
@@ -104,13 +100,7 @@ function textOf(bytes: Uint8Array): string {
   return Buffer.isBuffer(bytes) && isAscii(bytes) ? bytes.toString('latin1') : utf8.decode(bytes);
 }
 
-export class BodyTooLargeError extends Error {
-  override readonly name = 'BodyTooLargeError';
-}
-
-export class UnknownEncodingError extends Error {
-  override readonly name = 'UnknownEncodingError';
-}
+const tooLarge = (limit: number) => createError(413, `expected a body of at most ${limit} bytes`);
 
 /** By `Content-Encoding`. */
 const UNPACK = new Map([
@@ -121,8 +111,8 @@ const UNPACK = new Map([
 
 /**
  * The body of a request, decompressed. The limit applies before and after: compressed data can hold any
- * number of empty blocks. Rejects with a `BodyTooLargeError`, an `UnknownEncodingError`, or the error of the
- * connection or the decompression.
+ * number of empty blocks. Rejects with an HTTP error 413 or 415, or the error of the connection or the
+ * decompression.
  */
 export function readBody(request: IncomingMessage, limit: number): Promise<Uint8Array> {
   const encoding = request.headers['content-encoding'] ?? 'identity';
@@ -132,21 +122,21 @@ export function readBody(request: IncomingMessage, limit: number): Promise<Uint8
 async function unpackedBytes(request: IncomingMessage, limit: number, encoding: string): Promise<Uint8Array> {
   const unpack = UNPACK.get(encoding);
   if (unpack === undefined) {
-    throw new UnknownEncodingError();
+    throw createError(415, 'expected a body in UTF-8, as it is or compressed by gzip, deflate or br');
   }
   const bytes = await receivedBytes(request, limit);
   try {
     return await unpack(bytes, { maxOutputLength: limit });
   } catch (thrown) {
-    throw codeOf(thrown) === 'ERR_BUFFER_TOO_LARGE' ? new BodyTooLargeError() : thrown;
+    throw codeOf(thrown) === 'ERR_BUFFER_TOO_LARGE' ? tooLarge(limit) : thrown;
   }
 }
 
-/** The bytes as sent. Rejects with a `BodyTooLargeError` as soon as there are more than `limit`. */
+/** The bytes as sent. Rejects with an HTTP error 413 as soon as there are more than `limit`. */
 function receivedBytes(request: IncomingMessage, limit: number): Promise<Buffer> {
   const length = Number(request.headers['content-length']);
   if (length > limit) {
-    return Promise.reject(new BodyTooLargeError());
+    return Promise.reject(tooLarge(limit));
   }
   const collected = length <= limit && request instanceof CollectedRequest ? request.collect() : undefined;
   return collected ?? streamedBytes(request, limit);
@@ -164,7 +154,7 @@ function streamedBytes(request: IncomingMessage, limit: number): Promise<Buffer>
     request.on('data', (chunk: Buffer) => {
       if (body.length + chunk.length > limit) {
         request.pause();
-        reject(new BodyTooLargeError());
+        reject(tooLarge(limit));
       } else {
         body.push(chunk);
       }
