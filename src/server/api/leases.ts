@@ -130,7 +130,7 @@ export function listedLeaseJson<State>(
   };
 }
 
-const entrySchema = z.strictObject({
+export const entrySchema = z.strictObject({
   entry: z.string().meta({ description: 'Its number; increases, since entries are only added.' }),
   at: timeSchema,
   project: accountSchema,
