@@ -130,7 +130,7 @@ export function listedLeaseJson<State>(
   };
 }
 
-const entrySchema = z.strictObject({
+export const entrySchema = z.strictObject({
   entry: z.string().meta({ description: 'Its number; increases, since entries are only added.' }),
   at: timeSchema,
   project: accountSchema,
@@ -256,8 +256,7 @@ export const projectLeaseRoute = route({
     const source = generation.decisions?.source;
     const ledger =
       generation.ledger === undefined && source !== undefined ? undefined : await ledgerFor(request);
-    const { one: found, several } =
-      ledger === undefined ? {} : await foundLease(ledger, key, [projectId], deadline);
+    const { one: found, several } = await foundLease(ledger, key, [projectId], deadline);
     if (several !== undefined) {
       const rows = several.map(({ row }) => `#${row}`).join(' or ');
       throw new ApiError(409, `several leases have this id: request ${rows}`, { field: 'lease_id' });
@@ -269,7 +268,7 @@ export const projectLeaseRoute = route({
         caller,
         found,
         ledger,
-        leaseId: found === undefined ? key : found.lease.leaseId,
+        key,
         search:
           source &&
           ((wanted, of) =>

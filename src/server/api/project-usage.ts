@@ -1,6 +1,7 @@
 /** `GET /v1/projects/{project_id}/usage`. */
 import { z } from 'zod';
 import { secondText } from '../../lease/dates.ts';
+import { hoursText } from '../../ledger/reports/usage/formats.ts';
 import { MAX_DAYS, type UsageGroup, type UsageReport, usageOf } from '../../ledger/reports/usage.ts';
 import { ledgerFor } from '../budgets/named-accounts.ts';
 import { ApiError, route } from './route.ts';
@@ -135,8 +136,7 @@ export function usageJson(report: UsageReport, { groupBy, until, accounts, most 
 function usedJson({ amount, resourceSeconds, leases }: UsageGroup) {
   return {
     amount: amount === null ? null : costText(amount),
-    // Resource seconds count as millionths of a unit: same arithmetic, rounded up.
-    resource_hours: costText(resourceSeconds * 1_000_000n),
+    resource_hours: hoursText(resourceSeconds),
     leases,
   };
 }

@@ -120,12 +120,6 @@ export function loginRoutes(parts: LoginParts): { router: Router; showLogin: Sho
   });
   router.post('/login', async (ctx) => {
     const form = await readForm(ctx, FORM_LIMIT);
-    if (form === undefined) {
-      return show(ctx, 413, '/', {
-        way: 'token',
-        message: `Expected a form of at most ${FORM_LIMIT} bytes.`,
-      });
-    }
     const next = returnPath(form.get('next'));
     if (users.anonymous !== undefined) {
       return seeOther(ctx, next);
@@ -143,16 +137,16 @@ export function loginRoutes(parts: LoginParts): { router: Router; showLogin: Sho
   });
   router.post('/login/keystone', async (ctx) => {
     const form = await readForm(ctx, FORM_LIMIT);
-    const field = (name: string) => form?.get(name)?.slice(0, MAX_FIELD) ?? '';
+    const field = (name: string) => form.get(name)?.slice(0, MAX_FIELD) ?? '';
     const username = field('username');
     const domain = field('domain');
     const project = field('project');
-    const next = returnPath(form?.get('next'));
+    const next = returnPath(form.get('next'));
     const shown = { way: 'password', username, domain, project } as const;
-    const password = form?.get('password') ?? '';
-    if (form === undefined || !waysOf(ctx, tokens).password || username === '' || password === '') {
+    const password = form.get('password') ?? '';
+    if (!waysOf(ctx, tokens).password || username === '' || password === '') {
       const message = 'Expected a user name and a password of a user of Keystone.';
-      return show(ctx, form === undefined ? 413 : 400, next, { ...shown, message });
+      return show(ctx, 400, next, { ...shown, message });
     }
     const asked = { name: username, domain: domain === '' ? 'Default' : domain, password, project };
     const account = JSON.stringify([asked.domain, username]);
@@ -179,10 +173,10 @@ export function loginRoutes(parts: LoginParts): { router: Router; showLogin: Sho
     if (session === undefined) {
       return show(ctx, 401, '/login/project');
     }
-    if (!isCsrf(sessions.csrfOf(ctx), form?.get('csrf') ?? null)) {
+    if (!isCsrf(sessions.csrfOf(ctx), form.get('csrf'))) {
       ctx.throw(403, 'expected a form of this session');
     }
-    const project = form?.get('project') ?? '';
+    const project = form.get('project') ?? '';
     const scope = project === SYSTEM ? 'system' : { projectId: project };
     const outcome = await attempts.inLine(ctx, () => switchScope(ctx, session.proof, scope, logger));
     if ('proof' in outcome) {
@@ -288,7 +282,7 @@ function addOidcRoutes(router: Router, { sessions, attempts, logins, logger, ref
   // Called by the issuer, not by a browser: only the signed content counts.
   router.post(BACKCHANNEL_LOGOUT_PATH, async (ctx) => {
     const form = await readForm(ctx, FORM_LIMIT);
-    const tokens = form?.getAll('logout_token') ?? [];
+    const tokens = form.getAll('logout_token');
     const [token = ''] = tokens;
     try {
       if (isOff(ctx) || tokens.length !== 1) {

@@ -160,9 +160,6 @@ async function checkedForm(
   users: UserAuthenticator,
 ): Promise<URLSearchParams> {
   const form = await readForm(ctx, formLimit);
-  if (form === undefined) {
-    throw new ApiError(413, `expected a form of at most ${formLimit} bytes`);
-  }
   if (isBySession && !isCsrf(users.csrfOf(ctx), form.get('csrf'))) {
     throw new ApiError(403, 'expected a form of this session: open the page again, and send it again');
   }

@@ -1,6 +1,6 @@
 /** Usage in a time range: as a table, by month also as a chart, and as files. */
 import { budgetUnit } from '../../enforcement/configuration.ts';
-import { formatUnitHours } from '../../filter/claim.ts';
+import { formatUnitHours, unitHours } from '../../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND, secondText, toInstant } from '../../lease/dates.ts';
 import { hoursText, missingTexts, monthText } from '../../ledger/reports/usage/formats.ts';
 import {
@@ -208,14 +208,13 @@ const COLUMNS: readonly Column<UsageRow>[] = [
 ];
 
 const SECONDS_PER_HOUR = 3600;
-const UNIT_HOUR = 3_600_000_000;
 
 /** Months without usage have no row and no bar. Shows resource hours if nothing is taken from budgets. */
 function MonthsChart({ rows, unit }: { readonly rows: readonly UsageRow[]; readonly unit: string }) {
   const isPaid = rows.some(({ amount }) => amount !== 0n);
   const what = isPaid ? `Budgets of projects (${unit})` : 'Resource hours';
   const values = rows.map(({ amount, resourceSeconds }) =>
-    isPaid ? Number(amount) / UNIT_HOUR : Number(resourceSeconds) / SECONDS_PER_HOUR,
+    isPaid ? unitHours(amount) : Number(resourceSeconds) / SECONDS_PER_HOUR,
   );
   const most = values.indexOf(Math.max(...values));
   const row = rows[most];

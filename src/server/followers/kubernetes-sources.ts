@@ -28,10 +28,9 @@ interface Shared {
 interface KubernetesSourcesOptions {
   readonly logger: Logger;
   readonly metrics: KubernetesMetrics;
-  /** Maximum time a reload waits for a new cluster, in milliseconds. Default: 10000. */
-  readonly waitMs?: number;
 }
 
+/** Maximum time a reload waits for a new cluster, in milliseconds. */
 const WAIT_MS = 10_000;
 
 /** Configurations with the same cluster options share its watches, so that a reload lists nothing again. */
@@ -50,7 +49,7 @@ export class KubernetesSources {
    * @throws ConfigurationError
    */
   async open(options: KubernetesOptions, isStart: boolean): Promise<HeldSource> {
-    const { logger, waitMs = WAIT_MS } = this.#options;
+    const { logger } = this.#options;
     // Imported on demand: loading takes time.
     const { followCluster } = await import('../../kubernetes/cluster/live/follow-cluster.ts');
     const { ClusterSource } = await import('../../kubernetes/cluster/live/live-source.ts');
@@ -68,7 +67,7 @@ export class KubernetesSources {
       await shared.release();
     };
     cluster.start();
-    if (!isStart && !(await isListedWithin(policies, waitMs, released.signal))) {
+    if (!isStart && !(await isListedWithin(policies, WAIT_MS, released.signal))) {
       const { problem = 'no answer yet' } = policies.following;
       await release();
       const message = `the policies of the cluster cannot be read: ${problem}`;

@@ -17,17 +17,20 @@ interface FoundLease {
 }
 
 /**
- * The lease in the ledger by Blazar's id or by its row, `#17`, as `ledger show` accepts it. `several`: leases
+ * The lease in the ledger, if there is one, by Blazar's id or by its row, `#17`, as `ledger show` accepts it. `several`: leases
  * with the same id, in several regions or projects. `projects`: only these; `undefined` = all.
  *
  * @throws LedgerUnavailableError
  */
 export async function foundLease(
-  ledger: Ledger,
+  ledger: Ledger | undefined,
   key: string,
   projects: readonly string[] | undefined,
   wait: Wait,
 ): Promise<{ readonly one?: FoundLease | undefined; readonly several?: readonly ListedRow[] }> {
+  if (ledger === undefined) {
+    return {};
+  }
   const row = /^#(\d{1,18})$/.exec(key)?.[1];
   const found = await inTime(
     leasesWithKey(ledger, row === undefined ? key : BigInt(row), projects, wait),
@@ -40,8 +43,7 @@ export async function foundLease(
   if (found.length > 1) {
     return { several: found };
   }
-  const charged = await inTime(leaseWithCharges(ledger, first, wait), wait);
-  return { one: charged };
+  return { one: await inTime(leaseWithCharges(ledger, first, wait), wait) };
 }
 
 /** A decision in the store, or of this process. */
@@ -69,7 +71,8 @@ export interface Step {
 
 interface Wanted extends PageQuery {
   readonly caller: Caller;
-  readonly leaseId: string | null;
+  /** As for `foundLease`. */
+  readonly key: string;
   /** `undefined` = not in the ledger. */
   readonly found: FoundLease | undefined;
   readonly ledger: Ledger | undefined;
@@ -133,7 +136,8 @@ function shownToMember(step: Step): Step[] {
   return isBudgetAccount(entry.account) ? [{ ...step, entry: { ...entry, who: '', reason: null } }] : [];
 }
 
-async function readDecisions({ search, leaseId, found, limit }: Wanted, { at, id }: Position): Promise<Read> {
+async function readDecisions({ search, key, found, limit }: Wanted, { at, id }: Position): Promise<Read> {
+  const leaseId = found === undefined ? key : found.lease.leaseId;
   const after = at === START ? undefined : cursorOf([at, id]);
   const page = { limit, after };
   const pages =

@@ -4,30 +4,27 @@
  */
 import type { Gauge } from 'prom-client';
 import { timedYield } from '../../base/yield-to-event-loop.ts';
-import { type Amount, parseUnitHours } from '../../filter/claim.ts';
+import { unitHours } from '../../filter/claim.ts';
 import type { BudgetClass, UsedBudget } from '../../ledger/budgets/view.ts';
 import type { ChainLedger } from '../../ledger/service.ts';
 import { Cached, readLedger } from './cached.ts';
 import type { Instruments } from './instruments.ts';
 
-const UNIT_HOUR = Number(parseUnitHours('1'));
-const hours = (amount: Amount) => Number(amount) / UNIT_HOUR;
-
 const OF_EACH = [
   {
     name: 'budget_amount_hours',
     help: 'Unit-hours of each budget in force; of a user in the project, if user_id is not empty. Read at most once a minute.',
-    of: ({ amount }: UsedBudget) => hours(amount),
+    of: ({ amount }: UsedBudget) => unitHours(amount),
   },
   {
     name: 'budget_taken_hours',
     help: 'Unit-hours of it that leases have used or will use.',
-    of: ({ taken }: UsedBudget) => hours(taken),
+    of: ({ taken }: UsedBudget) => unitHours(taken),
   },
   {
     name: 'budget_left_hours',
     help: 'Unit-hours of it that are left; below 0 if it was made smaller than what was taken.',
-    of: ({ amount, taken }: UsedBudget) => hours(amount - taken),
+    of: ({ amount, taken }: UsedBudget) => unitHours(amount - taken),
   },
   {
     name: 'budget_valid_from_timestamp_seconds',

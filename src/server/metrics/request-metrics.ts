@@ -205,7 +205,6 @@ export class QuickHistogram<Label extends string> {
       help: this.#help,
       type: 'histogram',
       values: this.#counted.flatMap((counted) => this.#valuesOf(counted)),
-      aggregator: 'sum',
     };
   }
 

@@ -8,8 +8,11 @@ import Router from '@koa/router';
 import { z } from 'zod';
 import { packageVersion } from '../../base/version.ts';
 import { requestSchemas } from '../../lease/request-schemas.ts';
+import { decisionSchema } from '../api/decisions.ts';
+import { entrySchema, leaseSchema } from '../api/leases.ts';
 import { type ApiExample, type ApiRoute, PROBLEM_TYPE, problemOf } from '../api/route.ts';
 import { API_ROUTES } from '../api/routes.ts';
+import { accountSchema } from '../api/shown.ts';
 import { type ProtocolName, securitySchemesOf } from '../authentication/protocols.ts';
 import { EXACT } from '../own-paths.ts';
 import { stateOf } from '../request-state.ts';
@@ -246,6 +249,9 @@ const CONVERSION = {
   override: ({ jsonSchema: json }) => {
     if (json.type === 'object') {
       json.additionalProperties = true;
+    } else {
+      // Beside a reference, it would refuse what the other schema names.
+      delete json.additionalProperties;
     }
   },
 } as const satisfies z.core.ToJSONSchemaParams;
@@ -277,6 +283,14 @@ function sharedAnswersOf({ body, answers }: ApiRoute): ResponseName[] {
   );
 }
 
+/** Parts of several bodies: described once. */
+const SHARED = {
+  Account: accountSchema,
+  ListedLease: leaseSchema,
+  LedgerEntry: entrySchema,
+  Decision: decisionSchema,
+};
+
 function apiSchemas(): Record<string, z.ZodType> {
   const named = API_ROUTES.flatMap(({ body, answers }) => [
     ...(body === undefined ? [] : [[body.name, body.schema] as const]),
@@ -284,7 +298,7 @@ function apiSchemas(): Record<string, z.ZodType> {
       name === undefined || schema === undefined ? [] : [[name, schema] as const],
     ),
   ]);
-  return Object.fromEntries(named);
+  return { ...SHARED, ...Object.fromEntries(named) };
 }
 
 const TEXT = { type: 'string' };

@@ -3,7 +3,7 @@ import { isAscii } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { MIMEType, promisify } from 'node:util';
 import { brotliDecompress, unzip } from 'node:zlib';
-import createError from 'http-errors';
+import createError, { HttpError } from 'http-errors';
 import { Semaphore } from '../../base/concurrency-limiter.ts';
 import { waitFor } from '../../base/deadline.ts';
 import { codeOf } from '../../base/errors.ts';
@@ -59,13 +59,9 @@ async function read<Body>(
   try {
     return await readBody(request, limit, parse);
   } catch (thrown) {
-    if (thrown instanceof BodyTooLargeError) {
-      throw createError(413, `expected a body of at most ${limit} bytes`);
-    }
-    if (thrown instanceof UnknownEncodingError) {
-      throw createError(415, 'expected a body in UTF-8, as it is or compressed by gzip, deflate or br');
-    }
-    throw createError(400, `expected ${thrown instanceof TooMuchJsonError ? thrown.message : expected}`);
+    throw thrown instanceof HttpError
+      ? thrown
+      : createError(400, `expected ${thrown instanceof TooMuchJsonError ? thrown.message : expected}`);
   }
 }
 
@@ -106,13 +102,7 @@ function textOf(bytes: Uint8Array): string {
   return Buffer.isBuffer(bytes) && isAscii(bytes) ? bytes.toString('latin1') : utf8.decode(bytes);
 }
 
-export class BodyTooLargeError extends Error {
-  override readonly name = 'BodyTooLargeError';
-}
-
-export class UnknownEncodingError extends Error {
-  override readonly name = 'UnknownEncodingError';
-}
+const tooLarge = (limit: number) => createError(413, `expected a body of at most ${limit} bytes`);
 
 /** By `Content-Encoding`. */
 const UNPACK = new Map([
@@ -126,8 +116,8 @@ const unpacking = new Semaphore(4);
 
 /**
  * What `parse` makes of the body of a request, decompressed. The limit applies before and after: compressed
- * data can hold any number of empty blocks. Rejects with a `BodyTooLargeError`, an `UnknownEncodingError`, or
- * the error of the connection, the decompression or `parse`.
+ * data can hold any number of empty blocks. Rejects with an HTTP error 413 or 415, or the error of the
+ * connection, the decompression or `parse`.
  */
 export async function readBody<Body>(
   request: IncomingMessage,
@@ -140,24 +130,28 @@ export async function readBody<Body>(
   }
   const unpack = UNPACK.get(encoding);
   if (unpack === undefined) {
-    throw new UnknownEncodingError();
+    throw createError(415, 'expected a body in UTF-8, as it is or compressed by gzip, deflate or br');
   }
   const bytes = await receivedBytes(request, limit);
   const leave = await unpacking.enter(waitFor(undefined));
   try {
     return await parse(await unpack(bytes, { maxOutputLength: limit }));
   } catch (thrown) {
+<<<<<<< HEAD
     throw codeOf(thrown) === 'ERR_BUFFER_TOO_LARGE' ? new BodyTooLargeError() : thrown;
   } finally {
     leave();
+=======
+    throw codeOf(thrown) === 'ERR_BUFFER_TOO_LARGE' ? tooLarge(limit) : thrown;
+>>>>>>> housea
   }
 }
 
-/** The bytes as sent. Rejects with a `BodyTooLargeError` as soon as there are more than `limit`. */
+/** The bytes as sent. Rejects with an HTTP error 413 as soon as there are more than `limit`. */
 function receivedBytes(request: IncomingMessage, limit: number): Promise<Buffer> {
   const length = Number(request.headers['content-length']);
   if (length > limit) {
-    return Promise.reject(new BodyTooLargeError());
+    return Promise.reject(tooLarge(limit));
   }
   const collected = length <= limit && request instanceof CollectedRequest ? request.collect() : undefined;
   return collected ?? streamedBytes(request, limit);
@@ -175,7 +169,7 @@ function streamedBytes(request: IncomingMessage, limit: number): Promise<Buffer>
     request.on('data', (chunk: Buffer) => {
       if (body.length + chunk.length > limit) {
         request.pause();
-        reject(new BodyTooLargeError());
+        reject(tooLarge(limit));
       } else {
         body.push(chunk);
       }

@@ -1,6 +1,6 @@
 /** A user of the API or the console, and their rights. */
 import { z } from 'zod';
-import { onOneLine } from '../../base/visible-text.ts';
+import { cut, onOneLine } from '../../base/visible-text.ts';
 
 const membership = z
   .object({
@@ -53,10 +53,6 @@ export function whoOf({ name, domain, id }: { name: string; domain?: string; id:
   const end = ` (${cut(onOneLine(id), MAX_ID)})`;
   const full = domain === undefined || domain === '' ? name : `${name}@${domain}`;
   return cut(onOneLine(full), MAX_WHO - end.length) + end;
-}
-
-function cut(text: string, length: number): string {
-  return text.length <= length ? text : `${text.slice(0, length - 1).replace(/[\ud800-\udbff]$/, '')}…`;
 }
 
 /**

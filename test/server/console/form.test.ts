@@ -57,7 +57,7 @@ describe('a form', () => {
     expect((await send('/thing/x', `text=${'x'.repeat(4091)}`)).status).toBe(303);
     const { status, text } = await send('/thing/x', `text=${'x'.repeat(4092)}`);
     expect(status).toBe(413);
-    expect(text).toContain('Expected a form of at most 4096 bytes.');
+    expect(text).toContain('Expected a body of at most 4096 bytes.');
     expect(sent).toHaveLength(1);
   });
 
@@ -94,7 +94,7 @@ describe('a form', () => {
     for (const type of ['application/json', 'text/plain', 'multipart/form-data; boundary=x', '*/*']) {
       const { status, text } = await send('/thing/x', 'text=x', { 'Content-Type': type });
       expect({ type, status }).toEqual({ type, status: 415 });
-      expect(text).toContain('Expected a form, of type application/x-www-form-urlencoded.');
+      expect(text).toContain('Expected a body of type application/x-www-form-urlencoded.');
     }
     expect(sent).toEqual([]);
   });

@@ -68,8 +68,7 @@ export const leasePage: ConsolePage = {
 async function answered(request: PageRequest, key: string): Promise<PageAnswer> {
   const { caller, query, generation, deadline } = request;
   const ledger = generation.ledger === undefined ? undefined : await ledgerFor(request);
-  const { one: found, several } =
-    ledger === undefined ? {} : await foundLease(ledger, key, visibleProjects(caller), deadline);
+  const { one: found, several } = await foundLease(ledger, key, visibleProjects(caller), deadline);
   if (several !== undefined) {
     await learnNames(generation, several);
     return {
@@ -87,7 +86,7 @@ async function answered(request: PageRequest, key: string): Promise<PageAnswer> 
       caller,
       found,
       ledger,
-      leaseId,
+      key,
       search: (wanted, page) => findDecisions(request, { ...wanted, ...page, projects }),
     },
     deadline,

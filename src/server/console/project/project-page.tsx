@@ -1,6 +1,6 @@
 /** The page of a project. */
 import { budgetUnit } from '../../../enforcement/configuration.ts';
-import { type Amount, formatUnitHours } from '../../../filter/claim.ts';
+import { formatUnitHours, unitHours } from '../../../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
 import { type BudgetView, pageOfBudgets } from '../../../ledger/budgets/view.ts';
 import { type FoldedTotals, foldedOfProject } from '../../../ledger/folding/totals.ts';
@@ -299,11 +299,4 @@ function pointsOf({ amount, now, points }: BudgetOverTime): ChartPoint[] {
       budget: unitHours(amount),
     };
   });
-}
-
-const UNIT_HOUR = 3_600_000_000;
-
-/** Only for charts: rounded to the precision of a number. */
-function unitHours(amount: Amount): number {
-  return Number(amount) / UNIT_HOUR;
 }

@@ -6,6 +6,7 @@ import { formatUnitHours } from '../../../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
 import type { FoldedTotals } from '../../../ledger/folding/totals.ts';
 import type { LeaseRowView } from '../../../ledger/reports/leases.ts';
+import { hoursText } from '../../../ledger/reports/usage/formats.ts';
 import type { UsageGroup, UsageReport } from '../../../ledger/reports/usage.ts';
 import type { FilterLimits, LimitOption, limitsFor } from '../../api/project-limits.ts';
 import type { FoundDecision } from '../../leases/lease-history.ts';
@@ -210,7 +211,7 @@ export function UsageTables({ byUser, byType, unit }: UsageData & { readonly uni
 
 const USAGE_COLUMNS: readonly Column<UsageGroup>[] = [
   column('Leases', 'number', ({ leases }) => leases),
-  column('Resource hours', 'number', ({ resourceSeconds }) => hours(resourceSeconds)),
+  column('Resource hours', 'number', ({ resourceSeconds }) => hoursText(resourceSeconds)),
 ];
 
 interface GroupsProps {
@@ -233,12 +234,6 @@ function Groups({ label, columns, report: { groups } }: GroupsProps) {
       )}
     </>
   );
-}
-
-/** Rounded up to a tenth, like costs. */
-function hours(seconds: bigint): string {
-  const tenths = (seconds * 10n + 3599n) / 3600n;
-  return `${tenths / 10n}${tenths % 10n === 0n ? '' : `.${tenths % 10n}`}`;
 }
 
 export function FoldedLeases({ leases, until }: FoldedTotals) {
