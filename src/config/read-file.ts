@@ -86,6 +86,10 @@ export function systemErrorText(thrown: unknown): string {
       return 'the disk is full';
     case 'EDQUOT':
       return 'the quota of the disk is used up';
+    case 'EFBIG':
+      return 'the file would be larger than is allowed (ulimit -f)';
+    case 'EIO':
+      return 'the device reports an error';
     case 'EROFS':
       return 'the file system is read-only';
     case 'ENXIO':
