@@ -1,7 +1,7 @@
 /** Tokens and certificates. Their files may change while the service runs. */
-import { X509Certificate } from 'node:crypto';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
 import { errorText } from '../../base/errors.ts';
+import { requireAuthorities } from '../../config/authorities.ts';
 import { readTextFile, whyWritable } from '../../config/read-file.ts';
 import { MIN_TOKEN_LENGTH, TOKEN_FORM } from '../../config/secret.ts';
 
@@ -116,22 +116,13 @@ export function readTls(options: TlsOptions): SecureContextOptions | undefined {
   return caFile === undefined ? { cert, key } : { cert, key, ca: readAuthorities(caFile) };
 }
 
-/** Checks every certificate: OpenSSL silently skips unreadable ones, such as the last of a truncated file. */
 export function readAuthorities(file: string): string {
-  const ca = readFile('client_ca_file', file);
-  const certificates = ca.split(/^(?=-----BEGIN )/m).filter((part) => part.startsWith('-----BEGIN '));
-  if (certificates.length === 0) {
-    throw new CredentialError('client_ca_file', `${file} holds no certificate in PEM`);
+  const pem = readFile('client_ca_file', file);
+  try {
+    return requireAuthorities(file, pem);
+  } catch (thrown) {
+    throw new CredentialError('client_ca_file', errorText(thrown));
   }
-  for (const [index, certificate] of certificates.entries()) {
-    try {
-      new X509Certificate(certificate);
-    } catch (thrown) {
-      const mistake = `number ${index + 1} is not a certificate in PEM: ${errorText(thrown)}`;
-      throw new CredentialError('client_ca_file', `${file}: ${mistake}`);
-    }
-  }
-  return ca;
 }
 
 function readFile(option: CredentialError['option'], file: string): string {
