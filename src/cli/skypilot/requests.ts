@@ -3,7 +3,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import type { Problem } from '../../base/errors.ts';
 import type { YamlDocument } from '../../base/yaml/document.ts';
-import { isMapping, type Mapping } from '../../base/yaml/tree.ts';
+import { isMapping, jsonIn, type Mapping } from '../../base/yaml/tree.ts';
 import type { Places } from '../../skypilot/config/config-validation.ts';
 import type { RequestFacts } from '../../skypilot/request/sent-request.ts';
 import type { ReceivedRequest } from '../../skypilot/request/wire.ts';
@@ -103,14 +103,10 @@ async function headerProblems(text: string, file: string): Promise<Problem[]> {
 
 /** A JSON task has no members of these names. */
 function bodyOf(text: string): unknown {
-  try {
-    const body: unknown = JSON.parse(text);
-    const isBody =
-      typeof body === 'string' || (isMapping(body) && ('task' in body || 'skypilot_config' in body));
-    return isBody ? body : undefined;
-  } catch {
-    return undefined;
-  }
+  const body = jsonIn(text);
+  return typeof body === 'string' || (isMapping(body) && ('task' in body || 'skypilot_config' in body))
+    ? body
+    : undefined;
 }
 
 export interface RequestFlags extends RequestFacts {
