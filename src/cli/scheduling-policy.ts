@@ -104,7 +104,7 @@ function whoCanCommand(): Command {
       .option(
         '--group <name>',
         'A group of the user, who is in system:authenticated too; without --user, answer for any member of it. Repeatable.',
-        repeatableName,
+        each(named),
       ),
   )
     .addOption(formatFlag('table', 'json'))
@@ -123,7 +123,7 @@ function scanCommand(): Command {
         .option(
           '-n, --namespace <name>',
           'Scan this namespace; repeatable. Default: all but the exempt ones.',
-          repeatableNamespace,
+          each(namespaceName),
         )
         .option('-A, --all-namespaces', 'Scan all namespaces but the exempt ones. This is the default.')
         .option(
@@ -134,7 +134,7 @@ function scanCommand(): Command {
         .option(
           '--exempt-namespace <name>',
           'A namespace whose pods the webhooks do not judge; repeatable. Default: kube-system and blazar-enforcement, as in etc/kubernetes.',
-          repeatableName,
+          each(named),
         )
         .option(
           '--workloads',
@@ -257,8 +257,8 @@ function named(value: string): string {
   return value;
 }
 
-function repeatableName(value: string, before: readonly string[] = []): readonly string[] {
-  return [...before, named(value)];
+function each(parse: (value: string) => string) {
+  return (value: string, before: readonly string[] = []): readonly string[] => [...before, parse(value)];
 }
 
 /** It becomes part of paths. Source: Kubernetes, names of namespaces (RFC 1123). */
@@ -267,10 +267,6 @@ function namespaceName(value: string): string {
     throw new InvalidArgumentError('Expected the name of a namespace: lower-case letters, digits and "-".');
   }
   return value;
-}
-
-function repeatableNamespace(value: string, before: readonly string[] = []): readonly string[] {
-  return [...before, namespaceName(value)];
 }
 
 async function validatePolicies(paths: readonly string[]): Promise<void> {

@@ -13,6 +13,7 @@ import {
 import { stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { codeOf, errorText } from '../base/errors.ts';
+import { member } from '../base/yaml/tree.ts';
 
 /** No configuration is longer, but `/dev/zero` is. */
 const MAX_BYTES = 1024 * 1024;
@@ -100,33 +101,26 @@ export async function fileState(path: string): Promise<string | undefined> {
   }
 }
 
+const WORDS: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file',
+  EACCES: 'permission denied',
+  EPERM: 'permission denied',
+  EISDIR: 'it is a folder',
+  ENOTDIR: 'a part of its path is not a folder',
+  ENOSPC: 'the disk is full',
+  EDQUOT: 'the quota of the disk is used up',
+  EFBIG: 'the file would be larger than is allowed (ulimit -f)',
+  EIO: 'the device reports an error',
+  EROFS: 'the file system is read-only',
+  ENXIO: 'nobody reads the pipe',
+  EPIPE: 'nobody reads the pipe',
+  // Node's own message repeats the path.
+  ERR_INVALID_ARG_VALUE: 'it is not a valid path',
+};
+
 /** Why a file could not be used, in words, without `ENOENT: …, open '…'`. */
 export function systemErrorText(thrown: unknown): string {
-  switch (codeOf(thrown)) {
-    case 'ENOENT':
-      return 'there is no such file';
-    case 'EACCES':
-    case 'EPERM':
-      return 'permission denied';
-    case 'EISDIR':
-      return 'it is a folder';
-    case 'ENOTDIR':
-      return 'a part of its path is not a folder';
-    case 'ENOSPC':
-      return 'the disk is full';
-    case 'EDQUOT':
-      return 'the quota of the disk is used up';
-    case 'EROFS':
-      return 'the file system is read-only';
-    case 'ENXIO':
-    case 'EPIPE':
-      return 'nobody reads the pipe';
-    case 'ERR_INVALID_ARG_VALUE':
-      // Node's own message repeats the path.
-      return 'it is not a valid path';
-    default:
-      return errorText(thrown);
-  }
+  return member(WORDS, codeOf(thrown)) ?? errorText(thrown);
 }
 
 const OTHERS_READ = 0o004;

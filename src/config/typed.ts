@@ -201,21 +201,15 @@ function readNumber(text: string): number {
   return value;
 }
 
+const TRUE = ['true', '1', 'on', 'yes'];
+const FALSE = ['false', '0', 'off', 'no'];
+
 function readBoolean(text: string): boolean {
-  switch (text.trim().toLowerCase()) {
-    case 'true':
-    case '1':
-    case 'on':
-    case 'yes':
-      return true;
-    case 'false':
-    case '0':
-    case 'off':
-    case 'no':
-      return false;
-    default:
-      throw new ValueError();
+  const word = text.trim().toLowerCase();
+  if (!TRUE.includes(word) && !FALSE.includes(word)) {
+    throw new ValueError();
   }
+  return TRUE.includes(word);
 }
 
 /** Ignores trailing commas, as oslo.config does. Refuses an empty item between two commas. */

@@ -1,5 +1,6 @@
 /** Runs all checks against a policy service. */
 
+import { jsonIn, valueAt } from '../base/yaml/tree.ts';
 import { announcesBody } from '../http/call-error.ts';
 import {
   askAgain,
@@ -203,15 +204,9 @@ function hasContent({ answer }: Exchange): boolean {
 }
 
 function hasMessage(body: string): boolean {
-  try {
-    const value: unknown = JSON.parse(body);
-    const message =
-      typeof value === 'object' && value !== null && 'message' in value ? value.message : undefined;
-    // The replacement character stands for bytes that are not UTF-8.
-    return typeof message === 'string' && message.trim() !== '' && !message.includes('\ufffd');
-  } catch {
-    return false;
-  }
+  const message = valueAt(jsonIn(body), ['message']);
+  // The replacement character stands for bytes that are not UTF-8.
+  return typeof message === 'string' && message.trim() !== '' && !message.includes('\ufffd');
 }
 
 /** A line break, as text, inside JSON, or in HTML. */

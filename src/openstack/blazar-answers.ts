@@ -1,5 +1,6 @@
 /** The parts of Blazar's API answers that reconciliation needs. All else is dropped, since a list may be long. */
 import { z } from 'zod';
+import { isMapping } from '../base/yaml/tree.ts';
 import { timedYield } from '../base/yield-to-event-loop.ts';
 import { type Instant, toInstant } from '../lease/dates.ts';
 import { type Allocation, endInBlazar, type Reservation } from '../lease/lease.ts';
@@ -60,14 +61,7 @@ const allocated = z.object({
 });
 
 function isReservation(one: unknown): one is { readonly id: string; readonly lease_id: string } {
-  return (
-    typeof one === 'object' &&
-    one !== null &&
-    'id' in one &&
-    'lease_id' in one &&
-    typeof one.id === 'string' &&
-    typeof one.lease_id === 'string'
-  );
+  return isMapping(one) && typeof one.id === 'string' && typeof one.lease_id === 'string';
 }
 
 const host = z.looseObject({ id: z.union([z.string(), z.number()]).transform(String) });

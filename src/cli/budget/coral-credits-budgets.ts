@@ -44,23 +44,15 @@ const account = z.object({
 type Allocation = z.infer<typeof account>['allocations'][number];
 type Period = Pick<Allocation, 'start' | 'end'>;
 
-export class CoralCredits {
-  readonly #fetch: BoundedFetch['fetch'];
-  readonly #url: URL;
-  readonly #token: string;
+type Read = <Schema extends z.ZodType>(path: string, schema: Schema) => Promise<z.infer<Schema>>;
 
-  constructor({ fetch }: BoundedFetch, url: URL, token: string) {
-    this.#fetch = fetch;
-    this.#url = url;
-    this.#token = token;
-  }
-
-  /** @throws EndpointError */
-  async get<Schema extends z.ZodType>(path: string, schema: Schema): Promise<z.infer<Schema>> {
+/** Reads of the API of coral-credits. They throw `EndpointError`. */
+export function coralCredits({ fetch }: BoundedFetch, url: URL, token: string): Read {
+  return async (path, schema) => {
     const { EndpointError } = await import('../../client/bounded-fetch.ts');
-    const address = `${this.#url.origin}${this.#url.pathname.replace(/\/+$/, '')}${path}`;
-    const headers = { Authorization: `Bearer ${this.#token}`, Accept: 'application/json' };
-    const answer = await this.#fetch(new Request(address, { headers }));
+    const address = `${url.origin}${url.pathname.replace(/\/+$/, '')}${path}`;
+    const headers = { Authorization: `Bearer ${token}`, Accept: 'application/json' };
+    const answer = await fetch(new Request(address, { headers }));
     const { status } = answer;
     if (status === 401 || status === 403) {
       throw new EndpointError('refused', `${address}: coral-credits does not accept the token (${status})`);
@@ -75,19 +67,19 @@ export class CoralCredits {
       'failed',
       `${address}: it answered ${status}, but not as coral-credits does${place}; is this its address?`,
     );
-  }
+  };
 }
 
 type CoralBudget = Parameters<typeof exportedBudget>[0];
 
 /** One budget for each project and allocation that has not ended. `now`: in microseconds. */
 export async function budgetsOf(
-  service: CoralCredits,
+  read: Read,
   flags: { readonly resourceClass: string; readonly provider?: string },
   now: bigint,
 ): Promise<CoralBudget[]> {
-  const provider = providerOf(await service.get('/resource_provider', providers), flags.provider);
-  const all = await service.get('/resource_provider_account', projects);
+  const provider = providerOf(await read('/resource_provider', providers), flags.provider);
+  const all = await read('/resource_provider_account', projects);
   const mine = all.filter((one) => one.provider === provider.id);
   const budgets: CoralBudget[] = [];
   const progress = new Progress('projects', mine.length);
@@ -95,7 +87,7 @@ export async function budgetsOf(
   try {
     for (const [index, { account: id, project_id }] of mine.entries()) {
       // The list at /consumer is not used: coral-credits caches it until restart.
-      const { name, allocations, consumers } = await service.get(`/account/${id}`, account);
+      const { name, allocations, consumers } = await read(`/account/${id}`, account);
       const credits = allocations
         .filter(({ end }) => end > now)
         .flatMap((one) => hoursOf(one, flags.resourceClass).map((left) => ({ ...one, left })));

@@ -49,7 +49,7 @@ async function fromCoralCredits(address: string, flags: CoralFlags): Promise<voi
   }
   const { budgetCsv } = await import('../../ledger/budgets/csv.ts');
   const terms = await import('../../ledger/budgets/terms.ts');
-  const { budgetsOf, CoralCredits } = await import('./coral-credits-budgets.ts');
+  const { budgetsOf, coralCredits } = await import('./coral-credits-budgets.ts');
   const bounded = boundedFetch({
     timeout: flags.timeout,
     maxAnswerBytes: MAX_ANSWER_BYTES,
@@ -57,8 +57,8 @@ async function fromCoralCredits(address: string, flags: CoralFlags): Promise<voi
   });
   try {
     await endpointFailures(async () => {
-      const service = new CoralCredits(bounded, url, token);
-      const budgets = await budgetsOf(service, flags, BigInt(Date.now()) * 1000n);
+      const read = coralCredits(bounded, url, token);
+      const budgets = await budgetsOf(read, flags, BigInt(Date.now()) * 1000n);
       process.stdout.write(await budgetCsv(budgets.map(terms.exportedBudget), true));
     });
   } finally {

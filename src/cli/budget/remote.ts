@@ -137,7 +137,7 @@ export function remoteBudgets(api: ApiClient): BudgetStore {
     change: (found: RemoteBudget | undefined) => Promise<unknown>,
   ) => {
     for (let attempt = 1; ; attempt += 1) {
-      const { items } = await listed({ project_id: project, ...(user !== undefined && { user_id: user }) });
+      const { items } = await listed(ownedBy(project, user));
       try {
         await change(
           items.find((one) => one.validFrom === validFrom && (one.userId === null) === (user === undefined)),
@@ -167,12 +167,7 @@ export function remoteBudgets(api: ApiClient): BudgetStore {
       return changing({ project, user, validFrom }, (found) =>
         found === undefined
           ? api.POST('/v1/budgets', {
-              body: {
-                project_id: project,
-                ...(user !== undefined && { user_id: user }),
-                valid_from: secondText(validFrom),
-                ...body,
-              },
+              body: { ...ownedBy(project, user), valid_from: secondText(validFrom), ...body },
             })
           : api.PATCH('/v1/budgets/{budget_id}', {
               params: { path: { budget_id: String(found.id) }, header: { 'If-Match': found.etag } },
@@ -266,8 +261,7 @@ export function remoteBudgets(api: ApiClient): BudgetStore {
       refuseWho(flags.who);
       const { user, reason } = flags;
       const body = {
-        project_id: project,
-        ...(user !== undefined && { user_id: user }),
+        ...ownedBy(project, user),
         amount: sizeOf(flags.amount),
         valid_until: untilOf(flags.until),
         reason,
@@ -338,6 +332,10 @@ function chargedLease(one: z.infer<typeof charged>): ChargedLease {
       until: until / MICROSECONDS_PER_SECOND,
     })),
   };
+}
+
+function ownedBy(project: string, user: string | undefined) {
+  return { project_id: project, ...(user !== undefined && { user_id: user }) };
 }
 
 function refuseWho(who: string | undefined): void {

@@ -25,12 +25,20 @@ interface CasePlace {
 /** A case, or the problems of its file. */
 export type CaseFile<Case> = CasePlace & (ReadCase<Case> | { readonly problems: readonly Problem[] });
 
-export interface ReadCase<Case> extends CasePlace {
-  readonly case: Case;
+/** Where the values of a case are written. */
+interface Places {
   /** The line of the node at a path of the case, from 1; if it does not exist, of the nearest node above. */
   readonly lineOf: (path: Path) => number;
   /** The value at a path as written, from `YamlDocument.typed`. */
   readonly typedAt: (path: Path) => unknown;
+}
+
+export interface ReadCase<Case> extends CasePlace, Places {
+  readonly case: Case;
+}
+
+interface WrittenCase extends Places {
+  readonly value: unknown;
 }
 
 /** Paths of all `.yaml` and `.yml` files in a folder and its subfolders, sorted. @throws UsageError */
@@ -48,12 +56,6 @@ export function yamlFilesIn(folder: string): string[] {
     .filter((name) => /\.ya?ml$/i.test(name) && !/(?:^|[/\\])(?:\.|node_modules[/\\])/.test(name))
     .sort()
     .map((name) => join(folder, name));
-}
-
-interface WrittenCase {
-  readonly value: unknown;
-  readonly lineOf: (path: Path) => number;
-  readonly typedAt: (path: Path) => unknown;
 }
 
 /**
@@ -120,7 +122,7 @@ function casesIn(value: Mapping, document: YamlDocument): WrittenCase[] | undefi
 }
 
 /** `placeOf`: maps a path in the case to its path in the document. */
-function partOf(document: YamlDocument, placeOf: (path: Path) => Path): Omit<WrittenCase, 'value'> {
+function partOf(document: YamlDocument, placeOf: (path: Path) => Path): Places {
   return {
     lineOf: (path) => document.lineOf(placeOf(path)),
     typedAt: (path) => valueAt(document.typed, placeOf(path)),

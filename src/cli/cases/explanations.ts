@@ -2,7 +2,8 @@
 
 import { errorText } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
-import type { RuleAnswer, RuleExplanation, RuleObserver } from '../../filter/services.ts';
+import { valueAt } from '../../base/yaml/tree.ts';
+import type { ObservedRule, RuleAnswer, RuleExplanation, RuleObserver } from '../../filter/services.ts';
 
 export interface ExplainedRule {
   readonly rule: string;
@@ -36,6 +37,19 @@ export class ExplainedRules implements RuleObserver {
   }
 }
 
+/** Collects the enforced rules that refuse a request, each once. */
+export class RefusingRules implements RuleObserver {
+  readonly rules: ObservedRule[] = [];
+
+  rulesRead(): void {}
+
+  ruleJudged(rule: ObservedRule, said: RuleAnswer): void {
+    if (said === 'refused' && !rule.audit && !this.rules.includes(rule)) {
+      this.rules.push(rule);
+    }
+  }
+}
+
 /** `hours(lease) = 72`, then the whole expression: `hours(lease) <= 48.0 → false`. */
 export function explanationLines({ said, explanations }: ExplainedRule): string[] {
   return explanations
@@ -56,8 +70,7 @@ function isReason(said: RuleAnswer): (one: RuleExplanation) => boolean {
 export function causeLogger(causes: string[]): Logger {
   const ignore = () => {};
   const error = (fields: unknown) => {
-    const cause =
-      typeof fields === 'object' && fields !== null && 'error' in fields ? fields.error : undefined;
+    const cause = valueAt(fields, ['error']);
     if (cause !== undefined) {
       causes.push(errorText(cause));
     }

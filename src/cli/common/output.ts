@@ -90,20 +90,19 @@ export async function printTable(
   head: readonly string[],
   rows: readonly (readonly string[])[],
 ): Promise<void> {
-  const lines = [head, ...rows.map((row) => row.map(onOneLine))];
-  const widths = head.map(() => 0);
+  process.stdout.write(alignedText([head, ...rows]));
+}
+
+/** `widths`: of the columns; they grow to the widest cell. */
+export function alignedText(rows: readonly (readonly string[])[], widths: number[] = []): string {
+  const lines = rows.map((row) => row.map(onOneLine));
   for (const line of lines) {
     for (const [column, text] of line.entries()) {
       widths[column] = Math.max(widths[column] ?? 0, columnsOf(text));
     }
   }
-  const text = lines.map((line) =>
-    line
-      .map((cell, column) => cell + ' '.repeat((widths[column] ?? 0) - columnsOf(cell)))
-      .join('  ')
-      .trimEnd(),
-  );
-  process.stdout.write(`${text.join('\n')}\n`);
+  const padded = (cell: string, column: number) => cell + ' '.repeat((widths[column] ?? 0) - columnsOf(cell));
+  return lines.map((line) => `${line.map(padded).join('  ').trimEnd()}\n`).join('');
 }
 
 /** In terminals, ideographs and emoji take two columns, combining characters none. */

@@ -24,8 +24,8 @@ export function repeatable(value: string, before: readonly string[] = []): reado
 
 export function wholeNumber(flag: string, least: number, most: number) {
   return (text: string): number => {
-    const number = /^\d{1,10}$/.test(text) ? Number(text) : -1;
-    if (number < least || number > most) {
+    const number = /^-?\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
+    if (!(number >= least && number <= most)) {
       throw new UsageError(
         `${flag}: expected a whole number from ${least} to ${most}, got ${JSON.stringify(text)}`,
       );

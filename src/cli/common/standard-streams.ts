@@ -19,7 +19,9 @@ export function guardStandardStreams(): void {
     if (error.code === 'EPIPE') {
       process.exit(ExitCode.pipeClosed);
     }
-    process.stderr.write(`error: standard output could not be written: ${whyNot(error)}\n`);
+    process.stderr.write(
+      `error: standard output could not be written: ${onOneLine(systemErrorText(error))}\n`,
+    );
     process.exit(ExitCode.unwritten);
   });
   let lost = false;
@@ -62,17 +64,6 @@ function writeWhole(stream: Writable & { readonly fd: number; readonly isTTY?: b
     }
     done();
   };
-}
-
-const WORDS: Readonly<Record<string, string>> = {
-  ENOSPC: 'no space is left on the device',
-  EDQUOT: 'the quota of the disk is used up',
-  EFBIG: 'the file would be larger than is allowed (ulimit -f)',
-  EIO: 'the device reports an error',
-};
-
-function whyNot(error: NodeJS.ErrnoException): string {
-  return onOneLine(WORDS[error.code ?? ''] ?? systemErrorText(error));
 }
 
 /** Codes of a result, and 13: Node exits with it when nothing is pending. Others are failures already. */

@@ -11,7 +11,7 @@ import type {
 import type { StoredDecision } from '../../decisions/store/contract.ts';
 import { formatInstant } from '../../lease/dates.ts';
 import { namedCell } from '../common/command-names.ts';
-import { jsonLine, onOneLine, printTable, warn } from '../common/output.ts';
+import { alignedText, jsonLine, onOneLine, printTable, warn } from '../common/output.ts';
 
 /** Prints decisions in columns as wide as the widest cell so far: printed lines cannot be aligned again. */
 export class DecisionTable {
@@ -19,23 +19,8 @@ export class DecisionTable {
 
   /** The lines of these decisions; before the first ones, a heading. */
   lines(records: readonly DecisionRecord[]): string {
-    const rows = records.map((record) => cellsOf(record).map(onOneLine));
-    if (this.#widths.length === 0) {
-      rows.unshift(['TIME', 'OUTCOME', 'OPERATION', 'PROJECT', 'USER', 'LEASE', 'FILTER', 'MESSAGE']);
-    }
-    for (const row of rows) {
-      for (const [column, cell] of row.entries()) {
-        this.#widths[column] = Math.max(this.#widths[column] ?? 0, cell.length);
-      }
-    }
-    return rows.map((row) => `${this.#padded(row)}\n`).join('');
-  }
-
-  #padded(row: readonly string[]): string {
-    return row
-      .map((cell, column) => cell.padEnd(this.#widths[column] ?? 0))
-      .join('  ')
-      .trimEnd();
+    const head = ['TIME', 'OUTCOME', 'OPERATION', 'PROJECT', 'USER', 'LEASE', 'FILTER', 'MESSAGE'];
+    return alignedText([...(this.#widths.length === 0 ? [head] : []), ...records.map(cellsOf)], this.#widths);
   }
 }
 

@@ -5,6 +5,7 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
+import { jsonIn } from '../../base/yaml/tree.ts';
 import { type BoundedFetch, boundedFetch, EndpointError } from '../../client/bounded-fetch.ts';
 import { readTextFile } from '../../config/read-file.ts';
 import {
@@ -198,10 +199,8 @@ async function posted(
 
 /** A JSON string that contains JSON. */
 function decodedAnswer(text: string): Answered {
-  let outer: unknown;
-  try {
-    outer = JSON.parse(text);
-  } catch {
+  const outer = jsonIn(text);
+  if (outer === undefined) {
     throw new NoAnswer('its answer is not JSON');
   }
   if (typeof outer !== 'string') {

@@ -3,13 +3,14 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import type { Problem } from '../../base/errors.ts';
 import type { YamlDocument } from '../../base/yaml/document.ts';
-import { isMapping, type Mapping } from '../../base/yaml/tree.ts';
+import { isMapping, jsonIn, type Mapping } from '../../base/yaml/tree.ts';
 import type { Places } from '../../skypilot/config/config-validation.ts';
 import type { RequestFacts } from '../../skypilot/request/sent-request.ts';
 import type { ReceivedRequest } from '../../skypilot/request/wire.ts';
 import type { OriginOf } from '../../skypilot/schema/validate.ts';
 import type { PipelineTask } from '../../skypilot/task/pipeline.ts';
-import { flagNamed, readText, shownName, UsageError } from '../common/output.ts';
+import { flagNamed, readText, refuseStandardInputTwice, shownName, UsageError } from '../common/output.ts';
+import { wholeNumber } from '../common/sources.ts';
 
 /** A request and its task; `null` if it is not part of a pipeline. */
 export interface Requested {
@@ -32,9 +33,7 @@ export async function readRequests(
   maxBytes: number,
 ): Promise<RequestFile> {
   const { skypilotConfig } = flags;
-  if (file === '-' && skypilotConfig === '-') {
-    throw new UsageError('standard input (-) can only be read once');
-  }
+  refuseStandardInputTwice([file, skypilotConfig]);
   const text = await readText(file, maxBytes);
   if (text.trim() === '') {
     throw new UsageError(`${shownName(file)}: expected a request or a task, got nothing`);
@@ -104,14 +103,10 @@ async function headerProblems(text: string, file: string): Promise<Problem[]> {
 
 /** A JSON task has no members of these names. */
 function bodyOf(text: string): unknown {
-  try {
-    const body: unknown = JSON.parse(text);
-    const isBody =
-      typeof body === 'string' || (isMapping(body) && ('task' in body || 'skypilot_config' in body));
-    return isBody ? body : undefined;
-  } catch {
-    return undefined;
-  }
+  const body = jsonIn(text);
+  return typeof body === 'string' || (isMapping(body) && ('task' in body || 'skypilot_config' in body))
+    ? body
+    : undefined;
 }
 
 export interface RequestFlags extends RequestFacts {
@@ -124,6 +119,8 @@ const REQUEST_FLAGS = [
   ...(['clientSide', 'user', 'workspace', 'clientVersion', 'clientApiVersion'] as const),
 ];
 
+const MAX_NUMBER = 999_999_999;
+
 export function addRequestFlags(command: Command): Command {
   return command
     .option('--skypilot-config <file>', 'For a task: the configuration, in YAML. Default: empty.')
@@ -135,7 +132,7 @@ export function addRequestFlags(command: Command): Command {
     .option(
       '--idle-minutes <minutes>',
       'For a task: minutes of idleness before autostop, as sky launch --idle-minutes-to-autostop sets them.',
-      (text) => wholeNumber(text, -1),
+      wholeNumber('--idle-minutes', -1, MAX_NUMBER),
     )
     .option('--down', 'For a task: tear the cluster down instead of stopping it.')
     .option('--dry-run', 'For a task: a dry run of the launch.')
@@ -153,7 +150,7 @@ export function addRequestFlags(command: Command): Command {
     .option(
       '--client-api-version <number>',
       'For a task: the API version of the client. Default: none, as when SkyPilot launches.',
-      (text) => wholeNumber(text, 0),
+      wholeNumber('--client-api-version', 0, MAX_NUMBER),
     );
 }
 
@@ -165,12 +162,4 @@ function userOf(text: string): { id: string; name: string } {
     throw new InvalidArgumentError('expected an id, or id:name');
   }
   return { id, name };
-}
-
-function wholeNumber(text: string, least: number): number {
-  const number = Number(text);
-  if (!/^-?\d{1,9}$/.test(text) || number < least) {
-    throw new InvalidArgumentError(`expected a whole number of at least ${least}`);
-  }
-  return number;
 }

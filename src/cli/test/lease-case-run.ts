@@ -10,7 +10,12 @@ import { keystoneSection } from '../../openstack/options.ts';
 import { CaseMistake, type ReadCase } from '../cases/case-files.ts';
 import type { CaseResult } from '../cases/case-report.ts';
 import { differences, pathDifferences } from '../cases/expected.ts';
-import { type ExplainedRule, ExplainedRules, explanationLines } from '../cases/explanations.ts';
+import {
+  type ExplainedRule,
+  ExplainedRules,
+  explanationLines,
+  RefusingRules,
+} from '../cases/explanations.ts';
 import {
   budgetsIn,
   type CaseAccount,
@@ -35,7 +40,7 @@ export async function runLeaseCase(
 ): Promise<LeaseOutcome> {
   const now = read.case.now === undefined ? undefined : toInstant(read.case.now);
   const services = caseServices(new Map(Object.entries(read.case.services ?? {})));
-  const refusing: ObservedRule[] = [];
+  const refusing = new RefusingRules();
   const explained = new ExplainedRules();
   const seen = coverage.of(configuration);
   const accounts = accountsOf(read.case);
@@ -53,9 +58,7 @@ export async function runLeaseCase(
       ruleJudged: (rule, said, explain) => {
         seen.ruleJudged(rule, said);
         explained.ruleJudged(rule, said, explain);
-        if (said === 'refused' && !rule.audit && !refusing.includes(rule)) {
-          refusing.push(rule);
-        }
+        refusing.ruleJudged(rule, said);
       },
     },
   });
@@ -63,7 +66,7 @@ export async function runLeaseCase(
     const request = requestOfCase(read, trial.now());
     await fill(read, trial, request);
     const before = chargedIn(await budgetsIn(trial));
-    refusing.length = 0;
+    refusing.rules.length = 0;
     explained.take();
     const { decision, causes } = await trial.judge(request, {
       acceptsChanges: expectsChange(read.case.expect),
@@ -87,7 +90,7 @@ export async function runLeaseCase(
     }
     const after = chargedIn(await budgetsIn(trial));
     const charged = { project: after.project - before.project, user: after.user - before.user };
-    const reasons = leaseDifferences(read.case.expect, decision, refusing, charged);
+    const reasons = leaseDifferences(read.case.expect, decision, refusing.rules, charged);
     return {
       status: reasons.length === 0 ? 'passed' : 'failed',
       reasons,

@@ -5,7 +5,7 @@ import { NumberedLines } from '../../decisions/reader.ts';
 import { isSelected, type Selection } from '../../decisions/selection.ts';
 import { requireConfiguration } from '../../enforcement/configuration.ts';
 import { Replay } from '../../enforcement/replay.ts';
-import { causeLogger } from '../cases/explanations.ts';
+import { causeLogger, RefusingRules } from '../cases/explanations.ts';
 import { UsageError } from '../common/output.ts';
 import { Progress } from '../common/progress.ts';
 import { type SourceFlags, sourcesOf } from '../common/sources.ts';
@@ -126,17 +126,11 @@ export class LogRun {
 export async function openReplay(sources: ConfigSources): Promise<{ replay: Replay; notes: Notes }> {
   const { SECTIONS } = await import('../../server/configuration/sections.ts');
   const configuration = await requireConfiguration(sources, SECTIONS);
-  const notes: Notes = { refusing: [], causes: [] };
+  const refusing = new RefusingRules();
+  const notes: Notes = { refusing: refusing.rules, causes: [] };
   const replay = await Replay.open(configuration, {
     logger: causeLogger(notes.causes),
-    ruleObserver: {
-      rulesRead: () => {},
-      ruleJudged: (rule, said) => {
-        if (said === 'refused' && !rule.audit && !notes.refusing.includes(rule)) {
-          notes.refusing.push(rule);
-        }
-      },
-    },
+    ruleObserver: refusing,
   });
   return { replay, notes };
 }

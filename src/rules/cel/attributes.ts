@@ -4,7 +4,7 @@ import type { Attribute, RuleEnvironment } from './environment.ts';
 import { Failure, placed, type Run } from './frame.ts';
 import { missingAttribute } from './mistakes.ts';
 import { checkedTypeOf, ExpressionMistake, type Node, sourceOf } from './syntax.ts';
-import { entryOf, isMap, itemsOf, JsonMap, Optional, typeName } from './values.ts';
+import { entryOf, isMap, itemsOf, Optional, typeName } from './values.ts';
 
 type Dot = Node & { readonly op: '.' | '.?' };
 type Brackets = Node & { readonly op: '[]' | '[?]' };
@@ -20,8 +20,8 @@ export function variableRun(name: string, offset: number): Run {
   };
 }
 
-/** `a.b`, `a.?b`. `isNumeric`: reads JSON numbers as they are, if `int` and `double` make no difference. */
-export function attributeRun(environment: RuleEnvironment, node: Dot, value: Run, isNumeric = false): Run {
+/** `a.b`, `a.?b`. */
+export function attributeRun(environment: RuleEnvironment, node: Dot, value: Run): Run {
   const [base, name] = node.args;
   const { pos } = node;
   const read = partReader(environment, checkedTypeOf(base) ?? 'dyn', name);
@@ -34,9 +34,6 @@ export function attributeRun(environment: RuleEnvironment, node: Dot, value: Run
   const missing = new Failure(`${sourceOf(node)} is missing`, pos);
   return (frame) => {
     const one = value(frame);
-    if (one instanceof JsonMap) {
-      return valueOr(isNumeric ? one.plain(name) : one.get(name), missing);
-    }
     return one instanceof Failure
       ? one
       : placed(one instanceof Optional ? optionalPart(one, read) : valueOr(read(one), missing), pos);

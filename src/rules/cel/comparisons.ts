@@ -23,11 +23,6 @@ interface ConstantComparison {
   readonly offset: number;
 }
 
-/** Whether plain JSON numbers suffice for the constant: an `int` and an equal `double` compare alike. */
-export function comparesNumbers(name: string, constant: unknown): boolean {
-  return TURNED[name] !== undefined && limitOf(constant) !== undefined;
-}
-
 /** `undefined` = no faster way than the operator. */
 export function comparisonRun(comparison: ConstantComparison): Run | undefined {
   const { name, operator, value, constant, isTurned, offset } = comparison;

@@ -7,7 +7,7 @@ import {
   typeOfPart,
   variableRun,
 } from './attributes.ts';
-import { comparesNumbers, comparisonRun } from './comparisons.ts';
+import { comparisonRun } from './comparisons.ts';
 import { constantValue, isConstant, prepare } from './cost.ts';
 import type { RuleEnvironment } from './environment.ts';
 import { Failure, type Run } from './frame.ts';
@@ -26,7 +26,7 @@ import {
   notRun,
   operationRun,
 } from './operations.ts';
-import { OPERATORS, type Operator } from './operators.ts';
+import { OPERATORS } from './operators.ts';
 import { type Scope, Scopes, type SharedParts, slotOf } from './sharing.ts';
 import {
   type Binding,
@@ -164,31 +164,17 @@ export class Compiler {
     }
     const left = this.compile(first, scope);
     const right = this.compile(second, scope);
-    const quick =
-      node.op === 'in'
-        ? membershipRun(left, second)
-        : this.#comparison(node, operator, [first, second], [left, right], scope);
-    return quick ?? operationRun(left, right, node.start, operator);
-  }
-
-  #comparison(
-    node: Node,
-    operator: Operator,
-    [first, second]: readonly [Node, Node],
-    [left, right]: readonly [Run, Run],
-    scope: Scope | undefined,
-  ): Run | undefined {
-    const isTurned = !isConstant(second);
-    if (this.#probe !== undefined || (isTurned && !isConstant(first))) {
-      return undefined;
+    const quick = node.op === 'in' ? membershipRun(left, second) : undefined;
+    if (quick !== undefined || this.#probe !== undefined) {
+      return quick ?? operationRun(left, right, node.start, operator);
     }
-    const [part, run] = isTurned ? [second, right] : [first, left];
-    const constant = isTurned ? constantValue(first, left) : constantValue(second, right);
-    const value =
-      part.op === '.' && comparesNumbers(node.op, constant)
-        ? attributeRun(this.#environment, part, this.compile(part.args[0], scope), true)
-        : run;
-    return comparisonRun({ name: node.op, operator, value, constant, isTurned, offset: node.start });
+    const common = { name: node.op, operator, offset: node.start };
+    const compared = isConstant(second)
+      ? comparisonRun({ ...common, value: left, constant: constantValue(second, right), isTurned: false })
+      : isConstant(first)
+        ? comparisonRun({ ...common, value: right, constant: constantValue(first, left), isTurned: true })
+        : undefined;
+    return compared ?? operationRun(left, right, node.start, operator);
   }
 
   #variable(name: string, offset: number, scope: Scope | undefined): Run {

@@ -16,12 +16,28 @@ import {
 
 export type Operator = (a: unknown, b: unknown, meter: Meter) => unknown;
 
+const BY_ZERO = new Failure('a division by zero');
+
 export const OPERATORS: ReadonlyMap<string, Operator> = new Map<string, Operator>([
   ['+', add],
   ['-', subtract],
-  ['*', multiply],
-  ['/', divide],
-  ['%', remainder],
+  [
+    '*',
+    arithmetic(
+      '*',
+      (a, b) => intOf(a * b),
+      (a, b) => a * b,
+    ),
+  ],
+  [
+    '/',
+    arithmetic(
+      '/',
+      (a, b) => (b === 0n ? BY_ZERO : intOf(a / b)),
+      (a, b) => a / b,
+    ),
+  ],
+  ['%', arithmetic('%', (a, b) => (b === 0n ? BY_ZERO : a % b))],
   ['==', areEqual],
   ['!=', (a, b, meter) => negated(areEqual(a, b, meter))],
   ['<', ordered('<', (order) => order < 0)],
@@ -30,6 +46,20 @@ export const OPERATORS: ReadonlyMap<string, Operator> = new Map<string, Operator
   ['>=', ordered('>=', (order) => order >= 0)],
   ['in', isIn],
 ]);
+
+/** Of two ints or two doubles. `%` has no doubles. */
+function arithmetic(
+  name: string,
+  ofInts: (a: bigint, b: bigint) => bigint | Failure,
+  ofDoubles?: (a: number, b: number) => number,
+): Operator {
+  return (a, b) =>
+    typeof a === 'bigint' && typeof b === 'bigint'
+      ? ofInts(a, b)
+      : ofDoubles !== undefined && typeof a === 'number' && typeof b === 'number'
+        ? ofDoubles(a, b)
+        : unsuited(name, a, b);
+}
 
 function add(a: unknown, b: unknown, meter: Meter): unknown {
   if (typeof a === 'bigint' && typeof b === 'bigint') {
@@ -84,29 +114,6 @@ function between(a: Timestamp, b: Timestamp): unknown {
   return BigInt.asIntN(64, nanos) === nanos
     ? new Duration(nanos)
     : new Failure('the times are more than 292 years apart');
-}
-
-function multiply(a: unknown, b: unknown): unknown {
-  return typeof a === 'bigint' && typeof b === 'bigint'
-    ? intOf(a * b)
-    : typeof a === 'number' && typeof b === 'number'
-      ? a * b
-      : unsuited('*', a, b);
-}
-
-function divide(a: unknown, b: unknown): unknown {
-  if (typeof a === 'bigint' && typeof b === 'bigint') {
-    return b === 0n ? new Failure('a division by zero') : intOf(a / b);
-  }
-  return typeof a === 'number' && typeof b === 'number' ? a / b : unsuited('/', a, b);
-}
-
-function remainder(a: unknown, b: unknown): unknown {
-  return typeof a === 'bigint' && typeof b === 'bigint'
-    ? b === 0n
-      ? new Failure('a division by zero')
-      : a % b
-    : unsuited('%', a, b);
 }
 
 export function negative(value: unknown): unknown {

@@ -216,15 +216,6 @@ export class JsonMap {
     return typeof key === 'string' && Object.hasOwn(this.#raw, key) ? fromJson(this.#raw[key]) : undefined;
   }
 
-  /** The same, with numbers as in JSON. */
-  plain(key: string): unknown {
-    if (!Object.hasOwn(this.#raw, key)) {
-      return undefined;
-    }
-    const value = this.#raw[key];
-    return typeof value === 'number' ? value : fromJson(value);
-  }
-
   keys(): string[] {
     return Object.keys(this.#raw).filter((name) => this.#raw[name] !== undefined);
   }

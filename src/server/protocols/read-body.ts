@@ -119,7 +119,7 @@ const unpacking = new Semaphore(4);
  * data can hold any number of empty blocks. Rejects with an HTTP error 413 or 415, or the error of the
  * connection, the decompression or `parse`.
  */
-async function readBody<Body>(
+export async function readBody<Body>(
   request: IncomingMessage,
   limit: number,
   parse: (bytes: Uint8Array) => Body | Promise<Body>,

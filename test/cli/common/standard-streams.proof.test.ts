@@ -15,7 +15,7 @@ import {
 } from '../../support/run-command.ts';
 import { folderOf } from '../../support/skypilot-cases.ts';
 
-const FULL = 'error: standard output could not be written: no space is left on the device\n';
+const FULL = 'error: standard output could not be written: the disk is full\n';
 
 /** Runs a command in a shell, whose redirections follow its arguments. What is left of its streams is a pipe. */
 function shell(args: readonly string[], redirections: string, before = '') {

@@ -343,7 +343,7 @@ describe('a mistake', () => {
 
   it('is - given twice', async () => {
     expect(await review('-', '--skypilot-config', '-', ...policies('NothingPolicy'))).toEqual(
-      refused('standard input (-) can only be read once'),
+      refused('standard input (-) can be read once'),
     );
   });
 
@@ -356,7 +356,7 @@ describe('a mistake', () => {
   it.for<[string[], string]>([
     [['--client-side', '--user', 'a:b'], 'a client sends neither its user nor its versions; the server does'],
     [['--request-name', 'jobs.launch', '--idle-minutes', '3'], 'jobs.launch has no options, such as idle'],
-    [['--idle-minutes', '1.5'], 'expected a whole number of at least -1'],
+    [['--idle-minutes', '1.5'], 'expected a whole number from -1 to 999999999'],
     [['--user', ':lin'], 'expected an id, or id:name'],
   ])('is a flag that SkyPilot could not send: %s', async ([flags, message]) => {
     const { code, stdout, stderr } = await review(

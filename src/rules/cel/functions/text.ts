@@ -1,6 +1,6 @@
 /** Functions on texts. Positions and sizes count code points, as CEL does. */
 import { RE2JS } from 're2js';
-import { Failure } from '../frame.ts';
+import { Failure, type Frame } from '../frame.ts';
 import {
   type CallEstimate,
   type CelFunction,
@@ -39,14 +39,7 @@ const searching = ([text, wanted]: Sizes): CallEstimate => ({
 });
 
 export const TEXT_FUNCTIONS: readonly (readonly [key: string, CelFunction])[] = [
-  [
-    'size/1',
-    { run: ({ meter }, value) => sizeOf(value, (steps) => meter.spend(steps)), estimate: wholeText },
-  ],
-  [
-    '.size/0',
-    { run: ({ meter }, value) => sizeOf(value, (steps) => meter.spend(steps)), estimate: wholeText },
-  ],
+  ...named(['size/1', '.size/0'], { run: sizeOf, estimate: wholeText }),
   search('startsWith', (text, wanted) => text.startsWith(wanted)),
   search('endsWith', (text, wanted) => text.endsWith(wanted)),
   search('contains', (text, wanted) => text.includes(wanted)),
@@ -55,8 +48,7 @@ export const TEXT_FUNCTIONS: readonly (readonly [key: string, CelFunction])[] = 
   changed('lowerAscii', (text) => text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase())),
   changed('upperAscii', (text) => text.replace(/[a-z]+/g, (letters) => letters.toUpperCase())),
   changed('trim', trimmed),
-  ['.substring/1', { run: ({ meter }, ...args) => substring(args, meter), estimate: sameText }],
-  ['.substring/2', { run: ({ meter }, ...args) => substring(args, meter), estimate: sameText }],
+  ...named(['.substring/1', '.substring/2'], { run: substring, estimate: sameText }),
   [
     '.split/1',
     {
@@ -73,17 +65,14 @@ export const TEXT_FUNCTIONS: readonly (readonly [key: string, CelFunction])[] = 
       }),
     },
   ],
-  ['.join/0', { run: ({ meter }, list) => joined(list, '', meter), estimate: joining }],
-  [
-    '.join/1',
-    {
-      run: ({ meter }, list, separator) => joined(list, separator, meter),
-      estimate: joining,
-    },
-  ],
-  ['.matches/1', matching()],
-  ['matches/2', matching()],
+  ...named(['.join/0', '.join/1'], { run: joined, estimate: joining }),
+  ...named(['.matches/1', 'matches/2'], matching()),
 ];
+
+/** One function under several keys. */
+function named(keys: readonly string[], called: CelFunction): (readonly [string, CelFunction])[] {
+  return keys.map((key) => [key, called]);
+}
 
 interface Pattern {
   readonly compiled: RE2JS;
@@ -165,9 +154,9 @@ function changed(name: string, change: (text: string) => string): readonly [stri
   ];
 }
 
-function sizeOf(value: unknown, spend: (steps: number) => void): unknown {
+function sizeOf({ meter }: Frame, value: unknown): unknown {
   if (typeof value === 'string') {
-    spend(value.length);
+    meter.spend(value.length);
     return BigInt(points(value));
   }
   const items = itemsOf(value);
@@ -199,7 +188,7 @@ function pointsBefore(text: string, index: number): bigint {
   return BigInt(index < 0 ? index : points(text.slice(0, index)));
 }
 
-function substring([text, start, end]: readonly unknown[], meter: { spend(steps: number): void }): unknown {
+function substring({ meter }: Frame, text: unknown, start: unknown, end: unknown): unknown {
   if (
     typeof text !== 'string' ||
     typeof start !== 'bigint' ||
@@ -217,7 +206,7 @@ function substring([text, start, end]: readonly unknown[], meter: { spend(steps:
   return typeof part === 'string' ? part : part.join('');
 }
 
-function joined(list: unknown, separator: unknown, meter: { spend(steps: number): void }): unknown {
+function joined({ meter }: Frame, list: unknown, separator: unknown = ''): unknown {
   const items = itemsOf(list);
   if (items === undefined || typeof separator !== 'string') {
     return unsuited('join', list, separator);
