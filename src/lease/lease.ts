@@ -1,7 +1,14 @@
 /** Leases, and requests about them. Names are Blazar's; unknown attributes pass through. */
 
 import { isDeepStrictEqual } from 'node:util';
-import { type DateValue, type Instant, leaseEnd, leaseStart, toInstant } from './dates.ts';
+import {
+  type DateValue,
+  type Instant,
+  leaseEnd,
+  leaseStart,
+  MICROSECONDS_PER_SECOND,
+  toInstant,
+} from './dates.ts';
 
 /** Per lease. Real leases have a few. */
 export const MAX_RESERVATIONS = 500;
@@ -111,6 +118,13 @@ export function reservationsAfterUpdate(currentLease: Lease, newLease: Lease): R
     ...current.filter(({ id }) => id === undefined || !wantedIds.has(id)),
   ];
 }
+
+/** After this time, Blazar has given a lease the hosts of a change, or has failed. In microseconds. */
+export const MAKING = 5n * MICROSECONDS_PER_SECOND;
+
+/** For the user who asks for a change while another one may be being made. */
+export const IS_CHANGING =
+  'Another change of this lease was allowed a moment ago: try again in some seconds.';
 
 /**
  * An upper bound of the reservations after a failed update: some unchanged, some updated, some with new
