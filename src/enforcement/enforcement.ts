@@ -198,12 +198,9 @@ export class UsageEnforcement {
         (isCheck
           ? await decide(this.#parts.chain, parsed.lease, request, how, this.#parts.logger)
           : accepted(operation, parsed.lease, false, []));
-      const checked =
-        change !== undefined && isCheck && options.dryRun !== true
-          ? this.#unlessChanging(judged, change)
-          : judged;
+      const checked = change && isCheck && !options.dryRun ? this.#unlessChanging(judged, change) : judged;
       const decision = records ? await this.#commit(checked, parsed, request) : checked;
-      if (change !== undefined && checked.allowed && !decision.allowed) {
+      if (change && checked.allowed && !decision.allowed) {
         this.#parts.changes?.forget(change);
       }
       if (!this.#parts.commitsChecks && options.dryRun !== true) {
@@ -219,12 +216,9 @@ export class UsageEnforcement {
   #unlessChanging(decision: Decision, change: UpdateRequest): Decision {
     const { operation, allowed, exempt, lease, outcomes } = decision;
     const enforced = outcomes.find(({ audit }) => !audit);
-    const { changes } = this.#parts;
     const now = toInstant(this.clock.now()) ?? 0n;
-    if (!allowed || exempt || enforced === undefined || changes === undefined) {
-      return decision;
-    }
-    if (changes.admits({ ...change, lease }, now)) {
+    const isChecked = allowed && !exempt && enforced !== undefined;
+    if (!isChecked || this.#parts.changes?.admits({ ...change, lease }, now) !== false) {
       return decision;
     }
     const refusing = { ...enforced, allowed: false, message: IS_CHANGING };

@@ -1,14 +1,7 @@
 /** Leases, and requests about them. Names are Blazar's; unknown attributes pass through. */
 
 import { isDeepStrictEqual } from 'node:util';
-import {
-  type DateValue,
-  type Instant,
-  leaseEnd,
-  leaseStart,
-  MICROSECONDS_PER_SECOND,
-  toInstant,
-} from './dates.ts';
+import { type DateValue, type Instant, leaseEnd, leaseStart, toInstant } from './dates.ts';
 
 /** Per lease. Real leases have a few. */
 export const MAX_RESERVATIONS = 500;
@@ -120,7 +113,7 @@ export function reservationsAfterUpdate(currentLease: Lease, newLease: Lease): R
 }
 
 /** After this time, Blazar has given a lease the hosts of a change, or has failed. In microseconds. */
-export const MAKING = 5n * MICROSECONDS_PER_SECOND;
+export const MAKING = 5_000_000n;
 
 /** For the user who asks for a change while another one may be being made. */
 export const IS_CHANGING =

@@ -1,7 +1,6 @@
 import type { Instant } from '../../lease/dates.ts';
 import { MAKING, reservationsAfterUpdate, type UpdateRequest } from '../../lease/lease.ts';
 import { demandOf } from '../../ledger/accounting/demand.ts';
-import { identityOf } from '../../ledger/identity.ts';
 
 /**
  * The changes of reservations that this process has allowed just before. Blazar does not lock a lease: of changes that
@@ -24,13 +23,10 @@ export class RecentChanges {
     const before = demandOf(currentLease.reservations ?? []);
     const demand = demandOf(reservationsAfterUpdate(currentLease, lease));
     const key = keyOf(request);
-    if (key === undefined) {
-      return true;
-    }
     if ((this.#changes.get(key)?.demand ?? before) !== before) {
       return false;
     }
-    if (demand !== before) {
+    if (demand !== before && typeof currentLease.id === 'string') {
       this.#changes.delete(key);
       this.#changes.set(key, { at: now, demand });
     }
@@ -39,12 +35,10 @@ export class RecentChanges {
 
   /** The change was refused after all. */
   forget(request: UpdateRequest): void {
-    this.#changes.delete(keyOf(request) ?? '');
+    this.#changes.delete(keyOf(request));
   }
 }
 
-/** `undefined` = the lease has no id. */
-function keyOf({ context, currentLease, lease }: UpdateRequest): string | undefined {
-  const { region, projectId, leaseId } = identityOf(context, [currentLease, lease]);
-  return leaseId === null ? undefined : JSON.stringify([region, projectId, leaseId]);
+function keyOf({ context: { region_name, project_id }, currentLease: { id } }: UpdateRequest): string {
+  return JSON.stringify([region_name, project_id, id]);
 }
