@@ -11,7 +11,7 @@ import { isLedgerFilter, isOnlyOfTheLedger } from '../filter/base-filter.ts';
 import type { Clock } from '../filter/services.ts';
 import type { Decision, EndReport } from '../filter/verdict.ts';
 import { toInstant } from '../lease/dates.ts';
-import type { CreateRequest, EndRequest, UpdateRequest } from '../lease/lease.ts';
+import { type CreateRequest, type EndRequest, IS_CHANGING, type UpdateRequest } from '../lease/lease.ts';
 import { parseCreateRequest, parseEndRequest, parseUpdateRequest } from '../lease/request.ts';
 import type { Claimant } from '../ledger/ledger-request.ts';
 import { ledgerSection } from '../ledger/options.ts';
@@ -19,7 +19,7 @@ import type { ChainLedger } from '../ledger/service.ts';
 import type { Keystone } from '../openstack/contract.ts';
 import type { Names } from '../openstack/names.ts';
 import { keystoneSection } from '../openstack/options.ts';
-import { accepted, decide, tellEnd } from './chain/chain.ts';
+import { accepted, decide, refused, tellEnd } from './chain/chain.ts';
 import { type CheckOptions, checkRequest, endRequest, type HookRequest } from './chain/hook.ts';
 import { type Configuration, requireConfiguration } from './configuration.ts';
 import type { EstimateOptions } from './estimate/trial.ts';
@@ -181,7 +181,8 @@ export class UsageEnforcement {
     try {
       const isNew = operation === 'create' || operation === 'commit-create';
       const isCheck = operation === 'create' || operation === 'update';
-      const parsed = isNew ? parseCreateRequest(input) : parseUpdateRequest(input);
+      const change = isNew ? undefined : parseUpdateRequest(input);
+      const parsed = change ?? parseCreateRequest(input);
       const names = this.names && (await this.names.of(parsed.context, options.deadline));
       const request = checkRequest(operation, parsed, options, names);
       const records = !isCheck || (this.#parts.commitsChecks && options.dryRun !== true);
@@ -197,7 +198,11 @@ export class UsageEnforcement {
         (isCheck
           ? await decide(this.#parts.chain, parsed.lease, request, how, this.#parts.logger)
           : accepted(operation, parsed.lease, false, []));
-      const decision = records ? await this.#commit(judged, parsed, request) : judged;
+      const checked = change && isCheck && !options.dryRun ? this.#unlessChanging(judged, change) : judged;
+      const decision = records ? await this.#commit(checked, parsed, request) : checked;
+      if (change && checked.allowed && !decision.allowed) {
+        this.#parts.changes?.forget(change);
+      }
       if (!this.#parts.commitsChecks && options.dryRun !== true) {
         this.#watchCommits(isCheck, decision);
       }
@@ -205,6 +210,20 @@ export class UsageEnforcement {
     } finally {
       this.#end();
     }
+  }
+
+  /** Refuses a change that an enforced filter has allowed, if Blazar may be making another one of the lease. */
+  #unlessChanging(decision: Decision, change: UpdateRequest): Decision {
+    const { operation, allowed, exempt, lease, outcomes } = decision;
+    const enforced = outcomes.find(({ audit }) => !audit);
+    const now = toInstant(this.clock.now()) ?? 0n;
+    const isChecked = allowed && !exempt && enforced !== undefined;
+    if (!isChecked || this.#parts.changes?.admits({ ...change, lease }, now) !== false) {
+      return decision;
+    }
+    const refusing = { ...enforced, allowed: false, message: IS_CHANGING };
+    const others = outcomes.map((outcome) => (outcome === enforced ? refusing : outcome));
+    return refused(operation, change.lease, refusing, others);
   }
 
   /** Records the lease of a decision that allows it. Any other decision is returned unchanged. */

@@ -109,13 +109,7 @@ export function tokenOption(description: string): typeof token {
 /** The path of a PEM file. `secretFile`: it must not be world-readable. Not for clients. Optional. */
 export function pemFileOption(description: string, secretFile = false): typeof file {
   const expected = 'the path of a file';
-  return file.meta({
-    serverOnly: true,
-    description,
-    file: true,
-    ...(secretFile ? { secretFile } : {}),
-    expected,
-  });
+  return file.meta({ serverOnly: true, description, file: true, secretFile, expected });
 }
 
 /** Appends to the path of an endpoint, with or without a slash at its end. */

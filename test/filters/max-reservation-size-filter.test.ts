@@ -3,7 +3,7 @@ import { RESOURCE_TYPES } from '../../src/config/names.ts';
 import type { Context, Decision, Lease, Reservation } from '../../src/index.ts';
 import { createGpuAndFloatingIp, createPhysicalHost, updateExtend } from '../support/requests.ts';
 import { testFilter } from './contract.ts';
-import { loadFilter, mistakes } from './loaded.ts';
+import { loadFilter, mistakes, NOW } from './loaded.ts';
 
 const NAME = 'MaxReservationSizeFilter';
 
@@ -322,3 +322,26 @@ it.each([
     ]);
   },
 );
+
+it('of changes of a lease that are asked for at once, allows one: Blazar would add the hosts of all', async () => {
+  let now = NOW;
+  const enforcement = await loadFilter(NAME, ['max_reservation_size = physical:host:4'], { now: () => now });
+  const { context, currentLease } = updateExtend();
+  const sized = (max: number) => ({ ...currentLease, reservations: [hosts(max, { id: 'h' })] });
+  const grow = (from: number, to: number, options = {}) =>
+    enforcement.checkUpdate({ context, currentLease: sized(from), lease: sized(to) }, options);
+  const answers = await Promise.all([grow(1, 3), grow(1, 3), grow(1, 3, { dryRun: true }), grow(1, 2)]);
+  const again = 'Another change of this lease was allowed a moment ago: try again in some seconds.';
+  expect(answers.map(({ message }) => message)).toEqual([null, again, null, again]);
+  expect(answers[1]).toMatchObject({
+    filter: NAME,
+    failed: false,
+    outcomes: [{ allowed: false, message: again }],
+  });
+  // The request shows that Blazar has made the change.
+  expectMessage(await grow(3, 4), null);
+  expectMessage(await grow(3, 4), again);
+  // Blazar has not made it: the hosts were not free.
+  now = '2026-11-21T09:00:35.500Z';
+  expectMessage(await grow(3, 4), null);
+});

@@ -21,11 +21,12 @@ async function update(
 ) {
   const { context, currentLease, lease } = updateExtend();
   const enforcement = await filterFor(specs);
-  const decision = await enforcement.checkUpdate({
+  const change = {
     context,
     currentLease: { ...currentLease, reservations: current } as Lease,
     lease: { ...lease, reservations: wanted } as Lease,
-  });
+  };
+  const decision = await enforcement.checkUpdate(change, { dryRun: true });
   expect(decision).toMatchObject({ failed: false, changed: false });
   return decision.message;
 }

@@ -15,6 +15,7 @@ import type { Names } from '../../openstack/names.ts';
 import { Exemptions } from '../chain/chain.ts';
 import type { Commits } from '../chain/commit.ts';
 import type { ChainedFilter } from '../chain/hook.ts';
+import { RecentChanges } from '../chain/recent-changes.ts';
 import { type Configuration, sectionOf } from '../configuration.ts';
 import { notificationsOf } from '../configured-notifications.ts';
 import { ExecutionTracker } from '../execution-tracker.ts';
@@ -37,6 +38,8 @@ export interface Parts {
   readonly commits: Commits | undefined;
   /** Whether a check records the lease that it allows. */
   readonly commitsChecks: boolean;
+  /** `undefined` = the ledger refuses changes of a lease that is being changed. */
+  readonly changes: RecentChanges | undefined;
 }
 
 /** Constructs and opens everything. On failure, closes what was opened. @throws ConfigurationError */
@@ -94,6 +97,10 @@ export async function openParts(configuration: Configuration, services: WatchedS
     exemptions,
     commits,
     commitsChecks,
+    changes:
+      commitsChecks && chain.some(({ filter, audit }) => !audit && isLedgerFilter(filter))
+        ? undefined
+        : new RecentChanges(),
     notifications,
   };
 }

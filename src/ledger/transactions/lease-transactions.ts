@@ -2,6 +2,7 @@
 
 import type { Amount } from '../../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
+import { IS_CHANGING, MAKING } from '../../lease/lease.ts';
 import {
   alternativesOf,
   chargedBy,
@@ -124,9 +125,6 @@ export function* record(
   return { refusal: undefined, warnings, lease, undo };
 }
 
-/** After this time, Blazar has given a lease the hosts of a change, or has failed. In microseconds. */
-const BEGINNING = 5n * MICROSECONDS_PER_SECOND;
-
 /**
  * Blazar does not lock a lease. Of changes that are asked for at once, it makes all: each adds hosts to those of the
  * lease, or changes another reservation. So a change is refused if another one was allowed just before, unless the
@@ -137,7 +135,7 @@ function changingRefusal(
   { current, adopts, claimants }: LedgerRequest,
   now: bigint,
 ): Refusal | undefined {
-  const isRecent = row !== undefined && row.touched_at <= now && now < row.touched_at + BEGINNING;
+  const isRecent = row !== undefined && row.touched_at <= now && now < row.touched_at + MAKING;
   const enforced = claimants.find(({ audit }) => !audit);
   if (current === undefined || adopts || enforced === undefined || !isRecent || row.shown !== ASKED) {
     return undefined;
@@ -148,8 +146,7 @@ function changingRefusal(
     (one) => one.start === start && one.end === end && one.demand === demand,
   );
   const isMade = asked === true && !before.includes(true);
-  const message = 'Another change of this lease was allowed a moment ago: try again in some seconds.';
-  return isMade || before.length === 0 ? undefined : { filter: enforced.name, message };
+  return isMade || before.length === 0 ? undefined : { filter: enforced.name, message: IS_CHANGING };
 }
 
 /** Returns the id of the lease: the id that was read ahead, if any. */
