@@ -50,6 +50,17 @@ export function onOneLine(text: string): string {
   return NOT_PLAIN.test(text) ? visibleText(text.replace(BLANKS, ' ')) : text;
 }
 
+/** `****` for secrets, as they are and as JSON escapes them. Missing and empty ones are ignored. */
+export function withoutSecrets(text: string, secrets: readonly (string | undefined)[]): string {
+  return (
+    secrets
+      .flatMap((secret) => (secret ? [secret, JSON.stringify(secret).slice(1, -1)] : []))
+      // One may start with another: no rest of it may remain.
+      .sort((one, other) => other.length - one.length)
+      .reduce((rest, secret) => rest.replaceAll(secret, '****'), text)
+  );
+}
+
 /** The first half of a surrogate pair. */
 const HALF_A_LETTER = /[\ud800-\udbff]$/;
 

@@ -146,32 +146,40 @@ export interface Form {
  * allowed, so those of the author are sent, too. Allowed leases are ended before, so that their cost does not
  * matter.
  */
-export async function expectSameVerdict(run: Run, { as, hasKey, write }: Form): Promise<Finding[]> {
-  const { target, leases } = run;
+export async function expectSameVerdict(run: Run, ...forms: Form[]): Promise<Finding[]> {
   const findings: Finding[] = [];
-  for (const [what, usual] of leasesOf(run)) {
-    const form = write(usual);
-    if (form === undefined) {
-      continue;
-    }
-    const before = await target.ask('create', leases.make(usual), what);
-    await target.settle();
-    const key = hasKey ? randomUUID() : undefined;
-    const exchange = await target.ask('create', leases.make(form), `${what}, ${form.what}`, { key });
-    const status = before.answer?.status;
-    const unusable = expectVerdict(exchange);
-    findings.push(...unusable);
-    if (exchange.answer?.status === status || unusable.length > 0) {
-      continue;
-    }
-    await target.settle();
-    // A budget may be used up by now. Then the usual form gets the new status, too.
-    const after = await target.ask('create', leases.make(usual), `${what}, once more`);
-    if (after.answer?.status !== exchange.answer?.status) {
-      findings.push({ expected: `the status ${status ?? '204 or 403'}, as ${as}`, exchange });
+  for (const form of forms) {
+    for (const [what, usual] of leasesOf(run)) {
+      findings.push(...(await sameVerdict(run, form, what, usual)));
     }
   }
   return findings;
+}
+
+async function sameVerdict(
+  { target, leases }: Run,
+  { as, hasKey, write }: Form,
+  what: string,
+  usual: LeaseParts,
+): Promise<Finding[]> {
+  const form = write(usual);
+  if (form === undefined) {
+    return [];
+  }
+  const before = await target.ask('create', leases.make(usual), what);
+  await target.settle();
+  const key = hasKey ? randomUUID() : undefined;
+  const exchange = await target.ask('create', leases.make(form), `${what}, ${form.what}`, { key });
+  const status = before.answer?.status;
+  if (exchange.answer?.status === status || expectVerdict(exchange).length > 0) {
+    return expectVerdict(exchange);
+  }
+  await target.settle();
+  // A budget may be used up by now. Then the usual form gets the new status, too.
+  const after = await target.ask('create', leases.make(usual), `${what}, once more`);
+  return after.answer?.status === exchange.answer?.status
+    ? []
+    : [{ expected: `the status ${status ?? '204 or 403'}, as ${as}`, exchange }];
 }
 
 function leasesOf({ leases, allowLease, denyLease }: Run): [what: string, LeaseParts][] {

@@ -2,6 +2,7 @@
 import { setImmediate as afterEvents } from 'node:timers/promises';
 import { Client, type Dispatcher } from 'undici';
 import { GrowingBuffer } from '../base/growing-buffer.ts';
+import { withoutSecrets } from '../base/visible-text.ts';
 import { callError, endedByStrayBytes } from '../http/call-error.ts';
 import type { Fields, TestLease } from './leases.ts';
 
@@ -208,14 +209,7 @@ export class Target {
 
   /** Hides tokens: a service may return what it received, in JSON or unchanged. */
   #withoutTokens(text: string): string {
-    return (
-      [this.credentials.token, this.credentials.bearer]
-        .filter((secret) => secret !== undefined)
-        .flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1)])
-        // A token may start with another one: no rest of it may remain.
-        .sort((one, other) => other.length - one.length)
-        .reduce((rest, secret) => rest.replaceAll(secret, HIDDEN), text)
-    );
+    return withoutSecrets(text, [this.credentials.token, this.credentials.bearer]);
   }
 }
 

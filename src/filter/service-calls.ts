@@ -2,7 +2,7 @@
 import { hash, randomUUID } from 'node:crypto';
 import { errorText } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
-import { cut, onOneLine } from '../base/visible-text.ts';
+import { cut, onOneLine, withoutSecrets } from '../base/visible-text.ts';
 import { jsonIn } from '../base/yaml/tree.ts';
 import { HttpCallError } from '../http/call-error.ts';
 import type { HttpAnswer, HttpCallOptions, HttpClient } from '../http/contract.ts';
@@ -117,7 +117,7 @@ export class ServiceAnswers {
       const text = fields !== undefined && Object.hasOwn(fields, name) ? fields[name] : undefined;
       if (typeof text === 'string' && text.trim() !== '') {
         // Shortened last: a truncated token would not be found.
-        return cut(this.#withoutSecrets(onOneLine(text.trim())), MAX_MESSAGE_LENGTH);
+        return cut(withoutSecrets(onOneLine(text.trim()), this.#parts.secrets), MAX_MESSAGE_LENGTH);
       }
     }
     this.#logBody(answer, 'the external service denied without a usable message');
@@ -125,15 +125,9 @@ export class ServiceAnswers {
   }
 
   #logBody({ status, body }: HttpAnswer, line: string): void {
-    const { filter, logger } = this.#parts;
-    const start = this.#withoutSecrets(body).slice(0, LOGGED_CHARACTERS);
+    const { filter, logger, secrets } = this.#parts;
+    const start = withoutSecrets(body, secrets).slice(0, LOGGED_CHARACTERS);
     logger.debug({ filter, status, body: start }, line);
-  }
-
-  #withoutSecrets(text: string): string {
-    return this.#parts.secrets
-      .filter((secret) => secret !== '')
-      .reduce((rest, secret) => rest.replaceAll(secret, '****'), text);
   }
 }
 

@@ -247,16 +247,20 @@ describe('an answer with status', () => {
 
   it('403 or 500 shows no token in the log or to the user, even if the service echoes it', async () => {
     const echo: Answer = (request, response) => {
-      const body = JSON.stringify({ message: `you sent ${request.headers['x-auth-token']}` });
+      const { authorization, 'x-auth-token': token } = request.headers;
+      const body = JSON.stringify({ message: `you sent ${token} and ${authorization}` });
       response.writeHead(request.url === '/check-create' ? 403 : 500).end(body);
     };
-    const { enforcement, logger } = await against(echo, { external_service_token: TOKEN });
+    const { enforcement, logger } = await against(echo, {
+      external_service_token: TOKEN,
+      external_service_bearer_token: `${TOKEN}"rest`,
+    });
     const decisions = [
       await enforcement.checkCreate(createPhysicalHost()),
       await enforcement.checkUpdate(updateExtend()),
     ];
-    expect(decisions[0]?.message).toBe('you sent ****');
-    expect(JSON.stringify([decisions, logger.lines])).not.toContain(TOKEN);
+    expect(decisions[0]?.message).toBe('you sent **** and Bearer ****');
+    expect(JSON.stringify([decisions, logger.lines])).not.toMatch(/token-5f|rest/);
   });
 });
 

@@ -39,42 +39,38 @@ export const tokenChecks: readonly Check[] = [
   },
 ];
 
-/** Replaces each token of the run. */
+/** In words, and what each token of the run is replaced by. */
 const WRONG = {
-  none: () => undefined,
-  empty: () => '',
-  another: () => 'not-the-token-of-this-run',
+  none: ['without a token', () => undefined],
+  empty: ['with an empty token', () => ''],
+  another: ['with another token', () => 'not-the-token-of-this-run'],
   // Accepted by a service that compares only the start.
-  longer: (right: string) => `${right}x`,
-  shorter: (right: string) => right.slice(0, -1),
-  first: (right: string) => right.slice(0, 1),
+  longer: ['with the right token and one more letter', (right: string) => `${right}x`],
+  shorter: ['with the right token without its last letter', (right: string) => right.slice(0, -1)],
+  first: ['with the first letter of the right token', (right: string) => right.slice(0, 1)],
   // Accepted by a service that compares only the length, or all but the end, or all but the beginning.
-  changed: (right: string) => `${right.slice(0, -1)}${right.endsWith('x') ? 'y' : 'x'}`,
-  end: (right: string) => `${right.startsWith('x') ? 'y' : 'x'}${right.slice(1)}`,
-  case: (right: string) =>
-    right.replace(/[a-z]/gi, (letter) =>
-      /[a-z]/.test(letter) ? letter.toUpperCase() : letter.toLowerCase(),
-    ),
-} as const satisfies Readonly<Record<string, (right: string) => string | undefined>>;
+  changed: [
+    'with the right token, its last letter changed',
+    (right: string) => `${right.slice(0, -1)}${right.endsWith('x') ? 'y' : 'x'}`,
+  ],
+  end: [
+    'with the right token, its first letter changed',
+    (right: string) => `${right.startsWith('x') ? 'y' : 'x'}${right.slice(1)}`,
+  ],
+  case: [
+    'with the right token in the other case',
+    (right: string) =>
+      right.replace(/[a-z]/gi, (one) => (/[a-z]/.test(one) ? one.toUpperCase() : one.toLowerCase())),
+  ],
+} as const satisfies Readonly<Record<string, readonly [string, (right: string) => string | undefined]>>;
 
 type Wrong = keyof typeof WRONG;
 
-const IN_WORDS: Readonly<Record<Wrong, string>> = {
-  none: 'without a token',
-  empty: 'with an empty token',
-  another: 'with another token',
-  longer: 'with the right token and one more letter',
-  shorter: 'with the right token without its last letter',
-  first: 'with the first letter of the right token',
-  changed: 'with the right token, its last letter changed',
-  end: 'with the right token, its first letter changed',
-  case: 'with the right token in the other case',
-};
-
 function wrongCredentials({ token, bearer }: Credentials, wrong: Wrong): Credentials {
+  const [, replaced] = WRONG[wrong];
   return {
-    token: token === undefined ? undefined : WRONG[wrong](token),
-    bearer: bearer === undefined ? undefined : WRONG[wrong](bearer),
+    token: token === undefined ? undefined : replaced(token),
+    bearer: bearer === undefined ? undefined : replaced(bearer),
   };
 }
 
@@ -122,6 +118,6 @@ async function accepted({ target, leases }: Run): Promise<Finding[] | typeof NO_
 
 function askAs(target: Target, operation: Operation, lease: TestLease, wrong?: Wrong): Promise<Exchange> {
   const options = wrong === undefined ? {} : { credentials: wrongCredentials(target.credentials, wrong) };
-  const as = wrong === undefined ? 'with the right token' : IN_WORDS[wrong];
+  const as = wrong === undefined ? 'with the right token' : WRONG[wrong][0];
   return target.ask(operation, lease, `${ASKED[operation]}, ${as}`, options);
 }

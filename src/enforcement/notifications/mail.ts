@@ -6,7 +6,7 @@ import { isLoopback } from '../../base/addresses.ts';
 import { NoAnswerError } from '../../base/deadline.ts';
 import { errorText } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
-import { cut, onOneLine } from '../../base/visible-text.ts';
+import { cut, onOneLine, withoutSecrets } from '../../base/visible-text.ts';
 import { readTextFile } from '../../config/read-file.ts';
 import type { Delivery, OutboxMessage, OutboxSender } from '../../filter/outbox.ts';
 import { MAIL_NOTICES } from '../../ledger/outbox/messages.ts';
@@ -124,8 +124,7 @@ export class Mail implements OutboxSender {
 
   /** The error has the server's reply, which may echo what was sent. */
   #shown(error: string): string {
-    const hidden = this.#secrets.reduce((rest, secret) => rest.replaceAll(secret, '****'), error);
-    return cut(onOneLine(hidden), LONGEST_ERROR);
+    return cut(onOneLine(withoutSecrets(error, this.#secrets)), LONGEST_ERROR);
   }
 }
 

@@ -10,6 +10,7 @@ import { z } from 'zod';
 import { codeOf, errorText } from '../../../base/errors.ts';
 import { GrowingBuffer, wholeOf } from '../../../base/growing-buffer.ts';
 import type { Logger } from '../../../base/logger.ts';
+import { withoutSecrets } from '../../../base/visible-text.ts';
 import { showText } from '../../../config/secret.ts';
 import { bounded } from '../api/connections.ts';
 import { ApiUnreachableError } from '../api/contract.ts';
@@ -122,7 +123,7 @@ async function run(
   } finally {
     clearTimeout(timer);
     signal.removeEventListener('abort', close);
-    const stderr = withoutSecrets(await complaints, plugin);
+    const stderr = shownOutput(await complaints, plugin);
     if (stderr !== '') {
       const fields = { kubeconfig: plugin.place, command: plugin.command, stderr };
       const message = 'the credential plugin of the kubeconfig wrote to standard error';
@@ -168,11 +169,13 @@ async function beginningOf(stream: Readable): Promise<string> {
  * On one line. Failing plugins print requests and answers: hides long words that could be tokens, and values
  * of secret names.
  */
-function withoutSecrets(text: string, { env }: ExecPlugin): string {
-  const secrets = env.filter(({ name, value }) => /secret|token|password|key/i.test(name) && value !== '');
-  const known = secrets.reduce((shown, { value }) => shown.replaceAll(value, '****'), text);
+function shownOutput(text: string, { env }: ExecPlugin): string {
+  const secrets = env.filter(({ name }) => /secret|token|password|key/i.test(name));
   return bounded(
-    known
+    withoutSecrets(
+      text,
+      secrets.map(({ value }) => value),
+    )
       .replace(/-----BEGIN[\s\S]*?(-----END[^\n]*|$)/g, '****')
       .replace(/((?:secret|token|password|key)\w*["']?\s*[:=]\s*["']?)[^\s"',}]+/gi, '$1****')
       .replace(/[\w.~+=-]{40,}/g, '****')
