@@ -1,7 +1,7 @@
 /** Options for other services, in the form shown in the sample configuration and in error messages. */
-import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { mistakeInAuthorities, mistakeInPair } from '../config/pem.ts';
+import { readTextFile } from '../config/read-file.ts';
 import type { HttpClientTls } from '../http/contract.ts';
 
 /** A host is required, as in Blazar. No credentials: the URL is shown in logs and messages. */
@@ -97,7 +97,7 @@ export function tlsFrom(
 }
 
 function contents(file: string | undefined): Buffer | undefined {
-  return file === undefined ? undefined : readFileSync(file);
+  return file === undefined ? undefined : Buffer.from(readTextFile(file));
 }
 
 /** A secret for a header: ASCII text without line breaks. Not for clients. Default: empty. */

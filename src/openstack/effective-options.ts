@@ -1,6 +1,5 @@
 /** The effective options of `[keystone]`, and their results: the URL, the secrets, the token request. */
 
-import { readFileSync } from 'node:fs';
 import { errorText, type Problem } from '../base/errors.ts';
 import { mistakeInAuthorities } from '../config/pem.ts';
 import { readTextFile } from '../config/read-file.ts';
@@ -141,7 +140,7 @@ export function clientOptions({ cafile, timeout }: KeystoneOptions): HttpClientO
     connectRetries: 1,
     breakerFailures: 5,
     breakerCooldown: 2,
-    tls: cafile === undefined ? undefined : { ca: readFileSync(cafile) },
+    tls: cafile === undefined ? undefined : { ca: Buffer.from(readTextFile(cafile)) },
   };
 }
 

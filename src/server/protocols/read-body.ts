@@ -119,7 +119,7 @@ const unpacking = new Semaphore(4);
  * data can hold any number of empty blocks. Rejects with an HTTP error 413 or 415, or the error of the
  * connection, the decompression or `parse`.
  */
-export async function readBody<Body>(
+async function readBody<Body>(
   request: IncomingMessage,
   limit: number,
   parse: (bytes: Uint8Array) => Body | Promise<Body>,
@@ -137,13 +137,9 @@ export async function readBody<Body>(
   try {
     return await parse(await unpack(bytes, { maxOutputLength: limit }));
   } catch (thrown) {
-<<<<<<< HEAD
-    throw codeOf(thrown) === 'ERR_BUFFER_TOO_LARGE' ? new BodyTooLargeError() : thrown;
+    throw codeOf(thrown) === 'ERR_BUFFER_TOO_LARGE' ? tooLarge(limit) : thrown;
   } finally {
     leave();
-=======
-    throw codeOf(thrown) === 'ERR_BUFFER_TOO_LARGE' ? tooLarge(limit) : thrown;
->>>>>>> housea
   }
 }
 
