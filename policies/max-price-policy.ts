@@ -6,6 +6,7 @@ import {
   MutatedUserRequest,
   matchesPattern,
   needsOneOf,
+  OWN_CLUSTERS,
   PolicyRejected,
   priceDependsOn,
   type Resources,
@@ -38,9 +39,6 @@ const options = z
     }),
   })
   .superRefine(needsOneOf('MaxPricePolicy', 'max_price', 'max_price_task'));
-
-/** Where SkyPilot compares no prices, even if its configuration has some (`kubernetes.pricing`). */
-const WITHOUT_PRICES = new Set(['kubernetes', 'ssh', 'slurm']);
 
 /**
  * Limits the cost of nodes, by `max_hourly_cost` of every alternative: SkyPilot then drops
@@ -76,7 +74,8 @@ export class MaxPricePolicy extends AdminPolicy<z.infer<typeof options>> {
 
   #refuseUncompared(resources: Resources): void {
     const { cloud, region, zone } = infraOf(resources);
-    if (WITHOUT_PRICES.has(cloud ?? '')) {
+    // SkyPilot compares no prices there, even if its configuration has some (`kubernetes.pricing`).
+    if (OWN_CLUSTERS.has(cloud)) {
       return;
     }
     const { instance_type: type } = resources;
@@ -89,14 +88,12 @@ export class MaxPricePolicy extends AdminPolicy<z.infer<typeof options>> {
       }
     } else if (places === 'named') {
       const needed = priceDependsOn(resources);
-      if (needed === 'any') {
+      const isNamed = cloud !== null && region !== null && (needed !== 'zone' || zone !== null);
+      if (needed === 'any' || !isNamed) {
         throw new PolicyRejected(
-          `The price of this task would not be limited on ${cloud}, because SkyPilot compares none by region there. Set infra to another cloud.`,
-        );
-      }
-      if (cloud === null || region === null || (needed === 'zone' && zone === null)) {
-        throw new PolicyRejected(
-          `Tasks must name their ${needed} here, because their price may be higher in others. Set infra, such as ${needed === 'zone' ? 'aws/us-east-1/us-east-1a' : 'aws/us-east-1'}.`,
+          needed === 'any'
+            ? `The price of this task would not be limited on ${cloud}, because SkyPilot compares none by region there. Set infra to another cloud.`
+            : `Tasks must name their ${needed} here, because their price may be higher in others. Set infra, such as ${needed === 'zone' ? 'aws/us-east-1/us-east-1a' : 'aws/us-east-1'}.`,
         );
       }
     }

@@ -70,6 +70,7 @@ export {
   infraOf,
   isCaseSensitive,
   matchesPattern,
+  OWN_CLUSTERS,
   parseInfra,
 } from './task/infra.ts';
 export { kubernetesLabels, labelKubernetes } from './task/kubernetes-labels.ts';

@@ -3,6 +3,7 @@
 import { parseMillionths } from '../../filter/claim.ts';
 import { acceleratorsIn, readingsOfAccelerator } from '../task/accelerators.ts';
 import { mayGiveAccelerators } from '../task/cloud-features.ts';
+import { OWN_CLUSTERS } from '../task/infra.ts';
 import type { Catalog, RequestedHardware } from './catalog/catalog.ts';
 import { moreExpensive, parsePrice, readCpus, readMemory } from './catalog/machines.ts';
 import type { Hardware } from './contract.ts';
@@ -202,12 +203,9 @@ function unknownAccelerators(instanceType: string | null): string {
     : `name the accelerators of ${instanceType.slice(0, 100)}, which may have some`;
 }
 
-/** Clouds without machine types of their own. */
-const ROUNDED_UP = new Set(['kubernetes', 'ssh', 'slurm']);
-
 /** SkyPilot rounds parts of an accelerator up where they are no machines of a catalog. `null` = perhaps there. */
 function countIn(cloud: string | null, count: number): number {
-  return cloud === null || ROUNDED_UP.has(cloud) ? Math.ceil(count) : count;
+  return cloud === null || OWN_CLUSTERS.has(cloud) ? Math.ceil(count) : count;
 }
 
 const MILLION = 1_000_000n;

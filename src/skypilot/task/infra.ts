@@ -17,8 +17,8 @@ export interface Infra {
 }
 
 const ALIASES: Readonly<Record<string, string>> = { k8s: 'kubernetes', digitalocean: 'do' };
-/** Clouds in which users choose the names, which are case-sensitive. */
-const CASE_SENSITIVE = new Set(['kubernetes', 'ssh', 'slurm']);
+/** Clusters of the operator: their names are case-sensitive, and SkyPilot has no catalog of their machines. */
+export const OWN_CLUSTERS = new Set<string | null>(['kubernetes', 'ssh', 'slurm']);
 /** Invisible characters and blanks other than a space, which two readers may trim differently. */
 const UNREADABLE = /[\p{C}\p{Zl}\p{Zp}]|(?! )\p{Zs}/u;
 /** SkyPilot's prefix for the Kubernetes contexts of SSH node pools. */
@@ -98,7 +98,7 @@ export function formatInfra({ cloud, region, zone }: Infra): string {
 
 /** Whether names in a cloud are case-sensitive: those of contexts, pools, clusters and partitions are. */
 export function isCaseSensitive(cloud: string | null): boolean {
-  return cloud === null || CASE_SENSITIVE.has(cloud);
+  return cloud === null || OWN_CLUSTERS.has(cloud);
 }
 
 /** The names of contexts and pools may contain slashes, so all further parts belong to the name. */

@@ -11,7 +11,7 @@ import { wholeOf } from '../../../base/growing-buffer.ts';
 import type { SectionProblem } from '../../../config/option-groups.ts';
 import { fileState, systemErrorText } from '../../../config/read-file.ts';
 import { showText } from '../../../config/secret.ts';
-import { canonicalCloud } from '../../task/infra.ts';
+import { canonicalCloud, OWN_CLUSTERS } from '../../task/infra.ts';
 import { Catalog } from './catalog.ts';
 import { MAX_PRICE, type Machine, Machines, parsePrice } from './machines.ts';
 
@@ -53,10 +53,7 @@ export async function readCatalogFile(
     if (bytes.length === 0) {
       mistakes.push({ line: 1, message: 'expected the names of the columns, got an empty file' });
     } else if (bytes.at(-1) !== LINE_BREAK) {
-      let line = 1;
-      for (let at = bytes.indexOf(LINE_BREAK); at !== -1; at = bytes.indexOf(LINE_BREAK, at + 1)) {
-        line += 1;
-      }
+      const line = bytes.toString('latin1').split('\n').length;
       mistakes.push({ line, message: 'expected a line break at the end of the file: it is cut off' });
     } else {
       await readLines(bytes, machines, mistakes);
@@ -227,13 +224,12 @@ const CLOUDS = new Set(
     ' ',
   ),
 );
-const WITHOUT_CATALOG = new Set(['kubernetes', 'ssh', 'slurm']);
 
 /** Warnings of entries such as `awss/us-east-1`, in any spelling. A newer SkyPilot may have such a cloud. */
 export function unknownClouds(entries: readonly string[], option: string, effect: string): Problem[] {
   const unknown = entries.filter((entry) => {
     const cloud = canonicalCloud(entry.replace(/\/.*/, ''));
-    return !CLOUDS.has(cloud) && !WITHOUT_CATALOG.has(cloud);
+    return !CLOUDS.has(cloud) && !OWN_CLUSTERS.has(cloud);
   });
   return unknown.map((entry) => ({
     severity: 'warning',
@@ -289,7 +285,7 @@ function cloudProblems(files: CatalogFiles, option: string): SectionProblem[] {
   const names = Object.keys(files);
   return names.flatMap((name): SectionProblem[] => {
     const cloud = canonicalCloud(name);
-    if (WITHOUT_CATALOG.has(cloud)) {
+    if (OWN_CLUSTERS.has(cloud)) {
       const message = `${showText(name)} has no catalog; give rates instead, such as ${cloud}/A100:2 or ${cloud}/*:0`;
       return [{ option, message }];
     }

@@ -254,7 +254,7 @@ export class IsolatedPolicy {
     const now = performance.now();
     this.#starts = Math.min(MAX_STARTS, this.#starts + (now - this.#startsAt) / START_PAUSE);
     this.#startsAt = now;
-    if (this.#starts < 1 || !this.#mayStart) {
+    if (this.#starts < 1) {
       throw failure('its threads keep hanging or crashing: not starting another one for now');
     }
     this.#starts -= 1;
