@@ -98,12 +98,12 @@ export class Position {
    * @throws LedgerBehindError
    */
   #enter({ ledger, epoch }: Current): void {
-    const known = this.#current;
-    if (known !== undefined && known.ledger !== ledger && this.#revisions.size > 0) {
+    const known = this.#current ?? { ledger, epoch };
+    if (known.ledger !== ledger && this.#revisions.size > 0) {
       // Its counts say nothing about the leases of this one.
       throw new LedgerBehindError(WENT_BACK);
     }
-    if (known !== undefined && (known.epoch ?? 0n) !== (epoch ?? 0n)) {
+    if ((known.epoch ?? 0n) !== (epoch ?? 0n)) {
       this.forget();
     }
     this.#current = { ledger, epoch };

@@ -1,6 +1,7 @@
 /** No statement of a check, a commit or an end may read more, the more leases there are: each finds its rows in an index. */
 
 import { expect, it } from 'vitest';
+import { viewOf } from '../../src/ledger/budgets/view.ts';
 import { createStatements } from '../../src/ledger/transactions/statements.ts';
 import { newLedger, openedLedger } from '../support/ledgers.ts';
 import { planOf } from './query-plan.ts';
@@ -29,4 +30,15 @@ it('finds everything that a commit reads in an index', async () => {
     expect(scans, name).toEqual([]);
     expect(searches, name).not.toEqual([]);
   }
+});
+
+it('reads each change of a budget once for a page of budgets', async () => {
+  const connection = await newLedger();
+  const { value: query } = viewOf(await openedLedger(connection), 1n).next([]);
+  if (query === undefined || !('sql' in query)) {
+    throw new Error('expected a query');
+  }
+  const plan = planOf(connection, query).join('\n');
+  expect(plan).toContain('budget_changes_by_project');
+  expect(plan).not.toContain('CORRELATED');
 });

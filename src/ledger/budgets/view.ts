@@ -107,16 +107,18 @@ function budgetsAfter(
 }
 
 function* selected({ database }: Ledger, budgets: ReturnType<typeof sql>): Work<BudgetView[]> {
+  // Each change is read once: looked up for each budget, all of its project would be read for each.
   const query = sql<ViewRow>`
-    select budgets.id, budgets.project_id, budgets.user_id, budgets.valid_from, budgets.valid_until, budgets.amount,
+    with page as (${budgets}),
+      latest as (select budget, max(id) as id from budget_changes
+        where project_id in (select project_id from page) and budget in (select id from page) group by budget)
+    select page.id, page.project_id, page.user_id, page.valid_from, page.valid_until, page.amount,
       accounts.balance, changes.id as change, changes.at, changes.who, changes.reason
-    from (${budgets}) as budgets
-    left join accounts on accounts.project_id = budgets.project_id
-      and accounts.name = 'usage_budget/' || budgets.id
-    left join budget_changes as changes on changes.id = (
-      select max(latest.id) from budget_changes as latest
-      where latest.project_id = budgets.project_id and latest.budget = budgets.id)
-    order by budgets.project_id, coalesce(budgets.user_id, ''), budgets.valid_from`;
+    from page
+    left join accounts on accounts.project_id = page.project_id and accounts.name = 'usage_budget/' || page.id
+    left join latest on latest.budget = page.id
+    left join budget_changes as changes on changes.id = latest.id
+    order by page.project_id, coalesce(page.user_id, ''), page.valid_from`;
   return (yield* rows(query.compile(database.queries))).map(view);
 }
 

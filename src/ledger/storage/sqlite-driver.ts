@@ -56,8 +56,7 @@ export function openSqlite(file: string, options: SqliteOptions = {}): SqliteCon
 }
 
 /**
- * The module for an `eval`ed thread: `node:sqlite` has `DatabaseSync`, better-sqlite3 is the constructor
- * itself.
+ * The module for another process: `node:sqlite` has `DatabaseSync`, better-sqlite3 is the constructor itself.
  * @throws ConfigurationError
  */
 export function sqliteModule(): string {

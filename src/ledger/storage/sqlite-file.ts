@@ -144,26 +144,7 @@ function markOf(file: string): string {
   return String(statSync(file).ino);
 }
 
-/**
- * Reads the whole file, in another process: `signal` ends that at once, which SQLite does not let a thread do.
- * Throws a `LedgerUnavailableError` if the file is damaged, or an error of SQLite.
- */
-export async function verifyIntegrity(file: string, signal: AbortSignal): Promise<void> {
-  let found: string;
-  try {
-    found = await integrityOf(file, signal);
-  } catch (thrown) {
-    if (!isSqliteError(thrown) || !CONTRADICTORY.test(thrown.code)) {
-      throw thrown;
-    }
-    found = thrown.message;
-  }
-  if (found !== 'ok') {
-    throw new LedgerUnavailableError(`the file is damaged: ${found}`);
-  }
-}
-
-/** The check as text: it runs without a TypeScript loader. */
+/** The check as text: it runs without a TypeScript loader. What it finds has the form of an error. */
 const CHECK = `
 const [, name, file, timeout] = process.argv;
 let found;
@@ -173,7 +154,8 @@ try {
     ? new module.DatabaseSync(file, { readOnly: true, timeout: Number(timeout) })
     : new module(file, { readonly: true, timeout: Number(timeout) });
   try {
-    found = reader.prepare('PRAGMA integrity_check(1)').get().integrity_check;
+    const { integrity_check: message } = reader.prepare('PRAGMA integrity_check(1)').get();
+    found = { message, code: 'SQLITE_CORRUPT' };
   } finally {
     reader.close();
   }
@@ -182,10 +164,13 @@ try {
 }
 process.stdout.write(JSON.stringify(found));
 `;
-/** Text = the result; of the properties of an error, JSON lacks those that are undefined. */
-const FOUND = z.union([z.string(), z.looseObject({ message: z.string() })]);
+const FOUND = z.looseObject({ message: z.string() });
 
-async function integrityOf(file: string, signal: AbortSignal): Promise<string> {
+/**
+ * Reads the whole file, in another process: `signal` ends that at once, which SQLite does not let a thread do.
+ * Throws a `LedgerUnavailableError` if the file is damaged, or an error of SQLite.
+ */
+export async function verifyIntegrity(file: string, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
   const words = ['-e', CHECK, sqliteModule(), realPathOf(file), String(MILLISECONDS_TO_OPEN)];
   // What NODE_OPTIONS names may print, or wait for a debugger.
@@ -204,10 +189,13 @@ async function integrityOf(file: string, signal: AbortSignal): Promise<string> {
     signal.removeEventListener('abort', end);
   }
   const found = FOUND.parse(JSON.parse(output));
-  if (typeof found === 'string') {
-    return found;
+  if (found.message === 'ok') {
+    return;
   }
-  throw asSqliteError(Object.assign(new Error(found.message), found));
+  const error = asSqliteError(Object.assign(new Error(found.message), found));
+  throw isSqliteError(error) && CONTRADICTORY.test(error.code)
+    ? new LedgerUnavailableError(`the file is damaged: ${error.message}`)
+    : error;
 }
 
 /** Pause between two attempts to lock a file that another process writes to, in milliseconds. */

@@ -91,22 +91,19 @@ export class SqliteDatabase implements Database {
       memory: () => this.memory?.(),
       bounds,
     });
-    let isKnown = false;
     try {
-      isKnown = isMarked(file);
+      this.#isUnknown = !isMarked(file);
       this.#opened(openFile(file, durability));
     } catch (thrown) {
       // With a disk that is full, it starts as with a server that does not answer: callers are refused.
       if (!isDiskFault(thrown, file)) {
         throw asUnavailable(thrown, file);
       }
-      isKnown = false;
-    }
-    if (isKnown) {
-      mark(file, this.#connection);
-    } else {
-      this.#isSuspect = true;
       this.#isUnknown = true;
+    }
+    this.#isSuspect = this.#isUnknown;
+    if (!this.#isUnknown) {
+      mark(file, this.#connection);
     }
   }
 
