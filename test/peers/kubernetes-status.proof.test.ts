@@ -62,7 +62,14 @@ describe.skipIf(!there)('beside a real API server', () => {
       logger,
     );
     const election = { identity, namespace: 'policies', timing };
-    const writer = new StatusWriter({ client, policies, audit, logger, observer, election });
+    const writer = new StatusWriter({
+      client,
+      policies,
+      inForce: () => ({ audit, missing: [] }),
+      logger,
+      observer,
+      election,
+    });
     policies.start();
     writer.start();
     let isStopped = false;

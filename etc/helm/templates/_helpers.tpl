@@ -29,8 +29,8 @@
 {{- end -}}
 
 {{- define "blazar-enforcement.selector" -}}
-app.kubernetes.io/name: {{ default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/name: {{ default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" | quote }}
+app.kubernetes.io/instance: {{ quote .Release.Name }}
 {{- end -}}
 
 {{- define "blazar-enforcement.labels" -}}
@@ -45,9 +45,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 
 {{/* The name and the labels of an object; with a namespace unless it is one of the cluster. */}}
 {{- define "blazar-enforcement.metadata" -}}
-name: {{ .name }}
+name: {{ quote .name }}
 {{- if .namespaced }}
-namespace: {{ .root.Release.Namespace }}
+namespace: {{ quote .root.Release.Namespace }}
 {{- end }}
 labels:
   {{- include "blazar-enforcement.labels" .root | nindent 2 }}

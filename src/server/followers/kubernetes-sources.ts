@@ -140,7 +140,7 @@ export class KubernetesReports {
     } else {
       logger.info('no webhook configurations are missing any more');
     }
-    this.#reporting?.missingChanged(missing);
+    this.#reporting?.lookAgain();
   }
 
   /** Switches to the cluster of a new configuration. `cluster`: `undefined` = policies come from files. */
@@ -150,7 +150,7 @@ export class KubernetesReports {
   ): void {
     this.#audit = audit;
     this.#follow(write_status ? cluster : undefined, status_lease);
-    this.#reporting?.auditChanged(audit);
+    this.#reporting?.lookAgain();
   }
 
   /** Does not block. */
@@ -197,14 +197,8 @@ export class KubernetesReports {
     if (cluster === this.#cluster && lease === this.#lease) {
       const { client, policies } = cluster;
       const election = { name: lease };
-      this.#reporting = new Writer({
-        client,
-        policies,
-        audit: this.#audit,
-        missing: this.#missing ?? [],
-        election,
-        ...this.#options,
-      });
+      const inForce = () => ({ audit: this.#audit, missing: this.#missing ?? [] });
+      this.#reporting = new Writer({ client, policies, inForce, election, ...this.#options });
       this.#reporting.start();
     }
   }

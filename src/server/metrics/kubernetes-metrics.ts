@@ -109,7 +109,7 @@ export class KubernetesMetrics implements ReviewObserver {
       }
     }
     return {
-      listed: (_, seconds) => this.#lists.observe({ resource }, seconds),
+      listed: (seconds) => this.#lists.observe({ resource }, seconds),
       restarted: (reason) => this.#restarts.inc({ resource, reason }),
     };
   }

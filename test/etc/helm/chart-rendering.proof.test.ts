@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
+import { stringify } from 'yaml';
 import { temporaryFile } from '../../support/files.ts';
 import { temporaryFolder } from '../../support/filter-folder.ts';
 import { type Manifest, only } from '../kubernetes/manifests.ts';
@@ -114,6 +115,23 @@ describe.skipIf(renderers.length === 0).each(renderers)('the chart, rendered by 
     const [{ tlsConfig }] = only(objects, 'ServiceMonitor').spec.endpoints;
     expect(tlsConfig.ca).toEqual({ configMap: { name: metadata.name, key: 'ca.crt' } });
     expect(data['ca.crt']).toBe(authority);
+  });
+
+  it('takes names that YAML would read as numbers or truths', () => {
+    const named = (before: string) => {
+      const given = {
+        fullnameOverride: `${before}true`,
+        nameOverride: `${before}12`,
+        serviceAccount: { name: `${before}34` },
+        priorityClassName: `${before}56`,
+        image: { pullSecrets: [`${before}78`] },
+        serviceMonitor: { enabled: true, interval: `${before}9` },
+      };
+      const odd = { ...defaults, name: `${before}007`, namespace: `${before}1e5` };
+      const { stdout } = render(odd, values(stringify(given)));
+      return JSON.stringify(objectsOf(stdout)).replaceAll(/checksum[^,}]*|zz/g, '');
+    };
+    expect(named('')).toBe(named('zz'));
   });
 
   it('lets the node of a single replica be drained', () => {

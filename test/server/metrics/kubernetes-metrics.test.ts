@@ -97,7 +97,7 @@ describe('a cluster', () => {
     metrics.answered('cached');
     metrics.answered('cached');
     metrics.answered('failed');
-    metrics.watching('roles').listed?.(3, 0.2);
+    metrics.watching('roles').listed?.(0.2);
     metrics.reviewed('denied', 0.1);
     metrics.watching('roles').restarted?.('silent');
     const text = await read();

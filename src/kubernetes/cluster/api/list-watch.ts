@@ -18,8 +18,7 @@ import { isOlder, problemWords, reasonOf, SilentError } from './watch-stream.ts'
 
 /** For metrics. Must not throw. */
 export interface WatchObserver {
-  listed?(objects: number, seconds: number): void;
-  received?(type: WatchEvent['type']): void;
+  listed?(seconds: number): void;
   restarted?(reason: RestartReason): void;
 }
 
@@ -155,7 +154,7 @@ export class ListWatch {
       this.#currentAt = started;
       this.#recovered();
     }
-    observer?.listed?.(objects.length, (elapsed() - started) / 1000);
+    observer?.listed?.((elapsed() - started) / 1000);
     return resourceVersion;
   }
 
@@ -250,7 +249,7 @@ export class ListWatch {
 
   #deliver({ type, object }: WatchEvent, before: string): string {
     this.#checkServer();
-    const { listener, observer, client } = this.#options;
+    const { listener, client } = this.#options;
     const version = object.metadata.resourceVersion;
     if (version === undefined || version === '' || version === '0') {
       throw new ApiUnreachableError(`${client.server}: an event without a resourceVersion`);
@@ -265,7 +264,6 @@ export class ListWatch {
         this.#currentAt = elapsed();
       }
     }
-    observer?.received?.(type);
     return version;
   }
 

@@ -269,11 +269,6 @@ const DAY_MS = 24 * 3_600_000;
 /** For tests. */
 export type CertificateTiming = Pick<Partial<CertificateOptions>, 'intervalMs' | 'settleMs'>;
 
-export interface ConfiguredRotator {
-  readonly rotator: CertificateRotator;
-  close(): Promise<void>;
-}
-
 /**
  * `undefined` = the service makes no certificate for itself; then nothing is loaded.
  * @throws ConfigurationError for mistakes in the kubeconfig, or if this is not a pod
@@ -282,7 +277,7 @@ export async function configuredRotator(
   options: KubernetesOptions,
   logger: Logger,
   more: CertificateTiming & Pick<CertificateOptions, 'looked'> = {},
-): Promise<ConfiguredRotator | undefined> {
+) {
   const { certificate_secret: secret, certificate_folder: folder, kubeconfig } = options;
   if (secret === undefined || folder === undefined) {
     return undefined;

@@ -29,23 +29,16 @@ export interface Condition {
   readonly observedGeneration: number;
 }
 
-/**
- * `isAudited`: what the policy would reject becomes a warning. `missing`: kinds of webhook configurations that
- * API servers do not have.
- */
+/** `isAudited`: what the policy would reject becomes a warning. `missing`: kinds of webhook configurations. */
 export function conditionsOf(
   policy: LivePolicy,
   isAudited: boolean,
-  missing: readonly string[] = [],
+  missing: readonly string[],
 ): readonly Condition[] {
   const { generation: observedGeneration } = policy;
   return [
     { type: ACCEPTED, ...accepted(policy), observedGeneration },
-    {
-      type: ENFORCED,
-      ...(missing.length > 0 ? notAsked(missing) : enforced(policy, isAudited)),
-      observedGeneration,
-    },
+    { type: ENFORCED, ...enforced(policy, isAudited, missing), observedGeneration },
     { type: EXPORTABLE, ...exportable(policy, isAudited), observedGeneration },
   ];
 }
@@ -58,12 +51,15 @@ function accepted({ mistake }: LivePolicy): Said {
     : { status: 'False', reason: 'Invalid', message: shownText(mistake) };
 }
 
-function notAsked(missing: readonly string[]): Said {
-  const message = `There is no ${missing.join(' and no ')} of the service: what it would ask about is not judged.`;
-  return { status: 'False', reason: 'NotAsked', message };
-}
-
-function enforced({ generation, enforcedGeneration }: LivePolicy, isAudited: boolean): Said {
+function enforced(
+  { generation, enforcedGeneration }: LivePolicy,
+  isAudited: boolean,
+  missing: readonly string[],
+): Said {
+  if (missing.length > 0) {
+    const message = `There is no ${missing.join(' and no ')} of the service: what it would ask about is not judged.`;
+    return { status: 'False', reason: 'NotAsked', message };
+  }
   const isLastGood = enforcedGeneration !== undefined && enforcedGeneration !== generation;
   const which = isLastGood ? `Generation ${enforcedGeneration}, the last valid one,` : 'The policy';
   if (isAudited) {

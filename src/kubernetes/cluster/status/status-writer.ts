@@ -27,13 +27,18 @@ const IDLE_MS = 5000;
 /** Policies that are compared before others have their turn: comparing them must not delay an admission. */
 const LOOKS = 50;
 
+interface InForce {
+  /** Names of the policies in audit mode; `*` = all. */
+  readonly audit: readonly string[];
+  /** Kinds of webhook configurations that API servers do not have. */
+  readonly missing: readonly string[];
+}
+
 interface StatusWriterOptions {
   readonly client: ApiClient;
   readonly policies: LivePolicies;
-  /** Names of the policies in audit mode; `*` = all. */
-  readonly audit: readonly string[];
-  /** Kinds of webhook configurations that API servers do not have. Default: none are known to be missing. */
-  readonly missing?: readonly string[];
+  /** `lookAgain` when it changes. */
+  readonly inForce: () => InForce;
   readonly logger: Logger;
   readonly observer: StatusObserver;
   readonly election?: Pick<LeaderOptions, 'name' | 'namespace' | 'identity' | 'timing'>;
@@ -42,7 +47,7 @@ interface StatusWriterOptions {
 
 /** Of all replicas, one writes. Nothing here delays an admission. */
 export class StatusWriter {
-  readonly #options: Required<Omit<StatusWriterOptions, 'audit' | 'missing' | 'election'>>;
+  readonly #options: Required<Omit<StatusWriterOptions, 'election'>>;
   readonly #events: EventSender;
   readonly #leader: Leader;
   readonly #closing = new AbortController();
@@ -51,21 +56,17 @@ export class StatusWriter {
   readonly #pace = new WriteSchedule();
   /** The generation of each invalid policy that an event has told of, by name. */
   readonly #told = new Map<string, string>();
-  #audited: ReadonlySet<string>;
-  #missing: readonly string[];
   #looks = 0;
   #wake = new AbortController();
   #problem: string | undefined;
   #running: Promise<void> | undefined;
   #unlisten: (() => void) | undefined;
 
-  constructor({ audit, missing = [], election, clock = CLOCK, ...options }: StatusWriterOptions) {
+  constructor({ election, clock = CLOCK, ...options }: StatusWriterOptions) {
     this.#options = { clock, ...options };
-    this.#audited = new Set(audit);
-    this.#missing = missing;
     this.#events = new EventSender(this.#options);
     const { client, logger } = options;
-    this.#leader = new Leader({ client, logger, clock, onElected: () => this.#lookAtAll(), ...election });
+    this.#leader = new Leader({ client, logger, clock, onElected: () => this.lookAgain(), ...election });
   }
 
   get isLeader(): boolean {
@@ -80,14 +81,9 @@ export class StatusWriter {
     }
   }
 
-  auditChanged(audit: readonly string[]): void {
-    this.#audited = new Set(audit);
-    this.#lookAtAll();
-  }
-
-  missingChanged(missing: readonly string[]): void {
-    this.#missing = missing;
-    this.#lookAtAll();
+  /** At all policies. */
+  lookAgain(): void {
+    this.#changed([...this.#options.policies.policies.keys()]);
   }
 
   /** Returns at once. */
@@ -113,10 +109,6 @@ export class StatusWriter {
       this.#tell(name);
     }
     this.#wake.abort();
-  }
-
-  #lookAtAll(): void {
-    this.#changed([...this.#options.policies.policies.keys()]);
   }
 
   async #run(): Promise<void> {
@@ -163,8 +155,8 @@ export class StatusWriter {
       this.#history.forget(name);
       return false;
     }
-    const isAudited = this.#audited.has(AUDIT_ALL) || this.#audited.has(name);
-    const conditions = conditionsOf(policy, isAudited, this.#missing);
+    const { audit, missing } = this.#options.inForce();
+    const conditions = conditionsOf(policy, audit.includes(AUDIT_ALL) || audit.includes(name), missing);
     if (isWritten(policy, conditions) || this.#history.isDone(policy)) {
       return false;
     }

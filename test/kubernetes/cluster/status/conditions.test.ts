@@ -64,21 +64,21 @@ describe('the conditions', () => {
   });
 
   it('name the mistake and the generation that is in force', () => {
-    const [accepted, enforced] = conditionsOf(live({ mistake, enforcedGeneration: 3 }), false);
+    const [accepted, enforced] = conditionsOf(live({ mistake, enforcedGeneration: 3 }), false, []);
     expect(accepted).toMatchObject({ message: mistake, observedGeneration: 4 });
     expect(enforced?.message).toContain('Generation 3');
   });
 
   it('name what an export leaves out', () => {
     const leftOut = ['policy a: default.schedulerName = "x" is not added', 'and more'];
-    const [, , exportable] = conditionsOf(live({ leftOut }), false);
+    const [, , exportable] = conditionsOf(live({ leftOut }), false, []);
     expect(exportable).toMatchObject({ type: 'Exportable', status: 'False', message: leftOut.join('; ') });
-    expect(conditionsOf(live({ leftOut }), true)[2]?.message).toContain('in audit mode');
+    expect(conditionsOf(live({ leftOut }), true, [])[2]?.message).toContain('in audit mode');
   });
 
   it('have messages of at most 1024 bytes, which hide nothing', () => {
     for (const mistake of ['x'.repeat(5000), '\u202e'.repeat(5000), '€'.repeat(1000), '😀'.repeat(999)]) {
-      const [accepted] = conditionsOf(live({ mistake }), false);
+      const [accepted] = conditionsOf(live({ mistake }), false, []);
       const message = accepted?.message ?? '';
       expect(Buffer.byteLength(message)).toBeLessThanOrEqual(1024);
       expect(message).toMatch(/…$/);
@@ -89,7 +89,7 @@ describe('the conditions', () => {
 });
 
 describe('a written status', () => {
-  const conditions = conditionsOf(live(), false);
+  const conditions = conditionsOf(live(), false, []);
   const written = statusPatch(live(), conditions, NOW).body.status;
   const [accepted, enforced, exportable] = written.conditions;
 

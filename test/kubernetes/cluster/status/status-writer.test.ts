@@ -14,6 +14,7 @@ function writing({
   audit?: string[];
   cluster?: ClusterDouble;
 } = {}) {
+  const inForce = { audit, missing: [] as string[] };
   const clock = new MovedClock();
   const logger = recordingLogger();
   const outcomes: string[] = [];
@@ -22,11 +23,22 @@ function writing({
     event: (outcome: string) => void outcomes.push(`event ${outcome}`),
   };
   const client = cluster.client('policies');
-  const writer = new StatusWriter({ client, policies: cluster.live, audit, logger, observer, clock });
+  const writer = new StatusWriter({
+    client,
+    policies: cluster.live,
+    inForce: () => inForce,
+    logger,
+    observer,
+    clock,
+  });
   onTestFinished(() => writer.close());
   const patches = () => cluster.called('PATCH', '/status');
   const statusOf = (name: string) => cluster.policies.get(name)?.status as { conditions: object[] };
-  return { cluster, clock, logger, outcomes, writer, patches, statusOf };
+  const auditChanged = (names: string[]) => {
+    inForce.audit = names;
+    writer.lookAgain();
+  };
+  return { cluster, clock, logger, outcomes, writer, auditChanged, patches, statusOf };
 }
 
 const TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
@@ -102,7 +114,7 @@ describe('the status of a policy', () => {
   });
 
   it('says at once when audit mode begins and ends', async () => {
-    const { cluster, clock, writer, statusOf } = writing({ audit: ['a'] });
+    const { cluster, clock, writer, statusOf, auditChanged } = writing({ audit: ['a'] });
     cluster.store('a');
     cluster.store('b');
     writer.start();
@@ -110,10 +122,10 @@ describe('the status of a policy', () => {
     const reasons = () =>
       ['a', 'b'].map((name) => (statusOf(name).conditions[1] as { reason: string }).reason);
     expect(reasons()).toEqual(['Audited', 'Enforced']);
-    writer.auditChanged(['*']);
+    auditChanged(['*']);
     await clock.pass(1000);
     expect(reasons()).toEqual(['Audited', 'Audited']);
-    writer.auditChanged([]);
+    auditChanged([]);
     await clock.pass(1000);
     expect(reasons()).toEqual(['Enforced', 'Enforced']);
   });
@@ -160,13 +172,13 @@ describe('the status of a policy', () => {
   });
 
   it('is not written once more while the watch is silent', async () => {
-    const { cluster, clock, writer, patches } = writing();
+    const { cluster, clock, writer, patches, auditChanged } = writing();
     cluster.watches = false;
     cluster.store('a');
     writer.start();
     await clock.pass(1000);
     cluster.tell('a');
-    writer.auditChanged([]);
+    auditChanged([]);
     await clock.pass(600_000);
     expect(patches()).toHaveLength(1);
   });
