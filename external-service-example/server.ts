@@ -87,13 +87,18 @@ type Names = ReturnType<typeof namesOf>;
 /** A new lease has no id: until it gets one, its owner, name and start identify it. */
 function namesOf(context: Request['context'], lease: Lease) {
   const project = lease.project_id ?? context.project_id;
-  const key = JSON.stringify([project, lease.user_id ?? context.user_id, lease.name, lease.start_date]);
+  const user = lease.user_id ?? context.user_id;
+  // Short: a name has up to 8 MB, and is kept as long as the process runs.
+  const key = digest(JSON.stringify([project, user, lease.name, lease.start_date])).toString('base64');
   return { project, key, id: lease.id ? JSON.stringify([project, lease.id]) : key };
 }
 
-/** Each allocation is a node; a reservation without allocations counts its maximum. */
+/**
+ * Counts the nodes that a reservation may get at most. Its allocations are candidates only: those of several
+ * reservations of one type are those of the last, and those of an update are those of the current size.
+ */
 function costOf(lease: Lease): number {
-  const nodes = lease.reservations.map((r) => r.allocations?.length || (r.max ?? r.amount ?? 1));
+  const nodes = lease.reservations.map(({ max, amount }) => Math.max(max ?? 1, amount ?? 1));
   return nodes.reduce((sum, count) => sum + count, 0) * (lease.end_date - lease.start_date);
 }
 
@@ -101,10 +106,11 @@ function costOf(lease: Lease): number {
 const Text = z.string().nullish();
 const Count = z.coerce.number().int().min(1).nullish();
 const Moment = z.string().transform(toMillis).refine(Number.isFinite, 'expected an ISO 8601 date');
-const Reservation = z.object({ allocations: z.array(z.unknown()).nullish(), max: Count, amount: Count });
+const Reservation = z.object({ max: Count, amount: Count });
 const Lease = z
   .object({ id: Text, name: Text, user_id: Text, project_id: Text, start_date: Moment, end_date: Moment })
-  .extend({ reservations: z.array(Reservation) })
+  // Counted first: each mistake is an object.
+  .extend({ reservations: z.array(z.unknown()).max(500).pipe(z.array(Reservation)) })
   .refine((lease) => lease.start_date <= lease.end_date, { path: ['end_date'], error: 'before start_date' });
 const Context = z.object({ project_id: z.string(), user_id: z.string() });
 const Request = z.object({ context: Context, lease: Lease });
@@ -121,15 +127,25 @@ function toMillis(text: string): number {
 
 /**
  * Blazar's documentation calls end_date end_time. What the `lease` of an update omits is the same as in
- * `current_lease`.
+ * `current_lease`: attributes, reservations, and attributes of reservations, which have an id.
  */
 function complete(body: unknown): unknown {
   if (!isRecord(body)) return body;
   const current_lease = withEndDate(body.current_lease);
   const lease = withEndDate(body.lease);
-  return isRecord(current_lease) && isRecord(lease)
-    ? { ...body, current_lease, lease: { ...current_lease, ...lease } }
-    : { ...body, current_lease, lease };
+  if (!isRecord(current_lease) || !isRecord(lease)) return { ...body, current_lease, lease };
+  const reservations = updated(current_lease.reservations, lease.reservations ?? []);
+  return { ...body, current_lease, lease: { ...current_lease, ...lease, reservations } };
+}
+
+function updated(current: unknown, named: unknown): unknown {
+  if (!Array.isArray(current) || !Array.isArray(named)) return named;
+  if (named.length === 0) return current;
+  const kept = new Map(current.filter(isRecord).map((one) => [one.id, one]));
+  kept.delete(undefined); // without ids, the update names all reservations
+  const changed = named.map((one) => (isRecord(one) ? { ...kept.get(one.id), ...one } : one));
+  for (const one of changed) if (isRecord(one)) kept.delete(one.id);
+  return [...changed, ...kept.values()];
 }
 
 function withEndDate(lease: unknown): unknown {

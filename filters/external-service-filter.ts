@@ -14,7 +14,9 @@ import {
   keyed,
   type Lease,
   maxAgeOption,
+  type OptionsCheck,
   type Outbox,
+  type Problem,
   pemFileOption,
   requireCertificateWithKey,
   ServiceAnswers,
@@ -57,7 +59,7 @@ const options = z
       'Sent in the header Authorization, as a bearer token. Empty = the header is not sent.',
     ),
     external_service_timeout: timeoutOption(
-      'Maximum duration of a call, from connecting to the last byte of the answer.',
+      'Maximum duration of a call, from connecting to the last byte of the answer. Must be less than [service] deadline.',
     ),
     external_service_connect_retries: z.int().min(0).max(10).default(1).meta({
       serverOnly: true,
@@ -85,7 +87,7 @@ const options = z
     external_service_allow_on_error: z.boolean().default(false).meta({
       serverOnly: true,
       description:
-        'Allow leases while the service fails, and log a warning for each of them. Do not use it for limits that must hold. A commit that fails always refuses the lease.',
+        'Allow leases while the service fails (no answer, or a status of 500 or more), and log a warning for each of them. Do not use it for limits that must hold. A commit that fails always refuses the lease.',
     }),
     external_service_message_fields: z.array(z.string()).default(['message']).meta({
       serverOnly: true,
@@ -130,6 +132,7 @@ type Options = z.infer<typeof options>;
  */
 export class ExternalServiceFilter extends BaseFilter<Options> {
   static override readonly options = options;
+  static override readonly check = timeoutProblems;
   static override readonly needsKeystone = (values: Options): keyof Options | undefined =>
     values.external_service_auth === 'keystone' ? 'external_service_auth' : undefined;
   static override readonly limitsNothing = (values: z.infer<typeof options>): string | undefined => {
@@ -272,11 +275,16 @@ export class ExternalServiceFilter extends BaseFilter<Options> {
     if (url === undefined) {
       return allow();
     }
+    let status: number | undefined;
     try {
-      return this.#answers.verdict(await this.#service.post(url, body, call));
+      const answer = await this.#service.post(url, body, call);
+      status = answer.status;
+      return this.#answers.verdict(answer);
     } catch (thrown) {
-      // If the caller has stopped waiting, the service has not failed, and the answer allows nothing.
-      if (!this.options.external_service_allow_on_error || call.signal?.aborted) {
+      // As for the circuit breaker, the service has not failed if the caller has stopped waiting, nor with a status
+      // below 500: a user can make a request that the service answers with 400 or 413.
+      const hasFailed = !call.signal?.aborted && (status === undefined || status >= 500);
+      if (!this.options.external_service_allow_on_error || !hasFailed) {
         throw thrown;
       }
       const error = textOf(thrown);
@@ -287,6 +295,23 @@ export class ExternalServiceFilter extends BaseFilter<Options> {
       return allowOnError();
     }
   }
+}
+
+/** At the deadline, a call is aborted: it neither counts as a failure of the service nor allows on error. */
+function timeoutProblems(
+  { external_service_timeout: timeout }: Options,
+  settings: Parameters<OptionsCheck>[1] = [],
+): Problem[] {
+  const deadline = settings.find(({ option }) => option.section === 'service' && option.name === 'deadline');
+  if (typeof deadline?.value !== 'number' || timeout < deadline.value) {
+    return [];
+  }
+  const place =
+    deadline.origin.kind === 'default'
+      ? { section: 'enforcement', option: 'external_service_timeout' }
+      : { section: 'service', option: 'deadline' };
+  const message = `external_service_timeout, ${timeout} seconds, is not less than [service] deadline, ${deadline.value}: if the service hangs, calls end at the deadline, where external_service_breaker_failures does not count them and external_service_allow_on_error allows nothing`;
+  return [{ severity: 'warning', ...place, message }];
 }
 
 function endMessage(context: Context, lease: Lease): EndMessage {

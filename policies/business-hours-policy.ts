@@ -73,7 +73,7 @@ const options = z.object({
   }),
   business_hours_controllers: z.enum(['restricted', 'allowed']).default('restricted').meta({
     description:
-      'Whether the controllers of managed jobs and services may launch at any time: to recover from a preemption, or a job that had to wait. Users who call the API of SkyPilot themselves can pretend to be one.',
+      'Whether the controllers of managed jobs and services may launch at any time: to recover from a preemption, or a job that had to wait. Users who call the API of SkyPilot themselves can pose as one.',
   }),
   business_hours_users: z.array(z.string().min(1)).default([]).meta({
     description: 'Users who may launch at any time, by name or id; service accounts by id.',

@@ -7,6 +7,7 @@ import {
   matchesPattern,
   needsOneOf,
   PolicyRejected,
+  priceDependsOn,
   type Resources,
   type UserRequest,
 } from '../src/skypilot/index.ts';
@@ -31,6 +32,10 @@ const options = z
         'Instance types that tasks may name, whatever they cost: SkyPilot compares no price then. * stands for any characters. Empty = none.',
       expected: 'a comma-separated list of instance types such as m6i.*',
     }),
+    max_price_places: z.enum(['any', 'named']).default('any').meta({
+      description:
+        'What a task must name. any: nothing; SkyPilot compares with its cheapest region and zone, and may launch it in others that cost more. named: its region, and for spot instances its zone where the cloud has some. Refused are then accelerators on Google Cloud, and Prime Intellect, Seeweb, Shadeform and Yotta, where SkyPilot compares no price by region.',
+    }),
   })
   .superRefine(needsOneOf('MaxPricePolicy', 'max_price', 'max_price_task'));
 
@@ -39,8 +44,8 @@ const WITHOUT_PRICES = new Set(['kubernetes', 'ssh', 'slurm']);
 
 /**
  * Limits the cost of nodes, by `max_hourly_cost` of every alternative: SkyPilot then drops
- * instances that are more expensive in every region, except those with accelerators on Google Cloud. It does not
- * check the price of an instance type in the task, so only listed types are allowed.
+ * instances that are more expensive everywhere where the task may go, except those with accelerators on Google
+ * Cloud. It does not check the price of an instance type in the task, so only listed types are allowed.
  */
 export class MaxPricePolicy extends AdminPolicy<z.infer<typeof options>> {
   static override readonly options = options;
@@ -50,7 +55,7 @@ export class MaxPricePolicy extends AdminPolicy<z.infer<typeof options>> {
     if (requestName !== 'exec') {
       const limit = this.#limitFor(task.num_nodes);
       changeResources(task, (resources) => {
-        this.#refuseInstanceType(resources);
+        this.#refuseUncompared(resources);
         const own = costOf(resources);
         return own !== undefined && own <= limit ? {} : { max_hourly_cost: limit };
       });
@@ -69,16 +74,31 @@ export class MaxPricePolicy extends AdminPolicy<z.infer<typeof options>> {
     return Math.max(limit, SMALLEST_PRICE);
   }
 
-  #refuseInstanceType(resources: Resources): void {
-    const { instance_type: type } = resources;
-    if (type === undefined || type === null || WITHOUT_PRICES.has(infraOf(resources).cloud ?? '')) {
+  #refuseUncompared(resources: Resources): void {
+    const { cloud, region, zone } = infraOf(resources);
+    if (WITHOUT_PRICES.has(cloud ?? '')) {
       return;
     }
-    const { max_price_instance_types: allowed } = this.options;
-    if (typeof type !== 'string' || !allowed.some((pattern) => matchesPattern(pattern, type))) {
-      throw new PolicyRejected(
-        `Tasks may not name the instance type ${String(type)} here, because its price would not be limited. Set cpus, memory or accelerators instead${allowed.length === 0 ? '' : `, or one of the types ${allowed.join(', ')}`}.`,
-      );
+    const { instance_type: type } = resources;
+    const { max_price_instance_types: allowed, max_price_places: places } = this.options;
+    if (type !== undefined && type !== null) {
+      if (typeof type !== 'string' || !allowed.some((pattern) => matchesPattern(pattern, type))) {
+        throw new PolicyRejected(
+          `Tasks may not name the instance type ${String(type)} here, because its price would not be limited. Set cpus, memory or accelerators instead${allowed.length === 0 ? '' : `, or one of the types ${allowed.join(', ')}`}.`,
+        );
+      }
+    } else if (places === 'named') {
+      const needed = priceDependsOn(resources);
+      if (needed === 'any') {
+        throw new PolicyRejected(
+          `The price of this task would not be limited on ${cloud}, because SkyPilot compares none by region there. Set infra to another cloud.`,
+        );
+      }
+      if (cloud === null || region === null || (needed === 'zone' && zone === null)) {
+        throw new PolicyRejected(
+          `Tasks must name their ${needed} here, because their price may be higher in others. Set infra, such as ${needed === 'zone' ? 'aws/us-east-1/us-east-1a' : 'aws/us-east-1'}.`,
+        );
+      }
     }
   }
 }

@@ -17,14 +17,14 @@ const STAGES = ['dev', 'a', 'b', 'rc', '', 'post'];
 const options = z
   .object({
     reject_old_clients: z.int().min(1).max(100_000).optional().meta({
-      description: "The lowest API version of clients that may ask; sky api info shows the server's.",
+      description: "The lowest API version that a client may have; sky api info shows the server's.",
     }),
     reject_old_clients_version: z
       .string()
       .refine((text) => versionOf(text) !== undefined)
       .optional()
       .meta({
-        description: 'The lowest version of the package skypilot of clients that may ask.',
+        description: 'The lowest version of the package skypilot that a client may have.',
         expected: 'a version such as 0.12.0',
       }),
     reject_old_clients_development: z.boolean().default(true).meta({

@@ -21,8 +21,9 @@ import {
   TIME_FORMS,
   wholeNumber,
 } from './common/sources.ts';
+import { logFile } from './decisions/log-files.ts';
 import { DecisionTable, printDecision, printStatistics } from './decisions/output.ts';
-import { chunksOf, followedChunks, Latest, untilSignal, warnOfSkipped } from './decisions/sources.ts';
+import { followedChunks, Latest, untilSignal, warnOfSkipped } from './decisions/sources.ts';
 import { NO_DEADLINE } from './ledger/access.ts';
 
 interface TailFlags extends SelectionFlags, FormatFlags {
@@ -47,7 +48,7 @@ export function decisionsCommand(): Command {
       addSourceFlags(addSelectionFlags(new Command('tail').description('Print the latest decisions.')))
         .argument(
           '[file]',
-          'The log; - for standard input. A name that ends in .gz is unpacked. Default: the ledger of the configuration.',
+          'The log, compressed or not; - for standard input. Default: the ledger of the configuration.',
         )
         .option('--follow', 'Keep printing new decisions, across rotations, until SIGINT.')
         .option(
@@ -67,7 +68,7 @@ export function decisionsCommand(): Command {
       )
         .argument(
           '[file...]',
-          'Logs; - for standard input. Names that end in .gz are unpacked. Default: the ledger of the configuration.',
+          'Logs, compressed or not; - for standard input. Default: the ledger of the configuration.',
         )
         .option(
           '--top <number>',
@@ -102,7 +103,7 @@ async function tail(file: string | undefined, flags: TailFlags): Promise<void> {
   if (flags.follow) {
     await follow(file, reader, { latest, selected, textOf });
   } else {
-    for await (const chunk of chunksOf(file)) {
+    for await (const chunk of logFile(file).chunks()) {
       latest.add(reader.push(chunk).filter(selected));
     }
     latest.add(reader.end().filter(selected));
@@ -163,7 +164,7 @@ async function stats(files: readonly string[], flags: StatsFlags): Promise<void>
   for (const file of files) {
     const reader = new DecisionReader();
     readers.push(reader);
-    for await (const chunk of chunksOf(file)) {
+    for await (const chunk of logFile(file).chunks()) {
       count(reader.push(chunk));
     }
     count(reader.end());
@@ -276,7 +277,7 @@ export function selector(flags: SelectionFlags): (record: DecisionRecord) => boo
 }
 
 /** @throws UsageError */
-function selectionOf(flags: SelectionFlags): Selection {
+export function selectionOf(flags: SelectionFlags): Selection {
   return {
     projects: flags.project,
     users: flags.user,

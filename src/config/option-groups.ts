@@ -1,5 +1,5 @@
 /** Checks options that belong together: against their schema, the files that they name, and the group's own check. */
-import { accessSync, constants } from 'node:fs';
+import { accessSync, constants, statSync } from 'node:fs';
 import type { z } from 'zod';
 import { withinAMinute } from '../base/deadline.ts';
 import { errorText, type Problem } from '../base/errors.ts';
@@ -120,7 +120,10 @@ function unreadableFile({ option, value, origin, secret }: Setting): Problem[] {
   }
   try {
     accessSync(value, constants.R_OK);
-    return [];
+    if (statSync(value).isFile()) {
+      return [];
+    }
+    throw new Error('it is not a regular file');
   } catch (thrown) {
     const shown = secret ? 'a value that is not shown' : showText(value);
     const message = `expected a file that can be read, got ${shown} (${systemErrorText(thrown)})`;

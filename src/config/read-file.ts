@@ -2,6 +2,7 @@ import {
   accessSync,
   closeSync,
   constants,
+  fstatSync,
   openSync,
   readdirSync,
   readSync,
@@ -19,12 +20,16 @@ const MAX_BYTES = 1024 * 1024;
 /** Enough for most files; the buffer grows if needed. */
 const FIRST_BYTES = 64 * 1024;
 
+/** How long to wait in all for what is written to a pipe, in seconds. */
+const PIPE_TIMEOUT = 10;
+const PAUSE_MS = 10;
+
 /**
  * The text of a UTF-8 file of at most `maxBytes` (default: 1 MiB). Reads pipes too (`--config-file <(…)`). Throws an `Error` whose
  * message completes "could not be read: …".
  */
-export function readTextFile(path: string, maxBytes = MAX_BYTES): string {
-  const bytes = readBounded(path, maxBytes);
+export function readTextFile(path: string, maxBytes = MAX_BYTES, pipeTimeout = PIPE_TIMEOUT): string {
+  const bytes = readBounded(path, maxBytes, pipeTimeout);
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
@@ -32,17 +37,28 @@ export function readTextFile(path: string, maxBytes = MAX_BYTES): string {
   }
 }
 
-function readBounded(path: string, maxBytes: number): Buffer {
+function readBounded(path: string, maxBytes: number, pipeTimeout: number): Buffer {
   let descriptor: number | undefined;
   try {
-    descriptor = openSync(path, 'r');
+    // Without O_NONBLOCK, opening a pipe that nobody writes to never returns.
+    descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    const isPipe = fstatSync(descriptor).isFIFO();
+    let pauses = (pipeTimeout * 1000) / PAUSE_MS;
     let buffer = Buffer.allocUnsafe(Math.min(FIRST_BYTES, maxBytes) + 1);
     let length = 0;
     for (;;) {
       if (length === buffer.length) {
         buffer = Buffer.concat([buffer], Math.min(2 * length, maxBytes + 1));
       }
-      const read = readSync(descriptor, buffer, length, buffer.length - length, null);
+      const read = readAvailable(descriptor, buffer, length);
+      if (read === undefined || (isPipe && read + length === 0)) {
+        if (pauses <= 0) {
+          throw new Error(`nobody has written it to its end within ${pipeTimeout} seconds`);
+        }
+        pauses -= 1;
+        Atomics.wait(NEVER_NOTIFIED, 0, 0, PAUSE_MS);
+        continue;
+      }
       length += read;
       if (length > maxBytes) {
         throw new Error(`it is longer than ${maxBytes} bytes`);
@@ -57,6 +73,20 @@ function readBounded(path: string, maxBytes: number): Buffer {
     if (descriptor !== undefined) {
       closeSync(descriptor);
     }
+  }
+}
+
+const NEVER_NOTIFIED = new Int32Array(new SharedArrayBuffer(4));
+
+/** The number of bytes that were read; 0 = the end; `undefined` = a pipe or a terminal has no more yet. */
+function readAvailable(descriptor: number, buffer: Buffer, length: number): number | undefined {
+  try {
+    return readSync(descriptor, buffer, length, buffer.length - length, null);
+  } catch (thrown) {
+    if (codeOf(thrown) === 'EAGAIN') {
+      return undefined;
+    }
+    throw thrown;
   }
 }
 

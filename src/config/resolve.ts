@@ -3,7 +3,7 @@
  * problems of all sources are collected, so that an operator can fix them at once.
  */
 import { distance } from 'fastest-levenshtein';
-import type { Origin, Problem } from '../base/errors.ts';
+import { formatOrigin, type Origin, type Problem } from '../base/errors.ts';
 import { isMapping, type Mapping } from '../base/yaml/tree.ts';
 import { entriesOf, referenceText, replaced, textLookup } from './interpolate.ts';
 import { type Entry, isYamlFile, type Layer, shownName } from './layer.ts';
@@ -87,6 +87,7 @@ export function resolve(
         merged === undefined
           ? checkedValue(first?.value, option, isHidden(), first?.written)
           : checkedValue(merged.value, option, isHidden());
+      refuseEmptyVariable(entry, beats);
       checkNames(checked.value, option, { secret: isHidden(), isContinued }, resourceTypes);
       return { option, ...checked, origin, beats, secret, ...(merged && { members: merged.members }) };
     } catch (thrown) {
@@ -104,6 +105,16 @@ export function resolve(
     }
   });
   return { settings, problems: [...problems, ...unknownNames(layers, options, unloaded)] };
+}
+
+/**
+ * As in oslo.config, an empty variable is an empty value. One that hides another is rarely meant:
+ * `OS_ENFORCEMENT__ENABLED_FILTERS=$FILTERS` would switch off the filters of blazar.conf.
+ */
+function refuseEmptyVariable({ value, origin }: Entry, [beaten]: readonly Origin[]): void {
+  if (origin.kind === 'environment' && beaten !== undefined && String(value).trim() === '') {
+    throw new Error(`the variable is empty, and would override ${formatOrigin(beaten)}: unset it`);
+  }
 }
 
 /** The input of a schema of several options, by name, without options that are not set. */

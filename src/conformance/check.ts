@@ -1,5 +1,14 @@
 /** A check of the protocol, and shared parts of checks: sources, expectations, and requests. */
-import { type Fields, isoText, type Leases, resources, type TestLease } from './leases.ts';
+import { randomUUID } from 'node:crypto';
+import {
+  type Fields,
+  isoText,
+  type LeaseParts,
+  type Leases,
+  partsOf,
+  resources,
+  type TestLease,
+} from './leases.ts';
 import type { Exchange, Operation, Target } from './target.ts';
 
 export interface Check {
@@ -122,28 +131,57 @@ export function expectNoServerError(exchange: Exchange): Finding[] {
       ];
 }
 
+/** How to write a lease in another form. */
+export interface Form {
+  /** Completes "the status 204, as …". */
+  readonly as: string;
+  /** Whether it is sent with an `Idempotency-Key`. */
+  readonly hasKey?: boolean;
+  /** The lease in this form, in words too: `what` follows "a lease, ". `undefined` = it cannot be written so. */
+  write(parts: LeaseParts): (LeaseParts & { readonly what: string }) | undefined;
+}
+
 /**
- * Expects the same status as for a plain request, from which `ask` differs only in something irrelevant. `as`
- * completes "the status 204, as …". Allowed leases are ended before, so that their cost does not matter.
+ * Expects the same status for a new lease in another form that means the same. A lease of the run is often
+ * allowed, so those of the author are sent, too. Allowed leases are ended before, so that their cost does not
+ * matter.
  */
-export async function expectSameVerdict(
-  { target, leases }: Run,
-  ask: () => Promise<Exchange>,
-  as: string,
-): Promise<Finding[]> {
-  const before = await target.ask('create', leases.make(), 'a lease');
-  await target.settle();
-  const exchange = await ask();
-  const status = before.answer?.status;
-  if (exchange.answer?.status === status || expectVerdict(exchange).length > 0) {
-    return expectVerdict(exchange);
+export async function expectSameVerdict(run: Run, { as, hasKey, write }: Form): Promise<Finding[]> {
+  const { target, leases } = run;
+  const findings: Finding[] = [];
+  for (const [what, usual] of leasesOf(run)) {
+    const form = write(usual);
+    if (form === undefined) {
+      continue;
+    }
+    const before = await target.ask('create', leases.make(usual), what);
+    await target.settle();
+    const key = hasKey ? randomUUID() : undefined;
+    const exchange = await target.ask('create', leases.make(form), `${what}, ${form.what}`, { key });
+    const status = before.answer?.status;
+    const unusable = expectVerdict(exchange);
+    findings.push(...unusable);
+    if (exchange.answer?.status === status || unusable.length > 0) {
+      continue;
+    }
+    await target.settle();
+    // A budget may be used up by now. Then the usual form gets the new status, too.
+    const after = await target.ask('create', leases.make(usual), `${what}, once more`);
+    if (after.answer?.status !== exchange.answer?.status) {
+      findings.push({ expected: `the status ${status ?? '204 or 403'}, as ${as}`, exchange });
+    }
   }
-  await target.settle();
-  // A budget may be used up by now. Then a plain request gets the new status, too.
-  const after = await target.ask('create', leases.make(), 'a lease, once more');
-  return after.answer?.status === exchange.answer?.status
-    ? []
-    : [{ expected: `the status ${status ?? '204 or 403'}, as ${as}`, exchange }];
+  return findings;
+}
+
+function leasesOf({ leases, allowLease, denyLease }: Run): [what: string, LeaseParts][] {
+  const found: [string, LeaseParts][] = [['a lease', leases.parts]];
+  for (const [flag, text] of Object.entries({ '--allow-lease': allowLease, '--deny-lease': denyLease })) {
+    if (text !== undefined) {
+      found.push([`the lease of ${flag}`, partsOf(text)]);
+    }
+  }
+  return found;
 }
 
 /** A valid request, to see whether the service still responds. */

@@ -14,12 +14,21 @@ const DAY_MS = 86_400_000;
 /** As Blazar's database writes it. */
 const CREATED_AT = '2026-11-21 01:52:26.671983';
 
-/** Parts of a lease. Defaults: as Blazar usually sends them. */
-interface LeaseParts {
-  readonly reservations?: readonly Fields[];
+export interface LeaseParts {
+  readonly reservations: readonly Fields[];
   /** Override the attributes of the lease; `undefined` omits one. */
-  readonly lease?: Fields;
-  readonly context?: Fields;
+  readonly lease: Fields;
+  readonly context: Fields;
+  /** Further attributes of the `check-create`. Default: none. */
+  readonly further?: Fields;
+}
+
+/** Of a `check-create`; the owner is in its lease, too, as Blazar sends it. */
+export function partsOf(create: string): LeaseParts {
+  const { context, lease } = JSON.parse(create) as Record<'context' | 'lease', Fields>;
+  const { user_id, project_id } = context;
+  const { reservations, ...asked }: Fields = { user_id, project_id, ...lease };
+  return { context, lease: asked, reservations: reservations as readonly Fields[] };
 }
 
 /** The requests for one lease, from `check-create` to `on-end`. */
@@ -42,8 +51,10 @@ export interface Leases {
   /** Default start and end of leases: one day, a week from now. */
   readonly start: Date;
   readonly end: Date;
-  /** A lease with a unique name; by default of one host for a day. */
-  make(parts?: LeaseParts): TestLease;
+  /** Of a lease of one host for a day. */
+  readonly parts: LeaseParts;
+  /** A lease with a unique name; by default of `parts`. */
+  make(parts?: Partial<LeaseParts>): TestLease;
 }
 
 export function createLeases(now: Date): Leases {
@@ -51,12 +62,14 @@ export function createLeases(now: Date): Leases {
   const start = new Date(Math.floor(now.getTime() / DAY_MS) * DAY_MS + 7 * DAY_MS + 9 * 3_600_000);
   const end = new Date(start.getTime() + DAY_MS);
   let made = 0;
+  const dates = { start_date: isoText(start), end_date: isoText(end) };
+  const parts = { context: {}, lease: dates, reservations: [resources['physical:host']] };
   return {
     start,
     end,
-    make({ reservations = [resources['physical:host']], lease = {}, context = {} } = {}) {
+    parts,
+    make({ reservations = parts.reservations, lease = {}, context = {}, further = {} } = {}) {
       made += 1;
-      const dates = { start_date: isoText(start), end_date: isoText(end) };
       return testLease(
         {
           user_id: USER_ID,
@@ -75,12 +88,18 @@ export function createLeases(now: Date): Leases {
           ...lease,
         },
         reservations,
+        further,
       );
     },
   };
 }
 
-function testLease(context: Fields, asked: Fields, reservations: readonly Fields[]): TestLease {
+function testLease(
+  context: Fields,
+  asked: Fields,
+  reservations: readonly Fields[],
+  further: Fields,
+): TestLease {
   const id = randomUUID();
   const { before_end_date: _, ...lasting } = asked;
   const current = {
@@ -110,7 +129,7 @@ function testLease(context: Fields, asked: Fields, reservations: readonly Fields
   };
   return {
     id,
-    create: { context, lease: { ...asked, reservations } },
+    create: { context, lease: { ...asked, reservations }, ...further },
     commit: { context, lease: { id, ...asked, reservations } },
     current,
     update: (lease) => ({ context, current_lease: current, lease }),

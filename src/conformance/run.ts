@@ -207,7 +207,8 @@ function hasMessage(body: string): boolean {
     const value: unknown = JSON.parse(body);
     const message =
       typeof value === 'object' && value !== null && 'message' in value ? value.message : undefined;
-    return typeof message === 'string' && message.trim() !== '';
+    // The replacement character stands for bytes that are not UTF-8.
+    return typeof message === 'string' && message.trim() !== '' && !message.includes('\ufffd');
   } catch {
     return false;
   }

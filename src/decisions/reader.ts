@@ -1,8 +1,5 @@
-import { createReadStream } from 'node:fs';
 import { type FileHandle, open, stat } from 'node:fs/promises';
-import { pipeline } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
-import { createGunzip } from 'node:zlib';
 import { type DecisionRecord, parsedRecord } from './record.ts';
 
 interface SkippedLines {
@@ -126,13 +123,6 @@ export type FollowedChunk =
   | 'caught up'
   /** The next bytes are from a new file, or from the start of this one. */
   | 'begins anew';
-
-/** Reads a whole file; decompresses it if its name ends in `.gz`. */
-export function readChunks(path: string): AsyncIterable<Buffer> {
-  const file = createReadStream(path, { highWaterMark: CHUNK_BYTES });
-  // Errors of both streams reach the reader of the chunks.
-  return path.endsWith('.gz') ? pipeline(file, createGunzip(), () => {}) : file;
-}
 
 /**
  * Reads a file from its start, then appended bytes, until the signal fires. A truncated file is read from its

@@ -16,7 +16,17 @@ export interface Selection {
   readonly until?: number | undefined;
 }
 
-export function isSelected(record: DecisionRecord, selection: Selection): boolean {
+type Accounts = 'project_id' | 'project_name' | 'project_domain' | 'user_id' | 'user_name' | 'user_domain';
+
+/** What selects a record, also of a later version with other words. */
+interface Selectable extends Pick<DecisionRecord, Accounts | 'time' | 'filter'> {
+  readonly outcome: string;
+  readonly operation: string;
+  readonly side?: string | undefined;
+  readonly filters: readonly { readonly filter: string; readonly outcome: string }[];
+}
+
+export function isSelected(record: Selectable, selection: Selection): boolean {
   const { projects, users, filters, outcomes, operations, sides, since, until } = selection;
   return (
     isAccount(record.project_id, record.project_name, record.project_domain, projects) &&
@@ -30,7 +40,7 @@ export function isSelected(record: DecisionRecord, selection: Selection): boolea
   );
 }
 
-function concerns(record: DecisionRecord, names: readonly string[]): boolean {
+function concerns(record: Selectable, names: readonly string[]): boolean {
   return (
     isNamed(record.filter, names) ||
     record.filters.some(({ filter, outcome }) => outcome !== 'allowed' && names.includes(filter))

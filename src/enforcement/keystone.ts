@@ -30,14 +30,16 @@ export async function namesOf(
   configuration: Configuration,
   keystone: Keystone | undefined,
   parts: NamesParts,
+  earlier: Names | undefined,
 ): Promise<Names | undefined> {
   const options = sectionOf(configuration, keystoneSection);
   if (!options.resolve_names || keystone === undefined) {
     return undefined;
   }
   const { Names: Resolver } = await import('../openstack/names.ts');
+  const { effectiveOptions } = await import('../openstack/effective-options.ts');
   await prepared(keystone);
-  return new Resolver(keystone, options, parts);
+  return new Resolver(keystone, (await effectiveOptions(options)).options, parts, earlier);
 }
 
 /** In seconds. */

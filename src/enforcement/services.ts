@@ -6,7 +6,7 @@ import { createHttpClient } from '../http/client.ts';
 import type { HttpClientOptions, HttpObserver } from '../http/contract.ts';
 import type { LedgerObserver } from '../ledger/transactions/transaction.ts';
 import type { Keystone } from '../openstack/contract.ts';
-import type { NamesObserver } from '../openstack/names.ts';
+import type { Names, NamesObserver } from '../openstack/names.ts';
 import type { ExecutionTracker } from './execution-tracker.ts';
 
 /** The dependencies of a chain. Each has a default. */
@@ -31,6 +31,8 @@ export interface WatchedServices extends EnforcementServices {
   readonly http?: SharedServices['http'] | undefined;
   /** Replaces the Keystone of `[keystone]`, if that is set. Default: the real one. */
   readonly keystone?: Keystone | undefined;
+  /** Those of the configuration before: Keystone may be unavailable when it is reloaded. Default: none. */
+  readonly earlierNames?: Names | undefined;
   /** Receives the results of rules. Default: none. */
   readonly ruleObserver?: RuleObserver | undefined;
 }

@@ -209,6 +209,9 @@ export type Claim = HeldClaim | UsageClaim;
 /** The claims of a lease, or `reject('why')` if the request lacks what is needed to compute them. */
 export type Claims = readonly Claim[] | Rejection;
 
+/** Of one filter for one lease. More would hold the process for a second. */
+const MAX_CLAIMS = 10_000;
+
 const CLAIM_NAMES = {
   held: new Set(['kind', 'account', 'amount', 'limit', 'precision', 'refuse']),
   usage: new Set(['kind', 'account', 'perSecond', 'from', 'until', 'limit', 'precision', 'refuse']),
@@ -224,6 +227,9 @@ export function requireClaims(returned: unknown): Claims {
   }
   if (!Array.isArray(returned)) {
     throw new TypeError('claims returned neither a list of claims nor reject(message)');
+  }
+  if (returned.length > MAX_CLAIMS) {
+    throw new TypeError(`claims returned ${returned.length} claims; expected at most ${MAX_CLAIMS}`);
   }
   for (const claim of returned) {
     const mistake = mistakeIn((claim ?? {}) as { readonly [name: string]: unknown });

@@ -1,6 +1,7 @@
 /** Options for other services, in the form shown in the sample configuration and in error messages. */
-import { readFileSync } from 'node:fs';
 import { z } from 'zod';
+import { mistakeInAuthorities, mistakeInPair } from '../config/pem.ts';
+import { readTextFile } from '../config/read-file.ts';
 import type { HttpClientTls } from '../http/contract.ts';
 
 /** A host is required, as in Blazar. No credentials: the URL is shown in logs and messages. */
@@ -43,7 +44,10 @@ export function maxAgeOption(description: string) {
   return z.int().min(60).max(most).default(604_800).meta({ serverOnly: true, description, unit: 'seconds' });
 }
 
-/** For `superRefine`: a client certificate and its key are set together. `prefix`: of the option names. */
+/**
+ * For `superRefine`: a client certificate and its key are set together and match, and `_ca_file` has certificates.
+ * `prefix`: of the option names.
+ */
 export function requireCertificateWithKey(
   values: Readonly<Record<string, unknown>>,
   prefix: string,
@@ -54,6 +58,32 @@ export function requireCertificateWithKey(
   if ((values[cert] === undefined) !== (values[key] === undefined)) {
     const message = `expected ${cert} and ${key} together, got one of them`;
     check.addIssue({ code: 'custom', path: [values[cert] === undefined ? key : cert], message });
+    return;
+  }
+  const file = (name: string) => {
+    const path = values[name];
+    return { path: String(path), text: typeof path === 'string' ? readable(path) : undefined };
+  };
+  const [authorities, own, ownKey] = [file(`${prefix}_ca_file`), file(cert), file(key)];
+  // A call would fail, and be allowed with an option like external_service_allow_on_error.
+  const mistakes = {
+    [`${prefix}_ca_file`]:
+      authorities.text && mistakeInAuthorities(authorities.text.toString(), authorities.path),
+    [cert]: own.text && ownKey.text && mistakeInPair(own.text, ownKey.text, [own.path, ownKey.path]),
+  };
+  for (const [option, message] of Object.entries(mistakes)) {
+    if (message !== undefined) {
+      check.addIssue({ code: 'custom', path: [option], message });
+    }
+  }
+}
+
+/** `undefined` = it is reported as unreadable. */
+function readable(file: string): Buffer | undefined {
+  try {
+    return contents(file);
+  } catch {
+    return undefined;
   }
 }
 
@@ -67,7 +97,7 @@ export function tlsFrom(
 }
 
 function contents(file: string | undefined): Buffer | undefined {
-  return file === undefined ? undefined : readFileSync(file);
+  return file === undefined ? undefined : Buffer.from(readTextFile(file));
 }
 
 /** A secret for a header: ASCII text without line breaks. Not for clients. Default: empty. */

@@ -62,6 +62,11 @@ const MAX_CONNECTIONS = 128;
  */
 const IDLE_MS = 1_000;
 const MAX_IDLE_MS = 60_000;
+/**
+ * Then all connections are replaced: busy ones would never follow a name that has moved, as long as the old
+ * server answers.
+ */
+const LIFETIME_MS = 60_000;
 
 const utf8 = new TextDecoder();
 
@@ -73,30 +78,38 @@ export function createTransport(
 ): Transport {
   const closing = new AbortController();
   setMaxListeners(0, closing.signal);
-  const pool = new Pool(origin, {
-    connect: {
-      ...tls,
-      // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED=0 has no effect.
-      rejectUnauthorized: true,
-      timeout: connectTimeout,
-      // Also ends connection attempts, which the pool forgets and which would keep the process alive.
-      signal: closing.signal,
-    },
-    allowH2: false,
-    connections: MAX_CONNECTIONS,
-    pipelining: 1,
-    keepAliveTimeout: IDLE_MS,
-    keepAliveMaxTimeout: MAX_IDLE_MS,
-    maxResponseSize: maxAnswerBytes ?? DEFAULT_MAX_ANSWER_BYTES,
-    // The call has a deadline; these would only cost timers.
-    headersTimeout: 0,
-    bodyTimeout: 0,
-  });
   let reset = false;
-  pool.on('disconnect', (_origin, _targets, error) => {
-    // Bytes that are not HTTP may belong to an earlier answer. Such a service gets a new connection per call.
-    reset ||= endedByStrayBytes(error);
-  });
+  /** The last one is in use; the others finish their calls. */
+  const pools = new Set<Pool>();
+  const openPool = () => {
+    const opened = new Pool(origin, {
+      connect: {
+        ...tls,
+        // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED=0 has no effect.
+        rejectUnauthorized: true,
+        timeout: connectTimeout,
+        // Also ends connection attempts, which the pool forgets and which would keep the process alive.
+        signal: closing.signal,
+      },
+      allowH2: false,
+      connections: MAX_CONNECTIONS,
+      pipelining: 1,
+      keepAliveTimeout: IDLE_MS,
+      keepAliveMaxTimeout: MAX_IDLE_MS,
+      maxResponseSize: maxAnswerBytes ?? DEFAULT_MAX_ANSWER_BYTES,
+      // The call has a deadline; these would only cost timers.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    });
+    opened.on('disconnect', (_origin, _targets, error) => {
+      // Bytes that are not HTTP may belong to an earlier answer. Such a service gets a new connection per call.
+      reset ||= endedByStrayBytes(error);
+    });
+    pools.add(opened);
+    return opened;
+  };
+  let pool = openPool();
+  let openedAt = performance.now();
   // Not passed through axios, which would copy and check them on every call: a quarter of its cost.
   const lowerCase = Object.entries(own).map(([name, value]) => [name.toLowerCase(), value] as const);
   const headers = Object.entries({ ...DEFAULT_HEADERS, ...Object.fromEntries(lowerCase) });
@@ -109,6 +122,15 @@ export function createTransport(
   const axios = new Axios();
   return {
     async request(path, json, attempt) {
+      if (performance.now() - openedAt > LIFETIME_MS) {
+        const before = pool;
+        before.close().then(
+          () => pools.delete(before),
+          () => {},
+        );
+        pool = openPool();
+        openedAt = performance.now();
+      }
       const method = json === undefined ? 'GET' : 'POST';
       const aside: Aside = { headers: {}, bodyDropped: false };
       const headers = attempt.headers.length === 0 ? sent[method] : [...sent[method], ...attempt.headers];
@@ -122,7 +144,7 @@ export function createTransport(
       };
     },
     async close() {
-      await pool.destroy();
+      await Promise.all([...pools].map((one) => one.destroy()));
       closing.abort();
     },
   };

@@ -25,7 +25,7 @@ export const kubernetesOptions = z.object({
   }),
   kubeconfig: path.meta({
     description:
-      'With source = cluster: the kubeconfig of an account that may list and watch scheduling policies and create SubjectAccessReviews; etc/kubernetes has the role. Unset: the service account of the pod. It and the files that it names are read again when they change.',
+      'With source = cluster: the kubeconfig of an account that may list and watch scheduling policies and create SubjectAccessReviews; etc/kubernetes has the role. Not set = the service account of the pod. It and the files that it names are read again when they change.',
     file: true,
     secretFile: true,
     guard: true,
@@ -60,7 +60,7 @@ export const kubernetesOptions = z.object({
   }),
   certificate_secret: z.string().min(1).optional().meta({
     description:
-      'With source = cluster: the Secret, in the namespace of the service account or of the kubeconfig, in which all replicas keep the certificate that the service makes for itself. Unset: it makes none.',
+      'With source = cluster: the Secret, in the namespace of the service account or of the kubeconfig, in which all replicas keep the certificate that the service makes for itself. Not set = it makes none.',
   }),
   certificate_folder: path.meta({
     description:

@@ -231,7 +231,7 @@ export class Ledger {
         throw thrown;
       })
       .finally(() => {
-        this.#id ??= transaction?.ledgerId;
+        this.#id = transaction?.ledgerId ?? this.#id;
       });
     this.#failedAt = undefined;
     if (transaction !== undefined) {

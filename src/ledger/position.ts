@@ -24,9 +24,15 @@ const REMEMBERED = 10_000;
  */
 const LOOKED_UP = 64;
 
+/** The current row of the ledger itself. */
+interface Current {
+  readonly ledger: string | null;
+  readonly epoch: bigint | null;
+}
+
 export class Position {
   readonly #revisions = new Map<string, bigint>();
-  #epoch: bigint | undefined;
+  #current: Current | undefined;
 
   /** To be called after a commit. */
   acknowledge(locked: ReadonlyMap<string, bigint>): void {
@@ -48,8 +54,8 @@ export class Position {
   }
 
   /** `revision`: the count including the current transaction. @throws LedgerBehindError */
-  verify(projectId: string, revision: bigint, { epoch }: { readonly epoch: bigint | null }): void {
-    this.#enter(epoch);
+  verify(projectId: string, revision: bigint, current: Current): void {
+    this.#enter(current);
     const known = this.#revisions.get(projectId);
     if (known !== undefined && revision <= known) {
       throw new LedgerBehindError(WENT_BACK);
@@ -66,9 +72,9 @@ export class Position {
     }
     const latest = [...this.#revisions.keys()].slice(-LOOKED_UP);
     const known = new Map(latest.map((projectId) => [projectId, this.#revisions.get(projectId) ?? 0n]));
-    const [ledger] = yield* rows(queries.selectFrom('ledger').select('epoch').compile());
-    if ((ledger?.epoch ?? 0n) !== this.#epoch) {
-      this.#enter(ledger?.epoch ?? null);
+    const [current] = yield* rows(queries.selectFrom('ledger').select(['id as ledger', 'epoch']).compile());
+    this.#enter(current ?? { ledger: null, epoch: null });
+    if (this.#revisions.size === 0) {
       return;
     }
     const query = queries
@@ -89,13 +95,18 @@ export class Position {
 
   /**
    * A new epoch means that `ledger reconcile` has accepted the ledger as it is: earlier counts are dropped.
+   * @throws LedgerBehindError
    */
-  #enter(epoch: bigint | null): void {
-    const current = epoch ?? 0n;
-    if (this.#epoch !== undefined && this.#epoch !== current) {
+  #enter({ ledger, epoch }: Current): void {
+    const known = this.#current;
+    if (known !== undefined && known.ledger !== ledger && this.#revisions.size > 0) {
+      // Its counts say nothing about the leases of this one.
+      throw new LedgerBehindError(WENT_BACK);
+    }
+    if (known !== undefined && (known.epoch ?? 0n) !== (epoch ?? 0n)) {
       this.forget();
     }
-    this.#epoch = current;
+    this.#current = { ledger, epoch };
   }
 }
 

@@ -4,7 +4,8 @@ import { accessSync, constants, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { errorText } from '../base/errors.ts';
-import { isMapping, type Mapping, member, setMember } from '../base/yaml/tree.ts';
+import { isMapping, type Mapping, member } from '../base/yaml/tree.ts';
+import { merge } from '../config/merge.ts';
 import { isReadByEveryone, readTextFile, whyWritable } from '../config/read-file.ts';
 import { KeystoneError } from './contract.ts';
 import type { KeystoneOptions } from './keystone-options.ts';
@@ -132,7 +133,7 @@ function inRegion(cloud: Mapping, wanted: string | undefined, source: string) {
   }
   const values = regions[index]?.values;
   return {
-    cloud: isMapping(values) ? merged(cloud, withUnderscores(values)) : cloud,
+    cloud: isMapping(values) ? merge(cloud, withUnderscores(values)) : cloud,
     region_name: wanted ?? (names[0] || undefined),
   };
 }
@@ -193,7 +194,8 @@ async function readCloudFiles(lookup: LookupContext): Promise<CloudFiles> {
   const trees = await Promise.all(files.map((file) => read(file, lookup.folder)));
   const clouds = trees.map((tree) => member(tree, 'clouds')).filter(isMapping);
   return {
-    clouds: clouds.reduce(merged, {}),
+    // As openstacksdk: mappings by key, everything else is replaced.
+    clouds: clouds.reduce((lower, higher) => merge(lower, higher), {}),
     files,
     warnings: files
       .filter(isReadByEveryone)
@@ -253,14 +255,4 @@ function whyForeign(file: string, folder: string): string | undefined {
   return own === undefined || dirname(file) !== folder || [0, own].includes(statSync(file).uid)
     ? undefined
     : 'it belongs to another user';
-}
-
-/** As openstacksdk merges `secure.yaml` over `clouds.yaml`: mappings by key, everything else is replaced. */
-function merged(lower: Mapping, higher: Mapping): Mapping {
-  const result: Record<string, unknown> = { ...lower };
-  for (const [name, value] of Object.entries(higher)) {
-    const below = member(lower, name);
-    setMember(result, name, isMapping(value) && isMapping(below) ? merged(below, value) : value);
-  }
-  return result;
 }

@@ -1,8 +1,7 @@
 /** The effective options of `[keystone]`, and their results: the URL, the secrets, the token request. */
 
-import { X509Certificate } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { errorText, type Problem } from '../base/errors.ts';
+import { mistakeInAuthorities } from '../config/pem.ts';
 import { readTextFile } from '../config/read-file.ts';
 import type { HttpClientOptions } from '../http/contract.ts';
 import type { LookupContext } from './cloud.ts';
@@ -141,7 +140,7 @@ export function clientOptions({ cafile, timeout }: KeystoneOptions): HttpClientO
     connectRetries: 1,
     breakerFailures: 5,
     breakerCooldown: 2,
-    tls: cafile === undefined ? undefined : { ca: readFileSync(cafile) },
+    tls: cafile === undefined ? undefined : { ca: Buffer.from(readTextFile(cafile)) },
   };
 }
 
@@ -196,9 +195,12 @@ function problemsOf(options: KeystoneOptions): { option: Name; message: string }
     }
   };
   check('auth_url', () => identityUrl(authUrl));
-  if (cafile !== undefined) {
-    check('cafile', () => readAuthorities(cafile));
-  }
+  check('cafile', () => {
+    const mistake = cafile === undefined ? undefined : mistakeInAuthorities(readTextFile(cafile), cafile);
+    if (mistake !== undefined) {
+      add('cafile', mistake);
+    }
+  });
   if (CREDENTIAL.some(isSet)) {
     const other = [...USER, ...PROJECT].find(isSet);
     if (other !== undefined) {
@@ -236,23 +238,6 @@ function secretOption(
 
 function missing(what: string): string {
   return `expected ${what} as well, got none`;
-}
-
-/** OpenSSL skips unreadable certificates, such as the last one of a truncated file. */
-function readAuthorities(file: string): void {
-  const parts = readTextFile(file)
-    .split(/^(?=-----BEGIN )/m)
-    .filter((part) => part.startsWith('-----BEGIN '));
-  if (parts.length === 0) {
-    throw new Error(`${file} holds no certificate in PEM`);
-  }
-  for (const [index, part] of parts.entries()) {
-    try {
-      new X509Certificate(part);
-    } catch {
-      throw new Error(`${file}: number ${index + 1} is not a certificate in PEM`);
-    }
-  }
 }
 
 function error(option: Name, message: string): Problem {

@@ -185,25 +185,36 @@ const IMPLAUSIBLE: Missing = { missing: 'implausible', error: 'it does not look 
 const BUSY: Missing = { missing: 'unavailable', error: 'too many names are being asked for' };
 const LATE: Missing = { missing: 'unavailable', error: 'Keystone has not answered in time' };
 
-export class IdentityCache {
-  readonly #ask: (id: string) => Promise<IdentityRecord | Missing>;
-  readonly #clock: Clock;
-  readonly #times: CacheTimes;
-  readonly #kept = new LRUCache<string, Kept>({
+function newRecords(): LRUCache<string, Kept> {
+  return new LRUCache({
     max: MAX_KEPT,
     maxSize: MAX_CHARACTERS,
     sizeCalculation: ({ record: { name, tags } }, id) =>
       tags.reduce((size, tag) => size + 20 + tag.length, 100 + id.length + name.length),
   });
+}
+
+export class IdentityCache {
+  readonly #ask: (id: string) => Promise<IdentityRecord | Missing>;
+  readonly #clock: Clock;
+  readonly #times: CacheTimes;
+  readonly #kept: LRUCache<string, Kept>;
   /** Separate from the records, so that random ids do not evict them. */
   readonly #missing = new LRUCache<string, Missing & { readonly until: number }>({ max: MAX_KEPT });
   readonly #underWay = new Map<string, Promise<void>>();
   #noWaitUntil = Number.NEGATIVE_INFINITY;
 
-  constructor(ask: (id: string) => Promise<IdentityRecord | Missing>, clock: Clock, times: CacheTimes) {
+  /** `earlier`: shares its records with this cache. */
+  constructor(
+    ask: (id: string) => Promise<IdentityRecord | Missing>,
+    clock: Clock,
+    times: CacheTimes,
+    earlier?: IdentityCache,
+  ) {
     this.#ask = ask;
     this.#clock = clock;
     this.#times = times;
+    this.#kept = earlier === undefined ? newRecords() : earlier.#kept;
   }
 
   /** The current record, up to the maximum age. Sends no request. */
@@ -237,11 +248,6 @@ export class IdentityCache {
     }
     const asked = this.#askOnce(id);
     return (age >= 0 && age < this.#times.cacheMs) || this.#isLate(now) ? undefined : asked;
-  }
-
-  /** When the record was requested, in milliseconds of the epoch; `undefined` = no record. */
-  askedAt(id: string): number | undefined {
-    return this.#kept.peek(id)?.askedAt;
   }
 
   isUnderWay(id: string): boolean {

@@ -1,6 +1,5 @@
 /** Keystone's names for the ids of requests. They never cause a refusal: unknown names are missing. */
 import { setTimeout as pause } from 'node:timers/promises';
-import { LRUCache } from 'lru-cache';
 import { inTime, withinDeadline } from '../base/deadline.ts';
 import type { Logger } from '../base/logger.ts';
 import type { Clock } from '../filter/services.ts';
@@ -47,9 +46,6 @@ const CONSEQUENCE: Readonly<Record<IdentityKind, string>> = {
   domain: 'limits and exemptions by name do not apply to its projects and users, others do',
 };
 
-/** How many composed names of each kind are kept. */
-const MAX_FRESH = 1_000;
-
 interface Accounts {
   readonly projects?: readonly string[] | undefined;
   readonly users?: readonly string[] | undefined;
@@ -57,38 +53,30 @@ interface Accounts {
 
 type Account = Named & { readonly tags: readonly string[] };
 
-interface Fresh {
-  readonly named: Account;
-  /** In milliseconds of the epoch. */
-  readonly from: number;
-  readonly until: number;
-}
-
 /** `[keystone] resolve_names`. Calls may run concurrently. */
 export class Names {
   readonly #caches: Readonly<Record<IdentityKind, IdentityCache>>;
   readonly #keystone: Pick<Keystone, 'getIdentity'>;
   readonly #parts: NamesParts;
-  /** Composed names in use: no lookup is needed before `until`. */
-  readonly #fresh = {
-    project: new LRUCache<string, Fresh>({ max: MAX_FRESH }),
-    user: new LRUCache<string, Fresh>({ max: MAX_FRESH }),
-  };
-  readonly #freshMs: number;
+  readonly #authUrl: string | undefined;
   readonly #loggedAt = new Map<string, number>();
 
+  /** `earlier`: those of another configuration; they are shared if they are of the same Keystone. */
   constructor(
     keystone: Pick<Keystone, 'getIdentity'>,
-    options: Pick<KeystoneOptions, 'names_cache_time' | 'names_max_age'>,
+    options: Pick<KeystoneOptions, 'auth_url' | 'names_cache_time' | 'names_max_age'>,
     parts: NamesParts,
+    earlier?: Names,
   ) {
     this.#keystone = keystone;
     this.#parts = parts;
+    this.#authUrl = options.auth_url;
+    const isSame = earlier !== undefined && earlier.#authUrl === options.auth_url;
+    const shared = isSame ? earlier.#caches : undefined;
     const maxAgeMs = options.names_max_age * 1000;
     const times = { cacheMs: Math.min(options.names_cache_time * 1000, maxAgeMs), maxAgeMs };
-    this.#freshMs = times.cacheMs / 2;
     const cache = (kind: IdentityKind) =>
-      new IdentityCache((id) => readRecord(keystone, kind, id), parts.clock, times);
+      new IdentityCache((id) => readRecord(keystone, kind, id), parts.clock, times, shared?.[kind]);
     this.#caches = { project: cache('project'), user: cache('user'), domain: cache('domain') };
   }
 
@@ -98,12 +86,6 @@ export class Names {
    * logged and counted.
    */
   of(ids: Ids, left?: { readonly milliseconds: number }): RequestNames | Promise<RequestNames> {
-    const now = this.#parts.clock.now().getTime();
-    const project = this.#fresh.project.get(ids.project_id);
-    const user = this.#fresh.user.get(ids.user_id);
-    if (isFresh(project, now) && isFresh(user, now)) {
-      return { project: project.named, user: user.named };
-    }
     const asked = this.#refresh(ids);
     if (asked === undefined) {
       return this.#named(ids, true);
@@ -231,19 +213,11 @@ export class Names {
     }
     const { name, domainId = '', tags } = record;
     const domain = this.#caches.domain.get(domainId);
-    if ('missing' in domain) {
-      if (reports) {
-        this.#report('domain', domainId, domain);
-      }
-      // Project tags apply even if the domain's name is unknown.
-      return { name, domain: '', tags };
+    if ('missing' in domain && reports) {
+      this.#report('domain', domainId, domain);
     }
-    // Frozen: all requests share the object.
-    const named = Object.freeze({ name, domain: domain.name, tags });
-    const askedAt = [this.#caches[kind].askedAt(id) ?? 0, this.#caches.domain.askedAt(domainId) ?? 0];
-    const until = Math.min(...askedAt) + this.#freshMs;
-    this.#fresh[kind].set(id, { named, from: Math.max(...askedAt), until });
-    return named;
+    // Frozen: all filters share it. Project tags apply even if the domain's name is unknown.
+    return Object.freeze({ name, domain: 'missing' in domain ? '' : domain.name, tags });
   }
 
   /** Missing permissions are logged once, other reasons with pauses. */
@@ -262,9 +236,4 @@ export class Names {
       `Keystone did not return the name of a ${kind}: ${CONSEQUENCE[kind]}`,
     );
   }
-}
-
-/** If the clock was set back, nothing is fresh. */
-function isFresh(one: Fresh | undefined, now: number): one is Fresh {
-  return one !== undefined && now >= one.from && now < one.until;
 }

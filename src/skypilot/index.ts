@@ -60,7 +60,7 @@ export {
   durationMinutes,
   durationSeconds,
 } from './task/autostop.ts';
-export { mayGiveAccelerators, mayHaveSpot, stoppingOf } from './task/cloud-features.ts';
+export { mayGiveAccelerators, mayHaveSpot, priceDependsOn, stoppingOf } from './task/cloud-features.ts';
 export { containerImage, imagesOf } from './task/images.ts';
 export {
   AllowedInfra,

@@ -230,6 +230,10 @@ const requestText = (lease: object, context: object = CONTEXT) => JSON.stringify
 /** Name → content of the file, and the message about it. */
 const BAD_FILES: Record<string, [content: string | Uint8Array, complaint: string]> = {
   'not-json': ['{"context":', 'expected JSON'],
+  'an-update': [
+    capturedText('check-update-extend.json'),
+    'current_lease: expected a request of the operation create, got one of an update',
+  ],
   'not-utf-8': [Buffer.from([0x7b, 0xff, 0xfe, 0x7d]), 'could not be read: it is not UTF-8 text'],
   huge: [requestText(DATES).padEnd(LIMIT + 1), `could not be read: it is longer than ${LIMIT} bytes`],
   deep: [

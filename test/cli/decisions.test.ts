@@ -77,7 +77,7 @@ describe('decisions tail', () => {
       stdin: readFileSync(EXAMPLE),
     });
     expect(decisionsIn(piped.stdout)).toEqual(expected);
-    const packed = temporaryFile('decisions.jsonl.gz', gzipSync(readFileSync(EXAMPLE)));
+    const packed = temporaryFile('decisions.jsonl-20261120', gzipSync(readFileSync(EXAMPLE)));
     expect(decisionsIn((await decisions('tail', packed, ...flags)).stdout)).toEqual(expected);
   });
 
@@ -230,7 +230,8 @@ describe('decisions stats', () => {
   });
 
   it('counts several files together: as they are, packed, and standard input', async () => {
-    const packed = temporaryFile('decisions.jsonl.1.gz', gzipSync(text([named('a'), named('b')])));
+    const parts = ['a', 'b'].map((name) => gzipSync(text([named(name)])));
+    const packed = temporaryFile('decisions.jsonl.1.gz', Buffer.concat(parts));
     const plain = temporaryFile('decisions.jsonl', `${text([named('c')])}broken\n`);
     const { stdout, stderr } = await runProgramInProcess(
       ['decisions', 'stats', packed, plain, '-', '--format', 'json'],

@@ -111,10 +111,18 @@ describe('a text', () => {
     expect(
       await resolved(['s: {limits: {a: x}}', 's: {limits: {b: 2}}', '[s]\nlimits = c:3\n']),
     ).toMatchObject({ value: { c: 3 }, beats: ['2.yaml:1', '1.yaml:1'], members: undefined, problems: [] });
-    expect((await resolved(['s: {limits: {a: 1}}'], { environment: { OS_S__LIMITS: '' } })).value).toEqual(
-      {},
-    );
+    expect((await resolved(['s: {limits: {a: 1}}', '[s]\nlimits =\n'])).value).toEqual({});
     expect((await resolved(['s: {limits: {a: 1}}', 's: {limits: "b:2"}'])).value).toEqual({ b: 2 });
+  });
+
+  it('of an empty variable may not replace anything', async () => {
+    const environment = { OS_S__LIMITS: ' ' };
+    expect((await resolved(['s: {limits: {a: 1}}'], { environment })).problems).toEqual([
+      expect.stringMatching(
+        /^OS_S__LIMITS: .*: the variable is empty, and would override .*1.yaml:1: unset it$/,
+      ),
+    ]);
+    expect(await resolved([], { environment })).toMatchObject({ value: {}, problems: [] });
   });
 
   it('hides the sources below it from a mapping above it', async () => {

@@ -1,5 +1,7 @@
 /** The values that the options of the included filters accept, alone and together. */
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { tlsFixture } from '../support/tls.ts';
 import { configFile, configuration, shown } from './helpers.ts';
 
 /** The problems of a section `[enforcement]` with these lines, the first of them in line 3. */
@@ -79,8 +81,10 @@ describe('ExternalServiceFilter', () => {
   });
 
   it('needs certificate and key together', async () => {
-    const cert = configFile('', 'cert.pem');
-    const key = configFile('', 'key.pem');
+    const cert = tlsFixture('client.pem');
+    // Fixtures are readable by everyone.
+    const key = configFile(readFileSync(tlsFixture('client.key'), 'utf8'), 'key.pem');
+    const otherKey = configFile(readFileSync(tlsFixture('other.key'), 'utf8'), 'other.key');
     const together =
       'expected external_service_client_cert_file and external_service_client_key_file together, got one of them';
     const certLine = `external_service_client_cert_file = ${cert}`;
@@ -92,15 +96,39 @@ describe('ExternalServiceFilter', () => {
     expect(await external(endpoint, 'external_service_client_cert_file =', keyLine)).toEqual([
       `blazar.conf:5: [enforcement] external_service_client_key_file: ${together}`,
     ]);
+    const other = await external(endpoint, certLine, `external_service_client_key_file = ${otherKey}`);
+    expect(other).toEqual([
+      expect.stringMatching(
+        /^blazar\.conf:4: .*client_cert_file: .*client\.pem and .*other\.key do not match/,
+      ),
+    ]);
+  });
+
+  it.each([
+    ['nothing', ''],
+    ['no certificate', 'no certificate'],
+    ['a part of one', readFileSync(tlsFixture('ca.pem'), 'utf8').slice(0, 300)],
+  ])('refuses authorities of which there is %s', async (_, text) => {
+    const file = configFile(text, 'ca.pem');
+    expect(await external(endpoint, `external_service_ca_file = ${file}`)).toEqual([
+      expect.stringMatching(
+        /^blazar\.conf:4: \[enforcement\] external_service_ca_file: .* certificate in PEM$/,
+      ),
+    ]);
   });
 
   it.each(['ca_file', 'client_cert_file', 'client_key_file'])(
     'needs a readable file for %s',
     async (name) => {
       const option = `external_service_${name}`;
-      expect(await external(endpoint, `${option} = /nope/x.pem`)).toContain(
-        `blazar.conf:4: [enforcement] ${option}: expected a file that can be read, got "/nope/x.pem" (there is no such file)`,
-      );
+      for (const [file, reason] of [
+        ['/nope/x.pem', 'there is no such file'],
+        ['/dev/zero', 'it is not a regular file'],
+      ]) {
+        expect(await external(endpoint, `${option} = ${file}`)).toContain(
+          `blazar.conf:4: [enforcement] ${option}: expected a file that can be read, got "${file}" (${reason})`,
+        );
+      }
       expect(await external(endpoint, 'external_service_ca_file =')).toEqual([]);
     },
   );

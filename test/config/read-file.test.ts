@@ -35,6 +35,19 @@ describe('a file', () => {
   });
 
   it.each([
+    ['nobody writes to', 'exit'],
+    ['is not written to its end', 'printf "[s]"; exec sleep 60'],
+  ])('is refused if it is a pipe that %s', (_, script) => {
+    const pipe = join(temporaryFolder(), 'pipe');
+    execFileSync('mkfifo', [pipe]);
+    const writer = spawn('sh', ['-c', `{ ${script}; } > "$0"`, pipe]);
+    onTestFinished(() => void writer.kill());
+    expect(() => readTextFile(pipe, 1024, 0.3)).toThrow(
+      'nobody has written it to its end within 0.3 seconds',
+    );
+  });
+
+  it.each([
     ['Latin-1', [0x5b, 0xe9, 0x5d]],
     ['UTF-16', [0xff, 0xfe, 0x5b, 0x00]],
     ['cut off in a character', [0x5b, 0xf0, 0x9f, 0x9a]],

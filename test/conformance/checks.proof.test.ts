@@ -9,14 +9,17 @@ import {
   type Answer,
   type Asked,
   asks,
+  daysLong,
   type Fault,
   idsOf,
   isReal,
+  type Real,
   rawServer,
   rightAnswer,
   runAgainst,
   smallService,
   TOKEN,
+  toBeDaysLong,
 } from './services.ts';
 
 /** What those that look back are given to look at. */
@@ -69,6 +72,7 @@ describe('token-missing and token-wrong', () => {
     ['what begins with it', (token: string) => token.startsWith(TOKEN)],
     ['another case', (token: string) => token.toLowerCase() === TOKEN.toLowerCase()],
     ['as many letters', (token: string) => token.length === TOKEN.length],
+    ['the same but for the beginning', (token: string) => token.slice(1) === TOKEN.slice(1)],
     ['the same but for the end', (token: string) => token.slice(0, -1) === TOKEN.slice(0, -1)],
   ] as const)('find a service that takes %s for the token', async ([, accepts]) => {
     const fault: Fault = (asked) =>
@@ -107,6 +111,7 @@ describe('token-missing and token-wrong', () => {
       TOKEN.slice(0, -1),
       'r',
       `${TOKEN.slice(0, -1)}x`,
+      `x${TOKEN.slice(1)}`,
     ];
     expect(sent).toEqual(new Set([TOKEN, undefined, '', ...wrong, TOKEN.toUpperCase()]));
   });
@@ -164,18 +169,57 @@ describe('token-right', () => {
   });
 });
 
-describe('unknown-fields', () => {
-  it('fails where the verdict is another', async () => {
-    const rejects: Fault = (asked) =>
-      isReal(asked) && 'x_unknown_text' in asked.json.context
-        ? { status: 403, body: '{"message":"?"}' }
-        : undefined;
-    expect(await resultOf('unknown-fields', rejects)).toMatchObject({
-      result: 'failed',
-      findings: [{ expected: 'the status 204, as without these attributes' }],
-    });
+describe('a lease in another form that means the same', () => {
+  const created = (holds: (asked: Real) => boolean, status: 204 | 403): Fault => {
+    const answer: Answer = { status, body: status === 403 ? '{"message":"?"}' : '' };
+    return (asked) => (asks(asked, 'create') && holds(asked) ? answer : undefined);
+  };
+  const startsLike =
+    (form: RegExp) =>
+    ({ json }: Real) =>
+      form.test(String(json.lease.start_date));
+
+  it.for([
+    ['idempotency-key', ({ request }: Real) => request.headers['idempotency-key'] !== undefined],
+    ['unknown-fields', ({ json }: Real) => 'x_unknown_text' in json.context],
+    ['documented-example', ({ json }: Real) => json.lease.end_date === undefined],
+    ['date-with-fraction', startsLike(/[.]\d+$/)],
+    ['date-with-offset', startsLike(/[+-]\d\d:\d\d$/)],
+    ['date-with-space', startsLike(/ /)],
+  ] as const)('is no reason to allow or to reject it: %s', async ([id, holds]) => {
+    for (const [status, usual, what] of [
+      [204, 403, 'the lease of --deny-lease, '],
+      [403, 204, 'a lease, '],
+      [403, 204, 'the lease of --allow-lease, '],
+    ] as const) {
+      const { findings } = await resultOf(id, created(holds, status));
+      const found = findings.find(({ exchange }) => exchange.what.startsWith(what));
+      expect(found?.expected).toMatch(new RegExp(`^the status ${usual}, as with`));
+    }
   });
 
+  it('is not read without its offset', async () => {
+    const ignored: Fault = (asked) => {
+      if (!asks(asked, 'create')) {
+        return undefined;
+      }
+      const { start_date, end_date } = asked.json.lease;
+      const lease = { ...asked.json.lease, start_date: `${start_date}`.slice(0, 19) };
+      const json = { ...asked.json, lease: { ...lease, end_date: `${end_date}`.slice(0, 19) } };
+      return rightAnswer({ ...asked, json });
+    };
+    const { findings } = await resultOf('date-with-offset', ignored, { denyLease: daysLong(6) });
+    expect(findings).toMatchObject([{ exchange: { answer: { status: 204 } } }]);
+  });
+
+  it('is left out where the dates of the author do not fit in it', async () => {
+    const denyLease = daysLong(9).replaceAll('T09:00:00', 'T09:00:30');
+    const { exchanges } = await resultOf('date-with-space', () => undefined, { denyLease });
+    expect(exchanges.map(({ what }) => what).filter((what) => what.includes('--deny-lease'))).toEqual([]);
+  });
+});
+
+describe('unknown-fields', () => {
   it('passes where a budget was used up in the meantime', async () => {
     let usedUp = false;
     const budget: Fault = (asked) => {
@@ -199,6 +243,17 @@ describe('unknown-fields', () => {
   });
 });
 
+it('deny-update fails where an update that names one of two reservations is allowed', async () => {
+  const update = JSON.parse(toBeDaysLong(9));
+  const reservations = [{ resource_type: 'physical:host', max: 1 }, { resource_type: 'network' }];
+  update.current_lease.reservations = reservations;
+  update.lease.reservations = reservations;
+  const counts: Fault = (asked) =>
+    asks(asked, 'update') && asked.json.lease.reservations.length === 1 ? { status: 204 } : undefined;
+  const { findings } = await resultOf('deny-update', counts, { denyUpdate: JSON.stringify(update) });
+  expect(findings).toMatchObject([{ expected: 'the status 403', exchange: { answer: { status: 204 } } }]);
+});
+
 describe('message-is-text', () => {
   const rejects =
     (body: string): Fault =>
@@ -217,6 +272,7 @@ describe('message-is-text', () => {
     '{"message":" "}',
     '{"message":1}',
     '{"message":["no"]}',
+    '{"message":"f\ufffdnf Tage"}',
     '<p>no</p>',
   ])('fails for %j', async (body) => {
     const { result, findings } = await resultOf('message-is-text', rejects(body));

@@ -24,7 +24,7 @@ export interface Body {
 export interface Asked {
   readonly operation: Operation;
   readonly text: string;
-  /** `undefined` when the body is no JSON object. */
+  /** `undefined` when the body is no JSON object with a lease. */
   readonly json: Body | undefined;
   readonly token: string | undefined;
   readonly request: IncomingMessage;
@@ -112,7 +112,7 @@ export function rightAnswer({ operation, json, token }: Asked): Answer {
 function jsonObject(body: string): Body | undefined {
   try {
     const value: unknown = JSON.parse(body);
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Body) : undefined;
+    return typeof value === 'object' && value !== null && 'lease' in value ? (value as Body) : undefined;
   } catch {
     return undefined;
   }

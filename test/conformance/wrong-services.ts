@@ -186,13 +186,16 @@ export const WRONG_SERVICES: Readonly<Record<string, WrongService>> = {
   },
   'invalid-json': {
     mistake: 'lets the parser throw',
-    fault: when(({ text, json }) => json === undefined && !/^(|null|\[\]|".*")$/.test(text), CRASHED),
+    fault: when(({ text, json }) => json === undefined && !/^(|null|\[\]|".*"|\{\})$/.test(text), CRASHED),
   },
   'empty-body': {
     mistake: 'takes nothing for a lease without reservations',
     fault: when(({ text }) => text === '', { status: 204 }),
   },
-  'not-an-object': { mistake: 'looks into null', fault: when(({ text }) => text === 'null', CRASHED) },
+  'not-an-object': {
+    mistake: 'allows what it cannot judge',
+    fault: when(({ text }) => text === '{}', { status: 204 }),
+  },
   'large-lease': {
     mistake: 'reads 100 kB',
     fault: when(({ text }) => text.length > 100_000, { status: 413 }),

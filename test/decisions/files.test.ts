@@ -8,48 +8,13 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { gzipSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { followChunks, readChunks } from '../../src/decisions/reader.ts';
+import { followChunks } from '../../src/decisions/reader.ts';
 import { namedPipe } from '../support/decision-logs.ts';
 import { temporaryFile } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
 
 const PATIENT = { timeout: 120_000, interval: 10 };
-
-async function whole(path: string): Promise<string> {
-  let text = '';
-  for await (const chunk of readChunks(path)) {
-    text += chunk;
-  }
-  return text;
-}
-
-describe('readChunks', () => {
-  it('reads a file from its start to its end, in parts', async () => {
-    const text = 'x'.repeat(1_000_000);
-    const path = temporaryFile('log', text);
-    let chunks = 0;
-    for await (const _ of readChunks(path)) {
-      chunks += 1;
-    }
-    expect(chunks).toBeGreaterThan(1);
-    expect(await whole(path)).toBe(text);
-  });
-
-  it('unpacks a file that ends in .gz, of several parts as well', async () => {
-    const parts = Buffer.concat([gzipSync('first\n'), gzipSync('second\n')]);
-    expect(await whole(temporaryFile('log.gz', parts))).toBe('first\nsecond\n');
-  });
-
-  it('fails where a file can’t be read, and where it is not packed as its name says', async () => {
-    await expect(whole('/nowhere/log')).rejects.toThrow('ENOENT');
-    await expect(whole('/nowhere/log.gz')).rejects.toThrow('ENOENT');
-    await expect(whole(temporaryFile('log.gz', 'plain'))).rejects.toThrow('incorrect header check');
-    const cut = gzipSync('x'.repeat(1000)).subarray(0, 20);
-    await expect(whole(temporaryFile('log.gz', cut))).rejects.toThrow('unexpected end of file');
-  });
-});
 
 /** Follows a file until the end of the test, and notes what comes. */
 function follow(path: string) {

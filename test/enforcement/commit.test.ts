@@ -457,6 +457,7 @@ describe('a custom ledger filter', () => {
     ['rejects without a reason', 'return reject(undefined);'],
     ['claims of no kind', ONE_PLACE(1).replace('held', 'hold')],
     ['claims less than nothing', ONE_PLACE(1).replace('amount: 1n', 'amount: -1n')],
+    ['returns too many claims', ONE_PLACE(1).replace(/return (.*);/, 'return Array(10_001).fill($1[0]);')],
     ['mistypes the limit', ONE_PLACE(1).replace('limit:', 'limits:')],
     ['has no bigint as limit', ONE_PLACE(1).replace('limit: 1n', 'limit: 1')],
     [

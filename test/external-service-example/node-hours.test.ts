@@ -60,17 +60,13 @@ describe('check-create', () => {
 
   it.each<[string, unknown, number]>([
     [
-      'as many allocations as there are',
+      'the most that each may get, however few allocations are shown',
       [
-        { max: 9, allocations: [{}, {}] },
-        { amount: 5, allocations: [{}] },
+        { min: 1, max: 4, allocations: [{}] },
+        { amount: '2', allocations: [] },
+        { max: 1, amount: 2, allocations: [{}] },
       ],
-      70,
-    ],
-    [
-      'the most it could get where there are none',
-      [{ min: 1, max: 2, allocations: [] }, { amount: '3' }],
-      50,
+      20,
     ],
     ['one node where nothing is said', [{ resource_type: 'physical:host', max: null }], 90],
     ['nothing for no reservation', [], 100],
@@ -138,6 +134,25 @@ describe('check-update', () => {
     expect(await leftOf(post, physical)).toBe(4);
   });
 
+  const withIds = [
+    { id: 'a', max: 1 },
+    { id: 'b', max: 2 },
+  ];
+  it.each([
+    ['keeps reservations that it does not name', withIds, [{ id: 'a', max: 1 }], 70],
+    ['keeps all reservations, where it names none', withIds, [], 70],
+    ['keeps attributes that it does not name', withIds, [{ id: 'b', min: 2 }], 70],
+    ['counts what it changes, and no allocations', withIds, [{ id: 'b', max: 4, allocations: [{}] }], 50],
+    ['names all reservations, where they have no ids', [{ max: 1 }, { max: 2 }], [{ max: 9 }], 10],
+  ])('%s', async (_, before, reservations, left) => {
+    const { post } = await start();
+    const { context, lease } = leaseOf(10, { reservations: before });
+    await post('/check-create', { context, lease });
+    const update = { context, current_lease: { ...lease, id: 'lease' }, lease: { reservations } };
+    expect((await post('/check-update', update)).status).toBe(204);
+    expect(await leftOf(post)).toBe(left);
+  });
+
   it('refuses a number of nodes beyond exact arithmetic', async () => {
     const { post } = await start();
     const most = { max: Number.MAX_SAFE_INTEGER };
@@ -147,7 +162,7 @@ describe('check-update', () => {
   });
 
   it("understands the example of Blazar's documentation", async () => {
-    const { post } = await start();
+    const { post } = await start({ budgetNodeHours: 200 });
     const dates = {
       start_date: '2020-05-13T00:00:00.012345+02:00',
       end_time: '2020-05-14T23:59:00.012345+02:00',
@@ -162,6 +177,6 @@ describe('check-update', () => {
     };
     expect((await post('/check-create', { context, lease: body.current_lease })).status).toBe(204);
     expect((await post('/check-update', body)).status).toBe(204);
-    expect(await leftOf(post)).toBe(4.03);
+    expect(await leftOf(post)).toBe(56.05);
   });
 });

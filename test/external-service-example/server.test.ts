@@ -2,9 +2,11 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { type Fields, fixture, send, start } from './helpers.ts';
+import { type Fields, fixture, leaseOf, send, start } from './helpers.ts';
 import { run } from './process.ts';
 
 const create = fixture('check-create-physical-host');
@@ -67,11 +69,33 @@ describe('a bad request', () => {
     expect((await post('/check-create', create)).status, 'it has charged nothing').toBe(204);
   });
 
-  it('with thousands of errors gets a short response', async () => {
+  it.each([
+    ['hundreds of errors are told in five lines', 500, 5],
+    ['more reservations than a lease may have are told in one', 501, 1],
+  ])('%s', async (_, count, lines) => {
     const { post } = await start();
-    const answer = await post('/check-create', having({ reservations: Array(20_000).fill(null) }));
+    const answer = await post('/check-create', having({ reservations: Array(count).fill(null) }));
     expect(answer.status).toBe(400);
-    expect(answer.text.split('\n')).toHaveLength(5);
+    expect(answer.text.split('\n')).toHaveLength(lines);
+  });
+
+  it('with a name of megabytes leaves none of it in memory', async () => {
+    const { post } = await start();
+    setFlagsFromString('--expose-gc');
+    const collectGarbage = runInNewContext('gc') as () => void;
+    const name = 'x'.repeat(4_000_000);
+    for (let leases = 0; leases < 15; leases += 1) {
+      expect((await post('/check-create', leaseOf(1, { name: leases + name }))).status).toBe(204);
+    }
+    const used = () => {
+      collectGarbage();
+      return process.memoryUsage().heapUsed;
+    };
+    const before = used();
+    for (let leases = 15; leases < 30; leases += 1) {
+      expect((await post('/check-create', leaseOf(1, { name: leases + name }))).status).toBe(204);
+    }
+    await expect.poll(() => used() - before).toBeLessThan(30_000_000);
   });
 
   it('that is nested too deeply gets a response', async () => {

@@ -299,6 +299,14 @@ describe('a service that fails', () => {
     expect(logger.lines.findLast(({ level }) => level === 'error')?.fields.error).toMatch(/not sent/);
   });
 
+  it.each([200, 302, 400, 401, 413, 429])(
+    'has not failed with %i: external_service_allow_on_error allows no lease',
+    async (status) => {
+      const { enforcement } = await against({ status }, { external_service_allow_on_error: true });
+      expect(await enforcement.checkCreate(createPhysicalHost())).toMatchObject(UNCHECKED);
+    },
+  );
+
   it.each([0, 65_537])('has not failed if it rejects, with a reason of %i bytes', async (length) => {
     const { service, enforcement } = await against(
       { status: 403, body: 'x'.repeat(length) },

@@ -2,12 +2,13 @@
 import { expect, it } from 'vitest';
 import { formatProblem } from '../../src/base/errors.ts';
 import { readConfiguration } from '../../src/enforcement/configuration.ts';
+import { SECTIONS } from '../../src/server/configuration/sections.ts';
 import { confFile } from '../support/files.ts';
 import { filterFolder, filterSource } from '../support/filter-folder.ts';
 
 async function warningsOf(filter: string, ...lines: string[]) {
   const text = `[enforcement]\nenabled_filters = ${filter}\n${lines.join('\n')}\n`;
-  const { problems } = await readConfiguration({ environment: {}, configFiles: [confFile(text)] });
+  const { problems } = await readConfiguration({ environment: {}, configFiles: [confFile(text)] }, SECTIONS);
   return problems.map(
     (problem) => `${problem.severity}: ${formatProblem(problem).replace(/^\/.*?:(?=\d)/, '')}`,
   );
@@ -62,6 +63,19 @@ it('ExternalServiceFilter warns if it calls no service because an endpoint is mi
     await warningsOf('ExternalServiceFilter', `external_service_check_create_endpoint = ${URL}`),
   ).toEqual([expect.stringContaining('ExternalServiceFilter calls no service for update: set ')]);
 });
+
+it.for<[place: string, ...lines: string[]]>([
+  ['4: \\[enforcement\\] external_service_timeout', 'external_service_timeout = 30'],
+  ['5: \\[service\\] deadline', '[service]', 'deadline = 10'],
+])(
+  'ExternalServiceFilter warns at %s if the deadline comes before its timeout',
+  async ([place, ...lines]) => {
+    const endpoint = `external_service_base_endpoint = ${URL}`;
+    expect(await warningsOf('ExternalServiceFilter', endpoint, ...lines)).toEqual([
+      expect.stringMatching(new RegExp(`^warning: ${place}: .* is not less than \\[service\\] deadline`)),
+    ]);
+  },
+);
 
 it("an operator's own filter can warn too, and one that throws is a mistake", async () => {
   const folder = filterFolder({

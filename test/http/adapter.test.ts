@@ -4,6 +4,8 @@ import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { loadLibraries, newClient, startService, startTcpService } from '../support/services.ts';
 
 const json = '{}';
+/** Far less than an unused connection is kept. */
+const SOON = { timeout: 20_000 };
 
 beforeAll(loadLibraries, 60_000);
 
@@ -74,6 +76,33 @@ describe('the connections', () => {
     }
     expect(service.sockets).toHaveLength(1);
     expect(service.requests).toHaveLength(5);
+  });
+
+  it('are replaced after a minute also if they are never idle: the service may have moved', async () => {
+    const answers: (() => void)[] = [];
+    const service = await startService((response) =>
+      answers.push(() => response.writeHead(204, { 'keep-alive': 'timeout=600' }).end()),
+    );
+    const client = newClient();
+    vi.useFakeTimers({ toFake: ['performance'] });
+    const first = client.postJson(service.url, json);
+    await vi.waitFor(() => expect(answers).toHaveLength(1));
+    answers[0]?.();
+    await first;
+    await pause(1);
+    const later: Promise<unknown>[] = [];
+    for (const milliseconds of [30_000, 31_000]) {
+      vi.advanceTimersByTime(milliseconds);
+      later.push(client.postJson(service.url, json));
+      await vi.waitFor(() => expect(answers).toHaveLength(1 + later.length));
+    }
+    expect(service.sockets).toHaveLength(2);
+    for (const answer of answers.slice(1)) {
+      answer();
+    }
+    expect(await Promise.all(later)).toEqual(Array(2).fill({ status: 204, body: '' }));
+    await vi.waitFor(() => expect(service.sockets[0]?.destroyed).toBe(true), SOON);
+    expect(service.sockets[1]?.destroyed).toBe(false);
   });
 
   it('are not reused when the service is about to close them', async () => {

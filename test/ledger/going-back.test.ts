@@ -20,8 +20,8 @@ const names = async (ledger: Ledger) =>
 const SUSPENDED = /^nothing is granted: the ledger has gone back: .* run blazar-enforcement ledger reconcile/;
 
 describe.each(DIALECTS)('a ledger on %s that has gone back', (dialect) => {
-  /** As if the last of its leases had never been. */
-  async function lose(connection: string): Promise<void> {
+  /** As if the last of its leases had never been. `id`: the ledger is another one. */
+  async function lose(connection: string, transactions: bigint, id: string): Promise<void> {
     const other = await openedLedger(connection);
     const { queries } = other.database;
     await other.transact(
@@ -31,7 +31,11 @@ describe.each(DIALECTS)('a ledger on %s that has gone back', (dialect) => {
         yield queries.deleteFrom('leases').where('id', '=', 2n).compile();
         yield queries
           .updateTable('projects')
-          .set((row) => ({ revision: row('revision', '-', 1n) }))
+          .set((row) => ({ revision: row('revision', '+', transactions) }))
+          .compile();
+        yield queries
+          .updateTable('ledger')
+          .set((row) => ({ id: id === '' ? row.ref('id') : id }))
           .compile();
       },
       NO_WAIT,
@@ -39,13 +43,16 @@ describe.each(DIALECTS)('a ledger on %s that has gone back', (dialect) => {
     await other.close();
   }
 
-  it('grants nothing more, in any process, until it is resumed', async () => {
+  it.each([
+    ['that lacks a transaction', -1n, ''],
+    ['that is another one, with more transactions,', 9n, 'another'],
+  ])('%s grants nothing more, in any process, until it is resumed', async (_, transactions, id) => {
     const connection = await newLedger(dialect);
     const one = await openedLedger(connection);
     const other = await openedLedger(connection);
     const first = await recordLease(one, { name: 'first', leaseId: 'F' });
     await recordLease(one, { name: 'second' });
-    await lose(connection);
+    await lose(connection, transactions, id);
     await expect(recordLease(one, { name: 'third' })).rejects.toThrow('the ledger has gone back');
     await expect(recordLease(one, { name: 'third' })).rejects.toThrow(SUSPENDED);
     await expect(recordLease(other, { name: 'third' })).rejects.toThrow(SUSPENDED);

@@ -312,9 +312,12 @@ describe.skipIf(cluster === undefined)('the chart in a real cluster', () => {
     expect(second).toBe(first);
     const conditions = async () =>
       ((await here().get('get', 'schedpol', 'restricted')) as Manifest).status?.conditions?.map(
-        ({ type, status }: Manifest) => `${type} ${status}`,
+        ({ type, status, reason }: Manifest) => `${type} ${status} ${reason}`,
       ) ?? [];
-    await expect.poll(conditions, SETTLED).toContain('Accepted True');
+    await expect.poll(conditions, SETTLED).toContain('Enforced True Enforced');
+    // In an emergency, or by mistake.
+    await here().kubectl(['delete', 'validatingwebhookconfiguration', configurations]);
+    await expect.poll(conditions, SETTLED).toContain('Enforced False NotAsked');
     expect(JSON.stringify(logger.lines)).not.toContain('PRIVATE KEY');
   });
 });

@@ -87,6 +87,38 @@ describe('MaxPricePolicy', () => {
     }
   });
 
+  it.each([
+    ['{cpus: 4}', 'must name their region here'],
+    ['{infra: "*/us-east-1"}', 'must name their region here'],
+    ['{infra: aws}', 'must name their region here'],
+    ['{any_of: [{infra: aws/us-east-1}, {infra: azure}]}', 'must name their region here'],
+    ['{infra: aws/us-east-1, use_spot: true}', 'must name their zone here'],
+    ['{infra: shadeform/r1}', 'would not be limited on shadeform'],
+    ['{infra: gcp/us-central1, accelerators: T4}', 'would not be limited on gcp'],
+  ])(
+    'with places that must be named, rejects a task that may go to a dearer one: %s',
+    async (task, reason) => {
+      const { refuses } = await policy({ max_price: 5, max_price_places: 'named' });
+      await refuses(task, expect.stringContaining(reason));
+    },
+  );
+
+  it.each([
+    '{infra: aws/us-east-1}',
+    '{infra: aws/us-east-1/us-east-1a, use_spot: true}',
+    '{cloud: azure, region: westus, use_spot: true}',
+    '{infra: gcp/us-central1, cpus: 4}',
+    '{infra: k8s, accelerators: T4}',
+    '{infra: aws, instance_type: m6i.large}',
+  ])('with places that must be named, allows a task for one of a known price: %s', async (resources) => {
+    const { resourcesAfter } = await policy({
+      max_price: 5,
+      max_price_places: 'named',
+      max_price_instance_types: ['m6i.*'],
+    });
+    expect(await resourcesAfter(resources)).toMatchObject({ max_hourly_cost: 5 });
+  });
+
   it('leaves sky exec alone, which starts nothing', async () => {
     await (await policy()).leaves('{instance_type: p5.48xlarge}', { name: 'exec' });
   });

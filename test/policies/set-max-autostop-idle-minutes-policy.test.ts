@@ -62,6 +62,9 @@ describe('SetMaxAutostopIdleMinutesPolicy', () => {
     ['{cpus: 2}', 'allowed_clouds: [kubernetes, SSH]', { down: true }],
     ['{cpus: 2}', 'allowed_clouds: [kubernetes, aws]', {}],
     ['{any_of: [{infra: k8s}, {infra: aws}]}', '{}', {}],
+    ['{cpus: 2}\nvolumes: {/data: shared}', '{}', { down: true }],
+    ['{cpus: 2}\nvolumes: {/data: shared}', 'allowed_clouds: [kubernetes, aws]', { down: true }],
+    ['{infra: aws}\nvolumes: {}', '{}', {}],
   ])('tears clusters down where they cannot be stopped: %s', async (resources, config, expected) => {
     const { ask } = await chainOf(['SetMaxAutostopIdleMinutesPolicy']);
     const { task } = await askTwice(ask, { task: `resources: ${resources}\n`, config });

@@ -9,6 +9,7 @@ import { jsonLines } from '../support/json-lines.ts';
 import { giveBudgets, newLedger } from '../support/ledgers.ts';
 import { changedAnswer, IDS, recorded, recordedKeystone } from '../support/recorded-identities.ts';
 import { createLasting } from '../support/requests.ts';
+import { runServiceOnFile } from '../support/running-service.ts';
 import { visitService } from './console/visitor.ts';
 
 it('shows names with ids on the page and in the decision log, and counts those that are missing', async () => {
@@ -79,4 +80,25 @@ it('shows names with ids on the page and in the decision log, and counts those t
   await keystone.stop();
   expect(await count('project=weather@Default')).toBe(0);
   expect(await count('project=climate@Default')).toBe(1);
+});
+
+it('keeps the limits of names over a reload while Keystone is away, and only those of the same Keystone', async () => {
+  const [keystone, other] = await Promise.all([recordedKeystone(), recordedKeystone()]);
+  const limits =
+    '[service]\nport = 0\n[enforcement]\nenabled_filters = MaxLeaseDurationFilter\nmax_lease_duration = 172800\nmax_lease_duration_project_limits = climate@Default:';
+  const text = (hours: number, { options }: typeof keystone) =>
+    `${limits}${hours * 3600}\n${sectionText('keystone', { ...options, timeout: 1 })}`;
+  const { post, change } = await runServiceOnFile(text(1, keystone));
+  const { context, lease } = createLasting(86_400);
+  const body = { context: { ...context, project_id: IDS.climate, user_id: IDS.alice }, lease };
+  const check = async () => (await post('/check-create', JSON.stringify(body))).status;
+  await expect.poll(check).toBe(403);
+
+  await Promise.all([keystone.stop(), other.stop()]);
+  expect(await change(text(2, keystone))).toBe(true);
+  expect(await check()).toBe(403);
+  expect(await change(text(25, keystone))).toBe(true);
+  expect(await check()).toBe(204);
+  expect(await change(text(2, other))).toBe(true);
+  expect(await check()).toBe(204);
 });

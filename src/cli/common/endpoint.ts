@@ -1,8 +1,8 @@
 /** The flags of commands that can use a service instead of the ledger. */
-import { X509Certificate } from 'node:crypto';
 import type { Command } from 'commander';
 import { errorText } from '../../base/errors.ts';
 import type { ApiClient, ApiClientOptions } from '../../client/client.ts';
+import { mistakeInAuthorities } from '../../config/pem.ts';
 import { isReadByEveryone, readTextFile, systemErrorText } from '../../config/read-file.ts';
 import { fail, UsageError } from './output.ts';
 
@@ -94,28 +94,17 @@ export async function endpointFailures(work: () => Promise<void>): Promise<void>
   }
 }
 
-const CERTIFICATE = /-----BEGIN CERTIFICATE-----[\s\S]*?(?:-----END CERTIFICATE-----|$)/g;
-
 /** The certificates of `--ca-file`. @throws UsageError */
 export function pemOf(caFile: string | undefined): string | undefined {
   if (caFile === undefined) {
     return undefined;
   }
   const pem = fileText('--ca-file', caFile);
-  // Without a certificate in it, Node would trust its built-in authorities.
-  const certificates = pem.match(CERTIFICATE) ?? [];
-  if (certificates.length === 0 || !certificates.every(isCertificate)) {
-    throw new UsageError(`--ca-file: ${caFile}: expected certificates in PEM`);
+  const mistake = mistakeInAuthorities(pem, caFile);
+  if (mistake !== undefined) {
+    throw new UsageError(`--ca-file: ${mistake}`);
   }
   return pem;
-}
-
-function isCertificate(pem: string): boolean {
-  try {
-    return new X509Certificate(pem).subject !== undefined;
-  } catch {
-    return false;
-  }
 }
 
 /** Empty without any flag or variable: the service may need no credentials. */

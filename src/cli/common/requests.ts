@@ -1,6 +1,6 @@
 /** Requests from files, as Blazar sends them. */
 import { errorText, InvalidRequestError } from '../../base/errors.ts';
-import { depthMistake } from '../../base/yaml/tree.ts';
+import { depthMistake, isMapping } from '../../base/yaml/tree.ts';
 import { readText, shownName, UsageError } from './output.ts';
 
 /** `body`: of `text`, a request of that operation. @throws UsageError */
@@ -14,6 +14,10 @@ export async function readRequest(
   const text = await readText(file, maxBytes);
   try {
     const body = parsedDocument(text);
+    if (operation !== 'update' && isMapping(body) && body.current_lease !== undefined) {
+      const expected = `expected a request of the operation ${operation}, got one of an update`;
+      throw new InvalidRequestError('current_lease', expected);
+    }
     parse(body);
     return { text, body };
   } catch (thrown) {

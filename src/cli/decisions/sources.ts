@@ -2,14 +2,14 @@
 import { once } from 'node:events';
 import { addAbortSignal } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
-import { systemErrorText } from '../../config/read-file.ts';
 import type { DecisionReader, FollowedChunk } from '../../decisions/reader.ts';
 import type { DecisionRecord } from '../../decisions/record.ts';
 import type { Selection } from '../../decisions/selection.ts';
 import type { DecisionSource, DecisionsQuery, StoredDecision } from '../../decisions/store/contract.ts';
-import { UsageError, warn } from '../common/output.ts';
+import { warn } from '../common/output.ts';
 import type { SourceFlags } from '../common/sources.ts';
 import { NO_DEADLINE, withLedger } from '../ledger/access.ts';
+import { unreadable } from './log-files.ts';
 
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 
@@ -39,16 +39,6 @@ export async function untilSignal(
   }
 }
 
-/** `-` = standard input. @throws UsageError */
-export async function* chunksOf(file: string): AsyncGenerator<Buffer> {
-  const { readChunks } = await import('../../decisions/reader.ts');
-  try {
-    yield* file === '-' ? (process.stdin as AsyncIterable<Buffer>) : readChunks(file);
-  } catch (thrown) {
-    throw unreadable(file, thrown);
-  }
-}
-
 /** Until the signal aborts, or the end of standard input. @throws UsageError */
 export async function* followedChunks(file: string, signal: AbortSignal): AsyncGenerator<FollowedChunk> {
   const { followChunks } = await import('../../decisions/reader.ts');
@@ -62,11 +52,6 @@ export async function* followedChunks(file: string, signal: AbortSignal): AsyncG
   } catch (thrown) {
     throw unreadable(file, thrown);
   }
-}
-
-function unreadable(file: string, thrown: unknown): UsageError {
-  const name = file === '-' ? 'standard input' : file;
-  return new UsageError(`${name}: could not be read: ${systemErrorText(thrown)}`);
 }
 
 /** The last `size` added decisions. */

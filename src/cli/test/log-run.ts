@@ -1,20 +1,17 @@
 /** Shared by `--replay` and `--record`: the configuration, and the decisions of the logs. */
 
-import { createReadStream, readdirSync, statSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
-import { pipeline, Readable } from 'node:stream';
-import { createGunzip } from 'node:zlib';
-import { systemErrorText } from '../../config/read-file.ts';
 import type { ConfigSources } from '../../config/sources.ts';
 import { NumberedLines } from '../../decisions/reader.ts';
+import { isSelected, type Selection } from '../../decisions/selection.ts';
 import { requireConfiguration } from '../../enforcement/configuration.ts';
 import { Replay } from '../../enforcement/replay.ts';
 import { causeLogger } from '../cases/explanations.ts';
 import { UsageError } from '../common/output.ts';
 import { Progress } from '../common/progress.ts';
-import { periodOf, type SourceFlags, sourcesOf } from '../common/sources.ts';
-import type { SelectionFlags } from '../decisions.ts';
-import { isSelected, type LogSelection, type PastDecision, pastDecision } from './past-decision.ts';
+import { type SourceFlags, sourcesOf } from '../common/sources.ts';
+import { type LogFile, logFiles } from '../decisions/log-files.ts';
+import { type SelectionFlags, selectionOf } from '../decisions.ts';
+import { type PastDecision, pastDecision } from './past-decision.ts';
 import type { Notes } from './replay-decision.ts';
 
 /** The flags of `test` about logs. */
@@ -44,12 +41,12 @@ export class LogRun {
   readonly notes: Notes;
   readonly damaged: DamagedLines = { count: 0, first: [] };
   readonly #files: readonly LogFile[];
-  readonly #selection: LogSelection;
+  readonly #selection: Selection;
 
   private constructor(
     { replay, notes }: Awaited<ReturnType<typeof openReplay>>,
     files: readonly LogFile[],
-    selection: LogSelection,
+    selection: Selection,
   ) {
     this.replay = replay;
     this.notes = notes;
@@ -125,15 +122,6 @@ export class LogRun {
   }
 }
 
-/** @throws UsageError */
-function selectionOf(flags: LogFlags): LogSelection {
-  return {
-    projects: flags.project && new Set(flags.project),
-    users: flags.user && new Set(flags.user),
-    ...periodOf(flags),
-  };
-}
-
 /** @throws ConfigurationError */
 export async function openReplay(sources: ConfigSources): Promise<{ replay: Replay; notes: Notes }> {
   const { SECTIONS } = await import('../../server/configuration/sections.ts');
@@ -151,103 +139,4 @@ export async function openReplay(sources: ConfigSources): Promise<{ replay: Repl
     },
   });
   return { replay, notes };
-}
-
-const STDIN = '-';
-const CHUNK_BYTES = 256 * 1024;
-const GZIP = Buffer.of(0x1f, 0x8b);
-
-interface LogFile {
-  /** For output: the path, or `standard input`. */
-  readonly name: string;
-  /** In bytes on disk; `undefined` = unknown. */
-  readonly size: number | undefined;
-  /** Decompressed if necessary. `read` receives the number of bytes read from disk. @throws UsageError */
-  chunks(read: (bytes: number) => void): AsyncGenerator<Buffer>;
-}
-
-/** In the order of the command line; the files of a pattern by name. @throws UsageError */
-function logFiles(named: readonly string[]): LogFile[] {
-  if (named.filter((one) => one === STDIN).length > 1) {
-    throw new UsageError('standard input (-) can be read only once');
-  }
-  return named.flatMap(expanded).map(logFile);
-}
-
-/** For shells that leave `*` and `?` unexpanded. Only in the last part of a path. */
-function expanded(path: string): string[] {
-  const pattern = basename(path);
-  if (path === STDIN || !/[*?]/.test(pattern) || isFile(path)) {
-    return [path];
-  }
-  const parts = pattern.split(/([*?]+)/).map((part, index) => {
-    const wildcard = part.includes('*') ? '.*' : '.'.repeat(part.length);
-    return index % 2 === 1 ? wildcard : part.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
-  });
-  const matching = new RegExp(`^${parts.join('')}$`, 'su');
-  const folder = dirname(path);
-  let names: string[];
-  try {
-    names = readdirSync(folder).filter((name) => matching.test(name) && isFile(join(folder, name)));
-  } catch (thrown) {
-    throw new UsageError(`${path}: ${systemErrorText(thrown)}`);
-  }
-  if (names.length === 0) {
-    throw new UsageError(`${path}: no file has such a name`);
-  }
-  return names.sort().map((name) => join(folder, name));
-}
-
-function isFile(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
-}
-
-function logFile(path: string): LogFile {
-  const name = path === STDIN ? 'standard input' : path;
-  const size = path === STDIN ? undefined : sizeOf(path);
-  return {
-    name,
-    size,
-    async *chunks(read) {
-      try {
-        const bytes: AsyncIterable<Buffer> =
-          path === STDIN ? process.stdin : createReadStream(path, { highWaterMark: CHUNK_BYTES });
-        yield* unpacked(counted(bytes, read));
-      } catch (thrown) {
-        throw new UsageError(`${name}: could not be read: ${systemErrorText(thrown)}`);
-      }
-    },
-  };
-}
-
-function sizeOf(path: string): number {
-  try {
-    return statSync(path).size;
-  } catch (thrown) {
-    throw new UsageError(`${path}: could not be read: ${systemErrorText(thrown)}`);
-  }
-}
-
-async function* counted(bytes: AsyncIterable<Buffer>, read: (bytes: number) => void): AsyncGenerator<Buffer> {
-  for await (const chunk of bytes) {
-    read(chunk.length);
-    yield chunk;
-  }
-}
-
-/** By the first bytes, not by name: logrotate compresses late, and standard input has no name. */
-async function* unpacked(bytes: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
-  const first = await bytes.next();
-  if (first.done === true) {
-    return;
-  }
-  const all = again(first.value, bytes);
-  yield* first.value.subarray(0, GZIP.length).equals(GZIP)
-    ? pipeline(Readable.from(all, { objectMode: false }), createGunzip(), () => {})
-    : all;
-}
-
-async function* again(first: Buffer, rest: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
-  yield first;
-  yield* rest;
 }

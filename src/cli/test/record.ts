@@ -86,9 +86,13 @@ async function needsMore({ operation, request, now }: PastDecision, { replay }: 
     return true;
   }
   try {
-    const { body, names } = request;
     const asked = operation === 'create' ? 'create' : 'update';
-    const { decision, unanswered } = await replay.judge({ operation: asked, body, names, now });
+    const { decision, unanswered } = await replay.judge({
+      operation: asked,
+      body: request,
+      names: request.names,
+      now,
+    });
     // In a case, a filter that is called too early fails; one that is never called is harmless.
     return unanswered.length > 0 || (decision.failed && !decision.allowed);
   } catch (thrown) {
@@ -170,7 +174,7 @@ function recordedCase(past: PastDecision): RecordedCase | undefined {
   if (request === undefined || failed || past.outcome === 'allowed-on-error') {
     return undefined;
   }
-  const { context, lease, current_lease } = request.body as Readonly<Record<string, unknown>>;
+  const { context, lease, current_lease } = request;
   const keystone = request.names === undefined ? {} : { keystone: accountsOf(context, request.names) };
   if (keystone.keystone === null) {
     return undefined;

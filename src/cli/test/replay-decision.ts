@@ -3,7 +3,7 @@
 import { InvalidRequestError } from '../../base/errors.ts';
 import type { Replay, UnknownAnswer } from '../../enforcement/replay.ts';
 import type { ObservedRule } from '../../filter/services.ts';
-import type { LoggedDecision, PastDecision } from './past-decision.ts';
+import type { PastDecision } from './past-decision.ts';
 
 /**
  * In the order of the output.
@@ -70,7 +70,7 @@ export async function replayDecision(
     const why = leftOut === undefined ? undefined : Object.hasOwn(LEFT_OUT, leftOut) && LEFT_OUT[leftOut];
     return undecidable(why || 'its request is not in the log');
   }
-  const { body, names } = request;
+  const { names } = request;
   if (replay.usesNames && names === undefined) {
     return undecidable('the configuration asks Keystone for names, and the log has none');
   }
@@ -78,7 +78,7 @@ export async function replayDecision(
   notes.causes.length = 0;
   let replayed: Awaited<ReturnType<Replay['judge']>>;
   try {
-    replayed = await replay.judge({ operation, body, names, now: past.now });
+    replayed = await replay.judge({ operation, body: request, names, now: past.now });
   } catch (thrown) {
     if (thrown instanceof InvalidRequestError) {
       return undecidable('its request is not one of Blazar');
@@ -149,10 +149,7 @@ function undecidable(message: string): ReplayedDecision {
 
 /** With the member names of the decision log. */
 export interface Example
-  extends Pick<
-    LoggedDecision,
-    'time' | 'request_id' | 'operation' | 'project_id' | 'user_id' | 'lease_name'
-  > {
+  extends Pick<PastDecision, 'time' | 'request_id' | 'operation' | 'project_id' | 'user_id' | 'lease_name'> {
   readonly difference: Difference;
   readonly before: {
     readonly allowed: boolean;

@@ -2,6 +2,7 @@
  * The life of a lease: created, updated, committed and ended, for each resource type; and repeated requests.
  */
 import { randomUUID } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import {
   type Check,
   createdLease,
@@ -16,7 +17,7 @@ import {
   VARIANT_OF_CREATE,
   type Verdict,
 } from '../check.ts';
-import { type ResourceType, resources } from '../leases.ts';
+import { type Fields, type ResourceType, resources } from '../leases.ts';
 import type { Operation } from '../target.ts';
 
 const TYPES = Object.keys(resources) as ResourceType[];
@@ -186,19 +187,19 @@ export const repetitionChecks: readonly Check[] = [
 
 async function sentAgain(run: Run): Promise<Finding[]> {
   const { target, leases } = run;
-  const lease = leases.make();
-  const key = randomUUID();
-  let status: number | undefined;
-  const first = async () => {
-    const exchange = await target.ask('create', lease, 'a lease with an Idempotency-Key', { key });
-    status = exchange.answer?.status;
-    return exchange;
-  };
-  const findings = await expectSameVerdict(run, first, 'without an Idempotency-Key');
+  const findings = await expectSameVerdict(run, {
+    as: 'without an Idempotency-Key',
+    hasKey: true,
+    write: (parts) => ({ ...parts, what: 'with an Idempotency-Key' }),
+  });
   if (findings.length > 0) {
     return findings;
   }
+  const lease = leases.make();
+  const key = randomUUID();
+  const first = await target.ask('create', lease, 'a lease with an Idempotency-Key', { key });
   const again = await target.ask('create', lease, 'the same lease with the same Idempotency-Key', { key });
+  const status = first.answer?.status;
   return again.answer?.status === status
     ? expectVerdict(again)
     : [{ expected: `the status ${status}, as the first time`, exchange: again }];
@@ -223,12 +224,18 @@ export const authorChecks: readonly Check[] = [
   },
   {
     id: 'deny-update',
-    title: 'the update of --deny-update is answered with 403',
+    title: 'the update of --deny-update is answered with 403, even if it names one reservation only',
     protocol:
       'check-update is answered with 403 when the change in lease is not allowed. An update must not get what a create would not.',
     sources: [SOURCE.blazarDocs, SOURCE.endpoints],
     needs: ['update'],
-    run: (run) => asked(run, 'update', run.denyUpdate, 403, 'update of --deny-update'),
+    run: async (run) => {
+      const whole = await asked(run, 'update', run.denyUpdate, 403, 'update of --deny-update');
+      const partial = 'skipped' in whole || whole.length > 0 ? undefined : namingOne(run.denyUpdate);
+      return partial === undefined
+        ? whole
+        : asked(run, 'update', partial, 403, 'update of --deny-update, naming one of its reservations');
+    },
   },
   {
     id: 'deny-commit',
@@ -240,6 +247,27 @@ export const authorChecks: readonly Check[] = [
     run: (run) => asked(run, 'commitCreate', run.denyCommit, 403, 'lease of --deny-commit'),
   },
 ];
+
+/**
+ * An update of dates that names one reservation, and nothing of it but its type: Blazar keeps the rest.
+ * `undefined` if it changes reservations, too.
+ */
+function namingOne(update = '{}'): string | undefined {
+  const { context, current_lease, lease } = JSON.parse(update) as Readonly<Record<string, Fields>>;
+  if (!isDeepStrictEqual(current_lease?.reservations, lease?.reservations)) {
+    return undefined;
+  }
+  const reservations = ((lease?.reservations ?? []) as Fields[]).map((one) => ({ id: randomUUID(), ...one }));
+  const named = reservations.slice(0, 1).map(({ id, resource_type, allocations }: Fields) => ({
+    id,
+    resource_type,
+    allocations,
+  }));
+  const partial = { ...lease, reservations: named };
+  return named.length === 0
+    ? undefined
+    : JSON.stringify({ context, current_lease: { ...current_lease, reservations }, lease: partial });
+}
 
 /** Sends the author's request unchanged. `what` ends with its flag. */
 async function asked(

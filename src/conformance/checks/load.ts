@@ -13,7 +13,7 @@ import {
 import { hosts } from '../leases.ts';
 
 const PROTOCOL =
-  'Blazar sends JSON objects. The service answers anything else with a status below 500, because the mistake is not its own, and never allows a request that it cannot read. It keeps running.';
+  'Blazar sends JSON objects with a lease. The service answers anything else with a status below 500, because the mistake is not its own, and never allows a request that it cannot read. It keeps running.';
 
 /** An invalid request must neither stop the service nor be allowed. `bodies`: description → body. */
 const invalid = (id: string, what: string, bodies: Readonly<Record<string, string>>): Check => ({
@@ -30,10 +30,11 @@ export const robustnessChecks: readonly Check[] = [
     'a body that is text': 'lease=run-7',
   }),
   invalid('empty-body', 'an empty body', { 'an empty body': '' }),
-  invalid('not-an-object', 'JSON that is not an object', {
+  invalid('not-an-object', 'JSON without a lease', {
     'the JSON null': 'null',
     'a list': '[]',
     'a text in JSON': '"lease"',
+    'an empty object': '{}',
   }),
 ];
 

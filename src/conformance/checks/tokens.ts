@@ -28,7 +28,7 @@ export const tokenChecks: readonly Check[] = [
     title: 'a request with a wrong token is refused',
     protocol: REFUSED,
     sources: [SOURCE.blazarDocs, SOURCE.duties],
-    run: (run) => refused(run, ['another', 'longer', 'shorter', 'first', 'changed', 'case']),
+    run: (run) => refused(run, ['another', 'longer', 'shorter', 'first', 'changed', 'end', 'case']),
   },
   {
     id: 'token-right',
@@ -48,8 +48,9 @@ const WRONG = {
   longer: (right: string) => `${right}x`,
   shorter: (right: string) => right.slice(0, -1),
   first: (right: string) => right.slice(0, 1),
-  // Accepted by a service that compares only the length, or all but the end.
+  // Accepted by a service that compares only the length, or all but the end, or all but the beginning.
   changed: (right: string) => `${right.slice(0, -1)}${right.endsWith('x') ? 'y' : 'x'}`,
+  end: (right: string) => `${right.startsWith('x') ? 'y' : 'x'}${right.slice(1)}`,
   case: (right: string) =>
     right.replace(/[a-z]/gi, (letter) =>
       /[a-z]/.test(letter) ? letter.toUpperCase() : letter.toLowerCase(),
@@ -66,6 +67,7 @@ const IN_WORDS: Readonly<Record<Wrong, string>> = {
   shorter: 'with the right token without its last letter',
   first: 'with the first letter of the right token',
   changed: 'with the right token, its last letter changed',
+  end: 'with the right token, its first letter changed',
   case: 'with the right token in the other case',
 };
 

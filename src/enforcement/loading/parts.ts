@@ -46,7 +46,8 @@ export async function openParts(configuration: Configuration, services: WatchedS
   const limited = new LimitedLogger(logger, 'filter');
   const ledgerOptions = sectionOf(configuration, ledgerSection);
   const keystone = await keystoneOf(configuration, shared, services.keystone);
-  const names = await namesOf(configuration, keystone, { logger, clock, observer: services.namesObserver });
+  const namesParts = { logger, clock, observer: services.namesObserver };
+  const names = await namesOf(configuration, keystone, namesParts, services.earlierNames);
   const { ledgerObserver: observer } = services;
   const notices = await notificationsOf(configuration);
   const ledger = new ChainLedger(ledgerOptions, {

@@ -1,5 +1,4 @@
 /** Sends messages of the outbox by mail. */
-import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import type { NodemailerError, SendMailOptions, SMTPTransportOptions } from 'nodemailer';
 import { z } from 'zod';
@@ -8,6 +7,7 @@ import { NoAnswerError } from '../../base/deadline.ts';
 import { errorText } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { cut, onOneLine } from '../../base/visible-text.ts';
+import { readTextFile } from '../../config/read-file.ts';
 import type { Delivery, OutboxMessage, OutboxSender } from '../../filter/outbox.ts';
 import { MAIL_NOTICES } from '../../ledger/outbox/messages.ts';
 import { PREFIX } from './events.ts';
@@ -53,7 +53,7 @@ export class Mail implements OutboxSender {
       opportunisticTLS: mayBePlain,
       tls: {
         ...(isIP(host) === 0 ? { servername: host } : {}),
-        ...(ca === undefined ? {} : { ca: readFileSync(ca) }),
+        ...(ca === undefined ? {} : { ca: readTextFile(ca) }),
         // Only this machine can listen: a self-signed certificate is no worse than none.
         rejectUnauthorized: !mayBePlain || ca !== undefined,
       },

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { errorText, type Problem } from '../../base/errors.ts';
 import type { FurtherSection, SectionProblem } from '../../config/option-groups.ts';
+import { mistakeInAuthorities } from '../../config/pem.ts';
 import { readTextFile } from '../../config/read-file.ts';
 import {
   hiddenEndpointOption,
@@ -95,7 +96,7 @@ export const notificationsOptions = z
       'The secret of the signature that each message has in the header webhook-signature: whsec_ and 24 to 64 random bytes in base64. Empty = messages are not signed.',
     ),
     webhook_secret_file: secretFile(
-      'A file with that secret, instead of webhook_secret. With several, one on each line, messages have a signature by each, so that you can replace one without a gap.',
+      'A file with that secret, instead of webhook_secret. With several, one per line, messages have a signature by each, so that you can replace one without a gap.',
     ),
     webhook_timeout: timeoutOption(
       'Maximum duration of a call of webhook_url, from connecting to the last byte of the answer.',
@@ -208,6 +209,9 @@ function mistakesInMail(options: NotificationsOptions): SectionProblem[] {
     }
   } else {
     expect(isGiven.mail_to, 'smtp_url', 'expected mail_to, too: who gets the mails');
+    const { smtp_ca_file: ca } = options;
+    const mistake = ca === undefined ? undefined : mistakeInAuthorities(readTextFile(ca), ca);
+    expect(mistake === undefined, 'smtp_ca_file', mistake ?? '');
     expect(isGiven.mail_from, 'smtp_url', 'expected mail_from, too: the sender of the mails');
   }
   const inOption = smtp_password !== '';
@@ -280,7 +284,7 @@ export function secretsOf({
   }
   const lines = linesOf('webhook_secret_file', file);
   if (lines.length === 0 || lines.length > MOST_SECRETS) {
-    const message = `${file}: expected one to ${MOST_SECRETS} secrets, one on each line, got ${lines.length}`;
+    const message = `${file}: expected one to ${MOST_SECRETS} secrets, one per line, got ${lines.length}`;
     throw new SecretError('webhook_secret_file', message);
   }
   return lines.map((line) => keyOf('webhook_secret_file', line, `${file}: `));

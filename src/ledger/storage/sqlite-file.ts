@@ -13,7 +13,7 @@ import {
   isSqliteError,
   openSqlite,
   type SqliteConnection,
-  type SqliteError,
+  SqliteError,
   sqliteModule,
 } from './sqlite-driver.ts';
 
@@ -182,23 +182,28 @@ try {
 }
 process.stdout.write(JSON.stringify(found));
 `;
-const FOUND = z.union([
-  z.string(),
-  z.object({ message: z.string(), code: z.unknown(), errcode: z.unknown() }),
-]);
+/** Text = the result; of the properties of an error, JSON lacks those that are undefined. */
+const FOUND = z.union([z.string(), z.looseObject({ message: z.string() })]);
 
 async function integrityOf(file: string, signal: AbortSignal): Promise<string> {
   signal.throwIfAborted();
-  const running = execute(process.execPath, [
-    '-e',
-    CHECK,
-    sqliteModule(),
-    realPathOf(file),
-    String(MILLISECONDS_TO_OPEN),
-  ]);
-  signal.addEventListener('abort', () => running.child.kill('SIGKILL'), { once: true });
-  const { stdout } = await running;
-  const found = FOUND.parse(JSON.parse(stdout));
+  const words = ['-e', CHECK, sqliteModule(), realPathOf(file), String(MILLISECONDS_TO_OPEN)];
+  // What NODE_OPTIONS names may print, or wait for a debugger.
+  const env = { ...process.env, NODE_OPTIONS: '' };
+  let end = () => {};
+  let output: string;
+  try {
+    const running = execute(process.execPath, words, { env });
+    end = () => running.child.kill('SIGKILL');
+    signal.addEventListener('abort', end);
+    output = (await running).stdout;
+  } catch (thrown) {
+    const { signal: endedBy, code } = thrown as { signal?: unknown; code?: unknown };
+    throw new SqliteError(`no process could verify it (${endedBy ?? code})`, 'SQLITE_CANTOPEN');
+  } finally {
+    signal.removeEventListener('abort', end);
+  }
+  const found = FOUND.parse(JSON.parse(output));
   if (typeof found === 'string') {
     return found;
   }

@@ -84,14 +84,14 @@ export class Transaction {
     listed = listedProjects(database, projectIds),
   ): Work<void> {
     const locked = yield* rows(lockProjects(database, listed, this.#clock.now()));
-    const ledger = database.queries.selectFrom('ledger').select(['id', 'epoch', 'suspended']);
-    const { id, epoch = null, suspended = null } = (yield* rows(ledger.compile()))[0] ?? {};
-    this.ledgerId = id;
+    const query = database.queries.selectFrom('ledger').select(['id as ledger', 'epoch', 'suspended']);
+    const { ledger = null, epoch = null, suspended = null } = (yield* rows(query.compile()))[0] ?? {};
+    this.ledgerId = ledger ?? undefined;
     if (this.#mayGrow && suspended !== null) {
       throw suspendedError(suspended);
     }
     for (const { project_id, revision } of locked) {
-      this.#position.verify(project_id, revision, { epoch });
+      this.#position.verify(project_id, revision, { ledger, epoch });
       this.locked.set(project_id, revision);
     }
     if (!projectIds.every((id) => this.locked.has(id))) {

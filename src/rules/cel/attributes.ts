@@ -3,7 +3,6 @@ import { errorText } from '../../base/errors.ts';
 import type { Attribute, RuleEnvironment } from './environment.ts';
 import { Failure, placed, type Run } from './frame.ts';
 import { missingAttribute } from './mistakes.ts';
-import { slotOfRun, valueIn } from './sharing.ts';
 import { checkedTypeOf, ExpressionMistake, type Node, sourceOf } from './syntax.ts';
 import { entryOf, isMap, itemsOf, JsonMap, Optional, typeName } from './values.ts';
 
@@ -33,9 +32,8 @@ export function attributeRun(environment: RuleEnvironment, node: Dot, value: Run
     };
   }
   const missing = new Failure(`${sourceOf(node)} is missing`, pos);
-  const slot = slotOfRun(value);
   return (frame) => {
-    const one = valueIn(frame, value, slot);
+    const one = value(frame);
     if (one instanceof JsonMap) {
       return valueOr(isNumeric ? one.plain(name) : one.get(name), missing);
     }

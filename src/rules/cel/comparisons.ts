@@ -1,7 +1,6 @@
 /** Fast comparisons with constants, as in most rules. Same results as `OPERATORS`, their fallback. */
 import { Failure, type Frame, placed, type Run } from './frame.ts';
 import type { Operator } from './operators.ts';
-import { slotOfRun, valueIn } from './sharing.ts';
 import { Duration, Timestamp, textSteps } from './values.ts';
 
 /** Operators with swapped sides: `constant < value` is `value > constant`. */
@@ -41,11 +40,16 @@ export function comparisonRun(comparison: ConstantComparison): Run | undefined {
       ? one
       : placed(isTurned ? operator(constant, one, meter) : operator(one, constant, meter), offset);
   const limit = limitOf(constant);
-  if (limit !== undefined) {
-    return numberRun(isTurned ? turned : name, value, limit, otherwise);
-  }
-  if (constant instanceof Duration || constant instanceof Timestamp) {
-    return momentRun(isTurned ? turned : name, value, constant, otherwise);
+  const sizeOf =
+    limit !== undefined
+      ? numberOf
+      : constant instanceof Duration
+        ? lengthOf
+        : constant instanceof Timestamp
+          ? timeOf
+          : undefined;
+  if (sizeOf !== undefined) {
+    return orderRun(isTurned ? turned : name, value, limit ?? (constant as Moment).nanos, sizeOf, otherwise);
   }
   return typeof constant === 'string' && (name === '==' || name === '!=')
     ? textRun(name === '==', value, constant, otherwise)
@@ -63,66 +67,46 @@ function limitOf(constant: unknown): number | undefined {
       : undefined;
 }
 
-/** A separate function for each operator: a common one would look up the operator for each request. */
-function numberRun(name: string, left: Run, limit: number, otherwise: Otherwise): Run {
-  const slot = slotOfRun(left);
-  switch (name) {
-    case '<':
-      return (frame) => {
-        const value = valueIn(frame, left, slot);
-        return typeof value === 'number'
-          ? value < limit
-          : typeof value === 'bigint'
-            ? Number(value) < limit
-            : otherwise(value, frame);
-      };
-    case '<=':
-      return (frame) => {
-        const value = valueIn(frame, left, slot);
-        return typeof value === 'number'
-          ? value <= limit
-          : typeof value === 'bigint'
-            ? Number(value) <= limit
-            : otherwise(value, frame);
-      };
-    case '>':
-      return (frame) => {
-        const value = valueIn(frame, left, slot);
-        return typeof value === 'number'
-          ? value > limit
-          : typeof value === 'bigint'
-            ? Number(value) > limit
-            : otherwise(value, frame);
-      };
-    case '>=':
-      return (frame) => {
-        const value = valueIn(frame, left, slot);
-        return typeof value === 'number'
-          ? value >= limit
-          : typeof value === 'bigint'
-            ? Number(value) >= limit
-            : otherwise(value, frame);
-      };
-    default: {
-      const isEqual = name === '==';
-      return (frame) => {
-        const value = valueIn(frame, left, slot);
-        return typeof value === 'number'
-          ? (value === limit) === isEqual
-          : typeof value === 'bigint'
-            ? (Number(value) === limit) === isEqual
-            : otherwise(value, frame);
-      };
-    }
-  }
+type Moment = Duration | Timestamp;
+type Size = number | bigint | undefined;
+
+const numberOf = (value: unknown): Size =>
+  typeof value === 'number' ? value : typeof value === 'bigint' ? Number(value) : undefined;
+const lengthOf = (value: unknown): Size => (value instanceof Duration ? value.nanos : undefined);
+const timeOf = (value: unknown): Size => (value instanceof Timestamp ? value.nanos : undefined);
+
+/** `sizeOf`: of values of the constant's kind. `NaN` is neither less nor more than a number, and not equal. */
+function orderRun(
+  name: string,
+  left: Run,
+  limit: number | bigint,
+  sizeOf: (value: unknown) => Size,
+  otherwise: Otherwise,
+): Run {
+  const isDifferent = name === '!=';
+  const ifLess = name.startsWith('<') || isDifferent;
+  const ifEqual = /^[<>=]=$/.test(name);
+  const ifMore = name.startsWith('>') || isDifferent;
+  return (frame) => {
+    const value = left(frame);
+    const size = sizeOf(value);
+    return size === undefined
+      ? otherwise(value, frame)
+      : size < limit
+        ? ifLess
+        : size > limit
+          ? ifMore
+          : size === limit
+            ? ifEqual
+            : isDifferent;
+  };
 }
 
 function textRun(isEqual: boolean, left: Run, text: string, otherwise: Otherwise): Run {
-  const slot = slotOfRun(left);
   const { length } = text;
   const steps = textSteps(length);
   return (frame) => {
-    const value = valueIn(frame, left, slot);
+    const value = left(frame);
     if (typeof value !== 'string') {
       return otherwise(value, frame);
     }
@@ -131,24 +115,5 @@ function textRun(isEqual: boolean, left: Run, text: string, otherwise: Otherwise
     }
     frame.meter.spend(steps);
     return (value === text) === isEqual;
-  };
-}
-
-/** Durations or times. */
-function momentRun(name: string, left: Run, limit: Duration | Timestamp, otherwise: Otherwise): Run {
-  const slot = slotOfRun(left);
-  const { nanos } = limit;
-  const isDuration = limit instanceof Duration;
-  const ifLess = name.startsWith('<') || name === '!=';
-  const ifEqual = /^[<>=]=$/.test(name);
-  const ifMore = name.startsWith('>') || name === '!=';
-  return (frame) => {
-    const value = valueIn(frame, left, slot);
-    const isSuited = isDuration ? value instanceof Duration : value instanceof Timestamp;
-    if (!isSuited) {
-      return otherwise(value, frame);
-    }
-    const { nanos: own } = value as Duration | Timestamp;
-    return own < nanos ? ifLess : own === nanos ? ifEqual : ifMore;
   };
 }

@@ -4,7 +4,6 @@ import { failureOf } from './attributes.ts';
 import { Failure, placed, type Run, TooManyStepsError } from './frame.ts';
 import type { CelFunction } from './function.ts';
 import { negated, negative, type Operator } from './operators.ts';
-import { slotOfRun, valueIn } from './sharing.ts';
 import type { Loop, Node } from './syntax.ts';
 import { isMap, itemsOf, Optional, typeName } from './values.ts';
 
@@ -33,9 +32,8 @@ export function membershipRun(left: Run, list: Node): Run | undefined {
     return undefined;
   }
   const set = new Set<unknown>(texts);
-  const slot = slotOfRun(left);
   return (frame) => {
-    const value = valueIn(frame, left, slot);
+    const value = left(frame);
     return typeof value === 'string' ? set.has(value) : value instanceof Failure ? value : false;
   };
 }
@@ -131,11 +129,10 @@ export function callRun({ run }: CelFunction, args: readonly Argument[], offset:
     };
   }
   const { run: receiver } = first;
-  const slot = slotOfRun(receiver);
   const [second, third] = others.map(({ constant }) => constant?.value);
   return (frame) => {
     try {
-      const value = valueIn(frame, receiver, slot);
+      const value = receiver(frame);
       return value instanceof Failure ? value : finished(run(frame, value, second, third));
     } catch (thrown) {
       return failed(thrown, offset);
@@ -200,9 +197,8 @@ function elementsOf(value: unknown, offset: number): readonly unknown[] | Failur
 
 /** `filter` and `map`. */
 function collectionRun({ over, slot, result, steps, offset }: CompiledLoop, holds: Run): Run {
-  const slotOfList = slotOfRun(over);
   return (frame) => {
-    const items = elementsOf(valueIn(frame, over, slotOfList), offset);
+    const items = elementsOf(over(frame), offset);
     if (items instanceof Failure) {
       return items;
     }
@@ -230,9 +226,8 @@ function collectionRun({ over, slot, result, steps, offset }: CompiledLoop, hold
 /** `exists` and `all` are `||` and `&&` over the elements: they may ignore elements that fail. */
 function quantifierRun({ kind, over, slot, steps, offset }: CompiledLoop, holds: Run): Run {
   const decides = kind === 'exists';
-  const slotOfList = slotOfRun(over);
   return (frame) => {
-    const items = elementsOf(valueIn(frame, over, slotOfList), offset);
+    const items = elementsOf(over(frame), offset);
     if (items instanceof Failure) {
       return items;
     }

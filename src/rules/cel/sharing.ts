@@ -2,7 +2,7 @@
  * Parts that expressions have in common, such as `hours(lease)`, are evaluated once for each request.
  * Attributes and functions of an environment always have the same result for one request.
  */
-import { Failure, type Frame, type Numbering, type Run } from './frame.ts';
+import { Failure, type Numbering, type Run } from './frame.ts';
 import type { Node } from './syntax.ts';
 
 /** Parts that are written alike, in any place. */
@@ -96,18 +96,9 @@ export class SharedParts implements Numbering {
   }
 }
 
-/** The slots of parts that are evaluated once: with the slot, callers can read the value without a call. */
-const SLOTS = new WeakMap<Run, number>();
-const NO_SLOT = -1;
-
-/** The slot of a part that is evaluated once; `NO_SLOT` for any other. */
-export function slotOfRun(run: Run): number {
-  return SLOTS.get(run) ?? NO_SLOT;
-}
-
 /** A failure is not stored: it has a position in this expression, which is wrong in the next one. */
 function remembering(part: Run, slot: number): Run {
-  const run: Run = (frame) => {
+  return (frame) => {
     const known = frame.shared[slot];
     if (known !== undefined) {
       return known;
@@ -118,14 +109,6 @@ function remembering(part: Run, slot: number): Run {
     }
     return value;
   };
-  SLOTS.set(run, slot);
-  return run;
-}
-
-/** The value of a part. `slot`: its `slotOfRun`. */
-export function valueIn(frame: Frame, run: Run, slot: number): unknown {
-  const known = slot === NO_SLOT ? undefined : frame.shared[slot];
-  return known === undefined ? run(frame) : known;
 }
 
 function isNode(args: unknown): args is Node {

@@ -14,7 +14,7 @@ const DATE = /^\d{4}-\d\d-\d\d$/;
 type DocumentedFunction = CelFunction & { readonly description: string };
 
 /** Signatures and implementations. */
-const LEASE_FUNCTIONS: readonly (readonly [string | readonly string[], DocumentedFunction])[] = [
+const LEASE_FUNCTIONS: readonly (readonly [string, DocumentedFunction])[] = [
   [
     'hours(Lease): double',
     {
@@ -110,7 +110,7 @@ function reservationOf(value: unknown): ReservationView {
 }
 
 /** Signatures and implementations. */
-const LEDGER_FUNCTIONS: readonly (readonly [string | readonly string[], DocumentedFunction])[] = [
+const LEDGER_FUNCTIONS: readonly (readonly [string, DocumentedFunction])[] = [
   reading(
     'leases',
     'int',
@@ -156,111 +156,68 @@ function reading(
 }
 
 const REQUEST = objectType('Request', 'The request.', RequestInfo, {
-  operation: { type: 'string', description: '`create` or `update`.', read: ({ operation }) => operation },
+  operation: { type: 'string', description: '`create` or `update`.' },
+});
+
+const ofKeystone = (type: 'string' | 'list<string>', what: string) => ({
+  type,
+  description: `${what} Missing unless \`[keystone] resolve_names\` is true.`,
+  isName: true,
 });
 
 const PROJECT = objectType('Project', 'A project of Keystone.', ProjectView, {
-  id: { type: 'string', description: 'Its id.', read: ({ id }) => id },
-  name: {
-    type: 'string',
-    description: 'Its name. Missing unless `[keystone] resolve_names` is true.',
-    isName: true,
-    read: ({ name }) => name,
-  },
-  domain: {
-    type: 'string',
-    description: 'The name of its domain. Missing unless `[keystone] resolve_names` is true.',
-    isName: true,
-    read: ({ domain }) => domain,
-  },
-  tags: {
-    type: 'list<string>',
-    description: 'Its tags. Missing unless `[keystone] resolve_names` is true.',
-    isName: true,
-    read: ({ tags }) => tags,
-  },
+  id: { type: 'string', description: 'Its id.' },
+  name: ofKeystone('string', 'Its name.'),
+  domain: ofKeystone('string', 'The name of its domain.'),
+  tags: ofKeystone('list<string>', 'Its tags.'),
 });
 
 const USER = objectType('User', 'A user of Keystone.', UserView, {
-  id: { type: 'string', description: 'Their id.', read: ({ id }) => id },
-  name: {
-    type: 'string',
-    description: 'Their name. Missing unless `[keystone] resolve_names` is true.',
-    isName: true,
-    read: ({ name }) => name,
-  },
-  domain: {
-    type: 'string',
-    description: 'The name of their domain. Missing unless `[keystone] resolve_names` is true.',
-    isName: true,
-    read: ({ domain }) => domain,
-  },
+  id: { type: 'string', description: 'Their id.' },
+  name: ofKeystone('string', 'Their name.'),
+  domain: ofKeystone('string', 'The name of their domain.'),
 });
 
 const CONTEXT = objectType('Context', 'Who asks.', ContextView, {
-  project: { type: 'Project', description: 'The project of the lease.', read: ({ project }) => project },
-  user: { type: 'User', description: 'The user who asks.', read: ({ user }) => user },
-  project_id: { type: 'string', description: 'The id of the project.', read: ({ project_id }) => project_id },
-  user_id: { type: 'string', description: 'The id of the user.', read: ({ user_id }) => user_id },
-  region: {
-    type: 'string',
-    description: 'The region of Blazar. Missing if Blazar sends none.',
-    read: ({ region }) => region,
-  },
+  project: { type: 'Project', description: 'The project of the lease.' },
+  user: { type: 'User', description: 'The user who asks.' },
+  project_id: { type: 'string', description: 'The id of the project.' },
+  user_id: { type: 'string', description: 'The id of the user.' },
+  region: { type: 'string', description: 'The region of Blazar. Missing if Blazar sends none.' },
 });
 
 const RESERVATION = objectType('Reservation', 'Resources of one kind.', ReservationView, {
-  id: { type: 'string', description: 'Its id. Missing in a new lease.', read: ({ id }) => id },
-  resource_type: {
-    type: 'string',
-    description: 'The kind of resource, such as `physical:host`.',
-    read: ({ resource_type }) => resource_type,
-  },
+  id: { type: 'string', description: 'Its id. Missing in a new lease.' },
+  resource_type: { type: 'string', description: 'The kind of resource, such as `physical:host`.' },
   size: {
     type: 'int',
     description: 'The most that it may get: `max` for hosts, `amount` for everything else.',
-    read: ({ size }) => size,
   },
   properties: {
     type: 'map<string, string>',
     description: 'The properties of machines that it requires with `==`.',
-    read: ({ properties }) => properties,
   },
   allocations: {
     type: 'list<map<string, dyn>>',
     description: 'The hosts, addresses, … that were found for it.',
     total: MAX_ALLOCATIONS,
-    read: ({ allocations }) => allocations,
   },
-  attributes: {
-    type: 'map<string, dyn>',
-    description: 'All of its attributes in the request.',
-    read: ({ attributes }) => attributes,
-  },
+  attributes: { type: 'map<string, dyn>', description: 'All of its attributes in the request.' },
 });
 
 const LEASE = objectType('Lease', 'A lease.', LeaseView, {
-  id: { type: 'string', description: 'Its id. Missing in a new lease.', read: ({ id }) => id },
-  name: { type: 'string', description: 'Its name.', read: ({ name }) => name },
-  status: {
-    type: 'string',
-    description: 'As Blazar writes it: `PENDING`, `ACTIVE`.',
-    read: ({ status }) => status,
-  },
-  start_date: { type: 'timestamp', description: 'Its start.', read: ({ start_date }) => start_date },
-  end_date: { type: 'timestamp', description: 'Its end.', read: ({ end_date }) => end_date },
+  id: { type: 'string', description: 'Its id. Missing in a new lease.' },
+  name: { type: 'string', description: 'Its name.' },
+  status: { type: 'string', description: 'As Blazar writes it: `PENDING`, `ACTIVE`.' },
+  start_date: { type: 'timestamp', description: 'Its start.' },
+  end_date: { type: 'timestamp', description: 'Its end.' },
   reservations: {
     type: 'list<Reservation>',
     description: 'Its reservations. At an update also those that stay as they are.',
     items: MAX_RESERVATIONS,
     isDistinct: true,
-    read: ({ reservations }) => reservations,
   },
-  attributes: {
-    type: 'map<string, dyn>',
-    description: 'All of its attributes in the request.',
-    read: ({ attributes }) => attributes,
-  },
+  attributes: { type: 'map<string, dyn>', description: 'All of its attributes in the request.' },
 });
 
 /** The variables of a new lease; with `update`, also `current`. */

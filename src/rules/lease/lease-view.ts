@@ -28,7 +28,6 @@ export class LeaseView {
   #reservations: readonly ReservationView[] | undefined;
   #start: Timestamp | undefined;
   #end: Timestamp | undefined;
-  #hours: number | undefined;
 
   /** `reservations`: all of them, including those that an update leaves out. */
   constructor(lease: Lease, reservations: readonly Reservation[]) {
@@ -60,10 +59,8 @@ export class LeaseView {
 
   /** Its length. */
   get hours(): number | undefined {
-    if (this.#hours === undefined && this.start_date !== undefined && this.end_date !== undefined) {
-      this.#hours = Number(this.end_date.nanos - this.start_date.nanos) / HOUR;
-    }
-    return this.#hours;
+    const { start_date: start, end_date: end } = this;
+    return start === undefined || end === undefined ? undefined : Number(end.nanos - start.nanos) / HOUR;
   }
 
   get reservations(): readonly ReservationView[] {
@@ -81,7 +78,6 @@ export class ReservationView {
   readonly #reservation: Reservation;
   readonly #index: number;
   #allocations: JsonList | undefined;
-  #size: bigint | undefined;
   #properties: ReadonlyMap<string, string> | undefined;
 
   /** `index`: in the lease, for messages. */
@@ -100,11 +96,8 @@ export class ReservationView {
 
   /** The maximum that it may get. */
   get size(): bigint | undefined {
-    if (this.#size === undefined) {
-      const size = reservationSize(this.#reservation);
-      this.#size = size === undefined ? undefined : BigInt(size);
-    }
-    return this.#size;
+    const size = reservationSize(this.#reservation);
+    return size === undefined ? undefined : BigInt(size);
   }
 
   get allocations(): JsonList {

@@ -54,36 +54,18 @@ export class UserView {
 }
 
 export class ContextView {
-  readonly #context: Context;
-  readonly #names: RequestNames | undefined;
-  #project: ProjectView | undefined;
-  #user: UserView | undefined;
+  readonly project: ProjectView;
+  readonly user: UserView;
+  readonly project_id: string;
+  readonly user_id: string;
+  readonly region: string | undefined;
 
   constructor(context: Context, names: RequestNames | undefined) {
-    this.#context = context;
-    this.#names = names;
-  }
-
-  get project(): ProjectView {
-    this.#project ??= new ProjectView(this.#context, this.#names);
-    return this.#project;
-  }
-
-  get user(): UserView {
-    this.#user ??= new UserView(this.#context, this.#names);
-    return this.#user;
-  }
-
-  get project_id(): string {
-    return this.#context.project_id;
-  }
-
-  get user_id(): string {
-    return this.#context.user_id;
-  }
-
-  get region(): string | undefined {
-    return this.#context.region_name ?? undefined;
+    this.project = new ProjectView(context, names);
+    this.user = new UserView(context, names);
+    this.project_id = context.project_id;
+    this.user_id = context.user_id;
+    this.region = context.region_name ?? undefined;
   }
 }
 

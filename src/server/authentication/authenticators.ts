@@ -14,7 +14,7 @@ import type { Metrics } from '../metrics/metrics.ts';
 import { KUBERNETES_PATHS } from '../own-paths.ts';
 import { FixedTokens } from '../users/fixed-tokens.ts';
 import { WrongTokens } from '../users/wrong-tokens.ts';
-import { readTls, type TlsOptions } from './credentials.ts';
+import { expiryOf, readTls, type TlsOptions } from './credentials.ts';
 import type { KeystoneAuthenticator, Refuse } from './keystone-authenticators.ts';
 import {
   AcceptedTokens,
@@ -197,6 +197,7 @@ export function rereadCredentials(
     ...mistakeOf(() => {
       const tls = readTls(tlsOptions);
       if (tls !== undefined) {
+        metrics.certificateExpiry = expiryOf(tls);
         for (const listener of listeners) {
           listener.replaceTls(tls);
         }

@@ -1,7 +1,8 @@
 /** Tokens and certificates. Their files may change while the service runs. */
 import { X509Certificate } from 'node:crypto';
-import { createSecureContext, type SecureContextOptions } from 'node:tls';
+import type { SecureContextOptions } from 'node:tls';
 import { errorText } from '../../base/errors.ts';
+import { mistakeInAuthorities, mistakeInPair } from '../../config/pem.ts';
 import { readTextFile, whyWritable } from '../../config/read-file.ts';
 import { MIN_TOKEN_LENGTH, TOKEN_FORM } from '../../config/secret.ts';
 
@@ -98,40 +99,48 @@ export interface TlsOptions {
   readonly client_ca_file?: string | undefined;
 }
 
+export interface Tls extends SecureContextOptions {
+  readonly cert: Buffer;
+}
+
 /** Certificate, key and authorities; `undefined` for http. @throws CredentialError also if key and certificate do not match */
-export function readTls(options: TlsOptions): SecureContextOptions | undefined {
+export function readTls(options: TlsOptions): Tls | undefined {
   const { tls_cert_file: certFile, tls_key_file: keyFile, client_ca_file: caFile } = options;
   if (certFile === undefined || keyFile === undefined) {
     return undefined;
   }
-  // As bytes: Node treats an empty text as no certificate.
   const cert = Buffer.from(readFile('tls_cert_file', certFile));
   const key = Buffer.from(readFile('tls_key_file', keyFile));
-  try {
-    createSecureContext({ cert, key });
-  } catch (thrown) {
-    const mistake = `${certFile} and ${keyFile} do not match, or are not PEM: ${errorText(thrown)}`;
-    throw new CredentialError('tls_cert_file', mistake);
-  }
+  refuse('tls_cert_file', mistakeInPair(cert, key, [certFile, keyFile]));
   return caFile === undefined ? { cert, key } : { cert, key, ca: readAuthorities(caFile) };
 }
 
-/** Checks every certificate: OpenSSL silently skips unreadable ones, such as the last of a truncated file. */
+/** When clients begin to refuse the certificate, in seconds since 1970. */
+export function expiryOf({ cert }: Tls): number {
+  return Date.parse(new X509Certificate(cert).validTo) / 1000;
+}
+
+/** The service starts all the same: a reload of the files replaces the certificate. */
+function expired(options: TlsOptions) {
+  const tls = readTls(options);
+  if (tls === undefined || expiryOf(tls) * 1000 > Date.now()) {
+    return [];
+  }
+  const message = `the certificate has expired on ${new Date(expiryOf(tls) * 1000).toISOString()}: clients refuse it`;
+  return [{ severity: 'warning', section: 'service', option: 'tls_cert_file', message } as const];
+}
+
+/** @throws CredentialError */
 export function readAuthorities(file: string): string {
   const ca = readFile('client_ca_file', file);
-  const certificates = ca.split(/^(?=-----BEGIN )/m).filter((part) => part.startsWith('-----BEGIN '));
-  if (certificates.length === 0) {
-    throw new CredentialError('client_ca_file', `${file} holds no certificate in PEM`);
-  }
-  for (const [index, certificate] of certificates.entries()) {
-    try {
-      new X509Certificate(certificate);
-    } catch (thrown) {
-      const mistake = `number ${index + 1} is not a certificate in PEM: ${errorText(thrown)}`;
-      throw new CredentialError('client_ca_file', `${file}: ${mistake}`);
-    }
-  }
+  refuse('client_ca_file', mistakeInAuthorities(ca, file));
   return ca;
+}
+
+function refuse(option: CredentialError['option'], mistake: string | undefined): void {
+  if (mistake !== undefined) {
+    throw new CredentialError(option, mistake);
+  }
 }
 
 function readFile(option: CredentialError['option'], file: string): string {
@@ -148,11 +157,12 @@ function readFile(option: CredentialError['option'], file: string): string {
 
 export function credentialProblems(options: ServiceTokenOptions & TlsOptions) {
   const ofBlazar = mistakesOf(() => readTokens(options));
+  const ofTls = mistakesOf(() => readTls(options));
   return [
     ...ofBlazar,
     // These are compared with the tokens for Blazar, whose mistake would be reported twice.
     ...(ofBlazar.length > 0 ? [] : mistakesOf(() => readUserTokens(options)).map(asProblem)),
-    ...mistakesOf(() => readTls(options)),
+    ...(ofTls.length > 0 ? ofTls : expired(options)),
   ];
 }
 

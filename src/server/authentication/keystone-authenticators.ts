@@ -68,12 +68,12 @@ export class KeystoneAuthenticators {
     }
     // Imported on demand: loading takes time.
     const { createKeystone } = await import('../../openstack/keystone.ts');
-    const { effectiveOptions } = await import('../../openstack/effective-options.ts');
+    const { clientOptions, effectiveOptions } = await import('../../openstack/effective-options.ts');
     const { TokenValidation: Validation } = await import('../../openstack/token-validation.ts');
     const { UserLogin: Login } = await import('../../openstack/user-login.ts');
     const { options } = await effectiveOptions(keystone);
-    // A digest, since the options may hold a password.
-    const key = hash('sha256', JSON.stringify([keystone, options]));
+    // A digest, since the options may hold a password. With the content of `cafile`, which may have changed alone.
+    const key = hash('sha256', JSON.stringify([keystone, options, clientOptions(options).tls]));
     const { value, release } = this.#shared.use(key, () => ({
       validation: new Validation(createKeystone(keystone, this.#services), {
         ...this.#services,

@@ -164,7 +164,10 @@ export class Generations {
       }
       const named = await this.#files.read(configuration);
       await this.#files.refuseCutOff(named);
-      const next = await Generation.create(before.number + 1, configuration, this.#services);
+      const next = await Generation.create(before.number + 1, configuration, {
+        ...this.#services,
+        earlierNames: before.enforcement.names,
+      });
       try {
         await this.#files.refuseChanged(named, configuration);
       } catch (thrown) {

@@ -19,7 +19,7 @@ const tokens = (description: string) =>
     });
 const tokensFile = (what: string) =>
   path.meta({
-    description: `${what}, one on each line; lines that start with # are comments. Read again when it changes.`,
+    description: `${what}, one per line; lines that start with # are comments. Read again when it changes.`,
     file: true,
     secretFile: true,
     guard: true,
@@ -58,7 +58,7 @@ export const serviceOptions = z
       expected: 'addresses and networks such as 10.0.0.0/8, with commas between them',
     }),
     tokens: tokens(
-      'Tokens that clients send as X-Auth-Token. With several, you can replace one without a gap. If neither tokens nor tokens_file is set, everyone who reaches a loopback address may ask; a set but empty value is an error. For the API and the console, their owner is a reader.',
+      'Tokens that clients send as X-Auth-Token. With several, you can replace one without a gap. If neither tokens nor tokens_file is set, every client that can reach a loopback address is accepted; an empty list is an error. For the API and the console, their owner is a reader.',
     ),
     tokens_file: tokensFile('A file with more tokens'),
     operator_tokens: tokens(
@@ -79,12 +79,12 @@ export const serviceOptions = z
     }),
     token_cache_time: z.int().min(0).max(86_400).default(300).meta({
       description:
-        'How long a token of Keystone counts as valid without asking again, and so how long a revoked one may still be used. Never beyond its expiry. 0 = ask each time.',
+        'How long a validated token of Keystone counts as valid, and so how long a revoked one may still be used. Never beyond its expiry. 0 = each request validates it.',
       unit: 'seconds',
     }),
     service_roles: roles(['service', 'admin']).meta({
       description:
-        'A token of Keystone may ask for leases if its user has one of these roles in the project of the token.',
+        'A token of Keystone is accepted at the endpoints for Blazar if its user has one of these roles in the project of the token.',
       expected: EXPECTED_ROLES,
     }),
     admin_roles: roles(['admin']).meta({
@@ -104,7 +104,7 @@ export const serviceOptions = z
     }),
     allow_anonymous: z.boolean().default(false).meta({
       description:
-        'Start even if everyone who reaches the address may ask. Unless this is true, each protocol that is served at an address other than loopback needs a token or a certificate.',
+        'Start even if every client that can reach the address is accepted. Unless this is true, each protocol that is served at an address other than loopback needs a token or a certificate.',
     }),
     session_lifetime: z.int().min(60).max(2_592_000).default(28_800).meta({
       description: 'Maximum duration of a session of the console.',

@@ -12,6 +12,7 @@ import type {
 import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
 import { ledgerSection } from '../../ledger/options.ts';
 import { parseConnection } from '../../ledger/storage/connection.ts';
+import { postgresPlace } from '../../ledger/storage/postgres/settings.ts';
 import { serviceSection } from '../configuration/options.ts';
 import { filtersUseLedger, storedKind } from '../configuration/start-checks.ts';
 import { CountedUses } from '../counted-uses.ts';
@@ -65,8 +66,11 @@ export class DecisionStores {
       return undefined;
     }
     const options = { kind, timeout, days: decision_store_days, most: decision_store_max };
+    const parsed = parseConnection(connection);
+    // The files that the URL names may have changed alone.
+    const tls = parsed?.dialect === 'postgresql' ? postgresPlace(parsed.url).attempts : [];
     // A digest, since it holds a password.
-    const key = hash('sha256', JSON.stringify([connection, timeout]));
+    const key = hash('sha256', JSON.stringify([connection, timeout, tls]));
     const shared =
       this.#shared.get(key) ?? (await this.#open(configuration, options, decision_store !== undefined));
     if (shared === undefined) {

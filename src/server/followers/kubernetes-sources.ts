@@ -8,6 +8,7 @@ import type { StatusObserver } from '../../kubernetes/cluster/status/conditions.
 import type { Refusal } from '../../kubernetes/cluster/status/events.ts';
 import type { StatusWriter } from '../../kubernetes/cluster/status/status-writer.ts';
 import { type KubernetesOptions, policyOptions } from '../../kubernetes/options.ts';
+import { isSameList } from '../../kubernetes/policies/merge.ts';
 import { CountedUses } from '../counted-uses.ts';
 import type { FollowedSource, KubernetesMetrics } from '../metrics/kubernetes-metrics.ts';
 
@@ -108,6 +109,7 @@ export class KubernetesReports {
   #cluster: FollowedCluster | undefined;
   #lease = '';
   #audit: readonly string[] = [];
+  #missing: readonly string[] | undefined;
   #reporting: StatusWriter | undefined;
   #changing: Promise<void> = Promise.resolve();
 
@@ -118,6 +120,27 @@ export class KubernetesReports {
   /** Whether this replica writes the status; `undefined` = the configuration disables it. */
   get isLeader(): boolean | undefined {
     return this.#cluster === undefined ? undefined : (this.#reporting?.isLeader ?? false);
+  }
+
+  /** How many kinds of webhook configurations are missing; `undefined` = not known. */
+  get missingWebhooks(): number | undefined {
+    return this.#missing?.length;
+  }
+
+  /** Kinds of webhook configurations that API servers do not have, after every look at them. */
+  looked(missing: readonly string[]): void {
+    const before = this.#missing ?? [];
+    this.#missing = missing;
+    if (isSameList(missing, before)) {
+      return;
+    }
+    const { logger } = this.#options;
+    if (missing.length > 0) {
+      logger.warn({ missing }, 'webhook configurations are missing: what they would ask about is not judged');
+    } else {
+      logger.info('no webhook configurations are missing any more');
+    }
+    this.#reporting?.missingChanged(missing);
   }
 
   /** Switches to the cluster of a new configuration. `cluster`: `undefined` = policies come from files. */
@@ -174,7 +197,14 @@ export class KubernetesReports {
     if (cluster === this.#cluster && lease === this.#lease) {
       const { client, policies } = cluster;
       const election = { name: lease };
-      this.#reporting = new Writer({ client, policies, audit: this.#audit, election, ...this.#options });
+      this.#reporting = new Writer({
+        client,
+        policies,
+        audit: this.#audit,
+        missing: this.#missing ?? [],
+        election,
+        ...this.#options,
+      });
       this.#reporting.start();
     }
   }

@@ -44,6 +44,8 @@ export interface Gauges {
   cluster?(): FollowedSource | undefined;
   /** Whether this replica writes the status of scheduling policies; `undefined` = none does. */
   writesStatus?(): boolean | undefined;
+  /** How many kinds of webhook configurations the cluster lacks; `undefined` = not known. */
+  missingWebhooks?(): number | undefined;
 }
 
 export class Metrics {
@@ -78,6 +80,8 @@ export class Metrics {
     'Changes of token and certificate files: applied, or refused because of mistakes.',
     { outcome: ['applied', 'refused'] },
   );
+  /** In seconds since 1970; `undefined` = http. */
+  certificateExpiry: number | undefined;
   readonly uncaughtErrors = this.#make.counter(
     'uncaught_errors_total',
     'Uncaught errors: unhandled promise rejections and exceptions.',
@@ -99,6 +103,16 @@ export class Metrics {
     this.decisionStore = decisionStoreMetrics(make, gauges.decisionsWaiting);
     this.kubernetes = new KubernetesMetrics(make.of('kubernetes_'), () => gauges.cluster?.());
     this.kubernetesStatus = kubernetesStatusMetrics(make.of('kubernetes_'), () => gauges.writesStatus?.());
+    make.reading(
+      'kubernetes_webhooks_missing',
+      'Kinds of webhook configurations, mutating and validating, that are missing in the cluster: what they would ask about is not judged. Absent unless the service makes its certificate.',
+      () => gauges.missingWebhooks?.(),
+    );
+    make.reading(
+      'certificate_expiry_timestamp_seconds',
+      'When the certificate in use expires, in seconds since 1970. Absent with http.',
+      () => this.certificateExpiry,
+    );
     make.reading('decisions_under_way', 'Decisions in progress.', gauges.underWay);
     make.reading(
       'decisions_queued',

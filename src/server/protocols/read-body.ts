@@ -4,6 +4,8 @@ import type { IncomingMessage } from 'node:http';
 import { MIMEType, promisify } from 'node:util';
 import { brotliDecompress, unzip } from 'node:zlib';
 import createError, { HttpError } from 'http-errors';
+import { Semaphore } from '../../base/concurrency-limiter.ts';
+import { waitFor } from '../../base/deadline.ts';
 import { codeOf } from '../../base/errors.ts';
 import { GrowingBuffer } from '../../base/growing-buffer.ts';
 import { MAX_DEPTH, tooDeepAt } from '../../base/yaml/tree.ts';
@@ -55,7 +57,7 @@ async function read<Body>(
     checkContentType(request, types);
   }
   try {
-    return await parse(await readBody(request, limit));
+    return await readBody(request, limit, parse);
   } catch (thrown) {
     throw thrown instanceof HttpError
       ? thrown
@@ -109,26 +111,35 @@ const UNPACK = new Map([
   ['br', promisify(brotliDecompress)],
 ]);
 
-/**
- * The body of a request, decompressed. The limit applies before and after: compressed data can hold any
- * number of empty blocks. Rejects with an HTTP error 413 or 415, or the error of the connection or the
- * decompression.
- */
-export function readBody(request: IncomingMessage, limit: number): Promise<Uint8Array> {
-  const encoding = request.headers['content-encoding'] ?? 'identity';
-  return encoding === 'identity' ? receivedBytes(request, limit) : unpackedBytes(request, limit, encoding);
-}
+/** Compressed bodies in memory at a time: a few bytes become `body_limit`. Others wait, as they were sent. */
+const unpacking = new Semaphore(4);
 
-async function unpackedBytes(request: IncomingMessage, limit: number, encoding: string): Promise<Uint8Array> {
+/**
+ * What `parse` makes of the body of a request, decompressed. The limit applies before and after: compressed
+ * data can hold any number of empty blocks. Rejects with an HTTP error 413 or 415, or the error of the
+ * connection, the decompression or `parse`.
+ */
+async function readBody<Body>(
+  request: IncomingMessage,
+  limit: number,
+  parse: (bytes: Uint8Array) => Body | Promise<Body>,
+): Promise<Body> {
+  const encoding = request.headers['content-encoding'] ?? 'identity';
+  if (encoding === 'identity') {
+    return parse(await receivedBytes(request, limit));
+  }
   const unpack = UNPACK.get(encoding);
   if (unpack === undefined) {
     throw createError(415, 'expected a body in UTF-8, as it is or compressed by gzip, deflate or br');
   }
   const bytes = await receivedBytes(request, limit);
+  const leave = await unpacking.enter(waitFor(undefined));
   try {
-    return await unpack(bytes, { maxOutputLength: limit });
+    return await parse(await unpack(bytes, { maxOutputLength: limit }));
   } catch (thrown) {
     throw codeOf(thrown) === 'ERR_BUFFER_TOO_LARGE' ? tooLarge(limit) : thrown;
+  } finally {
+    leave();
   }
 }
 

@@ -13,7 +13,7 @@ import {
 import { kubernetesSection } from '../../kubernetes/options.ts';
 import { type AppParts, createAdminApp, createApp } from '../app.ts';
 import { createAuthenticators, credentialFiles, tlsOptionsOf } from '../authentication/authenticators.ts';
-import { readTls } from '../authentication/credentials.ts';
+import { expiryOf, readTls } from '../authentication/credentials.ts';
 import { KeystoneAuthenticators } from '../authentication/keystone-authenticators.ts';
 import type { Generation } from '../configuration/generation.ts';
 import { Generations } from '../configuration/generations.ts';
@@ -81,6 +81,7 @@ export async function openParts(
     outbox: () => outboxGauge.read(generations.current.enforcement.outbox),
     cluster: () => generations.current.kubernetes?.cluster?.followed,
     writesStatus: () => reports.isLeader,
+    missingWebhooks: () => reports.missingWebhooks,
   };
   const metrics = new Metrics(gauges, settings.metricsClock);
   const keystoneAuthenticators = new KeystoneAuthenticators(
@@ -131,15 +132,16 @@ export async function openParts(
     stopping: stopping.signal,
     hasAdminPort: admin_port !== undefined,
   };
-  const certificates = await configuredRotator(
-    sectionOf(configuration, kubernetesSection),
-    logger,
-    settings.certificateTiming,
-  );
+  const certificates = await configuredRotator(sectionOf(configuration, kubernetesSection), logger, {
+    ...settings.certificateTiming,
+    looked: (missing) => reports.looked(missing),
+  });
   opened.push(() => certificates?.close());
+  const tls = readTls(tlsOptions);
+  metrics.certificateExpiry = tls && expiryOf(tls);
   const bounds = {
     deadline: options.deadline,
-    tls: readTls(tlsOptions),
+    tls,
     everybodyShows: started.certificates.everybody,
     clientOf: (request: IncomingMessage) => generations.current.clientOf(request),
     refused: (request: RefusedRequest) => logRefused(requestLogger, request),

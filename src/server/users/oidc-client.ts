@@ -3,7 +3,6 @@
  * audience, times and signatures; this file limits what an issuer may cost.
  */
 
-import { readFileSync } from 'node:fs';
 import type * as Jose from 'jose';
 import { LRUCache } from 'lru-cache';
 import type * as Oidc from 'openid-client';
@@ -11,6 +10,7 @@ import type { Dispatcher } from 'undici';
 import { z } from 'zod';
 import { wholeOf } from '../../base/growing-buffer.ts';
 import { tracedCall } from '../../base/trace-context.ts';
+import { readTextFile } from '../../config/read-file.ts';
 import { Cached } from '../metrics/cached.ts';
 import { isTrusted, type OidcOptions, secretOf } from './oidc-options.ts';
 import type { Claims, Confirmed, IssuerLogout, Renewal } from './oidc-session.ts';
@@ -177,7 +177,7 @@ export class OidcClient {
   async #fetch(): Promise<Oidc.CustomFetch> {
     const { Agent, fetch } = await import('undici');
     const { cafile } = this.#options;
-    this.#dispatcher ??= new Agent(cafile === undefined ? {} : { connect: { ca: readFileSync(cafile) } });
+    this.#dispatcher ??= new Agent(cafile === undefined ? {} : { connect: { ca: readTextFile(cafile) } });
     const dispatcher = this.#dispatcher;
     const bounded = async (url: string, init: Oidc.CustomFetchOptions, more: Record<string, string>) => {
       const answer = await fetch(url, {

@@ -1,5 +1,5 @@
 /** Login with OpenID Connect: redirect to the issuer, callback, and later renewals. */
-
+import { readFileSync } from 'node:fs';
 import type { Context } from 'koa';
 import { z } from 'zod';
 import { inTime, withinDeadline } from '../../base/deadline.ts';
@@ -27,7 +27,9 @@ export class OidcLogins {
   readonly #logger: Logger;
   /** By refresh token, which may be single-use: after a clock is set forward, two requests use one. */
   readonly #asked = new Map<string, Promise<Renewal>>();
-  #client: { readonly key: string; readonly client: Promise<OidcClient> } | undefined;
+  #client:
+    | { readonly generation: number; readonly key: string; readonly client: Promise<OidcClient> }
+    | undefined;
 
   constructor(logger: Logger) {
     this.#logger = logger;
@@ -105,21 +107,30 @@ export class OidcLogins {
     const options = oidcOptionsOf(ctx);
     return withinDeadline(stateOf(ctx).generation.options.deadline, (deadline) =>
       inTime(
-        this.#clientFor(options).then((client) => work(client, redirectUrlOf(ctx, options))),
+        this.#clientFor(ctx, options).then((client) => work(client, redirectUrlOf(ctx, options))),
         deadline,
       ),
     );
   }
 
-  #clientFor(options: OidcOptions): Promise<OidcClient> {
-    const key = keyOf(options);
-    if (this.#client?.key !== key) {
-      const before = this.#client?.client;
-      before?.then((client) => client.close()).catch(() => undefined);
-      const client = import('./oidc-client.ts').then(({ OidcClient: Client }) => new Client(options));
-      this.#client = { key, client };
+  #clientFor(ctx: Context, options: OidcOptions): Promise<OidcClient> {
+    const { number: generation } = stateOf(ctx).generation;
+    const before = this.#client;
+    if (before?.generation === generation) {
+      return before.client;
     }
-    return this.#client.client;
+    const { cafile } = options;
+    // The content of `cafile` may have changed alone.
+    const key = keyOf({ ...options, cafile: cafile && readFileSync(cafile, 'utf8') });
+    const isSame = before?.key === key;
+    if (!isSame) {
+      before?.client.then((client) => client.close()).catch(() => undefined);
+    }
+    const client = isSame
+      ? before.client
+      : import('./oidc-client.ts').then(({ OidcClient: Client }) => new Client(options));
+    this.#client = { generation, key, client };
+    return client;
   }
 }
 

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { isLoopback } from '../../base/addresses.ts';
 import { errorText } from '../../base/errors.ts';
 import type { FurtherSection, SectionProblem } from '../../config/option-groups.ts';
+import { mistakeInAuthorities } from '../../config/pem.ts';
 import { readTextFile } from '../../config/read-file.ts';
 
 const text = z.string().min(1).max(255);
@@ -35,7 +36,7 @@ export const oidcOptions = z.object({
     .optional()
     .meta({
       description:
-        'Where the issuer redirects to: the address of this service, with the path /login/oidc/callback. Default: the address by which the browser has asked.',
+        'Where the issuer redirects to: the address of this service, with the path /login/oidc/callback. Default: the address in the request of the browser.',
     }),
   scopes: texts(['openid', 'profile']).meta({
     description: 'The scopes to ask for, openid among them.',
@@ -128,6 +129,11 @@ function problemsOf(options: OidcOptions): SectionProblem[] {
     } catch (thrown) {
       add('client_secret_file', errorText(thrown));
     }
+  }
+  const { cafile } = options;
+  const mistake = cafile === undefined ? undefined : mistakeInAuthorities(readTextFile(cafile), cafile);
+  if (mistake !== undefined) {
+    add('cafile', mistake);
   }
   if (!isTrusted(issuer)) {
     add('issuer', 'expected https: over http, anyone on the network path could log in as any user');

@@ -71,8 +71,16 @@ export class HardwareCosts {
       return cost;
     }
     const isUnknown = counted === null && (instanceType !== null || mayGiveAccelerators(cloud));
-    const rate = isUnknown ? undefined : this.#rates.costByDefault(cloud, named?.count ?? 0, isSpot);
-    return rate ?? { mistake: reasonOf(cloud, catalog !== undefined, hardware) };
+    const byDefault = this.#rates.costByDefault(cloud, named?.count ?? 0, isSpot);
+    if (byDefault !== undefined && !isUnknown) {
+      return byDefault;
+    }
+    const isByDefault = byDefault !== undefined && cloud !== null && catalog === undefined;
+    return {
+      mistake: isByDefault
+        ? unknownAccelerators(instanceType)
+        : reasonOf(cloud, catalog !== undefined, hardware),
+    };
   }
 
   #priced(
@@ -187,8 +195,12 @@ function shown({ accelerators, instanceType, shownType, region, isSpot }: Hardwa
   );
 }
 
-const UNKNOWN_MACHINE =
-  'name the accelerators or the instance type, because a machine that SkyPilot chooses there may have some';
+/** `null` = SkyPilot chooses it. */
+function unknownAccelerators(instanceType: string | null): string {
+  return instanceType === null
+    ? 'name the accelerators or the instance type, because a machine that SkyPilot chooses there may have some'
+    : `name the accelerators of ${instanceType.slice(0, 100)}, which may have some`;
+}
 
 /** Clouds without machine types of their own. */
 const ROUNDED_UP = new Set(['kubernetes', 'ssh', 'slurm']);
@@ -232,16 +244,12 @@ export class HardwareRates {
   costOf({ nodes, cloud, accelerators, instanceType, isSpot, requirements }: Hardware): bigint | CostMistake {
     const clouds = cloud === null ? this.#clouds : [cloud];
     if (accelerators === null && instanceType === null) {
-      return mayGiveAccelerators(cloud, requirements?.clouds) ? { mistake: UNKNOWN_MACHINE } : 0n;
+      return mayGiveAccelerators(cloud, requirements?.clouds) ? { mistake: unknownAccelerators(null) } : 0n;
     }
     const counted = accelerators ?? acceleratorsIn(instanceType);
     if (counted === null) {
       const all = clouds.map((one) => this.costByName(one, instanceType ?? '', nodes, isSpot));
-      return (
-        all.reduce(moreExpensive, undefined) ?? {
-          mistake: `name the accelerators of ${instanceType?.slice(0, 100)}, which may have some`,
-        }
-      );
+      return all.reduce(moreExpensive, undefined) ?? { mistake: unknownAccelerators(instanceType) };
     }
     const names = readingsOfAccelerator(counted.name, this.#names);
     const costs = clouds.flatMap((one) =>

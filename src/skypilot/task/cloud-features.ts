@@ -23,23 +23,35 @@ export function mayGiveAccelerators(cloud: string | null, clouds: readonly strin
   return (cloud === null ? (clouds ?? []) : [cloud]).some((one) => !PLAIN_BY_DEFAULT.has(one));
 }
 
-type Configured = Pick<UserRequest, 'skypilotConfig'>;
+/** Where SkyPilot compares `max_hourly_cost` with the prices of all regions, whatever region a task names. */
+export const COMPARES_ALL_REGIONS = new Set('primeintellect seeweb shadeform yotta'.split(' '));
+/** Where the price of spot instances differs by zone, and a task can name one. */
+const WITH_SPOT_ZONES = new Set<string | null>(['aws', 'gcp', 'ibm', 'oci', 'runpod', null]);
+
+/** What must be named so that `max_hourly_cost` limits the price there. `any`: naming a place does not help. */
+export function priceDependsOn(resources: Resources): 'region' | 'zone' | 'any' {
+  const { cloud } = infraOf(resources);
+  const isFree = cloud === 'gcp' && acceleratorsOf(resources).length > 0;
+  if (isFree || COMPARES_ALL_REGIONS.has(cloud ?? '')) {
+    return 'any';
+  }
+  return resources.use_spot === true && WITH_SPOT_ZONES.has(cloud) ? 'zone' : 'region';
+}
+
+type Asked = Pick<UserRequest, 'task' | 'skypilotConfig'>;
 
 /** Whether SkyPilot may find spot instances for an alternative. */
-export function mayHaveSpot(resources: Resources, { skypilotConfig }: Configured): boolean {
-  return cloudsFor(resources, skypilotConfig).some((cloud) => cloud === null || !WITHOUT_SPOT.has(cloud));
+export function mayHaveSpot(resources: Resources, asked: Asked): boolean {
+  return cloudsFor(resources, asked).some((cloud) => cloud === null || !WITHOUT_SPOT.has(cloud));
 }
 
 /**
  * What comes of autostop without `down`, in each cloud that SkyPilot may choose for an alternative. `refused`: the
  * launch. `never`: it is launched, and never stopped.
  */
-export function stoppingOf(
-  resources: Resources,
-  { skypilotConfig }: Configured,
-): ('stopped' | 'refused' | 'never')[] {
+export function stoppingOf(resources: Resources, asked: Asked): ('stopped' | 'refused' | 'never')[] {
   const isPod = acceleratorsOf(resources).some(({ name }) => /^tpu-.*(?<!-8)$/i.test(name));
-  return cloudsFor(resources, skypilotConfig).map((cloud) => {
+  return cloudsFor(resources, asked).map((cloud) => {
     if (cloud !== null && REFUSES_STOP.has(cloud)) {
       return 'refused';
     }
@@ -48,8 +60,17 @@ export function stoppingOf(
   });
 }
 
+/** The clouds that have volumes: SkyPilot runs a task where its volumes are. */
+const WITH_VOLUMES = ['kubernetes', 'runpod'];
+
 /** `null` = any. */
-function cloudsFor(resources: Resources, config: UserRequest['skypilotConfig']): readonly (string | null)[] {
+function cloudsFor(resources: Resources, { task, skypilotConfig }: Asked): readonly (string | null)[] {
   const { cloud } = infraOf(resources);
-  return cloud === null ? (cloudsOf(config.get('allowed_clouds')) ?? [null]) : [cloud];
+  if (cloud !== null) {
+    return [cloud];
+  }
+  const allowed = cloudsOf(skypilotConfig.get('allowed_clouds'));
+  return Object.keys(task.volumes ?? {}).length > 0
+    ? WITH_VOLUMES.filter((one) => allowed?.includes(one) ?? true)
+    : (allowed ?? [null]);
 }

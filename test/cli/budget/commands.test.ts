@@ -195,6 +195,6 @@ describe('budget list and history', () => {
 it('budget --endpoint asks no service if the file of authorities has none, for which Node would take its own', async () => {
   const flags = ['--endpoint', 'https://127.0.0.1:1', '--ca-file', temporaryFile('ca.pem', '')];
   expect(await runInProcess(budgetCommand(), ['list', ...flags])).toEqual(
-    refused(/--ca-file: .*ca\.pem: expected certificates in PEM/),
+    refused(/--ca-file: .*ca\.pem holds no certificate in PEM/),
   );
 });

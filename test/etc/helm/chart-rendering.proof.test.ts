@@ -105,6 +105,17 @@ describe.skipIf(renderers.length === 0).each(renderers)('the chart, rendered by 
     expect(digest({ rules })).not.toBe(digest({ rules: rules.replace('0.0', '1.0') }));
   });
 
+  it('shows Prometheus an authority that is there, also with a Secret of somebody else', () => {
+    const authority = '-----BEGIN CERTIFICATE-----\nYQ==\n-----END CERTIFICATE-----\n';
+    const certificates = { mode: 'secret', secret: { name: 'mine', caBundle: authority } };
+    const text = JSON.stringify({ certificates, serviceMonitor: { enabled: true } });
+    const objects = objectsOf(render(defaults, temporaryFile('values.yaml', text)).stdout);
+    const { metadata, data } = only(objects, 'ConfigMap');
+    const [{ tlsConfig }] = only(objects, 'ServiceMonitor').spec.endpoints;
+    expect(tlsConfig.ca).toEqual({ configMap: { name: metadata.name, key: 'ca.crt' } });
+    expect(data['ca.crt']).toBe(authority);
+  });
+
   it('lets the node of a single replica be drained', () => {
     const objects = objectsOf(render(defaults, values('replicas: 1')).stdout);
     expect(objects.map(({ kind }) => kind)).not.toContain('PodDisruptionBudget');

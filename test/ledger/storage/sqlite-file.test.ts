@@ -1,22 +1,51 @@
 import { execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { openSqlite } from '../../../src/ledger/storage/sqlite-driver.ts';
 import { verifyIntegrity } from '../../../src/ledger/storage/sqlite-file.ts';
 import { temporaryFolder } from '../../support/filter-folder.ts';
 
-it('leaves no process that reads the file of a ledger when the verification is aborted', async () => {
+/** Opening it takes until somebody writes, as a large file takes long to read. */
+async function verifiedForLong() {
   const file = join(temporaryFolder(), 'ledger.db');
-  // Opening it takes until somebody writes, as a large file takes long to read.
   execFileSync('mkfifo', [file]);
   const closing = new AbortController();
   const verification = verifyIntegrity(file, closing.signal);
   await expect.poll(() => readersOf(file)).toHaveLength(1);
+  return { file, closing, verification };
+}
+
+it('leaves no process that reads the file of a ledger when the verification is aborted', async () => {
+  const { file, closing, verification } = await verifiedForLong();
   closing.abort();
   await expect(verification).rejects.toThrow();
   expect(readersOf(file)).toEqual([]);
   await expect(verifyIntegrity(file, closing.signal)).rejects.toThrow('aborted');
   expect(readersOf(file)).toEqual([]);
+});
+
+it('does not call a file damaged whose verification somebody ends', async () => {
+  const { file, verification } = await verifiedForLong();
+  process.kill(Number(readersOf(file)[0]), 'SIGKILL');
+  await expect(verification).rejects.toThrow('no process could verify it (SIGKILL)');
+});
+
+it('verifies a file whatever NODE_OPTIONS loads, also one that SQLite refuses to read', async () => {
+  const folder = temporaryFolder();
+  const [loaded, file, damaged] = ['loaded.cjs', "a ledger's.db", 'damaged.db'].map((name) =>
+    join(folder, name),
+  ) as [string, string, string];
+  writeFileSync(loaded, "console.log('instrumented')");
+  vi.stubEnv('NODE_OPTIONS', `--require ${loaded}`);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  openSqlite(file).close();
+  writeFileSync(damaged, 'no ledger'.repeat(1000));
+  const { signal } = new AbortController();
+  await verifyIntegrity(file, signal);
+  await expect(verifyIntegrity(damaged, signal)).rejects.toThrow(
+    'the file is damaged: file is not a database',
+  );
 });
 
 function readersOf(file: string): string[] {

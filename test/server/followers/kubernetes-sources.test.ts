@@ -10,7 +10,8 @@ const PATIENT = { timeout: 120_000, interval: 10 };
 
 function reporting() {
   const observer = { statusWritten() {}, event() {} };
-  const reports = new KubernetesReports({ logger: recordingLogger(), observer });
+  const logger = recordingLogger();
+  const reports = new KubernetesReports({ logger, observer });
   onTestFinished(() => reports.close());
   const follow = (double: ClusterDouble): FollowedCluster => ({
     client: double.client('policies'),
@@ -19,7 +20,7 @@ function reporting() {
     close: async () => undefined,
     permissions: { usable: (_, names) => names },
   });
-  return { reports, follow };
+  return { reports, follow, logger };
 }
 const options = (values: object = {}) => kubernetesOptions.parse({ source: 'cluster', ...values });
 const leads = (reports: KubernetesReports) => vi.waitFor(() => expect(reports.isLeader).toBe(true), PATIENT);
@@ -39,6 +40,26 @@ describe('the reports of a service', () => {
     await reports.close();
     expect(reports.isLeader).toBeUndefined();
     expect([...double.objects.values()]).toMatchObject([{ spec: { holderIdentity: '' } }]);
+  });
+
+  it('say in the cluster, the log and the metrics whether API servers have webhooks', async () => {
+    const { reports, follow, logger } = reporting();
+    const double = new ClusterDouble();
+    double.store('a');
+    const reason = () => JSON.stringify(double.policies.get('a')?.status);
+    expect(reports.missingWebhooks).toBeUndefined();
+    const missing = ['ValidatingWebhookConfiguration'];
+    // Before and after there is a writer, and again and again.
+    reports.looked(missing);
+    reports.takeOver(follow(double), options());
+    await expect.poll(reason, PATIENT).toContain('"reason":"NotAsked"');
+    reports.looked([...missing]);
+    expect(reports.missingWebhooks).toBe(1);
+    reports.looked([]);
+    await expect.poll(reason).toContain('"reason":"Enforced"');
+    reports.looked(missing);
+    await expect.poll(reason).toContain('"reason":"NotAsked"');
+    expect(logger.lines.filter(({ message }) => message.includes('are missing'))).toHaveLength(3);
   });
 
   it('move to the cluster of the next configuration', async () => {

@@ -1,4 +1,5 @@
 /** The service over TLS, and certificates that change while it runs. */
+import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { Agent } from 'node:https';
@@ -10,6 +11,7 @@ import { metric } from '../../support/metric.ts';
 import { type RunningPolicyService, runServiceOf } from '../../support/running-service.ts';
 import { ask, askResuming, openTls, type TlsFiles, tlsFiles, tlsFixture } from '../../support/tls.ts';
 
+const METRIC = 'blazar_enforcement_certificate_expiry_timestamp_seconds';
 const SOON = { timeout: 120_000, interval: 20 };
 
 async function runTls(files: TlsFiles, service: Record<string, unknown> = {}): Promise<RunningPolicyService> {
@@ -89,6 +91,32 @@ describe('with tls_cert_file and tls_key_file', () => {
     expect(await ask(`${service.url}/healthz`)).toMatchObject({ name: 'other.example' });
     // Nobody is thrown out for it.
     expect(await ask(`${service.url}/healthz`, { agent })).toMatchObject({ name: 'localhost' });
+  });
+
+  it('one that has expired is warned of, and the metrics have the end of the one in use', async () => {
+    const files = tlsFiles();
+    const put = (name: string) => {
+      copyFileSync(tlsFixture(`${name}.pem`), files.certFile);
+      copyFileSync(tlsFixture(`${name}.key`), files.keyFile);
+    };
+    const expiry = async ({ url }: RunningPolicyService) => {
+      const answer = await ask(`${url}/metrics`);
+      return answer === 'refused' ? answer : metric(answer.body, METRIC);
+    };
+    put('expired');
+    const service = await runTls(files);
+    const warnings = (running: RunningPolicyService) =>
+      running.service.warnings.flatMap(({ option, message }) => (option === 'tls_cert_file' ? message : []));
+    expect(warnings(service)).toEqual([
+      'the certificate has expired on 2021-01-01T00:00:00.000Z: clients refuse it',
+    ]);
+    expect(await expiry(service)).toBe(Date.parse('2021-01-01T00:00:00Z') / 1000);
+    put('server');
+    const end = Date.parse(new X509Certificate(readFileSync(files.certFile)).validTo) / 1000;
+    await expect.poll(() => expiry(service), SOON).toBe(end);
+    const another = await runTls(files);
+    expect(await expiry(another)).toBe(end);
+    expect(warnings(another)).toEqual([]);
   });
 
   it.for([

@@ -10,7 +10,7 @@ function outcome(receive: (received: IncomingMessage, read: () => void, sent: Cl
     let sent: ClientRequest;
     const server = createServer((received) => {
       const read = () =>
-        void readBody(received, 1000).then(
+        void readBody(received, 1000, () => {}).then(
           () => settle('resolved'),
           (thrown: unknown) => settle(String(thrown)),
         );

@@ -1,7 +1,7 @@
-/** Proves that a body in chunks of one byte costs the memory of its bytes, not of its chunks. Real service, real socket. */
+/** Proves how much memory bodies take that are far larger than what they hold. Real service, real socket. */
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { gzipSync } from 'node:zlib';
+import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { expect, it, onTestFinished } from 'vitest';
 import { measuredService } from '../../peers/measured-service.ts';
 import { temporaryFolder } from '../../support/filter-folder.ts';
@@ -54,3 +54,19 @@ it.each([
   },
   1_200_000,
 );
+
+it('fifty bodies of a few bytes, each of 8 MiB when it is unpacked, take the memory of a few', async () => {
+  const service = await measuredService(temporaryFolder(), []);
+  onTestFinished(() => service.stop());
+  const before = await service.memory();
+  const body = brotliCompressSync(Buffer.alloc(8_388_608, ' '));
+  const headers = { 'content-type': 'application/json', 'content-encoding': 'br' };
+  const answers = await Promise.all(
+    Array.from({ length: 50 }, () =>
+      fetch(`${service.url}/check-create`, { method: 'POST', headers, body }).then(({ status }) => status),
+    ),
+  );
+  expect(new Set(answers)).toEqual(new Set([400]));
+  const { peak } = await service.memory();
+  expect(peak - before.resident).toBeLessThan(400);
+}, 120_000);

@@ -55,6 +55,7 @@ describe('[oidc]', () => {
     ],
     [[...BOTH, 'client_secret = a', 'client_secret_file = /dev/null'], 'client_secret_file, got both'],
     [[...BOTH, 'client_secret_file = /dev/null'], 'expected one line with the secret'],
+    [[...BOTH, 'cafile = /dev/null'], 'CONF:4: [oidc] cafile: /dev/null holds no certificate in PEM'],
     [[ISSUER, 'client_ids = x'], 'client_id'],
   ] as const)('%j is a mistake', async ([lines, mistake]) => {
     expect((await mistakesOf(...lines)).join('\n')).toContain(mistake);

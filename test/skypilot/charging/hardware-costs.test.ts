@@ -134,7 +134,10 @@ describe('a rate beside a catalog', () => {
       'the catalog of aws has no price for x9.huge',
     );
     expect(cost('infra: lambda\n  cpus: 124', { '*': 1 })).toBe(
-      'there is neither a catalog nor a rate for lambda',
+      'name the accelerators or the instance type, because a machine that SkyPilot chooses there may have some',
+    );
+    expect(cost('infra: lambda\n  instance_type: x9', { 'lambda/*': 1 })).toBe(
+      'name the accelerators of x9, which may have some',
     );
   });
 });

@@ -38,6 +38,8 @@ export interface CertificateOptions {
   readonly intervalMs?: number;
   /** How long API servers may take to trust a new authority. Default: 120000. */
   readonly settleMs?: number;
+  /** Told after every look which kinds of webhook configurations are missing: nobody asks about pods for them. */
+  readonly looked?: (missing: readonly string[]) => void;
 }
 
 interface CertificateClocks {
@@ -196,8 +198,8 @@ export class CertificateRotator {
 
   async #spread(state: SecretState): Promise<readonly string[]> {
     const authorities = this.#authoritiesOf(state);
-    const { webhookConfigurations } = this.#options;
-    const { trusted, problems } = await trustAuthorities(
+    const { webhookConfigurations, looked } = this.#options;
+    const { trusted, problems, missing } = await trustAuthorities(
       this.#client,
       webhookConfigurations,
       authorities,
@@ -208,6 +210,7 @@ export class CertificateRotator {
       ({ fingerprint256: id }) => [id, before.get(id) ?? this.#elapsed()] as const,
     );
     this.#trustedSince = new Map(trusted ? since : []);
+    looked?.(missing);
     return problems;
   }
 
@@ -278,7 +281,7 @@ export interface ConfiguredRotator {
 export async function configuredRotator(
   options: KubernetesOptions,
   logger: Logger,
-  timing: CertificateTiming = {},
+  more: CertificateTiming & Pick<CertificateOptions, 'looked'> = {},
 ): Promise<ConfiguredRotator | undefined> {
   const { certificate_secret: secret, certificate_folder: folder, kubeconfig } = options;
   if (secret === undefined || folder === undefined) {
@@ -294,7 +297,7 @@ export async function configuredRotator(
       names: options.certificate_names,
       webhookConfigurations: options.webhook_configurations,
       lifeMs: options.certificate_days * DAY_MS,
-      ...timing,
+      ...more,
     },
     logger,
   );

@@ -16,17 +16,36 @@ const EXPORTABLE = 'Exportable';
 export interface Condition {
   readonly type: typeof ACCEPTED | typeof ENFORCED | typeof EXPORTABLE;
   readonly status: 'True' | 'False';
-  readonly reason: 'Valid' | 'Invalid' | 'Enforced' | 'Audited' | 'LastGoodForm' | 'Complete' | 'LeftOut';
+  readonly reason:
+    | 'Valid'
+    | 'Invalid'
+    | 'Enforced'
+    | 'Audited'
+    | 'NotAsked'
+    | 'LastGoodForm'
+    | 'Complete'
+    | 'LeftOut';
   readonly message: string;
   readonly observedGeneration: number;
 }
 
-/** `isAudited`: what the policy would reject becomes a warning. */
-export function conditionsOf(policy: LivePolicy, isAudited: boolean): readonly Condition[] {
+/**
+ * `isAudited`: what the policy would reject becomes a warning. `missing`: kinds of webhook configurations that
+ * API servers do not have.
+ */
+export function conditionsOf(
+  policy: LivePolicy,
+  isAudited: boolean,
+  missing: readonly string[] = [],
+): readonly Condition[] {
   const { generation: observedGeneration } = policy;
   return [
     { type: ACCEPTED, ...accepted(policy), observedGeneration },
-    { type: ENFORCED, ...enforced(policy, isAudited), observedGeneration },
+    {
+      type: ENFORCED,
+      ...(missing.length > 0 ? notAsked(missing) : enforced(policy, isAudited)),
+      observedGeneration,
+    },
     { type: EXPORTABLE, ...exportable(policy, isAudited), observedGeneration },
   ];
 }
@@ -37,6 +56,11 @@ function accepted({ mistake }: LivePolicy): Said {
   return mistake === undefined
     ? { status: 'True', reason: 'Valid', message: 'The policy is valid.' }
     : { status: 'False', reason: 'Invalid', message: shownText(mistake) };
+}
+
+function notAsked(missing: readonly string[]): Said {
+  const message = `There is no ${missing.join(' and no ')} of the service: what it would ask about is not judged.`;
+  return { status: 'False', reason: 'NotAsked', message };
 }
 
 function enforced({ generation, enforcedGeneration }: LivePolicy, isAudited: boolean): Said {

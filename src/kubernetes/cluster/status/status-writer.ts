@@ -32,6 +32,8 @@ interface StatusWriterOptions {
   readonly policies: LivePolicies;
   /** Names of the policies in audit mode; `*` = all. */
   readonly audit: readonly string[];
+  /** Kinds of webhook configurations that API servers do not have. Default: none are known to be missing. */
+  readonly missing?: readonly string[];
   readonly logger: Logger;
   readonly observer: StatusObserver;
   readonly election?: Pick<LeaderOptions, 'name' | 'namespace' | 'identity' | 'timing'>;
@@ -40,7 +42,7 @@ interface StatusWriterOptions {
 
 /** Of all replicas, one writes. Nothing here delays an admission. */
 export class StatusWriter {
-  readonly #options: Required<Omit<StatusWriterOptions, 'audit' | 'election'>>;
+  readonly #options: Required<Omit<StatusWriterOptions, 'audit' | 'missing' | 'election'>>;
   readonly #events: EventSender;
   readonly #leader: Leader;
   readonly #closing = new AbortController();
@@ -50,15 +52,17 @@ export class StatusWriter {
   /** The generation of each invalid policy that an event has told of, by name. */
   readonly #told = new Map<string, string>();
   #audited: ReadonlySet<string>;
+  #missing: readonly string[];
   #looks = 0;
   #wake = new AbortController();
   #problem: string | undefined;
   #running: Promise<void> | undefined;
   #unlisten: (() => void) | undefined;
 
-  constructor({ audit, election, clock = CLOCK, ...options }: StatusWriterOptions) {
+  constructor({ audit, missing = [], election, clock = CLOCK, ...options }: StatusWriterOptions) {
     this.#options = { clock, ...options };
     this.#audited = new Set(audit);
+    this.#missing = missing;
     this.#events = new EventSender(this.#options);
     const { client, logger } = options;
     this.#leader = new Leader({ client, logger, clock, onElected: () => this.#lookAtAll(), ...election });
@@ -78,6 +82,11 @@ export class StatusWriter {
 
   auditChanged(audit: readonly string[]): void {
     this.#audited = new Set(audit);
+    this.#lookAtAll();
+  }
+
+  missingChanged(missing: readonly string[]): void {
+    this.#missing = missing;
     this.#lookAtAll();
   }
 
@@ -154,7 +163,8 @@ export class StatusWriter {
       this.#history.forget(name);
       return false;
     }
-    const conditions = conditionsOf(policy, this.#audited.has(AUDIT_ALL) || this.#audited.has(name));
+    const isAudited = this.#audited.has(AUDIT_ALL) || this.#audited.has(name);
+    const conditions = conditionsOf(policy, isAudited, this.#missing);
     if (isWritten(policy, conditions) || this.#history.isDone(policy)) {
       return false;
     }

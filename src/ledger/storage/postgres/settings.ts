@@ -1,8 +1,9 @@
 /** Parses the URL of a PostgreSQL database like libpq. The driver itself parses some of it differently. */
-import { readFileSync } from 'node:fs';
 import type { ConnectionOptions } from 'node:tls';
 import type { PoolConfig } from 'pg';
 import { errorText } from '../../../base/errors.ts';
+import { mistakeInAuthorities } from '../../../config/pem.ts';
+import { readTextFile } from '../../../config/read-file.ts';
 
 /** How soon the server notices a lost client, in milliseconds. Needs PostgreSQL 14. */
 const LOST_AFTER = 1000;
@@ -149,6 +150,10 @@ function attemptsOf(text: string | undefined, files: Files): (ConnectionOptions 
     return [false];
   }
   const ca = isSystem ? undefined : fileOf('sslrootcert', files.ca);
+  const mistake = ca === undefined ? undefined : mistakeInAuthorities(ca, 'the file of sslrootcert');
+  if (mistake !== undefined) {
+    throw new Error(mistake);
+  }
   const own = { cert: fileOf('sslcert', files.cert), key: fileOf('sslkey', files.key) };
   const verifiesName = mode === 'verify-full';
   // With a CA file, `require` means `verify-ca`.
@@ -168,7 +173,7 @@ function isSslMode(text: string): text is SslMode {
 
 function fileOf(parameter: string, file: string | undefined): string | undefined {
   try {
-    return file === undefined ? undefined : readFileSync(file, 'utf8');
+    return file === undefined ? undefined : readTextFile(file);
   } catch (thrown) {
     throw new Error(`${parameter} cannot be read: ${errorText(thrown)}`);
   }

@@ -4,6 +4,7 @@
  * `gcp_catalog.py`.
  */
 import { addTo } from '../../../ledger/add-to.ts';
+import { COMPARES_ALL_REGIONS } from '../../task/cloud-features.ts';
 import { type Fits, type Machine, moreExpensive, type Price, type Prices } from './machines.ts';
 
 /** The requested machine. Names are in lower case. */
@@ -26,23 +27,14 @@ export interface RequestedHardware {
 /** The operator's price for a machine, including its parts; `undefined` = the catalog applies. */
 type ListedPrice = (instanceType: string, accelerator: RequestedHardware['accelerator']) => Price | undefined;
 
-/**
- * What SkyPilot ignores in some clouds when it chooses a machine: `cpus` and `memory` of those with accelerators;
- * `region` for `max_hourly_cost`, which it compares with the prices of all regions.
- */
-const IGNORED: Readonly<Record<string, readonly ('cpus' | 'memory' | 'region')[]>> = {
-  primeintellect: ['memory', 'region'],
-  runpod: ['memory'],
-  seeweb: ['region'],
-  shadeform: ['cpus', 'memory', 'region'],
-  verda: ['memory'],
-  yotta: ['memory', 'region'],
-};
+/** Where SkyPilot ignores the size of machines with accelerators. */
+const IGNORES_MEMORY = new Set('primeintellect runpod shadeform verda yotta'.split(' '));
+const IGNORES_CPUS = new Set(['shadeform']);
 /** SkyPilot treats counts that differ by a hundredth as equal. Wider, since both sides round. */
 const SAME_COUNT = 0.011;
 
 export class Catalog {
-  readonly #ignored: readonly string[];
+  readonly #cloud: string;
   readonly #machines: readonly Machine[];
   readonly #byType = new Map<string, Machine[]>();
   readonly #byAccelerator = new Map<string, Machine[]>();
@@ -50,7 +42,7 @@ export class Catalog {
   readonly #isSplit: boolean;
 
   constructor(cloud: string, machines: readonly Machine[]) {
-    this.#ignored = (Object.hasOwn(IGNORED, cloud) ? IGNORED[cloud] : undefined) ?? [];
+    this.#cloud = cloud;
     this.#machines = machines;
     for (const machine of machines) {
       addTo(this.#byType, machine.instanceType, machine);
@@ -132,8 +124,8 @@ export class Catalog {
   }
 
   #sizeOf({ accelerator, cpus, memory }: RequestedHardware): Fits {
-    const compares = (size: string) => accelerator === null || !this.#ignored.includes(size);
-    const [comparesCpus, comparesMemory] = [compares('cpus'), compares('memory')];
+    const comparesCpus = accelerator === null || !IGNORES_CPUS.has(this.#cloud);
+    const comparesMemory = accelerator === null || !IGNORES_MEMORY.has(this.#cloud);
     return (machine) =>
       (!comparesCpus || cpus?.(machine) !== false) && (!comparesMemory || memory?.(machine) !== false);
   }
@@ -142,7 +134,7 @@ export class Catalog {
     if (max === undefined) {
       return true;
     }
-    const prices = pricesOf(machine, this.#ignored.includes('region') ? null : region);
+    const prices = pricesOf(machine, COMPARES_ALL_REGIONS.has(this.#cloud) ? null : region);
     const price = isSpot ? prices?.cheapestSpot : prices?.cheapest;
     return price !== undefined && price <= max;
   }

@@ -5,8 +5,8 @@
  * - If a question misses its deadline, later questions go to a new thread. The old one is stopped when it has
  *   no pending questions left, usually at once.
  * - If the policy blocks its thread, waiting questions go to a new thread after half a second. At the maximum
- *   number of threads, the one that is blocked for the longest time is stopped: no request waits for
- *   another's.
+ *   number of threads, the one of the policy that is blocked for the longest time is stopped: no request waits
+ *   for another's.
  * - If a thread exits unexpectedly, its accepted questions fail. The others go to a new thread.
  */
 import type { Deadline } from '../../../base/deadline.ts';
@@ -29,6 +29,9 @@ const TIMES = {
 
 /** Maximum number of running threads, including those being stopped. */
 const MAX_THREADS = 4;
+/** The same of all policies in the process together, beyond the first thread of each. One takes some 25 MB. */
+const MAX_MORE_THREADS = 6;
+let moreThreads = 0;
 /**
  * Maximum number of threads started in a row: a policy that always crashes must not keep the machine busy.
  * Replacements of threads that were stopped for blocking others do not count: at most `MAX_THREADS` of these
@@ -117,7 +120,7 @@ export class IsolatedPolicy {
   }
 
   #put(pending: PendingQuestion): void {
-    if (this.#current === undefined && this.#threads.size >= MAX_THREADS) {
+    if (this.#current === undefined && !this.#mayStart) {
       this.#queue.add(pending);
       return;
     }
@@ -144,7 +147,7 @@ export class IsolatedPolicy {
 
   /** Moves waiting questions of a thread to another one. */
   #relieve(thread: PolicyThread): void {
-    if (this.#threads.size < MAX_THREADS) {
+    if (this.#mayStart) {
       this.#services.logger.error(
         { policy: this.name },
         'policy blocks its thread: moving to another thread',
@@ -194,6 +197,7 @@ export class IsolatedPolicy {
 
   #ended(thread: PolicyThread, cause: Error, byItself: boolean): void {
     this.#threads.delete(thread);
+    moreThreads -= this.#threads.size > 0 ? 1 : 0;
     if (this.#current === thread) {
       this.#current = undefined;
     }
@@ -222,6 +226,12 @@ export class IsolatedPolicy {
     return [...this.#threads].find((thread) => thread.pending.has(pending.id));
   }
 
+  /** Without room for another one, a policy without a thread may still start its first. */
+  get #mayStart(): boolean {
+    const { size } = this.#threads;
+    return size === 0 || (size < MAX_THREADS && moreThreads < MAX_MORE_THREADS);
+  }
+
   /** The current thread, or a new one. @throws Error if no more may be started */
   #thread(): PolicyThread {
     if (this.#current !== undefined) {
@@ -233,6 +243,7 @@ export class IsolatedPolicy {
       ...this.#services,
       ended: (...end) => this.#ended(...end),
     });
+    moreThreads += this.#threads.size > 0 ? 1 : 0;
     this.#threads.add(thread);
     this.#current = thread;
     return thread;
@@ -243,7 +254,7 @@ export class IsolatedPolicy {
     const now = performance.now();
     this.#starts = Math.min(MAX_STARTS, this.#starts + (now - this.#startsAt) / START_PAUSE);
     this.#startsAt = now;
-    if (this.#starts < 1 || this.#threads.size >= MAX_THREADS) {
+    if (this.#starts < 1 || !this.#mayStart) {
       throw failure('its threads keep hanging or crashing: not starting another one for now');
     }
     this.#starts -= 1;

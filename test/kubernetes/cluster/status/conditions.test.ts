@@ -22,8 +22,8 @@ function live(changes: Partial<LivePolicy> = {}): LivePolicy {
     ...changes,
   };
 }
-const said = (policy: LivePolicy, isAudited = false) =>
-  conditionsOf(policy, isAudited).map(({ type, status, reason }) => `${type}=${status} ${reason}`);
+const said = (policy: LivePolicy, isAudited = false, missing: string[] = []) =>
+  conditionsOf(policy, isAudited, missing).map(({ type, status, reason }) => `${type}=${status} ${reason}`);
 
 describe('the conditions', () => {
   const mistake = 'spec.allowed: expected an object';
@@ -55,6 +55,12 @@ describe('the conditions', () => {
     ],
   ])('of a policy that is %s', ([, policy, isAudited, expected]) => {
     expect(said(policy, isAudited).join(', ')).toBe(expected);
+  });
+
+  it('say that nothing is in force, nor tried, if API servers do not ask', () => {
+    const missing = ['MutatingWebhookConfiguration', 'ValidatingWebhookConfiguration'];
+    expect(said(live(), true, missing)).toContain('Enforced=False NotAsked');
+    expect(conditionsOf(live(), false, missing)[1]?.message).toMatch(/no Mutating\w+ and no Validating/);
   });
 
   it('name the mistake and the generation that is in force', () => {

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { postgresPlace } from '../../../../src/ledger/storage/postgres/settings.ts';
-import { projectFile } from '../../../support/files.ts';
+import { tlsFixture } from '../../../support/tls.ts';
 
-/** Any file: it is read, and nobody connects. */
-const CA = projectFile('LICENSE');
+/** Nobody connects. */
+const CA = tlsFixture('ca.pem');
 const place = (parameters: string) =>
   postgresPlace(`postgresql://alice:pass%40word@db.example.org:5433/books?${parameters}`);
 /** What a mode comes to: each attempt, with what is verified. */
@@ -86,6 +86,7 @@ describe('a URL of PostgreSQL', () => {
     ['sslmode=verify-ca', 'sslmode=verify-ca needs sslrootcert'],
     ['sslmode=require&sslrootcert=system', 'sslrootcert=system needs sslmode=verify-full'],
     ['sslmode=verify-ca&sslrootcert=/nowhere', 'sslrootcert cannot be read: ENOENT'],
+    ['sslmode=verify-full&sslrootcert=/dev/null', 'the file of sslrootcert holds no certificate in PEM'],
     ['port=many', 'the parameter port is not a port'],
     ['port=65536', 'the parameter port is not a port'],
     ['port=0', 'the parameter port is not a port'],

@@ -1,4 +1,5 @@
 /** Policies in real threads that hang, grow, exit or throw. */
+import { readdirSync } from 'node:fs';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { shownLines, switched, taskOf, threads } from '../../../support/isolated-policies.ts';
 import { FAILED } from '../../../support/skypilot.ts';
@@ -115,6 +116,27 @@ describe('a policy in a thread', () => {
     await chain.close();
     const hung = await Promise.all(reviews.filter((__, index) => hangs(index)));
     expect(hung.map(({ allowed, failed }) => [allowed, failed])).toEqual(hung.map(() => [false, true]));
+  });
+
+  it('starts few threads, however many policies hang at the same time', async () => {
+    const names = Array.from({ length: 6 }, (_, index) => `Odd${index}Policy`);
+    const { chain, review } = await threads(
+      Object.fromEntries(names.map((name) => [name, `if (task.name === '${name}') { ${WAIT} }`])),
+    );
+    const started = () => readdirSync('/proc/self/task').length;
+    const before = started();
+    let most = 0;
+    const look = setInterval(() => {
+      most = Math.max(most, started() - before);
+    }, 20);
+    onTestFinished(() => clearInterval(look));
+    const hanging = Array.from({ length: 4 }, () => names.map((name) => review(taskOf(name), PLENTY)));
+    expect(await review(taskOf('other'), PLENTY)).toMatchObject({ allowed: true });
+    await chain.close();
+    const hung = await Promise.all(hanging.flat());
+    expect(new Set(hung.map(({ failed }) => failed))).toEqual(new Set([true]));
+    // Two tasks each: four threads of each policy would be 36 more.
+    expect(most).toBeLessThan(20);
   });
 
   it('that keeps crashing is not restarted forever', async () => {
