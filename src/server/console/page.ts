@@ -18,6 +18,8 @@ export interface PageRequest {
   /** For the hidden field `csrf` of every form that changes something. */
   readonly csrf: string;
   readonly generation: Generation;
+  /** Of budgets: the option `usage_budget_unit`. */
+  readonly unit: string;
   readonly requestId: string;
   readonly deadline: Deadline;
   /** Recent decisions of this process. Those of all replicas are in the store. */

@@ -5,6 +5,7 @@ import type { VNode } from 'preact';
 import { OverloadedError } from '../../base/concurrency-limiter.ts';
 import { errorText, type Problem, stackOf } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
+import { budgetUnit } from '../../enforcement/configuration.ts';
 import { ApiError } from '../api/route.ts';
 import { type ApiParts, routerPath } from '../api/router.ts';
 import type { Generation } from '../configuration/generation.ts';
@@ -132,6 +133,7 @@ async function answerOf(
         query,
         form,
         generation,
+        unit: budgetUnit(generation.configuration),
         requestId,
         deadline,
         recorder,

@@ -1,5 +1,4 @@
 /** Usage in a time range: as a table, by month also as a chart, and as files. */
-import { budgetUnit } from '../../enforcement/configuration.ts';
 import { formatUnitHours, unitHours } from '../../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND, secondText, toInstant } from '../../lease/dates.ts';
 import { hoursText, missingTexts, monthText } from '../../ledger/reports/usage/formats.ts';
@@ -55,7 +54,7 @@ export const usagePage: ConsolePage = {
   action: 'list-projects',
   label: 'Usage',
   answer: async (request) => {
-    const { caller, query, generation } = request;
+    const { caller, query, generation, unit } = request;
     const now = (await ledgerFor(request)).now() / MICROSECONDS_PER_SECOND;
     const text = (name: string) => queryText(query, name);
     const asked: Asked = {
@@ -85,7 +84,6 @@ export const usagePage: ConsolePage = {
       }
     }
     await learnNames(generation, report?.rows.slice(0, MAX_ROWS) ?? []);
-    const unit = budgetUnit(generation.configuration);
     return {
       status: mistakes.size === 0 ? 200 : 400,
       title: 'Usage',

@@ -10,6 +10,7 @@ import { showValue } from '../../config/secret.ts';
 import { valueText } from '../../config/text.ts';
 import type { Configuration } from '../../enforcement/configuration.ts';
 import type { Generation } from '../configuration/generation.ts';
+import { Cached } from '../metrics/cached.ts';
 
 /** Heartbeat interval, in milliseconds: a third of the time after which others consider it gone. */
 const EVERY = 10_000;
@@ -53,7 +54,9 @@ export class Heartbeat {
   readonly #current: () => Generation;
   readonly #logger: Logger;
   #timer: NodeJS.Timeout | undefined;
-  #digest: { readonly of: Generation; readonly text: Promise<string> } | undefined;
+  readonly #digest = new Cached(Number.POSITIVE_INFINITY, ({ configuration }: Generation) =>
+    configurationDigest(configuration),
+  );
   #isFailing = false;
 
   constructor(current: () => Generation, logger: Logger) {
@@ -80,10 +83,7 @@ export class Heartbeat {
       return;
     }
     try {
-      if (this.#digest?.of !== generation) {
-        this.#digest = { of: generation, text: configurationDigest(generation.configuration) };
-      }
-      const digest = await this.#digest.text;
+      const digest = await this.#digest.read(generation);
       const facts = { version: packageVersion(), generation: generation.number, digest };
       await withinDeadline(PATIENCE, (wait) => replicas.present(facts, wait));
       this.#isFailing = false;

@@ -1,4 +1,4 @@
-/** A cache for metrics that are expensive to compute, since any reader can request them. */
+/** A cache for what is expensive to compute or to ask for, and may be requested by anyone. */
 import { type Deadline, inTime, withinDeadline } from '../../base/deadline.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { ChainLedger } from '../../ledger/service.ts';
@@ -6,22 +6,28 @@ import type { ChainLedger } from '../../ledger/service.ts';
 /** A value that is computed again after a while, or for another question. */
 export class Cached<Question extends readonly unknown[], Value> {
   readonly #keptMs: number;
+  readonly #failureMs: number;
   readonly #make: (...question: Question) => Promise<Value>;
   readonly #now: () => number;
   #last: { readonly question: Question; readonly value: Promise<Value>; until: number } | undefined;
 
-  /** `keptMs`: how long a value is cached after it was computed. `now`: monotonic, in milliseconds. */
+  /**
+   * `keptMs`: how long a value is cached after it was computed. `now`: monotonic, in milliseconds. `failureMs`:
+   * how long a failure is cached.
+   */
   constructor(
     keptMs: number,
     make: (...question: Question) => Promise<Value>,
     now: () => number = () => performance.now(),
+    failureMs = 0,
   ) {
     this.#keptMs = keptMs;
+    this.#failureMs = failureMs;
     this.#make = make;
     this.#now = now;
   }
 
-  /** Concurrent calls share one computation, however long it takes. Failures are not cached. */
+  /** Concurrent calls share one computation, however long it takes. */
   read(...question: Question): Promise<Value> {
     const last = this.#last;
     if (
@@ -38,7 +44,7 @@ export class Cached<Question extends readonly unknown[], Value> {
         next.until = this.#now() + this.#keptMs;
       },
       () => {
-        next.until = 0;
+        next.until = this.#now() + this.#failureMs;
       },
     );
     return next.value;

@@ -11,6 +11,7 @@ import { z } from 'zod';
 import { wholeOf } from '../../base/growing-buffer.ts';
 import { tracedCall } from '../../base/trace-context.ts';
 import { readTextFile } from '../../config/read-file.ts';
+import { Cached } from '../metrics/cached.ts';
 import { isTrusted, type OidcOptions, secretOf } from './oidc-options.ts';
 import type { Claims, Confirmed, IssuerLogout, Renewal } from './oidc-session.ts';
 
@@ -33,7 +34,7 @@ interface BegunLogin {
 
 export class OidcClient {
   readonly #options: OidcOptions;
-  #discovered: { readonly at: number; readonly issuer: Promise<Issuer> } | undefined;
+  readonly #issuer = new Cached(KEPT_MS, () => this.#discover(), undefined, FAILURE_MS);
   #dispatcher: Dispatcher | undefined;
   /** Logout tokens that have come: each counts once. */
   readonly #seen = new LRUCache<string, true>({ max: MAX_SEEN });
@@ -44,7 +45,7 @@ export class OidcClient {
   }
 
   async authorizationUrl({ state, nonce, verifier }: BegunLogin, redirectUrl: string): Promise<string> {
-    const { oidc, config } = await this.#issuer();
+    const { oidc, config } = await this.#issuer.read();
     return oidc.buildAuthorizationUrl(config, {
       redirect_uri: redirectUrl,
       scope: this.#options.scopes.join(' '),
@@ -61,7 +62,7 @@ export class OidcClient {
     { state, nonce, verifier }: BegunLogin,
     redirectUrl: string,
   ): Promise<Confirmed> {
-    const { oidc, config } = await this.#issuer();
+    const { oidc, config } = await this.#issuer.read();
     const current = new URL(redirectUrl);
     current.search = query;
     const tokens = await oidc.authorizationCodeGrant(config, current, {
@@ -79,7 +80,7 @@ export class OidcClient {
 
   /** The current claims. Throws if the issuer cannot be called. */
   async renewed(refreshToken: string): Promise<Renewal> {
-    const { oidc, config } = await this.#issuer();
+    const { oidc, config } = await this.#issuer.read();
     try {
       const tokens = await oidc.refreshTokenGrant(config, refreshToken);
       const claims = tokens.claims();
@@ -94,7 +95,7 @@ export class OidcClient {
 
   /** The sessions that a logout token of the issuer ends, once. Throws an `Error` that may be logged. */
   async issuerLogout(token: string): Promise<IssuerLogout> {
-    const { config, jose, keys } = await this.#issuer();
+    const { config, jose, keys } = await this.#issuer.read();
     const { issuer, id_token_signing_alg_values_supported: algorithms = ['RS256'] } = config.serverMetadata();
     const { payload, protectedHeader } = await jose.jwtVerify(token, keys, {
       issuer,
@@ -120,7 +121,7 @@ export class OidcClient {
   }
 
   async #confirmed(tokens: Oidc.TokenEndpointResponse, claims: Oidc.IDToken): Promise<Confirmed> {
-    const { oidc, config } = await this.#issuer();
+    const { oidc, config } = await this.#issuer.read();
     const more: Claims = this.#options.userinfo
       ? await oidc.fetchUserInfo(config, tokens.access_token, claims.sub)
       : {};
@@ -129,7 +130,7 @@ export class OidcClient {
 
   /** The URL of the logout at the issuer; `undefined` = it has none. */
   async logoutUrl(returnUrl: string): Promise<string | undefined> {
-    const { oidc, config } = await this.#issuer();
+    const { oidc, config } = await this.#issuer.read();
     return config.serverMetadata().end_session_endpoint === undefined
       ? undefined
       : // Without the ID token, which the browser's history would keep: the issuer asks for confirmation.
@@ -141,26 +142,6 @@ export class OidcClient {
   }
 
   /** One request for any number of logins. */
-  #issuer(): Promise<Issuer> {
-    const now = Date.now();
-    const { at = 0, issuer } = this.#discovered ?? {};
-    if (issuer !== undefined && now >= at && now < at + KEPT_MS) {
-      return issuer;
-    }
-    const asked = this.#discover();
-    const discovered = { at: now, issuer: asked };
-    this.#discovered = discovered;
-    asked.catch(() => {
-      // Callers soon after a failure get the same one.
-      setTimeout(() => {
-        if (this.#discovered === discovered) {
-          this.#discovered = undefined;
-        }
-      }, FAILURE_MS).unref();
-    });
-    return asked;
-  }
-
   async #discover(): Promise<Issuer> {
     const { issuer = '', client_id = '', timeout } = this.#options;
     const [oidc, jose] = await Promise.all([import('openid-client'), import('jose')]);

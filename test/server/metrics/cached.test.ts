@@ -57,17 +57,26 @@ it('readers at the same time share one value in the making, however long it take
   expect(making).toHaveLength(2);
 });
 
-it('a failure is not kept', async () => {
-  let times = 0;
-  const cached = new Cached(1000, async () => {
-    times += 1;
-    if (times === 1) {
-      throw new Error('the first fails');
+it('a failure is kept as long as it may be, by default not at all', async () => {
+  for (const failureMs of [undefined, 500]) {
+    let now = 0;
+    let times = 0;
+    const make = async () => {
+      times += 1;
+      if (times === 1) {
+        throw new Error('the first fails');
+      }
+      return 'made';
+    };
+    const cached = new Cached(1000, make, () => now, failureMs);
+    await expect(Promise.all([cached.read(), cached.read()])).rejects.toThrow('the first fails');
+    if (failureMs !== undefined) {
+      now = 499;
+      await expect(cached.read()).rejects.toThrow('the first fails');
+      now = 500;
     }
-    return 'made';
-  });
-  await expect(Promise.all([cached.read(), cached.read()])).rejects.toThrow('the first fails');
-  expect(await cached.read()).toBe('made');
+    expect(await cached.read()).toBe('made');
+  }
 });
 
 /** A ledger that is only counted: how often it was read. */

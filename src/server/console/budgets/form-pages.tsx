@@ -1,5 +1,4 @@
 /** Pages that set, change and remove a budget. */
-import { budgetUnit } from '../../../enforcement/configuration.ts';
 import { formatUnitHours } from '../../../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
 import { budgetAmountText } from '../../../ledger/budgets/terms.ts';
@@ -45,7 +44,7 @@ export const NEW_BUDGET_PAGES = formPages(NEW_PATH, SETTING, newBudget, async (r
 );
 
 async function newBudget(request: PageRequest, sent: Sent | undefined): Promise<ShownPage> {
-  const { caller, generation, csrf, query } = request;
+  const { caller, csrf, query, unit } = request;
   const title = 'Set a budget';
   const maySetProject = may(caller, 'set-project-budget');
   const managed = caller.memberships.filter(({ isManager }) => isManager).map(({ projectId }) => projectId);
@@ -68,7 +67,6 @@ async function newBudget(request: PageRequest, sent: Sent | undefined): Promise<
           valid_until: given.valid_until || (within ? local(within.validUntil) : ''),
         }
       : given;
-  const unit = budgetUnit(generation.configuration);
   const fields = fieldsOf(values, sent);
   const user: FieldEntry = {
     name: 'user_id',
@@ -127,13 +125,12 @@ const CONFLICT = 412;
 
 function editBudget(isRemoval: boolean) {
   return async (request: PageRequest, sent: Sent | undefined): Promise<ShownPage> => {
-    const { generation, caller, csrf } = request;
+    const { generation, caller, csrf, unit } = request;
     const budget = await budgetFor(request, idOf(request));
     if (!mayChange(caller, budget)) {
       throw notAllowed();
     }
     await learnNames(generation, [budget]);
-    const unit = budgetUnit(generation.configuration);
     const path = `/budgets/${budget.id}`;
     /** Whether another user has changed it since the form was opened. */
     const isChanged = sent?.status === CONFLICT;

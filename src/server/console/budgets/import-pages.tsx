@@ -1,7 +1,6 @@
 /** Imports budgets from CSV: first a preview of the changes, then the confirmation of exactly these. */
 
 import { createHash } from 'node:crypto';
-import { budgetUnit } from '../../../enforcement/configuration.ts';
 import { formatUnitHours } from '../../../filter/claim.ts';
 import type { ImportPlan, PlannedLine } from '../../../ledger/budgets/plan.ts';
 import { reasonOf } from '../../budgets/change-budgets.ts';
@@ -104,7 +103,7 @@ interface Shown {
   readonly field?: string | undefined;
 }
 
-function shown({ csrf, generation }: PageRequest, said: Shown): PageAnswer {
+function shown({ csrf, unit }: PageRequest, said: Shown): PageAnswer {
   const { csv = '', reason = '', plan, digest = '', mistake, field, status = 200 } = said;
   const isOfReason = mistake !== undefined && field === 'reason';
   const isFine = plan !== undefined && plan.mistakes.length === 0 && plan.lines.length > 0;
@@ -118,7 +117,7 @@ function shown({ csrf, generation }: PageRequest, said: Shown): PageAnswer {
             <Text>{mistake}</Text>
           </Message>
         )}
-        {plan !== undefined && <Plan {...plan} unit={budgetUnit(generation.configuration)} />}
+        {plan !== undefined && <Plan {...plan} unit={unit} />}
         <ChangeForm action={page.path} csrf={csrf}>
           <Fields fields={[CSV]} values={{ csv }} />
           <div data-file-into="csv" />

@@ -1,5 +1,4 @@
 /** Lists of budgets and their history. */
-import { budgetUnit } from '../../../enforcement/configuration.ts';
 import { formatUnitHours } from '../../../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
 import type { BudgetChange } from '../../../ledger/budgets/budgets.ts';
@@ -45,7 +44,7 @@ export const budgetsPage: ConsolePage = {
   action: 'list-budgets',
   label: 'Budgets',
   answer: async (request) => {
-    const { caller, query, generation } = request;
+    const { caller, query, generation, unit } = request;
     const search = queryText(query, 'search');
     const project = queryText(query, 'project');
     const now = (await ledgerFor(request)).now();
@@ -68,7 +67,7 @@ export const budgetsPage: ConsolePage = {
           caller={caller}
           now={now}
           query={plain}
-          unit={budgetUnit(generation.configuration)}
+          unit={unit}
           done={DONE[query.get('done') ?? '']}
         />
       ),
@@ -81,7 +80,7 @@ export const budgetHistoryPage: ConsolePage = {
   path: '/budgets/history',
   action: 'list-budgets',
   answer: async (request) => {
-    const { query, generation } = request;
+    const { query, generation, unit } = request;
     const budget = queryText(query, 'budget');
     const page = await budgetChangesFor(request, {
       limit: ROWS,
@@ -92,7 +91,7 @@ export const budgetHistoryPage: ConsolePage = {
     await learnNames(generation, page.items);
     return {
       title: 'History of budgets',
-      main: <BudgetHistory page={page} query={query} unit={budgetUnit(generation.configuration)} />,
+      main: <BudgetHistory page={page} query={query} unit={unit} />,
     };
   },
 };

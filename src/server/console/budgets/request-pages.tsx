@@ -1,5 +1,4 @@
 /** Requests for more budget: the list, the form for a new one, and each with the form for its next step. */
-import { budgetUnit } from '../../../enforcement/configuration.ts';
 import { missingBudget } from '../../../filter/budget-claims.ts';
 import { ceil, formatUnitHours, smaller } from '../../../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
@@ -73,7 +72,7 @@ export const requestsPage: ConsolePage = {
   path: REQUESTS_PATH,
   action: 'list-budgets',
   answer: async (request) => {
-    const { caller, query, generation } = request;
+    const { caller, query, generation, unit } = request;
     const project = queryText(query, 'project');
     const asked = query.get('state') ?? 'open';
     const state = [...BUDGET_REQUEST_STATES, 'all'].find((one) => one === asked) ?? 'open';
@@ -111,7 +110,7 @@ export const requestsPage: ConsolePage = {
           <OfProject id={project} />
           <List
             label="Budget requests"
-            columns={requestColumns(budgetUnit(generation.configuration))}
+            columns={requestColumns(unit)}
             path={REQUESTS_PATH}
             empty="No requests."
             page={page}
@@ -156,7 +155,7 @@ export const ASK_PAGES = formPages(
 );
 
 async function askForMore(request: PageRequest, sent: Sent | undefined): Promise<ShownPage> {
-  const { caller, csrf, query, generation } = request;
+  const { caller, csrf, query, generation, unit } = request;
   const title = 'Request more budget';
   const own = visibleProjects(caller);
   const linked = {
@@ -175,7 +174,6 @@ async function askForMore(request: PageRequest, sent: Sent | undefined): Promise
     throw notAllowed();
   }
   await learnNames(generation, [{ projectId: project || undefined }]);
-  const unit = budgetUnit(generation.configuration);
   const fields = fieldsOf({ ...given, project_id: project }, sent);
   const whole: [string, string] = ['', 'The whole project'];
   const user: FieldEntry = {
@@ -266,11 +264,10 @@ export const REQUEST_PAGES = formPages(
 );
 
 async function oneRequest(request: PageRequest, sent: Sent | undefined): Promise<ShownPage> {
-  const { caller, csrf, query, generation } = request;
+  const { caller, csrf, query, generation, unit } = request;
   const found = await requestFor(request, idOf(request));
   await learnNames(generation, [found]);
   const { id, state, projectId } = found;
-  const unit = budgetUnit(generation.configuration);
   const asked = { amount: budgetAmountText(found.amount), valid_until: local(found.validUntil) };
   const fields = fieldsOf(sent?.values ?? budgetValues(new URLSearchParams(asked)), sent);
   const steps = STEPS.filter(

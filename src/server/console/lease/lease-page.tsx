@@ -1,6 +1,5 @@
 /** A lease: its charges, their reasons, and its history. */
 import { operationText } from '../../../decisions/record.ts';
-import { budgetUnit } from '../../../enforcement/configuration.ts';
 import { budgetIdOf, formatUnitHours } from '../../../filter/claim.ts';
 import { textMistake } from '../../../ledger/identity.ts';
 import type { Share } from '../../../ledger/reports/charges.ts';
@@ -110,7 +109,7 @@ async function answered(request: PageRequest, key: string): Promise<PageAnswer> 
         history={history}
         query={query}
         path={leasePath(leaseId, lease?.row)}
-        unit={budgetUnit(generation.configuration)}
+        unit={request.unit}
         seesLedger={may(caller, 'see-ledger')}
       />
     ),

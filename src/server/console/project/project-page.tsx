@@ -1,5 +1,4 @@
 /** The page of a project. */
-import { budgetUnit } from '../../../enforcement/configuration.ts';
 import { formatUnitHours, unitHours } from '../../../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
 import { type BudgetView, pageOfBudgets } from '../../../ledger/budgets/view.ts';
@@ -50,7 +49,7 @@ export const projectPage: ConsolePage = {
 };
 
 async function dataOf(request: PageRequest) {
-  const { caller, params, query, generation, deadline } = request;
+  const { caller, params, query, generation, deadline, unit } = request;
   const projectId = pathId(params, 'project_id');
   const ledger = await ledgerFor(request);
   const now = ledger.now();
@@ -89,7 +88,7 @@ async function dataOf(request: PageRequest) {
   return {
     projectId,
     named: nameOfFor(generation, caller)('project', projectId),
-    unit: budgetUnit(generation.configuration),
+    unit,
     caller,
     query,
     now,

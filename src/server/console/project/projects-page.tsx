@@ -1,4 +1,3 @@
-import { budgetUnit } from '../../../enforcement/configuration.ts';
 import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
 import type { PageOf } from '../../../ledger/reports/pages.ts';
 import { COUNTED_OPEN, listProjects, type ProjectRow } from '../../../ledger/reports/projects.ts';
@@ -18,7 +17,7 @@ export const projectsPage: ConsolePage = {
   action: 'list-projects',
   label: 'Projects',
   answer: async (request) => {
-    const { caller, query, generation, deadline } = request;
+    const { caller, query, generation, deadline, unit } = request;
     const search = queryText(query, 'search');
     const projectIds = visibleProjects(caller);
     const wanted = { projectIds, search: search || undefined, limit: ROWS, after: listPage(query).after };
@@ -26,9 +25,7 @@ export const projectsPage: ConsolePage = {
     await learnNames(generation, page.items);
     return {
       title: 'Projects',
-      main: (
-        <ProjectsView search={search} page={page} query={query} unit={budgetUnit(generation.configuration)} />
-      ),
+      main: <ProjectsView search={search} page={page} query={query} unit={unit} />,
     };
   },
 };

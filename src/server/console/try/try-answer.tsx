@@ -1,7 +1,6 @@
 /** A page with a form for a lease or a change, and the estimate: verdict, costs, suggestions, command. */
 
 import type { ComponentChildren } from 'preact';
-import { budgetUnit } from '../../../enforcement/configuration.ts';
 import { budgetAccount, budgetIdOf } from '../../../filter/claim.ts';
 import type { CreateRequest, Lease, UpdateRequest } from '../../../lease/lease.ts';
 import type { BudgetView } from '../../../ledger/budgets/view.ts';
@@ -32,11 +31,11 @@ interface Tried extends Wanted {
 
 /** Runs all filters on the request. @throws InvalidRequestError */
 export async function tried(request: PageRequest, wanted: Wanted): Promise<Tried> {
-  const { caller, generation, deadline, requestId, csrf } = request;
+  const { caller, generation, deadline, requestId, csrf, unit } = request;
   const asking = { generation, requestId, deadline, forMember: caller.kind === 'member' };
   const estimate = await shownEstimate(asking, wanted.request, wanted.fieldsOf);
   const accountText = await chargedTo(request, wanted.request.context.project_id, estimate);
-  return { ...wanted, estimate, csrf, unit: budgetUnit(generation.configuration), accountText };
+  return { ...wanted, estimate, csrf, unit, accountText };
 }
 
 interface TryPage {
