@@ -1,7 +1,6 @@
 /** Tokens and certificates. Their files may change while the service runs. */
-import type { SecureContextOptions } from 'node:tls';
 import { errorText } from '../../base/errors.ts';
-import { mistakeInAuthorities, mistakeInPair } from '../../config/pem.ts';
+import { mistakeInAuthorities, mistakeInPair, mistakeInTime } from '../../config/pem.ts';
 import { readTextFile, whyWritable } from '../../config/read-file.ts';
 import { MIN_TOKEN_LENGTH, TOKEN_FORM } from '../../config/secret.ts';
 
@@ -99,7 +98,9 @@ export interface TlsOptions {
 }
 
 /** Certificate, key and authorities; `undefined` for http. @throws CredentialError also if key and certificate do not match */
-export function readTls(options: TlsOptions): SecureContextOptions | undefined {
+export function readTls(
+  options: TlsOptions,
+): { readonly cert: Buffer; readonly key: Buffer; readonly ca?: string } | undefined {
   const { tls_cert_file: certFile, tls_key_file: keyFile, client_ca_file: caFile } = options;
   if (certFile === undefined || keyFile === undefined) {
     return undefined;
@@ -108,6 +109,13 @@ export function readTls(options: TlsOptions): SecureContextOptions | undefined {
   const key = Buffer.from(readFile('tls_key_file', keyFile));
   refuse('tls_cert_file', mistakeInPair(cert, key, [certFile, keyFile]));
   return caFile === undefined ? { cert, key } : { cert, key, ca: readAuthorities(caFile) };
+}
+
+/** As `readTls`. @throws CredentialError also for a certificate that clients refuse now */
+export function readValidTls(options: TlsOptions): ReturnType<typeof readTls> {
+  const tls = readTls(options);
+  refuse('tls_cert_file', tls && mistakeInTime(tls.cert, options.tls_cert_file ?? ''));
+  return tls;
 }
 
 /** @throws CredentialError */
@@ -137,11 +145,16 @@ function readFile(option: CredentialError['option'], file: string): string {
 
 export function credentialProblems(options: ServiceTokenOptions & TlsOptions) {
   const ofBlazar = mistakesOf(() => readTokens(options));
+  const ofTls = mistakesOf(() => readTls(options));
   return [
     ...ofBlazar,
     // These are compared with the tokens for Blazar, whose mistake would be reported twice.
     ...(ofBlazar.length > 0 ? [] : mistakesOf(() => readUserTokens(options)).map(asProblem)),
-    ...mistakesOf(() => readTls(options)),
+    ...ofTls,
+    // The service starts: some clients may not verify it.
+    ...(ofTls.length > 0 ? [] : mistakesOf(() => readValidTls(options))).map(
+      (mistake) => ({ ...asProblem(mistake), severity: 'warning' }) as const,
+    ),
   ];
 }
 

@@ -91,6 +91,22 @@ describe('with tls_cert_file and tls_key_file', () => {
     expect(await ask(`${service.url}/healthz`, { agent })).toMatchObject({ name: 'localhost' });
   });
 
+  it('a certificate that clients refuse now changes nothing, and is a warning at the start', async () => {
+    const files = tlsFiles();
+    const service = await runTls(files);
+    copyFileSync(tlsFixture('expired.pem'), files.certFile);
+    copyFileSync(tlsFixture('expired.key'), files.keyFile);
+    await reread(service, 'refused', 1);
+    const shown = openTls(undefined, 'TLSv1.3', { host: '127.0.0.1', port: service.port });
+    await once(shown, 'secureConnect');
+    expect(Date.parse(shown.getPeerCertificate().valid_to)).toBeGreaterThan(Date.now());
+    shown.destroy();
+    const { warnings } = (await runTls(files)).service;
+    expect(warnings.map(({ message }) => message)).toContainEqual(
+      expect.stringMatching(/clients refuse this certificate now: .* 2021 GMT$/),
+    );
+  });
+
   it.for([
     ['is cut off', (whole: string) => whole.slice(0, 100), 'do not match, or are not PEM'],
     ['is of another certificate', () => readFileSync(tlsFixture('other.key'), 'utf8'), 'key values mismatch'],
