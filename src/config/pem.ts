@@ -37,3 +37,12 @@ export function mistakeInPair(
     return `${files.join(' and ')} do not match, or are not PEM: ${errorText(thrown)}`;
   }
 }
+
+/** Why clients refuse a certificate now. `undefined` = its time has come, and is not over. */
+export function mistakeInTime(pem: Buffer, file: string): string | undefined {
+  const { validFrom, validTo } = new X509Certificate(pem);
+  const now = Date.now();
+  return Date.parse(validFrom) <= now && now < Date.parse(validTo)
+    ? undefined
+    : `${file}: clients refuse this certificate now: it is valid from ${validFrom} to ${validTo}`;
+}

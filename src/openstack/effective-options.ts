@@ -1,9 +1,7 @@
 /** The effective options of `[keystone]`, and their results: the URL, the secrets, the token request. */
 
-
 import { errorText, type Problem } from '../base/errors.ts';
 import { mistakeInAuthorities } from '../config/pem.ts';
-
 
 import { readTextFile } from '../config/read-file.ts';
 import type { HttpClientOptions } from '../http/contract.ts';

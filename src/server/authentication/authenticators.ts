@@ -14,7 +14,7 @@ import type { Metrics } from '../metrics/metrics.ts';
 import { KUBERNETES_PATHS } from '../own-paths.ts';
 import { FixedTokens } from '../users/fixed-tokens.ts';
 import { WrongTokens } from '../users/wrong-tokens.ts';
-import { expiryOf, readTls, type TlsOptions } from './credentials.ts';
+import { expiryOf, readValidTls, type TlsOptions } from './credentials.ts';
 import type { KeystoneAuthenticator, Refuse } from './keystone-authenticators.ts';
 import {
   AcceptedTokens,
@@ -195,7 +195,7 @@ export function rereadCredentials(
   const mistakes = [
     ...mistakeOf(() => replaceTokens(authenticators, readProtocolTokens(configuration))),
     ...mistakeOf(() => {
-      const tls = readTls(tlsOptions);
+      const tls = readValidTls(tlsOptions);
       if (tls !== undefined) {
         metrics.certificateExpiry = expiryOf(tls);
         for (const listener of listeners) {

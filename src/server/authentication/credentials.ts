@@ -2,7 +2,7 @@
 import { X509Certificate } from 'node:crypto';
 import type { SecureContextOptions } from 'node:tls';
 import { errorText } from '../../base/errors.ts';
-import { mistakeInAuthorities, mistakeInPair } from '../../config/pem.ts';
+import { mistakeInAuthorities, mistakeInPair, mistakeInTime } from '../../config/pem.ts';
 import { readTextFile, whyWritable } from '../../config/read-file.ts';
 import { MIN_TOKEN_LENGTH, TOKEN_FORM } from '../../config/secret.ts';
 
@@ -120,14 +120,11 @@ export function expiryOf({ cert }: Tls): number {
   return Date.parse(new X509Certificate(cert).validTo) / 1000;
 }
 
-/** The service starts all the same: a reload of the files replaces the certificate. */
-function expired(options: TlsOptions) {
+/** As `readTls`. @throws CredentialError also for a certificate that clients refuse now */
+export function readValidTls(options: TlsOptions): Tls | undefined {
   const tls = readTls(options);
-  if (tls === undefined || expiryOf(tls) * 1000 > Date.now()) {
-    return [];
-  }
-  const message = `the certificate has expired on ${new Date(expiryOf(tls) * 1000).toISOString()}: clients refuse it`;
-  return [{ severity: 'warning', section: 'service', option: 'tls_cert_file', message } as const];
+  refuse('tls_cert_file', tls && mistakeInTime(tls.cert, options.tls_cert_file ?? ''));
+  return tls;
 }
 
 /** @throws CredentialError */
@@ -162,7 +159,11 @@ export function credentialProblems(options: ServiceTokenOptions & TlsOptions) {
     ...ofBlazar,
     // These are compared with the tokens for Blazar, whose mistake would be reported twice.
     ...(ofBlazar.length > 0 ? [] : mistakesOf(() => readUserTokens(options)).map(asProblem)),
-    ...(ofTls.length > 0 ? ofTls : expired(options)),
+    ...ofTls,
+    // The service starts: some clients may not verify it.
+    ...(ofTls.length > 0 ? [] : mistakesOf(() => readValidTls(options))).map(
+      (mistake) => ({ ...asProblem(mistake), severity: 'warning' }) as const,
+    ),
   ];
 }
 

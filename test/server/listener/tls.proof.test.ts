@@ -108,7 +108,7 @@ describe('with tls_cert_file and tls_key_file', () => {
     const warnings = (running: RunningPolicyService) =>
       running.service.warnings.flatMap(({ option, message }) => (option === 'tls_cert_file' ? message : []));
     expect(warnings(service)).toEqual([
-      'the certificate has expired on 2021-01-01T00:00:00.000Z: clients refuse it',
+      expect.stringMatching(/clients refuse this certificate now: .* 2021 GMT$/),
     ]);
     expect(await expiry(service)).toBe(Date.parse('2021-01-01T00:00:00Z') / 1000);
     put('server');
@@ -117,6 +117,18 @@ describe('with tls_cert_file and tls_key_file', () => {
     const another = await runTls(files);
     expect(await expiry(another)).toBe(end);
     expect(warnings(another)).toEqual([]);
+  });
+
+  it('a certificate that clients refuse now changes nothing', async () => {
+    const files = tlsFiles();
+    const service = await runTls(files);
+    copyFileSync(tlsFixture('expired.pem'), files.certFile);
+    copyFileSync(tlsFixture('expired.key'), files.keyFile);
+    await reread(service, 'refused', 1);
+    const shown = openTls(undefined, 'TLSv1.3', { host: '127.0.0.1', port: service.port });
+    await once(shown, 'secureConnect');
+    expect(Date.parse(shown.getPeerCertificate().valid_to)).toBeGreaterThan(Date.now());
+    shown.destroy();
   });
 
   it.for([
