@@ -185,6 +185,10 @@ export class Generations {
       for (const problem of configuration.problems) {
         logger.warn(formatProblem(problem));
       }
+      const gone = before.configuration.files.filter((file) => !configuration.files.includes(file));
+      if (gone.length > 0) {
+        logger.warn({ gone }, 'configuration files are gone: what they have set is no longer in force');
+      }
       this.#warnOfRestart(next);
       logger.info({ generation: next.number }, 'configuration reloaded');
       await this.#files.keep(named);

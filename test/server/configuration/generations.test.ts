@@ -230,6 +230,11 @@ describe('a reload', () => {
     writeFileSync(join(folder, '20.conf'), written(THREE_DAYS, ''));
     await expect(running.service.reload()).resolves.toBe(true);
     expect(await running.post('/check-create', TWO_DAYS)).toMatchObject({ status: 204 });
+    expect(running.logger.lines).toContainEqual({
+      level: 'warn',
+      message: 'configuration files are gone: what they have set is no longer in force',
+      fields: { gone: [file] },
+    });
   });
 
   it('with a filter that can not be set up changes nothing, and lets go of what was built before it', async () => {
