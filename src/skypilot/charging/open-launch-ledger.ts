@@ -39,7 +39,8 @@ interface Overtaken {
   readonly message: string;
 }
 
-const STARTS_STOPPED = 'SkyPilot starts a stopped cluster with the hardware that it had.';
+const STARTS_STOPPED =
+  'SkyPilot starts a stopped cluster with the hardware that it had. If the cluster was torn down, try again in a minute.';
 
 /** A launch that fits, to be charged when all policies have accepted it. */
 interface HeldLaunch {
