@@ -628,6 +628,16 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /** @description A project or a user. */
+        Account: {
+            /** @description The name of the account's domain. */
+            domain: string | null;
+            id: string;
+            /** @description The name in Keystone; null = not known. */
+            name: string | null;
+        } & {
+            [key: string]: unknown;
+        };
         /** @description An OpenAPI 3.1 document. */
         ApiDescription: {
             info: {
@@ -678,16 +688,7 @@ export interface components {
              * @example 1234.5
              */
             left: string;
-            /** @description A project or a user. */
-            project: {
-                /** @description The name of the account's domain. */
-                domain: string | null;
-                id: string;
-                /** @description The name in Keystone; null = not known. */
-                name: string | null;
-            } & {
-                [key: string]: unknown;
-            };
+            project: components["schemas"]["Account"];
             /**
              * @description Past and planned usage of its leases; rounded up.
              * @example 1234.5
@@ -699,15 +700,7 @@ export interface components {
              */
             unit: string;
             /** @description null = the whole project. */
-            user: ({
-                /** @description The name of the account's domain. */
-                domain: string | null;
-                id: string;
-                /** @description The name in Keystone; null = not known. */
-                name: string | null;
-            } & {
-                [key: string]: unknown;
-            }) | null;
+            user: components["schemas"]["Account"] | null;
             /**
              * @description ISO 8601, UTC.
              * @example 2026-12-01T09:00:00Z
@@ -767,16 +760,7 @@ export interface components {
                 id: string;
                 /** @enum {string} */
                 operation: "set" | "removed";
-                /** @description A project or a user. */
-                project: {
-                    /** @description The name of the account's domain. */
-                    domain: string | null;
-                    id: string;
-                    /** @description The name in Keystone; null = not known. */
-                    name: string | null;
-                } & {
-                    [key: string]: unknown;
-                };
+                project: components["schemas"]["Account"];
                 /** @description null = no reason was given. */
                 reason: string | null;
                 /**
@@ -785,15 +769,7 @@ export interface components {
                  */
                 unit: string;
                 /** @description null = the whole project. */
-                user: ({
-                    /** @description The name of the account's domain. */
-                    domain: string | null;
-                    id: string;
-                    /** @description The name in Keystone; null = not known. */
-                    name: string | null;
-                } & {
-                    [key: string]: unknown;
-                }) | null;
+                user: components["schemas"]["Account"] | null;
                 /**
                  * @description ISO 8601, UTC.
                  * @example 2026-12-01T09:00:00Z
@@ -846,16 +822,7 @@ export interface components {
                 /** @description Blazar's id; null = not known yet. */
                 lease_id: string | null;
                 name: string;
-                /** @description A project or a user. */
-                project: {
-                    /** @description The name of the account's domain. */
-                    domain: string | null;
-                    id: string;
-                    /** @description The name in Keystone; null = not known. */
-                    name: string | null;
-                } & {
-                    [key: string]: unknown;
-                };
+                project: components["schemas"]["Account"];
                 /**
                  * @description ISO 8601, UTC.
                  * @example 2026-12-01T09:00:00Z
@@ -872,16 +839,7 @@ export interface components {
                 start: string;
                 /** @enum {string} */
                 state: "open" | "ended";
-                /** @description A project or a user. */
-                user: {
-                    /** @description The name of the account's domain. */
-                    domain: string | null;
-                    id: string;
-                    /** @description The name in Keystone; null = not known. */
-                    name: string | null;
-                } & {
-                    [key: string]: unknown;
-                };
+                user: components["schemas"]["Account"];
             } & {
                 [key: string]: unknown;
             })[];
@@ -968,16 +926,7 @@ export interface components {
             }) | null;
             /** @example 17 */
             id: string;
-            /** @description A project or a user. */
-            project: {
-                /** @description The name of the account's domain. */
-                domain: string | null;
-                id: string;
-                /** @description The name in Keystone; null = not known. */
-                name: string | null;
-            } & {
-                [key: string]: unknown;
-            };
+            project: components["schemas"]["Account"];
             /** @description The reason for the request. */
             reason: string;
             /** @description The step that made it final; null = open. */
@@ -1003,15 +952,7 @@ export interface components {
              */
             unit: string;
             /** @description null = the whole project. */
-            user: ({
-                /** @description The name of the account's domain. */
-                domain: string | null;
-                id: string;
-                /** @description The name in Keystone; null = not known. */
-                name: string | null;
-            } & {
-                [key: string]: unknown;
-            }) | null;
+            user: components["schemas"]["Account"] | null;
             /**
              * @description The time until which it is needed.
              * @example 2026-12-01T09:00:00Z
@@ -1114,16 +1055,7 @@ export interface components {
             notes: string[];
             /** @enum {string} */
             outcome: "allowed" | "changed" | "rejected" | "failed" | "allowed-on-error" | "bypassed" | "exempt" | "audit";
-            /** @description A project or a user. */
-            project: {
-                /** @description The name of the account's domain. */
-                domain: string | null;
-                id: string;
-                /** @description The name in Keystone; null = not known. */
-                name: string | null;
-            } & {
-                [key: string]: unknown;
-            };
+            project: components["schemas"]["Account"];
             searched: string | null;
             suggestions: ({
                 /** @enum {string} */
@@ -1151,16 +1083,7 @@ export interface components {
             } & {
                 [key: string]: unknown;
             })[];
-            /** @description A project or a user. */
-            user: {
-                /** @description The name of the account's domain. */
-                domain: string | null;
-                id: string;
-                /** @description The name in Keystone; null = not known. */
-                name: string | null;
-            } & {
-                [key: string]: unknown;
-            };
+            user: components["schemas"]["Account"];
             warnings: string[];
         } & {
             [key: string]: unknown;
@@ -1183,98 +1106,83 @@ export interface components {
                 reservations?: unknown;
             };
         };
-        Decisions: {
-            items: ({
-                allowed: boolean;
-                /** @description The request of a refused lease. */
-                asked: ({
-                    /**
-                     * @description ISO 8601, UTC.
-                     * @example 2026-12-01T09:00:00Z
-                     */
-                    end: string;
-                    /** @description Without allocations and attributes that Blazar adds. null = not kept: more than 20, or more than 4 KiB. */
-                    reservations: {
-                        [key: string]: unknown;
-                    }[] | null;
-                    /**
-                     * @description ISO 8601, UTC.
-                     * @example 2026-12-01T09:00:00Z
-                     */
-                    start: string;
-                } & {
-                    [key: string]: unknown;
-                }) | null;
-                /** @description null for members. */
-                duration_ms: number | null;
-                /** @description The filter that caused the outcome. */
-                filter: string | null;
-                filters: ({
-                    audit: boolean;
-                    /** @description Changes that a policy of SkyPilot made, or would have made; truncated, and without secrets. `before` and `after` are null where there is no value. */
-                    changes: ({
-                        after: string | null;
-                        before: string | null;
-                        path: string;
-                    } & {
-                        [key: string]: unknown;
-                    })[];
-                    /** @description Number of further changes. */
-                    changes_left_out: number;
-                    /** @description null for members. */
-                    duration_ms: number | null;
-                    filter: string;
-                    message: string | null;
-                    /** @enum {string} */
-                    outcome: "allowed" | "changed" | "rejected" | "failed" | "allowed-on-error" | "bypassed";
-                } & {
-                    [key: string]: unknown;
-                })[];
-                /** @description The number of its configuration. null for members. */
-                generation: number | null;
-                /** @description Whether this decision counts as a launch of SkyPilot; null = not SkyPilot. */
-                launch: boolean | null;
-                lease_id: string | null;
-                lease_name: string | null;
-                /** @description The message for the user; null = allowed. */
-                message: string | null;
-                /** @enum {string} */
-                operation: "create" | "update" | "commit-create" | "commit-update" | "end" | "skypilot.validate" | "skypilot.optimize" | "skypilot.launch" | "skypilot.exec" | "skypilot.jobs.launch" | "skypilot.jobs.launch_controller" | "skypilot.jobs.pool_apply" | "skypilot.jobs.launch_cluster" | "skypilot.serve.up" | "skypilot.serve.launch_controller" | "skypilot.serve.update" | "skypilot.serve.launch_replica" | "skypilot.other" | "skypilot.bypass" | "kubernetes.admission" | "kubernetes.validation";
-                /** @enum {string} */
-                outcome: "allowed" | "changed" | "rejected" | "failed" | "allowed-on-error" | "bypassed" | "exempt" | "audit";
-                project: ({
-                    /** @description The name of the account's domain. */
-                    domain: string | null;
-                    id: string;
-                    /** @description The name in Keystone; null = not known. */
-                    name: string | null;
-                } & {
-                    [key: string]: unknown;
-                }) | null;
-                /** @description The replica that decided. null for members. */
-                replica: string | null;
-                request_id: string;
-                /** @description The side of SkyPilot that sent the request; null = not SkyPilot. */
-                side: ("client" | "server") | null;
+        Decision: {
+            allowed: boolean;
+            /** @description The request of a refused lease. */
+            asked: ({
                 /**
                  * @description ISO 8601, UTC.
                  * @example 2026-12-01T09:00:00Z
                  */
-                time: string;
-                user: ({
-                    /** @description The name of the account's domain. */
-                    domain: string | null;
-                    id: string;
-                    /** @description The name in Keystone; null = not known. */
-                    name: string | null;
+                end: string;
+                /** @description Without allocations and attributes that Blazar adds. null = not kept: more than 20, or more than 4 KiB. */
+                reservations: {
+                    [key: string]: unknown;
+                }[] | null;
+                /**
+                 * @description ISO 8601, UTC.
+                 * @example 2026-12-01T09:00:00Z
+                 */
+                start: string;
+            } & {
+                [key: string]: unknown;
+            }) | null;
+            /** @description null for members. */
+            duration_ms: number | null;
+            /** @description The filter that caused the outcome. */
+            filter: string | null;
+            filters: ({
+                audit: boolean;
+                /** @description Changes that a policy of SkyPilot made, or would have made; truncated, and without secrets. `before` and `after` are null where there is no value. */
+                changes: ({
+                    after: string | null;
+                    before: string | null;
+                    path: string;
                 } & {
                     [key: string]: unknown;
-                }) | null;
-                /** @description Empty for members. */
-                warnings: string[];
+                })[];
+                /** @description Number of further changes. */
+                changes_left_out: number;
+                /** @description null for members. */
+                duration_ms: number | null;
+                filter: string;
+                message: string | null;
+                /** @enum {string} */
+                outcome: "allowed" | "changed" | "rejected" | "failed" | "allowed-on-error" | "bypassed";
             } & {
                 [key: string]: unknown;
             })[];
+            /** @description The number of its configuration. null for members. */
+            generation: number | null;
+            /** @description Whether this decision counts as a launch of SkyPilot; null = not SkyPilot. */
+            launch: boolean | null;
+            lease_id: string | null;
+            lease_name: string | null;
+            /** @description The message for the user; null = allowed. */
+            message: string | null;
+            /** @enum {string} */
+            operation: "create" | "update" | "commit-create" | "commit-update" | "end" | "skypilot.validate" | "skypilot.optimize" | "skypilot.launch" | "skypilot.exec" | "skypilot.jobs.launch" | "skypilot.jobs.launch_controller" | "skypilot.jobs.pool_apply" | "skypilot.jobs.launch_cluster" | "skypilot.serve.up" | "skypilot.serve.launch_controller" | "skypilot.serve.update" | "skypilot.serve.launch_replica" | "skypilot.other" | "skypilot.bypass" | "kubernetes.admission" | "kubernetes.validation";
+            /** @enum {string} */
+            outcome: "allowed" | "changed" | "rejected" | "failed" | "allowed-on-error" | "bypassed" | "exempt" | "audit";
+            project: components["schemas"]["Account"] | null;
+            /** @description The replica that decided. null for members. */
+            replica: string | null;
+            request_id: string;
+            /** @description The side of SkyPilot that sent the request; null = not SkyPilot. */
+            side: ("client" | "server") | null;
+            /**
+             * @description ISO 8601, UTC.
+             * @example 2026-12-01T09:00:00Z
+             */
+            time: string;
+            user: components["schemas"]["Account"] | null;
+            /** @description Empty for members. */
+            warnings: string[];
+        } & {
+            [key: string]: unknown;
+        };
+        Decisions: {
+            items: components["schemas"]["Decision"][];
             /** @description Send it as `after` for the next page. null = this is the last one. Only this shows whether there are more. */
             next: string | null;
         } & {
@@ -1331,16 +1239,7 @@ export interface components {
             notes: string[];
             /** @enum {string} */
             outcome: "allowed" | "changed" | "rejected" | "failed" | "allowed-on-error" | "bypassed" | "exempt" | "audit";
-            /** @description A project or a user. */
-            project: {
-                /** @description The name of the account's domain. */
-                domain: string | null;
-                id: string;
-                /** @description The name in Keystone; null = not known. */
-                name: string | null;
-            } & {
-                [key: string]: unknown;
-            };
+            project: components["schemas"]["Account"];
             searched: string | null;
             suggestions: ({
                 /** @enum {string} */
@@ -1398,16 +1297,7 @@ export interface components {
             } & {
                 [key: string]: unknown;
             })[];
-            /** @description A project or a user. */
-            user: {
-                /** @description The name of the account's domain. */
-                domain: string | null;
-                id: string;
-                /** @description The name in Keystone; null = not known. */
-                name: string | null;
-            } & {
-                [key: string]: unknown;
-            };
+            user: components["schemas"]["Account"];
             warnings: string[];
         } & {
             [key: string]: unknown;
@@ -1610,97 +1500,7 @@ export interface components {
                  * @example 2026-12-01T09:00:00Z
                  */
                 at: string;
-                decision: ({
-                    allowed: boolean;
-                    /** @description The request of a refused lease. */
-                    asked: ({
-                        /**
-                         * @description ISO 8601, UTC.
-                         * @example 2026-12-01T09:00:00Z
-                         */
-                        end: string;
-                        /** @description Without allocations and attributes that Blazar adds. null = not kept: more than 20, or more than 4 KiB. */
-                        reservations: {
-                            [key: string]: unknown;
-                        }[] | null;
-                        /**
-                         * @description ISO 8601, UTC.
-                         * @example 2026-12-01T09:00:00Z
-                         */
-                        start: string;
-                    } & {
-                        [key: string]: unknown;
-                    }) | null;
-                    /** @description null for members. */
-                    duration_ms: number | null;
-                    /** @description The filter that caused the outcome. */
-                    filter: string | null;
-                    filters: ({
-                        audit: boolean;
-                        /** @description Changes that a policy of SkyPilot made, or would have made; truncated, and without secrets. `before` and `after` are null where there is no value. */
-                        changes: ({
-                            after: string | null;
-                            before: string | null;
-                            path: string;
-                        } & {
-                            [key: string]: unknown;
-                        })[];
-                        /** @description Number of further changes. */
-                        changes_left_out: number;
-                        /** @description null for members. */
-                        duration_ms: number | null;
-                        filter: string;
-                        message: string | null;
-                        /** @enum {string} */
-                        outcome: "allowed" | "changed" | "rejected" | "failed" | "allowed-on-error" | "bypassed";
-                    } & {
-                        [key: string]: unknown;
-                    })[];
-                    /** @description The number of its configuration. null for members. */
-                    generation: number | null;
-                    /** @description Whether this decision counts as a launch of SkyPilot; null = not SkyPilot. */
-                    launch: boolean | null;
-                    lease_id: string | null;
-                    lease_name: string | null;
-                    /** @description The message for the user; null = allowed. */
-                    message: string | null;
-                    /** @enum {string} */
-                    operation: "create" | "update" | "commit-create" | "commit-update" | "end" | "skypilot.validate" | "skypilot.optimize" | "skypilot.launch" | "skypilot.exec" | "skypilot.jobs.launch" | "skypilot.jobs.launch_controller" | "skypilot.jobs.pool_apply" | "skypilot.jobs.launch_cluster" | "skypilot.serve.up" | "skypilot.serve.launch_controller" | "skypilot.serve.update" | "skypilot.serve.launch_replica" | "skypilot.other" | "skypilot.bypass" | "kubernetes.admission" | "kubernetes.validation";
-                    /** @enum {string} */
-                    outcome: "allowed" | "changed" | "rejected" | "failed" | "allowed-on-error" | "bypassed" | "exempt" | "audit";
-                    project: ({
-                        /** @description The name of the account's domain. */
-                        domain: string | null;
-                        id: string;
-                        /** @description The name in Keystone; null = not known. */
-                        name: string | null;
-                    } & {
-                        [key: string]: unknown;
-                    }) | null;
-                    /** @description The replica that decided. null for members. */
-                    replica: string | null;
-                    request_id: string;
-                    /** @description The side of SkyPilot that sent the request; null = not SkyPilot. */
-                    side: ("client" | "server") | null;
-                    /**
-                     * @description ISO 8601, UTC.
-                     * @example 2026-12-01T09:00:00Z
-                     */
-                    time: string;
-                    user: ({
-                        /** @description The name of the account's domain. */
-                        domain: string | null;
-                        id: string;
-                        /** @description The name in Keystone; null = not known. */
-                        name: string | null;
-                    } & {
-                        [key: string]: unknown;
-                    }) | null;
-                    /** @description Empty for members. */
-                    warnings: string[];
-                } & {
-                    [key: string]: unknown;
-                }) | null;
+                decision: components["schemas"]["Decision"] | null;
                 entry: ({
                     account: string;
                     /**
@@ -1716,30 +1516,13 @@ export interface components {
                     /** @description The number of the lease in the ledger. */
                     lease_row: string;
                     operation: string;
-                    /** @description A project or a user. */
-                    project: {
-                        /** @description The name of the account's domain. */
-                        domain: string | null;
-                        id: string;
-                        /** @description The name in Keystone; null = not known. */
-                        name: string | null;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    project: components["schemas"]["Account"];
                     reason: string | null;
                     request_id: string | null;
                     /** @description The same in unit-hours, for accounts of budgets; null for others. */
                     unit_hours: string | null;
                     /** @description The owner of the lease. */
-                    user: {
-                        /** @description The name of the account's domain. */
-                        domain: string | null;
-                        id: string;
-                        /** @description The name in Keystone; null = not known. */
-                        name: string | null;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    user: components["schemas"]["Account"];
                     who: string | null;
                 } & {
                     [key: string]: unknown;
@@ -1810,16 +1593,7 @@ export interface components {
                 start: string;
                 /** @enum {string} */
                 state: "pending" | "active" | "ended";
-                /** @description A project or a user. */
-                user: {
-                    /** @description The name of the account's domain. */
-                    domain: string | null;
-                    id: string;
-                    /** @description The name in Keystone; null = not known. */
-                    name: string | null;
-                } & {
-                    [key: string]: unknown;
-                };
+                user: components["schemas"]["Account"];
             } & {
                 [key: string]: unknown;
             }) | null;
@@ -1841,53 +1615,7 @@ export interface components {
             } & {
                 [key: string]: unknown;
             }) | null;
-            items: ({
-                /**
-                 * @description Unit-hours that it takes from budgets; the maximum possible until Blazar has confirmed the lease.
-                 * @example 1234.5
-                 */
-                cost: string;
-                /**
-                 * @description The actual end, if it ended before its end date.
-                 * @example 2026-12-01T09:00:00Z
-                 */
-                end: string;
-                /** @description Blazar's id; null = not known yet. */
-                lease_id: string | null;
-                name: string;
-                /**
-                 * @description ISO 8601, UTC.
-                 * @example 2026-12-01T09:00:00Z
-                 */
-                recorded_at: string;
-                /** @description Empty = the request named no region. */
-                region: string;
-                /** @description Requested number of each resource type. Empty = none, or recorded by a version that did not store it. */
-                resources: {
-                    [key: string]: unknown;
-                };
-                /** @description The number of the lease in the ledger. */
-                row: string;
-                /**
-                 * @description ISO 8601, UTC.
-                 * @example 2026-12-01T09:00:00Z
-                 */
-                start: string;
-                /** @enum {string} */
-                state: "pending" | "active" | "ended";
-                /** @description A project or a user. */
-                user: {
-                    /** @description The name of the account's domain. */
-                    domain: string | null;
-                    id: string;
-                    /** @description The name in Keystone; null = not known. */
-                    name: string | null;
-                } & {
-                    [key: string]: unknown;
-                };
-            } & {
-                [key: string]: unknown;
-            })[];
+            items: components["schemas"]["ListedLease"][];
             /** @description Send it as `after` for the next page. null = this is the last one. Only this shows whether there are more. */
             next: string | null;
         } & {
@@ -1906,51 +1634,73 @@ export interface components {
             } & {
                 [key: string]: unknown;
             }) | null;
-            items: ({
-                account: string;
-                /**
-                 * @description ISO 8601, UTC.
-                 * @example 2026-12-01T09:00:00Z
-                 */
-                at: string;
-                /** @description The change of the balance: a whole number. */
-                delta: string;
-                /** @description Its number; increases, since entries are only added. */
-                entry: string;
-                lease_id: string | null;
-                /** @description The number of the lease in the ledger. */
-                lease_row: string;
-                operation: string;
-                /** @description A project or a user. */
-                project: {
-                    /** @description The name of the account's domain. */
-                    domain: string | null;
-                    id: string;
-                    /** @description The name in Keystone; null = not known. */
-                    name: string | null;
-                } & {
-                    [key: string]: unknown;
-                };
-                reason: string | null;
-                request_id: string | null;
-                /** @description The same in unit-hours, for accounts of budgets; null for others. */
-                unit_hours: string | null;
-                /** @description The owner of the lease. */
-                user: {
-                    /** @description The name of the account's domain. */
-                    domain: string | null;
-                    id: string;
-                    /** @description The name in Keystone; null = not known. */
-                    name: string | null;
-                } & {
-                    [key: string]: unknown;
-                };
-                who: string;
-            } & {
-                [key: string]: unknown;
-            })[];
+            items: components["schemas"]["LedgerEntry"][];
             /** @description Send it as `after` for the next page. null = this is the last one. Only this shows whether there are more. */
             next: string | null;
+        } & {
+            [key: string]: unknown;
+        };
+        LedgerEntry: {
+            account: string;
+            /**
+             * @description ISO 8601, UTC.
+             * @example 2026-12-01T09:00:00Z
+             */
+            at: string;
+            /** @description The change of the balance: a whole number. */
+            delta: string;
+            /** @description Its number; increases, since entries are only added. */
+            entry: string;
+            lease_id: string | null;
+            /** @description The number of the lease in the ledger. */
+            lease_row: string;
+            operation: string;
+            project: components["schemas"]["Account"];
+            reason: string | null;
+            request_id: string | null;
+            /** @description The same in unit-hours, for accounts of budgets; null for others. */
+            unit_hours: string | null;
+            /** @description The owner of the lease. */
+            user: components["schemas"]["Account"];
+            who: string;
+        } & {
+            [key: string]: unknown;
+        };
+        ListedLease: {
+            /**
+             * @description Unit-hours that it takes from budgets; the maximum possible until Blazar has confirmed the lease.
+             * @example 1234.5
+             */
+            cost: string;
+            /**
+             * @description The actual end, if it ended before its end date.
+             * @example 2026-12-01T09:00:00Z
+             */
+            end: string;
+            /** @description Blazar's id; null = not known yet. */
+            lease_id: string | null;
+            name: string;
+            /**
+             * @description ISO 8601, UTC.
+             * @example 2026-12-01T09:00:00Z
+             */
+            recorded_at: string;
+            /** @description Empty = the request named no region. */
+            region: string;
+            /** @description Requested number of each resource type. Empty = none, or recorded by a version that did not store it. */
+            resources: {
+                [key: string]: unknown;
+            };
+            /** @description The number of the lease in the ledger. */
+            row: string;
+            /**
+             * @description ISO 8601, UTC.
+             * @example 2026-12-01T09:00:00Z
+             */
+            start: string;
+            /** @enum {string} */
+            state: "pending" | "active" | "ended";
+            user: components["schemas"]["Account"];
         } & {
             [key: string]: unknown;
         };
@@ -2094,16 +1844,7 @@ export interface components {
                 left: string;
                 /** @description The part of `taken` that pending and active leases will still use. null = too many leases to compute it. */
                 planned: string | null;
-                /** @description A project or a user. */
-                project: {
-                    /** @description The name of the account's domain. */
-                    domain: string | null;
-                    id: string;
-                    /** @description The name in Keystone; null = not known. */
-                    name: string | null;
-                } & {
-                    [key: string]: unknown;
-                };
+                project: components["schemas"]["Account"];
                 /**
                  * @description Past and planned usage of its leases; rounded up.
                  * @example 1234.5
@@ -2115,15 +1856,7 @@ export interface components {
                  */
                 unit: string;
                 /** @description null = the whole project. */
-                user: ({
-                    /** @description The name of the account's domain. */
-                    domain: string | null;
-                    id: string;
-                    /** @description The name in Keystone; null = not known. */
-                    name: string | null;
-                } & {
-                    [key: string]: unknown;
-                }) | null;
+                user: components["schemas"]["Account"] | null;
                 /**
                  * @description ISO 8601, UTC.
                  * @example 2026-12-01T09:00:00Z
@@ -2168,63 +1901,8 @@ export interface components {
                 [key: string]: unknown;
             })[];
             /** @description The newest 20 pending and active leases. */
-            open_leases: ({
-                /**
-                 * @description Unit-hours that it takes from budgets; the maximum possible until Blazar has confirmed the lease.
-                 * @example 1234.5
-                 */
-                cost: string;
-                /**
-                 * @description The actual end, if it ended before its end date.
-                 * @example 2026-12-01T09:00:00Z
-                 */
-                end: string;
-                /** @description Blazar's id; null = not known yet. */
-                lease_id: string | null;
-                name: string;
-                /**
-                 * @description ISO 8601, UTC.
-                 * @example 2026-12-01T09:00:00Z
-                 */
-                recorded_at: string;
-                /** @description Empty = the request named no region. */
-                region: string;
-                /** @description Requested number of each resource type. Empty = none, or recorded by a version that did not store it. */
-                resources: {
-                    [key: string]: unknown;
-                };
-                /** @description The number of the lease in the ledger. */
-                row: string;
-                /**
-                 * @description ISO 8601, UTC.
-                 * @example 2026-12-01T09:00:00Z
-                 */
-                start: string;
-                /** @enum {string} */
-                state: "pending" | "active" | "ended";
-                /** @description A project or a user. */
-                user: {
-                    /** @description The name of the account's domain. */
-                    domain: string | null;
-                    id: string;
-                    /** @description The name in Keystone; null = not known. */
-                    name: string | null;
-                } & {
-                    [key: string]: unknown;
-                };
-            } & {
-                [key: string]: unknown;
-            })[];
-            /** @description A project or a user. */
-            project: {
-                /** @description The name of the account's domain. */
-                domain: string | null;
-                id: string;
-                /** @description The name in Keystone; null = not known. */
-                name: string | null;
-            } & {
-                [key: string]: unknown;
-            };
+            open_leases: components["schemas"]["ListedLease"][];
+            project: components["schemas"]["Account"];
             /**
              * @description The unit of budgets.
              * @example node-hours
@@ -2269,16 +1947,7 @@ export interface components {
                 }) | null;
                 /** @description Pending and active leases; at most 1000 are counted. */
                 open_leases: number;
-                /** @description A project or a user. */
-                project: {
-                    /** @description The name of the account's domain. */
-                    domain: string | null;
-                    id: string;
-                    /** @description The name in Keystone; null = not known. */
-                    name: string | null;
-                } & {
-                    [key: string]: unknown;
-                };
+                project: components["schemas"]["Account"];
             } & {
                 [key: string]: unknown;
             })[];
@@ -2395,15 +2064,7 @@ export interface components {
                 /** @description With group_by=resource_type. */
                 resource_type?: string;
                 /** @description With group_by=user. */
-                user?: {
-                    /** @description The name of the account's domain. */
-                    domain: string | null;
-                    id: string;
-                    /** @description The name in Keystone; null = not known. */
-                    name: string | null;
-                } & {
-                    [key: string]: unknown;
-                };
+                user?: components["schemas"]["Account"];
             } & {
                 [key: string]: unknown;
             })[];
@@ -2474,15 +2135,7 @@ export interface components {
                  */
                 month?: string;
                 /** @description With by=project and by=user. */
-                project?: {
-                    /** @description The name of the account's domain. */
-                    domain: string | null;
-                    id: string;
-                    /** @description The name in Keystone; null = not known. */
-                    name: string | null;
-                } & {
-                    [key: string]: unknown;
-                };
+                project?: components["schemas"]["Account"];
                 /**
                  * @description Hosts, instances and addresses times hours that leases had reserved: a decimal number.
                  * @example 48
@@ -2496,15 +2149,7 @@ export interface components {
                  */
                 unused_hours: string;
                 /** @description With by=user; null = folded leases whose users are unknown. */
-                user?: ({
-                    /** @description The name of the account's domain. */
-                    domain: string | null;
-                    id: string;
-                    /** @description The name in Keystone; null = not known. */
-                    name: string | null;
-                } & {
-                    [key: string]: unknown;
-                }) | null;
+                user?: components["schemas"]["Account"] | null;
                 /** @description The same from budgets of users. Where a project and its user have budgets, both are charged for the same usage. */
                 user_amount: string | null;
             } & {
