@@ -120,7 +120,7 @@ function unreadableFile({ option, value, origin, secret }: Setting): Problem[] {
   }
   try {
     accessSync(value, constants.R_OK);
-    if (statSync(value).isFile()) {
+    if (statSync(value).isFile() || value === '/dev/null') {
       return [];
     }
     throw new Error('it is not a regular file');
