@@ -40,7 +40,15 @@ function lease({ vcpus, hours, name = 'run-7', id }: Asked) {
     name,
     start_date: date(begin),
     end_date: date(begin + hours * HOUR),
-    reservations: [{ resource_type: 'flavor:instance', flavor_id: 'f1', amount: vcpus, allocations: [] }],
+    reservations: [
+      {
+        ...(id !== undefined && { id: `of ${id}` }),
+        resource_type: 'flavor:instance',
+        flavor_id: 'f1',
+        amount: vcpus,
+        allocations: [],
+      },
+    ],
     resource_requests: { VCPU: vcpus, MEMORY_MB: vcpus * 512 },
   };
 }
@@ -260,7 +268,7 @@ describe.skipIf(program === undefined)('ExternalServiceFilter beside a real cora
         "failed: 400 affinity resource_properties resource_requests": "update-virtual-instance end-virtual-instance",
         "failed: 400 before_end_date affinity resource_properties resource_requests": "create-virtual-instance",
         "failed: 400 before_end_date resource_requests": "create-physical-host create-flavor-instance commit-create",
-        "failed: 400 name end_date resource_requests": "documented-example",
+        "failed: 400 name end_date resource_requests, 400 end_date before_end_date resource_requests, 400 end_date before_end_date": "documented-example",
         "failed: 400 name resource_requests": "commit-update",
         "failed: 400 resource_requests": "update-physical-host update-flavor-instance end-physical-host end-flavor-instance",
         "failed: 403": "message-is-text",

@@ -1,10 +1,11 @@
 /** Login with OpenID Connect: redirect to the issuer, callback, and later renewals. */
-import { readFileSync } from 'node:fs';
+
 import type { Context } from 'koa';
 import { z } from 'zod';
 import { inTime, withinDeadline } from '../../base/deadline.ts';
 import { errorText } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
+import { readTextFile } from '../../config/read-file.ts';
 import { stateOf } from '../request-state.ts';
 import type { OidcClient } from './oidc-client.ts';
 import { CALLBACK_PATH, type OidcOptions } from './oidc-options.ts';
@@ -121,7 +122,7 @@ export class OidcLogins {
     }
     const { cafile } = options;
     // The content of `cafile` may have changed alone.
-    const key = keyOf({ ...options, cafile: cafile && readFileSync(cafile, 'utf8') });
+    const key = keyOf({ ...options, cafile: cafile && readTextFile(cafile) });
     const isSame = before?.key === key;
     if (!isSame) {
       before?.client.then((client) => client.close()).catch(() => undefined);
