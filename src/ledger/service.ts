@@ -175,7 +175,7 @@ export class ChainLedger implements LedgerService {
     return this.#opened?.ledger.now() ?? toInstant(this.#parts.clock.now()) ?? 0n;
   }
 
-  /** Starts verifying all that is stored. For serving processes: others would wait for it at their end. */
+  /** Starts verifying all that is stored. For serving processes: a command reads what it needs. */
   verifyStored(): void {
     this.#opened?.ledger.database.verifyStored?.();
   }
