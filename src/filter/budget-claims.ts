@@ -77,16 +77,17 @@ export function budgetClaims(usage: BudgetedUsage): Claim[] {
 /** Budgets of one payer never overlap: each pays for its period. */
 function charged(usage: BudgetedUsage, { whose, budgets, uncovered }: Payer): Claim[] {
   const { perSecond } = usage;
+  const byTime = [...budgets].sort((a, b) => (a.validFrom < b.validFrom ? -1 : 1));
   const whole: Seconds = { from: floor(usage.start), until: ceil(usage.end) };
   const claims: Claim[] = [];
   let { from } = whole;
   const chargeUncovered = (until: bigint) => {
     if (from < until) {
-      const refuse = () => notCoveredMessage(usage.what, whose, budgets, whole);
+      const refuse = () => notCoveredMessage(usage.what, whose, byTime, whole);
       claims.push({ kind: 'usage', account: uncovered, perSecond, from, until, limit: 0n, refuse });
     }
   };
-  for (const budget of [...budgets].sort((a, b) => (a.validFrom < b.validFrom ? -1 : 1))) {
+  for (const budget of byTime) {
     const part = { from: larger(budget.validFrom, from), until: smaller(budget.validUntil, whole.until) };
     if (part.from >= part.until) {
       continue;
@@ -135,12 +136,18 @@ const EXCEEDED =
 /** Our messages are shorter; the pattern is slow on long texts. */
 const LONGEST = 2000;
 const NOT_COVERED = /^(User|Project) .* has no budget(?:\.| for a )/s;
+/** Between the sentences of a refusal by several limits. */
+const NEXT = /(?<=\.) (?=(?:The (?:change|launch|lease) would cost|Project|User|And) )/;
 
 /**
- * Parses the messages above; `undefined` = another message. Ids are user-chosen: use the result only as a
- * suggestion.
+ * Parses a refusal with the messages above; empty = it has others. Ids are user-chosen: use the result only as
+ * a suggestion.
  */
-export function missingBudget(message: string): MissingBudget | undefined {
+export function missingBudgets(refusal: string): MissingBudget[] {
+  return refusal.split(NEXT).flatMap((message) => missingBudget(message) ?? []);
+}
+
+function missingBudget(message: string): MissingBudget | undefined {
   if (message.length > LONGEST) {
     return undefined;
   }
@@ -160,15 +167,21 @@ export function missingBudget(message: string): MissingBudget | undefined {
     : { amount: undefined, validUntil: undefined, isOfUser: owner === 'User' };
 }
 
+/** Limit of budgets in one message; the latest ones are shown. */
+const MOST_SHOWN = 5;
+
+/** `budgets`: by time. */
 function notCoveredMessage(
   what: string,
   whose: string,
   budgets: readonly Budget[],
   { from, until }: Seconds,
 ): string {
-  const valid = budgets
-    .map(({ validFrom, validUntil }) => `from ${secondText(validFrom)} to ${secondText(validUntil)}`)
-    .join(', ');
+  const shown = budgets
+    .slice(-MOST_SHOWN)
+    .map(({ validFrom, validUntil }) => `from ${secondText(validFrom)} to ${secondText(validUntil)}`);
+  const more = budgets.length > MOST_SHOWN ? [`and ${budgets.length - MOST_SHOWN} earlier`] : [];
+  const valid = [...shown, ...more].join(', ');
   const asked = `for a ${what} from ${secondText(from)} to ${secondText(until)}`;
   const lack = `${whose.slice(0, 1).toUpperCase()}${whose.slice(1)} has no budget`;
   return valid === '' ? `${lack}.` : `${lack} ${asked}; it has one ${valid}.`;

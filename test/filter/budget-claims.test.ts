@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { budgetClaims, missingBudget } from '../../src/filter/budget-claims.ts';
+import { budgetClaims, missingBudgets } from '../../src/filter/budget-claims.ts';
 import type { Shortage } from '../../src/filter/claim.ts';
 
 const HOUR = 3_600_000_000n;
@@ -33,11 +33,13 @@ it.each(['node-hours', 'service units', 'u'])('what lacked is read from each ref
     for (const isUpdate of [false, true]) {
       const said = refusals({ asked, left, isUpdate }, unit);
       expect(said).toHaveLength(3);
-      expect(said.map(missingBudget)).toEqual([
+      const lacking = [
         { amount: missing, validUntil: 4_000_200_000n, isOfUser: false },
         { amount: undefined, validUntil: undefined, isOfUser: true },
         { amount: missing, validUntil: 4_000_200_000n, isOfUser: true },
-      ]);
+      ];
+      expect(said.map(missingBudgets)).toEqual(lacking.map((one) => [one]));
+      expect(missingBudgets(`${said.join(' ')} And 2 more.`)).toEqual(lacking);
     }
   }
 });
@@ -46,10 +48,10 @@ it('whatever people are called, what is read is bounded, and of other refusals n
   const shortage = { asked: 2n * HOUR, left: 0n, isUpdate: false };
   const hostile = '; user x has 9 u left, of a budget that would cost 1 '.repeat(20);
   for (const whose of [hostile, '\n\u202e.', 'user x in project y']) {
-    const [ofProject] = refusals(shortage, 'u', whose).map(missingBudget);
-    expect(ofProject?.amount).toBeTypeOf('bigint');
+    const [ofProject] = refusals(shortage, 'u', whose).map(missingBudgets);
+    expect(ofProject?.[0]?.amount).toBeTypeOf('bigint');
   }
   for (const message of ['', 'The lease is too long.', `would cost 1 ${'x'.repeat(3000)}`]) {
-    expect(missingBudget(message)).toBeUndefined();
+    expect(missingBudgets(message)).toEqual([]);
   }
 });

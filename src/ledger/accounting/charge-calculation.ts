@@ -90,6 +90,8 @@ export interface Refusal {
 
 /** Normal use of one lease never reaches this number. */
 const MOST_ALTERNATIVES = 16;
+/** Limit of shortages in one message. */
+const MOST_SHORTAGES = 5;
 
 /** For a time between two moments: the larger change of each account, so that no refund is too large. */
 export function calculateChargeWithin(early: ChargeInput, late: ChargeInput | undefined): ChargeCalculation {
@@ -209,19 +211,24 @@ function uncomputable(claimed: readonly Claimed[]): Judged[] {
   return said;
 }
 
-/** Of each filter, one for each account: another filter may have another limit for it. */
+/** One for each filter, which names every limit that the lease exceeds: a user who mends one is not refused for the next. */
 function shortages(wanted: readonly Claimed[], judge: (claim: Claim) => string | undefined): Judged[] {
-  const judged = new Map<string, Judged>();
+  const judged = new Map<string, { readonly audit: boolean; readonly messages: Map<string, string> }>();
   for (const { filter, audit, claims } of wanted.flatMap(({ byFilter }) => byFilter)) {
     for (const claim of claims) {
       const message = judge(claim);
-      const key = `${filter} ${claim.account}`;
-      if (message !== undefined && !judged.has(key)) {
-        judged.set(key, { filter, audit, message });
+      if (message !== undefined) {
+        const { messages } = judged.get(filter) ?? { messages: new Map<string, string>() };
+        messages.set(claim.account, messages.get(claim.account) ?? message);
+        judged.set(filter, { audit, messages });
       }
     }
   }
-  return [...judged.values()];
+  return [...judged].map(([filter, { audit, messages }]) => {
+    const all = [...new Set(messages.values())];
+    const more = all.length > MOST_SHORTAGES ? [`And ${all.length - MOST_SHORTAGES} more.`] : [];
+    return { filter, audit, message: [...all.slice(0, MOST_SHORTAGES), ...more].join(' ') };
+  });
 }
 
 function tooMany({ byFilter }: Claimed): Judged[] {

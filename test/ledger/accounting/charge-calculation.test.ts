@@ -102,7 +102,17 @@ describe('calculateCharge', () => {
     ];
     const { refusal, warnings } = calculateCharge(input([], { wanted: [claimed(...wanted)] }));
     expect(refusal?.filter).toBe('First');
-    expect(warnings.map(({ filter }) => filter)).toEqual(['Tried', 'Tried', 'Unsure']);
+    expect(warnings.map(({ filter }) => filter)).toEqual(['Tried', 'Unsure']);
+  });
+
+  it('names each limit that a filter refuses for once, up to five, in their order', () => {
+    const exceeded = [3n, 1n, 2n, 1n].map((limit, index) => held(`${index}`, 9n, limit));
+    const messageFor = (claims: readonly Claim[]) => calculateCharge(input(claims)).refusal?.message;
+    expect(messageFor([held('fits', 1n, 9n), ...exceeded, held('0', 1n, 1n)])).toBe(
+      'asked 10, left 3, taken 0 asked 9, left 1, taken 0 asked 9, left 2, taken 0',
+    );
+    const many = Array.from({ length: 7 }, (_, index) => held(`${index}`, 9n, BigInt(index)));
+    expect(messageFor(many)).toMatch(/^(asked 9, left [0-4], taken 0 ){5}And 2 more\.$/);
   });
 
   it('enforces every limit of an account that several filters use', () => {

@@ -156,6 +156,12 @@ export function budgeting(fixtures: LedgerFixtures): void {
       /has no budget for a lease from 2026-12-01T00:00:00Z to 2026-12-02T00:00:00Z/,
     );
     expect((await fixture.create(leaseOf({ until: '2026-12-01 23:59:59' }))).refusal).toBeUndefined();
+    for (const day of ['03', '04', '05', '06', '07', '08']) {
+      await fixture.give({ amount: '1', from: `2027-01-${day}`, until: `2027-01-${day} 12:00` });
+    }
+    const [, shown = ''] =
+      /; it has one (.*)\.$/.exec((await fixture.create(leaseOf())).refusal?.message ?? '') ?? [];
+    expect(shown).toMatch(/^from 2027-01-04T00:00:00Z to 2027-01-04T12:00:00Z, .*T12:00:00Z, and 2 earlier$/);
   });
 
   it('needs a budget of the user as well as one of the project', async () => {
@@ -169,6 +175,10 @@ export function budgeting(fixtures: LedgerFixtures): void {
     );
     expect((await fixture.create(more, 'bob')).refusal).toBeUndefined();
     expect(await fixture.taken()).toEqual(['55', '24']);
+    const tooMuch = leaseOf({ name: 'too much', until: '2026-12-03' });
+    expect((await fixture.create(tooMuch)).refusal?.message).toMatch(
+      /^The lease .*; project .* has 45 node-hours left, .*Z\. The lease .*; user alice in project .* has 6 node-hours left, .*Z\.$/,
+    );
   });
 
   it('counts budgets in force by how much is taken, up to the largest amounts', async () => {

@@ -1,7 +1,7 @@
 /** Requests for more budget: the list, the form for a new one, and each with the form for its next step. */
-import { missingBudget } from '../../../filter/budget-claims.ts';
+import { missingBudgets } from '../../../filter/budget-claims.ts';
 import { ceil, formatUnitHours, smaller } from '../../../filter/claim.ts';
-import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
+import { MICROSECONDS_PER_SECOND, secondText } from '../../../lease/dates.ts';
 import { type BudgetRequest, isOpen, type TakenStep } from '../../../ledger/budgets/requests/rows.ts';
 import { budgetAmountText } from '../../../ledger/budgets/terms.ts';
 import { BUDGET_REQUEST_STATES, OPEN_STATES } from '../../../ledger/storage/service-tables.ts';
@@ -205,38 +205,46 @@ async function askForMore(request: PageRequest, sent: Sent | undefined): Promise
 
 const MAX_NAME = 200;
 
-/**
- * The path of the request form, filled in with what a refused lease lacked; `undefined` = no budget was
- * lacking, or the caller may not request it.
- */
-export function askPathOf(
+/** A link to the request form, filled in with what a refused lease lacked in one budget. */
+interface AskLink {
+  readonly path: string;
+  readonly text: string;
+}
+
+/** One for each budget that lacked something and for which the caller may request more. */
+export function askLinksOf(
   { caller }: Pick<PageRequest, 'caller'>,
   { record, asked }: Pick<FoundDecision, 'record' | 'asked'>,
-): string | undefined {
+): AskLink[] {
   const { project_id: project, user_id: user, lease_name: name, outcome, operation, filters } = record;
-  const [missing] = filters.flatMap(({ outcome: of, audit, message }) =>
-    of === 'rejected' && !audit && message !== null ? (missingBudget(message) ?? []) : [],
-  );
   if (
-    missing === undefined ||
     project === null ||
     outcome !== 'rejected' ||
     operation.includes('.') ||
-    !may(caller, 'request-budget', project) ||
-    (missing.isOfUser && user !== caller.userId && !may(caller, 'set-user-budget', project))
+    !may(caller, 'request-budget', project)
   ) {
-    return undefined;
+    return [];
   }
-  const { amount, validUntil, isOfUser } = missing;
+  const missing = filters
+    .flatMap(({ outcome: of, audit, message }) =>
+      of === 'rejected' && !audit && message !== null ? missingBudgets(message) : [],
+    )
+    .filter(({ isOfUser }) => !isOfUser || user === caller.userId || may(caller, 'set-user-budget', project));
   const end = asked && ceil(asked.end);
-  // A grant adds to the last budget until then: not to a later one, which pays for the rest of the lease.
-  const until = end !== undefined && validUntil !== undefined ? smaller(end, validUntil) : end;
-  return pathWith(NEW_PATH, {
-    project,
-    user: isOfUser ? (user ?? undefined) : undefined,
-    amount: amount === undefined || amount <= 0n ? undefined : budgetAmountText(amount),
-    until: until === undefined ? undefined : local(until),
-    reason: name === null || name === '' ? undefined : `Lease ${name.slice(0, MAX_NAME).toWellFormed()}`,
+  return missing.map(({ amount, validUntil, isOfUser }) => {
+    // A grant adds to the last budget until then: not to a later one, which pays for the rest of the lease.
+    const until = end !== undefined && validUntil !== undefined ? smaller(end, validUntil) : end;
+    const path = pathWith(NEW_PATH, {
+      project,
+      user: isOfUser ? (user ?? undefined) : undefined,
+      amount: amount === undefined || amount <= 0n ? undefined : budgetAmountText(amount),
+      until: until === undefined ? undefined : local(until),
+      reason: name === null || name === '' ? undefined : `Lease ${name.slice(0, MAX_NAME).toWellFormed()}`,
+    });
+    const owner = isOfUser ? 'user' : 'project';
+    const valid = validUntil === undefined ? '' : ` until ${secondText(validUntil)}`;
+    const which = missing.length === 1 ? '' : ` for the ${owner}${valid}`;
+    return { path, text: `Request more budget${which}` };
   });
 }
 

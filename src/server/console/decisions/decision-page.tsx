@@ -14,7 +14,7 @@ import { isBudgetAccount } from '../../../ledger/reports/reports.ts';
 import { ApiError } from '../../api/route.ts';
 import type { FoundDecision } from '../../leases/lease-history.ts';
 import { may } from '../../users/caller.ts';
-import { askPathOf } from '../budgets/request-pages.tsx';
+import { askLinksOf } from '../budgets/request-pages.tsx';
 import { type ConsolePage, leasePath, type PageRequest, pathWith } from '../page.ts';
 import {
   type Column,
@@ -52,7 +52,7 @@ export const decisionPage: ConsolePage = {
     const shown = await Promise.all(
       decisions.map(async (one) => ({
         ...one,
-        askPath: askPathOf(request, one),
+        askLinks: askLinksOf(request, one),
         entries: seesLedger ? await recordedEntries(request, one.record) : [],
       })),
     );
@@ -76,14 +76,13 @@ interface OneDecisionProps extends FoundDecision {
   readonly number: number;
   /** Members do not see internals: the process that decided and how long it took. */
   readonly isForMember: boolean;
-  /** The request form for the missing budget; `undefined` = none was missing, or no right to request it. */
-  readonly askPath: string | undefined;
+  readonly askLinks: ReturnType<typeof askLinksOf>;
   /** Empty also if they are unknown, or hidden from this caller. */
   readonly entries: readonly EntryView[];
 }
 
 function OneDecision(props: OneDecisionProps) {
-  const { record, asked, number, entries, isForMember, askPath } = props;
+  const { record, asked, number, entries, isForMember, askLinks } = props;
   const { outcome, filter, message, filters, warnings } = record;
   const id = `decision-${number}`;
   /** Distinguishes several decisions on one page. */
@@ -104,10 +103,12 @@ function OneDecision(props: OneDecisionProps) {
           <Text>{message}</Text>
         </p>
       )}
-      {(askPath !== undefined || asked !== undefined) && (
+      {(askLinks.length > 0 || asked !== undefined) && (
         <nav aria-label={`After this decision${suffix}`} class="pages">
           {asked !== undefined && <a href={tryPathOf(record, asked)}>Try this lease</a>}
-          {askPath !== undefined && <a href={askPath}>Request more budget</a>}
+          {askLinks.map(({ path, text }) => (
+            <a href={path}>{text}</a>
+          ))}
         </nav>
       )}
       <Warnings warnings={warnings} />

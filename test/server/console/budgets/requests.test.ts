@@ -199,10 +199,11 @@ describe('a refused lease', () => {
       filters: [saidBy('UsageBudgetFilter', 'rejected', { message })],
       ...more,
     });
-  const linkIn = ({ html }: Seen) =>
-    /<a href="(\/budgets\/requests\/new\?[^"]*)">Request more budget/
-      .exec(html)?.[1]
-      ?.replaceAll('&amp;', '&');
+  const linksIn = ({ html }: Seen) =>
+    [...html.matchAll(/<a href="(\/budgets\/requests\/new\?[^"]*)">(Request more budget[^<]*)/g)].map(
+      ([, path = '', text = '']) => ({ path: path.replaceAll('&amp;', '&'), text }),
+    );
+  const linkIn = (seen: Seen) => linksIn(seen)[0]?.path;
   const LACKS = (whose: string, left = '12.5', until = '2099-01-01T00:00:00Z') =>
     `The lease would cost 48 node-hours; ${whose} has ${left} node-hours left, of a budget that is valid until ${until}.`;
   const END = '2096-10-04T07:06:41';
@@ -223,6 +224,18 @@ describe('a refused lease', () => {
     expect(form.status).toBe(200);
     expect(fields).toEqual(['climate', amount, until, 'Lease run &amp; &quot;7&quot;']);
     expect(form.html).toMatch(user === '' ? /<option value selected/ : `<option value="${user}" selected`);
+  });
+
+  it('that several budgets refuse leads to a form for each', async () => {
+    const [first, second] = [LACKS('project climate'), LACKS('user meg in project climate', '8')];
+    fixture.recorder.recent.add(refused(`${first} ${second}`, { request_id: `${ID}-both` }), asked_at);
+    const links = linksIn(await fixture.get('meg', `/decisions/${ID}-both`));
+    expect(links.map(({ text }) => text)).toEqual([
+      'Request more budget for the project until 2099-01-01T00:00:00Z',
+      'Request more budget for the user until 2099-01-01T00:00:00Z',
+    ]);
+    const forms = await Promise.all(links.map(({ path }) => fixture.get('meg', path)));
+    expect(forms.map((form) => fieldOf(form, 'amount'))).toEqual(['35.5', '40']);
   });
 
   it('that reaches into the next budget is granted what lacks by the budget that lacks it', async () => {
