@@ -21,7 +21,9 @@ it('finds everything that a commit reads in an index', async () => {
     leasesByKey: of.leasesByKey({ ...owner, repetition_key: 'k' }),
     budgets: of.budgets([owner]),
     balances: of.balances([{ project_id: 'p', name: 'a' }]),
+    endOverdue: of.endOverdue({ project_id: 'p', now: 1n }),
     endedEarly: of.endedEarly({ project_id: 'p', now: 1n }),
+    reopenEndedEarly: of.reopenEndedEarly({ project_id: 'p', now: 1n }),
     latestFold: of.latestFold(owner),
   };
   for (const [name, query] of Object.entries(read)) {

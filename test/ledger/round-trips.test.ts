@@ -95,6 +95,20 @@ describe('a lease in PostgreSQL', () => {
     ]);
   });
 
+  it('ends all leases whose end has passed, in one statement', async () => {
+    let connection = '';
+    const { create } = await newChain(async (url) => {
+      connection = url;
+      return url;
+    });
+    await create();
+    await runSql(connection, 'UPDATE leases SET ends_at = starts_at - 100000000000000000');
+    const trips = listen();
+    await create();
+    const writes = ['insert into "leases"', 'insert into "accounts"', 'insert into "entries"'];
+    expect(trips.slice(1)).toEqual([['update', ...writes, 'COMMIT']]);
+  });
+
   it('is checked by all filters in one transaction when it is a dry run', async () => {
     const { create } = await newChain();
     const trips = listen();

@@ -50,7 +50,7 @@ import {
   type OverdueLease,
   type ShownLease,
 } from './leases.ts';
-import { fits } from './pairing.ts';
+import { fitting } from './pairing.ts';
 
 interface Correction {
   readonly ledger: Ledger;
@@ -139,7 +139,7 @@ function* asOverdue(
 
 /** Whether the ledger has other dates or reservations than the list, or several alternatives. */
 export function differs(row: LeaseRow, lease: ListedLease, claimants: readonly Claimant[]): boolean {
-  const hasOtherCounts = claimants.length > 0 && !fits(row, lease);
+  const hasOtherCounts = claimants.length > 0 && !fitting(lease)(alternativesOf(row));
   return row.alternatives !== null || hasOtherDates(row, lease) || hasOtherCounts;
 }
 

@@ -1,9 +1,9 @@
 /** Matches rows of the ledger with leases of Blazar. */
 
 import { timedYield } from '../../base/yield-to-event-loop.ts';
-import { smaller } from '../../filter/claim.ts';
+import { type Amount, smaller } from '../../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
-import { alternativesOf, chargedBy, most } from '../accounting/alternatives.ts';
+import { type Alternative, alternativesOf, chargedBy, most } from '../accounting/alternatives.ts';
 import { demandOf, isComparable } from '../accounting/demand.ts';
 import { addTo } from '../add-to.ts';
 import type { LeaseRow } from '../storage/schema.ts';
@@ -77,10 +77,22 @@ export async function pairListed(
   listed: readonly ListedLease[],
   rows: readonly LeaseRow[],
 ): Promise<Pairing<ListedLease>> {
-  const byStart = new Map<bigint, LeaseRow[]>();
+  const byStart = new Map<bigint, Alike[]>();
+  const byLooks = new Map<string, Alike>();
   for (const row of rows.filter(isNameless)) {
-    for (const start of new Set(alternativesOf(row).map((one) => one.start))) {
-      addTo(byStart, start, row);
+    const { project_id, user_id, starts_at, ends_at, demand, claims, alternatives } = row;
+    const dates = [String(starts_at), String(ends_at)];
+    const looks = key(project_id, user_id, ...dates, demand, claims, alternatives ?? '');
+    const known = byLooks.get(looks);
+    if (known !== undefined) {
+      known.rows.push(row);
+      continue;
+    }
+    const possible = alternativesOf(row);
+    const alike = { rows: [row], alternatives: possible, charge: chargedBy(possible) };
+    byLooks.set(looks, alike);
+    for (const start of new Set(possible.map((one) => one.start))) {
+      addTo(byStart, start, alike);
     }
   }
   const searches = [
@@ -91,19 +103,23 @@ export async function pairListed(
   ].map(
     ([sameEnd, sameDemand]): Search<ListedLease> =>
       (lease, taken) => {
-        const candidates = (byStart.get(lease.start) ?? []).filter(
-          (row) =>
-            !taken.has(row.id) &&
+        const fits = sameDemand ? fitting(lease) : () => true;
+        const candidates = (byStart.get(lease.start) ?? []).flatMap((alike) => {
+          const [row] = untaken(alike.rows, taken);
+          const { alternatives, charge } = alike;
+          const isFitting =
+            row !== undefined &&
             mayBelong(row, lease) &&
-            (!sameEnd || alternativesOf(row).some(({ end }) => end === lease.end)) &&
-            (!sameDemand || fits(row, lease)),
-        );
+            (!sameEnd || alternatives.some(({ end }) => end === lease.end)) &&
+            fits(alternatives);
+          return isFitting ? [{ row, charge }] : [];
+        });
         const [first] = candidates;
         if (first === undefined) {
           return undefined;
         }
         const isOneOwners = candidates.every(
-          (row) => row.project_id === first.project_id && row.user_id === first.user_id,
+          ({ row }) => row.project_id === first.row.project_id && row.user_id === first.row.user_id,
         );
         return (isOneOwners ? mostExpensive(candidates) : undefined) ?? 'unclear';
       },
@@ -221,39 +237,52 @@ function mayBelong(row: LeaseRow, { projectId, userId }: ListedLease): boolean {
   return (projectId ?? row.project_id) === row.project_id && (userId ?? row.user_id) === row.user_id;
 }
 
-/** Whether the reservations of a row may match the list. Unknown reservations match. */
-export function fits(row: LeaseRow, { reservations }: ListedLease): boolean {
+/** Whether the reservations of one of the alternatives may be those of the list. Unknown reservations match. */
+export function fitting({ reservations }: ListedLease): (alternatives: readonly Alternative[]) => boolean {
   if (reservations === undefined) {
-    return true;
+    return () => true;
   }
   const listed = demandOf(reservations);
-  return alternativesOf(row).some(({ demand }) => demand === listed || !isComparable(demand));
+  return (alternatives) => alternatives.some(({ demand }) => demand === listed || !isComparable(demand));
+}
+
+/** Rows that differ only in their ids and names: many leases may begin in the same minute. */
+interface Alike {
+  readonly rows: LeaseRow[];
+  readonly alternatives: readonly Alternative[];
+  readonly charge: ReadonlyMap<string, Amount>;
 }
 
 /** `undefined` = no row takes the most of every account. */
-function mostExpensive(rows: readonly LeaseRow[]): LeaseRow | undefined {
-  const charged = rows.map((row) => ({ row, charge: chargedBy(alternativesOf(row)) }));
-  const total = most(charged.map(({ charge }) => charge));
-  return charged.find(({ charge }) =>
+function mostExpensive(
+  candidates: readonly { readonly row: LeaseRow; readonly charge: ReadonlyMap<string, Amount> }[],
+): LeaseRow | undefined {
+  const total = most(candidates.map(({ charge }) => charge));
+  return candidates.find(({ charge }) =>
     [...total].every(([account, amount]) => (charge.get(account) ?? 0n) === amount),
   )?.row;
 }
 
 const LATE = 2n ** 62n;
 
-/** Removes taken rows and returns the first other row, unless it was recorded after the lease was created. */
+/** The first row that is not taken, unless it was recorded after the lease was created. */
 function first(
   rows: LeaseRow[] | undefined,
   taken: ReadonlySet<bigint>,
   { createdAt }: ShownLease,
 ): LeaseRow | undefined {
-  while (rows?.[0] !== undefined && taken.has(rows[0].id)) {
-    rows.shift();
-  }
-  const row = rows?.[0];
+  const [row] = untaken(rows ?? [], taken);
   return row !== undefined && createdAt !== undefined && row.recorded_at > createdAt + SLACK
     ? undefined
     : row;
+}
+
+/** Removes taken rows at the beginning. */
+function untaken(rows: LeaseRow[], taken: ReadonlySet<bigint>): readonly LeaseRow[] {
+  while (rows[0] !== undefined && taken.has(rows[0].id)) {
+    rows.shift();
+  }
+  return rows;
 }
 
 /** One key per alternative. Rows of the first version of the tables do not contain their reservations. */

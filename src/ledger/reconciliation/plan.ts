@@ -328,11 +328,12 @@ function doubtsOf(
 
 /** Whether a row without an id may be one of these unrecorded leases, changed since its request. */
 export function mayBeOneOf(leases: readonly WholeLease[], row: LeaseRow): boolean {
-  return (
-    row.lease_id === null &&
-    leases.some(
-      ({ projectId, start, end }) =>
-        projectId === row.project_id && alternativesOf(row).some((one) => one.start < end && start < one.end),
-    )
+  if (row.lease_id !== null || leases.length === 0) {
+    return false;
+  }
+  const alternatives = alternativesOf(row);
+  return leases.some(
+    ({ projectId, start, end }) =>
+      projectId === row.project_id && alternatives.some((one) => one.start < end && start < one.end),
   );
 }

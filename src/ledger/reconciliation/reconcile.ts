@@ -3,6 +3,7 @@
 import type { Wait } from '../../base/deadline.ts';
 import { errorText, LedgerUnavailableError } from '../../base/errors.ts';
 import { timedYield } from '../../base/yield-to-event-loop.ts';
+import { addTo } from '../add-to.ts';
 import { textMistake } from '../identity.ts';
 import type { Ledger } from '../ledger.ts';
 import { rows, Undone, type Work } from '../storage/database.ts';
@@ -238,8 +239,11 @@ const MARKED = 100;
 
 /** Marks leases that were missing from a complete observation; changes no charge. */
 async function markNotBuilt(ledger: Ledger, absent: readonly LeaseRow[], wait: Wait): Promise<void> {
-  for (const project of new Set(absent.map(({ project_id }) => project_id))) {
-    const ofProject = absent.filter(({ project_id }) => project_id === project);
+  const byProject = new Map<string, LeaseRow[]>();
+  for (const row of absent) {
+    addTo(byProject, row.project_id, row);
+  }
+  for (const [project, ofProject] of byProject) {
     for (let start = 0; start < ofProject.length; start += MARKED) {
       const some = ofProject.slice(start, start + MARKED);
       await ledger.transact(

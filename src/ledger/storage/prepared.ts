@@ -65,7 +65,7 @@ export function preparedRows<Values extends object, Row>(
 }
 
 /** Queries for more rows are built each time: few leases touch more accounts. */
-const KEPT_ROWS = 64;
+export const KEPT_ROWS = 64;
 
 function standIns<Values>(row: number): Placeholders<Values> {
   const known = new Map<string, Placeholder>();

@@ -2,6 +2,7 @@
 import type { Amount } from '../../filter/claim.ts';
 import type { JournalEntry } from '../ledger-request.ts';
 import { rows, type Work } from '../storage/database.ts';
+import { KEPT_ROWS } from '../storage/prepared.ts';
 import type { EntriesTable } from '../storage/schema.ts';
 import type { Statements } from './statements.ts';
 
@@ -69,8 +70,8 @@ export function negative(amounts: ReadonlyMap<string, Amount>): Map<string, Amou
   return new Map([...amounts].map(([account, amount]) => [account, -amount]));
 }
 
-/** Databases limit the number of query parameters. */
-const BATCH = 500;
+/** Larger queries would be built each time. */
+const BATCH = KEPT_ROWS;
 
 function inBatches<Item>(items: readonly Item[]): readonly (readonly Item[])[] {
   const batches: (readonly Item[])[] = [];

@@ -19,7 +19,7 @@ import { ASKED } from '../reconciliation/leases.ts';
 import { rows, Undone, type Work } from '../storage/database.ts';
 import type { LeaseRow } from '../storage/schema.ts';
 import { type FirstReads, findById, findByShape, type LeaseShape, listOf } from './find-lease.ts';
-import { type Author, type BalanceChange, balancesOf, negative, post } from './journal.ts';
+import { type Author, balancesOf, negative, post } from './journal.ts';
 import { begunOf, type LeasePreview, previewLease } from './preview.ts';
 import { type NewLease, revisionStep, type Statements } from './statements.ts';
 import type { Moment, Transaction } from './transaction.ts';
@@ -108,7 +108,14 @@ export function* record(
       ) ?? (row === undefined ? NO_RESOURCES : null),
   };
   // First: the lease itself may be one of them.
-  const ended = yield* endOverdue(statements, overdue);
+  if (overdue.length > 0) {
+    yield* rows(statements.endOverdue({ project_id, now }));
+  }
+  const ended = overdue.map(({ id, returned }) => ({
+    lease: id,
+    operation: 'end-date',
+    deltas: negative(returned),
+  }));
   let lease = row?.id;
   if (lease === undefined) {
     lease = yield* addLease(statements, facts, first);
@@ -264,17 +271,6 @@ function isUnchanged(
   );
 }
 
-function* endOverdue(statements: Statements, overdue: LeasePreview['overdue']): Work<BalanceChange[]> {
-  for (const { id } of overdue) {
-    yield* rows(statements.endOverdue({ id }));
-  }
-  return overdue.map(({ id, returned }) => ({
-    lease: id,
-    operation: 'end-date',
-    deltas: negative(returned),
-  }));
-}
-
 /**
  * Reopens leases that ended by date although their end is in the future. An end that was reported while the
  * clock was ahead looks the same; such a lease then counts until its end date, too. Needed only if the clock
@@ -290,14 +286,16 @@ function* reopened(
     return false;
   }
   const early = yield* rows(statements.endedEarly({ project_id, now }));
-  for (const row of early) {
-    const { id } = row;
-    const deltas = heldBy(alternativesOf(row));
-    const balances = yield* balancesOf(statements, project_id, new Set(deltas.keys()));
-    yield* rows(statements.reopen({ id }));
-    yield* post(statements, { project_id, at: latest, balances, author }, [
-      { lease: id, operation: 'reopen', deltas },
-    ]);
+  const changes = early.map((row) => ({
+    lease: row.id,
+    operation: 'reopen',
+    deltas: heldBy(alternativesOf(row)),
+  }));
+  if (early.length > 0) {
+    yield* rows(statements.reopenEndedEarly({ project_id, now }));
   }
+  const accounts = new Set(changes.flatMap(({ deltas }) => [...deltas.keys()]));
+  const balances = yield* balancesOf(statements, project_id, accounts);
+  yield* post(statements, { project_id, at: latest, balances, author }, changes);
   return early.length > 0;
 }

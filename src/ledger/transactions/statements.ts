@@ -1,6 +1,6 @@
 /** The queries of checks, commits and ends. */
 import { randomInt } from 'node:crypto';
-import { type Kysely, type RawBuilder, sql } from 'kysely';
+import { type ExpressionBuilder, type Kysely, type RawBuilder, sql } from 'kysely';
 import type { LeaseIdentity } from '../identity.ts';
 import type { Crossings } from '../outbox/crossings.ts';
 import { CLUSTER_REGION } from '../reconciliation/cluster-mark.ts';
@@ -37,6 +37,26 @@ export function revisionStep(): bigint {
 type KnownLease = Omit<LeaseRow, 'region' | 'project_id' | 'revision' | 'recorded_at'>;
 
 type Owner = Pick<LeaseRow, 'region' | 'project_id' | 'user_id'>;
+
+interface ProjectTime {
+  readonly project_id: string;
+  readonly now: bigint;
+}
+
+function isOverdue({ project_id, now }: ProjectTime) {
+  return (lease: ExpressionBuilder<Tables, 'leases'>) =>
+    lease.and([lease('project_id', '=', project_id), lease('state', '=', OPEN), lease('ends_at', '<=', now)]);
+}
+
+function hasEndedEarly({ project_id, now }: ProjectTime) {
+  return (lease: ExpressionBuilder<Tables, 'leases'>) =>
+    lease.and([
+      lease('project_id', '=', project_id),
+      lease('state', '=', ENDED),
+      lease('ends_at', '>', now),
+      lease('ended_at', '=', lease.ref('ends_at')),
+    ]);
+}
 
 /**
  * `crossings`: writes notices when budgets cross thresholds; `undefined` = none. `time`: the database's, if
@@ -95,16 +115,12 @@ export function createStatements(
     ),
 
     /** Open leases past their end date. */
-    overdueLeases: prepared((of: { project_id: string; now: bigint }) =>
-      leasesOf(of)
-        .select(CLAIM_COLUMNS)
-        .where('state', '=', OPEN)
-        .where('ends_at', '<=', of.now)
-        .orderBy('ends_at'),
+    overdueLeases: prepared((of: ProjectTime) =>
+      queries.selectFrom('leases').select(CLAIM_COLUMNS).where(isOverdue(of)).orderBy('ends_at'),
     ),
 
     /** The number of pending and active leases, without clusters. */
-    openLeases: prepared((of: { project_id: string; now: bigint }) =>
+    openLeases: prepared((of: ProjectTime) =>
       leasesOf(of)
         .select(({ fn }) => fn.countAll<bigint | number | string>().as('count'))
         .where('state', '=', OPEN)
@@ -244,25 +260,20 @@ export function createStatements(
     ),
 
     /** Leases that ended by date although the date is in the future. */
-    endedEarly: prepared((of: { project_id: string; now: bigint }) =>
-      leasesOf(of)
-        .select(CLAIM_COLUMNS)
-        .where('state', '=', ENDED)
-        .where('ends_at', '>', of.now)
-        .whereRef('ended_at', '=', 'ends_at')
-        .orderBy('id'),
+    endedEarly: prepared((of: ProjectTime) =>
+      queries.selectFrom('leases').select(CLAIM_COLUMNS).where(hasEndedEarly(of)).orderBy('id'),
     ),
 
-    reopen: prepared((of: { id: bigint }) =>
-      queries.updateTable('leases').set({ state: 'open', ended_at: null }).where('id', '=', of.id),
+    reopenEndedEarly: prepared((of: ProjectTime) =>
+      queries.updateTable('leases').set({ state: 'open', ended_at: null }).where(hasEndedEarly(of)),
     ),
 
-    /** Ends a lease as of its end date. */
-    endOverdue: prepared((of: { id: bigint }) =>
+    /** Ends the overdue leases, each as of its end date. */
+    endOverdue: prepared((of: ProjectTime) =>
       queries
         .updateTable('leases')
         .set((lease) => ({ state: 'ended', ended_at: lease.ref('ends_at') }))
-        .where('id', '=', of.id),
+        .where(isOverdue(of)),
     ),
   };
 }
