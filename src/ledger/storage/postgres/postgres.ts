@@ -23,6 +23,9 @@ const READ_ONLY = 'ISOLATION LEVEL REPEATABLE READ READ ONLY';
 /** The first part of a group waits for its last: at most as long as a commit on a slow disk takes. */
 const BOUNDS: GroupBounds = { members: 64, milliseconds: 50, characters: 1024 * 1024 };
 
+/** The server may have closed several connections of the pool. */
+const MOST_RETRIES = 3;
+
 interface Attempt {
   isCareful: boolean;
   /** `undefined` = not begun. */
@@ -119,16 +122,18 @@ export class PostgresDatabase implements Database {
     });
   }
 
-  /** Retries once, if nothing was committed and a retry can succeed. */
+  /** Retries if nothing was committed and a retry can succeed. */
   async #again<Result>(transact: () => Promise<Result>, attempt?: Attempt): Promise<Result> {
-    try {
-      return await transact();
-    } catch (thrown) {
-      // A new connection has no prepared statements from before an upgrade.
-      if (attempt?.pipeline?.isInDoubt || !(isStalePlan(thrown) || isVictim(thrown))) {
-        throw thrown;
+    for (let retries = 0; ; retries += 1) {
+      try {
+        return await transact();
+      } catch (thrown) {
+        // A new connection has no prepared statements from before an upgrade.
+        const mayHelp = isStalePlan(thrown) || isVictim(thrown);
+        if (attempt?.pipeline?.isInDoubt || !mayHelp || retries === MOST_RETRIES) {
+          throw thrown;
+        }
       }
-      return transact();
     }
   }
 

@@ -81,15 +81,18 @@ export function isStalePlan(thrown: unknown): boolean {
   );
 }
 
-/** A deadlock or a conflict with others, or a connection that the server, a pooler or the network has closed. */
-const VICTIM = /^(40P01|40001|57P01|08P01|ECONNRESET|EPIPE)/;
-/** What the driver says if it is closed without a reason. */
-const CLOSED = 'Connection terminated unexpectedly';
+/**
+ * A deadlock or a conflict with others, or a connection that the server, a pooler or the network has closed, such as
+ * after `idle_session_timeout` (57P05).
+ */
+const VICTIM = /^(40P01|40001|57P0[15]|08P01|ECONNRESET|EPIPE)/;
+/** What the driver says of a connection that is closed without a reason, or closed before it is used. */
+const CLOSED = /^(Connection terminated unexpectedly|Client has encountered a connection error and is not queryable)$/;
 
 /** Unless its commit is in doubt, the transaction has left nothing: a retry may succeed. */
 export function isVictim(thrown: unknown): boolean {
   const cause = causeOf(thrown);
-  return VICTIM.test(codeOf(cause)) || (cause instanceof Error && cause.message === CLOSED);
+  return VICTIM.test(codeOf(cause)) || (cause instanceof Error && CLOSED.test(cause.message));
 }
 
 /**

@@ -187,6 +187,26 @@ it('lets each go at the end of its wait, goes on for the others, and leaves othe
   expect((await names()).slice(5)).toEqual(['a', 'b', 'c']);
 });
 
+it('runs again what has met connections that the server has closed because they were idle', async () => {
+  const { connection, database, names, part, join } = await place(3);
+  await runSql(
+    connection,
+    `ALTER DATABASE ${new URL(connection).pathname.slice(1)} SET idle_session_timeout = 300`,
+  );
+  const all = () =>
+    Promise.all([
+      join(() => part('of one'), NO_WAIT, 'hot'),
+      join(() => part('of another', 0n, 'other'), NO_WAIT, 'other'),
+      database.read(() => raw('SELECT 1 AS one'), NO_WAIT).then(([row]) => row),
+    ]);
+  await all();
+  await runSql(connection, 'DELETE FROM parts');
+  // Nothing is read from the connections meanwhile: what is sent next meets their end.
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1000);
+  expect(await all()).toEqual([expect.any(BigInt), expect.any(BigInt), { one: 1 }]);
+  expect(await names()).toHaveLength(2);
+});
+
 it('runs again what has met a statement from before an upgrade, and refuses nothing', async () => {
   const { connection, database, names, part } = await place(3);
   const { queries } = database;
