@@ -144,6 +144,15 @@ function markOf(file: string): string {
   return String(statSync(file).ino);
 }
 
+/** Reads the whole file, but does not compare indexes with their tables. @throws LedgerUnavailableError */
+export function verifyStructure(file: string, connection: SqliteConnection): void {
+  const [found] = unavailable(file, () => connection.prepare('PRAGMA quick_check(1)').all([]));
+  const { quick_check: message } = z.object({ quick_check: z.string() }).parse(found);
+  if (message !== 'ok') {
+    throw new LedgerUnavailableError(`the file is damaged: ${message}`);
+  }
+}
+
 /** The check as text: it runs without a TypeScript loader. What it finds has the form of an error. */
 const CHECK = `
 const [, name, file, timeout] = process.argv;

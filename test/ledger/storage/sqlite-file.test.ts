@@ -1,10 +1,14 @@
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { CompiledQuery } from 'kysely';
 import { expect, it, onTestFinished, vi } from 'vitest';
+import { rows } from '../../../src/ledger/storage/database.ts';
 import { openSqlite } from '../../../src/ledger/storage/sqlite-driver.ts';
 import { verifyIntegrity } from '../../../src/ledger/storage/sqlite-file.ts';
 import { temporaryFolder } from '../../support/filter-folder.ts';
+import { fileOf, NO_WAIT, newLedger, openedLedger } from '../../support/ledgers.ts';
+import { recordMany } from '../many-leases.ts';
 
 /** Opening it takes until somebody writes, as a large file takes long to read. */
 async function verifiedForLong() {
@@ -46,6 +50,20 @@ it('verifies a file whatever NODE_OPTIONS loads, also one that SQLite refuses to
   await expect(verifyIntegrity(damaged, signal)).rejects.toThrow(
     'the file is damaged: file is not a database',
   );
+});
+
+it('refuses all from the start where a page of a small file is damaged that nobody has read', async () => {
+  const connection = await newLedger();
+  await recordMany(connection, 1000);
+  const file = fileOf(connection);
+  const bytes = readFileSync(file);
+  const place = bytes.indexOf('lease 500');
+  writeFileSync(file, bytes.fill(0xff, place - (place % 4096), place - (place % 4096) + 64));
+  const { database } = await openedLedger(connection);
+  const read = () => database.read(() => rows(CompiledQuery.raw('SELECT id FROM ledger')), NO_WAIT);
+  await read();
+  database.verifyStored?.();
+  await expect(read()).rejects.toThrow('the file is damaged');
 });
 
 function readersOf(file: string): string[] {

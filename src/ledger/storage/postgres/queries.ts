@@ -87,7 +87,8 @@ export function isStalePlan(thrown: unknown): boolean {
  */
 const VICTIM = /^(40P01|40001|57P0[15]|08P01|ECONNRESET|EPIPE)/;
 /** What the driver says of a connection that is closed without a reason, or closed before it is used. */
-const CLOSED = /^(Connection terminated unexpectedly|Client has encountered a connection error and is not queryable)$/;
+const CLOSED =
+  /^(Connection terminated unexpectedly|Client has encountered a connection error and is not queryable)$/;
 
 /** Unless its commit is in doubt, the transaction has left nothing: a retry may succeed. */
 export function isVictim(thrown: unknown): boolean {
