@@ -77,18 +77,13 @@ const claimant: Claimant = {
   ],
 };
 
-/** A ledger, and the time there, which passes by `tick` whenever somebody looks. `connection`: of an empty ledger. */
+/** A ledger, and the time there. `connection`: of an empty ledger. */
 export function fixtureAt(connection: string) {
-  const time = { now: NOW, tick: 0n };
+  const time = { now: NOW };
   const database = connection.startsWith(SQLITE)
     ? new SqliteDatabase(connection.slice(SQLITE.length), 'normal', UNHURRIED)
     : new PostgresDatabase(connection, { poolSize: 4, timeout: 600 }, UNHURRIED);
-  const clock = {
-    now() {
-      time.now += time.tick;
-      return new Date(Number(time.now / 1000n));
-    },
-  };
+  const clock = { now: () => new Date(Number(time.now / 1000n)) };
   const ledger = new Ledger(database, { clock, timeout: 600, observer: undefined });
   return { connection, ledger, time };
 }
@@ -166,7 +161,7 @@ export async function perform(
   }
 }
 
-export function runSql(connection: string, sql: string): Promise<unknown[]> | unknown[] {
+function runSql(connection: string, sql: string): Promise<unknown[]> | unknown[] {
   if (!connection.startsWith(SQLITE)) {
     return runInPostgres(connection, sql);
   }

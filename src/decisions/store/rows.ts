@@ -3,8 +3,8 @@
 import { type Kysely, sql } from 'kysely';
 import { z } from 'zod';
 import { rows, type Work } from '../../ledger/storage/database.ts';
+import { inFewSizes } from '../../ledger/storage/prepared.ts';
 import type { DecisionFiltersTable, Tables } from '../../ledger/storage/schema.ts';
-import { inFewSizes } from '../../ledger/transactions/memory/postponed-writes.ts';
 import type { RequestedLease } from '../lease-record.ts';
 import { type DecisionRecord, decisionRecordSchema, parsedRecord } from '../record.ts';
 import type { Retention, StoredDecision } from './contract.ts';

@@ -27,8 +27,8 @@ import {
 const BOUNDS: GroupBounds = { members: 64, milliseconds: 10, characters: 1024 * 1024 };
 
 export interface GroupWork {
-  /** `isCareful`: errors of the database reach the part that caused them. */
-  begin(isCareful: boolean): Work<undefined | Undone<undefined>>;
+  /** `isCareful`: errors of the database reach the part that caused them, as they always do with SQLite. */
+  begin(isCareful?: boolean): Work<undefined | Undone<undefined>>;
   /** Whether the last work had several parts, of which one may have failed alone. */
   readonly hasSeveral: boolean;
 }
@@ -160,7 +160,7 @@ export class CommitGroups {
   #nextWork(): GroupWork {
     let members: readonly Member[] = [];
     return {
-      begin: (isCareful) => {
+      begin: (isCareful = false) => {
         members = this.#nextMembers();
         return this.#run(members, isCareful);
       },

@@ -77,8 +77,8 @@ export interface Snapshot {
 }
 
 /**
- * Shared state of the parts of a transaction: rows that were read, and writes postponed to its end. It is
- * valid only during the transaction: until its end, no other transaction may change what it remembers.
+ * Rows that the parts of a transaction have read. It is valid only during the transaction: until its end, no
+ * other transaction may change what it remembers.
  */
 export interface Memory {
   /**
@@ -90,32 +90,10 @@ export interface Memory {
   recall(query: CompiledQuery): readonly unknown[] | undefined;
   /** A query for the unknown part of the result: after it, the whole result can be recalled. */
   missing(query: CompiledQuery): CompiledQuery;
-  /** The database has run the query, or will run it before any later one. */
+  /** The database has run the query. */
   note(query: CompiledQuery, answer: readonly unknown[]): void;
   /** Writes since a savepoint were rolled back. */
   forget(): void;
-  /**
-   * Postpones a write of the running part. Returns the result of the database; `undefined` = write it now.
-   */
-  postpone(query: CompiledQuery): readonly unknown[] | undefined;
-  /** The running part has postponed writes, which it would not find in the database. */
-  readonly isPostponing: boolean;
-  /** The postponed writes of the running part, to be written now. */
-  takeOwn(): readonly CompiledQuery[];
-  /**
-   * The postponed writes of earlier parts, to be written now; with a query, only if its result may depend on
-   * them.
-   */
-  takeDue(query?: CompiledQuery): readonly CompiledQuery[];
-  /** The part has ended; `isWritten`: its postponed writes are kept. */
-  endPart(isWritten: boolean): void;
-}
-
-/** A postponed write failed, and its part is unknown: the transaction must be rolled back. */
-export class PostponedError extends Error {
-  constructor(cause: unknown) {
-    super('what was postponed could not be written', { cause });
-  }
 }
 
 /** The database did not confirm a commit: the transaction may or may not be recorded. */

@@ -1,6 +1,6 @@
 /** Runs the parts of a group one after the other in one transaction. */
 import { CompiledQuery } from 'kysely';
-import { announcedWith, announcing, type Memory, PostponedError, Undone, type Work } from './database.ts';
+import { announcedWith, announcing, type Memory, Undone, type Work } from './database.ts';
 
 /** No further part begins beyond any of these limits. */
 export interface GroupBounds {
@@ -43,10 +43,8 @@ export function* runAlone<Member extends Part>(part: Member, rules: PartRules<Me
 }
 
 /**
- * The parts share what they have read and written. Postponed writes are written at the end for all parts; a
- * part whose writes cannot be postponed gets a savepoint before its first write. A database error that cannot
- * be attributed to one part ends the transaction. Without a memory, each part has a savepoint and sends every
- * query to the database, and errors reach the part.
+ * The parts share what they have read. A part gets a savepoint before its first write: only its own writes are
+ * rolled back with it. Without a memory, each part has a savepoint and sends every query to the database.
  */
 export function* runTogether<Member extends Part>(
   parts: readonly Member[],
@@ -69,12 +67,17 @@ export function* runTogether<Member extends Part>(
       yield SAVEPOINT;
     }
     part.outcome = yield* outcomeOf(part, () => remembering(run(), memory, doing), rules);
-    yield* ended(part.outcome, memory, doing);
+    if (doing.isSaved) {
+      if (part.outcome.kind !== 'written') {
+        yield ROLLBACK;
+        memory?.forget();
+      }
+      yield RELEASE;
+    }
     if (isFull()) {
       break;
     }
   }
-  yield* written(memory?.takeDue());
 }
 
 /** Sends the expected queries of all parts at once, before any of them runs. */
@@ -90,23 +93,10 @@ function* askedAhead<Member extends Part>(parts: readonly Member[], memory: Memo
   return begun;
 }
 
-/** `isSaved`: the part has a savepoint, and writes immediately. */
+/** `isSaved`: the part has a savepoint. */
 interface Doing {
   readonly size: Size;
   isSaved: boolean;
-}
-
-/** Keeps the writes of a part, or rolls them back. */
-function* ended(outcome: Outcome, memory: Memory | undefined, { isSaved }: Doing): Work<void> {
-  const isWritten = outcome.kind === 'written';
-  memory?.endPart(isWritten);
-  if (isSaved) {
-    if (!isWritten) {
-      yield ROLLBACK;
-      memory?.forget();
-    }
-    yield RELEASE;
-  }
 }
 
 function* outcomeOf<Member extends Part>(
@@ -120,7 +110,7 @@ function* outcomeOf<Member extends Part>(
     throwIfOver(part);
     return result instanceof Undone ? { kind: 'undone', result: result.result } : { kind: 'written', result };
   } catch (thrown) {
-    const own = thrown instanceof PostponedError ? undefined : ownError(thrown);
+    const own = ownError(thrown);
     if (own === undefined) {
       throw thrown;
     }
@@ -163,20 +153,13 @@ function* remembering(work: Work<unknown>, memory: Memory | undefined, doing: Do
   while (!step.done) {
     const query = step.value;
     measure(query, doing.size);
-    let answer = doing.isSaved ? undefined : memory?.postpone(query);
-    if (answer === undefined && memory?.isPostponing !== true) {
-      answer = memory?.recall(query);
-    }
+    let answer = memory?.recall(query);
     if (answer === undefined) {
-      if (!doing.isSaved && (memory?.isPostponing === true || query.query.kind !== 'SelectQueryNode')) {
-        // Only the writes of this part are rolled back with it.
-        yield* written(memory?.takeDue());
+      if (!doing.isSaved && query.query.kind !== 'SelectQueryNode') {
         doing.isSaved = true;
         yield SAVEPOINT;
-        yield* written(memory?.takeOwn());
       }
       const asked = memory?.missing(query) ?? query;
-      yield* written(memory?.takeDue(asked));
       try {
         answer = yield asked;
       } catch (thrown) {
@@ -189,17 +172,6 @@ function* remembering(work: Work<unknown>, memory: Memory | undefined, doing: Do
     step = work.next(answer);
   }
   return step.value;
-}
-
-/** Postponed writes of several parts: an error is not attributed to one of them. */
-function* written(postponed: readonly CompiledQuery[] = []): Work<void> {
-  try {
-    for (const query of postponed) {
-      yield query;
-    }
-  } catch (thrown) {
-    throw new PostponedError(thrown);
-  }
 }
 
 /** Counts the characters that a query passes to the database. */

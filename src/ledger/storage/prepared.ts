@@ -67,6 +67,18 @@ export function preparedRows<Values extends object, Row>(
 /** Queries for more rows are built each time: few leases touch more accounts. */
 export const KEPT_ROWS = 64;
 
+/** Each size is a separate statement: powers of two keep their number small. */
+export function inFewSizes<Row>(rows: readonly Row[]): Row[][] {
+  const all: Row[][] = [];
+  for (let start = 0, size = KEPT_ROWS; start < rows.length; start += size) {
+    while (size > rows.length - start) {
+      size /= 2;
+    }
+    all.push(rows.slice(start, start + size));
+  }
+  return all;
+}
+
 function standIns<Values>(row: number): Placeholders<Values> {
   const known = new Map<string, Placeholder>();
   return new Proxy(

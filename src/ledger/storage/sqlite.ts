@@ -10,7 +10,6 @@ import {
   CommitInDoubtError,
   type Database,
   type Memory,
-  PostponedError,
   type Snapshot,
   Undone,
   type Work,
@@ -129,26 +128,9 @@ export class SqliteDatabase implements Database {
   }
 
   #transact(work: GroupWork, wait: Wait, undone: () => void): Promise<unknown> {
-    let isCareful = false;
     return this.#alone('BEGIN IMMEDIATE', wait, () => {
       this.#verifyFiles();
-      let result: unknown;
-      try {
-        result = this.#run(work.begin(isCareful));
-      } catch (thrown) {
-        if (!(thrown instanceof PostponedError)) {
-          throw thrown;
-        }
-        if (ownError(thrown.cause) === undefined) {
-          throw thrown.cause;
-        }
-        // One of the parts has failed alone: retry without postponed writes, to find it.
-        isCareful = true;
-        this.#statement('ROLLBACK').run([]);
-        undone();
-        this.#statement('BEGIN IMMEDIATE').run([]);
-        result = this.#run(work.begin(isCareful));
-      }
+      const result = this.#run(work.begin());
       wait.throwIfOver();
       if (result instanceof Undone) {
         return result.result;

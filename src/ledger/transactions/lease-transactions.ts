@@ -160,7 +160,7 @@ function changingRefusal(
 function* addLease(statements: Statements, lease: NewLease, { nextId }: FirstReads): Work<bigint> {
   const [next] = nextId === undefined ? [] : yield* rows(nextId);
   if (next?.id != null) {
-    yield* rows(statements.addLeases([{ id: next.id, ...lease }]));
+    yield* rows(statements.addLeaseWithId({ id: next.id, ...lease }));
     return next.id;
   }
   const [added] = yield* rows(statements.addLease(lease));

@@ -222,16 +222,12 @@ export function createStatements(
         .returning('id'),
     ),
 
-    /**
-     * With given ids: counted on SQLite, which has no other writer in the meantime, or from `nextLeaseIds`.
-     */
-    addLeases: preparedRows((leases: (NewLease & { id: bigint })[]) =>
+    /** With an id from `nextLeaseIds`. */
+    addLeaseWithId: prepared((lease: LeaseRow) =>
       queries
         .insertInto('leases')
         .columns(COLUMNS)
-        .expression(
-          sql`${dialect === 'postgresql' ? sql`overriding system value` : sql``} values ${sql.join(leases.map((lease) => valuesOf(lease, COLUMNS)))}`,
-        ),
+        .expression(sql`overriding system value values ${valuesOf(lease, COLUMNS)}`),
     ),
 
     /** Updates the row of a known lease. */

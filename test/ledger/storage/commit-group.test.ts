@@ -28,31 +28,7 @@ const knowsNothing = (): Memory => ({
   missing: (query) => query,
   note() {},
   forget() {},
-  postpone: () => undefined,
-  isPostponing: false,
-  takeOwn: () => [],
-  takeDue: () => [],
-  endPart() {},
 });
-
-/** Knows nothing, and leaves names for later, until somebody asks. */
-function postpones(): Memory {
-  let due: CompiledQuery[] = [];
-  let own: CompiledQuery[] = [];
-  return {
-    ...knowsNothing(),
-    postpone: (query) => (query.sql.startsWith(WRITE_NAME) ? [own.push(query)] : undefined),
-    get isPostponing() {
-      return own.length > 0;
-    },
-    takeOwn: () => own.splice(0),
-    takeDue: () => due.splice(0),
-    endPart(isWritten) {
-      due = isWritten ? [...due, ...own] : due;
-      own = [];
-    },
-  };
-}
 
 function placed(memory: (() => Memory) | undefined, bounds = UNHURRIED) {
   const file = join(temporaryFolder(), 'group.db');
@@ -77,9 +53,8 @@ function placed(memory: (() => Memory) | undefined, bounds = UNHURRIED) {
 
 const raw = (sql: string, ...parameters: unknown[]) => rows(CompiledQuery.raw(sql, parameters));
 
-const WRITE_NAME = 'INSERT INTO parts (name, seen, parent)';
 const write = (name: string, seen: bigint, parent: string | null = null) =>
-  raw(`${WRITE_NAME} VALUES (?, ?, ?)`, name, seen, parent);
+  raw('INSERT INTO parts (name, seen, parent) VALUES (?, ?, ?)', name, seen, parent);
 
 /** Writes a name, with the number of names before it. */
 function* part(name: string, parent: string | null = null): Work<bigint> {
@@ -151,7 +126,6 @@ const numbered = (count: number) => Array.from({ length: count }, (_, index) => 
 describe.each([
   ['each asking for itself', undefined],
   ['with a memory', knowsNothing],
-  ['with a memory that postpones', postpones],
 ])('transactions that wait at the same time, %s', (_how, memory) => {
   const place = (bounds?: GroupBounds) => placed(memory, bounds);
 

@@ -4,28 +4,18 @@
  * own writes. All parts have the same time.
  *
  * An unrecognized write clears everything: rows are read again, which takes longer and changes no result.
- *
- * On SQLite, the writes of a new lease are postponed to the end of the group. The ids of leases are known in
- * advance: they are counted from the last id of the database, since there is no other writer.
  */
 import type { CompiledQuery } from 'kysely';
 import type { Memory } from '../../storage/database.ts';
+import { KEPT_ROWS } from '../../storage/prepared.ts';
 import type { Locked, Statements } from '../statements.ts';
-import { type Postponed, PostponedWrites } from './postponed-writes.ts';
 import { type Ask, askOf, keyOf, ProjectMemory, type RowOf, type Rows } from './project-memory.ts';
-
-/** Limit of values in one query. */
-const MOST_VALUES = 64;
 
 export class GroupMemory implements Memory {
   readonly #statements: Statements;
   readonly #projects = new Map<string, ProjectMemory>();
   /** Sequences are not rolled back: ids of a part that was rolled back stay free. */
   readonly #ids: RowOf<'nextLeaseIds'>[] = [];
-  readonly #due = new PostponedWrites();
-  #own: Postponed[] = [];
-  /** The id of the next lease, if counted here; `undefined` = unknown, so nothing is postponed. */
-  #nextId: bigint | undefined;
 
   constructor(statements: Statements) {
     this.#statements = statements;
@@ -110,16 +100,11 @@ export class GroupMemory implements Memory {
         this.#lock(ask.of.project_id, answer as Rows<Locked>);
         break;
       case 'addLease':
-        this.#nextId = this.#idAfter(answer as Rows<RowOf<'addLease'>>);
-        this.#forgetLease(ask.of);
-        break;
-      case 'addLeases':
-        for (const lease of ask.of) {
-          this.#forgetLease(lease);
-        }
-        break;
+      case 'addLeaseWithId':
       case 'setLease':
-        this.#forgetLease(ask.of);
+        for (const project of this.#projects.values()) {
+          project.forgetLease(ask.of);
+        }
         break;
       case 'nextLeaseIds':
         this.#ids.push(...(answer as RowOf<'nextLeaseIds'>[]));
@@ -131,87 +116,6 @@ export class GroupMemory implements Memory {
 
   forget(): void {
     this.#projects.clear();
-    this.#nextId = undefined;
-  }
-
-  postpone(query: CompiledQuery): Rows<unknown> | undefined {
-    const ask = askOf(query);
-    if (ask === undefined || this.#nextId === undefined) {
-      return undefined;
-    }
-    switch (ask.kind) {
-      case 'lockProject': {
-        const { project_id, at } = ask.of;
-        const locked = this.#projectOf(ask)?.lockAgain(at);
-        if (locked !== undefined) {
-          // Even if the part is rolled back: the project was locked.
-          this.#due.lockAgain(project_id, at);
-        }
-        return locked;
-      }
-      case 'addLease': {
-        const id = this.#nextId;
-        this.#nextId += 1n;
-        this.#own.push({ kind: 'addLease', of: { id, ...ask.of } });
-        return [{ id }];
-      }
-      case 'setBalances':
-      case 'addEntries':
-        this.#own.push(ask);
-        return [];
-      default:
-        return undefined;
-    }
-  }
-
-  get isPostponing(): boolean {
-    return this.#own.length > 0;
-  }
-
-  takeOwn(): CompiledQuery[] {
-    const own = new PostponedWrites();
-    this.#moveOwn(own);
-    return own.take(this.#statements);
-  }
-
-  takeDue(query?: CompiledQuery): CompiledQuery[] {
-    return query === undefined || this.#due.concerns(askOf(query)) ? this.#due.take(this.#statements) : [];
-  }
-
-  endPart(isWritten: boolean): void {
-    if (isWritten) {
-      this.#moveOwn(this.#due);
-      return;
-    }
-    const added = this.#own.filter(({ kind }) => kind === 'addLease').length;
-    if (this.#nextId !== undefined) {
-      this.#nextId -= BigInt(added);
-    }
-    this.#own = [];
-  }
-
-  /** Makes the writes of the running part visible to later parts. */
-  #moveOwn(writes: PostponedWrites): void {
-    for (const write of this.#own) {
-      writes.add(write);
-      if (write.kind === 'addLease') {
-        this.#forgetLease(write.of);
-      } else {
-        this.#projectOf(write)?.note(write, []);
-      }
-    }
-    this.#own = [];
-  }
-
-  #forgetLease(lease: Parameters<ProjectMemory['forgetLease']>[0]): void {
-    for (const project of this.#projects.values()) {
-      project.forgetLease(lease);
-    }
-  }
-
-  /** On PostgreSQL other transactions use the same sequence. */
-  #idAfter([added]: Rows<RowOf<'addLease'>>): bigint | undefined {
-    return added === undefined || this.#statements.nextLeaseIds !== undefined ? undefined : added.id + 1n;
   }
 
   #lock(projectId: string, lock: Rows<Locked>): void {
@@ -250,8 +154,8 @@ function projectIdOf(ask: Ask): string | undefined {
 /** In few sizes, since each is a separate statement: the last value is repeated to fill up. */
 function batches<Value>(values: readonly Value[]): Value[][] {
   const all: Value[][] = [];
-  for (let start = 0; start < values.length; start += MOST_VALUES) {
-    const batch = values.slice(start, start + MOST_VALUES);
+  for (let start = 0; start < values.length; start += KEPT_ROWS) {
+    const batch = values.slice(start, start + KEPT_ROWS);
     const last = batch.at(-1);
     while (last !== undefined && !Number.isInteger(Math.log2(batch.length))) {
       batch.push(last);

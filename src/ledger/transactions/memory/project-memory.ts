@@ -35,15 +35,6 @@ export class ProjectMemory {
     this.#lock = lock;
   }
 
-  /** The row of a repeated lock in the same transaction; `undefined` = not needed. */
-  lockAgain(at: bigint): Rows<Locked> | undefined {
-    if (this.#isLockedAt(at)) {
-      return undefined;
-    }
-    this.#lock = this.#lock.map((lock) => ({ ...lock, latest_at: at }));
-    return this.#lock;
-  }
-
   /**
    * With a clock other than the database's, entries must not be dated after the `latest_at` of their project.
    */
@@ -147,7 +138,7 @@ const RECOGNISED = [
   'leasesByKey',
   'leaseById',
   'addLease',
-  'addLeases',
+  'addLeaseWithId',
   'setLease',
   'nextLeaseIds',
 ] as const satisfies readonly (keyof Statements)[];
