@@ -88,8 +88,6 @@ export interface Memory {
   gather(queries: readonly CompiledQuery[]): readonly CompiledQuery[];
   /** The result that the database would return; `undefined` = query the database. */
   recall(query: CompiledQuery): readonly unknown[] | undefined;
-  /** A query for the unknown part of the result: after it, the whole result can be recalled. */
-  missing(query: CompiledQuery): CompiledQuery;
   /** The database has run the query. */
   note(query: CompiledQuery, answer: readonly unknown[]): void;
   /** Writes since a savepoint were rolled back. */

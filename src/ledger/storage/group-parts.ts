@@ -159,15 +159,13 @@ function* remembering(work: Work<unknown>, memory: Memory | undefined, doing: Do
         doing.isSaved = true;
         yield SAVEPOINT;
       }
-      const asked = memory?.missing(query) ?? query;
       try {
-        answer = yield asked;
+        answer = yield query;
       } catch (thrown) {
         step = work.throw(thrown);
         continue;
       }
-      memory?.note(asked, answer);
-      answer = asked === query ? answer : (memory?.recall(query) ?? answer);
+      memory?.note(query, answer);
     }
     step = work.next(answer);
   }

@@ -25,7 +25,6 @@ const UNHURRIED: GroupBounds = { members: 64, milliseconds: 60_000, characters: 
 const knowsNothing = (): Memory => ({
   gather: () => [],
   recall: () => undefined,
-  missing: (query) => query,
   note() {},
   forget() {},
 });

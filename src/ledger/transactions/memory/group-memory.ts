@@ -81,12 +81,6 @@ export class GroupMemory implements Memory {
     return this.#projectOf(ask)?.recall(ask);
   }
 
-  missing(query: CompiledQuery): CompiledQuery {
-    const ask = askOf(query);
-    const unknown = ask?.kind === 'balances' ? this.#projectOf(ask)?.unknownOf(ask.of) : undefined;
-    return unknown === undefined ? query : this.#statements.balances(unknown);
-  }
-
   note(query: CompiledQuery, answer: Rows<unknown>): void {
     const ask = askOf(query);
     if (ask === undefined) {

@@ -67,12 +67,6 @@ export class ProjectMemory {
     }
   }
 
-  /** Accounts without known balances, if some are known; `undefined` = all or none are known. */
-  unknownOf(accounts: AskOf<'balances'>): AskOf<'balances'> | undefined {
-    const unknown = accounts.filter(({ name }) => !this.#balances.has(name));
-    return unknown.length === 0 || unknown.length === accounts.length ? undefined : unknown;
-  }
-
   /** `ask`: about this project. */
   note(ask: Ask, answer: Rows<unknown>): void {
     switch (ask.kind) {
