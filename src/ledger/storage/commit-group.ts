@@ -26,12 +26,8 @@ import {
 /** PostgreSQL keeps at most 64 subtransactions of a transaction in memory. */
 const BOUNDS: GroupBounds = { members: 64, milliseconds: 10, characters: 1024 * 1024 };
 
-export interface GroupWork {
-  /** `isCareful`: errors of the database reach the part that caused them, as they always do with SQLite. */
-  begin(isCareful?: boolean): Work<undefined | Undone<undefined>>;
-  /** Whether the last work had several parts, of which one may have failed alone. */
-  readonly hasSeveral: boolean;
-}
+/** Begins the work of the next group. */
+export type GroupWork = () => Work<undefined | Undone<undefined>>;
 
 interface GroupParts {
   /**
@@ -40,10 +36,15 @@ interface GroupParts {
    * `undone` first.
    */
   readonly commit: (work: GroupWork, wait: Wait, undone: () => void) => Promise<unknown>;
+  /**
+   * Whether one of the parts has failed alone, and which one is unknown: nothing is recorded, and each part runs in a
+   * transaction of its own. Default: that is always known.
+   */
+  readonly isOfOne?: (thrown: unknown) => boolean;
   readonly ownError: PartRules<Part>['ownError'];
   /** Default: false. */
   readonly asksAhead?: PartRules<Part>['asksAhead'];
-  /** The memory of a group; `undefined` = each part queries for itself, as in a careful transaction. */
+  /** The memory of a group; `undefined` = each part queries for itself. */
   readonly memory?: (() => Memory | undefined) | undefined;
   readonly bounds?: GroupBounds | undefined;
 }
@@ -69,6 +70,9 @@ export class CommitGroups {
   /** In the order of arrival, until they are settled. */
   readonly #waiting = new Set<Member>();
   #isBusy = false;
+  /** How many of the next members run in a transaction of their own. */
+  #apart = 0;
+  #most: number;
   /** The phase of the current group: its parts may begin, run, or have run. */
   #phase: 'begins' | 'runs' | 'commits' = 'begins';
   /** The member whose wait is being checked by its own part. */
@@ -79,6 +83,7 @@ export class CommitGroups {
   constructor(parts: GroupParts) {
     this.#parts = parts;
     this.#bounds = parts.bounds ?? BOUNDS;
+    this.#most = this.#bounds.members;
     const { ownError, asksAhead = false } = parts;
     const throwIfOver = (member: Member) => this.#throwIfOver(member);
     this.#rules = { bounds: this.#bounds, ownError, asksAhead, throwIfOver };
@@ -122,8 +127,11 @@ export class CommitGroups {
   }
 
   async #commitGroup(): Promise<void> {
+    this.#most = this.#apart > 0 ? 1 : this.#bounds.members;
+    this.#apart = Math.max(0, this.#apart - 1);
     try {
-      await this.#parts.commit(this.#nextWork(), this.#wait(), () => this.#beginAgain());
+      const work = () => this.#run(this.#nextMembers());
+      await this.#parts.commit(work, this.#wait(), () => this.#beginAgain());
       for (const member of this.#begun()) {
         this.#settle(member, member.outcome ?? NO_OUTCOME);
       }
@@ -140,7 +148,13 @@ export class CommitGroups {
       return;
     }
     const begun = this.#begun();
-    for (const member of begun.length > 0 ? begun : this.#nextMembers()) {
+    const failed = begun.length > 0 ? begun : this.#nextMembers();
+    if (failed.length > 1 && this.#parts.isOfOne?.(thrown)) {
+      this.#apart = failed.length;
+      this.#beginAgain();
+      return;
+    }
+    for (const member of failed) {
       this.#settle(member, { kind: 'failed', error: errorFor(member, thrown) });
     }
   }
@@ -157,20 +171,7 @@ export class CommitGroups {
     }
   }
 
-  #nextWork(): GroupWork {
-    let members: readonly Member[] = [];
-    return {
-      begin: (isCareful = false) => {
-        members = this.#nextMembers();
-        return this.#run(members, isCareful);
-      },
-      get hasSeveral() {
-        return members.length > 1;
-      },
-    };
-  }
-
-  *#run(group: readonly Member[], isCareful: boolean): Work<undefined | Undone<undefined>> {
+  *#run(group: readonly Member[]): Work<undefined | Undone<undefined>> {
     this.#phase = 'runs';
     for (const member of group) {
       member.hasBegun = false;
@@ -180,7 +181,7 @@ export class CommitGroups {
     if (first !== undefined && others.length === 0) {
       yield* runAlone(first, this.#rules);
     } else {
-      yield* runTogether(group, this.#rules, isCareful ? undefined : this.#parts.memory?.());
+      yield* runTogether(group, this.#rules, this.#parts.memory?.());
     }
     // Members that left were refused: nothing may be recorded.
     this.#givenUp?.signal.throwIfAborted();
@@ -201,7 +202,7 @@ export class CommitGroups {
   #nextMembers(): Member[] {
     const members: Member[] = [];
     for (const member of this.#waiting) {
-      if (members.length === this.#bounds.members) {
+      if (members.length === this.#most) {
         break;
       }
       members.push(member);

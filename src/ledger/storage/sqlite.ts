@@ -130,7 +130,7 @@ export class SqliteDatabase implements Database {
   #transact(work: GroupWork, wait: Wait, undone: () => void): Promise<unknown> {
     return this.#alone('BEGIN IMMEDIATE', wait, () => {
       this.#verifyFiles();
-      const result = this.#run(work.begin());
+      const result = this.#run(work());
       wait.throwIfOver();
       if (result instanceof Undone) {
         return result.result;

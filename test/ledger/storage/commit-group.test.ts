@@ -382,7 +382,7 @@ describe.each([
 it('tells each caller what may be recorded for it when the commit is in doubt', async () => {
   const groups = new CommitGroups({
     async commit(work) {
-      const all = work.begin(true);
+      const all = work();
       for (let step = all.next([]); !step.done; step = all.next([])) {}
       throw new CommitInDoubtError('no answer', undefined, { cause: new Error('gone') });
     },

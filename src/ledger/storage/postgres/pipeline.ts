@@ -3,8 +3,7 @@
  * immediately are sent without waiting: announced queries, writes without results, savepoints, and the commit
  * after them. A lease takes two round trips, and so does a group of leases.
  *
- * A failure of a query that was not awaited cannot be attributed to its part. A careful pipeline awaits every
- * result, and lets the work continue after an error about its values.
+ * A failure of a query that was not awaited cannot be attributed to its part.
  */
 import type { CompiledQuery } from 'kysely';
 import pg from 'pg';
@@ -13,7 +12,7 @@ import { errorText, LedgerUnavailableError } from '../../../base/errors.ts';
 import { announcedWith, type Work } from '../database.ts';
 import { isSavepointStep } from '../group-parts.ts';
 import { statementOf } from '../prepared.ts';
-import { isOwn, unavailable } from './queries.ts';
+import { unavailable } from './queries.ts';
 
 /** Maximum number of writes sent without awaiting results. */
 const MOST_UNANSWERED = 100;
@@ -23,8 +22,6 @@ interface PipelineParts {
   readonly wait: Wait;
   /** Whether later transactions use the same session. */
   readonly mayPrepare: boolean;
-  /** Awaits every result. */
-  readonly isCareful?: boolean | undefined;
 }
 
 export class Pipeline {
@@ -59,10 +56,6 @@ export class Pipeline {
     while (!step.done) {
       this.#parts.wait.throwIfOver();
       const query = step.value;
-      if (this.#parts.isCareful === true) {
-        step = await this.#careful(query, work);
-        continue;
-      }
       if (isSavepointStep(query)) {
         this.#query(query);
         step = work.next([]);
@@ -85,26 +78,6 @@ export class Pipeline {
       step = work.next(rows);
     }
     return step.value;
-  }
-
-  async #careful<Result>(
-    query: CompiledQuery,
-    work: Work<Result>,
-  ): Promise<IteratorResult<CompiledQuery, Result>> {
-    await this.#begun;
-    let answer: pg.QueryResult;
-    try {
-      answer = await this.#query(query);
-    } catch (thrown) {
-      if (!isOwn(thrown)) {
-        throw thrown;
-      }
-      // The work rolls back to its savepoint; without one, every later statement fails.
-      this.#failure = undefined;
-      this.#isRolledBack = false;
-      return work.throw(thrown);
-    }
-    return work.next(answer.rows);
   }
 
   /** One statement without parameters. */

@@ -30,10 +30,10 @@ export interface PostgresSettings {
   readonly timeout: number;
 }
 
-/** Uses a connection. `begin`: begins a transaction on it. */
+/** Uses a connection. `begin`: begins a transaction on it, with this mode. */
 type ClientWork<Result> = (
   client: pg.PoolClient,
-  begin: (beginning: Beginning) => Promise<Pipeline>,
+  begin: (mode: string) => Promise<Pipeline>,
 ) => Promise<Result>;
 
 export class PostgresPool {
@@ -187,7 +187,7 @@ export class PostgresPool {
       wait.throwIfOver();
       const { whenConnected } = this;
       const parts = { settings: this.#settings, whenConnected };
-      const result = await work(client, (beginning) => session.begin(beginning, parts, wait));
+      const result = await work(client, (mode) => session.begin(mode, parts, wait));
       release(false);
       return result;
     } catch (thrown) {
@@ -237,13 +237,6 @@ interface SessionParts {
   readonly whenConnected: (() => Work<void>) | undefined;
 }
 
-interface Beginning {
-  /** Transaction mode for BEGIN. */
-  readonly mode: string;
-  /** Whether every result is awaited. */
-  readonly isCareful?: boolean | undefined;
-}
-
 class PostgresSession {
   readonly client: pg.PoolClient;
   /** The generation of the pool when it was opened. */
@@ -257,7 +250,7 @@ class PostgresSession {
     this.generation = generation;
   }
 
-  async begin({ mode, isCareful }: Beginning, parts: SessionParts, wait: Wait): Promise<Pipeline> {
+  async begin(mode: string, parts: SessionParts, wait: Wait): Promise<Pipeline> {
     if (this.#server === undefined) {
       const begin = beginning('READ ONLY', parts);
       const first = new Pipeline(this.client, { begin, wait, mayPrepare: false });
@@ -265,7 +258,7 @@ class PostgresSession {
       await first.execute('COMMIT');
     }
     const begin = beginning(mode, parts);
-    const pipeline = new Pipeline(this.client, { begin, wait, mayPrepare: !this.#isPooled, isCareful });
+    const pipeline = new Pipeline(this.client, { begin, wait, mayPrepare: !this.#isPooled });
     if (this.#isPooled) {
       await this.#meet(pipeline, parts);
     }

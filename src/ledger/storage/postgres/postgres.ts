@@ -3,7 +3,7 @@
 import { type CompiledQuery, Kysely, PostgresDialect } from 'kysely';
 import type { Wait } from '../../../base/deadline.ts';
 import { errorText } from '../../../base/errors.ts';
-import { CommitGroups, type GroupWork } from '../commit-group.ts';
+import { CommitGroups } from '../commit-group.ts';
 import {
   CommitInDoubtError,
   type Database,
@@ -14,7 +14,6 @@ import {
 } from '../database.ts';
 import type { GroupBounds } from '../group-parts.ts';
 import type { Tables } from '../schema.ts';
-import type { Pipeline } from './pipeline.ts';
 import { PostgresPool, type PostgresSettings } from './pool.ts';
 import { fetched, isOwn, isStalePlan, isVictim, query } from './queries.ts';
 
@@ -25,12 +24,6 @@ const BOUNDS: GroupBounds = { members: 64, milliseconds: 50, characters: 1024 * 
 
 /** The server may have closed several connections of the pool. */
 const MOST_RETRIES = 3;
-
-interface Attempt {
-  isCareful: boolean;
-  /** `undefined` = not begun. */
-  pipeline: Pipeline | undefined;
-}
 
 /** An error that reaches a part is its own: the pipeline stores every other error. */
 const ownError = (error: unknown) => ({ error });
@@ -63,13 +56,13 @@ export class PostgresDatabase implements Database {
    */
   transact<Result>(work: () => Work<Result | Undone<Result>>, wait: Wait, project?: string): Promise<Result> {
     if (project === undefined) {
-      const alone: Attempt = { isCareful: false, pipeline: undefined };
-      return this.#again(() => this.#attempt(work, wait, alone), alone);
+      return this.#commit(work, wait);
     }
     let groups = this.#projects.get(project);
     if (groups === undefined) {
       groups = new CommitGroups({
         commit: (group, patience) => this.#commit(group, patience),
+        isOfOne: isOwn,
         ownError,
         asksAhead: true,
         memory: () => this.memory?.(),
@@ -85,52 +78,36 @@ export class PostgresDatabase implements Database {
     });
   }
 
-  async #commit(work: GroupWork, wait: Wait): Promise<unknown> {
-    const attempt: Attempt = { isCareful: false, pipeline: undefined };
-    const transact = () => this.#attempt(() => work.begin(attempt.isCareful), wait, attempt);
-    try {
-      return await this.#again(transact, attempt);
-    } catch (thrown) {
-      if (!isOwn(thrown) || !work.hasSeveral || attempt.pipeline?.isInDoubt) {
-        throw thrown;
-      }
-    }
-    // One of the parts has failed alone: retry, awaiting each result, to find it.
-    attempt.isCareful = true;
-    return this.#again(transact, attempt);
-  }
-
-  #attempt<Result>(work: () => Work<Result | Undone<Result>>, wait: Wait, attempt: Attempt): Promise<Result> {
-    attempt.pipeline = undefined;
-    return this.#pool.withClient(wait, async (_, begin) => {
-      // Overrides the database's default: once the project is locked, each query must see the latest state.
-      const { isCareful } = attempt;
-      const pipeline = await begin({ mode: 'ISOLATION LEVEL READ COMMITTED', isCareful });
-      attempt.pipeline = pipeline;
-      const result = await pipeline.run(work());
-      wait.throwIfOver();
-      if (result instanceof Undone) {
-        await pipeline.execute('ROLLBACK');
-        return result.result;
-      }
-      await pipeline.commit().catch((thrown: unknown) => {
-        throw pipeline.isInDoubt
-          ? new CommitInDoubtError(errorText(thrown), result, { cause: thrown })
-          : thrown;
-      });
-      return result;
-    });
+  #commit<Result>(work: () => Work<Result | Undone<Result>>, wait: Wait): Promise<Result> {
+    return this.#again(() =>
+      this.#pool.withClient(wait, async (_, begin) => {
+        // Overrides the database's default: once the project is locked, each query must see the latest state.
+        const pipeline = await begin('ISOLATION LEVEL READ COMMITTED');
+        const result = await pipeline.run(work());
+        wait.throwIfOver();
+        if (result instanceof Undone) {
+          await pipeline.execute('ROLLBACK');
+          return result.result;
+        }
+        await pipeline.commit().catch((thrown: unknown) => {
+          throw pipeline.isInDoubt
+            ? new CommitInDoubtError(errorText(thrown), result, { cause: thrown })
+            : thrown;
+        });
+        return result;
+      }),
+    );
   }
 
   /** Retries if nothing was committed and a retry can succeed. */
-  async #again<Result>(transact: () => Promise<Result>, attempt?: Attempt): Promise<Result> {
+  async #again<Result>(transact: () => Promise<Result>): Promise<Result> {
     for (let retries = 0; ; retries += 1) {
       try {
         return await transact();
       } catch (thrown) {
         // A new connection has no prepared statements from before an upgrade.
         const mayHelp = isStalePlan(thrown) || isVictim(thrown);
-        if (attempt?.pipeline?.isInDoubt || !mayHelp || retries === MOST_RETRIES) {
+        if (thrown instanceof CommitInDoubtError || !mayHelp || retries === MOST_RETRIES) {
           throw thrown;
         }
       }
@@ -141,7 +118,7 @@ export class PostgresDatabase implements Database {
     return this.#again(() =>
       this.#pool.withClient(wait, async (_, begin) => {
         // All queries see the same snapshot, despite concurrent writes.
-        const pipeline = await begin({ mode: READ_ONLY });
+        const pipeline = await begin(READ_ONLY);
         const result = await pipeline.run(work());
         await pipeline.execute('COMMIT');
         return result;
@@ -151,7 +128,7 @@ export class PostgresDatabase implements Database {
 
   snapshot<Result>(work: (snapshot: Snapshot) => Promise<Result>, wait: Wait): Promise<Result> {
     return this.#pool.withClient(wait, async (client, begin) => {
-      await begin({ mode: READ_ONLY });
+      await begin(READ_ONLY);
       // Reading everything may take long, and so may its consumer.
       await query(client, 'SET LOCAL statement_timeout = 0');
       await query(client, 'SET LOCAL idle_in_transaction_session_timeout = 0');
