@@ -8,9 +8,10 @@ import { addTo } from '../add-to.ts';
 import type { Ledger } from '../ledger.ts';
 import { leaseDigests } from '../outbox/messages.ts';
 import { CLUSTER_REGION } from '../reconciliation/cluster-mark.ts';
+import type { Dialect } from '../storage/connection.ts';
 import { type Database, rows, Undone, type Work } from '../storage/database.ts';
 import { isAmong, recordsTable } from '../storage/query-parts.ts';
-import { LEASE_COLUMNS, type LeaseRow } from '../storage/schema.ts';
+import type { LeaseRow } from '../storage/schema.ts';
 import type { Transaction } from '../transactions/transaction.ts';
 import type { FoldedLease } from './folded-lease.ts';
 import { addTotals } from './totals.ts';
@@ -276,52 +277,32 @@ function* restored(
   if (!(yield* addTotals(database, { ...of, sign: -1n }, wanted))) {
     return new Undone({ ...result, restored: 0, isUnknown: true });
   }
-  yield* rows(
-    inserted(
-      database,
-      'leases',
-      LEASE_COLUMNS,
-      wanted.map(({ lease }) => lease),
-    ).compile(queries),
-  );
-  yield* rows(
-    inserted(
-      database,
-      'entries',
-      ENTRY_COLUMNS,
-      wanted.flatMap(({ entries }) => entries),
-    ).compile(queries),
-  );
+  const added = {
+    leases: wanted.map(({ lease }) => ({ ...lease })),
+    entries: wanted.flatMap(({ entries }) => entries.map((entry) => ({ ...entry }))),
+  };
+  for (const [table, values] of Object.entries(added)) {
+    if (values.length > 0) {
+      yield* rows(inserted(dialect, table, values).compile(queries));
+    }
+  }
   return result;
 }
 
-const ENTRY_COLUMNS = {
-  id: 'bigint',
-  at: 'bigint',
-  project_id: 'text',
-  account: 'text',
-  delta: 'bigint',
-  lease: 'bigint',
-  operation: 'text',
-  who: 'text',
-  request_id: 'text',
-  reason: 'text',
-} as const satisfies Record<keyof FoldedLease['entries'][number], 'text' | 'bigint'>;
-
 /** Keeps the original ids. */
-function inserted<Column extends string>(
-  { dialect }: Pick<Database, 'dialect'>,
-  table: 'leases' | 'entries',
-  columns: Readonly<Record<Column, 'text' | 'bigint'>>,
-  values: readonly Readonly<Record<Column, string | bigint | null>>[],
+function inserted(
+  dialect: Dialect,
+  table: string,
+  values: readonly Readonly<Record<string, string | bigint | null>>[],
 ): RawBuilder<unknown> {
-  const listed = Object.entries(columns) as [Column, 'text' | 'bigint'][];
-  const names = sql.join(listed.map(([name]) => sql.ref(name)));
-  const source = recordsTable(
-    dialect,
-    listed,
-    values.map((value) => listed.map(([name]) => value[name])),
-  );
+  const columns = Object.keys(values[0] ?? {}).map((name) => {
+    // PostgreSQL assigns a null of any type to a text.
+    const isText = values.some((value) => typeof value[name] === 'string');
+    return [name, isText ? 'text' : 'bigint'] as const;
+  });
+  const names = sql.join(columns.map(([name]) => sql.ref(name)));
+  const cells = values.map((value) => columns.map(([name]) => value[name] ?? null));
   const overriding = dialect === 'postgresql' ? sql`overriding system value` : sql``;
-  return sql`insert into ${sql.table(table)} (${names}) ${overriding} select ${names} from ${source} as kept`;
+  return sql`insert into ${sql.table(table)} (${names}) ${overriding}
+    select ${names} from ${recordsTable(dialect, columns, cells)} as kept`;
 }
