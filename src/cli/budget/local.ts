@@ -3,7 +3,7 @@ import { budgetUnit } from '../../enforcement/configuration.ts';
 import { BudgetConflictError, listBudgets, removeBudget, setBudget } from '../../ledger/budgets/budgets.ts';
 import { readBudgetCsv } from '../../ledger/budgets/csv.ts';
 import { type ReadFile, readBudgetDocument, wantedLines } from '../../ledger/budgets/file.ts';
-import { budgetHistory } from '../../ledger/budgets/history.ts';
+import { budgetHistory, pageOfChargedLeases, UNLIMITED } from '../../ledger/budgets/history.ts';
 import { importBudgets, tryImport } from '../../ledger/budgets/import.ts';
 import { importReport } from '../../ledger/budgets/plan.ts';
 import {
@@ -23,7 +23,7 @@ import {
   secondOf,
 } from '../../ledger/budgets/terms.ts';
 import { exportedBudgets } from '../../ledger/budgets/view.ts';
-import { chargedLeases, listLeases } from '../../ledger/reports/reports.ts';
+import { listLeases } from '../../ledger/reports/reports.ts';
 import { OPEN_STATES } from '../../ledger/storage/service-tables.ts';
 import { ApiError } from '../../server/api/route.ts';
 import { reasonOf } from '../../server/budgets/change-budgets.ts';
@@ -92,7 +92,8 @@ export function localBudgets({ ledger, configuration }: LedgerAccess): BudgetSto
     async show(project) {
       const projectId = await idOf('project', project);
       const items = await listBudgets(ledger, projectId, NO_DEADLINE);
-      const leases = await chargedLeases(ledger, projectId, NO_DEADLINE);
+      const open = { projectId, limit: UNLIMITED, after: undefined };
+      const { items: leases } = await pageOfChargedLeases(ledger, open, NO_DEADLINE);
       if (items.length === 0) {
         const known = await listLeases(ledger, { projectId, limit: 1 }, NO_DEADLINE);
         warnOfNoBudget(projectId, known.length > 0);

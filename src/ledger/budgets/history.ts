@@ -6,7 +6,7 @@ import { sql } from 'kysely';
 import type { Wait } from '../../base/deadline.ts';
 import type { Ledger } from '../ledger.ts';
 import { keyOf, numberIn, type PageOf, type PageQuery, pageOf, reading } from '../reports/pages.ts';
-import { chargedForTime, type LeaseReport, openLeases } from '../reports/reports.ts';
+import { type LeaseReport, reportOf } from '../reports/reports.ts';
 import { rows } from '../storage/database.ts';
 import { isAmong } from '../storage/query-parts.ts';
 import { type BudgetChange, changeOf } from './rows.ts';
@@ -48,6 +48,9 @@ export async function pageOfBudgetChanges(
   return pageOf(found.map(changeOf), limit, ({ id }) => [id]);
 }
 
+/** For a command that prints all. */
+export const UNLIMITED = 1_000_000_000;
+
 /** Every change, oldest first. `projectId`: `undefined` = all projects. @throws LedgerUnavailableError */
 export async function budgetHistory(
   ledger: Ledger,
@@ -55,7 +58,7 @@ export async function budgetHistory(
   wait: Wait,
 ): Promise<BudgetChange[]> {
   const projectIds = projectId === undefined ? undefined : [projectId];
-  const query = { projectIds, order: 'oldest', limit: 1_000_000_000, after: undefined } as const;
+  const query = { projectIds, order: 'oldest', limit: UNLIMITED, after: undefined } as const;
   return [...(await pageOfBudgetChanges(ledger, query, wait)).items];
 }
 
@@ -70,7 +73,12 @@ export async function pageOfChargedLeases(
 ): Promise<PageOf<LeaseReport>> {
   const key = after === undefined ? undefined : keyOf(after, ['number', 'number']);
   const now = ledger.now();
-  let query = openLeases(ledger, projectId, now);
+  let query = ledger.database.queries
+    .selectFrom('leases')
+    .selectAll()
+    .where('project_id', '=', projectId)
+    .where('state', '=', 'open')
+    .where('ends_at', '>', now);
   if (key !== undefined) {
     query = query.where(sql<boolean>`(ends_at, id) > (${key[0]}, ${key[1]})`);
   }
@@ -80,5 +88,10 @@ export async function pageOfChargedLeases(
     .limit(limit + 1);
   const found = await reading(ledger, wait)(() => rows(page.compile()));
   const { items, next } = pageOf(found, limit, ({ ends_at, id }) => [ends_at, id]);
-  return { items: chargedForTime(items, now), next };
+  const charged = items
+    .map((row) => reportOf(row, now))
+    .filter(({ claims, unconfirmed }) =>
+      [claims, ...unconfirmed].flat().some(({ kind }) => kind === 'usage'),
+    );
+  return { items: charged, next };
 }

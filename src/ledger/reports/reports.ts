@@ -145,32 +145,6 @@ export function leaseDetails(ledger: Ledger, key: string | bigint, wait: Wait): 
   );
 }
 
-/** The open leases of a project that are charged for time, sorted by end. @throws LedgerUnavailableError */
-export async function chargedLeases(ledger: Ledger, projectId: string, wait: Wait): Promise<LeaseReport[]> {
-  const now = ledger.now();
-  const open = openLeases(ledger, projectId, now).orderBy('ends_at');
-  return chargedForTime(await ledger.read('read', () => rows(open.compile()), wait), now);
-}
-
-/** The rows of the pending and active leases of a project. */
-export function openLeases({ database: { queries } }: Ledger, projectId: string, now: bigint) {
-  return queries
-    .selectFrom('leases')
-    .selectAll()
-    .where('project_id', '=', projectId)
-    .where('state', '=', 'open')
-    .where('ends_at', '>', now);
-}
-
-/** Those open leases that are charged for time. */
-export function chargedForTime(open: readonly LeaseRow[], now: bigint): LeaseReport[] {
-  return open
-    .map((row) => reportOf(row, now))
-    .filter(({ claims, unconfirmed }) =>
-      [claims, ...unconfirmed].flat().some(({ kind }) => kind === 'usage'),
-    );
-}
-
 interface OfProjects<Row> {
   where(column: 'project_id', operator: '=', value: string): OfProjects<Row>;
   compile(): CompiledQuery<Row>;
@@ -211,7 +185,7 @@ export async function exportLedger(
   }, wait);
 }
 
-function reportOf(row: LeaseRow, now: bigint): LeaseReport {
+export function reportOf(row: LeaseRow, now: bigint): LeaseReport {
   const isOver = row.ends_at <= now;
   return {
     ...listedRow(row),
