@@ -1,15 +1,15 @@
 /** Whatever a Blazar does in whatever order, and whatever fails: what it has costs no more than is charged, nor than there is. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { MICROSECONDS_PER_SECOND, toInstant } from '../../src/index.ts';
+import { type Lease, MICROSECONDS_PER_SECOND, toInstant } from '../../src/index.ts';
 import { listBudgets, setBudget } from '../../src/ledger/budgets/budgets.ts';
 import type { ShownLease } from '../../src/ledger/reconciliation/leases.ts';
 import type { OpenRows } from '../../src/ledger/reconciliation/plan.ts';
 import { readOpenRows, reconcileObservation } from '../../src/ledger/reconciliation/reconcile.ts';
 import { verifyLedger } from '../../src/ledger/reports/verify.ts';
+import { asSent, Blazar, type Held, hostIds } from '../simulation/blazar.ts';
 import { DIALECTS, NO_WAIT } from '../support/ledgers.ts';
 import { type LedgerFixture, newFixtures } from './fixture.ts';
-import { asSent, candidateHosts, type HeldLease, PlainBlazar } from './plain-blazar.ts';
 
 const newGround = newFixtures();
 
@@ -32,7 +32,6 @@ const counts = fc.record({ min: fc.integer({ min: 1, max: 2 }), more: fc.integer
 const create = fc.record({
   kind: fc.constant('create' as const),
   user: fc.constantFrom('alice', 'bob'),
-  name: fc.constantFrom('a', 'b'),
   counts,
   found: fc.nat(2),
   start: fc.integer({ min: 0, max: 3 }),
@@ -91,7 +90,12 @@ describe.each(DIALECTS)('the ledger on %s', (dialect) => {
         fc.asyncProperty(fc.array(round(most), { minLength: 1, maxLength: rounds }), async (all) => {
           const fixtures = await meet(most === 1 ? 1 : 3);
           const [fixture] = fixtures;
-          const world: World = { blazar: new PlainBlazar(BEGIN - HOUR), unheard: 0 };
+          const world: World = {
+            blazar: new Blazar(),
+            now: BEGIN - HOUR,
+            renamed: new Set(),
+            unheard: 0,
+          };
           pass(world, 0, fixtures);
           await giveBudgets(fixture);
           for (const { seconds, operations } of all) {
@@ -102,7 +106,7 @@ describe.each(DIALECTS)('the ledger on %s', (dialect) => {
                 perform(world, fixtures[index % fixtures.length] ?? fixture, operation, touched),
               ),
             );
-            await judge(world.blazar, fixture);
+            await judge(world, fixture);
           }
           await finish(world, fixture);
           await Promise.all(fixtures.map((one) => one.close()));
@@ -124,7 +128,11 @@ describe.each(DIALECTS)('the ledger on %s', (dialect) => {
 });
 
 interface World {
-  readonly blazar: PlainBlazar;
+  readonly blazar: Blazar;
+  /** In seconds of the epoch. */
+  now: number;
+  /** Leases that Blazar has renamed, without telling anybody. */
+  readonly renamed: Set<string>;
   /** How many leases may be in the ledger that nobody will end. */
   unheard: number;
   seen?: { readonly rows: OpenRows; readonly leases: readonly ShownLease[] };
@@ -142,7 +150,7 @@ async function perform(
     const own = [...rows.rows].filter(([, row]) => row.project_id === fixture.project);
     world.seen = {
       rows: { ...rows, rows: new Map(own) },
-      leases: blazar.leases.map((lease) => shownAs(lease, fixture)),
+      leases: blazar.live.map((lease) => shownAs(world, lease, fixture)),
     };
     return;
   }
@@ -154,24 +162,24 @@ async function perform(
     await createLease(world, fixture, operation, touched);
     return;
   }
-  const lease = blazar.leases[operation.which % Math.max(1, blazar.leases.length)];
+  const lease = blazar.live[operation.which % Math.max(1, blazar.live.length)];
   if (lease === undefined || touched.has(lease.id)) {
     return;
   }
   touched.add(lease.id);
   switch (operation.kind) {
     case 'rename':
-      lease.name = lease.name === 'a' ? 'b' : 'a';
+      world.renamed.add(lease.id);
       return;
     case 'end':
       world.unheard += operation.isHeard ? 0 : 1;
       if (operation.isHeard) {
-        await fixture.end(sent(lease, lease.hosts), lease.user);
+        await fixture.end(sent(world, lease, lease.hosts), lease.user);
       }
-      blazar.remove(lease);
+      remove(world, lease);
       return;
     case 'change':
-      await changeLease(blazar, fixture, lease, operation);
+      await changeLease(world, fixture, lease, operation);
   }
 }
 
@@ -200,15 +208,15 @@ async function followSeen({ seen }: World, fixture: LedgerFixture): Promise<void
   }
 }
 
-function shownAs(lease: HeldLease, fixture: LedgerFixture): ShownLease {
+function shownAs(world: World, lease: Held, fixture: LedgerFixture): ShownLease {
   const { project: projectId } = fixture;
   const id = String(fixture.named({ id: lease.id }).id);
-  const { name, user: userId, min, max, hosts, end } = lease;
-  const [reservation] = sent(lease, hosts).reservations ?? [];
+  const { user: userId, min, max, hosts, start, end } = lease;
+  const { name, reservations: [reservation] = [] } = sent(world, lease, hosts);
   const listed = { id: 'r1', resource_type: 'physical:host', min, max };
   const given = [{ ...reservation, min: hosts, max: hosts }];
   const micro = (at: number) => BigInt(at) * MICROSECONDS_PER_SECOND;
-  const dates = { start: micro(starts(lease)), end: micro(end) };
+  const dates = { start: micro(start), end: micro(end) };
   const state = {
     inUseAt: undefined,
     createdAt: undefined,
@@ -217,7 +225,7 @@ function shownAs(lease: HeldLease, fixture: LedgerFixture): ShownLease {
     isChanging: false,
     isEmpty: false,
   };
-  return { id, name, projectId, userId, ...dates, ...state, reservations: [listed], given };
+  return { id, name: String(name), projectId, userId, ...dates, ...state, reservations: [listed], given };
 }
 
 async function createLease(
@@ -225,7 +233,6 @@ async function createLease(
   fixture: LedgerFixture,
   {
     user,
-    name,
     counts,
     found,
     start,
@@ -236,90 +243,79 @@ async function createLease(
   touched: Set<string>,
 ): Promise<void> {
   const { blazar } = world;
-  const from = Math.max(BEGIN + start * HOUR, blazar.now);
+  const from = Math.max(BEGIN + start * HOUR, world.now);
   const { min, more } = counts;
   const hosts = min + Math.min(found, more);
-  const wanted = { user, name, min, max: min + more, start: from, end: from + hours * HOUR, hosts };
-  const isTaken = ownId !== undefined && (touched.has(ownId) || blazar.leases.some(({ id }) => id === ownId));
+  const wanted = { user, min, max: min + more, start: from, end: from + hours * HOUR, hosts };
+  const isTaken = ownId !== undefined && (touched.has(ownId) || blazar.leases.has(ownId));
   if (ownId !== undefined) {
     touched.add(ownId);
   }
-  const { id: _, ...nameless } = sent({ ...wanted, id: '' }, hosts);
-  const asked = ownId === undefined ? nameless : { ...nameless, id: ownId };
-  const { refusal } = await fixture.create(asked, user);
+  const { refusal } = await fixture.create(asSent({ ...wanted, id: ownId }, hostIds(hosts)), user);
   if (refusal === undefined && isDone && !isTaken) {
-    blazar.add(wanted, ownId);
+    blazar.add({ ...wanted, id: ownId ?? blazar.newId(), status: 'PENDING', createdAt: world.now });
   } else if (refusal === undefined) {
     world.unheard += 1;
   }
 }
 
 async function changeLease(
-  blazar: PlainBlazar,
+  world: World,
   fixture: LedgerFixture,
-  lease: HeldLease,
+  lease: Held,
   { later, longer, counts, found, outcome }: typeof change extends fc.Arbitrary<infer V> ? V : never,
 ): Promise<void> {
-  const hasBegun = starts(lease) < blazar.now;
-  const start = starts(lease) + (hasBegun ? 0 : later * HOUR);
-  const end = Math.max(start + 1, blazar.now + 1, lease.end + (hasBegun ? 0 : later * HOUR) + longer * HOUR);
+  const { blazar, now } = world;
+  const hasBegun = lease.start < now;
+  const start = lease.start + (hasBegun ? 0 : later * HOUR);
+  const end = Math.max(start + 1, now + 1, lease.end + (hasBegun ? 0 : later * HOUR) + longer * HOUR);
   const min = counts?.min ?? lease.min;
   const max = counts === null ? lease.max : min + counts.more;
-  const current = sent(lease, lease.hosts);
-  const asked = sent({ ...lease, start, end }, lease.hosts);
-  const candidates = Math.min(max, min + found);
+  const current = sent(world, lease, lease.hosts);
+  const asked = sent(world, { ...lease, start, end }, lease.hosts);
+  // Those that the lease has are never among the candidates: they are not free.
+  const allocations = hostIds(Math.min(max, min + found)).map((host) => ({ id: `free-${host}` }));
   const reservations =
     counts === null
       ? asked.reservations
-      : [{ id: 'r1', resource_type: 'physical:host', min, max, allocations: candidateHosts(candidates) }];
+      : [{ id: `r-${lease.id}`, resource_type: 'physical:host', min, max, allocations }];
   const { refusal } = await fixture.update(
     current,
     { ...asked, ...(reservations && { reservations }) },
     lease.user,
   );
-  const isSame = counts === null && start === starts(lease) && end === lease.end;
+  const isSame = counts === null && start === lease.start && end === lease.end;
   // What changes nothing takes nothing.
   expect(isSame && lease.hosts === lease.max ? refusal : undefined).toBeUndefined();
   if (refusal !== undefined || outcome === 'refused') {
     return;
   }
   // Where neither counts are named nor a second is added, Blazar looks for nothing. Else it takes what it finds.
-  const isWithin = start >= starts(lease) && end <= lease.end;
+  const isWithin = start >= lease.start && end <= lease.end;
   const hosts = counts === null && isWithin ? lease.hosts : Math.min(max, Math.max(min, lease.hosts + found));
   const kept = { hosts, min, max };
-  blazar.change(lease, kept);
-  if (outcome === 'done') {
-    blazar.change(lease, { ...(hasBegun ? {} : { start }), end });
-    begins.set(lease, start);
-  }
+  blazar.change(lease.id, now, outcome === 'done' ? { ...kept, start, end } : kept);
 }
 
-/** A plain Blazar forgets when a lease that runs has begun: what it has used is counted apart. */
-const begins = new WeakMap<HeldLease, number>();
-
-function starts(lease: HeldLease): number {
-  const start = begins.get(lease) ?? lease.start;
-  begins.set(lease, start);
-  return start;
+/** As Blazar sends a lease, under the name that it has by now. */
+function sent({ renamed }: World, lease: Held, hosts: number): Lease {
+  return { ...asSent(lease, hostIds(hosts)), ...(renamed.has(lease.id) && { name: 'renamed' }) };
 }
 
-function sent(lease: HeldLease, hosts: number) {
-  return asSent({ ...lease, start: begins.get(lease) ?? lease.start }, hosts);
+function remove({ blazar, now }: World, { id }: Held): void {
+  blazar.stop(id, now);
+  blazar.remove(id);
 }
 
 function pass(world: World, seconds: number, fixtures: readonly LedgerFixture[]): void {
-  const { blazar } = world;
-  for (const lease of blazar.leases) {
-    starts(lease);
-  }
-  blazar.now += seconds;
+  world.now += seconds;
   for (const fixture of fixtures) {
-    fixture.now = new Date(blazar.now * 1000).toISOString();
+    fixture.now = new Date(world.now * 1000).toISOString();
   }
-  for (const lease of blazar.leases.filter(({ end }) => end <= blazar.now)) {
+  for (const lease of world.blazar.live.filter(({ end }) => end <= world.now)) {
     // The ledger sees that its time is over, or hears nothing where it was asked for a longer one.
     world.unheard += 1;
-    blazar.remove(lease);
+    remove(world, lease);
   }
 }
 
@@ -336,31 +332,31 @@ async function giveBudgets(fixture: LedgerFixture): Promise<void> {
   }
 }
 
-async function judge(blazar: PlainBlazar, fixture: LedgerFixture): Promise<void> {
+async function judge({ blazar, now }: World, fixture: LedgerFixture): Promise<void> {
   const budgets = await listBudgets(fixture.ledger, fixture.project, NO_WAIT);
   for (const window of WINDOWS) {
     const budget = budgets.find(
       ({ userId, validFrom }) => userId === window.user && validFrom === BigInt(window.from),
     );
-    const cost = BigInt(blazar.cost(window)) * HOST_SECOND;
+    const cost = BigInt(blazar.cost(window, now)) * HOST_SECOND;
     expect(cost).toBeLessThanOrEqual(budget?.taken ?? 0n);
     expect(budget?.taken).toBeLessThanOrEqual(budget?.amount ?? 0n);
   }
-  expect(blazar.leases.length).toBeLessThanOrEqual(MOST);
-  expect(BigInt(blazar.leases.length)).toBeLessThanOrEqual(await fixture.count());
+  expect(blazar.live.length).toBeLessThanOrEqual(MOST);
+  expect(BigInt(blazar.live.length)).toBeLessThanOrEqual(await fixture.count());
 }
 
 /** Everything ends, and what is left is of leases of which nobody has heard. */
-async function finish({ blazar, unheard }: World, fixture: LedgerFixture): Promise<void> {
-  for (const lease of [...blazar.leases]) {
-    await fixture.end(sent(lease, lease.hosts), lease.user);
-    blazar.remove(lease);
+async function finish(world: World, fixture: LedgerFixture): Promise<void> {
+  for (const lease of world.blazar.live) {
+    await fixture.end(sent(world, lease, lease.hosts), lease.user);
+    remove(world, lease);
   }
-  await judge(blazar, fixture);
+  await judge(world, fixture);
   const open = (await fixture.rows('leases')).filter(
-    ({ state, ends_at }) => state === 'open' && ends_at > BigInt(blazar.now) * MICROSECONDS_PER_SECOND,
+    ({ state, ends_at }) => state === 'open' && ends_at > BigInt(world.now) * MICROSECONDS_PER_SECOND,
   );
-  expect(open.length).toBeLessThanOrEqual(unheard);
+  expect(open.length).toBeLessThanOrEqual(world.unheard);
   expect((await verifyLedger(fixture.ledger, NO_WAIT)).differences).toEqual([]);
 }
 

@@ -1,9 +1,23 @@
 /** What a Blazar really has allocated, in seconds of its own clock, and what its API answers. */
 import type { Lease } from '../../src/index.ts';
 import { ENDING } from '../../src/ledger/reconciliation/plan.ts';
-import type { Use, Window } from '../ledger/plain-blazar.ts';
 
 export const PROJECT = 'climate';
+
+/** So many hosts, from then until then, in seconds of the epoch. */
+interface Use {
+  readonly user: string;
+  readonly hosts: number;
+  readonly from: number;
+  readonly until: number;
+}
+
+/** Of one user, or of all. */
+export interface Window {
+  readonly user: string | null;
+  readonly from: number;
+  readonly until: number;
+}
 
 export interface Held {
   readonly id: string;

@@ -8,9 +8,8 @@ import {
   type SqliteConnection,
   type SqliteStatement,
 } from '../../src/ledger/storage/sqlite-driver.ts';
-import type { Window } from '../ledger/plain-blazar.ts';
 import { ledgerAt, NO_WAIT } from '../support/ledgers.ts';
-import { PROJECT } from './blazar.ts';
+import { PROJECT, type Window } from './blazar.ts';
 import { GRACE } from './follower.ts';
 import { BrokenPromise, type LeaseForm, type Site, SYNCHRONIZED } from './site.ts';
 
