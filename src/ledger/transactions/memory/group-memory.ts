@@ -121,27 +121,10 @@ export class GroupMemory implements Memory {
     }
   }
 
-  /** `undefined` = the project is not locked, or the query is not about one project. */
+  /** All rows of one query belong to one project. `undefined` = it is not locked, or the query is not about one. */
   #projectOf(ask: Ask): ProjectMemory | undefined {
-    const projectId = projectIdOf(ask);
-    return projectId === undefined ? undefined : this.#projects.get(projectId);
-  }
-}
-
-/** All rows of one query belong to one project. */
-function projectIdOf(ask: Ask): string | undefined {
-  switch (ask.kind) {
-    case 'lockProject':
-    case 'overdueLeases':
-    case 'leasesByKey':
-    case 'leaseById':
-      return ask.of.project_id;
-    case 'budgets':
-    case 'balances':
-    case 'setBalances':
-      return ask.of[0]?.project_id;
-    default:
-      return undefined;
+    const [of] = [ask.of].flat();
+    return of !== undefined && 'project_id' in of ? this.#projects.get(of.project_id) : undefined;
   }
 }
 

@@ -4,7 +4,7 @@ import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
 import { type BudgetView, pageOfBudgets } from '../../../ledger/budgets/view.ts';
 import { type FoldedTotals, foldedOfProject } from '../../../ledger/folding/totals.ts';
 import { listProjectLeases } from '../../../ledger/reports/leases.ts';
-import { usageOf } from '../../../ledger/reports/usage.ts';
+import { usagesOf } from '../../../ledger/reports/usage.ts';
 import { type BudgetOverTime, budgetsOverTime } from '../../../ledger/reports/usage-over-time.ts';
 import { limitsFor } from '../../api/project-limits.ts';
 import { pathId } from '../../api/shown.ts';
@@ -67,10 +67,13 @@ async function dataOf(request: PageRequest) {
     until: window.until / MICROSECONDS_PER_SECOND,
   };
   const overTime = await budgetsOverTime(ledger, { ...seconds, points: POINTS }, deadline);
-  const usage = {
-    byUser: await usageOf(ledger, { ...seconds, groupBy: 'user' }, deadline),
-    byType: await usageOf(ledger, { ...seconds, groupBy: 'resource_type' }, deadline),
-  };
+  const { user: byUser, resource_type: byType } = await usagesOf(
+    ledger,
+    seconds,
+    ['user', 'resource_type'],
+    deadline,
+  );
+  const usage = { byUser, byType };
   // As members see them, whoever the caller is.
   const refusals = await findDecisions(request, {
     visible: [projectId],
