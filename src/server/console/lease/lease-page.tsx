@@ -8,10 +8,10 @@ import type { PageOf } from '../../../ledger/reports/pages.ts';
 import { isBudgetAccount, type ListedRow } from '../../../ledger/reports/reports.ts';
 import { ApiError } from '../../api/route.ts';
 import { ledgerFor } from '../../budgets/named-accounts.ts';
-import { type FoundDecision, foundLease, leaseHistory, type Step } from '../../leases/lease-history.ts';
+import { foundLease, leaseHistory, type Step } from '../../leases/lease-history.ts';
 import { may, visibleProjects } from '../../users/caller.ts';
 import { takenText } from '../decisions/decision-page.tsx';
-import { Warnings } from '../decisions/decision-table.tsx';
+import { Decided } from '../decisions/decision-table.tsx';
 import { findDecisions } from '../decisions/found-decisions.ts';
 import {
   type ConsolePage,
@@ -296,20 +296,6 @@ function historyColumns(unit: string, seesLedger: boolean): readonly Column<Step
       return id != null && <IdLink href={decisionPath(id)} id={id} />;
     }),
   ];
-}
-
-function Decided({ record: { message, warnings }, asked }: FoundDecision) {
-  return (
-    <>
-      {message !== null && <Text>{message}</Text>}
-      {asked !== undefined && (
-        <small>
-          requested <Time at={asked.start} /> to <Time at={asked.end} />
-        </small>
-      )}
-      <Warnings warnings={warnings} />
-    </>
-  );
 }
 
 /** Leases with the same id, in several regions or projects. */

@@ -217,16 +217,16 @@ async function refusalsNow(request: PageRequest) {
     since: now - DAY,
     limit: MOST,
   });
-  const refused = items.map(({ record }) => record);
   const filters = new Map<string | null, FilterRefusals>();
-  for (const { filter, time } of refused) {
+  for (const { record } of items) {
+    const { filter, time } = record;
     const { hour = 0, day = 0, last = time } = filters.get(filter) ?? {};
     const isOfHour = now - Date.parse(time) < HOUR;
     filters.set(filter, { filter, hour: hour + (isOfHour ? 1 : 0), day: day + 1, last });
   }
   return {
     filters: [...filters.values()].sort((a, b) => b.hour - a.hour || b.day - a.day),
-    latest: refused.slice(0, SHOWN),
+    latest: items.slice(0, SHOWN),
     isPartial: next !== undefined,
     of,
   };

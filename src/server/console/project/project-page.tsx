@@ -11,6 +11,7 @@ import { pathId } from '../../api/shown.ts';
 import { ledgerFor } from '../../budgets/named-accounts.ts';
 import type { FoundDecision } from '../../leases/lease-history.ts';
 import { may } from '../../users/caller.ts';
+import { DecisionTable } from '../decisions/decision-table.tsx';
 import { AWAY, findDecisions } from '../decisions/found-decisions.ts';
 import { type ConsolePage, type PageRequest, pathWith, projectPath } from '../page.ts';
 import { listPage, Pager } from '../parts/pager.tsx';
@@ -29,7 +30,7 @@ import {
 import { BudgetBar, Chart, Patterns } from '../parts/pictures.tsx';
 import { shownDate } from '../parts/time-scale.ts';
 import { calendarPath } from './calendar-page.tsx';
-import { FoldedLeases, LeasesTable, LimitsTable, PartOnly, RefusalsTable, UsageTables } from './tables.tsx';
+import { FoldedLeases, LeasesTable, LimitsTable, PartOnly, UsageTables } from './tables.tsx';
 import { Timeline, type TimelineRow, type TimeWindow, timeWindow } from './timeline.tsx';
 
 const LEASES = 50;
@@ -138,7 +139,12 @@ function ProjectView(data: ProjectData) {
       </Section>
       <Section id="refusals" title="Refusals" isLive>
         {data.refusals.of === 'away' && <Message kind="error">{AWAY}</Message>}
-        <RefusalsTable refusals={data.refusals.items} />
+        <DecisionTable
+          label="Refused leases"
+          decisions={data.refusals.items}
+          isForMember
+          empty="No refusal is recorded."
+        />
         <p>
           <a href={pathWith('/decisions', { project: projectId })}>Search decisions of this project</a>
         </p>
