@@ -4,10 +4,10 @@ import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
 import { type BudgetView, pageOfBudgets } from '../../../ledger/budgets/view.ts';
 import { type FoldedTotals, foldedOfProject } from '../../../ledger/folding/totals.ts';
 import { listProjectLeases } from '../../../ledger/reports/leases.ts';
-import { usageOf } from '../../../ledger/reports/usage.ts';
+import { usagesOf } from '../../../ledger/reports/usage.ts';
 import { type BudgetOverTime, budgetsOverTime } from '../../../ledger/reports/usage-over-time.ts';
 import { limitsFor } from '../../api/project-limits.ts';
-import { pathId } from '../../api/shown.ts';
+import { learnNames, pathId } from '../../api/shown.ts';
 import { ledgerFor } from '../../budgets/named-accounts.ts';
 import type { FoundDecision } from '../../leases/lease-history.ts';
 import { may } from '../../users/caller.ts';
@@ -20,7 +20,6 @@ import {
   BudgetOwner,
   type Column,
   column,
-  learnNames,
   Message,
   nameOfFor,
   Section,
@@ -68,10 +67,7 @@ async function dataOf(request: PageRequest) {
     until: window.until / MICROSECONDS_PER_SECOND,
   };
   const overTime = await budgetsOverTime(ledger, { ...seconds, points: POINTS }, deadline);
-  const usage = {
-    byUser: await usageOf(ledger, { ...seconds, groupBy: 'user' }, deadline),
-    byType: await usageOf(ledger, { ...seconds, groupBy: 'resource_type' }, deadline),
-  };
+  const usage = await usagesOf(ledger, seconds, ['user', 'resource_type'], deadline);
   // As members see them, whoever the caller is.
   const refusals = await findDecisions(request, {
     visible: [projectId],
@@ -79,11 +75,11 @@ async function dataOf(request: PageRequest) {
     limit: REFUSALS,
     outcomes: ['rejected', 'failed'],
   });
-  await learnNames(generation, [
+  await learnNames(request, [
     { projectId },
     ...budgets.items,
     ...leases.items,
-    ...usage.byUser.groups.map(({ key }) => ({ userId: key })),
+    ...usage.user.groups.map(({ key }) => ({ userId: key })),
     ...refusals.items.map(({ record }) => ({ userId: record.user_id })),
   ]);
   return {
@@ -135,7 +131,7 @@ function ProjectView(data: ProjectData) {
         <p class="hint">
           Past and planned, from {shownDate(window.from)} to {shownDate(window.until)}.
         </p>
-        <UsageTables {...data.usage} unit={unit} />
+        <UsageTables usage={data.usage} unit={unit} />
       </Section>
       <Section id="refusals" title="Refusals" isLive>
         {data.refusals.of === 'away' && <Message kind="error">{AWAY}</Message>}

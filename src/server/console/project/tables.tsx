@@ -115,14 +115,16 @@ function isLimit({ value, hidden }: LimitOption): boolean {
 /** Maximum rows on a page; the API lists all. */
 const MAX_ROWS = 50;
 
-type UsageData = Readonly<Record<'byUser' | 'byType', UsageReport>>;
+interface UsageProps {
+  readonly usage: Readonly<Record<'user' | 'resource_type', UsageReport>>;
+  readonly unit: string;
+}
 
-export function UsageTables({ byUser, byType, unit }: UsageData & { readonly unit: string }) {
+export function UsageTables({ usage, unit }: UsageProps) {
+  const { isPartial, from, folded } = usage.user;
   return (
     <>
-      {(byUser.isPartial || byType.isPartial) && (
-        <PartOnly from={byUser.isPartial ? byUser.from : byType.from} folded={byUser.folded} />
-      )}
+      {isPartial && <PartOnly from={from} folded={folded} />}
       <h3>By user</h3>
       <Groups
         label="Usage by user"
@@ -133,13 +135,13 @@ export function UsageTables({ byUser, byType, unit }: UsageData & { readonly uni
             amount === null ? '' : formatUnitHours(amount),
           ),
         ]}
-        report={byUser}
+        report={usage.user}
       />
       <h3>By resource type</h3>
       <Groups
         label="Usage by resource type"
         columns={[column('Resource type', undefined, ({ key }) => <Text>{key}</Text>), ...USAGE_COLUMNS]}
-        report={byType}
+        report={usage.resource_type}
       />
     </>
   );
