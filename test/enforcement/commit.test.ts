@@ -151,7 +151,7 @@ describe('a lease that every filter allows', () => {
       const [one, other] = [await replica("return reject('no');"), await replica(answer)];
       const again = { idempotencyKey: 'k1' };
       const first = one.enforcement.checkCreate(CREATE, again);
-      await vi.waitFor(() => expect(called).toEqual(['recorded']));
+      await expect.poll(() => called).toEqual(['recorded']);
       const second = other.enforcement.checkCreate(CREATE, again);
       expect(await Promise.all([first, second])).toMatchObject([rejectedWith('no'), decision]);
       expect(called).toEqual(calls);

@@ -15,7 +15,6 @@ import {
 
 const FITS = capturedText('check-create-physical-host.json');
 const GET = 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n';
-const SOON = { timeout: 120_000, interval: 10 };
 /** Far from every grace in these tests, and far more than anything takes. */
 const NEVER_SO_LONG = 120_000;
 
@@ -43,7 +42,7 @@ async function runWaiting(options: ServiceOptions = {}, close = '') {
     enforcement: { enabled_filters: ['WaitingFilter'], max_lease_duration: undefined },
   });
   const asked = (count = 1) =>
-    vi.waitFor(() => expect(heard.filter((what) => what === 'asked')).toHaveLength(count), SOON);
+    expect.poll(() => heard.filter((what) => what === 'asked')).toHaveLength(count);
   /** A connection on which a request waits. */
   const busy = async () => {
     const connection = await openRaw(running.port);

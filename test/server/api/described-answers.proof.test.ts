@@ -168,10 +168,7 @@ async function fromALedger(): Promise<RouteAnswer[]> {
       take(await call('estimateLeaseChange', { params, body: { end_date } }));
     }
   }
-  await vi.waitFor(async () => expect((await call('listDecisions')).json.items).toHaveLength(2), {
-    timeout: 120_000,
-    interval: 20,
-  });
+  await expect.poll(async () => (await call('listDecisions')).json.items).toHaveLength(2);
   const decisions = take(await call('listDecisions'));
   for (const { request_id } of decisions.json.items.slice(0, 1)) {
     take(await call('getDecisions', { params: { request_id } }));

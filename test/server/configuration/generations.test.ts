@@ -10,8 +10,6 @@ import { IDS, recorded, recordedKeystone } from '../../support/recorded-identiti
 import { capturedText, createLasting } from '../../support/requests.ts';
 import { runServiceOn, runServiceOnFile } from '../../support/running-service.ts';
 
-const SOON = { timeout: 120_000, interval: 5 };
-
 const TWO_DAYS = capturedText('check-create-physical-host.json');
 const ONE_HOUR = 'enabled_filters = MaxLeaseDurationFilter\nmax_lease_duration = 3600\n';
 const THREE_DAYS = 'enabled_filters = MaxLeaseDurationFilter\nmax_lease_duration = 259200\n';
@@ -144,12 +142,12 @@ describe('a reload', () => {
     expect(metric((await request('/metrics')).text, 'blazar_enforcement_configuration_valid')).toBe(1);
     const rejected = await post('/check-create', TWO_DAYS);
     expect([rejected.status, generationOf(rejected)]).toEqual([403, '2']);
-    await vi.waitFor(() => {
-      expect(jsonLines(readFileSync(log, 'utf8'))).toMatchObject([
+    await expect
+      .poll(() => jsonLines(readFileSync(log, 'utf8')))
+      .toMatchObject([
         { generation: 1, allowed: true },
         { generation: 2, allowed: false },
       ]);
-    }, SOON);
   });
 
   it('whose file has gone, or is no text, is refused, and the rules before it still decide', async () => {

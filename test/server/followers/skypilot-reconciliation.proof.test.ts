@@ -298,15 +298,15 @@ it('two services record a cluster that got past the policies once, also after a 
       );
     };
     const once = ['wild UsageBudgetPolicy GpuQuotaPolicy'];
-    await vi.waitFor(async () => expect(await bypasses()).toEqual(once), SOON);
+    await expect.poll(bypasses, SOON).toEqual(once);
     await Promise.all(before.map((service) => service.kill()));
     const asked = api.asked.length;
     await startServices(2, setup);
-    await vi.waitFor(() => expect(api.asked.length).toBeGreaterThan(asked + 4), SOON);
+    await expect.poll(() => api.asked.length, SOON).toBeGreaterThan(asked + 4);
     expect(await bypasses()).toEqual(once);
     api.autostop('wild', -1);
     const twice = [...once, ...once];
-    await vi.waitFor(async () => expect(await bypasses()).toEqual(twice), SOON);
+    await expect.poll(bypasses, SOON).toEqual(twice);
   };
   // They wait for rounds most of the time.
   await Promise.all(DIALECTS.map(recorded));

@@ -8,7 +8,6 @@ import { capturedText, createLasting } from '../../support/requests.ts';
 import { type RunningPolicyService, runService, sharedService } from '../../support/running-service.ts';
 import { ASK, stalledClient } from '../../support/stalled-client.ts';
 
-const SOON = { timeout: 120_000, interval: 20 };
 const SECRET = 's3cret-0123456789abcdef';
 const FITS = capturedText('check-create-physical-host.json');
 const NINE_DAYS = capturedText('check-create-gpu-and-floating-ip.json');
@@ -296,7 +295,7 @@ describe('a client that goes away', () => {
       const { socket } = await openRaw(running.port);
       socket.write(postBytes('/check-create', JSON.stringify(createLasting(60))));
       // What is not read yet is lost at a reset.
-      await vi.waitFor(() => expect(asked).toHaveBeenCalledTimes(count + 1), SOON);
+      await expect.poll(() => asked).toHaveBeenCalledTimes(count + 1);
       socket[ends[count % 3] ?? 'end']();
     }
     await expect.poll(() => decisionsOf(running)).toBe(15);

@@ -159,7 +159,7 @@ describe.each(Object.entries(STORES))('Sessions in %s', (_, storeOf) => {
     );
     const cookie = await logIn(owner);
     const asked = callerOf(cookie);
-    await vi.waitFor(() => expect(owner).toHaveBeenCalled());
+    await expect.poll(() => owner).toHaveBeenCalled();
     await end(cookie);
     await pause(LONG_ENOUGH);
     answer?.(OPERATOR);
