@@ -1,4 +1,4 @@
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Deadline, Lease, UpdateRequest } from '../../src/index.ts';
 import { type LedgerSetup, onLedger } from '../filters/on-ledger.ts';
 import { ALLOWED, REJECTED, rejectedWith, UNCHECKED } from '../support/decisions.ts';
@@ -566,20 +566,18 @@ describe('a ledger that cannot be read or written', () => {
 
 describe('a filter with commit hooks', () => {
   it('is called after all filters have allowed, in the order of the chain, with read-only arguments', async () => {
-    const heard: unknown[] = [];
-    vi.stubGlobal('heard', heard);
-    onTestFinished(() => void vi.unstubAllGlobals());
+    const heard = notes();
     const keeps = (name: string) =>
       filterSource(name, {
-        create: `heard.push('${name} check'); return allow();`,
+        create: `notes.push('${name} check'); return allow();`,
         extra: `
           commitCreate(context, lease) {
-            heard.push('${name} commit', [context, lease].map((one) => {
+            notes.push('${name} commit', [context, lease].map((one) => {
               try { one.name = 'x'; return 'changed'; } catch { return 'kept'; }
             }));
             return allow();
           }
-          commitUpdate(context, current, lease) { heard.push('${name}', current.id, lease.end_date); return allow(); }`,
+          commitUpdate(context, current, lease) { notes.push('${name}', current.id, lease.end_date); return allow(); }`,
       });
     const { enforcement } = await load(['BFilter', 'AFilter'], {
       files: { AFilter: keeps('AFilter'), BFilter: keeps('BFilter') },

@@ -12,6 +12,7 @@ import {
   runService,
   type ServiceOptions,
 } from '../support/running-service.ts';
+import { withResolvers } from '../support/with-resolvers.ts';
 
 const FITS = capturedText('check-create-physical-host.json');
 const GET = 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n';
@@ -21,16 +22,10 @@ const NEVER_SO_LONG = 120_000;
 /** A filter whose requests wait until `open` is called, and that notes what happens. */
 async function runWaiting(options: ServiceOptions = {}, close = '') {
   const heard: string[] = [];
-  let open = () => {};
-  const opened = new Promise<void>((go) => {
-    open = go;
-  });
+  const { promise: opened, resolve: open } = withResolvers();
   vi.stubGlobal('heard', heard);
   vi.stubGlobal('opened', opened);
-  onTestFinished(() => {
-    open();
-    vi.unstubAllGlobals();
-  });
+  onTestFinished(open);
   const running = await runService({
     ...options,
     filters: {

@@ -1,5 +1,5 @@
 /** Every answer that /openapi.json describes for the API is given by a real service, and none that it does not. */
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { API_ROUTES } from '../../../src/server/api/routes.ts';
 import { UserLimiter } from '../../../src/server/users/user-limiter.ts';
 import { expectDescribed } from '../../support/api-answers.ts';
@@ -314,8 +314,7 @@ async function fromGuesses(): Promise<RouteAnswer[]> {
 }
 
 async function fromAFault(): Promise<RouteAnswer[]> {
-  const line = vi.spyOn(UserLimiter.prototype, 'run').mockRejectedValue(new TypeError('a fault'));
-  onTestFinished(() => line.mockRestore());
+  vi.spyOn(UserLimiter.prototype, 'run').mockRejectedValue(new TypeError('a fault'));
   const { all } = await run({});
   const needed = ['project_id=climate', 'reason=x', undefined];
   return (await Promise.all(needed.map((query) => all({ query })))).flat();

@@ -6,15 +6,13 @@ import { apiRoutes } from '../../../src/server/api/router.ts';
 import { tokenCaller } from '../../../src/server/users/caller.ts';
 import { UserLimiter } from '../../../src/server/users/user-limiter.ts';
 import { listen } from '../../support/listening.ts';
+import { withResolvers } from '../../support/with-resolvers.ts';
 import { usersByToken } from '../served-generation.ts';
 
 /** A file whose second half comes with `goOn`, and how many requests hold the configuration. */
 async function fileInHalves() {
   const held = { count: 0 };
-  let goOn = () => {};
-  const rest = new Promise<void>((resolve) => {
-    goOn = resolve;
-  });
+  const { promise: rest, resolve: goOn } = withResolvers();
   const generation = {
     options: { deadline: 10 },
     enter: () => (held.count += 1),

@@ -1,6 +1,6 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { runProgramInProcess } from '../../support/command-in-process.ts';
 import { sectionText, temporaryFile } from '../../support/files.ts';
 import { filterFolder, filterSource } from '../../support/filter-folder.ts';
@@ -47,7 +47,6 @@ function watchedFilters() {
   };
   vi.stubGlobal('heard', heard);
   vi.stubGlobal('authenticator', authenticator);
-  onTestFinished(() => void vi.unstubAllGlobals());
   const slow = (name: string) =>
     filterSource(name, {
       create: `return authenticator('${name}').then(() => reject('says ${name}'));`,

@@ -1,5 +1,5 @@
 import { readdirSync, readlinkSync } from 'node:fs';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { temporaryFile } from '../../support/files.ts';
 import { filterFolder, filterSource } from '../../support/filter-folder.ts';
 import { newLedger } from '../../support/ledgers.ts';
@@ -41,7 +41,6 @@ describe('a reload with a ledger', () => {
   it('closes the previous one after its last request, which is recorded there', async () => {
     const authenticators: (() => void)[] = [];
     vi.stubGlobal('authenticator', () => new Promise<void>((open) => authenticators.push(open)));
-    onTestFinished(() => void vi.unstubAllGlobals());
     const create = 'return authenticator().then(() => allow());';
     const folder = filterFolder({ 'slow-filter.js': filterSource('SlowFilter', { create }) });
     const before = await newLedger();

@@ -79,7 +79,6 @@ async function blazar({ rate = 1, timeout = 30, notifications = {} } = {}) {
     );
   vi.spyOn(Math, 'random').mockReturnValue(0);
   onTestFinished(async () => {
-    vi.restoreAllMocks();
     await enforcement.close();
     await ledger.close();
   });

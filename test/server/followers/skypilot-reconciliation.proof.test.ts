@@ -33,7 +33,6 @@ const PREFIX = 'blazar_enforcement_skypilot_';
 /** A lab with one charged cluster, and a follower whose first round begins at once. */
 async function world() {
   vi.spyOn(Math, 'random').mockReturnValue(0);
-  onTestFinished(() => void vi.restoreAllMocks());
   const options = { api_server_token: TOKEN, api_server_timeout: 600, api_server_interval: 5 };
   const lab = await Lab.open({ budget: '100', api: { token: TOKEN }, options });
   const registry = new Registry();

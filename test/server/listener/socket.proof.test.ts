@@ -1,6 +1,6 @@
 /** Requests on raw sockets: pipelines, ambiguous framing, half of a request. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { filterSource } from '../../support/filter-folder.ts';
 import { metric } from '../../support/metric.ts';
 import { openRaw, postBytes, postHead } from '../../support/raw-http.ts';
@@ -256,7 +256,6 @@ describe('a client that goes away', () => {
     async (encoding) => {
       const closed = vi.fn();
       vi.stubGlobal('closed', closed);
-      onTestFinished(() => void vi.unstubAllGlobals());
       const running = await runService({
         filters: { 'some-filter.js': filterSource('SomeFilter', { extra: 'close() { closed(); }' }) },
         enforcement: { enabled_filters: ['SomeFilter'], max_lease_duration: undefined },
@@ -285,7 +284,6 @@ describe('a client that goes away', () => {
   ] as const)('before %s leaves nothing behind', async ([, create]) => {
     const asked = vi.fn(() => sleep(100));
     vi.stubGlobal('sleep', asked);
-    onTestFinished(() => void vi.unstubAllGlobals());
     const running = await runService({
       filters: { 'slow-filter.js': filterSource('SlowFilter', { create }) },
       enforcement: { enabled_filters: ['SlowFilter'], max_lease_duration: undefined },

@@ -21,6 +21,7 @@ import {
 import { digest, type StoredProof } from '../../../../src/server/users/sessions/stored-session.ts';
 import { DIALECTS, NO_WAIT } from '../../../support/ledgers.ts';
 import { recordingLogger } from '../../../support/logger.ts';
+import { withResolvers } from '../../../support/with-resolvers.ts';
 import { databaseOf } from '../databases.ts';
 
 const OPERATOR = tokenCaller('operator', 'operator token');
@@ -421,10 +422,7 @@ describe('Sessions that cannot be reached', () => {
 
 it('invented cookies of one address do not take the places of others in the queue', async () => {
   const { sessions } = sessionsIn(new MemorySessions());
-  let release = () => {};
-  const held = new Promise<void>((resolve) => {
-    release = resolve;
-  });
+  const { promise: held, resolve: release } = withResolvers();
   const generation = {
     options: { session_lifetime: 3600, deadline: 3600 },
     sessions: { store: async () => ({ find: () => held }) },
