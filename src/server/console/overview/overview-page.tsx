@@ -2,6 +2,7 @@
 import { withinDeadline } from '../../../base/deadline.ts';
 import { formatProblem, type Problem } from '../../../base/errors.ts';
 import type { Setting } from '../../../config/resolve.ts';
+import { REFUSED } from '../../../decisions/selection.ts';
 import { type PresentReplica, REPLICA_LISTED } from '../../../decisions/store/contract.ts';
 import { type Configuration, type ConfiguredFilter, sectionOf } from '../../../enforcement/configuration.ts';
 import { blazarSection } from '../../../openstack/options.ts';
@@ -213,7 +214,7 @@ interface FilterRefusals {
 async function refusalsNow(request: PageRequest) {
   const now = Date.now();
   const { items, next, of } = await findDecisions(request, {
-    outcomes: ['rejected', 'failed'],
+    outcomes: REFUSED,
     since: now - DAY,
     limit: MOST,
   });

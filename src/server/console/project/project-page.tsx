@@ -1,4 +1,6 @@
 /** The page of a project. */
+
+import { REFUSED } from '../../../decisions/selection.ts';
 import { formatUnitHours, unitHours } from '../../../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
 import { type BudgetView, pageOfBudgets } from '../../../ledger/budgets/view.ts';
@@ -73,7 +75,7 @@ async function dataOf(request: PageRequest) {
     visible: [projectId],
     projects: [projectId],
     limit: REFUSALS,
-    outcomes: ['rejected', 'failed'],
+    outcomes: REFUSED,
   });
   await learnNames(request, [
     { projectId },
