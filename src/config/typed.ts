@@ -62,10 +62,7 @@ function itemText(text: string, { type }: Option): string {
 }
 
 function nameText(name: string, { itemType }: Option, code: boolean): string {
-  // zod would silently drop this name from a record, and the limit with it.
-  if (name === '__proto__') {
-    throw new ValueError('__proto__ cannot be the name of a pair');
-  }
+  requirePairName(name);
   if (code) {
     return name;
   }
@@ -225,6 +222,13 @@ function readList(text: string): string[] {
   return items;
 }
 
+/** zod would silently drop this name from a record, and the limit with it. */
+function requirePairName(name: string): void {
+  if (name === '__proto__') {
+    throw new ValueError('__proto__ cannot be the name of a pair');
+  }
+}
+
 function readDictionary(text: string, itemType: OptionType): Record<string, unknown> {
   const dictionary: Record<string, unknown> = {};
   for (const pair of readList(text)) {
@@ -234,10 +238,7 @@ function readDictionary(text: string, itemType: OptionType): Record<string, unkn
     if (colon <= 0 || key === '') {
       throw new ValueError('a pair has no name or no ":"');
     }
-    // zod would silently drop this name from a record, and the limit with it.
-    if (key === '__proto__') {
-      throw new ValueError('__proto__ cannot be the name of a pair');
-    }
+    requirePairName(key);
     if (Object.hasOwn(dictionary, key)) {
       throw new ValueError('a name is given twice');
     }

@@ -1,5 +1,8 @@
 import type { DecisionOutcome, DecisionRecord, Side } from './record.ts';
 
+/** What `refused` means where outcomes are asked for. */
+export const REFUSED: readonly DecisionOutcome[] = ['rejected', 'failed'];
+
 /** Selects decisions that match every given part, with any of its values. */
 export interface Selection {
   readonly projects?: readonly string[] | undefined;

@@ -43,7 +43,11 @@ export interface Answer {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
   /** Sent as JSON. Default: no body. */
-  readonly body?: unknown;
+  readonly body?: {
+    readonly message?: string | null;
+    readonly field?: string;
+    readonly request_id?: string;
+  };
 }
 
 /** The format of ids in OpenStack: `req-` and a UUID. Other texts of clients must not get into the log. */
@@ -51,7 +55,7 @@ const REQUEST_ID = /^req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 export const REQUEST_ID_HEADER = 'X-Openstack-Request-Id';
 /** In seconds. Decisions take microseconds, so there is room again soon. */
 const RETRY_SOON = '1';
-/** For clients; Blazar shows its users its own text. */
+/** For the API: Blazar and the console show their users texts of their own. */
 const FAULT = 'this is a fault of the service; its log has the cause under the request_id';
 
 export function stateOf(ctx: Context): RequestState {
@@ -87,8 +91,8 @@ export function beginRequest(request: IncomingMessage, { generations }: RequestP
 }
 
 /**
- * The response to an error. Clients see what is wrong with their request. For a fault of the service they get
- * an id, under which the cause is logged. `path`: for the log.
+ * The response to an error, which the console shows as a page. Clients see what is wrong with their request.
+ * For a fault of the service they get an id, under which the cause is logged. `path`: for the log.
  */
 export function errorAnswer(
   thrown: unknown,
@@ -109,7 +113,7 @@ export function errorAnswer(
   if (known !== undefined) {
     const { status, headers, message, field, cause } = known;
     if (cause !== undefined) {
-      logger.warn({ request_id: state.requestId, error: errorText(cause) }, 'a request of the API failed');
+      logger.warn({ request_id: state.requestId, error: errorText(cause) }, 'a request of a user failed');
     }
     return { status, headers, body: { message, ...(field !== undefined && { field }) } };
   }
@@ -123,7 +127,7 @@ export function errorAnswer(
   const { requestId: request_id, route } = state;
   const cause = { error: errorText(thrown), stack: stackOf(thrown) };
   logger.error({ request_id, method, path, ...cause }, 'request failed');
-  return { status: 500, body: { ...(route !== undefined && { message: FAULT }), request_id } };
+  return { status: 500, body: { ...(route?.startsWith('/v1/') && { message: FAULT }), request_id } };
 }
 
 function apiError(thrown: unknown): ApiError | undefined {

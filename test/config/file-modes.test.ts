@@ -1,7 +1,7 @@
 /** Files that other users may write or read. */
 import { chmodSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { formatProblem } from '../../src/base/errors.ts';
 import { whyWritable } from '../../src/config/read-file.ts';
 import { readConfiguration } from '../../src/enforcement/configuration.ts';
@@ -86,13 +86,9 @@ describe('a file that everyone may write to is refused:', () => {
     const configFiles = [conf(`tokens_file = ${tokens}`)];
     const { post, logger } = await runServiceOn({ environment: {}, configFiles }, { pollMs: 10 });
     renameSync(file(folder, 'new', 'second-0123456789abcdef\n', 0o666), tokens);
-    await vi.waitFor(
-      () =>
-        expect(logger.lines.map(({ message }) => message)).toContainEqual(
-          'token and certificate files not read again: the previous ones stay in use',
-        ),
-      { timeout: 120_000 },
-    );
+    await expect
+      .poll(() => logger.lines.map(({ message }) => message))
+      .toContainEqual('token and certificate files not read again: the previous ones stay in use');
     const status = async (token: string) =>
       (await post('/check-create', createLasting(1), { 'X-Auth-Token': token })).status;
     expect([await status('first-0123456789abcdef'), await status('second-0123456789abcdef')]).toEqual([

@@ -8,13 +8,11 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { followChunks } from '../../src/decisions/reader.ts';
 import { namedPipe } from '../support/decision-logs.ts';
 import { temporaryFile } from '../support/files.ts';
 import { temporaryFolder } from '../support/filter-folder.ts';
-
-const PATIENT = { timeout: 120_000, interval: 10 };
 
 /** Follows a file until the end of the test, and notes what comes. */
 function follow(path: string) {
@@ -33,7 +31,7 @@ function follow(path: string) {
       }
     }
   })();
-  const until = (text: string) => vi.waitFor(() => expect(seen.text).toBe(text), PATIENT);
+  const until = (text: string) => expect.poll(() => seen.text).toBe(text);
   return { seen, until, following, end: () => ended.abort() };
 }
 

@@ -72,7 +72,7 @@ describe('a decision log', () => {
     write([aRecord()]);
     const own = [0, statSync(dirname(file)).uid];
     expect(access(`${file}.1`)).toEqual(own);
-    await vi.waitFor(() => expect(access(file)).toEqual(own), PATIENT);
+    await expect.poll(() => access(file)).toEqual(own);
   });
 
   it('has one line a decision, as it was made, in order', async () => {
@@ -89,7 +89,7 @@ describe('a decision log', () => {
     const { write } = openLog(file);
     for (const [index, record] of records(3).entries()) {
       write([record]);
-      await vi.waitFor(() => expect(decisionsInFile(file)).toHaveLength(index + 1), PATIENT);
+      await expect.poll(() => decisionsInFile(file)).toHaveLength(index + 1);
     }
   });
 
@@ -101,7 +101,7 @@ describe('a decision log', () => {
       queueMicrotask(() => write([aRecord({ lease_name: 'the last' })])),
     );
     write(records(ROOM + 1));
-    await vi.waitFor(() => expect(linesIn(readFileSync(file, 'utf8'))).toBe(ROOM + 1), PATIENT);
+    await expect.poll(() => linesIn(readFileSync(file, 'utf8'))).toBe(ROOM + 1);
     expect(names(decisionsInFile(file)).at(-1)).toBe('the last');
     await log.close(LONG_MS);
   });
@@ -176,10 +176,10 @@ describe('a file that is moved away', () => {
     const file = logFile();
     const { log, write } = openLog(file);
     write(records(1));
-    await vi.waitFor(() => expect(decisionsInFile(file)).toHaveLength(1), PATIENT);
+    await expect.poll(() => decisionsInFile(file)).toHaveLength(1);
     renameSync(file, `${file}.1`);
     write(records(1, 1));
-    await vi.waitFor(() => expect(decisionsInFile(`${file}.1`)).toHaveLength(2), PATIENT);
+    await expect.poll(() => decisionsInFile(`${file}.1`)).toHaveLength(2);
     log.reopen();
     write(records(1, 2));
     await log.close(LONG_MS);
@@ -240,7 +240,7 @@ describe.each([
     expect(counted.dropped).toBe(2500);
 
     const read = (reader ?? openPipe(path)).read();
-    await vi.waitFor(() => expect(linesIn(read.text)).toBeGreaterThan(0), PATIENT);
+    await expect.poll(() => linesIn(read.text)).toBeGreaterThan(0);
     // It is read now, and more comes than can be.
     let total = all.length;
     for (let turn = 0; turn < 20; turn += 1) {
@@ -248,7 +248,7 @@ describe.each([
       total += 2000;
       await new Promise((go) => setTimeout(go, 1));
     }
-    await vi.waitFor(() => expect(linesIn(read.text) + counted.dropped).toBe(total), PATIENT);
+    await expect.poll(() => linesIn(read.text) + counted.dropped).toBe(total);
     await log.close(LONG_MS);
     const found = decisionsIn(read.text);
     expect(found.length + counted.dropped).toBe(total);
@@ -271,7 +271,7 @@ describe.each([
     const { dropped } = counted;
     if (reader !== undefined) {
       const read = reader.read();
-      await vi.waitFor(() => expect(read.ended).toBe(true), PATIENT);
+      await expect.poll(() => read.ended).toBe(true);
       expect(linesIn(read.text)).toBeGreaterThan(0);
       expect(linesIn(read.text) + dropped).toBe(ROOM + 10);
     }
@@ -297,7 +297,7 @@ describe.each([
     const read = (reader ?? openPipe(path)).read();
     await Promise.all(entering);
     await log.close(LONG_MS);
-    await vi.waitFor(() => expect(linesIn(read.text)).toBe(all.length), PATIENT);
+    await expect.poll(() => linesIn(read.text)).toBe(all.length);
     expect(names(decisionsIn(read.text))).toEqual(names(all));
     expect(counted.dropped).toBe(0);
   });
@@ -316,7 +316,7 @@ describe.each([
     const read = (reader ?? openPipe(path)).read();
     await patient;
     await log.close(LONG_MS);
-    await vi.waitFor(() => expect(linesIn(read.text)).toBe(ROOM + 1), PATIENT);
+    await expect.poll(() => linesIn(read.text)).toBe(ROOM + 1);
     expect(names(decisionsIn(read.text)).slice(-1)).toEqual(['patient']);
   });
 });
@@ -325,7 +325,7 @@ describe('a disk that is full', () => {
   it('is tried again and again, counted each time, and said once', async () => {
     const { log, write, counted, said } = openLog('/dev/full');
     write(records(3));
-    await vi.waitFor(() => expect(counted.failed).toBeGreaterThan(1), PATIENT);
+    await expect.poll(() => counted.failed).toBeGreaterThan(1);
     expect(counted.dropped).toBe(0);
     await log.close(0);
     expect(counted.dropped).toBe(3);
@@ -341,13 +341,13 @@ describe('a disk that is full', () => {
     symlinkSync('/dev/full', link);
     const { log, write, counted, said, logger } = openLog(link);
     write(records(700));
-    await vi.waitFor(() => expect(counted.failed).toBeGreaterThan(0), PATIENT);
+    await expect.poll(() => counted.failed).toBeGreaterThan(0);
     expect(logger.lines[0]?.fields.error).toContain('the disk is full');
     mkdirSync(join(folder, 'disk'));
     symlinkSync(join(folder, 'disk', 'log'), `${link}.new`);
     renameSync(`${link}.new`, link);
     log.reopen();
-    await vi.waitFor(() => expect(said()).toContain('info: the decision log is written again'), PATIENT);
+    await expect.poll(said).toContain('info: the decision log is written again');
     await log.close(LONG_MS);
     expect(names(decisionsInFile(link))).toEqual(names(records(700)));
     expect(counted.dropped).toBe(0);
@@ -359,11 +359,11 @@ describe('a disk that is full', () => {
     mkdirSync(join(folder, 'logs'));
     const { log, write, counted } = openLog(file);
     write(records(2));
-    await vi.waitFor(() => expect(decisionsInFile(file)).toHaveLength(2), PATIENT);
+    await expect.poll(() => decisionsInFile(file)).toHaveLength(2);
     renameSync(join(folder, 'logs'), join(folder, 'away'));
     log.reopen();
     write(records(2, 2));
-    await vi.waitFor(() => expect(counted.failed).toBeGreaterThan(0), PATIENT);
+    await expect.poll(() => counted.failed).toBeGreaterThan(0);
     mkdirSync(join(folder, 'logs'));
     await log.close(LONG_MS);
     expect(names(decisionsInFile(file))).toEqual(['2', '3']);

@@ -1,4 +1,5 @@
 /** A chain of filters written for one test. */
+import { vi } from 'vitest';
 
 import { type CheckOptions, UsageEnforcement } from '../../src/index.ts';
 import { classFileName } from '../../src/plugin/class-names.ts';
@@ -40,9 +41,9 @@ export async function chain(
   };
 }
 
-/** The notes that filters push to `globalThis.notes` from now on. */
+/** The notes that filters push to `globalThis.notes` in this test. */
 export function notes(): unknown[] {
   const list: unknown[] = [];
-  (globalThis as Record<string, unknown>).notes = list;
+  vi.stubGlobal('notes', list);
   return list;
 }

@@ -1,6 +1,7 @@
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { EnforcementClosedError } from '../../src/index.ts';
 import { createPhysicalHost, endActive, updateExtend } from '../support/requests.ts';
+import { withResolvers } from '../support/with-resolvers.ts';
 import { chain, notes } from './chain.ts';
 
 const CALLS_UNDER_WAY = 32;
@@ -16,7 +17,6 @@ describe('close', () => {
       BFilter: { extra: "async close() { notes.push('closed'); }" },
     });
     vi.useFakeTimers({ toFake: ['setTimeout'] });
-    onTestFinished(() => void vi.useRealTimers());
     const closing = [enforcement.close(), enforcement.close()];
     await vi.advanceTimersByTimeAsync(60_000);
     await Promise.all(closing);
@@ -48,13 +48,8 @@ describe('close', () => {
 
   it(`waits until ${CALLS_UNDER_WAY} running calls are answered before it closes a filter`, async () => {
     const heard = notes();
-    let open = () => {};
-    vi.stubGlobal(
-      'gate',
-      new Promise<void>((resolve) => {
-        open = resolve;
-      }),
-    );
+    const { promise: opened, resolve: open } = withResolvers();
+    vi.stubGlobal('gate', opened);
     const { enforcement } = await chain({
       AFilter: {
         create: 'return globalThis.gate.then(() => allow());',
@@ -74,7 +69,6 @@ describe('close', () => {
     await closed;
     expect(heard).toEqual([...Array(CALLS_UNDER_WAY).fill(false), 'closed']);
     await Promise.all(answered);
-    vi.unstubAllGlobals();
   });
 
   it('is not blocked by a call that has failed', async () => {

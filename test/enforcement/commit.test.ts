@@ -1,4 +1,4 @@
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Deadline, Lease, UpdateRequest } from '../../src/index.ts';
 import { type LedgerSetup, onLedger } from '../filters/on-ledger.ts';
 import { ALLOWED, REJECTED, rejectedWith, UNCHECKED } from '../support/decisions.ts';
@@ -151,7 +151,7 @@ describe('a lease that every filter allows', () => {
       const [one, other] = [await replica("return reject('no');"), await replica(answer)];
       const again = { idempotencyKey: 'k1' };
       const first = one.enforcement.checkCreate(CREATE, again);
-      await vi.waitFor(() => expect(called).toEqual(['recorded']));
+      await expect.poll(() => called).toEqual(['recorded']);
       const second = other.enforcement.checkCreate(CREATE, again);
       expect(await Promise.all([first, second])).toMatchObject([rejectedWith('no'), decision]);
       expect(called).toEqual(calls);
@@ -297,32 +297,6 @@ describe('a lease that every filter allows', () => {
 
 describe('with `commit = request`', () => {
   const ledger = { commit: 'request' };
-
-  it('a check records nothing, and a commit verifies the limit again and records', async () => {
-    const chain = await load(['MaxLeasesFilter'], { ledger, options: { max_leases_per_project: 1 } });
-    const second = { ...CREATE, lease: { ...CREATE.lease, name: 'second' } };
-    expect(await chain.enforcement.checkCreate(CREATE)).toMatchObject(ALLOWED);
-    expect(await chain.enforcement.checkCreate(second)).toMatchObject(ALLOWED);
-    expect(chain.leases()).toEqual([]);
-    expect(await chain.enforcement.commitCreate(CREATE)).toMatchObject({
-      operation: 'commit-create',
-      allowed: true,
-      outcomes: [{ filter: 'MaxLeasesFilter', allowed: true }],
-    });
-    expect(await chain.enforcement.commitCreate(second)).toMatchObject({
-      ...rejectedWith('Project climate has 1 pending or active leases; the most allowed is 1.'),
-      operation: 'commit-create',
-      filter: 'MaxLeasesFilter',
-    });
-    expect(recorded(chain)).toEqual(['run open without id']);
-    expect(await chain.enforcement.checkUpdate(UPDATE)).toMatchObject(ALLOWED);
-    expect(recorded(chain)).toEqual(['run open without id']);
-    expect(await chain.enforcement.commitUpdate(UPDATE)).toMatchObject({
-      operation: 'commit-update',
-      allowed: true,
-    });
-    expect(recorded(chain)).toEqual(['run open 1']);
-  });
 
   it('the log says when leases are allowed and none is ever committed', async () => {
     const said = async (commits: number) => {
@@ -566,20 +540,18 @@ describe('a ledger that cannot be read or written', () => {
 
 describe('a filter with commit hooks', () => {
   it('is called after all filters have allowed, in the order of the chain, with read-only arguments', async () => {
-    const heard: unknown[] = [];
-    vi.stubGlobal('heard', heard);
-    onTestFinished(() => void vi.unstubAllGlobals());
+    const heard = notes();
     const keeps = (name: string) =>
       filterSource(name, {
-        create: `heard.push('${name} check'); return allow();`,
+        create: `notes.push('${name} check'); return allow();`,
         extra: `
           commitCreate(context, lease) {
-            heard.push('${name} commit', [context, lease].map((one) => {
+            notes.push('${name} commit', [context, lease].map((one) => {
               try { one.name = 'x'; return 'changed'; } catch { return 'kept'; }
             }));
             return allow();
           }
-          commitUpdate(context, current, lease) { heard.push('${name}', current.id, lease.end_date); return allow(); }`,
+          commitUpdate(context, current, lease) { notes.push('${name}', current.id, lease.end_date); return allow(); }`,
       });
     const { enforcement } = await load(['BFilter', 'AFilter'], {
       files: { AFilter: keeps('AFilter'), BFilter: keeps('BFilter') },

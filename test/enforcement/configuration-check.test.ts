@@ -1,5 +1,5 @@
 /** The checks that sections and filters make of their own values, after the schema has accepted them. */
-import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import type { Problem } from '../../src/base/errors.ts';
 import type { FurtherSection } from '../../src/config/option-groups.ts';
@@ -12,7 +12,6 @@ let asked: unknown[] = [];
 beforeEach(() => {
   asked = [];
   vi.stubGlobal('asked', asked);
-  return () => void vi.unstubAllGlobals();
 });
 
 /** A filter with the options `checked_path` and `checked_number`, and this body of `check`. It can't be constructed. */
@@ -101,7 +100,6 @@ describe('the check of a filter', () => {
 
   it('that takes more than a minute is one more mistake', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout'] });
-    onTestFinished(() => void vi.useRealTimers());
     const found = problems('return new Promise(() => {});', enabled);
     while (asked.length === 0) {
       await new Promise((done) => setImmediate(done));

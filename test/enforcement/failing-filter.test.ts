@@ -1,4 +1,4 @@
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { allow, type Call, type Lease, reject, withinDeadline } from '../../src/index.ts';
 import { createPhysicalHost, endActive, updateExtend } from '../support/requests.ts';
 import { chain, GENERIC, notes } from './chain.ts';
@@ -119,7 +119,6 @@ describe('a filter that fails', () => {
     vi.stubGlobal('hook', hook);
     const request = createPhysicalHost();
     const decision = await enforcement.checkCreate(request);
-    vi.unstubAllGlobals();
     expect(decision).toMatchObject({ allowed: false, failed: true, filter: 'AFilter', message: GENERIC });
     expect(JSON.stringify(decision)).not.toContain('cause');
     expect(request).toEqual(createPhysicalHost());
@@ -135,7 +134,6 @@ describe('a filter that fails', () => {
     const { enforcement, logger } = await chain({ AFilter: { end: 'throw globalThis.thrown;' } });
     vi.stubGlobal('thrown', thrown);
     expect(await enforcement.onEnd(endActive())).toMatchObject({ failed: true });
-    vi.unstubAllGlobals();
     expect(logger.lines[0]?.fields.error).toContain(error);
     for (const { fields } of logger.lines) {
       expect(fields).toEqual(JSON.parse(JSON.stringify(fields)));
@@ -176,7 +174,6 @@ describe('a request that is repeated', () => {
       vi.stubGlobal('cause', cause);
       return create();
     };
-    onTestFinished(() => void vi.unstubAllGlobals());
     for (let count = 0; count < LINES; count += 1) {
       await fail('AFilter', 'away');
     }
@@ -224,7 +221,6 @@ describe('the deadline of the caller', () => {
       { audit_filters: ['AFilter'] },
     );
     vi.useFakeTimers({ toFake: ['setTimeout', 'performance'] });
-    onTestFinished(() => void vi.useRealTimers());
     const decision = withinDeadline(10, (deadline) => create({ deadline }));
     await vi.advanceTimersByTimeAsync(5_000);
     expect(await decision).toMatchObject({ allowed: true, outcomes: [{ failed: true }, { failed: false }] });

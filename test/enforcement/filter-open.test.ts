@@ -1,5 +1,5 @@
 /** `open()` of filters is called once, before any check. If it throws, the configuration is refused. */
-import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { ConfigurationError, UsageEnforcement } from '../../src/index.ts';
 import { valuesOnly } from '../support/files.ts';
 import { filterFolder, filterSource } from '../support/filter-folder.ts';
@@ -19,7 +19,6 @@ let notes: string[] = [];
 beforeEach(() => {
   notes = [];
   vi.stubGlobal('notes', notes);
-  return () => void vi.unstubAllGlobals();
 });
 
 /** Filters by name, with these bodies of `open`. Each records the calls that it gets. */
@@ -100,7 +99,6 @@ describe('open', () => {
 
   it('that takes more than a minute refuses the configuration', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout'] });
-    onTestFinished(() => void vi.useRealTimers());
     const problems = problemsOf(load({ A: 'await new Promise(() => {});' }));
     while (!notes.includes('opening A')) {
       await new Promise((done) => setImmediate(done));

@@ -70,7 +70,7 @@ describe.skipIf(real === undefined)('in the console, beside a real Keystone and 
     const row = page.getByRole('table', { name: 'Refused leases' }).getByRole('row', { name: /training/ });
     expect(await row.textContent()).toMatch(/project climate@Default \(\w+\) has 200 node-hours left/);
     await expectSound(page, 'the project of a member');
-    await row.getByRole('link', { name: /^Decision/ }).click();
+    await row.getByRole('link', { name: /^req-/ }).click();
     await page.getByRole('heading', { name: 'rejected by UsageBudgetFilter' }).waitFor();
     await page.getByRole('row', { name: /MaxLeaseDurationFilter.*allowed/ }).waitFor();
     await expectSound(page, 'the decision');
@@ -118,7 +118,7 @@ describe.skipIf(real === undefined)('in the console, beside a real Keystone and 
     const row = alice.page
       .getByRole('table', { name: 'Refused leases' })
       .getByRole('row', { name: /evaluation/ });
-    await row.getByRole('link', { name: /^Decision/ }).click();
+    await row.getByRole('link', { name: /^req-/ }).click();
     await alice.page.getByRole('link', { name: 'Request more budget' }).click();
     expect(await alice.page.getByLabel('Increase').inputValue()).toBe('24');
     await alice.page.getByRole('button', { name: 'Request' }).click();

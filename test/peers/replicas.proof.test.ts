@@ -346,7 +346,7 @@ async function memberWorks({ alice, cloud: { keystone, blazar }, url, until }: M
         counted.refusalsNotSeen += 1;
         continue;
       }
-      await alice.follow(row.getByRole('link', { name: /^Decision/ }));
+      await alice.follow(row.getByRole('link', { name: /^req-/ }));
       await alice.follow(alice.page.getByRole('link', { name: 'Request more budget' }));
       const reason = `${name}, request ${reasons.length}`;
       await alice.send('Request', { Reason: reason }, 'All requests');

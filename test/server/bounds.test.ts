@@ -25,7 +25,6 @@ async function runGate(service: ServiceOptions['service'], log?: string) {
     for (const open of gates.values()) {
       open();
     }
-    vi.unstubAllGlobals();
   });
   const running = await runService({
     filters: {

@@ -1,7 +1,7 @@
 /** What /openapi.json says of admission webhooks, and that a real service does no less and no more. */
 import { text as wholeText } from 'node:stream/consumers';
 import fc from 'fast-check';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { PodAdmission } from '../../src/kubernetes/admission/pod-admission.ts';
 import { WorkloadReview } from '../../src/kubernetes/admission/workloads.ts';
 import {
@@ -217,16 +217,12 @@ async function fromFaults(): Promise<Answer[]> {
     vi.spyOn(PodAdmission.prototype, 'admit').mockImplementation(fault),
     vi.spyOn(WorkloadReview.prototype, 'concerns').mockImplementation(fault),
   ];
-  const restore = () => {
-    for (const spy of spies) {
-      spy.mockRestore();
-    }
-  };
-  onTestFinished(restore);
   const deployment = creating({}, { resource: { group: 'apps', version: 'v1', resource: 'deployments' } });
   const texts = [TEXT, JSON.stringify(deployment)];
   const answers = await Promise.all(PATHS.flatMap((path) => texts.map((text) => send(url, path, text))));
-  restore();
+  for (const spy of spies) {
+    spy.mockRestore();
+  }
   expect(answers.map(({ status }) => status)).toEqual(PATHS.flatMap(() => [200, 500]));
   return answers;
 }

@@ -1,5 +1,5 @@
 /** What /openapi.json says of SkyPilot, where it is served, and that it is so. */
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { PolicyChain } from '../../src/skypilot/policies/policy-chain.ts';
 import {
   type Answer,
@@ -100,7 +100,6 @@ async function fromGuesses(): Promise<Answer[]> {
 async function fromAFault(): Promise<Answer[]> {
   const { url } = await runSkypilot({ IdlePolicy: '' });
   const review = vi.spyOn(PolicyChain.prototype, 'review').mockRejectedValue(new Error('a fault'));
-  onTestFinished(() => review.mockRestore());
   const answer = await send(url);
   review.mockRestore();
   return [answer];

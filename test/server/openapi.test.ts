@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import Router from '@koa/router';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { CONSOLE_PAGES } from '../../src/server/console/pages.ts';
 import { createExample, endExample, updateExample } from '../../src/server/openapi/operations.ts';
 import { BLAZAR_ENDPOINTS, LOGIN_PATHS } from '../../src/server/own-paths.ts';
@@ -46,7 +46,6 @@ describe('the description', () => {
 
   it('lists every path and method that the service has, and no other', async () => {
     const routes = vi.spyOn(Router.prototype, 'routes');
-    onTestFinished(() => routes.mockRestore());
     await runService();
     const mounted = routes.mock.contexts
       .flatMap((router) => (router as Router).stack)

@@ -1,6 +1,6 @@
 import { createServer } from 'node:net';
 import { networkInterfaces } from 'node:os';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { ConfigurationError } from '../../src/index.ts';
 import { startService } from '../../src/server/service.ts';
 import { captured } from '../support/command-in-process.ts';
@@ -22,7 +22,6 @@ const start = (enforcement: Record<string, unknown>, service: Record<string, unk
 function closedFilter(): { folder: string; heard: string[] } {
   const heard: string[] = [];
   vi.stubGlobal('heard', heard);
-  onTestFinished(() => void vi.unstubAllGlobals());
   const extra = "close() { heard.push('closed'); }";
   return { folder: filterFolder({ 'closed-filter.js': filterSource('ClosedFilter', { extra }) }), heard };
 }

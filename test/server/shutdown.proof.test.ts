@@ -12,26 +12,20 @@ import {
   runService,
   type ServiceOptions,
 } from '../support/running-service.ts';
+import { withResolvers } from '../support/with-resolvers.ts';
 
 const FITS = capturedText('check-create-physical-host.json');
 const GET = 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n';
-const SOON = { timeout: 120_000, interval: 10 };
 /** Far from every grace in these tests, and far more than anything takes. */
 const NEVER_SO_LONG = 120_000;
 
 /** A filter whose requests wait until `open` is called, and that notes what happens. */
 async function runWaiting(options: ServiceOptions = {}, close = '') {
   const heard: string[] = [];
-  let open = () => {};
-  const opened = new Promise<void>((go) => {
-    open = go;
-  });
+  const { promise: opened, resolve: open } = withResolvers();
   vi.stubGlobal('heard', heard);
   vi.stubGlobal('opened', opened);
-  onTestFinished(() => {
-    open();
-    vi.unstubAllGlobals();
-  });
+  onTestFinished(open);
   const running = await runService({
     ...options,
     filters: {
@@ -43,7 +37,7 @@ async function runWaiting(options: ServiceOptions = {}, close = '') {
     enforcement: { enabled_filters: ['WaitingFilter'], max_lease_duration: undefined },
   });
   const asked = (count = 1) =>
-    vi.waitFor(() => expect(heard.filter((what) => what === 'asked')).toHaveLength(count), SOON);
+    expect.poll(() => heard.filter((what) => what === 'asked')).toHaveLength(count);
   /** A connection on which a request waits. */
   const busy = async () => {
     const connection = await openRaw(running.port);

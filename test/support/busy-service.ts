@@ -1,23 +1,19 @@
-import { onTestFinished, vi } from 'vitest';
+import { vi } from 'vitest';
 import { filterSource } from './filter-folder.ts';
 import { runService } from './running-service.ts';
+import { withResolvers } from './with-resolvers.ts';
 
 /** A filter that blocks each `/check-create` until `finish()`; `begun` resolves when one is blocked. */
 export function heldFilter() {
-  let finish = () => {};
-  const finished = new Promise<void>((resolve) => {
-    finish = resolve;
+  const begun = withResolvers();
+  const made = withResolvers();
+  vi.stubGlobal('heldDecision', () => {
+    begun.resolve();
+    return made.promise;
   });
-  const begun = new Promise<void>((begin) => {
-    vi.stubGlobal('heldDecision', () => {
-      begin();
-      return finished;
-    });
-  });
-  onTestFinished(() => void vi.unstubAllGlobals());
   const create = 'return heldDecision().then(allow);';
   const filters = { 'held-filter.js': filterSource('HeldFilter', { create }) };
-  return { filters, begun, finish: () => finish() };
+  return { filters, begun: begun.promise, finish: made.resolve };
 }
 
 /**

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { type DecisionRecord, decisionRecordSchema, type FilterRecord } from '../../src/decisions/record.ts';
 import { temporaryFolder } from './filter-folder.ts';
+import type { RunningPolicyService } from './running-service.ts';
 
 /** A decision with a lease name that identifies it. */
 export function aRecord(changes: Partial<DecisionRecord> = {}): DecisionRecord {
@@ -53,6 +54,17 @@ export function decisionsIn(text: string): DecisionRecord[] {
 
 export function decisionsInFile(path: string): DecisionRecord[] {
   return decisionsIn(readFileSync(path, 'utf8'));
+}
+
+/** A decision log for a service. `of` closes the service, and returns its decisions and its last metrics. */
+export function serviceLog() {
+  const decision_log = join(temporaryFolder(), 'decisions.jsonl');
+  const of = async ({ request, service }: Pick<RunningPolicyService, 'request' | 'service'>) => {
+    const { text: metrics } = await request('/metrics');
+    await service.close();
+    return { records: decisionsInFile(decision_log), metrics };
+  };
+  return { decision_log, of };
 }
 
 /** A named pipe that is removed after the test. */

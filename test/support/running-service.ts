@@ -4,9 +4,10 @@ import { createServer } from 'node:http';
 import { connect } from 'node:net';
 import { text as wholeText } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, onTestFinished } from 'vitest';
+import { ConfigurationError, formatProblem } from '../../src/base/errors.ts';
 import { LimitedLogger } from '../../src/base/limited-logger.ts';
 import type { DecisionLog } from '../../src/decisions/log.ts';
-import { requireConfiguration } from '../../src/enforcement/configuration.ts';
+import { readConfiguration, requireConfiguration } from '../../src/enforcement/configuration.ts';
 import type { ConfigSources, UsageEnforcement } from '../../src/index.ts';
 import { createApp } from '../../src/server/app.ts';
 import { createAuthenticators } from '../../src/server/authentication/authenticators.ts';
@@ -127,6 +128,16 @@ export async function runServiceOnFile(text: string, settings: ServiceSettings =
     return running.service.reload();
   };
   return { ...running, conf, change };
+}
+
+/** The mistakes that `config validate` shows, for which the service does not start. */
+export async function startMistakes(sources: ConfigSources): Promise<string[]> {
+  const { problems } = await readConfiguration(sources, SECTIONS);
+  const mistakes = problems.filter(({ severity }) => severity === 'error').map(formatProblem);
+  const started = startService(sources, { logger: recordingLogger() });
+  await expect(started).rejects.toThrow(ConfigurationError);
+  await expect(started).rejects.toThrow(mistakes.join('\n'));
+  return mistakes;
 }
 
 /** Without a decision store by default: its thread takes longer to start than most tests. */

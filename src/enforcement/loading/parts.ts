@@ -57,7 +57,7 @@ export async function openParts(configuration: Configuration, services: WatchedS
     logger,
     clock,
     observer,
-    watch: notices?.budgetWatch(notices.options),
+    watch: notices?.watch,
   });
   const outbox = new ChainOutbox({ ledger, logger, observer });
   const chain = await openChain(

@@ -24,7 +24,7 @@ import {
   requestEvent,
   thresholdEvent,
 } from './events.ts';
-import { type EventKind, hasReceiver, type NotificationsOptions } from './options.ts';
+import type { EventKind, NotificationsOptions } from './options.ts';
 import { Webhook } from './webhook.ts';
 
 /** Above this many undelivered events, refusals and corrections are dropped; thresholds and requests never are. */
@@ -40,13 +40,10 @@ interface NotificationsParts {
   readonly dropped: (event: EventKind) => void;
 }
 
-/** The ledger's watch for budget events; `undefined` = none. */
-export function budgetWatch(options: NotificationsOptions): BudgetWatch | undefined {
+/** The ledger's watch for budget events. The options must have a receiver. */
+export function budgetWatch(options: NotificationsOptions): BudgetWatch {
   const { webhook_url, smtp_url, events, budget_thresholds, source } = options;
   const thresholds = [...new Set(budget_thresholds)].sort((one, other) => one - other);
-  if (!hasReceiver(options)) {
-    return undefined;
-  }
   return {
     thresholds: events.includes('budget.threshold') ? thresholds : [],
     senders: [

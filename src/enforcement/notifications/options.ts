@@ -133,15 +133,7 @@ export const notificationsOptions = z
         expected: 'a URI of up to 255 characters',
       }),
   })
-  .superRefine((values, check) => {
-    requireCertificateWithKey(values, 'webhook', check);
-    for (const name of ['token', 'secret'] as const) {
-      if (values[`webhook_${name}`] !== '' && values[`webhook_${name}_file`] !== undefined) {
-        const message = `expected webhook_${name} or webhook_${name}_file, got both`;
-        check.addIssue({ code: 'custom', path: [`webhook_${name}_file`], message });
-      }
-    }
-  });
+  .superRefine((values, check) => requireCertificateWithKey(values, 'webhook', check));
 
 export type NotificationsOptions = z.infer<typeof notificationsOptions>;
 
@@ -149,9 +141,9 @@ export const notificationsSection = {
   section: 'notifications',
   schema: notificationsOptions,
   check: (options: NotificationsOptions): (SectionProblem | Problem)[] => [
-    ...[tokenOf, secretsOf].flatMap((read) => mistakeOf(() => read(options))),
+    ...secretsInTwoPlaces(options),
     ...mistakesInMail(options),
-    ...mistakeOf(() => passwordOf(options)),
+    ...[tokenOf, secretsOf, passwordOf].flatMap((read) => mistakeOf(() => read(options))),
     ...withoutEffect(options),
   ],
 } as const satisfies FurtherSection;
@@ -184,6 +176,13 @@ function withoutEffect(options: NotificationsOptions): Problem[] {
   ];
 }
 
+function secretsInTwoPlaces(options: NotificationsOptions): SectionProblem[] {
+  const secrets = ['webhook_token', 'webhook_secret', 'smtp_password'] as const;
+  return secrets
+    .filter((name) => options[name] !== '' && options[`${name}_file`] !== undefined)
+    .map((name) => ({ option: `${name}_file`, message: `expected ${name} or ${name}_file, got both` }));
+}
+
 /**
  * Mistakes in combinations of valid values. Messages about `smtp_password` are at another option: at a secret
  * they are hidden.
@@ -214,14 +213,8 @@ function mistakesInMail(options: NotificationsOptions): SectionProblem[] {
     expect(mistake === undefined, 'smtp_ca_file', mistake ?? '');
     expect(isGiven.mail_from, 'smtp_url', 'expected mail_from, too: the sender of the mails');
   }
-  const inOption = smtp_password !== '';
   const inFile = isGiven.smtp_password_file;
-  const hasPassword = inOption || inFile;
-  expect(
-    !(inOption && inFile),
-    'smtp_password_file',
-    'expected smtp_password or smtp_password_file, got both',
-  );
+  const hasPassword = smtp_password !== '' || inFile;
   expect(hasPassword || !isGiven.smtp_username, 'smtp_username', 'expected smtp_password, too');
   const place = inFile ? 'smtp_password_file' : smtp_url === undefined ? 'smtp_username' : 'smtp_url';
   expect(isGiven.smtp_username || !hasPassword, place, 'expected smtp_username, too: a password is set');

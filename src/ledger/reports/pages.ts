@@ -26,7 +26,7 @@ export class CursorError extends Error {
   override readonly name = 'CursorError';
 
   constructor() {
-    super('expected the cursor of the page before');
+    super('this page of the list does not exist: start at its first page');
   }
 }
 

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { LedgerUnavailableError } from '../../base/errors.ts';
 import { changeRecordSchema, decisionRecordSchema, OPERATIONS, SIDES } from '../../decisions/record.ts';
+import { REFUSED } from '../../decisions/selection.ts';
 import type { DecisionsQuery, StoredDecision } from '../../decisions/store/contract.ts';
 import type { PageOf } from '../../ledger/reports/pages.ts';
 import type { FoundDecision } from '../leases/lease-history.ts';
@@ -169,7 +170,7 @@ function selectionOf(asked: z.infer<typeof projectQuery>): DecisionsQuery {
     ...pageQueryOf(asked),
     users: listOf(user_id),
     filters: listOf(filter),
-    outcomes: outcome === 'refused' ? ['rejected', 'failed'] : listOf(outcome),
+    outcomes: outcome === 'refused' ? REFUSED : listOf(outcome),
     operations: listOf(operation),
     sides: listOf(side),
     leaseId: lease_id,

@@ -198,8 +198,8 @@ export type Accounts = Awaited<ReturnType<typeof accountsOf>>;
 const NAMES_WAIT = 1000;
 
 interface Owner {
-  readonly projectId?: string | null;
-  readonly userId?: string | null;
+  readonly projectId?: string | null | undefined;
+  readonly userId?: string | null | undefined;
 }
 
 interface Asking {
@@ -207,12 +207,19 @@ interface Asking {
   readonly deadline: Pick<Deadline, 'milliseconds'>;
 }
 
-/** The names of these projects and users, if Keystone returns them in time. Never fails. */
-export async function accountsOf({ generation, deadline }: Asking, owners: readonly Owner[]) {
-  const { names } = generation.enforcement;
+/** Looks up the names of these projects and users, as far as Keystone returns them in time. Never fails. */
+export async function learnNames({ generation, deadline }: Asking, owners: readonly Owner[]): Promise<void> {
   const projects = new Set(owners.flatMap(({ projectId }) => projectId ?? []));
   const users = new Set(owners.flatMap(({ userId }) => userId ?? []));
-  await names?.learn(projects, users, Math.min(NAMES_WAIT, deadline.milliseconds / 4));
+  const wait = Math.min(NAMES_WAIT, deadline.milliseconds / 4);
+  await generation.enforcement.names?.learn(projects, users, wait);
+}
+
+/** These projects and users with their names. */
+export async function accountsOf(asking: Asking, owners: readonly Owner[]) {
+  await learnNames(asking, owners);
+  const { enforcement, configuration } = asking.generation;
+  const { names } = enforcement;
   const of = (kind: 'project' | 'user') => (id: string) =>
     accountJson(id, names?.known({ project_id: id, user_id: id })[kind]);
   const project = of('project');
@@ -220,7 +227,7 @@ export async function accountsOf({ generation, deadline }: Asking, owners: reado
   return {
     project,
     user,
-    unit: budgetUnit(generation.configuration),
+    unit: budgetUnit(configuration),
     /** The owner of a budget: a project, or a user in it. */
     owner: ({ projectId, userId }: { readonly projectId: string; readonly userId: string | null }) => ({
       project: project(projectId),

@@ -99,7 +99,7 @@ export interface TlsOptions {
   readonly client_ca_file?: string | undefined;
 }
 
-export interface Tls extends SecureContextOptions {
+interface Tls extends SecureContextOptions {
   readonly cert: Buffer;
 }
 

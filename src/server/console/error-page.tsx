@@ -1,39 +1,14 @@
 /** Error messages of the console. */
-import { type Context, HttpError, type Next } from 'koa';
+import type { Context, Next } from 'koa';
 import type { VNode } from 'preact';
 import { renderToString } from 'preact-render-to-string';
 import { z } from 'zod';
-import { OverloadedError } from '../../base/concurrency-limiter.ts';
-import { errorText, InvalidRequestError, LedgerUnavailableError } from '../../base/errors.ts';
-import { CursorError } from '../../ledger/reports/pages.ts';
-import { ApiError, RETRY_AFTER } from '../api/route.ts';
 import { pathOf } from '../listener/connections.ts';
 import { stateOf } from '../request-state.ts';
 import { Document, PAGE_HEADERS } from './layout.tsx';
 import { Text } from './parts/parts.tsx';
 
 const problemSchema = z.object({ message: z.string().optional() });
-
-/** The error for the client; `undefined` = a fault of the service: clients see only the request id. */
-export function clientError(thrown: unknown): ApiError | undefined {
-  if (thrown instanceof CursorError) {
-    return new ApiError(400, 'this page of the list does not exist: start at its first page');
-  }
-  if (thrown instanceof InvalidRequestError) {
-    return new ApiError(400, thrown.message);
-  }
-  if (thrown instanceof LedgerUnavailableError) {
-    const cause = errorText(thrown);
-    return new ApiError(503, 'the ledger does not answer', { headers: RETRY_AFTER, cause });
-  }
-  if (thrown instanceof OverloadedError) {
-    return new ApiError(503, 'there are too many requests at the same time', { headers: RETRY_AFTER });
-  }
-  if (thrown instanceof HttpError && thrown.expose) {
-    return new ApiError(thrown.status, thrown.message, { headers: thrown.headers ?? {} });
-  }
-  return thrown instanceof ApiError ? thrown : undefined;
-}
 
 const TITLES: Readonly<Record<number, string>> = {
   400: 'This request is not valid',

@@ -3,9 +3,12 @@ import type { Context } from 'koa';
 import type { ComponentChildren } from 'preact';
 import type { Deadline } from '../../base/deadline.ts';
 import type { Problem } from '../../base/errors.ts';
+import type { RequestedLease } from '../../decisions/lease-record.ts';
+import type { DecisionRecord } from '../../decisions/record.ts';
 import type { Generation } from '../configuration/generation.ts';
 import type { DecisionRecorder } from '../decisions/recorder.ts';
 import type { Action, Caller } from '../users/caller.ts';
+import { local } from './try/lease-form.ts';
 
 export interface PageRequest {
   readonly caller: Caller;
@@ -89,6 +92,24 @@ export function decisionPath(requestId: string): string {
 /** `leaseId`: Blazar's. */
 export function changePath(leaseId: string): string {
   return `/leases/${encodeURIComponent(leaseId)}/change`;
+}
+
+/**
+ * Opens "Try a lease" with a refused lease in the form. The link names the decision, since reservations may be too
+ * long for a URL. If it no longer exists when the link is followed, the other fields are still filled in.
+ */
+export function tryPathOf(record: DecisionRecord, asked: RequestedLease | undefined): string {
+  const dates = { start: asked && local(asked.start), end: asked && local(asked.end) };
+  if (record.operation.endsWith('update') && record.lease_id !== null) {
+    return pathWith(changePath(record.lease_id), dates);
+  }
+  return pathWith('/try', {
+    project: record.project_id ?? undefined,
+    user: record.user_id ?? undefined,
+    name: record.lease_name ?? undefined,
+    ...dates,
+    decision: record.request_id,
+  });
 }
 
 const MAX_LENGTH = 2000;

@@ -2,8 +2,7 @@
 import Router from '@koa/router';
 import { type Context, HttpError } from 'koa';
 import type { VNode } from 'preact';
-import { OverloadedError } from '../../base/concurrency-limiter.ts';
-import { errorText, type Problem, stackOf } from '../../base/errors.ts';
+import type { Problem } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { budgetUnit } from '../../enforcement/configuration.ts';
 import { ApiError } from '../api/route.ts';
@@ -12,11 +11,11 @@ import type { Generation } from '../configuration/generation.ts';
 import type { DecisionRecorder } from '../decisions/recorder.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import { EXACT } from '../own-paths.ts';
-import { stateOf } from '../request-state.ts';
+import { errorAnswer, stateOf } from '../request-state.ts';
 import { type Caller, may } from '../users/caller.ts';
 import { isCsrf } from '../users/sessions/sessions.ts';
 import { type Requester, requesterOf, type UserAuthenticator } from '../users/user-authenticator.ts';
-import { clientError, ErrorContent, errorDocument, showPage, titleOfError } from './error-page.tsx';
+import { ErrorContent, errorDocument, showPage, titleOfError } from './error-page.tsx';
 import { readForm } from './form.ts';
 import { Layout, navigation, PAGE_HEADERS } from './layout.tsx';
 import type { ShowLogin } from './login-routes.tsx';
@@ -171,24 +170,10 @@ async function checkedForm(
 /** `caller`: `undefined` = unknown. */
 function showError(ctx: Context, thrown: unknown, wanted: Wanted, caller: Caller | undefined): void {
   const { page, parts } = wanted;
-  const { metrics, logger } = parts;
   const state = stateOf(ctx);
+  const { status, headers = {}, body } = errorAnswer(thrown, state, ctx.req, page.path, parts);
   const { requestId } = state;
-  const known = clientError(thrown);
-  const facts = { request_id: requestId, method: ctx.method, path: page.path };
-  if (known === undefined) {
-    logger.error({ ...facts, error: errorText(thrown), stack: stackOf(thrown) }, 'request failed');
-  } else if (known.cause !== undefined) {
-    logger.warn({ ...facts, error: errorText(known.cause) }, 'a page could not be shown');
-  }
-  if (thrown instanceof OverloadedError) {
-    metrics.overloadRefusals.inc();
-  } else if (thrown instanceof HttpError && known !== undefined && known.status !== 404) {
-    state.refusedFor = known.message;
-  }
-  const { status = 500, headers = {}, field } = known ?? {};
-  const message = known && (field === undefined ? known.message : `${field}: ${known.message}`);
-  const error = { message, requestId, isForm: page.method === 'POST' };
+  const error = { message: body?.message ?? undefined, requestId, isForm: page.method === 'POST' };
   ctx.set(headers);
   showPage(
     ctx,

@@ -10,22 +10,13 @@ import {
   type UsageRow,
 } from '../../ledger/reports/usage/sums.ts';
 import { ApiError } from '../api/route.ts';
+import { learnNames } from '../api/shown.ts';
 import { usageFor } from '../api/usage-report.ts';
 import { ledgerFor } from '../budgets/named-accounts.ts';
 import { visibleProjects } from '../users/caller.ts';
 import { type ConsolePage, pathWith, queryText } from './page.ts';
 import { type FieldEntry, Fields } from './parts/fields.tsx';
-import {
-  Account,
-  type Column,
-  column,
-  learnNames,
-  Message,
-  ProjectLink,
-  Section,
-  Table,
-  Text,
-} from './parts/parts.tsx';
+import { Account, type Column, column, Message, ProjectLink, Section, Table, Text } from './parts/parts.tsx';
 import { Chart } from './parts/pictures.tsx';
 
 const PATH = '/usage';
@@ -54,7 +45,7 @@ export const usagePage: ConsolePage = {
   action: 'list-projects',
   label: 'Usage',
   answer: async (request) => {
-    const { caller, query, generation, unit } = request;
+    const { caller, query, unit } = request;
     const now = (await ledgerFor(request)).now() / MICROSECONDS_PER_SECOND;
     const text = (name: string) => queryText(query, name);
     const asked: Asked = {
@@ -83,7 +74,7 @@ export const usagePage: ConsolePage = {
         mistakes.set(thrown.field === 'project_id' ? 'project' : thrown.field, thrown.message);
       }
     }
-    await learnNames(generation, report?.rows.slice(0, MAX_ROWS) ?? []);
+    await learnNames(request, report?.rows.slice(0, MAX_ROWS) ?? []);
     return {
       status: mistakes.size === 0 ? 200 : 400,
       title: 'Usage',

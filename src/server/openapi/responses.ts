@@ -198,7 +198,7 @@ export const RESPONSES = {
     },
   ),
   NotAsked: problem(400, 'A parameter, the body or a header is not as described; see `field`.', 'notAsked', {
-    message: 'expected the cursor of the page before',
+    message: 'this page of the list does not exist: start at its first page',
     field: 'after',
   }),
   NoPerson: problem(

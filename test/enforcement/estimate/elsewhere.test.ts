@@ -1,7 +1,7 @@
 /** Estimates with filters that ask other services: three times at most, and nothing is recorded there. */
 import { createServer, type IncomingMessage } from 'node:http';
 import { json as jsonOf } from 'node:stream/consumers';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { CreateRequest } from '../../../src/index.ts';
 import { onLedger } from '../../filters/on-ledger.ts';
 import { lasting, withBudgets } from '../../filters/usage-budgets.ts';
@@ -90,8 +90,7 @@ describe('a filter that asks another service', () => {
 
   it('may be any that does not answer at once', async () => {
     const asked: unknown[] = [];
-    Object.assign(globalThis, { asked });
-    onTestFinished(() => void Reflect.deleteProperty(globalThis, 'asked'));
+    vi.stubGlobal('asked', asked);
     const rule = 'asked.push(lease.end_date); return Promise.resolve(allow());';
     const { enforcement } = await withBudgets(
       ['10'],

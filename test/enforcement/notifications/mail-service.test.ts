@@ -1,5 +1,5 @@
 /** The policy service with a mail server and a webhook, of which each may be away. */
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { listOutbox } from '../../../src/ledger/outbox/reports.ts';
 import { NO_WAIT, newLedger, openedLedger } from '../../support/ledgers.ts';
 import { policyServer } from '../../support/policy-server.ts';
@@ -8,8 +8,6 @@ import { type RunningPolicyService, runServiceOn } from '../../support/running-s
 import { eventIn } from './cloud-events.ts';
 import { askForBudget, OPERATOR_TOKEN } from './facts.ts';
 import { type MailServer, mailServer } from './mail-server.ts';
-
-const SOON = { timeout: 120_000, interval: 10 };
 
 interface Receivers {
   readonly mailPort: number;
@@ -61,7 +59,7 @@ it('sends each mail once from two replicas, in order, while the webhook is away'
   const first = await running(connection, receivers);
   const second = await running(connection, receivers);
   await twoSteps(first);
-  await vi.waitFor(() => expect(server.mails).toHaveLength(2), SOON);
+  await expect.poll(() => server.mails).toHaveLength(2);
   await Promise.all([first.service.close(), second.service.close()]);
   expect(stepsIn(server)).toEqual(STATES);
   expect(new Set(server.mails.map(({ headers }) => headers.get('message-id'))).size).toBe(2);
@@ -78,12 +76,12 @@ it('tells the webhook while the mail server is away, and sends the mails after a
   const receivers = { mailPort: server.port, webhook: webhook.url };
   const before = await running(connection, receivers);
   await twoSteps(before);
-  await vi.waitFor(() => expect(webhook.requests).toHaveLength(2), SOON);
+  await expect.poll(() => webhook.requests).toHaveLength(2);
   await before.service.close();
   expect(await waiting(connection)).toEqual(['notifications-mail', 'notifications-mail']);
   isAway = false;
   const after = await running(connection, receivers);
-  await vi.waitFor(() => expect(server.mails).toHaveLength(2), SOON);
+  await expect.poll(() => server.mails).toHaveLength(2);
   await after.service.close();
   expect(stepsIn(server)).toEqual(STATES);
   expect(webhook.requests).toHaveLength(2);
@@ -102,7 +100,7 @@ it('sends no mail for a refused lease, and writes nothing for a webhook that is 
     status: 403,
   });
   await twoSteps(only);
-  await vi.waitFor(() => expect(server.mails).toHaveLength(2), SOON);
+  await expect.poll(() => server.mails).toHaveLength(2);
   await only.service.close();
   expect(stepsIn(server)).toEqual(STATES);
   expect(await waiting(connection)).toEqual([]);

@@ -1,6 +1,6 @@
 /** The policy service with `[notifications]`, and a receiver. */
 import { existsSync, writeFileSync } from 'node:fs';
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { confFile } from '../../support/files.ts';
 import { breakLedger, DIALECTS, mendLedger, newLedger, newLedgers } from '../../support/ledgers.ts';
 import { policyServer } from '../../support/policy-server.ts';
@@ -12,7 +12,6 @@ import { eventIn } from './cloud-events.ts';
 import { askForBudget, OPERATOR_TOKEN } from './facts.ts';
 
 const newLedgerOn = newLedgers();
-const SOON = { timeout: 120_000, interval: 10 };
 const TOO_LONG = capturedText('check-create-physical-host.json');
 const CHECK = '/check-create';
 
@@ -39,7 +38,7 @@ it.for(DIALECTS)('announces refused leases, merged, on %s', async (dialect) => {
   for (let one = 0; one < 20; one += 1) {
     expect(await post(CHECK, TOO_LONG)).toMatchObject({ status: 403 });
   }
-  await vi.waitFor(() => expect(receiver.requests).toHaveLength(1), SOON);
+  await expect.poll(() => receiver.requests).toHaveLength(1);
   const event = eventIn(receiver.requests[0]?.body ?? '');
   expect(event).toMatchObject({
     source: '/test',
@@ -80,7 +79,7 @@ it('announces each step of a request for more budget, once, signed and in order'
   await ask(`/${id}/endorse`, {});
   const grant = { amount: '30', reason: 'fine' };
   await Promise.all([ask(`/${id}/grant`, grant), ask(`/${id}/grant`, grant)]);
-  await vi.waitFor(() => expect(receiver.requests).toHaveLength(3), SOON);
+  await expect.poll(() => receiver.requests).toHaveLength(3);
   const events = receiver.requests.map(({ body }) => eventIn(body));
   expect(events.map(({ data }) => [data.request, data.state])).toEqual([
     [id, 'requested'],
@@ -109,13 +108,11 @@ it('answers while the receiver is away and the ledger is broken, and counts what
   const { post, url, logger } = await running(away, connection);
   breakLedger(connection, 'outbox');
   expect(await post(CHECK, TOO_LONG)).toMatchObject({ status: 403 });
-  await vi.waitFor(
-    async () =>
-      expect(await readSamples(url)).toMatchObject({
-        'notifications_dropped_total{event="lease.refused"}': 1,
-      }),
-    SOON,
-  );
+  await expect
+    .poll(() => readSamples(url))
+    .toMatchObject({
+      'notifications_dropped_total{event="lease.refused"}': 1,
+    });
   mendLedger(connection, 'outbox');
   const lines = JSON.stringify(logger.lines);
   expect(lines).toContain('events about refusals and corrections are not written');
@@ -137,7 +134,7 @@ it('says that messages wait when a reload removes the receiver', async () => {
     connection,
   );
   await post(CHECK, TOO_LONG);
-  await vi.waitFor(() => expect(JSON.stringify(logger.lines)).toContain('messages wait:'), SOON);
+  await expect.poll(() => JSON.stringify(logger.lines)).toContain('messages wait:');
   writeFileSync(file, conf(connection, ''));
   expect(await service.reload()).toBe(true);
   expect(logger.lines).toContainEqual(

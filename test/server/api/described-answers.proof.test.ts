@@ -1,5 +1,5 @@
 /** Every answer that /openapi.json describes for the API is given by a real service, and none that it does not. */
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { API_ROUTES } from '../../../src/server/api/routes.ts';
 import { UserLimiter } from '../../../src/server/users/user-limiter.ts';
 import { expectDescribed } from '../../support/api-answers.ts';
@@ -168,10 +168,7 @@ async function fromALedger(): Promise<RouteAnswer[]> {
       take(await call('estimateLeaseChange', { params, body: { end_date } }));
     }
   }
-  await vi.waitFor(async () => expect((await call('listDecisions')).json.items).toHaveLength(2), {
-    timeout: 120_000,
-    interval: 20,
-  });
+  await expect.poll(async () => (await call('listDecisions')).json.items).toHaveLength(2);
   const decisions = take(await call('listDecisions'));
   for (const { request_id } of decisions.json.items.slice(0, 1)) {
     take(await call('getDecisions', { params: { request_id } }));
@@ -317,8 +314,7 @@ async function fromGuesses(): Promise<RouteAnswer[]> {
 }
 
 async function fromAFault(): Promise<RouteAnswer[]> {
-  const line = vi.spyOn(UserLimiter.prototype, 'run').mockRejectedValue(new TypeError('a fault'));
-  onTestFinished(() => line.mockRestore());
+  vi.spyOn(UserLimiter.prototype, 'run').mockRejectedValue(new TypeError('a fault'));
   const { all } = await run({});
   const needed = ['project_id=climate', 'reason=x', undefined];
   return (await Promise.all(needed.map((query) => all({ query })))).flat();

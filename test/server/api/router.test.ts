@@ -1,20 +1,18 @@
 import { createServer } from 'node:http';
 import Koa from 'koa';
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { route } from '../../../src/server/api/route.ts';
 import { apiRoutes } from '../../../src/server/api/router.ts';
 import { tokenCaller } from '../../../src/server/users/caller.ts';
 import { UserLimiter } from '../../../src/server/users/user-limiter.ts';
 import { listen } from '../../support/listening.ts';
+import { withResolvers } from '../../support/with-resolvers.ts';
 import { usersByToken } from '../served-generation.ts';
 
 /** A file whose second half comes with `goOn`, and how many requests hold the configuration. */
 async function fileInHalves() {
   const held = { count: 0 };
-  let goOn = () => {};
-  const rest = new Promise<void>((resolve) => {
-    goOn = resolve;
-  });
+  const { promise: rest, resolve: goOn } = withResolvers();
   const generation = {
     options: { deadline: 10 },
     enter: () => (held.count += 1),
@@ -57,7 +55,7 @@ it('holds the configuration until a file is sent, so that a reload does not cut 
   expect(held.count).toBe(1);
   goOn();
   expect(await answer.text()).toBe('first,second');
-  await vi.waitFor(() => expect(held.count).toBe(0));
+  await expect.poll(() => held.count).toBe(0);
 });
 
 it('holds it no longer than the client is there', async () => {
@@ -66,5 +64,5 @@ it('holds it no longer than the client is there', async () => {
   await fetch(url, { signal: leaving.signal });
   expect(held.count).toBe(1);
   leaving.abort();
-  await vi.waitFor(() => expect(held.count).toBe(0));
+  await expect.poll(() => held.count).toBe(0);
 });

@@ -1,17 +1,11 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
-import { ConfigurationError, formatProblem } from '../../../src/base/errors.ts';
-import { readConfiguration } from '../../../src/enforcement/configuration.ts';
-import { AcceptedTokens } from '../../../src/server/authentication/protocols.ts';
-import { serviceSection } from '../../../src/server/configuration/options.ts';
-import { startService } from '../../../src/server/service.ts';
 import { confFile, temporaryFile } from '../../support/files.ts';
 import { temporaryFolder } from '../../support/filter-folder.ts';
-import { recordingLogger } from '../../support/logger.ts';
 import { metric } from '../../support/metric.ts';
 import { capturedText } from '../../support/requests.ts';
-import { runServiceOnFile } from '../../support/running-service.ts';
+import { runServiceOnFile, startMistakes } from '../../support/running-service.ts';
 import { tlsFixture } from '../../support/tls.ts';
 
 const FITS = capturedText('check-create-physical-host.json');
@@ -30,14 +24,8 @@ async function serve(lines: readonly string[]) {
   return { ...running, statusOf };
 }
 
-/** What `config validate` says of a file, and that the service does not start for the same reasons. */
 async function mistakesOf(conf: string): Promise<string[]> {
-  const sources = { environment: {}, configFiles: [conf] };
-  const { problems } = await readConfiguration(sources, [serviceSection]);
-  const mistakes = problems.filter(({ severity }) => severity === 'error').map(formatProblem);
-  const started = startService(sources, { logger: recordingLogger() });
-  await expect(started).rejects.toThrow(ConfigurationError);
-  await expect(started).rejects.toThrow(mistakes.join('\n'));
+  const mistakes = await startMistakes({ environment: {}, configFiles: [conf] });
   return mistakes.map((line) => line.replaceAll(conf, 'CONF'));
 }
 
@@ -209,16 +197,5 @@ describe('tokens_file', () => {
     await expect.poll(() => statusOf('newest-0123456789abcdef')).toBe(204);
     // After ten wrong ones, 429.
     expect([401, 429]).toContain(await statusOf('new-0123456789abcdef'));
-  });
-});
-
-describe('AcceptedTokens', () => {
-  it('accepts everything only when there are none', () => {
-    const tokens = new AcceptedTokens([]);
-    expect([tokens.required, tokens.accept('any')]).toEqual([false, true]);
-    tokens.replace(['s3cret-0123456789abcdef']);
-    expect([tokens.required, tokens.accept('any'), tokens.accept('')]).toEqual([true, false, false]);
-    expect(tokens.accept('s3cret-0123456789abcdef')).toBe(true);
-    expect(tokens.accept('s3cret-0123456789abcdef ')).toBe(false);
   });
 });

@@ -1,14 +1,9 @@
 /** A token that is gone by mistake must never open the service. */
 import { describe, expect, it } from 'vitest';
-import { formatProblem } from '../../../src/base/errors.ts';
-import { readConfiguration } from '../../../src/enforcement/configuration.ts';
 import type { ConfigSources } from '../../../src/index.ts';
-import { SECTIONS } from '../../../src/server/configuration/sections.ts';
-import { startService } from '../../../src/server/service.ts';
 import { confFile, temporaryFile } from '../../support/files.ts';
-import { recordingLogger } from '../../support/logger.ts';
 import { createLasting } from '../../support/requests.ts';
-import { type RunningPolicyService, runServiceOnFile } from '../../support/running-service.ts';
+import { type RunningPolicyService, runServiceOnFile, startMistakes } from '../../support/running-service.ts';
 import { tlsFixture } from '../../support/tls.ts';
 
 const CHAIN = '[enforcement]\nenabled_filters = MaxLeaseDurationFilter\nmax_lease_duration = 60\n';
@@ -17,14 +12,6 @@ const files = (...lines: string[]): ConfigSources => ({
   environment: {},
   configFiles: [confFile(text(...lines))],
 });
-
-/** What `config validate` says, and `serve` refuses to start with. */
-async function mistakes(sources: ConfigSources): Promise<string[]> {
-  const { problems } = await readConfiguration(sources, SECTIONS);
-  const found = problems.filter(({ severity }) => severity === 'error').map(formatProblem);
-  await expect(startService(sources, { logger: recordingLogger() })).rejects.toThrow(found.join('\n'));
-  return found;
-}
 
 const tls = [`tls_cert_file = ${tlsFixture('server.pem')}`, `tls_key_file = ${tlsFixture('server.key')}`];
 
@@ -48,7 +35,7 @@ describe('an option for authentication that is set but empty', () => {
     ['no authorities', 'client_ca_file', () => files(...tls, 'client_ca_file =')],
     ['no certificate', 'tls_cert_file', () => files('tls_cert_file =', 'tls_key_file =')],
   ])('is a mistake: %s', async ([, option, sources]) => {
-    expect(await mistakes(sources())).toContainEqual(
+    expect(await startMistakes(sources())).toContainEqual(
       expect.stringMatching(
         new RegExp(`^\\S.*: \\[service\\] ${option}: expected .*, got nothing, which would let everyone in`),
       ),
@@ -56,7 +43,7 @@ describe('an option for authentication that is set but empty', () => {
   });
 
   it('is a mistake for SkyPilot too', async () => {
-    const [mistake] = await mistakes({
+    const [mistake] = await startMistakes({
       environment: {},
       configFiles: [confFile('[skypilot]\ntokens = ,\n')],
     });

@@ -1,6 +1,6 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { runProgramInProcess } from '../../support/command-in-process.ts';
 import { sectionText, temporaryFile } from '../../support/files.ts';
 import { filterFolder, filterSource } from '../../support/filter-folder.ts';
@@ -9,8 +9,6 @@ import { metric } from '../../support/metric.ts';
 import { IDS, recorded, recordedKeystone } from '../../support/recorded-identities.ts';
 import { capturedText, createLasting } from '../../support/requests.ts';
 import { runServiceOn, runServiceOnFile } from '../../support/running-service.ts';
-
-const SOON = { timeout: 120_000, interval: 5 };
 
 const TWO_DAYS = capturedText('check-create-physical-host.json');
 const ONE_HOUR = 'enabled_filters = MaxLeaseDurationFilter\nmax_lease_duration = 3600\n';
@@ -49,7 +47,6 @@ function watchedFilters() {
   };
   vi.stubGlobal('heard', heard);
   vi.stubGlobal('authenticator', authenticator);
-  onTestFinished(() => void vi.unstubAllGlobals());
   const slow = (name: string) =>
     filterSource(name, {
       create: `return authenticator('${name}').then(() => reject('says ${name}'));`,
@@ -144,12 +141,12 @@ describe('a reload', () => {
     expect(metric((await request('/metrics')).text, 'blazar_enforcement_configuration_valid')).toBe(1);
     const rejected = await post('/check-create', TWO_DAYS);
     expect([rejected.status, generationOf(rejected)]).toEqual([403, '2']);
-    await vi.waitFor(() => {
-      expect(jsonLines(readFileSync(log, 'utf8'))).toMatchObject([
+    await expect
+      .poll(() => jsonLines(readFileSync(log, 'utf8')))
+      .toMatchObject([
         { generation: 1, allowed: true },
         { generation: 2, allowed: false },
       ]);
-    }, SOON);
   });
 
   it('whose file has gone, or is no text, is refused, and the rules before it still decide', async () => {

@@ -1,12 +1,10 @@
 import { readdirSync, readlinkSync } from 'node:fs';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { temporaryFile } from '../../support/files.ts';
 import { filterFolder, filterSource } from '../../support/filter-folder.ts';
 import { newLedger } from '../../support/ledgers.ts';
 import { createLasting } from '../../support/requests.ts';
 import { runServiceOnFile } from '../../support/running-service.ts';
-
-const SOON = 120_000;
 
 /** How often this process has the file of a ledger open: the ledger itself, and a moment later the thread of decisions. */
 function openings(connection: string): number {
@@ -37,13 +35,12 @@ describe('a reload with a ledger', () => {
     }
     expect(await post('/check-create', createLasting(61))).toMatchObject({ status: 403 });
     // SQLite keeps one that it has closed for as long as another one holds locks on the same file, and uses it again. The thread of decisions has one.
-    await vi.waitFor(() => expect(openings(connection)).toBeLessThanOrEqual(5), SOON);
+    await expect.poll(() => openings(connection)).toBeLessThanOrEqual(5);
   });
 
   it('closes the previous one after its last request, which is recorded there', async () => {
     const authenticators: (() => void)[] = [];
     vi.stubGlobal('authenticator', () => new Promise<void>((open) => authenticators.push(open)));
-    onTestFinished(() => void vi.unstubAllGlobals());
     const create = 'return authenticator().then(() => allow());';
     const folder = filterFolder({ 'slow-filter.js': filterSource('SlowFilter', { create }) });
     const before = await newLedger();
@@ -51,20 +48,20 @@ describe('a reload with a ledger', () => {
     const { post, change } = await onLedger(before, 'SlowFilter, MaxLeasesFilter', folder);
 
     const waiting = post('/check-create', createLasting(60));
-    await vi.waitFor(() => expect(authenticators).toHaveLength(1), SOON);
+    await expect.poll(() => authenticators).toHaveLength(1);
     expect(await change(after)).toBe(true);
     expect(Math.min(openings(before), openings(after))).toBeGreaterThan(0);
     authenticators[0]?.();
     expect(await waiting).toMatchObject({ status: 204 });
-    await vi.waitFor(() => expect(openings(before)).toBe(0), SOON);
+    await expect.poll(() => openings(before)).toBe(0);
 
     const next = post('/check-create', createLasting(60));
-    await vi.waitFor(() => expect(authenticators).toHaveLength(2), SOON);
+    await expect.poll(() => authenticators).toHaveLength(2);
     authenticators[1]?.();
     expect(await next).toMatchObject({ status: 204 });
     expect(await change(before)).toBe(true);
     const full = post('/check-create', createLasting(61));
-    await vi.waitFor(() => expect(authenticators).toHaveLength(3), SOON);
+    await expect.poll(() => authenticators).toHaveLength(3);
     authenticators[2]?.();
     expect(await full, 'the waiting one was recorded in the ledger that it had found').toMatchObject({
       status: 403,

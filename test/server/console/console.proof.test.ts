@@ -160,7 +160,7 @@ describe.skipIf(!HAS_CHROMIUM)('the console in Chromium', () => {
     const heard = page.waitForResponse((response) => response.url().endsWith('/events'));
     await page.goto(`${url}/decisions`);
     await heard;
-    const link = page.getByRole('row', { name: /No: first/ }).getByRole('link');
+    const link = page.getByRole('row', { name: /No: first/ }).getByRole('link', { name: /^req-/ });
     await link.focus();
     await refuse('second');
     await page.getByText('No: second').waitFor();

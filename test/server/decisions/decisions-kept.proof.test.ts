@@ -17,7 +17,6 @@ import { createLasting, createPhysicalHost, endActive } from '../../support/requ
 import { runApp, runService } from '../../support/running-service.ts';
 import { readSamples, type Samples, samplesOf } from '../../support/samples.ts';
 
-const PATIENT = { timeout: 120_000, interval: 20 };
 const logFile = () => join(temporaryFolder(), 'decisions.jsonl');
 
 /** A service whose log is looked at when it has been closed. */
@@ -46,7 +45,7 @@ describe('the log of a service', () => {
     })();
     const moved: string[] = [];
     for (let rotation = 0; rotation < 5; rotation += 1) {
-      await vi.waitFor(() => expect(existsSync(file)).toBe(true), { ...PATIENT, interval: 1 });
+      await expect.poll(() => existsSync(file)).toBe(true);
       renameSync(file, `${file}.${rotation}`);
       moved.push(`${file}.${rotation}`);
       expect(await service.reload()).toBe(true);

@@ -6,7 +6,6 @@ import { runSql as runOnServer } from '../../support/postgres-activity.ts';
 import { rowsOf, visitor } from '../console/visitor.ts';
 
 const newLedger = newLedgers();
-const SOON = { timeout: 60_000, interval: 50 };
 
 async function fixture(dialect: (typeof DIALECTS)[number]) {
   const connection = await newLedger(dialect);
@@ -34,7 +33,7 @@ for (const dialect of DIALECTS) {
     const first = await start(5);
     const second = await start(5);
     const names = async () => (await overview(first.url)).rows.map((row) => row[0] ?? '');
-    await expect.poll(async () => (await names()).length, SOON).toBe(2);
+    await expect.poll(async () => (await names()).length).toBe(2);
     const { rows, text } = await overview(second.url);
     expect(text).not.toContain('Replicas differ');
     expect(text).toContain('Circuit breakers of external services');
@@ -50,17 +49,17 @@ for (const dialect of DIALECTS) {
     await second.kill();
     const again = await start(6);
     await expect
-      .poll(async () => (await overview(first.url)).text, SOON)
+      .poll(async () => (await overview(first.url)).text)
       .toContain('Replicas differ in their configuration: their decisions may differ, too.');
     // Half a minute later.
     await statement(
       `UPDATE replicas SET seen_at = seen_at - 40000000 WHERE name LIKE '%/${second.process.pid}/%'`,
     );
     const others = async () => (await names()).filter((name) => !name.includes(`/${first.process.pid}/`));
-    await expect.poll(others, SOON).toEqual([expect.stringContaining(`/${again.process.pid}/`)]);
+    await expect.poll(others).toEqual([expect.stringContaining(`/${again.process.pid}/`)]);
     // Stopped, it is gone at once.
     again.process.kill('SIGTERM');
-    await expect.poll(others, SOON).toEqual([]);
+    await expect.poll(others).toEqual([]);
     expect((await overview(first.url)).text).not.toContain('Replicas differ');
   });
 }
@@ -70,5 +69,5 @@ it('decides without the table of replicas, and says that the list cannot be read
   await statement('DROP TABLE replicas');
   const { url, log } = await start(5);
   expect((await overview(url)).text).toContain('The list of replicas cannot be read at the moment.');
-  await expect.poll(log, SOON).toContain('this replica cannot be listed for the others');
+  await expect.poll(log).toContain('this replica cannot be listed for the others');
 });

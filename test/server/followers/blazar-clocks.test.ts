@@ -1,6 +1,6 @@
 /** A clock that is set while the ledger is compared with Blazar releases nothing that Blazar lists. */
 import { describe, expect, it } from 'vitest';
-import { type Answer, type Listed, RecordedBlazar } from './recorded-blazar.ts';
+import { type Answer, RecordedBlazar } from './recorded-blazar.ts';
 
 /** In seconds. */
 const SET = { ahead: 54 * 60, back: -54 * 60 } as const;
@@ -64,7 +64,7 @@ it('a lease that Blazar goes on with past the end that the ledger has is charged
 
 it('a lease of which the ledger has not heard is recorded beside one without an id that began with it and is over', async () => {
   const blazar = await comparedWorld('2030-01-01T02:00:00Z');
-  const [lease] = blazar.leases as [Listed];
+  const [lease] = blazar.leases;
   const ofDora = { ...lease, user_id: 'dora', id: 'dora-1', created_at: '2026-11-20 00:00:00' };
   await blazar.ask(ofDora, '2026-11-22T09:00:00Z', { end_date: '2030-01-01 01:00' });
   blazar.leases.push(ofDora);

@@ -79,7 +79,6 @@ async function blazar({ rate = 1, timeout = 30, notifications = {} } = {}) {
     );
   vi.spyOn(Math, 'random').mockReturnValue(0);
   onTestFinished(async () => {
-    vi.restoreAllMocks();
     await enforcement.close();
     await ledger.close();
   });
@@ -105,10 +104,7 @@ async function blazar({ rate = 1, timeout = 30, notifications = {} } = {}) {
     const follower = new Follower({ current: followed, metrics, logger });
     follower.start();
     onTestFinished(() => follower.close());
-    await vi.waitFor(async () => expect(await outcome('complete')).toBeGreaterThanOrEqual(rounds), {
-      timeout: 120_000,
-      interval: 5,
-    });
+    await expect.poll(() => outcome('complete')).toBeGreaterThanOrEqual(rounds);
     return follower;
   };
   /** Follows every second, and then, after a reload, not any more. */
@@ -129,7 +125,7 @@ it('tells a webhook what a round has changed, once', async () => {
   const { round, enforcement } = await blazar({ notifications: { webhook_url: receiver.url } });
   enforcement.deliver();
   await round();
-  await vi.waitFor(() => expect(receiver.requests).toHaveLength(1), { timeout: 120_000, interval: 5 });
+  await expect.poll(() => receiver.requests).toHaveLength(1);
   const event = eventIn(receiver.requests[0]?.body ?? '');
   expect(event.type).toBe('io.blazar-enforcement.ledger.corrected');
   expect(event.data).toMatchObject({ changed_by: 'blazar-enforcement', released: 0, corrected: 0 });

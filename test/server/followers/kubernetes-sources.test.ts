@@ -1,4 +1,4 @@
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import type { FollowedCluster } from '../../../src/kubernetes/cluster/live/follow-cluster.ts';
 import { kubernetesOptions } from '../../../src/kubernetes/options.ts';
 import { KubernetesReports } from '../../../src/server/followers/kubernetes-sources.ts';
@@ -6,7 +6,6 @@ import { ClusterDouble } from '../../kubernetes/cluster/status/cluster-double.ts
 import { recordingLogger } from '../../support/logger.ts';
 
 /** The first one loads the code. */
-const PATIENT = { timeout: 120_000, interval: 10 };
 
 function reporting() {
   const observer = { statusWritten() {}, event() {} };
@@ -23,7 +22,7 @@ function reporting() {
   return { reports, follow, logger };
 }
 const options = (values: object = {}) => kubernetesOptions.parse({ source: 'cluster', ...values });
-const leads = (reports: KubernetesReports) => vi.waitFor(() => expect(reports.isLeader).toBe(true), PATIENT);
+const leads = (reports: KubernetesReports) => expect.poll(() => reports.isLeader).toBe(true);
 
 describe('the reports of a service', () => {
   it('begin with the configuration, follow its audit mode, and end with a lease that is free', async () => {
@@ -52,7 +51,7 @@ describe('the reports of a service', () => {
     // Before and after there is a writer, and again and again.
     reports.looked(missing);
     reports.takeOver(follow(double), options());
-    await expect.poll(reason, PATIENT).toContain('"reason":"NotAsked"');
+    await expect.poll(reason).toContain('"reason":"NotAsked"');
     reports.looked([...missing]);
     expect(reports.missingWebhooks).toBe(1);
     reports.looked([]);

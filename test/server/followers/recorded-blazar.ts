@@ -118,9 +118,33 @@ export class RecordedBlazar {
   }
 
   /** The leases of the answer, to be changed. */
-  get leases(): Listed[] {
+  get leases(): [Listed, Listed, Listed, ...Listed[]] {
     const answer = this.answers.get('/v1/leases');
-    return (answer as { body: { leases: Listed[] } }).body.leases;
+    return (answer as { body: { leases: [Listed, Listed, Listed] } }).body.leases;
+  }
+
+  /** The first lease, which is in use. */
+  activeLease(): Listed {
+    const [lease] = this.leases;
+    Object.assign(lease.reservations[0] ?? {}, { status: 'active' });
+    return lease;
+  }
+
+  /** The first lease has no hosts any more. */
+  loseHosts(): void {
+    const { body, ...answer } = recorded('allocations');
+    const { allocations } = body as { allocations: { reservations: { lease_id: string }[] }[] };
+    const left = allocations.map((host) => ({
+      ...host,
+      reservations: host.reservations.filter(({ lease_id }) => !lease_id.startsWith('00000001')),
+    }));
+    this.answers.set('/v1/os-hosts/allocations', { ...answer, body: { allocations: left } });
+  }
+
+  /** Blazar does not have the first lease any more. */
+  loseLease(): void {
+    this.leases.shift();
+    this.loseHosts();
   }
 
   /** As Blazar asks before it creates a lease: without an id. */

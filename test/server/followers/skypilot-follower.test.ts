@@ -16,7 +16,6 @@ import { metric } from '../../support/metric.ts';
 /** A follower of a lab whose first round begins at once. */
 async function followed(setup: LabSetup) {
   vi.spyOn(Math, 'random').mockReturnValue(0);
-  onTestFinished(() => void vi.restoreAllMocks());
   const lab = await Lab.open(setup);
   const registry = new Registry();
   const records: DecisionRecord[] = [];

@@ -33,7 +33,6 @@ const PREFIX = 'blazar_enforcement_skypilot_';
 /** A lab with one charged cluster, and a follower whose first round begins at once. */
 async function world() {
   vi.spyOn(Math, 'random').mockReturnValue(0);
-  onTestFinished(() => void vi.restoreAllMocks());
   const options = { api_server_token: TOKEN, api_server_timeout: 600, api_server_interval: 5 };
   const lab = await Lab.open({ budget: '100', api: { token: TOKEN }, options });
   const registry = new Registry();
@@ -298,15 +297,15 @@ it('two services record a cluster that got past the policies once, also after a 
       );
     };
     const once = ['wild UsageBudgetPolicy GpuQuotaPolicy'];
-    await vi.waitFor(async () => expect(await bypasses()).toEqual(once), SOON);
+    await expect.poll(bypasses, SOON).toEqual(once);
     await Promise.all(before.map((service) => service.kill()));
     const asked = api.asked.length;
     await startServices(2, setup);
-    await vi.waitFor(() => expect(api.asked.length).toBeGreaterThan(asked + 4), SOON);
+    await expect.poll(() => api.asked.length, SOON).toBeGreaterThan(asked + 4);
     expect(await bypasses()).toEqual(once);
     api.autostop('wild', -1);
     const twice = [...once, ...once];
-    await vi.waitFor(async () => expect(await bypasses()).toEqual(twice), SOON);
+    await expect.poll(bypasses, SOON).toEqual(twice);
   };
   // They wait for rounds most of the time.
   await Promise.all(DIALECTS.map(recorded));

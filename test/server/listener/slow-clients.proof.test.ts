@@ -259,13 +259,13 @@ describe('clients that hold on to the service keep nobody else from it', () => {
     await early.answers(1);
     for (const flooded of [port, adminPort]) {
       const late = await Promise.all(Array.from({ length: 300 }, () => openRaw(flooded)));
-      await vi.waitFor(() => expect(late.filter(({ closed }) => closed()).length).toBeGreaterThan(100), SOON);
+      await expect.poll(() => late.filter(({ closed }) => closed()).length).toBeGreaterThan(100);
     }
     // The modules of the console are loaded now, and a reload opens files.
     early.socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
     await early.answers(2);
     service.process.kill('SIGHUP');
-    await vi.waitFor(() => expect(service.output().stderr).toContain('configuration reloaded'), SOON);
+    await expect.poll(() => service.output().stderr).toContain('configuration reloaded');
     expect(early.statuses()).toEqual([200, 200]);
   });
 
@@ -286,10 +286,10 @@ describe('clients that hold on to the service keep nobody else from it', () => {
     expect(await running.post('/check-create', FITS)).toMatchObject({ status: 204 });
     const openFiles = async () => metric((await running.request('/metrics')).text, 'process_open_fds');
     // A connection that the system has is not yet one that the service has accepted.
-    await vi.waitFor(async () => expect(await openFiles()).toBeGreaterThan(CONNECTIONS / 2), SOON);
+    await expect.poll(openFiles).toBeGreaterThan(CONNECTIONS / 2);
     clients.kill('SIGKILL');
     await once(clients, 'close');
-    await vi.waitFor(async () => expect(await openFiles()).toBeLessThan(1000), SOON);
+    await expect.poll(openFiles).toBeLessThan(1000);
     expect(errorsOf(running)).toEqual([]);
   });
 });

@@ -1,6 +1,6 @@
 /** Requests on raw sockets: pipelines, ambiguous framing, half of a request. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { filterSource } from '../../support/filter-folder.ts';
 import { metric } from '../../support/metric.ts';
 import { openRaw, postBytes, postHead } from '../../support/raw-http.ts';
@@ -8,7 +8,6 @@ import { capturedText, createLasting } from '../../support/requests.ts';
 import { type RunningPolicyService, runService, sharedService } from '../../support/running-service.ts';
 import { ASK, stalledClient } from '../../support/stalled-client.ts';
 
-const SOON = { timeout: 120_000, interval: 20 };
 const SECRET = 's3cret-0123456789abcdef';
 const FITS = capturedText('check-create-physical-host.json');
 const NINE_DAYS = capturedText('check-create-gpu-and-floating-ip.json');
@@ -257,7 +256,6 @@ describe('a client that goes away', () => {
     async (encoding) => {
       const closed = vi.fn();
       vi.stubGlobal('closed', closed);
-      onTestFinished(() => void vi.unstubAllGlobals());
       const running = await runService({
         filters: { 'some-filter.js': filterSource('SomeFilter', { extra: 'close() { closed(); }' }) },
         enforcement: { enabled_filters: ['SomeFilter'], max_lease_duration: undefined },
@@ -286,7 +284,6 @@ describe('a client that goes away', () => {
   ] as const)('before %s leaves nothing behind', async ([, create]) => {
     const asked = vi.fn(() => sleep(100));
     vi.stubGlobal('sleep', asked);
-    onTestFinished(() => void vi.unstubAllGlobals());
     const running = await runService({
       filters: { 'slow-filter.js': filterSource('SlowFilter', { create }) },
       enforcement: { enabled_filters: ['SlowFilter'], max_lease_duration: undefined },
@@ -296,7 +293,7 @@ describe('a client that goes away', () => {
       const { socket } = await openRaw(running.port);
       socket.write(postBytes('/check-create', JSON.stringify(createLasting(60))));
       // What is not read yet is lost at a reset.
-      await vi.waitFor(() => expect(asked).toHaveBeenCalledTimes(count + 1), SOON);
+      await expect.poll(() => asked).toHaveBeenCalledTimes(count + 1);
       socket[ends[count % 3] ?? 'end']();
     }
     await expect.poll(() => decisionsOf(running)).toBe(15);

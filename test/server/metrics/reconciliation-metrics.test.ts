@@ -1,14 +1,10 @@
 import { Registry } from 'prom-client';
-import { afterEach, expect, it, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { Instruments } from '../../../src/server/metrics/instruments.ts';
 import { FollowerMetrics } from '../../../src/server/metrics/reconciliation-metrics.ts';
 
 const AGE = 'blazar_enforcement_blazar_last_round_age_seconds';
 const HOUR_MS = 3_600_000;
-
-afterEach(() => {
-  vi.restoreAllMocks();
-});
 
 /** `undefined` = it is absent. */
 async function age(registry: Registry): Promise<number | undefined> {

@@ -1,4 +1,4 @@
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { filterSource } from '../../support/filter-folder.ts';
 import { capturedText, createPhysicalHost } from '../../support/requests.ts';
 import { errorsOf, runService } from '../../support/running-service.ts';
@@ -61,7 +61,6 @@ describe('the policy service', () => {
   it('answers 403 with a generic sentence when a filter fails, and 204 to an end, and logs the cause under the request id', async () => {
     const ended: string[] = [];
     vi.stubGlobal('ended', ended);
-    onTestFinished(() => void vi.unstubAllGlobals());
     const { post, logger } = await runService({
       filters: {
         'failing-filter.js': filterSource('FailingFilter', {

@@ -34,8 +34,7 @@ async function following({ cluster, kubernetes }: { cluster?: ApiServerDouble; k
     const { status, json } = await running.request('/readyz');
     return { httpStatus: status, ...(json as Record<string, unknown>) };
   };
-  const whenReady = () =>
-    vi.waitFor(async () => expect(await ready()).toMatchObject({ httpStatus: 200 }), SOON);
+  const whenReady = () => expect.poll(ready).toMatchObject({ httpStatus: 200 });
   const metrics = async () => (await running.request('/metrics')).text;
   const allows = async (review: typeof SSD) => (await ask(review)).allowed;
   return { ...running, double, reload, ask, ready, whenReady, metrics, allows };

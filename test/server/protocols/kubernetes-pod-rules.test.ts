@@ -2,7 +2,7 @@
 import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { decisionsInFile } from '../../support/decision-logs.ts';
+import { serviceLog } from '../../support/decision-logs.ts';
 import { temporaryFolder } from '../../support/filter-folder.ts';
 import {
   admissionReview,
@@ -37,18 +37,13 @@ async function authenticator({ rules = RULES, policies, watch = false, kubernete
   writeFileSync(rules_path, rules);
   const policyFile = join(temporaryFolder(), 'policies.yaml');
   writeFileSync(policyFile, policies ?? '');
-  const decision_log = join(temporaryFolder(), 'decisions.jsonl');
+  const { decision_log, of } = serviceLog();
   const values = {
     service: { decision_log },
     kubernetes: { rules_path, ...(policies && { scheduling_policies: [policyFile] }), ...kubernetes },
   };
   const running = await runServiceOf(values, { watch, pollMs: 20 });
-  const recorded = async () => {
-    const { text } = await running.request('/metrics');
-    await running.service.close();
-    return { records: decisionsInFile(decision_log), metrics: text };
-  };
-  return { ...running, folder, rules_path, ask: asking(running), recorded };
+  return { ...running, folder, rules_path, ask: asking(running), recorded: () => of(running) };
 }
 
 const container = (cpu: string, image = 'example.org/main') => ({

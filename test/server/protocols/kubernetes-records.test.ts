@@ -1,8 +1,6 @@
 /** What is kept of an admission: in the decision log, in the metrics, on the page. And what is kept nowhere. */
-import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { decisionsInFile } from '../../support/decision-logs.ts';
-import { temporaryFolder } from '../../support/filter-folder.ts';
+import { serviceLog } from '../../support/decision-logs.ts';
 import {
   admissionReview,
   creating,
@@ -30,14 +28,12 @@ async function recorded(
   kubernetes: KubernetesSettings['kubernetes'] = {},
   further: Readonly<Record<string, object>> = {},
 ) {
-  const log = join(temporaryFolder(), 'decisions.jsonl');
+  const { decision_log, of } = serviceLog();
   const text = policiesForAll({ disks, ...further });
-  const service = await runKubernetes(text, { kubernetes, service: { decision_log: log } });
+  const service = await runKubernetes(text, { kubernetes, service: { decision_log } });
   await use(service);
-  const { text: metrics } = await service.request('/metrics');
   const { text: page } = await service.request('/');
-  await service.service.close();
-  const records = decisionsInFile(log);
+  const { records, metrics } = await of(service);
   const everything = [JSON.stringify(records), metrics, page, JSON.stringify(service.logger.lines)].join(
     '\n',
   );

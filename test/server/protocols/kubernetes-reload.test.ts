@@ -112,7 +112,7 @@ spec:
 
 describe('watched policies', () => {
   const becomes = (allowed: () => Promise<unknown>, expected: unknown) =>
-    vi.waitFor(async () => expect(await allowed()).toEqual(expected), SOON);
+    expect.poll(allowed).toEqual(expected);
 
   it('are read again when a file of a folder appears, changes and goes', async () => {
     const { allowed, folder, file } = await onFile({ watch: true, named: [''] });

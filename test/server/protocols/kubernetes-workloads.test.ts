@@ -1,8 +1,6 @@
 /** What the service answers about Deployments, Jobs and the like, and what it keeps of that. */
-import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { decisionsInFile } from '../../support/decision-logs.ts';
-import { temporaryFolder } from '../../support/filter-folder.ts';
+import { serviceLog } from '../../support/decision-logs.ts';
 import { creating, policiesForAll, runKubernetes, VALIDATION } from '../../support/kubernetes-service.ts';
 import { metric } from '../../support/metric.ts';
 
@@ -24,17 +22,13 @@ const deployment = (spec: unknown, changes: Readonly<Record<string, unknown>> = 
   );
 
 async function run(workloads: 'warn' | 'refuse' | 'ignore' | undefined) {
-  const decision_log = join(temporaryFolder(), 'decisions.jsonl');
-  const { ask, service, logger, request } = await runKubernetes(policiesForAll({ disks }), {
+  const { decision_log, of } = serviceLog();
+  const service = await runKubernetes(policiesForAll({ disks }), {
     kubernetes: { ...(workloads && { workloads }) },
     service: { decision_log },
   });
-  const close = async () => {
-    const { text } = await request('/metrics');
-    await service.close();
-    return { records: decisionsInFile(decision_log), metrics: text };
-  };
-  return { ask: (body: object) => ask(body, VALIDATION), close, logger };
+  const ask = (body: object) => service.ask(body, VALIDATION);
+  return { ask, close: () => of(service), logger: service.logger };
 }
 
 describe('a Deployment', () => {

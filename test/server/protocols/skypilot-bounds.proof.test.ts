@@ -1,9 +1,10 @@
 /** What is too much for one, and must not keep the others waiting. */
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { YamlDocument } from '../../../src/base/yaml/document.ts';
 import { metric } from '../../support/metric.ts';
 import { inside, wireBody } from '../../support/skypilot.ts';
 import { runSkypilot } from '../../support/skypilot-service.ts';
+import { withResolvers } from '../../support/with-resolvers.ts';
 
 const ALIASES = [
   'a: &a [x]',
@@ -82,29 +83,22 @@ describe('YAML that is too much', () => {
 
 describe('more reviews than the limit', () => {
   it('get 503, and are not recorded', async () => {
-    let letIn = () => {};
-    let begun = () => {};
-    const underWay = new Promise<void>((resolve) => {
-      begun = resolve;
-    });
-    const gate = new Promise<void>((resolve) => {
-      letIn = resolve;
-    });
+    const underWay = withResolvers();
+    const review = withResolvers();
     vi.stubGlobal('gate', () => {
-      begun();
-      return gate;
+      underWay.resolve();
+      return review.promise;
     });
-    onTestFinished(() => void vi.unstubAllGlobals());
     const { ask, request } = await runSkypilot(
       { GatePolicy: 'return gate().then(() => new MutatedUserRequest(task, config));' },
       { service: { max_concurrent: 1, max_queued: 0 } },
     );
     const first = ask();
-    await underWay;
+    await underWay.promise;
     const refused = await ask();
     expect(refused).toMatchObject({ status: 503, json: { message: expect.stringContaining('try again') } });
     expect(refused.headers.get('Retry-After')).toBe('1');
-    letIn();
+    review.resolve();
     expect((await first).status).toBe(200);
     const { text } = await request('/metrics');
     expect(metric(text, 'blazar_enforcement_overload_refusals_total')).toBe(1);

@@ -1,9 +1,7 @@
 /** What policies changed: in the log, over the page, in the statistics and in the metrics. */
-import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { Statistics } from '../../../src/decisions/statistics.ts';
-import { decisionsInFile } from '../../support/decision-logs.ts';
-import { temporaryFolder } from '../../support/filter-folder.ts';
+import { serviceLog } from '../../support/decision-logs.ts';
 import { metric } from '../../support/metric.ts';
 import { runSkypilot } from '../../support/skypilot-service.ts';
 import { rowsOf, visitor } from '../console/visitor.ts';
@@ -18,21 +16,15 @@ task.many = Object.fromEntries(Array.from({ length: 200 }, (_, index) => ['m' + 
 const SMALL = 'task.num_nodes = 3; delete task.run;';
 
 async function running() {
-  const log = join(temporaryFolder(), 'decisions.jsonl');
-  const service = await runSkypilot(
-    { HostilePolicy: HOSTILE, SmallPolicy: SMALL },
-    { service: { decision_log: log } },
-  );
-  const records = async () => {
-    await service.service.close();
-    return decisionsInFile(log);
-  };
-  return { ...service, ...visitor(service.url), records };
+  const { decision_log, of } = serviceLog();
+  const policies = { HostilePolicy: HOSTILE, SmallPolicy: SMALL };
+  const service = await runSkypilot(policies, { service: { decision_log } });
+  return { ...service, ...visitor(service.url), recorded: () => of(service) };
 }
 
 describe('the page of a decision of SkyPilot', () => {
   it('shows what each policy changed as a diff, escaped, cut and without secrets', async () => {
-    const { ask, get, records } = await running();
+    const { ask, get, recorded } = await running();
     await ask({ at_client_side: true, user: '' });
     const list = await get('/decisions');
     expect(list.html).toContain('skypilot.launch (client)');
@@ -59,7 +51,7 @@ describe('the page of a decision of SkyPilot', () => {
       ['task.run', '- hostname'],
       ['task.num_nodes', '- 2 + 3'],
     ]);
-    const [record] = await records();
+    const [record] = (await recorded()).records;
     expect(
       record?.filters.map(({ changes, changes_left_out }) => [changes?.length, changes_left_out]),
     ).toEqual([
@@ -90,9 +82,9 @@ describe('a launch', () => {
   ];
 
   it('counts once, whatever was asked about it', async () => {
-    const log = join(temporaryFolder(), 'decisions.jsonl');
+    const { decision_log, of } = serviceLog();
     const policies = { NoPolicy: "if (task.name === 'refused') { throw new PolicyRejected('no'); }" };
-    const service = await runSkypilot(policies, { service: { decision_log: log } });
+    const service = await runSkypilot(policies, { service: { decision_log } });
     for (const one of ASKED) {
       await service.ask(one);
     }
@@ -101,9 +93,7 @@ describe('a launch', () => {
     await service.ask({ task: 'name: refused\n', at_client_side: true, user: '' });
     await service.ask({ task: 'name: refused\n', request_options: { ...options, dryrun: true } });
     await service.ask({ task: 'name: refused\n', request_name: 'jobs.launch_cluster' });
-    const { text } = await service.request('/metrics');
-    await service.service.close();
-    const records = decisionsInFile(log);
+    const { records, metrics } = await of(service);
     const statistics = new Statistics();
     for (const record of records) {
       statistics.add(record);
@@ -120,8 +110,8 @@ describe('a launch', () => {
       'skypilot.launch client',
     ]);
     const name = 'blazar_enforcement_skypilot_launches_total';
-    expect(metric(text, name, { operation: 'skypilot.launch', outcome: 'allowed' })).toBe(1);
-    expect(metric(text, name, { operation: 'skypilot.launch', outcome: 'rejected' })).toBe(1);
-    expect(metric(text, name, { operation: 'skypilot.validate', outcome: 'rejected' })).toBe(1);
+    expect(metric(metrics, name, { operation: 'skypilot.launch', outcome: 'allowed' })).toBe(1);
+    expect(metric(metrics, name, { operation: 'skypilot.launch', outcome: 'rejected' })).toBe(1);
+    expect(metric(metrics, name, { operation: 'skypilot.validate', outcome: 'rejected' })).toBe(1);
   });
 });

@@ -3,7 +3,7 @@
  * dependencies (or stand-ins for them in `PYTHONPATH`, which a module `sky_stub` installs).
  */
 import { readdirSync } from 'node:fs';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { REQUEST_NAMES } from '../../../src/skypilot/request/user-request.ts';
 import { projectFile, temporaryFile } from '../../support/files.ts';
 import { newLedger } from '../../support/ledgers.ts';
@@ -184,8 +184,7 @@ describe.skipIf(SOURCE === undefined)("SkyPilot's own client", () => {
 
   it('sends what a policy sees', PATIENTLY, async () => {
     const seen: Record<string, unknown>[] = [];
-    Object.assign(globalThis, { seenBySkypilotPolicy: seen });
-    onTestFinished(() => void Reflect.deleteProperty(globalThis, 'seenBySkypilotPolicy'));
+    vi.stubGlobal('seenBySkypilotPolicy', seen);
     const { url } = await runSkypilot({
       SeeingPolicy: 'globalThis.seenBySkypilotPolicy.push({ ...request, skypilotConfig: config.toDict() });',
     });

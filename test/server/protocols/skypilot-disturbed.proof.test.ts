@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { listLeases } from '../../../src/ledger/reports/reports.ts';
 import { verifyLedger } from '../../../src/ledger/reports/verify.ts';
 import { temporaryFile } from '../../support/files.ts';
@@ -12,7 +12,6 @@ import { postJson } from '../../support/post-json.ts';
 import { envelope } from '../../support/skypilot.ts';
 import { SkypilotApiDouble } from '../../support/skypilot-api-server.ts';
 
-const SOON = { timeout: 120_000, interval: 100 };
 const newLedgerOn = newLedgers();
 const HAS_PRLIMIT = (() => {
   try {
@@ -70,22 +69,18 @@ it.skipIf(!HAS_PRLIMIT)(
   async () => {
     const { ledger, pid, launch, charged, logged } = await disturbed('sqlite');
     expect(await launch('before')).toMatchObject({ status: 200 });
-    await vi.waitFor(() => expect(logged()).toEqual(['before allowed']), SOON);
+    await expect.poll(logged).toEqual(['before allowed']);
     execFileSync('prlimit', [`--pid=${pid}`, '--fsize=64:']);
     const answers = await Promise.all(Array.from({ length: 20 }, (_, index) => launch(`full-${index}`)));
     expect(answers.map(({ status }) => status)).toEqual(Array(20).fill(500));
     expect(answers.every(({ text }) => !/disk|SQLITE|full-/i.test(text))).toBe(true);
     expect(await charged()).toEqual(['before']);
     execFileSync('prlimit', [`--pid=${pid}`, '--fsize=unlimited:']);
-    await vi.waitFor(async () => expect(await launch('after')).toMatchObject({ status: 200 }), SOON);
+    await expect.poll(() => launch('after')).toMatchObject({ status: 200 });
     expect((await charged()).sort()).toEqual(['after', 'before']);
-    await vi.waitFor(
-      () =>
-        expect(logged().filter((line) => line.startsWith('full-') && line.endsWith(' failed'))).toHaveLength(
-          20,
-        ),
-      SOON,
-    );
+    await expect
+      .poll(() => logged().filter((line) => line.startsWith('full-') && line.endsWith(' failed')))
+      .toHaveLength(20);
     expect((await verifyLedger(ledger, NO_WAIT)).differences).toEqual([]);
   },
 );

@@ -1,10 +1,7 @@
 /** What is kept of a review: in the decision log, in the metrics, on the page. And what is kept nowhere. */
-import { join } from 'node:path';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import type { DecisionRecord } from '../../../src/decisions/record.ts';
+import { describe, expect, it, vi } from 'vitest';
 import { PolicyChain } from '../../../src/skypilot/policies/policy-chain.ts';
-import { decisionsInFile } from '../../support/decision-logs.ts';
-import { temporaryFolder } from '../../support/filter-folder.ts';
+import { serviceLog } from '../../support/decision-logs.ts';
 import { metric } from '../../support/metric.ts';
 import { FAILED, wireBody } from '../../support/skypilot.ts';
 import { PATH, runSkypilot, type SkypilotService } from '../../support/skypilot-service.ts';
@@ -21,20 +18,12 @@ async function recorded(
   policies: Readonly<Record<string, string>>,
   use: (service: SkypilotService) => Promise<unknown>,
   options: { readonly skypilot?: Readonly<Record<string, unknown>> } = {},
-): Promise<{
-  records: DecisionRecord[];
-  text: string;
-  metrics: string;
-  page: string;
-  service: SkypilotService;
-}> {
-  const log = join(temporaryFolder(), 'decisions.jsonl');
-  const service = await runSkypilot(policies, { ...options, service: { decision_log: log } });
+) {
+  const { decision_log, of } = serviceLog();
+  const service = await runSkypilot(policies, { ...options, service: { decision_log } });
   await use(service);
-  const { text: metrics } = await service.request('/metrics');
   const { text: page } = await service.request('/decisions');
-  await service.service.close();
-  const records = decisionsInFile(log);
+  const { records, metrics } = await of(service);
   return { records, text: JSON.stringify(records), metrics, page, service };
 }
 
@@ -194,8 +183,7 @@ describe('secrets of a request', () => {
       { IdlePolicy: '' },
       { skypilot: { tokens: ['s3cret-token-0123456789abcdef'] } },
     );
-    const review = vi.spyOn(PolicyChain.prototype, 'review').mockRejectedValue(new Error('a fault'));
-    onTestFinished(() => review.mockRestore());
+    vi.spyOn(PolicyChain.prototype, 'review').mockRejectedValue(new Error('a fault'));
     for (let count = 0; count < 40; count += 1) {
       expect((await ask(wireBody('launch-server'), '?token=s3cret-token-0123456789abcdef')).status).toBe(500);
     }

@@ -1,7 +1,7 @@
 /** A reload changes policies, path and tokens, or nothing. */
 import { rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { temporaryFolder } from '../../support/filter-folder.ts';
 import { runServiceOnFile } from '../../support/running-service.ts';
 import { body, inside, policySource } from '../../support/skypilot.ts';
@@ -126,7 +126,6 @@ describe('a reload', () => {
         open = go;
       });
     });
-    onTestFinished(() => void vi.unstubAllGlobals());
     const folder = temporaryFolder();
     const waiting = sourceFile(
       folder,

@@ -1,5 +1,5 @@
 /** Tasks of every form that SkyPilot tries its own policy server with, as it writes them: what a policy sees, and what comes back. */
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { YamlDocument } from '../../../src/base/yaml/document.ts';
 import { inside } from '../../support/skypilot.ts';
 import { runSkypilot } from '../../support/skypilot-service.ts';
@@ -30,8 +30,7 @@ const TASKS: readonly (readonly [string, string, object])[] = [
 
 it.for(TASKS)('%s is seen and returned as it is, and with the change of a policy', async ([, task, part]) => {
   const seen: Record<string, unknown>[] = [];
-  Object.assign(globalThis, { seenTasks: seen });
-  onTestFinished(() => void Reflect.deleteProperty(globalThis, 'seenTasks'));
+  vi.stubGlobal('seenTasks', seen);
   const { ask } = await runSkypilot({
     SeeingPolicy: `globalThis.seenTasks.push(structuredClone(task));
       if (request.requestName === 'exec') task.resources = { ...task.resources, use_spot: true };`,

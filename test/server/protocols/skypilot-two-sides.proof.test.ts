@@ -1,5 +1,5 @@
 /** SkyPilot asks about one launch on the client's side, and on the server's: at any of the services that share a ledger. */
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { waitFor } from '../../../src/base/deadline.ts';
 import { DecisionTable } from '../../../src/decisions/store/table.ts';
 import { listLeases } from '../../../src/ledger/reports/reports.ts';
@@ -9,7 +9,6 @@ import { postJson } from '../../support/post-json.ts';
 import { envelope } from '../../support/skypilot.ts';
 import { SkypilotApiDouble } from '../../support/skypilot-api-server.ts';
 
-const SOON = { timeout: 120_000, interval: 100 };
 const newLedgerOn = newLedgers();
 
 it.each(DIALECTS)('a launch is charged once and counted once, on %s', async (dialect) => {
@@ -59,7 +58,7 @@ it.each(DIALECTS)('a launch is charged once and counted once, on %s', async (dia
       lease_name,
     }));
   };
-  await vi.waitFor(async () => expect(await decisions()).toHaveLength(5), SOON);
+  await expect.poll(decisions).toHaveLength(5);
   const counted = (await decisions()).filter(({ launch }) => launch);
   expect(counted.sort((a, b) => `${a.lease_name}`.localeCompare(`${b.lease_name}`))).toEqual([
     { side: 'server', launch: true, allowed: true, lease_name: 'train' },

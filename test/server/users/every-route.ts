@@ -1,6 +1,6 @@
 /** Every route of the service, and every kind of caller: what the walk through all of them needs. */
 import Router from '@koa/router';
-import { onTestFinished, vi } from 'vitest';
+import { vi } from 'vitest';
 import type { Role } from '../../../src/server/users/caller.ts';
 import { runService } from '../../support/running-service.ts';
 import { ValidatingKeystone } from '../../support/validating-keystone.ts';
@@ -60,7 +60,6 @@ export const ALL_ROUTE_CALLERS: readonly RouteCaller[] = [...ROUTE_CALLERS, ...W
 /** A service with all of them, and what they send. */
 export async function servedCallers() {
   const routes = vi.spyOn(Router.prototype, 'routes');
-  onTestFinished(() => routes.mockRestore());
   const keystone = await ValidatingKeystone.start();
   keystone.tokens
     .set('gAAAAAB-manager', 'member')

@@ -5,6 +5,7 @@ import { rows } from '../../../src/ledger/storage/database.ts';
 import { SessionTable } from '../../../src/server/users/sessions/session-table.ts';
 import { LoginAttempts, WrongTokens } from '../../../src/server/users/wrong-tokens.ts';
 import { DIALECTS, NO_WAIT } from '../../support/ledgers.ts';
+import { withResolvers } from '../../support/with-resolvers.ts';
 import { databaseOf } from './databases.ts';
 
 beforeEach(() => {
@@ -172,10 +173,7 @@ it('logins of one address do not take the places of others in the queue', async 
       () => 'refused',
     );
   };
-  let release = () => {};
-  const held = new Promise<void>((resolve) => {
-    release = resolve;
-  });
+  const { promise: held, resolve: release } = withResolvers();
   const ofOne = Array.from({ length: 8 + 64 }, () => inLine('192.0.2.1', () => held));
   expect(await inLine('192.0.2.1', () => held)).toBe('refused');
   const ofOther = inLine('192.0.2.2', () => held);

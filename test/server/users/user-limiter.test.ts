@@ -4,6 +4,7 @@ import { NoAnswerError } from '../../../src/base/deadline.ts';
 import type { Generation } from '../../../src/server/configuration/generation.ts';
 import { ANONYMOUS, type Caller, tokenCaller } from '../../../src/server/users/caller.ts';
 import { UserLimiter } from '../../../src/server/users/user-limiter.ts';
+import { withResolvers } from '../../support/with-resolvers.ts';
 
 const generation = { options: { deadline: 60 } } as Pick<Generation, 'options'>;
 const member = (userId: string): Caller => ({
@@ -16,19 +17,10 @@ const member = (userId: string): Caller => ({
   memberships: [{ projectId: 'climate', isManager: false }],
 });
 
-/** What waits until it is opened. */
-function gate() {
-  let open = () => {};
-  const opened = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  return { opened, open };
-}
-
 describe('the limits of users', () => {
   it('leaves room for others, however much one member asks at the same time', async () => {
     const line = new UserLimiter();
-    const { opened: slow, open: answer } = gate();
+    const { promise: slow, resolve: answer } = withResolvers();
     const ask = (caller: Caller) => line.run(generation, caller, () => slow);
     const mine = Array.from({ length: 16 }, () => ask(member('meg')));
     await expect(ask(member('meg'))).rejects.toMatchObject({
@@ -76,7 +68,7 @@ describe('the limits of users', () => {
   it('makes eight estimates at the same time, and answers everything else beside them', async () => {
     const line = new UserLimiter();
     let begun = 0;
-    const { opened: ended, open: end } = gate();
+    const { promise: ended, resolve: end } = withResolvers();
     const readers = ['1', '2'].map((key) => tokenCaller('reader', 'reader token', key));
     const estimates = readers.flatMap((reader) =>
       Array.from({ length: 16 }, () =>
@@ -109,7 +101,7 @@ describe('the limits of users', () => {
     const line = new UserLimiter();
     const one = tokenCaller('reader', 'reader token', '1');
     const other = tokenCaller('reader', 'reader token', '2');
-    const { opened: slow, open: answer } = gate();
+    const { promise: slow, resolve: answer } = withResolvers();
     let underWay = 0;
     const ask = () =>
       line.run(generation, one, async () => {
@@ -126,7 +118,7 @@ describe('the limits of users', () => {
 
   it('does not hold up people of whom nothing is asked: they may be many', async () => {
     const line = new UserLimiter();
-    const { opened: slow, open: answer } = gate();
+    const { promise: slow, resolve: answer } = withResolvers();
     const all = Array.from({ length: 32 }, () => line.run(generation, ANONYMOUS, () => slow));
     const last = line.run(generation, ANONYMOUS, async () => 'answered');
     answer();

@@ -237,7 +237,7 @@ function remember(isPaused: boolean): void {
  * and open details stay. Items with a `data-key`, such as rows, keep their nodes when others are inserted
  * before them.
  */
-export function morph(from: Element, to: Element): void {
+function morph(from: Element, to: Element): void {
   changeAttributes(from, to);
   // Drawn by a script, which updates it itself.
   if (!from.hasAttribute('data-chart')) {

@@ -3,6 +3,7 @@ import { formatUnitHours } from '../../../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
 import { budgetAmountText } from '../../../ledger/budgets/terms.ts';
 import { type BudgetView, pageOfBudgets } from '../../../ledger/budgets/view.ts';
+import { learnNames } from '../../api/shown.ts';
 import {
   amendBudgetFor,
   budgetEtag,
@@ -15,7 +16,7 @@ import { ledgerFor, notAllowed } from '../../budgets/named-accounts.ts';
 import { may } from '../../users/caller.ts';
 import { type PageRequest, pathWith, type ShownPage } from '../page.ts';
 import { ChangeForm, type FieldEntry, Fields } from '../parts/fields.tsx';
-import { Account, BudgetOwner, type Fact, Facts, learnNames, Message, Text, Time } from '../parts/parts.tsx';
+import { Account, BudgetOwner, type Fact, Facts, Message, Text, Time } from '../parts/parts.tsx';
 import { shownSecond, toSecond } from '../parts/time-scale.ts';
 import {
   amountField,
@@ -125,12 +126,12 @@ const CONFLICT = 412;
 
 function editBudget(isRemoval: boolean) {
   return async (request: PageRequest, sent: Sent | undefined): Promise<ShownPage> => {
-    const { generation, caller, csrf, unit } = request;
+    const { caller, csrf, unit } = request;
     const budget = await budgetFor(request, idOf(request));
     if (!mayChange(caller, budget)) {
       throw notAllowed();
     }
-    await learnNames(generation, [budget]);
+    await learnNames(request, [budget]);
     const path = `/budgets/${budget.id}`;
     /** Whether another user has changed it since the form was opened. */
     const isChanged = sent?.status === CONFLICT;

@@ -4,7 +4,7 @@ import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
 import type { BudgetChange } from '../../../ledger/budgets/budgets.ts';
 import type { BudgetView } from '../../../ledger/budgets/view.ts';
 import type { PageOf } from '../../../ledger/reports/pages.ts';
-import { rowNumber } from '../../api/shown.ts';
+import { learnNames, rowNumber } from '../../api/shown.ts';
 import { budgetChangesFor, budgetsFor } from '../../budgets/budget-lists.ts';
 import { mayChange } from '../../budgets/change-budgets.ts';
 import { ledgerFor } from '../../budgets/named-accounts.ts';
@@ -16,7 +16,6 @@ import {
   BudgetOwner,
   type Column,
   column,
-  learnNames,
   Message,
   OfProject,
   ProjectLink,
@@ -44,7 +43,7 @@ export const budgetsPage: ConsolePage = {
   action: 'list-budgets',
   label: 'Budgets',
   answer: async (request) => {
-    const { caller, query, generation, unit } = request;
+    const { caller, query, unit } = request;
     const search = queryText(query, 'search');
     const project = queryText(query, 'project');
     const now = (await ledgerFor(request)).now();
@@ -54,7 +53,7 @@ export const budgetsPage: ConsolePage = {
       projectId: project || undefined,
       search: search || undefined,
     });
-    await learnNames(generation, page.items);
+    await learnNames(request, page.items);
     const plain = new URLSearchParams(query);
     plain.delete('done');
     return {
@@ -80,7 +79,7 @@ export const budgetHistoryPage: ConsolePage = {
   path: '/budgets/history',
   action: 'list-budgets',
   answer: async (request) => {
-    const { query, generation, unit } = request;
+    const { query, unit } = request;
     const budget = queryText(query, 'budget');
     const page = await budgetChangesFor(request, {
       limit: ROWS,
@@ -88,7 +87,7 @@ export const budgetHistoryPage: ConsolePage = {
       projectId: queryText(query, 'project') || undefined,
       budget: budget === '' ? undefined : rowNumber(budget),
     });
-    await learnNames(generation, page.items);
+    await learnNames(request, page.items);
     return {
       title: 'History of budgets',
       main: <BudgetHistory page={page} query={query} unit={unit} />,

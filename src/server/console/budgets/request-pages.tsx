@@ -6,6 +6,7 @@ import { type BudgetRequest, isOpen, type TakenStep } from '../../../ledger/budg
 import { budgetAmountText } from '../../../ledger/budgets/terms.ts';
 import { BUDGET_REQUEST_STATES, OPEN_STATES } from '../../../ledger/storage/service-tables.ts';
 import { ApiError } from '../../api/route.ts';
+import { learnNames } from '../../api/shown.ts';
 import { notAllowed } from '../../budgets/named-accounts.ts';
 import {
   askForBudgetFor,
@@ -25,7 +26,6 @@ import {
   column,
   type Fact,
   Facts,
-  learnNames,
   Message,
   OfProject,
   ProjectLink,
@@ -72,7 +72,7 @@ export const requestsPage: ConsolePage = {
   path: REQUESTS_PATH,
   action: 'list-budgets',
   answer: async (request) => {
-    const { caller, query, generation, unit } = request;
+    const { caller, query, unit } = request;
     const project = queryText(query, 'project');
     const asked = query.get('state') ?? 'open';
     const state = [...BUDGET_REQUEST_STATES, 'all'].find((one) => one === asked) ?? 'open';
@@ -83,7 +83,7 @@ export const requestsPage: ConsolePage = {
       projectId: project || undefined,
       states: state === 'all' ? undefined : state === 'open' ? OPEN_STATES : states,
     });
-    await learnNames(generation, page.items);
+    await learnNames(request, page.items);
     return {
       title: 'Budget requests',
       main: (
@@ -155,7 +155,7 @@ export const ASK_PAGES = formPages(
 );
 
 async function askForMore(request: PageRequest, sent: Sent | undefined): Promise<ShownPage> {
-  const { caller, csrf, query, generation, unit } = request;
+  const { caller, csrf, query, unit } = request;
   const title = 'Request more budget';
   const own = visibleProjects(caller);
   const linked = {
@@ -173,7 +173,7 @@ async function askForMore(request: PageRequest, sent: Sent | undefined): Promise
   if (project !== '' && !may(caller, 'request-budget', project)) {
     throw notAllowed();
   }
-  await learnNames(generation, [{ projectId: project || undefined }]);
+  await learnNames(request, [{ projectId: project || undefined }]);
   const fields = fieldsOf({ ...given, project_id: project }, sent);
   const whole: [string, string] = ['', 'The whole project'];
   const user: FieldEntry = {
@@ -272,9 +272,9 @@ export const REQUEST_PAGES = formPages(
 );
 
 async function oneRequest(request: PageRequest, sent: Sent | undefined): Promise<ShownPage> {
-  const { caller, csrf, query, generation, unit } = request;
+  const { caller, csrf, query, unit } = request;
   const found = await requestFor(request, idOf(request));
-  await learnNames(generation, [found]);
+  await learnNames(request, [found]);
   const { id, state, projectId } = found;
   const asked = { amount: budgetAmountText(found.amount), valid_until: local(found.validUntil) };
   const fields = fieldsOf(sent?.values ?? budgetValues(new URLSearchParams(asked)), sent);

@@ -3,7 +3,7 @@
 import { leaseEnd, leaseStart } from '../../../lease/dates.ts';
 import type { Lease, Reservation } from '../../../lease/lease.ts';
 import type { RecordedLease } from '../../../ledger/reports/one-lease.ts';
-import { pathId } from '../../api/shown.ts';
+import { learnNames, pathId } from '../../api/shown.ts';
 import {
   changeableLease,
   changeRequest,
@@ -16,7 +16,7 @@ import { cloudOf, filterNow } from '../../estimate/estimate-lease.ts';
 import { UnusableLeaseError } from '../../estimate/wanted-lease.ts';
 import { type ConsolePage, changePath, type PageAnswer, type PageRequest } from '../page.ts';
 import { ChangeForm, type FieldEntry, Fields } from '../parts/fields.tsx';
-import { Account, LeaseName, learnNames, ProjectLink, Small, visible } from '../parts/parts.tsx';
+import { Account, LeaseName, ProjectLink, Small, visible } from '../parts/parts.tsx';
 import { quoted } from '../try/client-syntax.ts';
 import { fieldName, local } from '../try/lease-form.ts';
 import { type Shown, tried, tryPage } from '../try/try-answer.tsx';
@@ -94,13 +94,14 @@ function HowToGet({ command }: { readonly command: string }) {
 }
 
 async function shown(
-  { csrf, generation }: PageRequest,
+  request: PageRequest,
   lease: RecordedLease,
   values: Values,
   said: Shown = {},
 ): Promise<PageAnswer> {
+  const { csrf, generation } = request;
   const { leaseId, name, projectId, userId } = lease;
-  await learnNames(generation, [lease]);
+  await learnNames(request, [lease]);
   return tryPage(
     {
       title: 'Change a lease',

@@ -15,7 +15,7 @@ import { ApiError } from '../../api/route.ts';
 import type { FoundDecision } from '../../leases/lease-history.ts';
 import { may } from '../../users/caller.ts';
 import { askLinksOf } from '../budgets/request-pages.tsx';
-import { type ConsolePage, leasePath, type PageRequest, pathWith } from '../page.ts';
+import { type ConsolePage, leasePath, type PageRequest, pathWith, tryPathOf } from '../page.ts';
 import {
   type Column,
   column,
@@ -31,7 +31,6 @@ import {
   Time,
   visible,
 } from '../parts/parts.tsx';
-import { tryPathOf } from '../try/try-page.tsx';
 import { FILTER_COLUMNS, LeaseId, named, Warnings } from './decision-table.tsx';
 import { decisionsOf } from './found-decisions.ts';
 

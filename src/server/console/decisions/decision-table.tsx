@@ -1,6 +1,7 @@
 import { type DecisionRecord, type FilterRecord, operationText } from '../../../decisions/record.ts';
 import type { Named } from '../../../filter/verdict.ts';
-import { decisionPath, leasePath } from '../page.ts';
+import type { FoundDecision } from '../../leases/lease-history.ts';
+import { decisionPath, leasePath, tryPathOf } from '../page.ts';
 import {
   type Column,
   column,
@@ -12,11 +13,12 @@ import {
   Outcome,
   Table,
   Text,
+  Time,
 } from '../parts/parts.tsx';
 
 interface DecisionTableProps {
   readonly label: string;
-  readonly decisions: readonly DecisionRecord[];
+  readonly decisions: readonly FoundDecision[];
   /** Members do not see internals: the configuration that decided and how long it took. */
   readonly isForMember?: boolean;
   readonly empty?: string;
@@ -29,15 +31,17 @@ export function DecisionTable({ decisions, isForMember = false, ...table }: Deci
       columns={columns(isForMember)}
       rows={decisions}
       named={-1}
-      rowProps={({ request_id, operation, time }) => ({ 'data-key': `${request_id} ${operation} ${time}` })}
+      rowProps={({ record: { request_id, operation, time } }) => ({
+        'data-key': `${request_id} ${operation} ${time}`,
+      })}
       isLong
     />
   );
 }
 
-function columns(isForMember: boolean): readonly Column<DecisionRecord>[] {
+function columns(isForMember: boolean): readonly Column<FoundDecision>[] {
   return [
-    column('Time (UTC)', 'time', ({ time, duration_ms }) => (
+    column('Time (UTC)', 'time', ({ record: { time, duration_ms } }) => (
       <>
         <time dateTime={time}>
           {time.slice(0, 10)} <b>{time.slice(11, 19)}</b>
@@ -49,37 +53,41 @@ function columns(isForMember: boolean): readonly Column<DecisionRecord>[] {
         )}
       </>
     )),
-    column('Outcome', 'outcomes', (decision) => (
+    column('Outcome', 'outcomes', ({ record }) => (
       <>
-        <Outcome outcome={decision.outcome} />
+        <Outcome outcome={record.outcome} />
         <small>
-          {operationText(decision)}
-          {decision.filter !== null && (
+          {operationText(record)}
+          {record.filter !== null && (
             <>
               {' · '}
-              <Text>{decision.filter}</Text>
+              <Text>{record.filter}</Text>
             </>
           )}
         </small>
       </>
     )),
-    column('Lease', 'what', ({ lease_name, lease_id }) => (
+    column('Lease', 'what', ({ record: { lease_name, lease_id } }) => (
       <>
         <LeaseName name={lease_name} />
         <LeaseId id={lease_id} />
       </>
     )),
-    column('Project, user', 'who', (decision) => <Who {...decision} />),
-    column('Message', 'why', ({ message, warnings }) => (
+    column('Project, user', 'who', ({ record }) => <Who {...record} />),
+    column('Message', 'why', (decision) => <Decided {...decision} />),
+    column('Request id', 'request', ({ record, asked }) => (
       <>
-        {message !== null && <Text>{message}</Text>}
-        <Warnings warnings={warnings} />
-      </>
-    )),
-    column('Request id', 'request', ({ request_id, generation }) => (
-      <>
-        <IdLink href={decisionPath(request_id)} id={request_id} />
-        {!isForMember && <small>generation {generation}</small>}
+        <IdLink href={decisionPath(record.request_id)} id={record.request_id} />
+        {!isForMember && <small>generation {record.generation}</small>}
+        {asked !== undefined && (
+          <a href={tryPathOf(record, asked)}>
+            Try this lease
+            <span class="unseen">
+              {' of '}
+              <Text>{`${record.lease_name || 'a lease without a name'} at ${record.time.slice(0, 16)}`}</Text>
+            </span>
+          </a>
+        )}
       </>
     )),
   ];
@@ -90,6 +98,21 @@ export const FILTER_COLUMNS: readonly Column<FilterRecord>[] = [
   column('Verdict', undefined, ({ outcome }) => <Outcome outcome={outcome} />),
   column('Message', 'why', ({ message }) => message !== null && <Text>{message}</Text>),
 ];
+
+/** The message and warnings of a decision, and the time for which a refused lease was requested. */
+export function Decided({ record: { message, warnings }, asked }: FoundDecision) {
+  return (
+    <>
+      {message !== null && <Text>{message}</Text>}
+      {asked !== undefined && (
+        <small>
+          requested <Time at={asked.start} /> to <Time at={asked.end} />
+        </small>
+      )}
+      <Warnings warnings={warnings} />
+    </>
+  );
+}
 
 export function LeaseId({ id }: { readonly id: string | null }) {
   return id === null ? null : (

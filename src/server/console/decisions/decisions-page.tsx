@@ -126,12 +126,7 @@ function Found({ found: { items, next, of }, request }: Pick<Props, 'found' | 'r
         )}
         <b>changed</b>: allowed, but changed by a filter.
       </p>
-      <DecisionTable
-        label={label}
-        decisions={items.map(({ record }) => record)}
-        isForMember={isForMember}
-        empty={empty}
-      />
+      <DecisionTable label={label} decisions={items} isForMember={isForMember} empty={empty} />
       <Pager label={label} path={PATH} query={request.query} next={next} />
     </Section>
   );

@@ -6,7 +6,7 @@ import {
   type DecisionRecord,
   decisionRecordSchema,
 } from '../../../decisions/record.ts';
-import { isSelected } from '../../../decisions/selection.ts';
+import { isSelected, REFUSED } from '../../../decisions/selection.ts';
 import type { DecisionsQuery } from '../../../decisions/store/contract.ts';
 import { memberView } from '../../../decisions/store/member-view.ts';
 import type { PageOf, PageQuery } from '../../../ledger/reports/pages.ts';
@@ -153,7 +153,7 @@ export function askedDecisions(query: URLSearchParams): AskedDecisions {
     projects: listed('project'),
     users: listed('user'),
     filters: listed('filter'),
-    outcomes: texts.outcome === 'refused' ? ['rejected', 'failed'] : outcome && [outcome],
+    outcomes: texts.outcome === 'refused' ? REFUSED : outcome && [outcome],
     leaseId: texts.lease || undefined,
     requestId: texts.request || undefined,
     since: time('since'),

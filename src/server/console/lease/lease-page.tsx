@@ -7,11 +7,12 @@ import type { LeaseRowView } from '../../../ledger/reports/leases.ts';
 import type { PageOf } from '../../../ledger/reports/pages.ts';
 import { isBudgetAccount, type ListedRow } from '../../../ledger/reports/reports.ts';
 import { ApiError } from '../../api/route.ts';
+import { learnNames } from '../../api/shown.ts';
 import { ledgerFor } from '../../budgets/named-accounts.ts';
-import { type FoundDecision, foundLease, leaseHistory, type Step } from '../../leases/lease-history.ts';
+import { foundLease, leaseHistory, type Step } from '../../leases/lease-history.ts';
 import { may, visibleProjects } from '../../users/caller.ts';
 import { takenText } from '../decisions/decision-page.tsx';
-import { Warnings } from '../decisions/decision-table.tsx';
+import { Decided } from '../decisions/decision-table.tsx';
 import { findDecisions } from '../decisions/found-decisions.ts';
 import {
   type ConsolePage,
@@ -32,7 +33,6 @@ import {
   IdLink,
   LeaseName,
   LivePart,
-  learnNames,
   Message,
   Outcome,
   ProjectLink,
@@ -69,7 +69,7 @@ async function answered(request: PageRequest, key: string): Promise<PageAnswer> 
   const ledger = generation.ledger === undefined ? undefined : await ledgerFor(request);
   const { one: found, several } = await foundLease(ledger, key, visibleProjects(caller), deadline);
   if (several !== undefined) {
-    await learnNames(generation, several);
+    await learnNames(request, several);
     return {
       title: `${several.length} leases with the same id`,
       main: <LeasesWithSameId leases={several} />,
@@ -96,7 +96,7 @@ async function answered(request: PageRequest, key: string): Promise<PageAnswer> 
   }
   const projectId = lease?.projectId ?? latest?.project_id ?? null;
   const userId = lease?.userId ?? latest?.user_id ?? null;
-  await learnNames(generation, [{ projectId, userId }]);
+  await learnNames(request, [{ projectId, userId }]);
   const name = lease?.name ?? latest?.lease_name;
   return {
     title: name ? `Lease ${name}` : 'A lease without a name',
@@ -296,20 +296,6 @@ function historyColumns(unit: string, seesLedger: boolean): readonly Column<Step
       return id != null && <IdLink href={decisionPath(id)} id={id} />;
     }),
   ];
-}
-
-function Decided({ record: { message, warnings }, asked }: FoundDecision) {
-  return (
-    <>
-      {message !== null && <Text>{message}</Text>}
-      {asked !== undefined && (
-        <small>
-          requested <Time at={asked.start} /> to <Time at={asked.end} />
-        </small>
-      )}
-      <Warnings warnings={warnings} />
-    </>
-  );
 }
 
 /** Leases with the same id, in several regions or projects. */

@@ -2,6 +2,7 @@
 import { withinDeadline } from '../../../base/deadline.ts';
 import { formatProblem, type Problem } from '../../../base/errors.ts';
 import type { Setting } from '../../../config/resolve.ts';
+import { REFUSED } from '../../../decisions/selection.ts';
 import { type PresentReplica, REPLICA_LISTED } from '../../../decisions/store/contract.ts';
 import { type Configuration, type ConfiguredFilter, sectionOf } from '../../../enforcement/configuration.ts';
 import { blazarSection } from '../../../openstack/options.ts';
@@ -213,20 +214,20 @@ interface FilterRefusals {
 async function refusalsNow(request: PageRequest) {
   const now = Date.now();
   const { items, next, of } = await findDecisions(request, {
-    outcomes: ['rejected', 'failed'],
+    outcomes: REFUSED,
     since: now - DAY,
     limit: MOST,
   });
-  const refused = items.map(({ record }) => record);
   const filters = new Map<string | null, FilterRefusals>();
-  for (const { filter, time } of refused) {
+  for (const { record } of items) {
+    const { filter, time } = record;
     const { hour = 0, day = 0, last = time } = filters.get(filter) ?? {};
     const isOfHour = now - Date.parse(time) < HOUR;
     filters.set(filter, { filter, hour: hour + (isOfHour ? 1 : 0), day: day + 1, last });
   }
   return {
     filters: [...filters.values()].sort((a, b) => b.hour - a.hour || b.day - a.day),
-    latest: refused.slice(0, SHOWN),
+    latest: items.slice(0, SHOWN),
     isPartial: next !== undefined,
     of,
   };

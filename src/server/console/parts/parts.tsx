@@ -258,21 +258,6 @@ export function nameOfFor({ enforcement }: Generation, caller: Caller): NameOf {
         (kind === 'project' ? own.get(id) : undefined));
 }
 
-/** Maximum wait for names, in milliseconds: pages work without them. */
-const NAMES_PATIENCE = 500;
-
-interface Owned {
-  readonly projectId?: string | null | undefined;
-  readonly userId?: string | null | undefined;
-}
-
-/** Looks up the names of the projects and users that a page will show. */
-export async function learnNames({ enforcement }: Generation, owned: readonly Owned[]): Promise<void> {
-  const projects = owned.flatMap(({ projectId }) => projectId ?? []);
-  const users = owned.flatMap(({ userId }) => userId ?? []);
-  await enforcement.names?.learn(projects, users, NAMES_PATIENCE);
-}
-
 export function WithNames({ nameOf, children }: { nameOf: NameOf; children: ComponentChildren }) {
   return <AccountNames.Provider value={nameOf}>{children}</AccountNames.Provider>;
 }

@@ -1,4 +1,6 @@
 /** The page of a project. */
+
+import { REFUSED } from '../../../decisions/selection.ts';
 import { formatUnitHours, unitHours } from '../../../filter/claim.ts';
 import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
 import { type BudgetView, pageOfBudgets } from '../../../ledger/budgets/view.ts';
@@ -7,10 +9,11 @@ import { listProjectLeases } from '../../../ledger/reports/leases.ts';
 import { usagesOf } from '../../../ledger/reports/usage.ts';
 import { type BudgetOverTime, budgetsOverTime } from '../../../ledger/reports/usage-over-time.ts';
 import { limitsFor } from '../../api/project-limits.ts';
-import { pathId } from '../../api/shown.ts';
+import { learnNames, pathId } from '../../api/shown.ts';
 import { ledgerFor } from '../../budgets/named-accounts.ts';
 import type { FoundDecision } from '../../leases/lease-history.ts';
 import { may } from '../../users/caller.ts';
+import { DecisionTable } from '../decisions/decision-table.tsx';
 import { AWAY, findDecisions } from '../decisions/found-decisions.ts';
 import { type ConsolePage, type PageRequest, pathWith, projectPath } from '../page.ts';
 import { listPage, Pager } from '../parts/pager.tsx';
@@ -19,7 +22,6 @@ import {
   BudgetOwner,
   type Column,
   column,
-  learnNames,
   Message,
   nameOfFor,
   Section,
@@ -29,7 +31,7 @@ import {
 import { BudgetBar, Chart, Patterns } from '../parts/pictures.tsx';
 import { shownDate } from '../parts/time-scale.ts';
 import { calendarPath } from './calendar-page.tsx';
-import { FoldedLeases, LeasesTable, LimitsTable, PartOnly, RefusalsTable, UsageTables } from './tables.tsx';
+import { FoldedLeases, LeasesTable, LimitsTable, PartOnly, UsageTables } from './tables.tsx';
 import { Timeline, type TimelineRow, type TimeWindow, timeWindow } from './timeline.tsx';
 
 const LEASES = 50;
@@ -67,25 +69,19 @@ async function dataOf(request: PageRequest) {
     until: window.until / MICROSECONDS_PER_SECOND,
   };
   const overTime = await budgetsOverTime(ledger, { ...seconds, points: POINTS }, deadline);
-  const { user: byUser, resource_type: byType } = await usagesOf(
-    ledger,
-    seconds,
-    ['user', 'resource_type'],
-    deadline,
-  );
-  const usage = { byUser, byType };
+  const usage = await usagesOf(ledger, seconds, ['user', 'resource_type'], deadline);
   // As members see them, whoever the caller is.
   const refusals = await findDecisions(request, {
     visible: [projectId],
     projects: [projectId],
     limit: REFUSALS,
-    outcomes: ['rejected', 'failed'],
+    outcomes: REFUSED,
   });
-  await learnNames(generation, [
+  await learnNames(request, [
     { projectId },
     ...budgets.items,
     ...leases.items,
-    ...usage.byUser.groups.map(({ key }) => ({ userId: key })),
+    ...usage.user.groups.map(({ key }) => ({ userId: key })),
     ...refusals.items.map(({ record }) => ({ userId: record.user_id })),
   ]);
   return {
@@ -137,11 +133,16 @@ function ProjectView(data: ProjectData) {
         <p class="hint">
           Past and planned, from {shownDate(window.from)} to {shownDate(window.until)}.
         </p>
-        <UsageTables {...data.usage} unit={unit} />
+        <UsageTables usage={data.usage} unit={unit} />
       </Section>
       <Section id="refusals" title="Refusals" isLive>
         {data.refusals.of === 'away' && <Message kind="error">{AWAY}</Message>}
-        <RefusalsTable refusals={data.refusals.items} />
+        <DecisionTable
+          label="Refused leases"
+          decisions={data.refusals.items}
+          isForMember
+          empty="No refusal is recorded."
+        />
         <p>
           <a href={pathWith('/decisions', { project: projectId })}>Search decisions of this project</a>
         </p>

@@ -1,12 +1,13 @@
 import { MICROSECONDS_PER_SECOND } from '../../../lease/dates.ts';
 import type { PageOf } from '../../../ledger/reports/pages.ts';
 import { COUNTED_OPEN, listProjects, type ProjectRow } from '../../../ledger/reports/projects.ts';
+import { learnNames } from '../../api/shown.ts';
 import { ledgerFor } from '../../budgets/named-accounts.ts';
 import { visibleProjects } from '../../users/caller.ts';
 import { type ConsolePage, queryText } from '../page.ts';
 import { SearchForm } from '../parts/fields.tsx';
 import { List, listPage } from '../parts/pager.tsx';
-import { type Column, column, learnNames, ProjectLink, Time } from '../parts/parts.tsx';
+import { type Column, column, ProjectLink, Time } from '../parts/parts.tsx';
 import { BudgetBar } from '../parts/pictures.tsx';
 
 const ROWS = 50;
@@ -17,12 +18,12 @@ export const projectsPage: ConsolePage = {
   action: 'list-projects',
   label: 'Projects',
   answer: async (request) => {
-    const { caller, query, generation, deadline, unit } = request;
+    const { caller, query, deadline, unit } = request;
     const search = queryText(query, 'search');
     const projectIds = visibleProjects(caller);
     const wanted = { projectIds, search: search || undefined, limit: ROWS, after: listPage(query).after };
     const page = await listProjects(await ledgerFor(request), wanted, deadline);
-    await learnNames(generation, page.items);
+    await learnNames(request, page.items);
     return {
       title: 'Projects',
       main: <ProjectsView search={search} page={page} query={query} unit={unit} />,

@@ -9,8 +9,7 @@ import type { LeaseRowView } from '../../../ledger/reports/leases.ts';
 import { hoursText } from '../../../ledger/reports/usage/formats.ts';
 import type { UsageGroup, UsageReport } from '../../../ledger/reports/usage.ts';
 import type { FilterLimits, LimitOption, limitsFor } from '../../api/project-limits.ts';
-import type { FoundDecision } from '../../leases/lease-history.ts';
-import { changePath, decisionPath, leasePath } from '../page.ts';
+import { changePath, leasePath } from '../page.ts';
 import {
   Account,
   type Column,
@@ -18,7 +17,6 @@ import {
   FilterName,
   LeaseName,
   Message,
-  Outcome,
   Resources,
   Small,
   Table,
@@ -26,7 +24,6 @@ import {
   Time,
 } from '../parts/parts.tsx';
 import { shownDate } from '../parts/time-scale.ts';
-import { tryPathOf } from '../try/try-page.tsx';
 
 export function LeasesTable({ leases, unit }: { leases: readonly LeaseRowView[]; unit: string }) {
   return (
@@ -115,78 +112,19 @@ function isLimit({ value, hidden }: LimitOption): boolean {
   return !hidden && value !== null && !isEmpty;
 }
 
-export function RefusalsTable({ refusals }: { readonly refusals: readonly FoundDecision[] }) {
-  return (
-    <Table
-      label="Refused leases"
-      columns={REFUSAL_COLUMNS}
-      rows={refusals}
-      empty="No refusal is recorded."
-      isLong
-    />
-  );
-}
-
-const REFUSAL_COLUMNS: readonly Column<FoundDecision>[] = [
-  column('Lease', 'what', ({ record: { lease_name: name, operation, time } }) => (
-    <>
-      <LeaseName name={name} />
-      <small>
-        {operation} <time dateTime={time}>{time.slice(0, 16).replace('T', ' ')}</time>
-      </small>
-    </>
-  )),
-  column(
-    'User',
-    'who id',
-    ({ record: { user_id: user } }) => user !== null && <Account kind="user" id={user} />,
-  ),
-  column('Requested (UTC)', 'time', ({ asked }) =>
-    asked === undefined ? (
-      <span class="none">not known</span>
-    ) : (
-      <>
-        <Time at={asked.start} /> to
-        <br />
-        <Time at={asked.end} />
-      </>
-    ),
-  ),
-  column('Reason', 'why', ({ record: { outcome, filter, message } }) => (
-    <>
-      <Outcome outcome={outcome} />
-      <Small text={filter} />
-      {message !== null && <Text>{message}</Text>}
-    </>
-  )),
-  column('More', 'time', ({ record, asked }) => {
-    const { lease_name: name, time, request_id } = record;
-    const what = (
-      <span class="unseen">
-        {<Text>{`of ${name || 'a lease without a name'} at ${time.slice(0, 16)}`}</Text>}
-      </span>
-    );
-    return (
-      <>
-        <a href={decisionPath(request_id)}>Decision {what}</a>
-        <br />
-        <a href={tryPathOf(record, asked)}>Try this lease {what}</a>
-      </>
-    );
-  }),
-];
-
 /** Maximum rows on a page; the API lists all. */
 const MAX_ROWS = 50;
 
-type UsageData = Readonly<Record<'byUser' | 'byType', UsageReport>>;
+interface UsageProps {
+  readonly usage: Readonly<Record<'user' | 'resource_type', UsageReport>>;
+  readonly unit: string;
+}
 
-export function UsageTables({ byUser, byType, unit }: UsageData & { readonly unit: string }) {
+export function UsageTables({ usage, unit }: UsageProps) {
+  const { isPartial, from, folded } = usage.user;
   return (
     <>
-      {(byUser.isPartial || byType.isPartial) && (
-        <PartOnly from={byUser.isPartial ? byUser.from : byType.from} folded={byUser.folded} />
-      )}
+      {isPartial && <PartOnly from={from} folded={folded} />}
       <h3>By user</h3>
       <Groups
         label="Usage by user"
@@ -197,13 +135,13 @@ export function UsageTables({ byUser, byType, unit }: UsageData & { readonly uni
             amount === null ? '' : formatUnitHours(amount),
           ),
         ]}
-        report={byUser}
+        report={usage.user}
       />
       <h3>By resource type</h3>
       <Groups
         label="Usage by resource type"
         columns={[column('Resource type', undefined, ({ key }) => <Text>{key}</Text>), ...USAGE_COLUMNS]}
-        report={byType}
+        report={usage.resource_type}
       />
     </>
   );

@@ -2,8 +2,6 @@
 
 import { InvalidRequestError } from '../../../base/errors.ts';
 import { RESOURCE_TYPES } from '../../../config/names.ts';
-import type { RequestedLease } from '../../../decisions/lease-record.ts';
-import type { DecisionRecord } from '../../../decisions/record.ts';
 import type { Instant } from '../../../lease/dates.ts';
 import { ApiError } from '../../api/route.ts';
 import { accountId } from '../../budgets/named-accounts.ts';
@@ -11,7 +9,7 @@ import type { Generation } from '../../configuration/generation.ts';
 import { filterNow } from '../../estimate/estimate-lease.ts';
 import { type Caller, may } from '../../users/caller.ts';
 import { decisionsOf } from '../decisions/found-decisions.ts';
-import { type ConsolePage, changePath, type PageAnswer, type PageRequest, pathWith } from '../page.ts';
+import type { ConsolePage, PageAnswer, PageRequest } from '../page.ts';
 import { nameOfFor } from '../parts/parts.tsx';
 import { leaseCommand } from './client-syntax.ts';
 import {
@@ -193,24 +191,6 @@ function typesOf({ configuration }: Generation): string[] {
   )?.value;
   const further = Array.isArray(own) ? own.filter((one): one is string => typeof one === 'string') : [];
   return [...new Set([...RESOURCE_TYPES, ...further])];
-}
-
-/**
- * Opens "Try a lease" with a refused lease in the form. The link names the decision, since reservations may be too
- * long for a URL. If it no longer exists when the link is followed, the other fields are still filled in.
- */
-export function tryPathOf(record: DecisionRecord, asked: RequestedLease | undefined): string {
-  const dates = { start: asked && local(asked.start), end: asked && local(asked.end) };
-  if (record.operation.endsWith('update') && record.lease_id !== null) {
-    return pathWith(changePath(record.lease_id), dates);
-  }
-  return pathWith('/try', {
-    project: record.project_id ?? undefined,
-    user: record.user_id ?? undefined,
-    name: record.lease_name ?? undefined,
-    ...dates,
-    decision: record.request_id,
-  });
 }
 
 /**

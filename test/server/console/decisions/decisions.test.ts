@@ -58,8 +58,10 @@ describe('the page of decisions', () => {
     const [time, , , whose, message, request] = rows[2] ?? [];
     expect(time).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \d+(\.\d{3})? ms$/);
     expect(whose).toMatch(/^a0b86a98b0d343cb948e00689182efd4 c631173edec04bb7a0c3f7711153c06c$/);
-    expect(message).toMatch(/^The lease is 777600 seconds .*\. Warning: StrictFilter .* too strict$/);
-    expect(request).toBe(`${ID} generation 1`);
+    expect(message).toMatch(
+      /^The lease is .*\. requested 2026-12-24 to 2027-01-02 Warning: StrictFilter .* too strict$/,
+    );
+    expect(request).toMatch(new RegExp(`^${ID} generation 1 ?Try this lease of gpu-and-ip at `));
     expect(rows[3]?.[4]).toBe('Warning: StrictFilter (tried, not enforced) would have rejected: too strict');
     expect(rows[1]?.[4]).toBe('Warning: Project exempt is in exempt_projects: no filter was asked.');
   });

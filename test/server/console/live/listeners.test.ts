@@ -8,10 +8,7 @@ it.each([
 ])('of %i projects that change at once, all members are notified: %s', (count, isNotified) => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   const listeners = new Listeners();
-  onTestFinished(() => {
-    listeners.close();
-    vi.useRealTimers();
-  });
+  onTestFinished(() => listeners.close());
   const caller = member('alice', { last: false });
   const stream = listeners.open({
     caller,

@@ -21,6 +21,7 @@ import {
 import { digest, type StoredProof } from '../../../../src/server/users/sessions/stored-session.ts';
 import { DIALECTS, NO_WAIT } from '../../../support/ledgers.ts';
 import { recordingLogger } from '../../../support/logger.ts';
+import { withResolvers } from '../../../support/with-resolvers.ts';
 import { databaseOf } from '../databases.ts';
 
 const OPERATOR = tokenCaller('operator', 'operator token');
@@ -159,7 +160,7 @@ describe.each(Object.entries(STORES))('Sessions in %s', (_, storeOf) => {
     );
     const cookie = await logIn(owner);
     const asked = callerOf(cookie);
-    await vi.waitFor(() => expect(owner).toHaveBeenCalled());
+    await expect.poll(() => owner).toHaveBeenCalled();
     await end(cookie);
     await pause(LONG_ENOUGH);
     answer?.(OPERATOR);
@@ -421,10 +422,7 @@ describe('Sessions that cannot be reached', () => {
 
 it('invented cookies of one address do not take the places of others in the queue', async () => {
   const { sessions } = sessionsIn(new MemorySessions());
-  let release = () => {};
-  const held = new Promise<void>((resolve) => {
-    release = resolve;
-  });
+  const { promise: held, resolve: release } = withResolvers();
   const generation = {
     options: { session_lifetime: 3600, deadline: 3600 },
     sessions: { store: async () => ({ find: () => held }) },
