@@ -10,7 +10,7 @@ import { type DroppedKey, formatPlace, type MergedConfig } from './layers.ts';
 import { formatKeys } from './permitted-keys.ts';
 
 /** The merged configuration for a task; `task`: `null` = without a task. */
-interface Result {
+export interface Result {
   readonly task: TaskSource | null;
   readonly merged: MergedConfig;
 }

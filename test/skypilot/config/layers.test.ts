@@ -9,7 +9,7 @@ import {
   LEVELS,
   type Level,
   mergeSources,
-  workspaceProblem,
+  workspaceProblems,
 } from '../../../src/skypilot/config/layers.ts';
 import { configSource } from '../../support/skypilot.ts';
 
@@ -286,15 +286,13 @@ describe('the configuration of a task', () => {
 });
 
 describe('the selected workspace', () => {
-  const problem = (texts: Partial<Record<Level, string>>) => {
-    const found = workspaceProblem(merged(texts));
-    return found && formatProblem(found);
-  };
+  const problem = (texts: Partial<Record<Level, string>>) =>
+    workspaceProblems(merged(texts)).map(formatProblem).join();
 
   it.for(['', 'active_workspace: default', 'active_workspace: null', 'active_workspace: lab'])(
     'may be that of %j',
     (user) => {
-      expect(problem({ server: 'workspaces: {lab: {}}', user })).toBeUndefined();
+      expect(problem({ server: 'workspaces: {lab: {}}', user })).toBe('');
     },
   );
 
