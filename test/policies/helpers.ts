@@ -22,7 +22,7 @@ export interface Asked {
 }
 
 /** The answer of a chain, with the two texts that SkyPilot gets where it is allowed. */
-export interface Answered extends Review {
+interface Answered extends Review {
   readonly task_: string;
   readonly config: string;
 }
