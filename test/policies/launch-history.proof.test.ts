@@ -2,7 +2,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { DIALECTS, newLedgers } from '../support/ledgers.ts';
-import '../support/properties.ts';
 import { openLab } from './charging.ts';
 import { histories, play } from './launch-history.ts';
 
