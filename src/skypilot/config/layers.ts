@@ -89,9 +89,7 @@ function mergeSource(base: Mapping, tree: Mapping, originOf: Source['originOf'],
     return merge(base, tree, skypilotRules, placed);
   } catch (thrown) {
     if (thrown instanceof MergeError) {
-      // Positions in a concatenated list differ from those in the source.
-      const list = thrown.path.findIndex((step) => typeof step === 'number');
-      const origin = originOf(list === -1 ? thrown.path : thrown.path.slice(0, list));
+      const origin = originOf(thrown.pathInOverlay);
       throw new ConfigurationError([{ severity: 'error', origin, message: thrown.message }]);
     }
     throw thrown;

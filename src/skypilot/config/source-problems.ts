@@ -1,7 +1,7 @@
 /** Validates a configuration as SkyPilot does: each source by itself, each task, then the merged results. */
 
 import { formatOrigin, type Problem } from '../../base/errors.ts';
-import type { Mapping } from '../../base/yaml/tree.ts';
+import { isAtOrBelow, type Mapping } from '../../base/yaml/tree.ts';
 import { merge } from '../../config/merge.ts';
 import { validateConfig, validateTask } from '../schema/validate.ts';
 import type { TaskSource } from './config-file.ts';
@@ -58,10 +58,7 @@ function taskProblems({ task, originOf }: TaskSource, { dropped }: MergedConfig)
 
 /** With the place of a value at or below each path. */
 function mergedProblems({ tree, leaves }: MergedConfig): Problem[] {
-  return validateConfig(
-    tree,
-    (path) => leaves.find((leaf) => path.every((step, index) => leaf.path[index] === step))?.source.origin,
-  );
+  return validateConfig(tree, (path) => leaves.find((leaf) => isAtOrBelow(leaf.path, path))?.source.origin);
 }
 
 /**
