@@ -2,9 +2,14 @@
 import { type ApiServerDouble, startApiServerDouble } from '../../support/api-server-double.ts';
 import { runProgramInProcess } from '../../support/command-in-process.ts';
 
-export const GROUP = 'scheduling.blazar-enforcement';
-export const POLICIES = `/apis/${GROUP}/v1alpha1/schedulingpolicies`;
+const GROUP = 'scheduling.blazar-enforcement';
+const POLICIES = `/apis/${GROUP}/v1alpha1/schedulingpolicies`;
 export const RBAC = '/apis/rbac.authorization.k8s.io/v1';
+
+/** The rule of a role that grants the use of these policies. */
+export function useOf(...resourceNames: string[]) {
+  return { apiGroups: [GROUP], resources: ['schedulingpolicies'], resourceNames, verbs: ['use'] };
+}
 
 /** It has the policy `disks`, which every account may use. Stops at the end of the test. */
 export async function policedDouble() {

@@ -1,14 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { ApiServerDouble } from '../../support/api-server-double.ts';
 import { printed, refused, refusedWith } from '../../support/run-command.ts';
-import { GROUP, policedDouble, RBAC, refuse } from './cluster.ts';
+import { policedDouble, RBAC, refuse, useOf } from './cluster.ts';
 
-const rule = {
-  apiGroups: [GROUP],
-  resources: ['schedulingpolicies'],
-  resourceNames: ['disks'],
-  verbs: ['use'],
-};
+const rule = useOf('disks');
 
 function bindings({ store }: ApiServerDouble): void {
   store.put(`${RBAC}/clusterroles`, { metadata: { name: 'sp:disks' }, rules: [rule] });

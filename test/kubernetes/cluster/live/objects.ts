@@ -4,6 +4,9 @@ import type { Following, ObjectListener } from '../../../../src/kubernetes/clust
 import { WatchedPolicies } from '../../../../src/kubernetes/cluster/live/live-policies.ts';
 import { recordingLogger } from '../../../support/logger.ts';
 
+export const ssd = { allowed: { nodeSelectors: { disk: ['ssd'] } } };
+export const hdd = { allowed: { nodeSelectors: { disk: ['hdd'] } } };
+
 let version = 0;
 
 /** As kubectl shows one, with what the API server adds. */
@@ -41,7 +44,7 @@ export function policyObject(
  * Policies, and by hand what list and watch would tell them. `first`: what the first list has; nothing = there
  * was no list yet.
  */
-export function toldPolicies(...first: readonly ApiObject[]) {
+export function watchedPolicies(...first: readonly ApiObject[]) {
   const logger = recordingLogger();
   const state: { -readonly [Name in keyof Following]: Following[Name] } = {
     hasList: false,
