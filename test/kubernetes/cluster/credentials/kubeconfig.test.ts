@@ -244,15 +244,9 @@ __proto__: {clusters: []}
     expect(() => read(kubeconfig({ user }))).toThrow(message);
   });
 
-  it('refuses a file that is missing, too long, or not text', () => {
-    expect(() => readKubeconfig('/none/config')).toThrow(
-      '/none/config: could not be read: there is no such file',
-    );
+  it('refuses a file without an end', () => {
     expect(() => readKubeconfig('/dev/zero')).toThrow(
       '/dev/zero: could not be read: it is longer than 1048576 bytes',
     );
-    const file = join(temporaryFolder(), 'config');
-    writeFileSync(file, Buffer.from([0xff, 0xfe]));
-    expect(() => readKubeconfig(file)).toThrow('could not be read: it is not UTF-8 text');
   });
 });
