@@ -48,11 +48,11 @@ function isPair({ level, originOf }: Source): boolean {
 
 /** Without problems of keys that the task may not set, which `droppedProblems` reports. */
 function taskProblems({ task, originOf }: TaskSource, { dropped }: MergedConfig): Problem[] {
-  const told = new Set(
+  const reported = new Set(
     dropped.filter(({ reason }) => reason === 'task').map(({ place }) => formatOrigin(place.origin)),
   );
   return validateTask(task.document.typed as Mapping, originOf).filter(
-    ({ origin }) => origin === undefined || !told.has(formatOrigin(origin)),
+    ({ origin }) => origin === undefined || !reported.has(formatOrigin(origin)),
   );
 }
 
