@@ -9,9 +9,9 @@ import { openReplay } from '../../src/cli/test/log-run.ts';
 import { ANY_CHARACTER } from '../support/characters.ts';
 import { runProgramInProcess } from '../support/command-in-process.ts';
 import { aRecord } from '../support/decision-logs.ts';
+import { folderOf } from '../support/filter-folder.ts';
 import { confWith, RULES } from '../support/lease-cases.ts';
 import { createHost } from '../support/requests.ts';
-import { folderOf } from '../support/skypilot-cases.ts';
 
 const CONF = `[enforcement]
 enabled_filters = MaxLeaseDurationFilter, RulesFilter

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { decisionsIn } from '../support/decision-logs.ts';
+import { folderOf } from '../support/filter-folder.ts';
 import { RULES } from '../support/lease-cases.ts';
 import { startLoad } from '../support/load.ts';
 import {
@@ -13,7 +14,6 @@ import {
   updateExtend,
 } from '../support/requests.ts';
 import { runCommand, startCommand } from '../support/run-command.ts';
-import { folderOf } from '../support/skypilot-cases.ts';
 
 const HOUR = 3600;
 const PATIENT = { timeout: 120_000, interval: 20 };

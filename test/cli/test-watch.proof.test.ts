@@ -2,10 +2,9 @@
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { temporaryFolder } from '../support/filter-folder.ts';
+import { folderOf, temporaryFolder } from '../support/filter-folder.ts';
 import { confWith, NOW, RULES } from '../support/lease-cases.ts';
 import { startCommand } from '../support/run-command.ts';
-import { folderOf } from '../support/skypilot-cases.ts';
 
 it('--watch runs again when a case, a rule or the configuration changes, and ends cleanly with Ctrl-C', async () => {
   const budget = 'ledger: {budgets: [{project: students, from: -1d, until: +30d, amount: 1000}]}\n';

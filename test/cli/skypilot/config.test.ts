@@ -5,9 +5,9 @@ import { valueAt } from '../../../src/base/yaml/tree.ts';
 import { SERVER_KEYS, TASK_KEYS } from '../../../src/skypilot/config/config-schema.ts';
 import { formatKeys } from '../../../src/skypilot/config/permitted-keys.ts';
 import { runProgramInProcess } from '../../support/command-in-process.ts';
+import { folderOf } from '../../support/filter-folder.ts';
 import type { CommandResult } from '../../support/run-command.ts';
 import { refused } from '../../support/run-command.ts';
-import { folderOf } from '../../support/skypilot-cases.ts';
 import { config } from '../../support/skypilot-config.ts';
 
 function configIn(folder: string, args: readonly string[], env: Record<string, string> = {}) {

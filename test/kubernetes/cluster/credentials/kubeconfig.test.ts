@@ -1,9 +1,9 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ConfigurationError } from '../../../../src/base/errors.ts';
 import { readKubeconfig } from '../../../../src/kubernetes/cluster/credentials/kubeconfig.ts';
-import { temporaryFolder } from '../../../support/filter-folder.ts';
+import { folderOf } from '../../../support/filter-folder.ts';
 import { tlsFixture } from '../../../support/tls.ts';
 
 const pem = (name: string) => readFileSync(tlsFixture(name), 'utf8');
@@ -43,14 +43,9 @@ ${further}`;
 }
 
 function read(text: string, context?: string, files: Readonly<Record<string, string>> = {}) {
-  const folder = temporaryFolder();
-  const file = join(folder, 'config');
-  writeFileSync(file, text);
-  for (const [name, content] of Object.entries(files)) {
-    writeFileSync(join(folder, name), content);
-  }
+  const folder = folderOf({ config: text, ...files });
   try {
-    return { folder, ...readKubeconfig(file, context) };
+    return { folder, ...readKubeconfig(join(folder, 'config'), context) };
   } catch (thrown) {
     if (!(thrown instanceof ConfigurationError)) {
       throw thrown;
