@@ -1,9 +1,9 @@
 /** Policies with syntax errors, as the built commands report them: Node itself tells no line. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { folderOf } from '../support/filter-folder.ts';
-import { runCommand, startCommand } from '../support/run-command.ts';
+import { runCommand, startUntilFinished } from '../support/run-command.ts';
 import { policySource } from '../support/skypilot.ts';
 
 const CONFIG = '[service]\nport = 0\n[skypilot]\nadmin_policies = ';
@@ -50,8 +50,7 @@ it('is named at a reload, and the policy before it still decides', async () => {
     'policies/my.js': policySource('MyPolicy'),
     'blazar.conf': `${CONFIG}./policies/my.js#MyPolicy\n`,
   });
-  const running = startCommand(['serve', '--config-file', 'blazar.conf'], { cwd });
-  onTestFinished(() => void running.process.kill('SIGKILL'));
+  const running = startUntilFinished(['serve', '--config-file', 'blazar.conf'], { cwd });
   await running.printed(/Listening on (http\S+)/);
   const file = join(cwd, 'policies/my.js');
   writeFileSync(file, `${readFileSync(file, 'utf8')}\nlet x = ;\n`);

@@ -1,10 +1,11 @@
 /** Policies as they are installed: found by Node itself, in a process of its own. */
 import { cpSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { projectFile } from '../../support/files.ts';
 import { folderOf } from '../../support/filter-folder.ts';
-import { startCommand } from '../../support/run-command.ts';
+import { postJson } from '../../support/post-json.ts';
+import { startUntilFinished } from '../../support/run-command.ts';
 import { body, inside, policySource } from '../../support/skypilot.ts';
 import { PATH } from '../../support/skypilot-service.ts';
 
@@ -40,12 +41,10 @@ it('can come from packages, from files with odd names, and with another copy of 
     join(site, 'blazar.conf'),
     `[service]\nport = 0\n[skypilot]\nadmin_policies =\n  ${policies.join(',\n  ')}\n`,
   );
-  const running = startCommand(['serve', '--config-file', 'blazar.conf'], { cwd: site });
-  onTestFinished(() => void running.process.kill('SIGKILL'));
+  const running = startUntilFinished(['serve', '--config-file', 'blazar.conf'], { cwd: site });
   const [, url = ''] = await running.printed(/Listening on (http\S+)/);
   const ask = async (task: string) => {
-    const headers = { 'Content-Type': 'application/json' };
-    const answer = await fetch(url + PATH, { method: 'POST', headers, body: body({ task }) });
+    const answer = await postJson(url + PATH, body({ task }));
     return { status: answer.status, text: await answer.text() };
   };
   const { status, text } = await ask('name: keep\n');
