@@ -1,14 +1,15 @@
 import { z } from 'zod';
 import {
   AdminPolicy,
+  isListed,
   isMapping,
+  isWorkspaceListed,
   kubernetesLabels,
   labelKubernetes,
   MutatedUserRequest,
-  namesOfUser,
-  PolicyRejected,
   type Task,
   type UserRequest,
+  unreadable,
 } from '../src/skypilot/index.ts';
 
 const names = z.array(z.string().min(1)).max(10_000);
@@ -73,12 +74,11 @@ export class AddLabelsConditionalPolicy extends AdminPolicy<Options> {
       add_labels_conditional_users: users,
       add_labels_conditional_workspaces: workspaces,
     } = this.options;
-    const workspace = skypilotConfig.getNested(['active_workspace']) ?? 'default';
     return (
       !skipped.includes(requestName) &&
       (side === 'both' || (side === 'client') === atClientSide) &&
-      (users.length === 0 || (user !== null && namesOfUser(user).some((name) => users.includes(name)))) &&
-      (workspaces.length === 0 || workspaces.some((name) => name === workspace))
+      (users.length === 0 || isListed(user, users)) &&
+      (workspaces.length === 0 || isWorkspaceListed(skypilotConfig, workspaces))
     );
   }
 
@@ -111,8 +111,4 @@ export class AddLabelsConditionalPolicy extends AdminPolicy<Options> {
     }
     return { ...(labels as object), ...this.options.add_labels_conditional };
   }
-}
-
-function unreadable(name: string, expected: string): PolicyRejected {
-  return new PolicyRejected(`${name} of the task: expected ${expected}.`);
 }

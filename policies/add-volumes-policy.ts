@@ -5,6 +5,7 @@ import {
   AdminPolicy,
   infraOf,
   isMapping,
+  isWorkspaceListed,
   type Mapping,
   MutatedUserRequest,
   needsOneOf,
@@ -14,6 +15,7 @@ import {
   type Task,
   type UserRequest,
   unknownClouds,
+  unreadable,
 } from '../src/skypilot/index.ts';
 
 /** An absolute path, or one in the home folder, without `.`, `..`, empty parts and variables. */
@@ -63,8 +65,7 @@ export class AddVolumesPolicy extends AdminPolicy<Options> {
 
   override validateAndMutate({ task, skypilotConfig, requestName }: UserRequest): MutatedUserRequest {
     const { add_volumes_workspaces: workspaces } = this.options;
-    const workspace = skypilotConfig.getNested(['active_workspace']) ?? 'default';
-    const isMeant = workspaces.length === 0 || workspaces.some((name) => name === workspace);
+    const isMeant = workspaces.length === 0 || isWorkspaceListed(skypilotConfig, workspaces);
     const isResolved = task.volume_mounts !== undefined && task.volume_mounts !== null;
     if (isMeant && !isResolved && !OTHERS.includes(requestName) && this.#isForItsClouds(task)) {
       this.#addTo(task);
@@ -122,7 +123,7 @@ function cloudNamed(name: string): string | undefined {
 
 function mappingOf(value: unknown, name: string): Mapping {
   if (!isMapping(value ?? {})) {
-    throw new PolicyRejected(`${name} of the task: expected a mapping by mount path.`);
+    throw unreadable(name, 'a mapping by mount path');
   }
   return (value ?? {}) as Mapping;
 }

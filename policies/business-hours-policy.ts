@@ -6,11 +6,12 @@ import {
   acceleratorsOf,
   cloudsOf,
   infraOf,
+  isListed,
   isPlainAccelerator,
+  isWorkspaceListed,
   MutatedUserRequest,
   matchesPattern,
   mayGiveAccelerators,
-  namesOfUser,
   PolicyRejected,
   type PolicyServices,
   type Resources,
@@ -143,10 +144,7 @@ export class BusinessHoursPolicy extends AdminPolicy<Options> {
     if (atClientSide || !starts || requestOptions?.dryrun === true) {
       return false;
     }
-    const workspace = skypilotConfig.getNested(['active_workspace']) ?? 'default';
-    const isExempt =
-      (user !== null && namesOfUser(user).some((name) => users.includes(name))) ||
-      (typeof workspace === 'string' && workspaces.includes(workspace));
+    const isExempt = isListed(user, users) || isWorkspaceListed(skypilotConfig, workspaces);
     return (
       !isExempt &&
       (resources === 'all' ||

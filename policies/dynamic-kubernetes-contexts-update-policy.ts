@@ -2,8 +2,10 @@ import { z } from 'zod';
 import type { Call, HttpClient } from '../src/index.ts';
 import {
   AdminPolicy,
+  bearerToken,
   type ContextRegistry,
   contextRegistryOf,
+  FORERUNNERS,
   isMapping,
   kubeconfigContextsOf,
   MAX_CONTEXT_FILE_BYTES,
@@ -30,15 +32,9 @@ const options = z
         url: true,
         expected: 'the path of a file or a URL without credentials',
       }),
-    dynamic_kubernetes_contexts_update_registry_token: z
-      .string()
-      .regex(/^[\x21-\x7e]*$/)
-      .default('')
-      .meta({
-        description: 'Sent to that URL as Authorization: Bearer; empty = no such header.',
-        secret: true,
-        expected: 'ASCII text without spaces',
-      }),
+    dynamic_kubernetes_contexts_update_registry_token: bearerToken(
+      'Sent to that URL as Authorization: Bearer; empty = no such header.',
+    ),
     dynamic_kubernetes_contexts_update_kubeconfig: z.string().default('~/.kube/config').meta({
       description: 'The kubeconfig of SkyPilot. Contexts that are not in it are not allowed.',
     }),
@@ -50,9 +46,6 @@ const options = z
   .superRefine(
     needsOneOf('DynamicKubernetesContextsUpdatePolicy', 'dynamic_kubernetes_contexts_update_registry'),
   );
-
-/** These start nothing, and may lack the workspace of the later launch. */
-const FIRST_QUESTIONS = new Set(['validate', 'optimize']);
 
 /**
  * Limits each user to the Kubernetes contexts that a registry grants: to the user, else to the workspace,
@@ -133,8 +126,7 @@ function limitWorkspaces(
   allowed: readonly string[],
 ): void {
   const workspaces = config.getNested(['workspaces']);
-  const active =
-    config.getNested(['active_workspace']) ?? (FIRST_QUESTIONS.has(requestName) ? null : 'default');
+  const active = config.getNested(['active_workspace']) ?? (FORERUNNERS.has(requestName) ? null : 'default');
   for (const name of Object.keys(isMapping(workspaces) ? workspaces : {})) {
     const path = ['workspaces', name, 'kubernetes', 'allowed_contexts'];
     const own = config.getNested(path);
@@ -165,11 +157,7 @@ function grantedTo(
     return own;
   }
   const workspace = skypilotConfig.getNested(['active_workspace']);
-  if (
-    typeof workspace !== 'string' &&
-    FIRST_QUESTIONS.has(requestName) &&
-    Object.keys(workspaces).length > 0
-  ) {
+  if (typeof workspace !== 'string' && FORERUNNERS.has(requestName) && Object.keys(workspaces).length > 0) {
     return undefined;
   }
   return entry(workspaces, typeof workspace === 'string' ? workspace : 'default') ?? everyones;

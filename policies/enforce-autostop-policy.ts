@@ -3,8 +3,10 @@ import type { Call } from '../src/index.ts';
 import {
   AdminPolicy,
   AUTOSTOP_OFF,
+  apiServerUrl,
   autostopOf,
   autostopsOf,
+  bearerToken,
   MutatedUserRequest,
   needsOneOf,
   PolicyRejected,
@@ -18,25 +20,12 @@ import {
 
 const options = z
   .object({
-    enforce_autostop_api_server: z
-      .url({ protocol: /^https?$/ })
-      .regex(/^https?:\/\/[^/?#@\s]+(?:\/[^?#\s]*)?$/i)
-      .optional()
-      .meta({
-        description: "The URL of SkyPilot's API server, which knows the status of clusters.",
-        url: true,
-        expected: 'an http or https URL with a host, without credentials and without a query',
-      }),
-    enforce_autostop_api_token: z
-      .string()
-      .regex(/^[\x21-\x7e]*$/)
-      .default('')
-      .meta({
-        description:
-          'The token of a service account at the API server, sent as Authorization: Bearer. Empty = no such header.',
-        secret: true,
-        expected: 'ASCII text without spaces',
-      }),
+    enforce_autostop_api_server: apiServerUrl(
+      "The URL of SkyPilot's API server, which knows the status of clusters.",
+    ),
+    enforce_autostop_api_token: bearerToken(
+      'The token of a service account at the API server, sent as Authorization: Bearer. Empty = no such header.',
+    ),
     enforce_autostop_timeout: z.int().min(1).max(29).default(10).meta({
       description: 'Time limit for a response from the API server. Must be less than [skypilot] deadline.',
       unit: 'seconds',

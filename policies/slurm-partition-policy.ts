@@ -4,6 +4,7 @@ import {
   AllowedInfra,
   Config,
   expandResources,
+  FORERUNNERS,
   type Infra,
   infraOf,
   isMapping,
@@ -37,8 +38,6 @@ const options = z
   })
   .superRefine(needsOneOf('SlurmPartitionPolicy', 'slurm_partition', 'slurm_partition_workspaces'));
 
-/** These start nothing, and may lack the workspace of the later launch. */
-const FIRST_QUESTIONS = new Set(['validate', 'optimize']);
 const ROUTING_OPTIONS = ['partition', 'clusters', 'cluster'];
 
 /**
@@ -81,7 +80,7 @@ export class SlurmPartitionPolicy extends AdminPolicy<z.infer<typeof options>> {
     const named = [skypilotConfig, ...configs.map((config) => Config.fromDict(config))]
       .map((config) => config.getNested(['active_workspace']))
       .filter((name) => name !== undefined && name !== null);
-    if (named.length === 0 && FIRST_QUESTIONS.has(requestName)) {
+    if (named.length === 0 && FORERUNNERS.has(requestName)) {
       return [...new Set([...this.#everyones, ...[...this.#workspaces.values()].flat()])];
     }
     const [first = [], ...others] = (named.length === 0 ? ['default'] : named).map(

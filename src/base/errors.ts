@@ -73,6 +73,13 @@ export class ConfigurationError extends Error {
   }
 }
 
+/** @throws ConfigurationError with all problems, if one is an error */
+export function refuseErrors(problems: readonly Problem[]): void {
+  if (problems.some(({ severity }) => severity === 'error')) {
+    throw new ConfigurationError(problems);
+  }
+}
+
 /**
  * The body is not an enforcement request. `field` is the path of the attribute (`lease.end_date`; empty for
  * the whole body), `message` what was expected there. Both may be shown to the client.

@@ -143,8 +143,8 @@ async function judge(
     outcomes,
   });
   if (operation === 'end') {
-    const told = await enforcement.onEnd(request, { deadline, dryRun: true });
-    return judged({ ...told, allowed: true, message: null, filter: null });
+    const ended = await enforcement.onEnd(request, { deadline, dryRun: true });
+    return judged({ ...ended, allowed: true, message: null, filter: null });
   }
   if (estimate) {
     const estimated = await enforcement.estimate(request, { deadline, acceptsChanges: false });

@@ -1,6 +1,6 @@
 /** `config`: shows and validates the configuration, and prints a sample. */
 import { Command } from 'commander';
-import { formatOrigin, formatProblem, type Problem } from '../base/errors.ts';
+import { formatOrigin } from '../base/errors.ts';
 import { isMapping, member } from '../base/yaml/tree.ts';
 import { showValue } from '../config/secret.ts';
 import { assignmentText, optionsTable, sampleText, valueText } from '../config/text.ts';
@@ -184,14 +184,9 @@ async function validate(flags: SourceFlags): Promise<void> {
   const toStart = isWrong
     ? []
     : [...startProblems(served), ...(await storageProblems(served, { ask: true }))];
-  const problems = unique([...served.problems, ...all.problems, ...toStart]);
-  if (!printedErrors(problems)) {
+  if (!printedErrors([...served.problems, ...all.problems, ...toStart])) {
     process.stdout.write('The configuration is valid.\n');
   }
-}
-
-function unique(problems: readonly Problem[]): Problem[] {
-  return [...new Map(problems.map((problem) => [formatProblem(problem), problem])).values()];
 }
 
 async function sample(flags: SourceFlags & { readonly format: 'ini' | 'markdown' }): Promise<void> {

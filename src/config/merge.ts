@@ -45,6 +45,12 @@ export class MergeError extends Error {
     this.path = path;
     this.expectation = expectation;
   }
+
+  /** Ends at the first list: positions in a joined list differ from those in the overlay. */
+  get pathInOverlay(): Path {
+    const list = this.path.findIndex((step) => typeof step === 'number');
+    return list === -1 ? this.path : this.path.slice(0, list);
+  }
 }
 
 const REPLACE: ListRule = { kind: 'replace' };

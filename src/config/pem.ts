@@ -16,7 +16,8 @@ export function mistakeInAuthorities(pem: string, file: string): string | undefi
   return certificates.length === 0 ? `${file} holds no certificate in PEM` : undefined;
 }
 
-function isCertificate(pem: string): boolean {
+/** OpenSSL would ignore an unreadable authority, and then trust none. */
+export function isCertificate(pem: string): boolean {
   try {
     return new X509Certificate(pem).subject !== undefined;
   } catch {

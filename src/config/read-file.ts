@@ -30,7 +30,15 @@ const PAUSE_MS = 10;
  * message completes "could not be read: …".
  */
 export function readTextFile(path: string, maxBytes = MAX_BYTES, pipeTimeout = PIPE_TIMEOUT): string {
-  const bytes = readBounded(path, maxBytes, pipeTimeout);
+  return textOf(readBounded(path, maxBytes, pipeTimeout));
+}
+
+/** As `readTextFile`, of a regular file that does not change meanwhile: it never waits. */
+export function readRegularFile(path: string, maxBytes: number): string {
+  return textOf(readBounded(path, maxBytes, 0, true));
+}
+
+function textOf(bytes: Buffer): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
@@ -38,12 +46,16 @@ export function readTextFile(path: string, maxBytes = MAX_BYTES, pipeTimeout = P
   }
 }
 
-function readBounded(path: string, maxBytes: number, pipeTimeout: number): Buffer {
+function readBounded(path: string, maxBytes: number, pipeTimeout: number, isRegular = false): Buffer {
   let descriptor: number | undefined;
   try {
     // Without O_NONBLOCK, opening a pipe that nobody writes to never returns.
     descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
-    const isPipe = fstatSync(descriptor).isFIFO();
+    const before = fstatSync(descriptor);
+    if (isRegular && !before.isFile() && !before.isDirectory()) {
+      throw new Error('it is no regular file');
+    }
+    const isPipe = before.isFIFO();
     let pauses = (pipeTimeout * 1000) / PAUSE_MS;
     let buffer = Buffer.allocUnsafe(Math.min(FIRST_BYTES, maxBytes) + 1);
     let length = 0;
@@ -65,6 +77,10 @@ function readBounded(path: string, maxBytes: number, pipeTimeout: number): Buffe
         throw new Error(`it is longer than ${maxBytes} bytes`);
       }
       if (read === 0) {
+        const { size, mtimeMs } = isRegular ? fstatSync(descriptor) : before;
+        if (isRegular && (size !== length || size !== before.size || mtimeMs !== before.mtimeMs)) {
+          throw new Error('it changed while it was read');
+        }
         return buffer.subarray(0, length);
       }
     }

@@ -12,7 +12,7 @@ import type { DecidedAdmission } from '../kubernetes/admission/pod-admission.ts'
 import { formatInstant, type Instant } from '../lease/dates.ts';
 import type { Changes } from '../skypilot/policies/changes.ts';
 import type { PolicyOutcome, Review } from '../skypilot/policies/policy-chain.ts';
-import { REQUEST_NAMES } from '../skypilot/request/user-request.ts';
+import { FORERUNNERS, REQUEST_NAMES } from '../skypilot/request/user-request.ts';
 import type { ReceivedRequest } from '../skypilot/request/wire.ts';
 import { auditedAnswer, type DecisionFacts, filterRecord, recordOf } from './lease-record.ts';
 import type { DecisionRecord, FilterOutcome, FilterRecord, RecordedOperation } from './record.ts';
@@ -113,8 +113,6 @@ const LAUNCHES: ReadonlySet<string> = new Set([
   'serve.up',
   'serve.update',
 ]);
-/** Requests before a launch: a refusal ends it there. */
-const FORERUNNERS: ReadonlySet<string> = new Set(['validate', 'optimize']);
 
 /**
  * Whether a decision counts as a launch: the last request of the server if allowed, or any request of the

@@ -4,7 +4,7 @@
  */
 
 import { z } from 'zod';
-import { ConfigurationError, type Problem } from '../base/errors.ts';
+import { type Problem, refuseErrors } from '../base/errors.ts';
 import type { Layer } from '../config/layer.ts';
 import { RESOURCE_TYPES } from '../config/names.ts';
 import { describeOptions, type Option } from '../config/option.ts';
@@ -278,9 +278,7 @@ export async function requireConfiguration(
 
 /** Returns the configuration. Throws `ConfigurationError` if it has mistakes. */
 export function withoutMistakes(configuration: Configuration): Configuration {
-  if (configuration.problems.some(({ severity }) => severity === 'error')) {
-    throw new ConfigurationError(configuration.problems);
-  }
+  refuseErrors(configuration.problems);
   return configuration;
 }
 

@@ -1,11 +1,11 @@
 /** Reads the rules of a file, or of all YAML files of a folder in the order of their names. */
 
-import { closeSync, constants, fstatSync, openSync, readdirSync, readSync, statSync } from 'node:fs';
+import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Problem } from '../base/errors.ts';
+import { errorText, type Problem } from '../base/errors.ts';
 import { YamlDocument } from '../base/yaml/document.ts';
 import { YamlError } from '../base/yaml/tree.ts';
-import { systemErrorText } from '../config/read-file.ts';
+import { readRegularFile, systemErrorText } from '../config/read-file.ts';
 import { MAX_STEPS } from './cel/frame.ts';
 import { OPERATIONS, type Operation, type Rule, type RuleSet } from './rule.ts';
 import { type Environments, type PlacedRule, Reading, readDocument } from './rule-file.ts';
@@ -132,44 +132,8 @@ function readRuleFiles(path: string): RuleFile[] {
 
 function fileOf(file: string): RuleFile {
   try {
-    return { file, text: new TextDecoder('utf-8', { fatal: true }).decode(bytesOf(file)) };
+    return { file, text: readRegularFile(file, MAX_FILE) };
   } catch (thrown) {
-    return {
-      file,
-      mistake:
-        thrown instanceof NotUsable
-          ? thrown.message
-          : thrown instanceof TypeError
-            ? 'expected text in UTF-8'
-            : `expected a file that can be read (${systemErrorText(thrown)})`,
-    };
+    return { file, mistake: `expected a file that can be read (${errorText(thrown)})` };
   }
 }
-
-function bytesOf(file: string): Buffer {
-  // Without `O_NONBLOCK`, opening a pipe would wait for its writer.
-  const descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
-  try {
-    const before = fstatSync(descriptor);
-    if (!before.isFile()) {
-      throw new NotUsable(`expected a file, got ${before.isDirectory() ? 'a folder' : 'something else'}`);
-    }
-    if (before.size > MAX_FILE) {
-      throw new NotUsable(`expected at most ${MAX_FILE} bytes, got ${before.size}`);
-    }
-    const bytes = Buffer.allocUnsafe(before.size);
-    let length = 0;
-    for (let read = -1; read !== 0; length += read) {
-      read = readSync(descriptor, bytes, length, bytes.length - length, null);
-    }
-    const after = fstatSync(descriptor);
-    if (length < bytes.length || after.size !== before.size || after.mtimeMs !== before.mtimeMs) {
-      throw new NotUsable('it changed while it was read');
-    }
-    return bytes;
-  } finally {
-    closeSync(descriptor);
-  }
-}
-
-class NotUsable extends Error {}

@@ -31,8 +31,12 @@ export {
   textOfContextFile,
 } from './config/kubernetes-contexts.ts';
 export { OverrideKeyError, type OverrideKeys } from './config/permitted-keys.ts';
-export { type TaskConfig, taskConfigsOf } from './config/task-configs.ts';
+export { type TaskConfig, taskConfigsOf, unreadable } from './config/task-configs.ts';
+export { apiServerUrl, bearerToken } from './options.ts';
 export {
+  FORERUNNERS,
+  isListed,
+  isWorkspaceListed,
   MutatedUserRequest,
   namesOfUser,
   REQUEST_NAMES,

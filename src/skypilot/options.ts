@@ -1,6 +1,26 @@
 import { z } from 'zod';
 import { MIN_TOKEN_LENGTH, TOKEN_FORM } from '../config/secret.ts';
 
+/** An option with the address of SkyPilot's API server. */
+export const apiServerUrl = (description: string) =>
+  z
+    .url({ protocol: /^https?$/ })
+    .regex(/^https?:\/\/[^/?#@\s]+(?:\/[^?#\s]*)?$/i)
+    .optional()
+    .meta({
+      description,
+      url: true,
+      expected: 'an http or https URL with a host, without credentials and without a query',
+    });
+
+/** An option with a token for `Authorization: Bearer`. */
+export const bearerToken = (description: string) =>
+  z
+    .string()
+    .regex(/^[\x21-\x7e]*$/)
+    .default('')
+    .meta({ description, secret: true, expected: 'ASCII text without spaces' });
+
 /** `[skypilot]`: the admin policies for requests of SkyPilot users, and how SkyPilot connects. */
 export const skypilotOptions = z.object({
   admin_policies: z.array(z.string()).default([]).meta({
@@ -60,26 +80,12 @@ export const skypilotOptions = z.object({
     description: 'Time limit for all policies together. SkyPilot waits 30 seconds.',
     unit: 'seconds',
   }),
-  api_server: z
-    .url({ protocol: /^https?$/ })
-    .regex(/^https?:\/\/[^/?#@\s]+(?:\/[^?#\s]*)?$/i)
-    .optional()
-    .meta({
-      description:
-        "The URL of SkyPilot's API server, for policies that charge launches: it is asked which clusters are up. They need it.",
-      url: true,
-      expected: 'an http or https URL with a host, without credentials and without a query',
-    }),
-  api_server_token: z
-    .string()
-    .regex(/^[\x21-\x7e]*$/)
-    .default('')
-    .meta({
-      description:
-        'The token of a service account of an admin at the API server, sent as Authorization: Bearer. Empty = no such header.',
-      secret: true,
-      expected: 'ASCII text without spaces',
-    }),
+  api_server: apiServerUrl(
+    "The URL of SkyPilot's API server, for policies that charge launches: it is asked which clusters are up. They need it.",
+  ),
+  api_server_token: bearerToken(
+    'The token of a service account of an admin at the API server, sent as Authorization: Bearer. Empty = no such header.',
+  ),
   api_server_token_file: z.string().min(1).optional().meta({
     description:
       'A file with that token, instead of api_server_token. Read again before each reconciliation.',

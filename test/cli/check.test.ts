@@ -15,11 +15,10 @@ import {
 } from '../support/check-command.ts';
 import { runInProcess, runProgramInProcess } from '../support/command-in-process.ts';
 import { capturedFile, confFile, projectFile, temporaryFile } from '../support/files.ts';
-import { filterFolder, filterSource, temporaryFolder } from '../support/filter-folder.ts';
+import { filterFolder, filterSource, folderOf, temporaryFolder } from '../support/filter-folder.ts';
 import { confWith } from '../support/lease-cases.ts';
 import { capturedText, createLasting } from '../support/requests.ts';
 import { printed, refused, refusedWith, runCommand } from '../support/run-command.ts';
-import { folderOf } from '../support/skypilot-cases.ts';
 import { COMING, commandsOn, fill } from './ledger/setup.ts';
 
 describe('check', () => {

@@ -1,7 +1,7 @@
 /** `test` runs rules for pods and tasks as the doors of the service do, and sees which of them no case has seen. */
 import { describe, expect, it } from 'vitest';
 import { runProgramInProcess } from '../support/command-in-process.ts';
-import { folderOf } from '../support/skypilot-cases.ts';
+import { folderOf } from '../support/filter-folder.ts';
 
 const RULES = `rules:
 - {name: leases, allow: "true", message: Never.}

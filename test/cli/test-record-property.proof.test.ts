@@ -1,17 +1,17 @@
 /** Cases that `test --record` writes from random logs lead to the decisions of their log. */
+
+import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { openReplay } from '../../src/cli/test/log-run.ts';
+import { ANY_CHARACTER } from '../support/characters.ts';
 import { runProgramInProcess } from '../support/command-in-process.ts';
 import { aRecord } from '../support/decision-logs.ts';
+import { folderOf } from '../support/filter-folder.ts';
 import { confWith, RULES } from '../support/lease-cases.ts';
-import '../support/properties.ts';
-import { spawnSync } from 'node:child_process';
-import { ANY_CHARACTER } from '../support/characters.ts';
 import { createHost } from '../support/requests.ts';
-import { folderOf } from '../support/skypilot-cases.ts';
 
 const CONF = `[enforcement]
 enabled_filters = MaxLeaseDurationFilter, RulesFilter

@@ -2,8 +2,9 @@
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { decisionsIn } from '../support/decision-logs.ts';
+import { folderOf } from '../support/filter-folder.ts';
 import { RULES } from '../support/lease-cases.ts';
 import { startLoad } from '../support/load.ts';
 import {
@@ -12,8 +13,7 @@ import {
   createPhysicalHost,
   updateExtend,
 } from '../support/requests.ts';
-import { runCommand, startCommand } from '../support/run-command.ts';
-import { folderOf } from '../support/skypilot-cases.ts';
+import { runCommand, startUntilFinished } from '../support/run-command.ts';
 
 const HOUR = 3600;
 const PATIENT = { timeout: 120_000, interval: 20 };
@@ -45,11 +45,7 @@ decision_log_when_full = block
 `,
     'rules.yaml': RULES,
   });
-  const service = startCommand(['serve', '--config-file', 'blazar.conf'], { cwd: folder });
-  onTestFinished(async () => {
-    service.process.kill('SIGKILL');
-    await service.ended;
-  });
+  const service = startUntilFinished(['serve', '--config-file', 'blazar.conf'], { cwd: folder });
   const [, url] = await service.printed(/^Listening on (http:\S+)\n/m);
   const loads = BODIES.map(([path, body]) => startLoad(`${url}/${path}`, 2, JSON.stringify(body)));
   const more = (count: number) => Promise.all(loads.map((load) => load.more(count)));

@@ -4,8 +4,8 @@ import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { runProgramInProcess } from '../support/command-in-process.ts';
 import { aRecord } from '../support/decision-logs.ts';
+import { folderOf } from '../support/filter-folder.ts';
 import { confWith, testIn } from '../support/lease-cases.ts';
-import { folderOf } from '../support/skypilot-cases.ts';
 
 const REASON = 'Students have leases of at most 2 days.';
 

@@ -1,21 +1,16 @@
 /** `[kubernetes]`, as `config validate` looks at it. */
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { readConfiguration } from '../../src/enforcement/configuration.ts';
 import { kubernetesSection } from '../../src/kubernetes/options.ts';
 import { configFile, shown } from '../config/helpers.ts';
-import { temporaryFolder } from '../support/filter-folder.ts';
+import { folderOf } from '../support/filter-folder.ts';
 import { policies, policiesForAll } from '../support/kubernetes-service.ts';
 
 const FREE = { allowed: { schedulerNames: [] } };
 
 /** The mistakes of the section with these lines, of which the first is in line 2; `{}` = a folder with these files. */
 async function problems(lines: readonly string[], files: Readonly<Record<string, string>> = {}) {
-  const folder = temporaryFolder();
-  for (const [name, text] of Object.entries(files)) {
-    writeFileSync(join(folder, name), text);
-  }
+  const folder = folderOf(files);
   const text = ['[kubernetes]', ...lines].join('\n').replaceAll('{}', folder);
   const sources = { configFiles: [configFile(text)], environment: {} };
   const { problems: found, namedFiles } = await readConfiguration(sources, [kubernetesSection]);

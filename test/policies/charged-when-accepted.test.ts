@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { breakLedger, mendLedger } from '../support/ledgers.ts';
 import { FAILED, policyFiles } from '../support/skypilot.ts';
-import { Lab } from './charging.ts';
+import { openLab } from './charging.ts';
 
 const BOTH = ['UsageBudgetPolicy', 'GpuQuotaPolicy'];
 
 describe('a policy that is tried, not enforced,', () => {
   it('reports what it would have decided after the launches before, and refuses none', async () => {
-    const lab = await Lab.open({
+    const lab = await openLab({
       policies: BOTH,
       budget: '30',
       options: { audit_policies: BOTH, gpu_quota_per_user: { A100: 1 } },
@@ -28,15 +28,14 @@ describe('a policy that is tried, not enforced,', () => {
     lab.api.launch({ name: 'train', workspace: 'ml', accelerators: { A100: 1 } });
     lab.pass(3600);
     lab.api.down('train');
-    lab.pass(3600);
-    await lab.poll();
+    await lab.poll(3600);
     expect(await lab.taken()).toBe(1);
     expect((await lab.ask({ cluster: 'three' })).warnings).toEqual([]);
     await lab.verify();
   });
 
   it('refuses no launch that it cannot record', async () => {
-    const lab = await Lab.open({ budget: '30', options: { audit_policies: ['UsageBudgetPolicy'] } });
+    const lab = await openLab({ budget: '30', options: { audit_policies: ['UsageBudgetPolicy'] } });
     breakLedger(lab.connection, 'entries');
     expect(await lab.ask()).toMatchObject({ allowed: true });
     expect(lab.logger.lines).toContainEqual(expect.objectContaining({ message: 'policy failed' }));
@@ -45,7 +44,7 @@ describe('a policy that is tried, not enforced,', () => {
   });
 
   it('leaves the other one enforced', async () => {
-    const lab = await Lab.open({
+    const lab = await openLab({
       policies: BOTH,
       budget: '30',
       options: { audit_policies: ['GpuQuotaPolicy'], gpu_quota_per_user: { A100: 0 } },
@@ -62,14 +61,14 @@ describe('a policy that is tried, not enforced,', () => {
 
 describe('a launch that another policy', () => {
   it('rejects later is not charged at all', async () => {
-    const lab = await Lab.open({
+    const lab = await openLab({
       policies: [...BOTH, 'RejectAllPolicy'],
       budget: '100',
       options: { isolation: 'none', gpu_quota_per_user: { A100: 8 } },
     });
     expect(await lab.ask()).toMatchObject({ allowed: false, policy: 'RejectAllPolicy' });
     expect(await lab.leases()).toEqual([]);
-    const quota = await Lab.open({
+    const quota = await openLab({
       policies: BOTH,
       budget: '100',
       options: { gpu_quota_per_user: { A100: 0 } },
@@ -81,7 +80,7 @@ describe('a launch that another policy', () => {
 
   it('makes larger later is charged as it is launched', async () => {
     const { specifiers } = policyFiles({ LargerPolicy: "task.resources = { accelerators: 'A100:4' };" });
-    const lab = await Lab.open({
+    const lab = await openLab({
       policies: ['UsageBudgetPolicy', ...specifiers],
       budget: '100',
       options: { isolation: 'none' },
@@ -94,8 +93,8 @@ describe('a launch that another policy', () => {
 
 it('a launch is charged to budget and quota together, or to neither', async () => {
   const options = { gpu_quota_per_workspace: { A100: 2 }, usage_budget_projects: { '*': 'ml' } };
-  const one = await Lab.open({ policies: BOTH, budget: '1000', options });
-  const other = await Lab.open({ policies: BOTH, connection: one.connection, options });
+  const one = await openLab({ policies: BOTH, budget: '1000', options });
+  const other = await openLab({ policies: BOTH, connection: one.connection, options });
   const reviews = await Promise.all(
     [one, other, one, other].map((lab, index) => lab.ask({ cluster: `train-${index}`, gpus: 'A100:2' })),
   );
@@ -116,7 +115,7 @@ it('a launch is charged to budget and quota together, or to neither', async () =
 });
 
 it('a launch that cannot be recorded fails closed, although all policies have accepted it', async () => {
-  const lab = await Lab.open({ budget: '100' });
+  const lab = await openLab({ budget: '100' });
   breakLedger(lab.connection, 'entries');
   expect(await lab.ask()).toMatchObject({ allowed: false, failed: true, message: FAILED, answer: null });
   mendLedger(lab.connection, 'entries');
@@ -128,7 +127,7 @@ it.each([
   ['UsageBudgetPolicy', 'GpuQuotaPolicy'],
   ['GpuQuotaPolicy', 'UsageBudgetPolicy'],
 ])('where %s is only tried, a ledger that fails is the failure of %s', async (tried, enforced) => {
-  const lab = await Lab.open({
+  const lab = await openLab({
     policies: BOTH,
     budget: '100',
     options: { audit_policies: [tried], gpu_quota_per_user: { A100: 8 } },

@@ -1,12 +1,11 @@
 /** A ledger with budgets, a double of SkyPilot's API server, and policies that charge launches there. */
 import { expect, onTestFinished } from 'vitest';
 import { withinDeadline } from '../../src/base/deadline.ts';
-import { type Configuration, requireConfiguration } from '../../src/enforcement/configuration.ts';
+import { requireConfiguration } from '../../src/enforcement/configuration.ts';
 import { notificationsSection } from '../../src/enforcement/notifications/options.ts';
 import { createSharedServices } from '../../src/enforcement/services.ts';
 import type { Amount } from '../../src/filter/claim.ts';
 import { listBudgets } from '../../src/ledger/budgets/budgets.ts';
-import type { Ledger } from '../../src/ledger/ledger.ts';
 import { ledgerSection } from '../../src/ledger/options.ts';
 import type { ReconciliationResult } from '../../src/ledger/reconciliation/leader-lease.ts';
 import { listLeases } from '../../src/ledger/reports/reports.ts';
@@ -50,67 +49,34 @@ export interface LaunchSetup {
   readonly config?: string;
 }
 
-export class Lab {
-  /** In seconds of the epoch. */
-  now = NOW;
-  readonly configuration: Configuration;
-  readonly chain: PolicyChain;
-  readonly ledger: Ledger;
-  readonly api: SkypilotApiDouble;
-  readonly connection: string;
-  readonly logger: ReturnType<typeof recordingLogger>;
-  readonly #token: string;
-  #closing: Promise<unknown> | undefined;
+export type Lab = Awaited<ReturnType<typeof openLab>>;
 
-  private constructor(
-    parts: Pick<Lab, 'configuration' | 'chain' | 'ledger' | 'api' | 'connection' | 'logger'>,
-    token: string,
-  ) {
-    this.configuration = parts.configuration;
-    this.chain = parts.chain;
-    this.ledger = parts.ledger;
-    this.api = parts.api;
-    this.connection = parts.connection;
-    this.logger = parts.logger;
-    this.#token = token;
-  }
-
-  static async open(setup: LabSetup = {}): Promise<Lab> {
-    const { policies = ['UsageBudgetPolicy'], options = {}, budget, api: apiOptions = {} } = setup;
-    const connection = setup.connection ?? (await newLedger());
-    const logger = recordingLogger();
-    const time = { lab: undefined as Lab | undefined };
-    const seconds = () => time.lab?.now ?? NOW;
-    const api = await SkypilotApiDouble.start({
-      now: seconds,
-      visible: ['default', 'ml', 'bio'],
-      ...apiOptions,
-    });
-    const configuration = await requireConfiguration(
-      valuesOnly({
-        ledger: { connection },
-        skypilot: { isolation: 'worker', admin_policies: policies, api_server: api.url, ...options },
-      }),
-      [skypilotSection, ledgerSection, notificationsSection],
-    );
-    const clock = { now: () => new Date(seconds() * 1000) };
-    const { recordsLaunches = true } = setup;
-    const chain = await PolicyChain.fromConfiguration(configuration, { logger, clock, recordsLaunches });
-    const ledger = await ledgerAt(connection, { now: () => new Date(seconds() * 1000).toISOString() });
-    const lab = new Lab({ configuration, chain, ledger, api, connection, logger }, apiOptions.token ?? '');
-    time.lab = lab;
-    onTestFinished(() => lab.close());
-    if (setup.isCounted ?? policies.includes('GpuQuotaPolicy')) {
-      await lab.poll();
-    }
-    if (budget !== undefined) {
-      await giveBudget(ledger, { projectId: 'ml', amount: budget });
-    }
-    return lab;
-  }
+/** Closed after the test. */
+export async function openLab(setup: LabSetup = {}) {
+  const { policies = ['UsageBudgetPolicy'], options = {}, budget, api: apiOptions = {} } = setup;
+  const connection = setup.connection ?? (await newLedger());
+  const logger = recordingLogger();
+  let seconds = NOW;
+  const api = await SkypilotApiDouble.start({
+    now: () => seconds,
+    visible: ['default', 'ml', 'bio'],
+    ...apiOptions,
+  });
+  const configuration = await requireConfiguration(
+    valuesOnly({
+      ledger: { connection },
+      skypilot: { isolation: 'worker', admin_policies: policies, api_server: api.url, ...options },
+    }),
+    [skypilotSection, ledgerSection, notificationsSection],
+  );
+  const clock = { now: () => new Date(seconds * 1000) };
+  const { recordsLaunches = true } = setup;
+  const chain = await PolicyChain.fromConfiguration(configuration, { logger, clock, recordsLaunches });
+  const ledger = await ledgerAt(connection, { now: () => clock.now().toISOString() });
+  let closing: Promise<unknown> | undefined;
 
   /** Asks as SkyPilot's server does before it launches. */
-  ask(launch: LaunchSetup = {}): Promise<Review> {
+  function ask(launch: LaunchSetup = {}): Promise<Review> {
     const {
       cluster = 'train',
       gpus = 'A100:1',
@@ -134,30 +100,34 @@ export class Lab {
       at_client_side: launch.atClientSide ?? false,
       user: launch.atClientSide === true ? '' : `id: ${user}\nname: lee\n`,
     });
-    return withinDeadline(DEADLINE, (deadline) => this.chain.review(request, { deadline }));
+    return withinDeadline(DEADLINE, (deadline) => chain.review(request, { deadline }));
   }
 
   /** Has the cluster `train` asked for, launched and counted. */
-  async up(count = 1): Promise<void> {
-    await this.ask({ gpus: `A100:${count}` });
-    this.api.launch({ name: 'train', workspace: 'ml', accelerators: { A100: count } });
-    await this.poll();
+  async function up(count = 1): Promise<void> {
+    await ask({ gpus: `A100:${count}` });
+    api.launch({ name: 'train', workspace: 'ml', accelerators: { A100: count } });
+    await poll();
   }
 
-  /** One round, and what it changed. */
-  async poll(): Promise<{ round: ReconciliationResult; changes: ClusterChange[] }> {
+  /** One round so many seconds later, and what it changed. */
+  async function poll(
+    later = 0,
+    { by = ledger, holder = 'test', every = 0 } = {},
+  ): Promise<{ round: ReconciliationResult; changes: ClusterChange[] }> {
+    seconds += later;
     const changes: ClusterChange[] = [];
     const server = new SkypilotApiServer(
-      { url: this.api.url, token: this.#token, timeout: 5, pollPause: 0.01 },
-      createSharedServices({ logger: this.logger }),
+      { url: api.url, token: apiOptions.token ?? '', timeout: 5, pollPause: 0.01 },
+      createSharedServices({ logger }),
     );
     try {
       const round = await followSkypilot({
-        ledger: this.ledger,
-        limits: this.chain.launches?.limits ?? [],
+        ledger: by,
+        limits: chain.launches?.limits ?? [],
         server,
-        holder: 'test',
-        every: 0,
+        holder,
+        every,
         signal: undefined,
         report: (change) => changes.push(change),
       });
@@ -167,30 +137,40 @@ export class Lab {
     }
   }
 
-  /** What is charged to the budget, in GPU-hours. */
-  async taken(project = 'ml'): Promise<number> {
-    const [budget] = await listBudgets(this.ledger, project, NO_WAIT);
-    return hours(budget?.taken ?? 0n);
+  const lab = {
+    configuration,
+    chain,
+    ledger,
+    api,
+    connection,
+    logger,
+    ask,
+    up,
+    poll,
+    /** In seconds of the epoch. */
+    now: () => seconds,
+    pass: (more: number) => {
+      seconds += more;
+    },
+    /** What is charged to the budget, in GPU-hours. */
+    taken: async (project = 'ml') => hours((await listBudgets(ledger, project, NO_WAIT))[0]?.taken ?? 0n),
+    leases: () => listLeases(ledger, { limit: 100 }, NO_WAIT),
+    /** The ledger agrees with itself. */
+    verify: async () => expect((await verifyLedger(ledger, NO_WAIT)).differences).toEqual([]),
+    /** Also twice. */
+    close: async () => {
+      closing ??= Promise.all([chain.close(), ledger.close()]);
+      await closing;
+    },
+  };
+  onTestFinished(() => lab.close());
+  if (setup.isCounted ?? policies.includes('GpuQuotaPolicy')) {
+    await poll();
   }
-
-  pass(seconds: number): void {
-    this.now += seconds;
+  if (budget !== undefined) {
+    await giveBudget(ledger, { projectId: 'ml', amount: budget });
   }
-
-  leases() {
-    return listLeases(this.ledger, { limit: 100 }, NO_WAIT);
-  }
-
-  /** The ledger agrees with itself. */
-  async verify(): Promise<void> {
-    expect((await verifyLedger(this.ledger, NO_WAIT)).differences).toEqual([]);
-  }
-
-  /** Also twice. */
-  async close(): Promise<void> {
-    this.#closing ??= Promise.all([this.chain.close(), this.ledger.close()]);
-    await this.#closing;
-  }
+  return lab;
 }
 
 export function hours(amount: Amount): number {

@@ -6,13 +6,13 @@ import {
   writtenAfter,
 } from '../../src/skypilot/charging/counted-clusters.ts';
 import { ALLOWED, rejectedWith } from '../support/decisions.ts';
-import { Lab, type LabSetup } from './charging.ts';
+import { type LabSetup, openLab } from './charging.ts';
 
 const EIGHT = { gpu_quota_per_user: { A100: 8 } };
 const REFUSED = { allowed: false, failed: false, policy: 'GpuQuotaPolicy', message: NOT_COUNTED };
 
 const quotas = (setup: LabSetup = {}) =>
-  Lab.open({ policies: ['GpuQuotaPolicy'], options: EIGHT, isCounted: false, ...setup });
+  openLab({ policies: ['GpuQuotaPolicy'], options: EIGHT, isCounted: false, ...setup });
 
 describe('a quota whose clusters nobody has counted yet', () => {
   it('lets nothing start that it limits, until a complete round', async () => {
@@ -83,7 +83,7 @@ describe('a quota whose clusters were counted', () => {
   it('does not, when rounds went on while it was disabled', async () => {
     const lab = await quotas();
     await lab.poll();
-    const without = await Lab.open({ connection: lab.connection, options: { api_server: lab.api.url } });
+    const without = await openLab({ connection: lab.connection, options: { api_server: lab.api.url } });
     lab.pass(600);
     without.pass(600);
     lab.api.launch({ name: 'meanwhile', workspace: 'ml', accelerators: { A100: 8 } });

@@ -1,8 +1,7 @@
 import { rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { REJECTED, rejectedWith, UNCHANGED, UNCHECKED } from '../support/decisions.ts';
-import { temporaryFolder } from '../support/filter-folder.ts';
+import { temporaryFile } from '../support/files.ts';
 import { loadLibraries, startService } from '../support/services.ts';
 import { type Asked, askTwice, chainOf, LEE } from './helpers.ts';
 
@@ -35,10 +34,10 @@ default: [cpu]
 
 /** The policy with a registry and a kubeconfig in files, which the test may change. */
 async function updating(registry = REGISTRY, kubeconfig = KUBECONFIG) {
-  const folder = temporaryFolder();
-  const files = { registry: join(folder, 'contexts.yaml'), kubeconfig: join(folder, 'kubeconfig') };
-  writeFileSync(files.registry, registry);
-  writeFileSync(files.kubeconfig, kubeconfig);
+  const files = {
+    registry: temporaryFile('contexts.yaml', registry),
+    kubeconfig: temporaryFile('kubeconfig', kubeconfig),
+  };
   return {
     files,
     ...(await chainOf(
@@ -218,13 +217,11 @@ describe('DynamicKubernetesContextsUpdatePolicy fails, and lets nothing through,
 });
 
 describe('a registry behind a URL', () => {
-  const kubeconfigFile = () => {
-    const file = join(temporaryFolder(), 'kubeconfig');
-    writeFileSync(file, KUBECONFIG);
-    return file;
-  };
   const behind = (url: string, more: Readonly<Record<string, unknown>> = {}) =>
-    chainOf(['DynamicKubernetesContextsUpdatePolicy'], { ...optionsOf(url, kubeconfigFile()), ...more });
+    chainOf(['DynamicKubernetesContextsUpdatePolicy'], {
+      ...optionsOf(url, temporaryFile('kubeconfig', KUBECONFIG)),
+      ...more,
+    });
 
   it('is read for every request, with a token where there is one', async () => {
     const service = await startService((response) => response.end('{"users":{"lee":["gpu-east"]}}'));

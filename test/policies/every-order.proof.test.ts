@@ -5,7 +5,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { temporaryFile } from '../support/files.ts';
-import '../support/properties.ts';
+import { optional } from '../support/properties.ts';
 import { runWithSkypilot, skypilotSource } from '../support/skypilot-source.ts';
 import { type Asked, chainOf } from './helpers.ts';
 
@@ -136,22 +136,16 @@ const OTHERS = [
 ];
 
 const labels = fc.constantFrom({ app: 'mine' }, { team: 'x', other: 'y' }, {});
-const kubernetes = fc.record(
-  {
-    custom_metadata: fc.record({ labels }),
-    provision_timeout: fc.constant(10),
-    pod_config: fc.constant({ spec: { containers: [{ image: 'evil' }] } }),
-  },
-  { requiredKeys: [] },
-);
-const overrides = fc.record(
-  {
-    kubernetes,
-    ssh: kubernetes,
-    docker: fc.constantFrom({ run_options: ['evil'] }, {}),
-  },
-  { requiredKeys: [] },
-);
+const kubernetes = optional({
+  custom_metadata: fc.record({ labels }),
+  provision_timeout: fc.constant(10),
+  pod_config: fc.constant({ spec: { containers: [{ image: 'evil' }] } }),
+});
+const overrides = optional({
+  kubernetes,
+  ssh: kubernetes,
+  docker: fc.constantFrom({ run_options: ['evil'] }, {}),
+});
 const accelerators = fc.constantFrom('A100', 'A100:4', { L4: 2 }, 'none', 'V100:1');
 const place = fc.oneof(
   fc.record({
@@ -169,50 +163,41 @@ const place = fc.oneof(
       ...['slurm/lab/cpu', 'slurm/lab/gpu', 'ssh/east', '*', 'gcp/us-central1', '*/us-east-1'],
     ),
   }),
-  fc.record(
-    {
-      cloud: fc.constantFrom('aws', 'gcp', 'kubernetes', 'slurm'),
-      region: fc.constantFrom('us-east-1', 'east', 'lab'),
-    },
-    { requiredKeys: [] },
-  ),
+  optional({
+    cloud: fc.constantFrom('aws', 'gcp', 'kubernetes', 'slurm'),
+    region: fc.constantFrom('us-east-1', 'east', 'lab'),
+  }),
 );
 const resources = fc
   .tuple(
     place,
-    fc.record(
-      {
-        accelerators,
-        use_spot: fc.boolean(),
-        autostop: fc.constantFrom(
-          true,
-          false,
-          10,
-          500,
-          '2h',
-          { idle_minutes: 90 },
-          { idle_minutes: 5, down: true },
-        ),
-        image_id: fc.constantFrom('docker:ubuntu:22.04', 'docker:evil', 'docker:ghcr.io/ours/a', {
-          'us-east-1': 'docker:evil',
-        }),
-        max_hourly_cost: fc.constantFrom(1, 100),
-        instance_type: fc.constantFrom('m6i.large', 'p4d.24xlarge', '4CPU--16GB'),
-        labels: fc.constant({ a: 'b' }),
-      },
-      { requiredKeys: [] },
-    ),
+    optional({
+      accelerators,
+      use_spot: fc.boolean(),
+      autostop: fc.constantFrom(
+        true,
+        false,
+        10,
+        500,
+        '2h',
+        { idle_minutes: 90 },
+        { idle_minutes: 5, down: true },
+      ),
+      image_id: fc.constantFrom('docker:ubuntu:22.04', 'docker:evil', 'docker:ghcr.io/ours/a', {
+        'us-east-1': 'docker:evil',
+      }),
+      max_hourly_cost: fc.constantFrom(1, 100),
+      instance_type: fc.constantFrom('m6i.large', 'p4d.24xlarge', '4CPU--16GB'),
+      labels: fc.constant({ a: 'b' }),
+    }),
   )
   .map(([where, what]) => ({ ...where, ...what }));
 const tasks = fc
   .tuple(
-    fc.record(
-      {
-        num_nodes: fc.constantFrom(1, 4),
-        volumes: fc.constantFrom({ '/mnt/data': 'other' }, { '/mnt/own': 'own' }),
-      },
-      { requiredKeys: [] },
-    ),
+    optional({
+      num_nodes: fc.constantFrom(1, 4),
+      volumes: fc.constantFrom({ '/mnt/data': 'other' }, { '/mnt/own': 'own' }),
+    }),
     resources,
     fc.oneof(
       fc.constant([{}, {}]),

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { policyFile } from '../skypilot/policies/temporary-policy.ts';
 import { ALLOWED, REJECTED, rejectedWith } from '../support/decisions.ts';
-import { Lab, type LabSetup } from './charging.ts';
+import { type LabSetup, openLab } from './charging.ts';
 
 const quotas = (options: object, setup: LabSetup = {}) =>
-  Lab.open({ policies: ['GpuQuotaPolicy'], options: { ...options }, ...setup });
+  openLab({ policies: ['GpuQuotaPolicy'], options: { ...options }, ...setup });
 
 describe('a user', () => {
   it('may have so many accelerators of a kind at once, and of all kinds together', async () => {
@@ -87,8 +87,7 @@ describe('what SkyPilot shows', () => {
     const lab = await quotas({ gpu_quota_per_user: { A100: 4 } });
     await lab.up(4);
     for (let hour = 0; hour < 30; hour += 1) {
-      lab.pass(1700);
-      await lab.poll();
+      await lab.poll(1700);
     }
     lab.pass(1700);
     expect(await lab.ask({ cluster: 'two' })).toMatchObject(REJECTED);
@@ -123,7 +122,7 @@ describe('what SkyPilot shows', () => {
 
 it('a policy of somebody else may not have the ledger', async () => {
   const greedy = policyFile('GreedyPolicy', '', { extra: "static needs = ['ledger'];" });
-  await expect(Lab.open({ policies: [greedy] })).rejects.toThrow(
+  await expect(openLab({ policies: [greedy] })).rejects.toThrow(
     'GreedyPolicy could not be set up: only included policies may name what they need',
   );
 });
@@ -136,8 +135,7 @@ describe('a quota', () => {
     expect(await lab.ask({ cluster: 'one', gpus: 'A100:8' })).toMatchObject(ALLOWED);
     lab.api.launch({ name: 'one', workspace: 'ml', accelerators: { A100: 8 } });
     for (let hour = 0; hour < 30; hour += 1) {
-      lab.pass(3600);
-      await lab.poll();
+      await lab.poll(3600);
     }
     lab.pass(6 * 3600);
     expect(await lab.ask({ cluster: 'two', gpus: 'A100:1' })).toMatchObject(

@@ -1,15 +1,13 @@
-import { expect, onTestFinished } from 'vitest';
-import { withinDeadline } from '../../src/base/deadline.ts';
+import { expect } from 'vitest';
 import { formatProblem } from '../../src/base/errors.ts';
-import { type Configuration, readConfiguration } from '../../src/enforcement/configuration.ts';
+import type { Configuration } from '../../src/enforcement/configuration.ts';
 import type { EnforcementServices } from '../../src/enforcement/services.ts';
-import { PolicyChain, type Review } from '../../src/skypilot/policies/policy-chain.ts';
+import type { Review } from '../../src/skypilot/policies/policy-chain.ts';
 import type { RequestOptions, User } from '../../src/skypilot/request/user-request.ts';
 import { decodeRequest, encodeRequest, encodeTexts } from '../../src/skypilot/request/wire.ts';
-import { skypilotSection } from '../../src/skypilot/section.ts';
 import { rejectedWith, UNCHANGED } from '../support/decisions.ts';
-import { valuesOnly } from '../support/files.ts';
-import { type RecordingLogger, recordingLogger } from '../support/logger.ts';
+import type { RecordingLogger } from '../support/logger.ts';
+import { chainOn, inside, type RunningChain, readSkypilot } from '../support/skypilot.ts';
 
 /** A request as a test writes it: what is left out is as in a launch at the server's side. */
 export interface Asked {
@@ -24,7 +22,7 @@ export interface Asked {
 }
 
 /** The answer of a chain, with the two texts that SkyPilot gets where it is allowed. */
-export interface Answered extends Review {
+interface Answered extends Review {
   readonly task_: string;
   readonly config: string;
 }
@@ -46,8 +44,7 @@ export function configured(
   policies: readonly string[],
   options: Readonly<Record<string, unknown>> = {},
 ): Promise<Configuration> {
-  const values = { skypilot: { isolation: 'none', admin_policies: policies, ...options } };
-  return readConfiguration(valuesOnly(values), [skypilotSection]);
+  return readSkypilot({ isolation: 'none', admin_policies: policies, ...options });
 }
 
 /** What is wrong with options of a policy, a sentence each. */
@@ -65,16 +62,12 @@ export async function chainOf(
   options: Readonly<Record<string, unknown>> = {},
   services: EnforcementServices = {},
 ): Promise<{ ask: (asked?: Asked) => Promise<Answered>; logger: RecordingLogger }> {
-  const logger = recordingLogger();
-  const chain = await PolicyChain.fromConfiguration(await configured(policies, options), {
-    logger,
-    ...services,
-  });
-  onTestFinished(() => chain.close());
-  return { ask: (asked = {}) => answered(chain, asked), logger };
+  const skypilot = { admin_policies: policies, config_validation: 'warning', ...options };
+  const { review, logger } = await chainOn(skypilot, services);
+  return { ask: (asked = {}) => answered(review, asked), logger };
 }
 
-async function answered(chain: PolicyChain, asked: Asked): Promise<Answered> {
+async function answered(reviewed: RunningChain['review'], asked: Asked): Promise<Answered> {
   const { options = {}, user = asked.atClientSide ? null : LEE } = asked;
   const body = encodeRequest({
     task: asked.task ?? TASK,
@@ -93,14 +86,11 @@ async function answered(chain: PolicyChain, asked: Asked): Promise<Answered> {
     clientVersion: asked.clientVersion === undefined ? '0.13.0' : asked.clientVersion,
   });
   const request = decodeRequest(JSON.parse(body));
-  const review = await withinDeadline(20, (deadline) => chain.review(request, { deadline }));
-  const inner = JSON.parse(
-    JSON.parse(review.answer ?? encodeTexts(request.task, request.skypilotConfig)),
-  ) as {
-    task: string;
-    skypilot_config: string;
-  };
-  return { ...review, task_: inner.task, config: inner.skypilot_config };
+  const review = await reviewed(request, 20);
+  const { task, skypilot_config } = inside(
+    review.answer ?? encodeTexts(request.task, request.skypilotConfig),
+  ) as { task: string; skypilot_config: string };
+  return { ...review, task_: task, config: skypilot_config };
 }
 
 /** Asks, and asks again with the answer, as SkyPilot does: the second answer must be the first one. */

@@ -2,8 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { DIALECTS, newLedgers } from '../support/ledgers.ts';
-import '../support/properties.ts';
-import { Lab } from './charging.ts';
+import { openLab } from './charging.ts';
 import { histories, play } from './launch-history.ts';
 
 const ledgers = newLedgers();
@@ -21,8 +20,8 @@ describe.each(DIALECTS)('on %s', (dialect) => {
     const connection = await ledgers(dialect);
     const policies = ['UsageBudgetPolicy', 'GpuQuotaPolicy'];
     const options = { gpu_quota_per_user: { A100: 7 } };
-    const first = await Lab.open({ connection, policies, options, budget: '240' });
-    const others = await Promise.all([1, 2, 3].map(() => Lab.open({ connection, policies, options })));
+    const first = await openLab({ connection, policies, options, budget: '240' });
+    const others = await Promise.all([1, 2, 3].map(() => openLab({ connection, policies, options })));
     const labs = [first, ...others];
     const reviews = await Promise.all(
       Array.from({ length: 40 }, (_, index) => labs[index % 4]?.ask({ cluster: `train-${index}` })),

@@ -1,6 +1,5 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import '../support/properties.ts';
 import { histories, play } from './launch-history.ts';
 
 it('charges what was used, whatever befalls clusters', async () => {

@@ -1,22 +1,22 @@
 /** Random histories of launches, and what must hold of them. */
 import fc from 'fast-check';
 import { expect } from 'vitest';
-import { Lab, type LabSetup } from './charging.ts';
+import { type LabSetup, openLab } from './charging.ts';
 
 const GRACE = 1800;
 const HOLD = 7200;
 const NAMES = ['one', 'two', 'three'] as const;
 
+interface Launch {
+  readonly name: string;
+  readonly user: string;
+  readonly gpus: number;
+}
+
 /** What befalls a lab. `asked`: a launch that SkyPilot asks about, and that begins so many seconds later, or never. */
 type Step =
-  | {
-      readonly kind: 'asked';
-      readonly name: string;
-      readonly user: string;
-      readonly gpus: number;
-      readonly later: number | null;
-    }
-  | { readonly kind: 'wild'; readonly name: string; readonly user: string; readonly gpus: number }
+  | (Launch & { readonly kind: 'asked'; readonly later: number | null })
+  | (Launch & { readonly kind: 'wild' })
   | { readonly kind: 'stop' | 'start' | 'down'; readonly name: string }
   | { readonly kind: 'pass'; readonly seconds: number }
   | { readonly kind: 'poll' | 'failing' };
@@ -56,9 +56,11 @@ const BUDGET = 20;
 /** Plays a history, and compares the ledger with what SkyPilot really did. */
 export async function play(history: readonly Step[], setup: LabSetup = {}): Promise<void> {
   const options = { usage_budget_hold: HOLD, usage_budget_grace: GRACE };
-  const lab = await Lab.open({ ...setup, budget: String(BUDGET), options });
+  const lab = await openLab({ ...setup, budget: String(BUDGET), options });
   let reported = false;
   const used = () => lab.api.used('ml', ({ accelerators }) => accelerators?.A100 ?? 0) / 3600;
+  const launch = ({ name, user, gpus }: Launch) =>
+    lab.api.launch({ name, workspace: 'ml', user, accelerators: { A100: gpus } });
   const poll = async () => {
     const { changes } = await lab.poll();
     expect(changes.filter(({ error }) => error !== undefined)).toEqual([]);
@@ -73,30 +75,17 @@ export async function play(history: readonly Step[], setup: LabSetup = {}): Prom
     for (const step of history) {
       switch (step.kind) {
         case 'asked': {
-          const { allowed, failed } = await lab.ask({
-            user: step.user,
-            cluster: step.name,
-            gpus: `A100:${step.gpus}`,
-          });
+          const { name: cluster, user } = step;
+          const { allowed, failed } = await lab.ask({ user, cluster, gpus: `A100:${step.gpus}` });
           expect(failed).toBe(false);
           if (allowed && step.later !== null) {
             lab.pass(step.later);
-            lab.api.launch({
-              name: step.name,
-              workspace: 'ml',
-              user: step.user,
-              accelerators: { A100: step.gpus },
-            });
+            launch(step);
           }
           break;
         }
         case 'wild':
-          lab.api.launch({
-            name: step.name,
-            workspace: 'ml',
-            user: step.user,
-            accelerators: { A100: step.gpus },
-          });
+          launch(step);
           break;
         case 'pass':
           lab.pass(step.seconds);

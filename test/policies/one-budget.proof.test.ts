@@ -1,20 +1,16 @@
 /** Leases of Blazar and launches of SkyPilot on one ledger, through several processes. */
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { createSharedServices } from '../../src/enforcement/services.ts';
 import { listBudgets } from '../../src/ledger/budgets/budgets.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
 import { listLeases } from '../../src/ledger/reports/reports.ts';
 import { verifyLedger } from '../../src/ledger/reports/verify.ts';
-import { SkypilotApiServer } from '../../src/skypilot/api-server.ts';
 import { readCountedAt } from '../../src/skypilot/charging/counted-clusters.ts';
-import { followSkypilot } from '../../src/skypilot/charging/follow.ts';
 import { type ServiceProcess, SOON, startServices } from '../support/ledger-processes.ts';
 import { DIALECTS, giveBudget, ledgerAt, NO_WAIT, newLedgers, openedLedger } from '../support/ledgers.ts';
-import { recordingLogger } from '../support/logger.ts';
 import { postJson } from '../support/post-json.ts';
 import { envelope } from '../support/skypilot.ts';
 import { SkypilotApiDouble } from '../support/skypilot-api-server.ts';
-import { hours, Lab } from './charging.ts';
+import { hours, openLab } from './charging.ts';
 
 const newLedgerOn = newLedgers();
 const POLICIES = 'admin_policies = UsageBudgetPolicy, GpuQuotaPolicy';
@@ -203,27 +199,16 @@ it('a process that is killed in the midst of launches leaves no half of a charge
 });
 
 it('of two replicas one asks SkyPilot, and the other one goes on when it is gone', async () => {
-  const lab = await Lab.open({ connection: await newLedgerOn('postgresql'), budget: '100' });
+  const lab = await openLab({ connection: await newLedgerOn('postgresql'), budget: '100' });
   const another = await ledgerAt(lab.connection);
   onTestFinished(() => another.close());
-  const follow = async (ledger: Ledger, holder: string, every: number) => {
-    const server = new SkypilotApiServer(
-      { url: lab.api.url, token: '', timeout: 60 },
-      createSharedServices({ logger: recordingLogger() }),
-    );
-    const limits = lab.chain.launches?.limits ?? [];
-    const signal = undefined;
-    try {
-      return await followSkypilot({ ledger, limits, server, holder, every, signal, report() {} });
-    } finally {
-      await server.close();
-    }
-  };
+  const follow = async (by: Ledger, holder: string, every: number) =>
+    (await lab.poll(0, { by, holder, every })).round.kind;
   lab.api.pending = 1;
   const both = await Promise.all([follow(lab.ledger, 'one', 0), follow(another, 'two', 0)]);
-  expect(both.map(({ kind }) => kind).sort()).toEqual(['done', 'held']);
-  expect((await follow(another, 'two', 60)).kind).toBe('early');
-  expect((await follow(another, 'two', 0)).kind).toBe('done');
+  expect(both.sort()).toEqual(['done', 'held']);
+  expect(await follow(another, 'two', 60)).toBe('early');
+  expect(await follow(another, 'two', 0)).toBe('done');
 });
 
 it.each([
@@ -233,8 +218,8 @@ it.each([
   'a replica whose clock is %s by two hours charges no launch twice and releases none that is on its way',
   async (_, skew) => {
     const connection = await newLedgerOn('postgresql');
-    const lab = await Lab.open({ connection, budget: '100', options: { usage_budget_grace: 1800 } });
-    const skewed = await Lab.open({ connection });
+    const lab = await openLab({ connection, budget: '100', options: { usage_budget_grace: 1800 } });
+    const skewed = await openLab({ connection });
     skewed.pass(skew);
     expect(await skewed.ask()).toMatchObject({ allowed: true });
     lab.api.launch({ name: 'train', workspace: 'ml', accelerators: { A100: 1 } });
@@ -242,8 +227,7 @@ it.each([
     expect(await lab.ask()).toMatchObject({ allowed: true });
     lab.pass(3600);
     lab.api.down('train');
-    lab.pass(3600 * 3);
-    await lab.poll();
+    await lab.poll(3600 * 3);
     expect(await lab.taken()).toBe(1);
     expect((await lab.leases()).filter(({ state }) => state === 'open')).toEqual([]);
     await lab.verify();

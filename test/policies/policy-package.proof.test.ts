@@ -4,7 +4,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { decodeRequest, encodeRequest } from '../../src/skypilot/request/wire.ts';
-import { temporaryFolder } from '../support/filter-folder.ts';
+import { temporaryFolder, writeFiles } from '../support/filter-folder.ts';
 import { postJson } from '../support/post-json.ts';
 import { runCommand, startUntilFinished } from '../support/run-command.ts';
 import { LEE, TASK } from './helpers.ts';
@@ -51,11 +51,8 @@ function site(): string {
   const folder = temporaryFolder();
   const source = join(folder, 'source');
   const installed = join(folder, 'node_modules', NAME);
-  mkdirSync(source);
+  writeFiles(source, PACKAGE);
   mkdirSync(installed, { recursive: true });
-  for (const [file, text] of Object.entries(PACKAGE)) {
-    writeFileSync(join(source, file), text);
-  }
   const packed = execFileSync('npm', ['pack', '--json', '--pack-destination', folder, source], {
     encoding: 'utf8',
     stdio: ['ignore', 'pipe', 'ignore'],

@@ -5,7 +5,7 @@ import { ALLOWED, REJECTED, rejectedWith, UNCHANGED } from '../support/decisions
 import { projectFile } from '../support/files.ts';
 import { breakLedger, giveBudget, mendLedger, NO_WAIT, runSql } from '../support/ledgers.ts';
 import { FAILED } from '../support/skypilot.ts';
-import { hours, Lab, type LabSetup, type LaunchSetup } from './charging.ts';
+import { hours, type Lab, type LabSetup, type LaunchSetup, openLab } from './charging.ts';
 
 const A100 = { A100: 1 };
 
@@ -18,7 +18,7 @@ async function charged(lab: Lab, launch?: LaunchSetup): Promise<[allowed: boolea
 
 describe('a launch', () => {
   it('is charged to the budget of its workspace for a day ahead, as a lease of the ledger', async () => {
-    const lab = await Lab.open({ budget: '100' });
+    const lab = await openLab({ budget: '100' });
     expect(await lab.ask({ gpus: 'A100:2' })).toMatchObject(UNCHANGED);
     expect(await lab.taken()).toBe(48);
     expect(await lab.leases()).toMatchObject([
@@ -28,7 +28,7 @@ describe('a launch', () => {
   });
 
   it('that does not fit is rejected with figures, and takes nothing', async () => {
-    const lab = await Lab.open({ budget: '100' });
+    const lab = await openLab({ budget: '100' });
     const { allowed, failed, message } = await lab.ask({ gpus: 'A100:8' });
     expect({ allowed, failed, message }).toEqual({
       allowed: false,
@@ -41,7 +41,7 @@ describe('a launch', () => {
   });
 
   it('is charged once, however often and under whatever name it is asked for', async () => {
-    const lab = await Lab.open({ budget: '30' });
+    const lab = await openLab({ budget: '30' });
     for (const name of ['validate', 'optimize', 'launch', 'launch', 'validate']) {
       expect(await lab.ask({ name })).toMatchObject(ALLOWED);
       lab.pass(30);
@@ -51,7 +51,7 @@ describe('a launch', () => {
   });
 
   it('of more on the same cluster is charged for the most of both', async () => {
-    const lab = await Lab.open({ budget: '100' });
+    const lab = await openLab({ budget: '100' });
     await lab.ask({ gpus: 'A100:1' });
     expect(await charged(lab, { gpus: 'A100:4' })).toEqual([true, 96]);
     expect(await charged(lab, { gpus: 'A100:1' })).toEqual([true, 96]);
@@ -65,20 +65,20 @@ describe('a launch', () => {
     ['by optimize', { name: 'optimize' }],
     ['by exec', { name: 'exec' }],
   ])('records nothing %s', async (_, launch) => {
-    const lab = await Lab.open({ budget: '100' });
+    const lab = await openLab({ budget: '100' });
     expect(await lab.ask(launch)).toMatchObject(ALLOWED);
     expect(await lab.leases()).toEqual([]);
   });
 
   it('records nothing where policies are only tried', async () => {
-    const lab = await Lab.open({ budget: '100', recordsLaunches: false });
+    const lab = await openLab({ budget: '100', recordsLaunches: false });
     expect(await lab.ask()).toMatchObject(ALLOWED);
     expect(await lab.ask({ gpus: 'A100:8' })).toMatchObject(REJECTED);
     expect(await lab.leases()).toEqual([]);
   });
 
   it('fails closed while the ledger is away, and passes when it is back', async () => {
-    const lab = await Lab.open({ budget: '100' });
+    const lab = await openLab({ budget: '100' });
     breakLedger(lab.connection);
     expect(await lab.ask()).toMatchObject({ allowed: false, failed: true, message: FAILED });
     mendLedger(lab.connection);
@@ -86,7 +86,7 @@ describe('a launch', () => {
   });
 
   it('is held no longer than an autostop that waits for nothing lets it be up', async () => {
-    const lab = await Lab.open({ budget: '100' });
+    const lab = await openLab({ budget: '100' });
     const autostop = '{idle_minutes: 90, wait_for: none}';
     const task = `resources:\n  accelerators: A100:1\n  autostop: ${autostop}\n`;
     expect(await charged(lab, { task })).toEqual([true, 2]);
@@ -96,7 +96,7 @@ describe('a launch', () => {
     expect(await lab.ask({ gpus: 'A100:1' })).toMatchObject(ALLOWED);
     expect(await lab.taken()).toBeGreaterThanOrEqual(24);
     await lab.verify();
-    const small = await Lab.open({ budget: '3' });
+    const small = await openLab({ budget: '3' });
     expect(await small.ask({ task })).toMatchObject(ALLOWED);
     expect(await charged(small, { gpus: 'A100:1' })).toEqual([false, 2]);
   });
@@ -107,22 +107,22 @@ describe('a launch', () => {
       'resources:\n  accelerators: A100:1\n  autostop: {idle_minutes: 90, wait_for: none}\nconfig: {hooks: [{run: sleep 1d}]}\n',
     ],
   ])('is held for its whole time if a hook may keep it up', async (task) => {
-    const lab = await Lab.open({ budget: '100' });
+    const lab = await openLab({ budget: '100' });
     expect(await charged(lab, { task })).toEqual([true, 24]);
   });
 });
 
 describe('who pays', () => {
   it('is refused without a budget, unless none is required', async () => {
-    const lab = await Lab.open();
+    const lab = await openLab();
     expect(await lab.ask()).toMatchObject(rejectedWith('The workspace ml has no budget.'));
-    const free = await Lab.open({ options: { usage_budget_required: false } });
+    const free = await openLab({ options: { usage_budget_required: false } });
     expect(await free.ask()).toMatchObject(ALLOWED);
   });
 
   it('is the project of the workspace by the configuration', async () => {
     const options = { usage_budget_projects: { vision: 'ml' } };
-    const lab = await Lab.open({ budget: '100', options });
+    const lab = await openLab({ budget: '100', options });
     expect(await charged(lab, { workspace: 'vision' })).toEqual([true, 24]);
     expect(await lab.ask({ workspace: 'ml', cluster: 'two' })).toMatchObject({
       message: 'The workspace "ml" has no project that pays for it.',
@@ -131,7 +131,7 @@ describe('who pays', () => {
   });
 
   it('is not known to validate, which does not show a workspace that the client names', async () => {
-    const lab = await Lab.open({ budget: '100' });
+    const lab = await openLab({ budget: '100' });
     const config = 'kubernetes: {provision_timeout: 600}\n';
     expect(await lab.ask({ name: 'validate', config })).toMatchObject(ALLOWED);
     expect(await lab.ask({ name: 'validate', gpus: 'A100:8' })).toMatchObject(REJECTED);
@@ -139,7 +139,7 @@ describe('who pays', () => {
   });
 
   it('is in doubt where the task names another workspace', async () => {
-    const lab = await Lab.open({ budget: '100' });
+    const lab = await openLab({ budget: '100' });
     const task = (name: string) => `resources: {accelerators: A100:1}\nconfig: {active_workspace: ${name}}\n`;
     expect(await lab.ask({ task: task('bio') })).toMatchObject(
       rejectedWith('active_workspace of the task: expected ml, where it is launched.'),
@@ -149,18 +149,18 @@ describe('who pays', () => {
   });
 
   it('is not asked for what costs nothing', async () => {
-    const lab = await Lab.open();
+    const lab = await openLab();
     expect(await lab.ask({ task: 'run: hostname\n' })).toMatchObject(ALLOWED);
   });
 
   it.each(['jobs.launch', 'serve.up', 'serve.update', 'jobs.pool_apply'])(
     'is nobody for %s, unless the operator says so',
     async (name) => {
-      const lab = await Lab.open({ budget: '100' });
+      const lab = await openLab({ budget: '100' });
       const refused = await lab.ask({ name, cluster: null });
       expect(refused).toMatchObject(REJECTED);
       expect(await lab.ask({ name, cluster: null, task: 'run: hostname\n' })).toMatchObject(ALLOWED);
-      const checking = await Lab.open({ budget: '100', options: { usage_budget_managed: 'check' } });
+      const checking = await openLab({ budget: '100', options: { usage_budget_managed: 'check' } });
       expect(await checking.ask({ name, cluster: null })).toMatchObject(ALLOWED);
       expect(await checking.ask({ name, cluster: null, gpus: 'A100:8' })).toMatchObject(REJECTED);
       expect(await checking.leases()).toEqual([]);
@@ -168,7 +168,7 @@ describe('who pays', () => {
   );
 
   it('needs room for every worker of a pool, and for every replica of a service, also those in reserve', async () => {
-    const lab = await Lab.open({ budget: '72', options: { usage_budget_managed: 'check' } });
+    const lab = await openLab({ budget: '72', options: { usage_budget_managed: 'check' } });
     const task = (service: string) => `resources: {accelerators: A100:1}\nservice: {${service}}\n`;
     const ask = (service: string) => lab.ask({ name: 'serve.up', cluster: null, task: task(service) });
     const up = (policy: string) => ask(`replica_policy: {min_replicas: 1, ${policy}}`);
@@ -183,23 +183,22 @@ describe('who pays', () => {
   });
 
   it('is unknown for a launch without a name', async () => {
-    const lab = await Lab.open({ budget: '100' });
+    const lab = await openLab({ budget: '100' });
     expect(await lab.ask({ cluster: null })).toMatchObject(REJECTED);
   });
 
   it('is unknown for a name that SkyPilot cannot show: its workspace would be in doubt', async () => {
-    const lab = await Lab.open({ budget: '100' });
+    const lab = await openLab({ budget: '100' });
     expect(await lab.ask({ cluster: 'other/train' })).toMatchObject(
       rejectedWith('The name of a cluster cannot contain a slash.'),
     );
-    lab.pass(7200);
-    expect((await lab.poll()).round).toMatchObject({ doubts: [] });
+    expect((await lab.poll(7200)).round).toMatchObject({ doubts: [] });
   });
 });
 
 describe('what SkyPilot shows', () => {
   it('settles a launch: charged from when it was up until it was stopped', async () => {
-    const lab = await Lab.open({ budget: '100' });
+    const lab = await openLab({ budget: '100' });
     await lab.ask({ gpus: 'A100:2' });
     lab.pass(600);
     lab.api.launch({ name: 'train', workspace: 'ml', accelerators: { A100: 2 } });
@@ -207,8 +206,7 @@ describe('what SkyPilot shows', () => {
     expect(await lab.taken()).toBe(2 * (24 - 600 / 3600));
     lab.pass(3600);
     lab.api.stop('train');
-    lab.pass(40);
-    const { changes } = await lab.poll();
+    const { changes } = await lab.poll(40);
     // The launch was asked for within the grace, and may be on its way.
     expect(changes).toMatchObject([{ settlement: { outcome: 'ended' } }]);
     expect(await lab.taken()).toBe(2);
@@ -216,31 +214,26 @@ describe('what SkyPilot shows', () => {
   });
 
   it('gives back a launch that never came, after the grace, and charges it if it comes later', async () => {
-    const lab = await Lab.open({ budget: '100' });
+    const lab = await openLab({ budget: '100' });
     await lab.ask();
     lab.api.launch({ name: 'other', workspace: 'ml' });
-    lab.pass(1799);
-    await lab.poll();
+    await lab.poll(1799);
     expect(await lab.taken()).toBe(24);
-    lab.pass(1);
-    await lab.poll();
+    await lab.poll(1);
     expect(await lab.taken()).toBe(0);
     lab.api.launch({ name: 'train', workspace: 'ml', accelerators: A100 });
-    lab.pass(3600);
-    await lab.poll();
+    await lab.poll(3600);
     expect(await lab.taken()).toBe(2);
     await lab.verify();
   });
 
   it('continues a cluster that outlives its charge, and reports what goes beyond the budget', async () => {
-    const lab = await Lab.open({ budget: '30' });
+    const lab = await openLab({ budget: '30' });
     await lab.up();
-    lab.pass(25 * 3600);
-    const { changes } = await lab.poll();
+    const { changes } = await lab.poll(25 * 3600);
     expect(changes).toMatchObject([{ settlement: { exceeded: undefined } }]);
     expect(await lab.taken()).toBe(26);
-    lab.pass(5 * 3600);
-    const later = await lab.poll();
+    const later = await lab.poll(5 * 3600);
     expect(later.changes).toMatchObject([
       { settlement: { exceeded: expect.stringContaining('GPU-hours left') } },
     ]);
@@ -249,20 +242,18 @@ describe('what SkyPilot shows', () => {
   });
 
   it('charges a restart that no policy was asked about, and says so', async () => {
-    const lab = await Lab.open({ budget: '100' });
+    const lab = await openLab({ budget: '100' });
     await lab.up();
     lab.pass(7200);
     lab.api.stop('train');
     await lab.poll();
     lab.pass(36_000);
     lab.api.start('train');
-    lab.pass(3600);
-    const { changes } = await lab.poll();
+    const { changes } = await lab.poll(3600);
     expect(changes).toMatchObject([{ cluster: 'train', settlement: { outcome: 'recorded' } }]);
     expect(await lab.taken()).toBe(2 + 2);
     lab.api.down('train');
-    lab.pass(60);
-    await lab.poll();
+    await lab.poll(60);
     expect(await lab.taken()).toBe(3);
     await lab.verify();
   });
@@ -271,14 +262,13 @@ describe('what SkyPilot shows', () => {
     const NOTHING = 'run: sleep 1d\n';
 
     async function stopped(budget: string) {
-      const lab = await Lab.open({ budget });
+      const lab = await openLab({ budget });
       await lab.up(8);
       lab.pass(3600);
       lab.api.stop('train');
       await lab.poll();
       expect(await lab.taken()).toBe(8);
-      lab.pass(7 * 86_400);
-      await lab.poll();
+      await lab.poll(7 * 86_400);
       return lab;
     }
 
@@ -316,8 +306,7 @@ describe('what SkyPilot shows', () => {
       expect(await lab.ask({ task: early })).toMatchObject(ALLOWED);
       expect(await lab.taken()).toBeCloseTo(8 + 8 * (35 / 60), 5);
       expect(await charged(lab, { task: NOTHING })).toEqual([true, 8 + 8 * 24]);
-      lab.pass(1800);
-      await lab.poll();
+      await lab.poll(1800);
       expect(await lab.taken()).toBe(8);
       expect(await charged(lab, { task: NOTHING })).toEqual([true, 8 + 8 * 24]);
       await lab.verify();
@@ -345,15 +334,14 @@ describe('what SkyPilot shows', () => {
   });
 
   it('charges the owner of a cluster, not the one who had another of this name before', async () => {
-    const lab = await Lab.open({ budget: '100' });
+    const lab = await openLab({ budget: '100' });
     await lab.up();
     lab.pass(3600);
     lab.api.down('train');
     await lab.poll();
     lab.pass(60);
     lab.api.launch({ name: 'train', workspace: 'ml', user: 'ffff0000', accelerators: A100 });
-    lab.pass(60);
-    expect((await lab.poll()).changes).toMatchObject([
+    expect((await lab.poll(60)).changes).toMatchObject([
       { settlement: { outcome: 'recorded', userId: 'ffff0000' } },
     ]);
     expect(await lab.leases()).toMatchObject([{ userId: 'ffff0000', state: 'open' }]);
@@ -363,7 +351,7 @@ describe('what SkyPilot shows', () => {
   describe('of two users', () => {
     /** The user `a1b2c3d4` has a cluster that has been up for an hour. */
     async function ofAnother(options?: LabSetup['options']): Promise<Lab> {
-      const lab = await Lab.open({ budget: '300', ...(options === undefined ? {} : { options }) });
+      const lab = await openLab({ budget: '300', ...(options === undefined ? {} : { options }) });
       for (const userId of ['a1b2c3d4', 'ffff0000']) {
         await giveBudget(lab.ledger, { projectId: 'ml', userId, amount: '30' });
       }
@@ -381,8 +369,7 @@ describe('what SkyPilot shows', () => {
       await lab.poll();
       expect(await lab.ask({ user: 'ffff0000' })).toMatchObject(ALLOWED);
       lab.api.launch({ name: 'train', workspace: 'ml', user: 'ffff0000', accelerators: A100 });
-      lab.pass(3600);
-      await lab.poll();
+      await lab.poll(3600);
       lab.api.down('train');
       await lab.poll();
       expect(await takenBy(lab)).toEqual({ null: 2, a1b2c3d4: 2, ffff0000: 0 });
@@ -403,8 +390,7 @@ describe('what SkyPilot shows', () => {
         await giveBudget(lab.ledger, { projectId: 'ml', userId, amount: '60' });
       }
       expect(await lab.ask({ user: 'ffff0000', gpus: 'A100:2' })).toMatchObject(ALLOWED);
-      lab.pass(1800);
-      await lab.poll();
+      await lab.poll(1800);
       expect(await takenBy(lab)).toEqual({ null: 1, a1b2c3d4: 1, ffff0000: 0 });
       await lab.verify();
     });
@@ -418,8 +404,7 @@ describe('what SkyPilot shows', () => {
           expect(await lab.ask({ user: 'ffff0000' })).toMatchObject(ALLOWED);
         }
         lab.api.launch({ name: 'train', workspace: 'ml', user: 'ffff0000', accelerators: A100 });
-        lab.pass(1800);
-        const { changes } = await lab.poll();
+        const { changes } = await lab.poll(1800);
         expect(changes).toMatchObject([
           { settlement: { outcome: 'ended', userId: 'a1b2c3d4' } },
           { settlement: { outcome: 'recorded', userId: 'ffff0000' } },
@@ -460,7 +445,7 @@ describe('what SkyPilot shows', () => {
   });
 
   it('charges runs that began and ended between two rounds, each at its own hardware', async () => {
-    const lab = await Lab.open({ budget: '100' });
+    const lab = await openLab({ budget: '100' });
     await lab.ask({ gpus: 'A100:4' });
     lab.api.launch({ name: 'train', workspace: 'ml', accelerators: { A100: 4 } });
     lab.pass(3600);
@@ -468,17 +453,15 @@ describe('what SkyPilot shows', () => {
     lab.api.launch({ name: 'train', workspace: 'ml', accelerators: { A100: 1 } });
     lab.pass(3600);
     lab.api.down('train');
-    lab.pass(60);
-    await lab.poll();
+    await lab.poll(60);
     expect(await lab.taken()).toBe(5);
   });
 
   it('charges a cluster that nobody announced, and that was resized', async () => {
-    const lab = await Lab.open({ budget: '100' });
+    const lab = await openLab({ budget: '100' });
     const cluster = { name: 'wild', workspace: 'ml', accelerators: { A100: 1 } };
     lab.api.launch(cluster);
-    lab.pass(3600);
-    expect((await lab.poll()).changes).toMatchObject([{ settlement: { outcome: 'recorded' } }]);
+    expect((await lab.poll(3600)).changes).toMatchObject([{ settlement: { outcome: 'recorded' } }]);
     expect(await lab.taken()).toBe(2);
     Object.assign(cluster.accelerators, { A100: 3 });
     await lab.poll();
@@ -491,7 +474,7 @@ describe('what SkyPilot shows', () => {
   });
 
   it('is the same cluster as in the ledger of an earlier version, from its start', async () => {
-    const lab = await Lab.open({ budget: '100' });
+    const lab = await openLab({ budget: '100' });
     await lab.ask();
     lab.api.launch({ name: 'train', workspace: 'ml', accelerators: A100, cloud: 'gcp' });
     await lab.poll();
@@ -508,8 +491,7 @@ describe('what SkyPilot shows', () => {
       false,
     );
     runSql(lab.connection, `UPDATE leases SET demand = '${digest}'`);
-    lab.pass(3600);
-    await lab.poll();
+    await lab.poll(3600);
     expect(await lab.leases()).toEqual([before]);
     lab.api.stop('train');
     await lab.poll();
@@ -519,7 +501,7 @@ describe('what SkyPilot shows', () => {
   });
 
   it('tells that autostop was switched off, once', async () => {
-    const lab = await Lab.open({ budget: '100' });
+    const lab = await openLab({ budget: '100' });
     await lab.ask();
     lab.api.launch({ name: 'train', workspace: 'ml', accelerators: A100, autostop: 10 });
     await lab.poll();
@@ -536,7 +518,7 @@ describe('while SkyPilot', () => {
     ['answers nonsense', 200, '[]'],
     ['fails the request', 500, undefined],
   ])('%s, nothing is given back and launches are charged on', async (_, status, body) => {
-    const lab = await Lab.open({ budget: '100' });
+    const lab = await openLab({ budget: '100' });
     await lab.ask();
     lab.pass(7200);
     if (body === undefined) {
@@ -552,24 +534,22 @@ describe('while SkyPilot', () => {
   });
 
   it('has forgotten a cluster that it has shown, its charge stays', async () => {
-    const lab = await Lab.open({ budget: '100' });
+    const lab = await openLab({ budget: '100' });
     await lab.up();
     lab.api.forget();
-    lab.pass(7200);
-    expect((await lab.poll()).round).toMatchObject({ doubts: [expect.stringContaining('forgotten')] });
+    expect((await lab.poll(7200)).round).toMatchObject({ doubts: [expect.stringContaining('forgotten')] });
     expect(await lab.taken()).toBe(24);
   });
 
   it('hides the workspace from our account, the launch stays charged', async () => {
-    const lab = await Lab.open({ budget: '100', api: { visible: ['default'] } });
+    const lab = await openLab({ budget: '100', api: { visible: ['default'] } });
     await lab.ask();
-    lab.pass(7200);
-    expect((await lab.poll()).round).toMatchObject({ doubts: [expect.stringContaining('does not see')] });
+    expect((await lab.poll(7200)).round).toMatchObject({ doubts: [expect.stringContaining('does not see')] });
     expect(await lab.taken()).toBe(24);
   });
 
   it('wants a token, uses the older header and takes its time, it is understood', async () => {
-    const lab = await Lab.open({ budget: '100', api: { token: 'sky_token', idHeader: 'X-Request-ID' } });
+    const lab = await openLab({ budget: '100', api: { token: 'sky_token', idHeader: 'X-Request-ID' } });
     lab.api.pending = 2;
     expect((await lab.poll()).round).toMatchObject({ kind: 'done', doubts: [] });
   });
@@ -582,21 +562,20 @@ const OPTIONS = {
 
 describe('a launch with a catalog of prices', () => {
   it('is charged at the most expensive that SkyPilot may choose, and settled by what it became', async () => {
-    const lab = await Lab.open({ budget: '100', options: OPTIONS });
+    const lab = await openLab({ budget: '100', options: OPTIONS });
     const task = 'resources:\n  infra: aws\n  accelerators: T4\n  cpus: 8+\n';
     expect(await lab.ask({ task })).toMatchObject(UNCHANGED);
     expect(await lab.taken()).toBeCloseTo(0.838 * 24, 9);
     lab.api.launch({ name: 'train', workspace: 'ml', accelerators: { T4: 1 }, instanceType: 'g4dn.2xlarge' });
     lab.pass(7200);
     lab.api.stop('train');
-    lab.pass(3600);
-    await lab.poll();
+    await lab.poll(3600);
     expect(await lab.taken()).toBe(0.752 * 2);
     await lab.verify();
   });
 
   it('without accelerators costs something, and is refused with figures where it does not fit', async () => {
-    const lab = await Lab.open({ budget: '2', options: OPTIONS });
+    const lab = await openLab({ budget: '2', options: OPTIONS });
     const task = 'resources: {infra: aws/us-east-1, instance_type: m6i.large}\n';
     expect(await lab.ask({ task })).toMatchObject(
       rejectedWith(

@@ -142,22 +142,18 @@ describe('a file of a folder', () => {
   });
 
   it.for<[string, (file: string) => void, string]>([
-    ['a folder', (file) => mkdirSync(file), 'expected a file, got a folder'],
-    ['a pipe', (file) => execFileSync('mkfifo', [file]), 'expected a file, got something else'],
-    [
-      'a link to nothing',
-      (file) => symlinkSync(`${file}.gone`, file),
-      'expected a file that can be read (there is no such file)',
-    ],
-    ['a link to itself', (file) => symlinkSync(file, file), 'expected a file that can be read (ELOOP'],
-    ['a link to a device', (file) => symlinkSync('/dev/zero', file), 'expected a file, got something else'],
-    ['no text', (file) => writeFileSync(file, Buffer.from([0xff, 0xfe, 0x00])), 'expected text in UTF-8'],
+    ['a folder', (file) => mkdirSync(file), '(it is a folder)'],
+    ['a pipe', (file) => execFileSync('mkfifo', [file]), '(it is no regular file)'],
+    ['a link to nothing', (file) => symlinkSync(`${file}.gone`, file), '(there is no such file)'],
+    ['a link to itself', (file) => symlinkSync(file, file), '(ELOOP'],
+    ['a link to a device', (file) => symlinkSync('/dev/zero', file), '(it is no regular file)'],
+    ['no text', (file) => writeFileSync(file, Buffer.from([0xff, 0xfe, 0x00])), '(it is not UTF-8 text)'],
   ])('that becomes %s is a mistake', ([, become, problem]) => {
     const { first, folder } = folderOf();
     rmSync(first);
     become(first);
     const [mistake, ...others] = texts(readRules(folder, environments).problems, first);
-    expect(mistake).toContain(`…/a.yaml:1: ${problem}`);
+    expect(mistake).toContain(`…/a.yaml:1: expected a file that can be read ${problem}`);
     expect(others).toEqual([]);
   });
 });

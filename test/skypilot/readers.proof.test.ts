@@ -22,6 +22,7 @@ import {
   resourcesOf,
   type UserRequest,
 } from '../../src/skypilot/index.ts';
+import { optional } from '../support/properties.ts';
 import { runWithSkypilot, skypilotSource } from '../support/skypilot-source.ts';
 
 const PEER = `
@@ -142,14 +143,11 @@ describe.skipIf(SOURCE === undefined)('beside SkyPilot', () => {
     const autostop = fc.oneof(
       minutes,
       fc.boolean(),
-      fc.record(
-        {
-          idle_minutes: minutes,
-          down: fc.boolean(),
-          wait_for: fc.constantFrom('jobs', 'NONE', 'jobs_and_ssh', 'x'),
-        },
-        { requiredKeys: [] },
-      ),
+      optional({
+        idle_minutes: minutes,
+        down: fc.boolean(),
+        wait_for: fc.constantFrom('jobs', 'NONE', 'jobs_and_ssh', 'x'),
+      }),
     );
     const values = many(autostop, 800);
     const judged = theirs(
@@ -186,25 +184,19 @@ describe.skipIf(SOURCE === undefined)('beside SkyPilot', () => {
     );
     const places = fc.oneof(
       fc.record({ infra: infraText }),
-      fc.record(
-        {
-          cloud: fc.constantFrom('aws', 'K8S', 'digitalocean', 'ssh'),
-          region: fc.constantFrom('r', 'ssh-p'),
-        },
-        { requiredKeys: [] },
-      ),
+      optional({
+        cloud: fc.constantFrom('aws', 'K8S', 'digitalocean', 'ssh'),
+        region: fc.constantFrom('r', 'ssh-p'),
+      }),
     );
     const own = fc
       .tuple(
         places,
-        fc.record(
-          {
-            accelerators,
-            gpus: accelerators,
-            image_id: fc.oneof(image, fc.dictionary(fc.constantFrom('docker', 'r', ' s '), image)),
-          },
-          { requiredKeys: [] },
-        ),
+        optional({
+          accelerators,
+          gpus: accelerators,
+          image_id: fc.oneof(image, fc.dictionary(fc.constantFrom('docker', 'r', ' s '), image)),
+        }),
         fc.boolean(),
       )
       .map(([place, rest, isAnywhere]) => (isAnywhere ? rest : { ...place, ...rest }));
@@ -258,10 +250,10 @@ describe.skipIf(SOURCE === undefined)('beside SkyPilot', () => {
       ...['*', 'aws', 'AWS/US-east-1', 'k8s', 'k8s/a/b', 'slurm', 'slurm/c', 'slurm/*/p', '*/us-east-1'],
       ...['ssh', 'gcp/x/y', 'aws/*/us-east-1a', 'lambda', 'k8s/ssh-pool'],
     );
-    const own = fc.record(
-      { infra: place, accelerators: fc.constantFrom('A100:8', ['A100', 'H100:2'], { L4: 1 }) },
-      { requiredKeys: [] },
-    );
+    const own = optional({
+      infra: place,
+      accelerators: fc.constantFrom('A100:8', ['A100', 'H100:2'], { L4: 1 }),
+    });
     const form = fc.constantFrom('any_of', 'ordered');
     const values = many(
       fc.oneof(

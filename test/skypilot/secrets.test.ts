@@ -206,23 +206,16 @@ describe('a value', () => {
     expect(SecretValues.of({ secrets: many }).hideIn('secret-7 and more')).toBe('****');
   });
 
-  it('is found in time in hostile text', () => {
-    const hostile = [
-      '-----BEGIN A-----'.repeat(60_000),
-      'eyJ'.repeat(300_000),
-      'a_'.repeat(500_000),
-      'ghp_'.repeat(250_000),
-      '://'.repeat(300_000),
-      `${'A'.repeat(1_000_000)}=`,
-      'k = '.repeat(250_000),
-    ];
-    for (const text of hostile) {
-      const started = performance.now();
-      SecretValues.of({ run: text });
-      expect({ text: text.slice(0, 20), seconds: (performance.now() - started) / 1000 }).toSatisfy(
-        ({ seconds }: { seconds: number }) => seconds < 200,
-      );
-    }
+  it.each([
+    ['-----BEGIN A-----', 60_000, ''],
+    ['eyJ', 300_000, ''],
+    ['a_', 500_000, ''],
+    ['ghp_', 250_000, ''],
+    ['://', 300_000, ''],
+    ['A', 1_000_000, '='],
+    ['k = ', 250_000, ''],
+  ])('is looked for in time in hostile text: %s', (text, times, end) => {
+    expect(SecretValues.of({ run: text.repeat(times) + end }).hideIn('open')).toBe('open');
   });
 });
 

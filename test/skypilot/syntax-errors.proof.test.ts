@@ -1,23 +1,12 @@
 /** Policies with syntax errors, as the built commands report them: Node itself tells no line. */
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, it, onTestFinished, vi } from 'vitest';
-import { temporaryFolder } from '../support/filter-folder.ts';
-import { runCommand, startCommand } from '../support/run-command.ts';
+import { expect, it, vi } from 'vitest';
+import { folderOf } from '../support/filter-folder.ts';
+import { runCommand, startUntilFinished } from '../support/run-command.ts';
 import { policySource } from '../support/skypilot.ts';
 
 const CONFIG = '[service]\nport = 0\n[skypilot]\nadmin_policies = ';
-
-function site(files: Readonly<Record<string, string>>): string {
-  const folder = temporaryFolder();
-  mkdirSync(join(folder, 'policies/lib'), { recursive: true });
-  mkdirSync(join(folder, 'common'));
-  writeFileSync(join(folder, 'task.yaml'), 'run: hostname\n');
-  for (const [name, text] of Object.entries(files)) {
-    writeFileSync(join(folder, name), text);
-  }
-  return folder;
-}
 
 const BROKEN = 'export const one = 1;\nexport const two = );\n';
 const importing = (path: string) =>
@@ -43,7 +32,11 @@ it.each<[string, Readonly<Record<string, string>>, string, RegExp]>([
     /policies\/my\.ts#MyPolicy.*(?:does not read TypeScript|could not be loaded)/,
   ],
 ])('is named with its file and line: %s', async (_, files, name, said) => {
-  const cwd = site({ ...files, 'blazar.conf': `${CONFIG}./policies/${name}#MyPolicy\n` });
+  const cwd = folderOf({
+    ...files,
+    'task.yaml': 'run: hostname\n',
+    'blazar.conf': `${CONFIG}./policies/${name}#MyPolicy\n`,
+  });
   for (const command of [['config', 'validate'], ['skypilot', 'review', 'task.yaml'], ['serve']]) {
     const { stderr, code } = await runCommand([...command, '--config-file', 'blazar.conf'], { cwd });
     expect(stderr).toMatch(/blazar\.conf:4: \[skypilot\] admin_policies: the policy /);
@@ -53,12 +46,11 @@ it.each<[string, Readonly<Record<string, string>>, string, RegExp]>([
 });
 
 it('is named at a reload, and the policy before it still decides', async () => {
-  const cwd = site({
+  const cwd = folderOf({
     'policies/my.js': policySource('MyPolicy'),
     'blazar.conf': `${CONFIG}./policies/my.js#MyPolicy\n`,
   });
-  const running = startCommand(['serve', '--config-file', 'blazar.conf'], { cwd });
-  onTestFinished(() => void running.process.kill('SIGKILL'));
+  const running = startUntilFinished(['serve', '--config-file', 'blazar.conf'], { cwd });
   await running.printed(/Listening on (http\S+)/);
   const file = join(cwd, 'policies/my.js');
   writeFileSync(file, `${readFileSync(file, 'utf8')}\nlet x = ;\n`);

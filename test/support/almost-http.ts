@@ -8,7 +8,7 @@ import { gzipSync } from 'node:zlib';
 /** `yes` = allowed; `no: …` = refused with this message; `broken` = an unusable response. */
 export type Outcome = 'yes' | `no: ${string}` | 'broken';
 
-export interface RawAnswer {
+interface RawAnswer {
   readonly name: string;
   readonly bytes: Buffer;
   readonly blazar: Outcome;

@@ -27,7 +27,7 @@ export interface DescribedOperation {
   readonly responses: Readonly<Record<string, { readonly $ref: string }>>;
 }
 
-export interface ApiDescription {
+interface ApiDescription {
   readonly openapi: string;
   readonly info: { readonly version: string; readonly license: { readonly identifier: string } };
   readonly tags: readonly { readonly name: string }[];
@@ -38,7 +38,7 @@ export interface ApiDescription {
   };
 }
 
-export interface DescribedPath {
+interface DescribedPath {
   readonly method: string;
   readonly path: string;
   readonly operation: DescribedOperation;

@@ -30,7 +30,7 @@ export type Fault =
   | { readonly status: number; readonly retryAfter?: string; readonly location?: string }
   | { readonly delayMs: number };
 
-export interface SeenRequest {
+interface SeenRequest {
   readonly method: string;
   readonly path: string;
   readonly query: URLSearchParams;
@@ -70,7 +70,7 @@ export interface ApiServerDouble {
   writeToWatches(raw: string): void;
 }
 
-export interface ReviewSpec {
+interface ReviewSpec {
   readonly user?: string;
   readonly groups?: readonly string[];
   readonly resourceAttributes?: Readonly<Record<string, string>>;

@@ -15,7 +15,7 @@ export const TOO_LONG =
   'The lease is 777600 seconds (9 days) long; the longest allowed for any lease is 172800 seconds (2 days).';
 
 /** One line of `--format json`. */
-export interface Answer {
+interface Answer {
   file: string;
   allowed: boolean;
   message: string | null;

@@ -75,17 +75,13 @@ export function namedPipe(): string {
 }
 
 /** A reader of a named pipe that does not read yet. */
-export interface PipeReader {
-  /** Starts to read, and returns the state so far. */
-  read(): { text: string; ended: boolean };
-}
-
-export function openPipe(path: string): PipeReader {
+export function openPipe(path: string) {
   const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   const socket = new Socket({ fd, readable: true, writable: false });
   socket.pause();
   onTestFinished(() => void socket.destroy());
   return {
+    /** Starts to read, and returns the state so far. */
     read() {
       const came = { text: '', ended: false };
       socket.setEncoding('utf8').on('data', (text: string) => {

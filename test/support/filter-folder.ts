@@ -1,6 +1,6 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { onTestFinished } from 'vitest';
 
 /** Registers a cleanup: `onTestFinished` of vitest, or a collector for several tests. */
@@ -18,10 +18,24 @@ export function temporaryFolder(whenDone: WhenDone = onTestFinished): string {
 export function filterFolder(files: Readonly<Record<string, string>>, whenDone?: WhenDone): string {
   const folder = join(temporaryFolder(whenDone), 'filters');
   mkdirSync(folder);
+  writeFiles(folder, files);
+  return folder;
+}
+
+type Files = Readonly<Record<string, string | Uint8Array>>;
+
+/** A folder with these files: path → text. */
+export function folderOf(files: Files): string {
+  const folder = temporaryFolder();
+  writeFiles(folder, files);
+  return folder;
+}
+
+export function writeFiles(folder: string, files: Files): void {
   for (const [name, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, name)), { recursive: true });
     writeFileSync(join(folder, name), text);
   }
-  return folder;
 }
 
 /** The text of a filter file: the class `name` with these hook bodies. */

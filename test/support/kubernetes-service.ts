@@ -11,12 +11,12 @@ import { type RunningPolicyService, runServiceOf, type ServiceAnswer } from './r
 export const ADMISSION = '/kubernetes/admission';
 export const VALIDATION = '/kubernetes/validation';
 
-export interface WirePod {
+interface WirePod {
   metadata: Record<string, unknown>;
   spec: Record<string, unknown>;
 }
 
-export interface WireRequest extends Record<string, unknown> {
+interface WireRequest extends Record<string, unknown> {
   uid: string;
   operation: string;
   namespace: string;
@@ -32,7 +32,7 @@ export interface WireReview {
 }
 
 /** From an API server of 1.33. */
-export type CapturedReview = 'create-by-replica-set' | 'create-by-daemon-set' | 'update-adding-a-toleration';
+type CapturedReview = 'create-by-replica-set' | 'create-by-daemon-set' | 'update-adding-a-toleration';
 
 /** From an API server of 1.20: all templates request disk tape, and the changed one disk ssd. */
 export type CapturedWorkload =
@@ -70,7 +70,7 @@ export function updating(
 }
 
 /** The subject of a binding. */
-export type Subject = readonly [kind: 'ServiceAccount' | 'User' | 'Group', name: string, namespace?: string];
+type Subject = readonly [kind: 'ServiceAccount' | 'User' | 'Group', name: string, namespace?: string];
 
 export const EVERYBODY: Subject = ['Group', 'system:serviceaccounts'];
 
@@ -117,7 +117,7 @@ function documents(objects: readonly object[]): string {
 }
 
 /** The response. If it is not an AdmissionReview, only the status and `answer`. */
-export interface Reviewed {
+interface Reviewed {
   readonly status: number;
   readonly uid: string | undefined;
   readonly allowed: boolean | undefined;

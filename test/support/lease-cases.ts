@@ -1,6 +1,6 @@
 /** Folders of cases, beside a configuration with rules. */
 import { runProgramInProcess } from './command-in-process.ts';
-import { folderOf } from './skypilot-cases.ts';
+import { folderOf } from './filter-folder.ts';
 
 export const NOW = 'now: 2026-11-21T09:00:00Z\n';
 

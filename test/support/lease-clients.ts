@@ -24,7 +24,7 @@ export interface ClientLease {
 }
 
 /** A request, and the lease before and after it. */
-export interface LeaseOperation {
+interface LeaseOperation {
   readonly path: 'check-create' | 'check-update' | 'on-end';
   readonly body: object;
   /** The same for a retry. */
@@ -109,7 +109,7 @@ const AGAIN = /^Another change of this lease was allowed a moment ago/;
 const MOST_LEASES = 3;
 const MOST_DAYS = 9;
 
-export interface ClientOptions {
+interface ClientOptions {
   /** Whether it ends leases: an end is always answered with 204, since it cannot be refused. Default true. */
   readonly mayEnd?: boolean;
   /** Whether it retries when the ledger was unavailable, since the outcome is unknown then. Default false. */

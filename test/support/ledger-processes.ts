@@ -12,7 +12,7 @@ import { giveBudget, ledgerAt, upgraded } from './ledgers.ts';
 import { PROJECT } from './requests.ts';
 import { COMMAND, scrubbedEnvironment, watched } from './run-command.ts';
 
-export interface ServiceSetup {
+interface ServiceSetup {
   readonly connection: string;
   /** `[service] deadline`, in seconds. Default: 60, longer than any test waits. */
   readonly deadline?: number;

@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers';
 import { onTestFinished } from 'vitest';
 import { createLasting } from './requests.ts';
 
-export interface LoadAnswer {
+interface LoadAnswer {
   /** The request id that was sent. */
   readonly id: string;
   readonly status: number;
@@ -16,22 +16,10 @@ export interface LoadAnswer {
   readonly message: string | undefined;
 }
 
-export interface Load {
-  readonly answers: LoadAnswer[];
-  /** Requests without a response. */
-  readonly failures: { readonly id: string; readonly code: string | undefined }[];
-  /** Waits for this number of further responses. */
-  more(count: number): Promise<void>;
-  /** Stops sending; waits for the running requests. */
-  stop(): Promise<void>;
-  /** Resolves when connections are refused and no client is left. */
-  readonly refused: Promise<void>;
-}
-
 /** Keep-alive connections with one request at a time each. */
-export function startLoad(url: string, connections: number, body: string): Load {
-  const answers: Load['answers'] = [];
-  const failures: Load['failures'] = [];
+export function startLoad(url: string, connections: number, body: string) {
+  const answers: LoadAnswer[] = [];
+  const failures: { readonly id: string; readonly code: string | undefined }[] = [];
   let stopped = false;
   const ask = async (agent: Agent): Promise<void> => {
     while (!stopped) {
@@ -61,10 +49,14 @@ export function startLoad(url: string, connections: number, body: string): Load 
   });
   return {
     answers,
+    /** Requests without a response. */
     failures,
+    /** Resolves when connections are refused and no client is left. */
     refused,
+    /** Stops sending; waits for the running requests. */
     stop,
-    more: async (count) => {
+    /** Waits for this number of further responses. */
+    more: async (count: number) => {
       const enough = answers.length + count;
       while (answers.length < enough && !stopped) {
         await new Promise((soon) => setTimeout(soon, 5));

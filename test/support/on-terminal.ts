@@ -56,7 +56,7 @@ export interface Screen {
   readonly cwd?: string | undefined;
 }
 
-export interface OnTerminal {
+interface OnTerminal {
   /** Negative = the signal that ended it. */
   readonly code: number;
   readonly out: string;

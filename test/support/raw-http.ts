@@ -1,6 +1,6 @@
 /** HTTP as bytes, for requests that no client would send. */
 import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
+import { connect } from 'node:net';
 import { onTestFinished, vi } from 'vitest';
 
 /** The bytes of a request with a JSON body. */
@@ -13,25 +13,11 @@ export function postHead(path: string, length: number, headers = ''): string {
   return `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n${headers}Content-Length: ${length}\r\n\r\n`;
 }
 
-export interface RawConnection {
-  readonly socket: Socket;
-  /** Received data so far. */
-  received(): string;
-  /** The status of each response so far. */
-  statuses(): number[];
-  /** Waits until this number of responses has begun. */
-  answers(count: number): Promise<void>;
-  /** Whether the other side has closed or reset it. */
-  closed(): boolean;
-  /** Waits until it is closed. */
-  readonly end: Promise<void>;
-}
-
 /** Timeout for expected events, for a busy machine. */
 const SOON = { timeout: 120_000, interval: 10 };
 
 /** An open connection. */
-export async function openRaw(port: number): Promise<RawConnection> {
+export async function openRaw(port: number) {
   const socket = connect(port, '127.0.0.1').setEncoding('utf8');
   let received = '';
   let closed = false;
@@ -50,11 +36,16 @@ export async function openRaw(port: number): Promise<RawConnection> {
   const statuses = () => [...received.matchAll(/HTTP\/1\.1 (\d+) /g)].map(([, status]) => Number(status));
   return {
     socket,
+    /** Waits until it is closed. */
     end,
+    /** Received data so far. */
     received: () => received,
+    /** The status of each response so far. */
     statuses,
+    /** Whether the other side has closed or reset it. */
     closed: () => closed,
-    answers: (count) =>
+    /** Waits until this number of responses has begun. */
+    answers: (count: number) =>
       vi.waitFor(() => {
         if (statuses().length < count) {
           throw new Error(`expected ${count} answers, got ${statuses().length}: ${received.slice(-500)}`);

@@ -25,7 +25,7 @@ const recording = z.object({
   body: z.unknown(),
 });
 
-export type Recorded = Pick<z.infer<typeof recording>, 'status' | 'contentType' | 'body'>;
+type Recorded = Pick<z.infer<typeof recording>, 'status' | 'contentType' | 'body'>;
 
 const FOLDER = projectFile('test/fixtures/keystone');
 

@@ -39,17 +39,6 @@ export interface ServiceAnswer {
   readonly json: unknown;
 }
 
-export interface RunningService {
-  readonly url: string;
-  readonly port: number;
-  readonly logger: RecordingLogger;
-  /** Sends a JSON body: a value, or text and bytes as is. */
-  post(path: string, body: unknown, headers?: Record<string, string>): Promise<ServiceAnswer>;
-  request(path: string, init?: RequestInit): Promise<ServiceAnswer>;
-  /** Writes bytes to a separate connection, and reads until the service closes it or `ends` matches. */
-  raw(bytes: string, ends?: RegExp): Promise<string>;
-}
-
 /** A service that a test may reload and close. Closed after the test. */
 export interface RunningPolicyService extends RunningService {
   readonly service: Service;
@@ -208,7 +197,9 @@ export async function runApp(
   return client(`http://127.0.0.1:${port}`, logger);
 }
 
-function client(url: string, logger: RecordingLogger): RunningService {
+type RunningService = ReturnType<typeof client>;
+
+function client(url: string, logger: RecordingLogger) {
   const port = Number(new URL(url).port);
   const request = async (path: string, init: RequestInit = {}): Promise<ServiceAnswer> => {
     const answer = await fetch(url + path, init);
@@ -223,7 +214,8 @@ function client(url: string, logger: RecordingLogger): RunningService {
     port,
     logger,
     request,
-    post: (path, body, headers = {}) =>
+    /** Sends a JSON body: a value, or text and bytes as is. */
+    post: (path: string, body: unknown, headers: Record<string, string> = {}) =>
       request(path, {
         method: 'POST',
         body:
@@ -234,7 +226,8 @@ function client(url: string, logger: RecordingLogger): RunningService {
               : JSON.stringify(body),
         headers: { 'Content-Type': 'application/json', ...headers },
       }),
-    raw: async (bytes, ends) => {
+    /** Writes bytes to a separate connection, and reads until the service closes it or `ends` matches. */
+    raw: async (bytes: string, ends?: RegExp) => {
       const socket = connect(port, '127.0.0.1').setEncoding('utf8');
       socket.setTimeout(DEADLINE_MILLISECONDS, () => socket.destroy());
       socket.write(bytes);

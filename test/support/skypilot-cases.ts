@@ -1,20 +1,8 @@
 /** Folders of cases, and a policy for them. */
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { skypilotTestCommand } from '../../src/cli/skypilot.ts';
 import { runInProcess } from './command-in-process.ts';
-import { temporaryFolder } from './filter-folder.ts';
 import { policyFiles } from './skypilot.ts';
-
-/** A folder with these files: path → text. */
-export function folderOf(files: Readonly<Record<string, string | Uint8Array>>): string {
-  const folder = temporaryFolder();
-  for (const [name, text] of Object.entries(files)) {
-    mkdirSync(dirname(join(folder, name)), { recursive: true });
-    writeFileSync(join(folder, name), text);
-  }
-  return folder;
-}
 
 /** Runs `skypilot test`. */
 export const runCases = (folder: string, ...args: string[]) =>

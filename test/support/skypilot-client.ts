@@ -18,7 +18,7 @@ export interface ClientQuestion {
   readonly version?: string | null;
 }
 
-export interface ClientAnswer {
+interface ClientAnswer {
   /** The bodies of the requests. */
   readonly sent: readonly string[];
   readonly tasks: readonly Record<string, unknown>[];
@@ -48,18 +48,12 @@ const AS_A_SERVER = {
   version: '0.13.0',
 };
 
-export interface SkypilotClient {
-  ask(question: ClientQuestion): Promise<ClientAnswer>;
-  /** SkyPilot's names of requests. */
-  names(): Promise<string[]>;
-}
-
 /**
  * One process for all tests of a `describe`, because its start takes seconds: call it there. By default, the
  * client acts like a SkyPilot server before a launch. `source` is a checkout of SkyPilot; `undefined` = the
  * tests are skipped.
  */
-export function skypilotClient(source: string | undefined): SkypilotClient {
+export function skypilotClient(source: string | undefined) {
   let client: ChildProcessWithoutNullStreams | undefined;
   const waiting: ((line: string) => void)[] = [];
   beforeAll(() => {
@@ -91,7 +85,8 @@ export function skypilotClient(source: string | undefined): SkypilotClient {
       client?.stdin.write(`${JSON.stringify(question)}\n`);
     });
   return {
-    ask: (question) => said({ ...AS_A_SERVER, ...question }) as Promise<ClientAnswer>,
+    ask: (question: ClientQuestion) => said({ ...AS_A_SERVER, ...question }) as Promise<ClientAnswer>,
+    /** SkyPilot's names of requests. */
     names: () => said('names') as Promise<string[]>,
   };
 }

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { vi } from 'vitest';
 import { skypilotConfigCommand } from '../../src/cli/skypilot/config.ts';
 import { runInProcess } from './command-in-process.ts';
-import { folderOf } from './skypilot-cases.ts';
+import { folderOf } from './filter-folder.ts';
 
 /**
  * Runs `skypilot config` in a temporary folder, whose path is removed from the output. Files are passed by

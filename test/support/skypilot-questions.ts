@@ -1,5 +1,6 @@
 /** Random SkyPilot configurations with valid keys, and questions about them. */
 import fc from 'fast-check';
+import { optional } from './properties.ts';
 
 /** A configuration, and a question about one of its keys. */
 export interface SkypilotQuestion {
@@ -11,23 +12,19 @@ export interface SkypilotQuestion {
   readonly workspace: string;
 }
 
-const optional = (members: Record<string, fc.Arbitrary<unknown>>) => fc.record(members, { requiredKeys: [] });
 const text = fc.constantFrom('a', 'b', 'c');
 const number = fc.integer({ min: 0, max: 9 });
 const named = fc.record({ name: text }, { requiredKeys: ['name'] });
 const labels = optional({ x: text, y: text, 'example.org/z': text });
 
-const container = fc.record(
-  {
-    name: text,
-    args: fc.array(text, { maxLength: 2 }),
-    env: fc.array(fc.record({ name: text, value: text }), { maxLength: 2 }),
-    volumeMounts: fc.array(fc.record({ mountPath: text, name: text }), { maxLength: 2 }),
-    resources: optional({ claims: fc.array(named, { maxLength: 2 }), limits: labels }),
-    ports: fc.array(fc.record({ containerPort: number }), { maxLength: 2 }),
-  },
-  { requiredKeys: [] },
-);
+const container = optional({
+  name: text,
+  args: fc.array(text, { maxLength: 2 }),
+  env: fc.array(fc.record({ name: text, value: text }), { maxLength: 2 }),
+  volumeMounts: fc.array(fc.record({ mountPath: text, name: text }), { maxLength: 2 }),
+  resources: optional({ claims: fc.array(named, { maxLength: 2 }), limits: labels }),
+  ports: fc.array(fc.record({ containerPort: number }), { maxLength: 2 }),
+});
 const podConfig = optional({
   metadata: optional({ labels, annotations: labels }),
   spec: optional({

@@ -1,11 +1,16 @@
 /** Requests of SkyPilot, and policies for them. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { onTestFinished } from 'vitest';
+import { onTestFinished, vi } from 'vitest';
 import { withinDeadline } from '../../src/base/deadline.ts';
+import type { Problem } from '../../src/base/errors.ts';
 import { YamlDocument } from '../../src/base/yaml/document.ts';
 import type { Mapping } from '../../src/base/yaml/tree.ts';
-import { requireConfiguration } from '../../src/enforcement/configuration.ts';
+import {
+  type Configuration,
+  readConfiguration,
+  withoutMistakes,
+} from '../../src/enforcement/configuration.ts';
 import type { EnforcementServices } from '../../src/enforcement/services.ts';
 import type { Level, Source } from '../../src/skypilot/config/config-schema.ts';
 import { PolicyChain, type Review } from '../../src/skypilot/policies/policy-chain.ts';
@@ -90,6 +95,24 @@ export function policyFiles(
   return { folder, specifiers: names.map((name) => `${join(folder, `${name}.js`)}#${name}`) };
 }
 
+/** What a policy can see of the test, under the name `probe`. */
+export function probe<Value>(value: Value): Value {
+  vi.stubGlobal('probe', value);
+  onTestFinished(() => void vi.unstubAllGlobals());
+  return value;
+}
+
+/** The configuration of `[skypilot]`. */
+export function readSkypilot(skypilot: Readonly<Record<string, unknown>>): Promise<Configuration> {
+  return readConfiguration(valuesOnly({ skypilot }), [skypilotSection]);
+}
+
+/** What is wrong with these options of `[skypilot]`. */
+export async function skypilotProblems(skypilot: Readonly<Record<string, unknown>>): Promise<Problem[]> {
+  const { problems } = await readSkypilot(skypilot);
+  return problems.filter(({ section }) => section === 'skypilot');
+}
+
 export interface RunningChain {
   readonly chain: PolicyChain;
   readonly logger: RecordingLogger;
@@ -115,9 +138,8 @@ export async function chainOn(
   whenDone: WhenDone = onTestFinished,
 ): Promise<RunningChain> {
   const logger = recordingLogger();
-  const configuration = await requireConfiguration(
-    valuesOnly({ skypilot: { isolation: 'none', config_validation: 'ignore', ...skypilot } }),
-    [skypilotSection],
+  const configuration = withoutMistakes(
+    await readSkypilot({ isolation: 'none', config_validation: 'ignore', ...skypilot }),
   );
   const chain = await PolicyChain.fromConfiguration(configuration, { logger, ...services });
   whenDone(() => chain.close());

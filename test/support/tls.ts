@@ -48,7 +48,7 @@ function shownBy(client: ClientName | undefined) {
     : { cert: readFileSync(tlsFixture(`${client}.pem`)), key: readFileSync(tlsFixture(`${client}.key`)) };
 }
 
-export interface TlsAnswer {
+interface TlsAnswer {
   readonly status: number;
   readonly body: string;
   /** The name in the service's certificate. */
@@ -79,7 +79,7 @@ export function ask(
   });
 }
 
-export interface Resumable {
+interface Resumable {
   /** The first line of the response; empty without one. */
   readonly answer: string;
   /** Whether the previous session was resumed: then no certificate is sent. */

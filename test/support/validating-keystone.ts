@@ -8,14 +8,7 @@ import type { Clock } from '../../src/filter/services.ts';
 import { projectFile } from './files.ts';
 
 /** A recorded token: its user, and its kind. */
-export type Recorded =
-  | 'service'
-  | 'other-service'
-  | 'member'
-  | 'reader'
-  | 'unscoped'
-  | 'of-system'
-  | 'of-domain';
+type Recorded = 'service' | 'other-service' | 'member' | 'reader' | 'unscoped' | 'of-system' | 'of-domain';
 type Recording = Recorded | 'issued' | 'unknown' | 'forbidden' | 'unauthorized';
 
 interface RecordedAnswer {
@@ -25,7 +18,7 @@ interface RecordedAnswer {
 }
 
 /** Writes another response to a token request. An empty function never responds. */
-export type Instead = (response: ServerResponse, recorded: RecordedAnswer) => void;
+type Instead = (response: ServerResponse, recorded: RecordedAnswer) => void;
 
 const OWN_TOKEN = 'gAAAAABour-own';
 const recordings = new Map<Recording, RecordedAnswer>();

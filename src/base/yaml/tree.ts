@@ -50,6 +50,11 @@ export function mapMembers(
   return changed;
 }
 
+/** Whether a path is that of `start`, or below it. */
+export function isAtOrBelow(path: Path, start: Path): boolean {
+  return start.every((step, index) => path[index] === step);
+}
+
 /** A mapping per step of the path, with the value at the end. */
 export function nested(path: readonly string[], value: unknown): unknown {
   return path.reduceRight<unknown>((below, name) => {

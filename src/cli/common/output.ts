@@ -36,10 +36,11 @@ export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-/** Prints `error: etc/blazar.conf:7: …` to standard error, one line per problem. */
+/** Prints `error: etc/blazar.conf:7: …` to standard error, one line per problem, each once. */
 export function printProblems(problems: readonly Problem[]): void {
-  for (const problem of problems) {
-    process.stderr.write(`${problem.severity}: ${onOneLine(formatProblem(problem))}\n`);
+  const lines = problems.map((problem) => `${problem.severity}: ${onOneLine(formatProblem(problem))}\n`);
+  for (const line of new Set(lines)) {
+    process.stderr.write(line);
   }
 }
 

@@ -11,7 +11,7 @@ import type {
 import type { StoredDecision } from '../../decisions/store/contract.ts';
 import { formatInstant } from '../../lease/dates.ts';
 import { namedCell } from '../common/command-names.ts';
-import { alignedText, jsonLine, onOneLine, printTable, warn } from '../common/output.ts';
+import { alignedText, onOneLine, printJson, printTable, warn } from '../common/output.ts';
 
 /** Prints decisions in columns as wide as the widest cell so far: printed lines cannot be aligned again. */
 export class DecisionTable {
@@ -44,7 +44,7 @@ export async function printDecision(stored: StoredDecision, format: 'table' | 'j
   const { record, asked, replica } = stored;
   const dates = asked && { start: formatInstant(asked.start), end: formatInstant(asked.end) };
   if (format === 'json') {
-    process.stdout.write(jsonLine({ ...record, asked: dates ?? null, replica }));
+    printJson({ ...record, asked: dates ?? null, replica });
     return;
   }
   const facts: [string, string | null | undefined][] = [
@@ -104,7 +104,7 @@ function userCell({ user_id, user_name: name, user_domain: domain }: DecisionRec
 
 export async function printStatistics(summary: StatisticsSummary, format: 'table' | 'json'): Promise<void> {
   if (format === 'json') {
-    process.stdout.write(jsonLine(jsonOf(summary)));
+    printJson(jsonOf(summary));
     return;
   }
   const { decisions, refused, from, to } = summary;

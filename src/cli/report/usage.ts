@@ -117,8 +117,8 @@ export async function remoteUsage(
     ...(project !== undefined && { project_id: project }),
   };
   const { data } = await client.GET('/v1/reports/usage', { params: { query } });
-  const { rows, ...told } = understood(answer, data);
-  const { undated, folded } = told;
+  const { rows, ...totals } = understood(answer, data);
+  const { undated, folded } = totals;
   const names = namesOf(
     rows.flatMap(({ project: one, user = null }) => (one === undefined ? [] : [{ project: one, user }])),
   );
@@ -126,9 +126,9 @@ export async function remoteUsage(
     undated: { amount: BigInt(undated.exact.amount), userAmount: BigInt(undated.exact.user_amount) },
     folded:
       folded === null ? undefined : { leases: BigInt(folded.leases), until: understood(time, folded.before) },
-    leasesOfUnknownResources: told.leases_of_unknown_resources,
+    leasesOfUnknownResources: totals.leases_of_unknown_resources,
   };
-  const { from: start, until: end, by: key, unit, ...rest } = told;
+  const { from: start, until: end, by: key, unit, ...rest } = totals;
   return {
     json: {
       from: start,

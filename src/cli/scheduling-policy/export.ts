@@ -1,6 +1,6 @@
 /** `scheduling-policy export`: scheduling policies as ValidatingAdmissionPolicies, which need no webhook. */
 
-import { ConfigurationError } from '../../base/errors.ts';
+import { refuseErrors } from '../../base/errors.ts';
 import { YamlDocument } from '../../base/yaml/document.ts';
 import { nearestName } from '../../config/nearest.ts';
 import { AUDIT_ALL } from '../../kubernetes/admission/pod-admission.ts';
@@ -61,9 +61,7 @@ function exportRules(path: string, names: readonly string[], flags: ExportFlags)
     throw new UsageError('expected either --rules or policies, got both');
   }
   const { rules, problems } = readRules(path, { pod: podEnvironment() });
-  if (problems.some(({ severity }) => severity === 'error')) {
-    throw new ConfigurationError(problems);
-  }
+  refuseErrors(problems);
   printWarnings(problems);
   const isTrial = flags.warnOnly === true;
   const now = Date.now();
@@ -91,9 +89,7 @@ function ofFiles(paths: readonly string[]): readonly SchedulingPolicy[] {
   const { policies, problems } = readPolicyDocuments(
     paths.map((path) => (path === '-' ? STANDARD_INPUT : path)),
   );
-  if (problems.some(({ severity }) => severity === 'error')) {
-    throw new ConfigurationError(problems);
-  }
+  refuseErrors(problems);
   printWarnings(problems);
   return policies;
 }

@@ -136,7 +136,7 @@ function groupsOf(user: string | undefined, groups: readonly string[] = []): rea
 }
 
 /** One binding that grants the use of the policy to one subject. */
-export interface PolicyUser {
+interface PolicyUser {
   readonly subject: Subject;
   /** Where it may use the policy; `undefined` = in all namespaces. */
   readonly namespace: string | undefined;
@@ -147,11 +147,11 @@ export interface PolicyUser {
 }
 
 /** `namespace`: only its users there. Sorted by subject. @throws ApiError @throws ApiUnreachableError */
-export async function whoCanUse(
+async function whoCanUse(
   client: ApiClient,
   reviews: UseReviews,
   name: string,
-  namespace?: string,
+  namespace: string | undefined,
 ): Promise<PolicyUser[]> {
   const { roles, bindings } = await readClusterRbac(client, namespace);
   const granting = new Map(
@@ -189,7 +189,7 @@ export async function whoCanUse(
 }
 
 /** `ServiceAccount shop/web`, `Group system:authenticated` */
-export function subjectText(subject: Subject): string {
+function subjectText(subject: Subject): string {
   return subject.kind === 'ServiceAccount'
     ? `${subject.kind} ${subject.namespace}/${subject.name}`
     : `${subject.kind} ${subject.name}`;

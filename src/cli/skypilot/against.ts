@@ -138,8 +138,8 @@ async function answerOf(
       return { message: text.slice(0, MAX_REASON) || 'rejected without a reason', failed: false };
     }
     if (!response.ok) {
-      const said = text.trim().slice(0, MAX_SHOWN);
-      throw new NoAnswer(`it answered ${response.status}${said === '' ? '' : `: ${said}`}`);
+      const shown = text.trim().slice(0, MAX_SHOWN);
+      throw new NoAnswer(`it answered ${response.status}${shown === '' ? '' : `: ${shown}`}`);
     }
     return decodedAnswer(text);
   } catch (thrown) {

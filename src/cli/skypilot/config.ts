@@ -1,7 +1,8 @@
 /** `skypilot config`: merges the sources of a SkyPilot configuration and explains the result. */
 import { Command, Option } from 'commander';
-import { formatProblem, type Problem } from '../../base/errors.ts';
+import type { Problem } from '../../base/errors.ts';
 import type { FoundSources, NamedSources } from '../../skypilot/config/config-sources.ts';
+import type { Result } from '../../skypilot/config/source-problems.ts';
 import { ExitCode, printProblems } from '../common/output.ts';
 import { repeatable } from '../common/sources.ts';
 import type { Merged, PrintFlags } from './config-output.ts';
@@ -58,9 +59,8 @@ export function skypilotConfigCommand(): Command {
 }
 
 async function config(flags: ConfigFlags): Promise<void> {
-  const { mergeSources, workspaceProblem } = await import('../../skypilot/config/layers.ts');
+  const { mergeSources } = await import('../../skypilot/config/layers.ts');
   const { findSources } = await import('../../skypilot/config/config-sources.ts');
-  const { configurationProblems, droppedProblems } = await import('../../skypilot/config/source-problems.ts');
   const read = findSources(flags);
   if (flags.get !== undefined) {
     await getValue(flags, read);
@@ -68,7 +68,7 @@ async function config(flags: ConfigFlags): Promise<void> {
   }
   const { printConfig, requireGet } = await import('./config-output.ts');
   requireGet(flags);
-  const { sources, problems, tasks, unread } = read;
+  const { sources, tasks, unread } = read;
   const results = (tasks.length === 0 ? [null] : tasks).map((task) => ({
     task,
     merged: mergeSources(task === null ? sources : [...sources, task.source]),
@@ -76,41 +76,42 @@ async function config(flags: ConfigFlags): Promise<void> {
   const all = results.map(
     ({ task, merged }): Merged => ({ task: tasks.length < 2 ? null : (task?.task ?? null), merged }),
   );
-  const found = [...problems, ...validated(flags, () => configurationProblems(sources, results))];
-  for (const { merged } of all) {
-    const workspace = workspaceProblem(merged);
-    found.push(...droppedProblems(merged.dropped), ...(workspace === undefined ? [] : [workspace]));
-  }
-  report(found);
+  report(await problemsOf(flags, read, results, results));
   await printConfig(all, unread, flags);
 }
 
-async function getValue(flags: ConfigFlags, { sources, tasks, problems }: FoundSources): Promise<void> {
-  const { workspaceProblem } = await import('../../skypilot/config/layers.ts');
-  const { configurationProblems, droppedProblems } = await import('../../skypilot/config/source-problems.ts');
+async function getValue(flags: ConfigFlags, found: FoundSources): Promise<void> {
   const { printEffectiveValue, readConfig } = await import('./config-output.ts');
-  const read = readConfig(sources, tasks);
-  const results = [
-    { task: null, merged: read.config },
-    ...read.tasks.map(({ source, config: merged }) => ({ task: source, merged })),
-  ];
-  const workspace = flags.workspace === undefined ? workspaceProblem(read.config) : undefined;
-  report([
+  const read = readConfig(found.sources, found.tasks);
+  const whole = { task: null, merged: read.config };
+  const results = [whole, ...read.tasks.map(({ source, config: merged }) => ({ task: source, merged }))];
+  const problems = await problemsOf(flags, found, results, flags.workspace === undefined ? [whole] : []);
+  report([...problems, ...(await printEffectiveValue(read, flags))]);
+}
+
+/** Schema violations have the severity of `--validation`. `selecting`: the results that select the workspace. */
+async function problemsOf(
+  { validation }: ConfigFlags,
+  { sources, problems }: FoundSources,
+  results: readonly Result[],
+  selecting: readonly Result[],
+): Promise<Problem[]> {
+  const { workspaceProblems } = await import('../../skypilot/config/layers.ts');
+  const { configurationProblems, droppedProblems } = await import('../../skypilot/config/source-problems.ts');
+  const mismatches =
+    validation === 'ignore'
+      ? []
+      : configurationProblems(sources, results).map((problem) => ({ ...problem, severity: validation }));
+  return [
     ...problems,
-    ...validated(flags, () => configurationProblems(sources, results)),
-    ...results.flatMap(({ merged: { dropped } }) => droppedProblems(dropped)),
-    ...(workspace === undefined ? [] : [workspace]),
-    ...(await printEffectiveValue(read, flags)),
-  ]);
+    ...mismatches,
+    ...results.flatMap(({ merged }) => droppedProblems(merged.dropped)),
+    ...selecting.flatMap(({ merged }) => workspaceProblems(merged)),
+  ];
 }
 
-/** Schema violations, with the severity of `--validation`. */
-function validated({ validation }: ConfigFlags, problems: () => Problem[]): Problem[] {
-  return validation === 'ignore' ? [] : problems().map((problem) => ({ ...problem, severity: validation }));
-}
-
-/** Prints problems and sets the exit code. Problems of a file that repeat for each task are printed once. */
+/** Prints problems and sets the exit code. */
 function report(found: readonly Problem[]): void {
-  printProblems([...new Map(found.map((problem) => [formatProblem(problem), problem])).values()]);
+  printProblems(found);
   process.exitCode = found.some(({ severity }) => severity === 'error') ? ExitCode.rejected : ExitCode.ok;
 }

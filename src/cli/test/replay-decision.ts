@@ -128,11 +128,11 @@ function allowedNow(past: PastDecision): ReplayedDecision {
 
 function asRecorded(past: PastDecision, unanswered: readonly UnknownAnswer[]): ReplayedDecision {
   for (const one of unanswered) {
-    const said = past.filters.find(({ filter, audit }) => filter === one.filter && !audit);
-    if (said?.outcome === 'rejected') {
+    const recorded = past.filters.find(({ filter, audit }) => filter === one.filter && !audit);
+    if (recorded?.outcome === 'rejected') {
       return past.allowed ? undecidable(needsOf([one])) : SAME;
     }
-    if (said?.outcome !== 'allowed') {
+    if (recorded?.outcome !== 'allowed') {
       return undecidable(`${needsOf([one])}; the log does not have its answer`);
     }
   }

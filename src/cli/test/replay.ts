@@ -1,7 +1,7 @@
 /** `test --replay`: finds decisions of a log that a configuration would change. */
 
 import { type CaseResult, printResults, resultsJunit, writeJunit } from '../cases/case-report.ts';
-import { ExitCode, jsonLine, printRows, UsageError, warn } from '../common/output.ts';
+import { ExitCode, printJson, printRows, UsageError, warn } from '../common/output.ts';
 import type { SourceFlags } from '../common/sources.ts';
 import { type DamagedLines, type LogFlags, LogRun } from './log-run.ts';
 import {
@@ -73,7 +73,7 @@ async function printReplay(
       await printAsTable(summary);
     }
   } else if (format === 'json') {
-    process.stdout.write(jsonLine(jsonOf(summary, damaged)));
+    printJson(jsonOf(summary, damaged));
   } else {
     await printResults(SUITE, resultsOf(summary, damaged), format);
   }

@@ -140,14 +140,14 @@ export class EffectivePolicy {
   #judge(pod: Pod, rules: Rules, options: ReviewOptions): Reason[] {
     const { spec } = pod;
     const { names, nodeSelectors, tolerations, affinities } = rules;
-    const nodeName = said(spec.nodeName);
+    const nodeName = given(spec.nodeName);
     const selectors = Object.entries(spec.nodeSelector ?? {}).map(([label, value]) => ({ label, value }));
     const affinity = spec.affinity ?? {};
     const isForOneNode = options.isForOneNode === true || isKept(affinity, options.current);
     return [
-      ...names.schedulerName.judge(said(spec.schedulerName)),
+      ...names.schedulerName.judge(given(spec.schedulerName)),
       ...names.priorityClassName.judge(
-        said(spec.priorityClassName),
+        given(spec.priorityClassName),
         this.#cluster.filledIn.priorityClassName,
       ),
       ...(nodeName === undefined ? [] : nodeReasons(nodeName, rules)),
@@ -166,7 +166,7 @@ function isKept(affinity: object, current: Pod | undefined): boolean {
   return current !== undefined && isDeepStrictEqual(affinity, current.spec.affinity ?? {});
 }
 
-function said(value: string | null | undefined): string | undefined {
+function given(value: string | null | undefined): string | undefined {
   return value === null || value === '' ? undefined : value;
 }
 

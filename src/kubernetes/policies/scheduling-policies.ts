@@ -1,6 +1,6 @@
 /** Policies and rights from files: selects the policies for a pod or a lease, and merges them. */
 import { LRUCache } from 'lru-cache';
-import { ConfigurationError, type Problem } from '../../base/errors.ts';
+import { type Problem, refuseErrors } from '../../base/errors.ts';
 import {
   type AccessGrant,
   type Account,
@@ -35,9 +35,7 @@ export class SchedulingPolicies implements PolicySource {
     options: SchedulingPoliciesOptions = {},
   ): { readonly policies: SchedulingPolicies; readonly warnings: readonly Problem[] } {
     const documents = readPolicyDocuments(paths);
-    if (documents.problems.some(({ severity }) => severity === 'error')) {
-      throw new ConfigurationError(documents.problems);
-    }
+    refuseErrors(documents.problems);
     return { policies: new SchedulingPolicies(documents, options), warnings: documents.problems };
   }
 

@@ -1,6 +1,6 @@
 /** Wires the parts of the service, and checks everything before the port opens. */
 import type { IncomingMessage } from 'node:http';
-import { ConfigurationError } from '../../base/errors.ts';
+import { refuseErrors } from '../../base/errors.ts';
 import { LimitedLogger } from '../../base/limited-logger.ts';
 import { createLogger, type Logger } from '../../base/logger.ts';
 import type { ConfigSources } from '../../config/sources.ts';
@@ -221,9 +221,7 @@ async function checkedConfiguration(
     ...startProblems(configuration, started),
     ...(await storageProblems(configuration, { ask: false })),
   ];
-  if (problems.some(({ severity }) => severity === 'error')) {
-    throw new ConfigurationError(problems);
-  }
+  refuseErrors(problems);
   configuration = { ...configuration, problems: [...configuration.problems, ...problems] };
   const tlsOptions = tlsOptionsOf(configuration, options);
   await watched.credentials.watch(credentialFiles(configuration, tlsOptions));

@@ -7,7 +7,7 @@ import { isMapping } from '../../base/yaml/tree.ts';
 import type { Call } from '../../filter/verdict.ts';
 import { PolicyRejected, type PolicyServices } from '../admin-policy.ts';
 import { taskConfigsOf } from '../config/task-configs.ts';
-import { MutatedUserRequest, type Task, type UserRequest } from '../request/user-request.ts';
+import { FORERUNNERS, MutatedUserRequest, type Task, type UserRequest } from '../request/user-request.ts';
 import { AUTOSTOP_OFF, autostopOf } from '../task/autostop.ts';
 import { cloudsOf } from '../task/infra.ts';
 import { resourcesOf } from '../task/resources.ts';
@@ -35,8 +35,6 @@ const LAUNCHES = new Set([
 ]);
 /** Requests that make a controller launch clusters. */
 const MANAGED = new Set(['jobs.launch', 'jobs.pool_apply', 'serve.up', 'serve.update']);
-/** Requests that launch nothing, but may precede one that does. */
-const FORERUNNERS = new Set(['validate', 'optimize']);
 
 /**
  * `undefined` = the request launches nothing: an `exec`, and all requests on the client side, which the

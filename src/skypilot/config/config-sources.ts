@@ -1,7 +1,7 @@
 /** Reads the sources of a SkyPilot configuration: files and command line. */
 
 import { existsSync } from 'node:fs';
-import { ConfigurationError, type Origin, type Problem } from '../../base/errors.ts';
+import { ConfigurationError, type Origin, type Problem, refuseErrors } from '../../base/errors.ts';
 import { formatPath, nested, valueAt } from '../../base/yaml/tree.ts';
 import { expandHome, readDotlist } from '../../config/dotlist.ts';
 import { isSameFile, readConfigFile, readTaskFile, type TaskSource } from './config-file.ts';
@@ -52,9 +52,7 @@ export function findSources(named: NamedSources, environment: Environment = proc
       .filter(({ name }) => name !== WHOLE)
       .flatMap((source) => [...databaseProblems(source, environment), ...clientKeyProblems(source)]),
   ];
-  if (problems.some(({ severity }) => severity === 'error')) {
-    throw new ConfigurationError(problems);
-  }
+  refuseErrors(problems);
   const tasks = named.task === undefined ? [] : readTaskFile(expandHome(named.task));
   problems.push(...tasks.flatMap((task) => task.problems));
   return { sources: [...sources, ...commandLineSources(named.config ?? [])], problems, tasks, unread };

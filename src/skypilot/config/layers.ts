@@ -89,28 +89,28 @@ function mergeSource(base: Mapping, tree: Mapping, originOf: Source['originOf'],
     return merge(base, tree, skypilotRules, placed);
   } catch (thrown) {
     if (thrown instanceof MergeError) {
-      // Positions in a concatenated list differ from those in the source.
-      const list = thrown.path.findIndex((step) => typeof step === 'number');
-      const origin = originOf(list === -1 ? thrown.path : thrown.path.slice(0, list));
+      const origin = originOf(thrown.pathInOverlay);
       throw new ConfigurationError([{ severity: 'error', origin, message: thrown.message }]);
     }
     throw thrown;
   }
 }
 
-/** The problem if the selected workspace does not exist. */
-export function workspaceProblem({ tree, leaves }: MergedConfig): Problem | undefined {
+/** A problem if the selected workspace does not exist. */
+export function workspaceProblems({ tree, leaves }: MergedConfig): Problem[] {
   const { active_workspace: active, workspaces } = tree;
   if (active === undefined || active === null || active === 'default') {
-    return undefined;
+    return [];
   }
   if (typeof active === 'string' && isMapping(workspaces) && Object.hasOwn(workspaces, active)) {
-    return undefined;
+    return [];
   }
   const source = leaves.find(({ path: [name] }) => name === 'active_workspace')?.source;
-  return {
-    severity: 'error',
-    origin: source?.origin,
-    message: `active_workspace: expected default or a workspace of the server, got ${showText(active)}`,
-  };
+  return [
+    {
+      severity: 'error',
+      origin: source?.origin,
+      message: `active_workspace: expected default or a workspace of the server, got ${showText(active)}`,
+    },
+  ];
 }

@@ -6,6 +6,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import {
   formatPath,
+  isAtOrBelow,
   isMapping,
   type Mapping,
   member,
@@ -110,7 +111,7 @@ function replacedAround(tree: Mapping, key: Key): Key | undefined {
 
 /** A path with keys below it is never below one of them. */
 function keysBelow(path: Path, keys: readonly Key[]): Key[] {
-  return keys.filter((key) => path.every((step, index) => key[index] === step));
+  return keys.filter((key) => isAtOrBelow(key, path));
 }
 
 /** `kubernetes.dws, kubernetes.kueue` */
@@ -120,16 +121,8 @@ export function formatKeys(keys: readonly Key[]): string {
 
 /** Removes keys from a configuration, and mappings that become empty. `taken`: the removed keys. */
 function withoutKeys(tree: Mapping, keys: readonly Key[]) {
-  const taken = keys.filter((key) => has(tree, key));
+  const taken = keys.filter((key) => valueAt(tree, key) !== undefined);
   return { tree: taken.reduce<Mapping>((rest, key) => without(rest, key), tree), taken };
-}
-
-function has(tree: Mapping, [name = '', ...below]: Key): boolean {
-  if (!Object.hasOwn(tree, name)) {
-    return false;
-  }
-  const value = member(tree, name);
-  return below.length === 0 || (isMapping(value) && has(value, below));
 }
 
 function without(tree: Mapping, [name = '', ...below]: Key): Mapping {

@@ -1,7 +1,7 @@
 /** Validates a configuration as SkyPilot does: each source by itself, each task, then the merged results. */
 
 import { formatOrigin, type Problem } from '../../base/errors.ts';
-import type { Mapping } from '../../base/yaml/tree.ts';
+import { isAtOrBelow, type Mapping } from '../../base/yaml/tree.ts';
 import { merge } from '../../config/merge.ts';
 import { validateConfig, validateTask } from '../schema/validate.ts';
 import type { TaskSource } from './config-file.ts';
@@ -10,7 +10,7 @@ import { type DroppedKey, formatPlace, type MergedConfig } from './layers.ts';
 import { formatKeys } from './permitted-keys.ts';
 
 /** The merged configuration for a task; `task`: `null` = without a task. */
-interface Result {
+export interface Result {
   readonly task: TaskSource | null;
   readonly merged: MergedConfig;
 }
@@ -48,20 +48,17 @@ function isPair({ level, originOf }: Source): boolean {
 
 /** Without problems of keys that the task may not set, which `droppedProblems` reports. */
 function taskProblems({ task, originOf }: TaskSource, { dropped }: MergedConfig): Problem[] {
-  const told = new Set(
+  const reported = new Set(
     dropped.filter(({ reason }) => reason === 'task').map(({ place }) => formatOrigin(place.origin)),
   );
   return validateTask(task.document.typed as Mapping, originOf).filter(
-    ({ origin }) => origin === undefined || !told.has(formatOrigin(origin)),
+    ({ origin }) => origin === undefined || !reported.has(formatOrigin(origin)),
   );
 }
 
 /** With the place of a value at or below each path. */
 function mergedProblems({ tree, leaves }: MergedConfig): Problem[] {
-  return validateConfig(
-    tree,
-    (path) => leaves.find((leaf) => path.every((step, index) => leaf.path[index] === step))?.source.origin,
-  );
+  return validateConfig(tree, (path) => leaves.find((leaf) => isAtOrBelow(leaf.path, path))?.source.origin);
 }
 
 /**

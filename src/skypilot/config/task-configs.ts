@@ -73,6 +73,7 @@ function mappingOf(value: unknown, name: string): Holder | undefined {
   return value as Holder;
 }
 
-function unreadable(name: string, expected: string): PolicyRejected {
+/** Why a task is refused that has something else there. */
+export function unreadable(name: string, expected: string): PolicyRejected {
   return new PolicyRejected(`${name} of the task: expected ${expected}.`);
 }

@@ -77,6 +77,9 @@ export class MutatedUserRequest {
   }
 }
 
+/** Requests that launch nothing, but may precede one that does, and may lack its workspace. A refusal ends the launch there. */
+export const FORERUNNERS: ReadonlySet<string> = new Set(['validate', 'optimize']);
+
 // Names of users in lists that an operator writes. Source: SkyPilot 0.13, its service accounts.
 
 /** Ids of service accounts, in any case. */
@@ -88,4 +91,15 @@ const SERVICE_ACCOUNT = /^sa-/i;
  */
 export function namesOfUser({ id, name }: Pick<User, 'id' | 'name'>): readonly string[] {
   return SERVICE_ACCOUNT.test(id) || name === '' ? [id] : [id, name];
+}
+
+/** Whether a list of an operator has the user. Nobody = no. */
+export function isListed(user: User | null, names: readonly string[]): boolean {
+  return user !== null && namesOfUser(user).some((name) => names.includes(name));
+}
+
+/** Whether a list of an operator has the workspace of a configuration. */
+export function isWorkspaceListed(config: Config, names: readonly string[]): boolean {
+  const workspace = config.getNested(['active_workspace']) ?? 'default';
+  return names.some((name) => name === workspace);
 }

@@ -5,6 +5,7 @@ import { budgetCommand } from '../../../src/cli/budget.ts';
 import { runInProcess } from '../../support/command-in-process.ts';
 import { drips, endsEarly, hugely, sends } from '../../support/faulty-answers.ts';
 import { confFile } from '../../support/files.ts';
+import { refused } from '../../support/run-command.ts';
 import { startService } from '../../support/services.ts';
 
 const TOKEN = 'a-token-of-coral-credits';
@@ -171,9 +172,8 @@ describe('budget from-coral-credits', () => {
     [['http://127.0.0.1:1', '--token-file', '/no/such/file'], /^error: --token-file: \/no\/such\/file: /],
   ])('says what is wrong with %j', async (args, message) => {
     const flags = ['from-coral-credits', ...args, '--resource-class', 'VCPU'];
-    const { code, stderr } = await runInProcess(budgetCommand(), flags);
-    expect(code).toBe(2);
-    expect(stderr).toMatch(message);
-    expect(stderr).not.toContain('secret');
+    const result = await runInProcess(budgetCommand(), flags);
+    expect(result).toEqual(refused(message));
+    expect(result.stderr).not.toContain('secret');
   });
 });

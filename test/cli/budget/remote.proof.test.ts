@@ -5,6 +5,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { budgetCommand } from '../../../src/cli/budget.ts';
 import { copiedLedgers } from '../../ledger/recorded-leases.ts';
 import { runInProcess } from '../../support/command-in-process.ts';
+import { temporaryFile } from '../../support/files.ts';
 import { temporaryFolder } from '../../support/filter-folder.ts';
 import { policyServer } from '../../support/policy-server.ts';
 import { refused, refusedWith } from '../../support/run-command.ts';
@@ -94,8 +95,7 @@ describe('budget --endpoint', () => {
 
   it('shows a token from a file that others cannot read, and needs a reason', async () => {
     const { remote } = await both();
-    const file = join(temporaryFolder(), 'token');
-    writeFileSync(file, 'of-a-reader-0123456789abcdef\n', { mode: 0o600 });
+    const file = temporaryFile('token', 'of-a-reader-0123456789abcdef\n');
     expect(await remote('list', '--token-file', file)).toMatchObject({ code: 0 });
     const set = ['set', 'climate', '--amount', '1', ...YEAR];
     expect(await remote(...set, '--reason', 'x', '--token-file', file)).toEqual(

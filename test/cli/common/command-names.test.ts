@@ -64,9 +64,8 @@ describe('budget', () => {
     'set refuses %s, which Keystone does not have',
     async (name) => {
       const { budget } = await setup();
-      const { code, stderr, stdout } = await budget('set', name, '--amount', '1', ...YEAR);
-      expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-      expect(stderr).toContain(`Keystone has no project ${name}`);
+      const result = await budget('set', name, '--amount', '1', ...YEAR);
+      expect(result).toEqual(refusedWith(`Keystone has no project ${name}`));
       expect(JSON.parse((await budget('list', '--format', 'json')).stdout)).toEqual([]);
     },
   );

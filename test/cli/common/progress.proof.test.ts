@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { recordMany } from '../../ledger/many-leases.ts';
 import { aRecord } from '../../support/decision-logs.ts';
 import { confFile, temporaryFile } from '../../support/files.ts';
+import { folderOf } from '../../support/filter-folder.ts';
 import { confWith, RULES } from '../../support/lease-cases.ts';
 import { newLedger } from '../../support/ledgers.ts';
 import { listen } from '../../support/listening.ts';
@@ -11,7 +12,6 @@ import { inPipe, isClean, onTerminal, type Screen } from '../../support/on-termi
 import { policyServer } from '../../support/policy-server.ts';
 import { recorded } from '../../support/recorded-identities.ts';
 import { createHost } from '../../support/requests.ts';
-import { folderOf } from '../../support/skypilot-cases.ts';
 import { policedDouble } from '../scheduling-policy/cluster.ts';
 
 const TIMEOUT = 1_200_000;

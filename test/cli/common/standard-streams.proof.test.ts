@@ -5,6 +5,7 @@ import { dirname } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { aRecord } from '../../support/decision-logs.ts';
 import { confFile, temporaryFile } from '../../support/files.ts';
+import { folderOf } from '../../support/filter-folder.ts';
 import { createHost } from '../../support/requests.ts';
 import {
   COMMAND,
@@ -13,7 +14,6 @@ import {
   startCommand,
   watched,
 } from '../../support/run-command.ts';
-import { folderOf } from '../../support/skypilot-cases.ts';
 
 const FULL = 'error: standard output could not be written: the disk is full\n';
 

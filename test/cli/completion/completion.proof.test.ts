@@ -1,12 +1,9 @@
 /** `completion`: real shells complete what is typed, with the script that it prints. Peers: bash, zsh, fish, python3. */
 import { execFile, spawnSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { runProgramInProcess } from '../../support/command-in-process.ts';
-import { projectFile } from '../../support/files.ts';
-import { temporaryFolder } from '../../support/filter-folder.ts';
+import { projectFile, temporaryFile } from '../../support/files.ts';
 import { printed } from '../../support/run-command.ts';
 
 const DEADLINE_SECONDS = 50;
@@ -96,9 +93,8 @@ describe('completion', () => {
     'lets $name complete commands, options, their values, arguments and files',
     async ({ name, command, load }, context) => {
       need(context, name);
-      const file = join(temporaryFolder(), 'script');
+      const file = temporaryFile('script', (await script(name)).stdout);
       const log = projectFile('etc/policy-service.co');
-      writeFileSync(file, (await script(name)).stdout);
       const completed = {
         budg: 'budget',
         'budget hist': 'budget history',
@@ -129,8 +125,7 @@ describe('completion', () => {
   it.for(SHELLS)('prints what $name can read', async ({ name }, context) => {
     need(context, name);
     const stdout = printed(await script(name));
-    const file = join(temporaryFolder(), 'script');
-    writeFileSync(file, stdout);
+    const file = temporaryFile('script', stdout);
     const checked = spawnSync(name, ['-n', file], { encoding: 'utf8' });
     expect({ status: checked.status, stderr: checked.stderr }).toEqual({ status: 0, stderr: '' });
   });

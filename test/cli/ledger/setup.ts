@@ -5,22 +5,16 @@ import { recordLease } from '../../ledger/recorded-leases.ts';
 import { runInProcess } from '../../support/command-in-process.ts';
 import { confFile } from '../../support/files.ts';
 import { giveBudget, ledgerAt } from '../../support/ledgers.ts';
-import type { CommandResult } from '../../support/run-command.ts';
-
-export interface Commands {
-  ledger(...args: string[]): Promise<CommandResult>;
-  budget(...args: string[]): Promise<CommandResult>;
-}
 
 /** The commands with both ledger filters enabled, and optional further lines of `[enforcement]`. */
-export function commandsOn(connection: string, enforcement = ''): Commands {
+export function commandsOn(connection: string, enforcement = '') {
   const file = confFile(
     `[enforcement]\nenabled_filters = MaxLeasesFilter, UsageBudgetFilter\nmax_leases_per_project = 1000\n${enforcement}\n[ledger]\nconnection = ${connection}\n`,
   );
   const flags = ['--config-file', file];
   return {
-    ledger: (...args) => runInProcess(ledgerCommand(), [...args, ...flags]),
-    budget: (...args) => runInProcess(budgetCommand(), [...args, ...flags]),
+    ledger: (...args: string[]) => runInProcess(ledgerCommand(), [...args, ...flags]),
+    budget: (...args: string[]) => runInProcess(budgetCommand(), [...args, ...flags]),
   };
 }
 

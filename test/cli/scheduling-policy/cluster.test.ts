@@ -3,7 +3,7 @@ import { runProgramInProcess } from '../../support/command-in-process.ts';
 import { temporaryFile } from '../../support/files.ts';
 import { temporaryFolder } from '../../support/filter-folder.ts';
 import { printed, refused, refusedWith } from '../../support/run-command.ts';
-import { policedDouble, refuse } from './cluster.ts';
+import { policedDouble, RBAC, refuse, useOf } from './cluster.ts';
 import { basicPolicies, podFile } from './files.ts';
 
 const fine = () => podFile('{nodeSelector: {disk: ssd}}');
@@ -59,15 +59,8 @@ nodeSelector disk  expected ssd, got "tape"  disks
     for (let number = 0; number < 100; number += 1) {
       policy(`other-${number}`, { allowed: {} });
     }
-    const rbac = '/apis/rbac.authorization.k8s.io/v1';
-    const apiGroups = ['scheduling.blazar-enforcement'];
-    api.store.put(`${rbac}/clusterroles`, {
-      metadata: { name: 'use' },
-      rules: [
-        { apiGroups, resources: ['schedulingpolicies'], resourceNames: ['disks', 'other-7'], verbs: ['use'] },
-      ],
-    });
-    api.store.put(`${rbac}/clusterrolebindings`, {
+    api.store.put(`${RBAC}/clusterroles`, { metadata: { name: 'use' }, rules: [useOf('disks', 'other-7')] });
+    api.store.put(`${RBAC}/clusterrolebindings`, {
       metadata: { name: 'use' },
       roleRef: { kind: 'ClusterRole', name: 'use' },
       subjects: [{ kind: 'Group', name: 'system:authenticated' }],

@@ -1,38 +1,34 @@
 /** What the tests of `scheduling-policy` commands that ask a cluster share: a small API server with policies and pods. */
 import { type ApiServerDouble, startApiServerDouble } from '../../support/api-server-double.ts';
 import { runProgramInProcess } from '../../support/command-in-process.ts';
-import type { CommandResult } from '../../support/run-command.ts';
 
-export const GROUP = 'scheduling.blazar-enforcement';
-export const POLICIES = `/apis/${GROUP}/v1alpha1/schedulingpolicies`;
+const GROUP = 'scheduling.blazar-enforcement';
+const POLICIES = `/apis/${GROUP}/v1alpha1/schedulingpolicies`;
 export const RBAC = '/apis/rbac.authorization.k8s.io/v1';
 
-export interface PolicedDouble {
-  readonly api: ApiServerDouble;
-  /** Runs a command against it. */
-  run(...args: string[]): Promise<CommandResult>;
-  policy(name: string, spec: object): void;
-  /** Lets reviews allow the use of a policy: `may(account, policy)`. */
-  allow(may: (user: string, policy: string) => boolean): void;
-  pod(namespace: string, name: string, spec?: object, metadata?: object): void;
+/** The rule of a role that grants the use of these policies. */
+export function useOf(...resourceNames: string[]) {
+  return { apiGroups: [GROUP], resources: ['schedulingpolicies'], resourceNames, verbs: ['use'] };
 }
 
 /** It has the policy `disks`, which every account may use. Stops at the end of the test. */
-export async function policedDouble(): Promise<PolicedDouble> {
+export async function policedDouble() {
   const api = await startApiServerDouble();
   const kubeconfig = api.kubeconfig();
-  const double: PolicedDouble = {
+  const double = {
     api,
-    run: (command, ...args) =>
-      runProgramInProcess(['scheduling-policy', command ?? '', ...args, '--kubeconfig', kubeconfig]),
-    policy: (name, spec) => {
+    /** Runs a command against it. */
+    run: (...args: string[]) =>
+      runProgramInProcess(['scheduling-policy', ...args, '--kubeconfig', kubeconfig]),
+    policy: (name: string, spec: object) => {
       const apiVersion = `${GROUP}/v1alpha1`;
       api.store.put(POLICIES, { apiVersion, kind: 'SchedulingPolicy', metadata: { name }, spec });
     },
-    allow: (may) => {
+    /** Lets reviews allow the use of a policy: `may(account, policy)`. */
+    allow: (may: (user: string, policy: string) => boolean) => {
       api.review = ({ user = '', resourceAttributes = {} }) => may(user, resourceAttributes.name ?? '');
     },
-    pod: (namespace, name, spec = {}, metadata = {}) => {
+    pod: (namespace: string, name: string, spec = {}, metadata = {}) => {
       api.store.put(`/api/v1/namespaces/${namespace}/pods`, {
         metadata: { name, namespace, ...metadata },
         spec: { schedulerName: 'default-scheduler', ...spec },

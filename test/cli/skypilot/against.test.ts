@@ -8,6 +8,7 @@ import { decodeRequest } from '../../../src/skypilot/request/wire.ts';
 import { captured, runInProcess } from '../../support/command-in-process.ts';
 import { temporaryFile } from '../../support/files.ts';
 import { listen } from '../../support/listening.ts';
+import { refusedWith } from '../../support/run-command.ts';
 import { runSkypilot } from '../../support/skypilot-service.ts';
 import { tlsFixture } from '../../support/tls.ts';
 import { unusedPort } from '../../support/unused-port.ts';
@@ -239,10 +240,9 @@ it.for<[string[], string]>([
   [['--against', 'http://host/', '--ca-file', '/nowhere'], '--ca-file: /nowhere: there is no such file'],
   [['--ca-file', 'x'], '--ca-file applies to --against'],
 ])('a mistake %s', async ([args, message]) => {
-  const { code, stdout, stderr } = await runInProcess(skypilotReviewCommand(), [task(), ...args]);
-  expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-  expect(stderr).toContain(message);
-  expect(stderr).not.toContain('s3cret');
+  const result = await runInProcess(skypilotReviewCommand(), [task(), ...args]);
+  expect(result).toEqual(refusedWith(message));
+  expect(result.stderr).not.toContain('s3cret');
 });
 
 const TEXT = `# machine h login no password no

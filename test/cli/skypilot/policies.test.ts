@@ -6,7 +6,7 @@ import { includedPolicies } from '../../../src/skypilot/policies/included-polici
 import { temporaryPolicy } from '../../skypilot/policies/temporary-policy.ts';
 import { rows } from '../../support/check-command.ts';
 import { runInProcess, runProgramInProcess } from '../../support/command-in-process.ts';
-import { confFile } from '../../support/files.ts';
+import { confFile, temporaryFile } from '../../support/files.ts';
 import { temporaryFolder } from '../../support/filter-folder.ts';
 import { printed, refused, refusedWith } from '../../support/run-command.ts';
 
@@ -88,9 +88,9 @@ it('overwrites nothing, and then writes nothing at all', async () => {
 });
 
 it('says where it cannot write', async () => {
-  const file = join(temporaryFolder(), 'file');
-  writeFileSync(file, '');
-  expect(await init(file)).toEqual(refused(/^error: \S+: could not be written: [^\n]+\n$/));
+  expect(await init(temporaryFile('file', ''))).toEqual(
+    refused(/^error: \S+: could not be written: [^\n]+\n$/),
+  );
 });
 
 it.for(['MaxGpus', '../MaxPolicy', '__proto__Policy', `${'A'.repeat(80)}Policy`])(

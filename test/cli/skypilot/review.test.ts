@@ -310,17 +310,18 @@ kubernetes: {pod_config: {spec: {containers: [{env: [{name: HF_TOKEN, value: s3c
 });
 
 describe('a mistake', () => {
+  const ONE_LINE = /^error: [^\n]+\n$/;
+
   it.for<[string, string, string]>([
     ['no YAML', 'run: [s3cret\n', 'task: expected YAML, and line'],
     ['nothing', ' \n', 'expected a request or a task, got nothing'],
     ['a body without a configuration', '{"task": "run: s3cret"}', 'skypilot_config: expected a string'],
   ])('in the request ends with 2 and one sentence: %s', async ([, content, message]) => {
     const file = temporaryFile('request', content);
-    const { code, stdout, stderr } = await review(file, ...policies('NothingPolicy'));
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-    expect(stderr).toMatch(/^error: [^\n]+\n$/);
-    expect(stderr).toContain(`error: ${file}: ${message}`);
-    expect(stderr).not.toContain('s3cret');
+    const result = await review(file, ...policies('NothingPolicy'));
+    expect(result).toEqual(refused(ONE_LINE));
+    expect(result.stderr).toContain(`error: ${file}: ${message}`);
+    expect(result.stderr).not.toContain('s3cret');
   });
 
   it('in the configuration file names that file', async () => {
@@ -359,12 +360,9 @@ describe('a mistake', () => {
     [['--idle-minutes', '1.5'], 'expected a whole number from -1 to 999999999'],
     [['--user', ':lin'], 'expected an id, or id:name'],
   ])('is a flag that SkyPilot could not send: %s', async ([flags, message]) => {
-    const { code, stdout, stderr } = await review(
-      ...[taskFile('run: x\n'), ...flags, ...policies('NothingPolicy')],
-    );
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-    expect(stderr).toMatch(/^error: [^\n]+\n$/);
-    expect(stderr).toContain(message);
+    const result = await review(taskFile('run: x\n'), ...flags, ...policies('NothingPolicy'));
+    expect(result).toEqual(refused(ONE_LINE));
+    expect(result.stderr).toContain(message);
   });
 
   it('is a configuration without policies, or with an invalid one', async () => {

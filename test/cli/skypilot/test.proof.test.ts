@@ -5,11 +5,11 @@ import { appendFileSync, mkdirSync, readFileSync, realpathSync, symlinkSync, wri
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { confFile, projectFile, temporaryFile } from '../../support/files.ts';
-import { temporaryFolder } from '../../support/filter-folder.ts';
+import { folderOf, temporaryFolder } from '../../support/filter-folder.ts';
 import { jsonLines } from '../../support/json-lines.ts';
 import { runCommand, scrubbedEnvironment } from '../../support/run-command.ts';
 import { body, FAILED, policyFiles } from '../../support/skypilot.ts';
-import { folderOf, limitPolicy, runCases } from '../../support/skypilot-cases.ts';
+import { limitPolicy, runCases } from '../../support/skypilot-cases.ts';
 
 describe('skypilot test', () => {
   it('says of each case whether the policies answer as expected, and shows what differs', async () => {

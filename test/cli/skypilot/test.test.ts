@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { folderOf } from '../../support/filter-folder.ts';
 import { rows } from '../../support/rows.ts';
-import { folderOf, limitPolicy, runCases } from '../../support/skypilot-cases.ts';
+import { limitPolicy, runCases } from '../../support/skypilot-cases.ts';
 
 describe('skypilot test', () => {
   it('finds a policy beside the file that names it, and tells the place of a name that leads nowhere', async () => {

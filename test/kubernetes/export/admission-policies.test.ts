@@ -3,7 +3,6 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { admissionPolicies, admissionPolicy } from '../../../src/kubernetes/export/admission-policies.ts';
 import { MERGE_STRATEGIES } from '../../../src/kubernetes/policies/merge.ts';
-import '../../support/properties.ts';
 import { pod, policy, proposalPolicies } from '../../support/scheduling-policies.ts';
 import {
   type AdmissionCase,

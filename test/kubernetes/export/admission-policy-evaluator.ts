@@ -7,7 +7,7 @@ import { LRUCache } from 'lru-cache';
 import type { AdmissionPolicy } from '../../../src/kubernetes/export/admission-policies.ts';
 
 /** What the authorizer is asked. */
-export interface RightQuestion {
+interface RightQuestion {
   readonly user: string;
   readonly group: string;
   readonly resource: string;

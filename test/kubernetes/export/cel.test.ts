@@ -14,7 +14,6 @@ import {
   or,
   TRUE,
 } from '../../../src/kubernetes/export/cel.ts';
-import '../../support/properties.ts';
 import { ANY_CHARACTER } from '../../support/characters.ts';
 import { evaluateCel } from './admission-policy-evaluator.ts';
 

@@ -2,11 +2,11 @@ import { expect, it } from 'vitest';
 import { claimantOf } from '../../../src/ledger/lease-request.ts';
 import { readOpenRows, reconcileObservation } from '../../../src/ledger/reconciliation/reconcile.ts';
 import { knownRegions } from '../../../src/ledger/reconciliation/regions.ts';
-import { Lab } from '../../policies/charging.ts';
+import { openLab } from '../../policies/charging.ts';
 import { NO_WAIT } from '../../support/ledgers.ts';
 
 it('a list of leases of Blazar says nothing about clusters of SkyPilot', async () => {
-  const lab = await Lab.open({ budget: '100' });
+  const lab = await openLab({ budget: '100' });
   await lab.ask();
   lab.pass(7200);
   expect(await knownRegions(lab.ledger, NO_WAIT)).toEqual([]);

@@ -9,14 +9,14 @@ import { SkypilotFollower } from '../../../src/server/followers/skypilot-followe
 import { Instruments } from '../../../src/server/metrics/instruments.ts';
 import { SkypilotMetrics } from '../../../src/server/metrics/reconciliation-metrics.ts';
 import { skypilotSection } from '../../../src/skypilot/section.ts';
-import { Lab, type LabSetup } from '../../policies/charging.ts';
+import { type LabSetup, openLab } from '../../policies/charging.ts';
 import { temporaryFolder } from '../../support/filter-folder.ts';
 import { metric } from '../../support/metric.ts';
 
 /** A follower of a lab whose first round begins at once. */
 async function followed(setup: LabSetup) {
   vi.spyOn(Math, 'random').mockReturnValue(0);
-  const lab = await Lab.open(setup);
+  const lab = await openLab(setup);
   const registry = new Registry();
   const records: DecisionRecord[] = [];
   const told: FoundBypasses[] = [];

@@ -18,7 +18,7 @@ import { Instruments } from '../../../src/server/metrics/instruments.ts';
 import { SkypilotMetrics } from '../../../src/server/metrics/reconciliation-metrics.ts';
 import { PolicyChain } from '../../../src/skypilot/policies/policy-chain.ts';
 import { skypilotSection } from '../../../src/skypilot/section.ts';
-import { Lab } from '../../policies/charging.ts';
+import { openLab } from '../../policies/charging.ts';
 import { drips, hugely, sends } from '../../support/faulty-answers.ts';
 import { valuesOnly } from '../../support/files.ts';
 import { SOON, startServices } from '../../support/ledger-processes.ts';
@@ -34,7 +34,7 @@ const PREFIX = 'blazar_enforcement_skypilot_';
 async function world() {
   vi.spyOn(Math, 'random').mockReturnValue(0);
   const options = { api_server_token: TOKEN, api_server_timeout: 600, api_server_interval: 5 };
-  const lab = await Lab.open({ budget: '100', api: { token: TOKEN }, options });
+  const lab = await openLab({ budget: '100', api: { token: TOKEN }, options });
   const registry = new Registry();
   const metrics = new SkypilotMetrics(new Instruments(registry));
   const records: DecisionRecord[] = [];
@@ -98,7 +98,7 @@ async function world() {
     };
     const sections = [skypilotSection, ledgerSection, notificationsSection];
     const configuration = await requireConfiguration(valuesOnly(values), sections);
-    const clock = { now: () => new Date(lab.now * 1000) };
+    const clock = { now: () => new Date(lab.now() * 1000) };
     const chain = await PolicyChain.fromConfiguration(configuration, {
       logger: lab.logger,
       clock,
@@ -190,7 +190,7 @@ describe('the rounds over reloads', () => {
 
   it('ask the API server of the next configuration, and the one before no more', async () => {
     const { lab, count, newFollower, prepare, forgetRound, asked } = await world();
-    const next = await SkypilotApiDouble.start({ now: () => lab.now, token: TOKEN });
+    const next = await SkypilotApiDouble.start({ now: lab.now, token: TOKEN });
     // Before the first round: it takes long on a busy machine, and there is a round every five seconds.
     const change = await prepare({ api_server: next.url });
     const follower = newFollower();

@@ -1,10 +1,9 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { ConfigurationError, formatProblem } from '../../../src/base/errors.ts';
 import { findSources, type NamedSources } from '../../../src/skypilot/config/config-sources.ts';
 import { mergeSources } from '../../../src/skypilot/config/layers.ts';
-import { temporaryFolder } from '../../support/filter-folder.ts';
+import { folderOf, writeFiles } from '../../support/filter-folder.ts';
 
 /** A home with a file of each kind; each sets `from` to its name. */
 const FILES = {
@@ -21,10 +20,7 @@ const before = process.cwd();
 let folder = '';
 
 beforeEach(() => {
-  folder = temporaryFolder();
-  for (const [name, text] of Object.entries(FILES)) {
-    write(name, text);
-  }
+  folder = folderOf(FILES);
   vi.stubEnv('HOME', join(folder, 'home'));
   process.chdir(join(folder, 'work'));
 });
@@ -35,10 +31,8 @@ afterEach(() => {
 });
 
 function write(name: string, text: string): string {
-  const path = join(folder, name);
-  mkdirSync(dirname(path), { recursive: true });
-  writeFileSync(path, text);
-  return path;
+  writeFiles(folder, { [name]: text });
+  return at(name);
 }
 
 const at = (name: string) => join(folder, name);

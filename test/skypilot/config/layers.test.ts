@@ -1,16 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { ConfigurationError, formatProblem } from '../../../src/base/errors.ts';
+import { ConfigurationError, formatOrigin, formatProblem } from '../../../src/base/errors.ts';
 import { YamlDocument } from '../../../src/base/yaml/document.ts';
-import { formatPath, type Mapping } from '../../../src/base/yaml/tree.ts';
+import { formatPath, nested } from '../../../src/base/yaml/tree.ts';
 import { taskConfig } from '../../../src/skypilot/config/config-file.ts';
 import { SERVER_KEYS, TASK_KEYS } from '../../../src/skypilot/config/config-schema.ts';
-import {
-  type formatPlace,
-  LEVELS,
-  type Level,
-  mergeSources,
-  workspaceProblem,
-} from '../../../src/skypilot/config/layers.ts';
+import { LEVELS, type Level, mergeSources, workspaceProblems } from '../../../src/skypilot/config/layers.ts';
 import { configSource } from '../../support/skypilot.ts';
 
 const merged = (texts: Partial<Record<Level, string>>) =>
@@ -21,20 +15,13 @@ function explained(texts: Partial<Record<Level, string>>): string[] {
   return merged(texts).leaves.map(({ path, value, source: won, beats }) =>
     [
       `${formatPath(path)} = ${JSON.stringify(value)}`,
-      ...[won, ...beats].map(({ origin }) => line(origin)),
+      ...[won, ...beats].map(({ origin }) => formatOrigin(origin)),
     ].join(' < '),
   );
 }
 
-const line = (origin: Parameters<typeof formatPlace>[0]['origin']) =>
-  origin.kind === 'file' ? `${origin.file}:${origin.line}` : origin.kind;
-
 const dropped = (texts: Partial<Record<Level, string>>) =>
-  merged(texts).dropped.map(({ key, reason, place }) => `${reason} ${key} ${line(place.origin)}`);
-
-/** The mapping of one branch, with a value at its end. */
-const branch = (key: readonly string[], value: unknown): Mapping =>
-  key.reduceRight<unknown>((below, name) => ({ [name]: below }), value) as Mapping;
+  merged(texts).dropped.map(({ key, reason, place }) => `${reason} ${key} ${formatOrigin(place.origin)}`);
 
 const yamlOf = (value: unknown) => YamlDocument.from(value).toString();
 
@@ -143,15 +130,15 @@ describe('what only the server may set', () => {
     (level) => {
       for (const key of spoken) {
         const name = key.join('.');
-        const server = branch(key, 'own');
+        const server = nested(key, 'own');
         const { tree, dropped: named } = merged({
           server: yamlOf(server),
-          [level]: yamlOf(branch(key, 'other')),
+          [level]: yamlOf(nested(key, 'other')),
         });
         expect(tree).toEqual(server);
         expect(named).toMatchObject([{ key: name, reason: 'server', place: { level } }]);
         // Also where the server says nothing of it.
-        expect(merged({ [level]: yamlOf(branch(key, 'other')) }).tree).toEqual({});
+        expect(merged({ [level]: yamlOf(nested(key, 'other')) }).tree).toEqual({});
       }
     },
   );
@@ -198,7 +185,7 @@ describe('what a task may set', () => {
   it('is every listed key, with everything below', () => {
     expect(TASK_KEYS).toHaveLength(28);
     for (const key of TASK_KEYS) {
-      const config = branch(key, { below: 1 });
+      const config = nested(key, { below: 1 });
       expect(merged({ task: yamlOf(config) })).toMatchObject({ tree: config, dropped: [] });
     }
   });
@@ -286,15 +273,13 @@ describe('the configuration of a task', () => {
 });
 
 describe('the selected workspace', () => {
-  const problem = (texts: Partial<Record<Level, string>>) => {
-    const found = workspaceProblem(merged(texts));
-    return found && formatProblem(found);
-  };
+  const problem = (texts: Partial<Record<Level, string>>) =>
+    workspaceProblems(merged(texts)).map(formatProblem).join();
 
   it.for(['', 'active_workspace: default', 'active_workspace: null', 'active_workspace: lab'])(
     'may be that of %j',
     (user) => {
-      expect(problem({ server: 'workspaces: {lab: {}}', user })).toBeUndefined();
+      expect(problem({ server: 'workspaces: {lab: {}}', user })).toBe('');
     },
   );
 

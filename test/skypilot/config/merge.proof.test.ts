@@ -7,7 +7,6 @@ import { Config } from '../../../src/skypilot/config/config.ts';
 import { SERVER_KEYS, TASK_KEYS } from '../../../src/skypilot/config/config-schema.ts';
 import { type Level, mergeSources } from '../../../src/skypilot/config/layers.ts';
 import { OverrideKeyError } from '../../../src/skypilot/config/permitted-keys.ts';
-import '../../support/properties.ts';
 import { askSkypilot, skypilotSource } from '../../support/skypilot-source.ts';
 
 const source = skypilotSource();

@@ -1,17 +1,7 @@
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { MAX_PASSES } from '../../../src/skypilot/policies/policy-evaluation.ts';
-import { chainOf, chainOn, FAILED, inside, policyFiles, received } from '../../support/skypilot.ts';
+import { chainOf, chainOn, FAILED, inside, policyFiles, probe, received } from '../../support/skypilot.ts';
 import { policyFile } from './temporary-policy.ts';
-
-/** What policies tell the test. */
-function heard(): string[] {
-  const all: string[] = [];
-  vi.stubGlobal('probe', all);
-  onTestFinished(() => {
-    vi.unstubAllGlobals();
-  });
-  return all;
-}
 
 describe('a policy', () => {
   it('is asked again when a later one changes the request, and rejects what that made of it', async () => {
@@ -50,7 +40,7 @@ describe('a policy', () => {
   });
 
   it('is asked once if no later one changes the request', async () => {
-    const asked = heard();
+    const asked = probe<string[]>([]);
     const { review } = await chainOf({
       FirstPolicy: "probe.push('first'); task.a = 1;",
       SecondPolicy: "probe.push('second'); task.b = 1;",
@@ -64,7 +54,7 @@ describe('a policy', () => {
   });
 
   it('that is in audit_policies is asked once', async () => {
-    const asked = heard();
+    const asked = probe<string[]>([]);
     const { specifiers } = policyFiles({ TriedPolicy: "probe.push('tried');", LastPolicy: 'task.b = 1;' });
     const { review } = await chainOn({ admin_policies: specifiers, audit_policies: ['TriedPolicy'] });
     expect(await review(received())).toMatchObject({ allowed: true, changed: true });

@@ -1,9 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { reviewRecord } from '../../../src/decisions/review-record.ts';
-import { readConfiguration } from '../../../src/enforcement/configuration.ts';
 import { auditProblems } from '../../../src/skypilot/policies/policy-loader.ts';
-import { skypilotSection } from '../../../src/skypilot/section.ts';
-import { valuesOnly } from '../../support/files.ts';
 import {
   ALLOWED_AS_IT_CAME,
   chainOn,
@@ -11,6 +8,7 @@ import {
   inside,
   policyFiles,
   received,
+  skypilotProblems,
 } from '../../support/skypilot.ts';
 
 const LABEL = "task.labels = { ...task.labels, seen: String(task.labels?.seen ?? '') + 'x' };";
@@ -151,19 +149,14 @@ describe('the names in audit_policies', () => {
   });
 
   it('are checked with the configuration, and without any policy', async () => {
-    const read = (skypilot: Readonly<Record<string, unknown>>) =>
-      readConfiguration(valuesOnly({ skypilot }), [skypilotSection]);
-    const { problems } = await read({
-      admin_policies: ['RejectAllPolicy'],
-      audit_policies: ['RejectAllPolicy'],
-    });
-    expect(problems.filter(({ section }) => section === 'skypilot')).toMatchObject([
-      { severity: 'warning', option: 'audit_policies' },
-      { severity: 'warning', option: 'audit_policies' },
+    const audit_policies = ['RejectAllPolicy'];
+    const warning = { severity: 'warning', option: 'audit_policies' };
+    expect(await skypilotProblems({ admin_policies: audit_policies, audit_policies })).toMatchObject([
+      warning,
+      warning,
     ]);
-    const alone = await read({ audit_policies: ['RejectAllPolicy'] });
-    expect(alone.problems).toContainEqual(
-      expect.objectContaining({ severity: 'error', section: 'skypilot', option: 'audit_policies' }),
+    expect(await skypilotProblems({ audit_policies })).toContainEqual(
+      expect.objectContaining({ severity: 'error', option: 'audit_policies' }),
     );
   });
 });

@@ -1,9 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { reviewRecord } from '../../../src/decisions/review-record.ts';
-import { readConfiguration } from '../../../src/enforcement/configuration.ts';
-import { skypilotSection } from '../../../src/skypilot/section.ts';
-import { valuesOnly } from '../../support/files.ts';
-import { chainOn, inside, policyFiles, received } from '../../support/skypilot.ts';
+import { chainOn, inside, policyFiles, received, skypilotProblems } from '../../support/skypilot.ts';
 
 const USER = 'id: 1f3870be\nname: lin@example.org\nuser_type: sso\npreferred_workspace: null\n';
 const config = (workspace: string, kind = '{private: true, allowed_users: [lin@example.org]}') =>
@@ -105,11 +102,8 @@ describe('a request of an exempt workspace', () => {
 });
 
 it('exempt_users takes no names', async () => {
-  const problemsOf = async (exempt_users: string[]) => {
-    const values = { skypilot: { exempt_users } };
-    const { problems } = await readConfiguration(valuesOnly(values), [skypilotSection]);
-    return problems.filter(({ option }) => option === 'exempt_users');
-  };
+  const problemsOf = async (exempt_users: string[]) =>
+    (await skypilotProblems({ exempt_users })).filter(({ option }) => option === 'exempt_users');
   expect(await problemsOf(['1f3870be', 'SA-1f3870be'])).toEqual([]);
   expect(await problemsOf(['lin'])).toMatchObject([{ severity: 'warning' }]);
   expect(await problemsOf(['lin@example.org'])).toMatchObject([{ severity: 'error' }]);

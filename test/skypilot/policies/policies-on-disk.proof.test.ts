@@ -1,37 +1,31 @@
 /** Policies as they are installed: found by Node itself, in a process of its own. */
-import { cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { cpSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
 import { projectFile } from '../../support/files.ts';
-import { temporaryFolder } from '../../support/filter-folder.ts';
-import { startCommand } from '../../support/run-command.ts';
+import { folderOf } from '../../support/filter-folder.ts';
+import { postJson } from '../../support/post-json.ts';
+import { startUntilFinished } from '../../support/run-command.ts';
 import { body, inside, policySource } from '../../support/skypilot.ts';
 import { PATH } from '../../support/skypilot-service.ts';
 
 const seen = (name: string) => `task.seen = [...new Set([...(task.seen ?? []), '${name}'])];`;
 
 it('can come from packages, from files with odd names, and with another copy of this package', async () => {
-  const site = temporaryFolder();
-  const write = (path: string, text: string) => {
-    mkdirSync(dirname(join(site, path)), { recursive: true });
-    writeFileSync(join(site, path), text);
-  };
-  const install = (name: string, source: string) => {
-    const manifest = { name, type: 'module', exports: './index.js' };
-    write(`node_modules/${name}/package.json`, JSON.stringify(manifest));
-    write(`node_modules/${name}/index.js`, source);
-  };
-  install('my-package', policySource('PackagedPolicy', seen('package')));
-  install('@my-site/rules', policySource('ScopedPolicy', seen('scope')));
-  write('rules/ä (copy)/policy #2.mjs', policySource('OddPolicy', seen('file')));
-  // What is installed beside a policy comes first.
-  write(
-    'other/policy.js',
-    policySource(
+  const installed = (name: string, source: string) => ({
+    [`node_modules/${name}/package.json`]: JSON.stringify({ name, type: 'module', exports: './index.js' }),
+    [`node_modules/${name}/index.js`]: source,
+  });
+  const site = folderOf({
+    ...installed('my-package', policySource('PackagedPolicy', seen('package'))),
+    ...installed('@my-site/rules', policySource('ScopedPolicy', seen('scope'))),
+    'rules/ä (copy)/policy #2.mjs': policySource('OddPolicy', seen('file')),
+    // What is installed beside a policy comes first.
+    'other/policy.js': policySource(
       'OtherPolicy',
       "if (task.name === 'reject') throw new PolicyRejected(task.seen + ': ' + import.meta.resolve('blazar-enforcement/skypilot'));",
     ),
-  );
+  });
   const copy = join(site, 'other/node_modules/blazar-enforcement');
   for (const path of ['package.json', 'dist/src']) {
     cpSync(projectFile(path), join(copy, path), { recursive: true });
@@ -43,13 +37,14 @@ it('can come from packages, from files with odd names, and with another copy of 
     './rules/ä (copy)/policy #2.mjs#OddPolicy',
     './other/policy.js#OtherPolicy',
   ];
-  write('blazar.conf', `[service]\nport = 0\n[skypilot]\nadmin_policies =\n  ${policies.join(',\n  ')}\n`);
-  const running = startCommand(['serve', '--config-file', 'blazar.conf'], { cwd: site });
-  onTestFinished(() => void running.process.kill('SIGKILL'));
+  writeFileSync(
+    join(site, 'blazar.conf'),
+    `[service]\nport = 0\n[skypilot]\nadmin_policies =\n  ${policies.join(',\n  ')}\n`,
+  );
+  const running = startUntilFinished(['serve', '--config-file', 'blazar.conf'], { cwd: site });
   const [, url = ''] = await running.printed(/Listening on (http\S+)/);
   const ask = async (task: string) => {
-    const headers = { 'Content-Type': 'application/json' };
-    const answer = await fetch(url + PATH, { method: 'POST', headers, body: body({ task }) });
+    const answer = await postJson(url + PATH, body({ task }));
     return { status: answer.status, text: await answer.text() };
   };
   const { status, text } = await ask('name: keep\n');

@@ -9,6 +9,7 @@ import {
   chainOn,
   FAILED,
   inside,
+  probe,
   type RunningChain,
   received,
   wireBody,
@@ -17,13 +18,6 @@ import { policyFile } from './temporary-policy.ts';
 
 const SET_LABEL = "task.labels = { ...task.labels, team: 'ml' };";
 const SET_TIMEOUT = "config.setNested(['kubernetes', 'provision_timeout'], 900);";
-
-/** What a policy can see of the test, under the name `probe`. */
-function probe<Value>(value: Value): Value {
-  vi.stubGlobal('probe', value);
-  onTestFinished(() => void vi.unstubAllGlobals());
-  return value;
-}
 
 function expectUntouched(review: Review): void {
   expect({ task: review.task, config: review.skypilotConfig.toDict() }).toEqual({

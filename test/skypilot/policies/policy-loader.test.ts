@@ -1,9 +1,8 @@
-import { writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { loadPolicies, policyOf } from '../../../src/skypilot/policies/policy-loader.ts';
 import { isIsolated } from '../../../src/skypilot/policies/policy-runner.ts';
-import { temporaryFolder } from '../../support/filter-folder.ts';
+import { temporaryFile } from '../../support/files.ts';
 import { policyFiles, policySource } from '../../support/skypilot.ts';
 
 const RESERVED = ['admin_policies', 'path', 'tokens', 'isolation', 'deadline'];
@@ -15,11 +14,7 @@ const WITH_OPTION = (name: string, option: string) =>
     extra: `static options = z.object({ ${option}: z.int().default(1).meta({ description: 'x' }) });`,
   });
 
-function fileOf(source: string): string {
-  const path = join(temporaryFolder(), 'policy.js');
-  writeFileSync(path, source);
-  return path;
-}
+const fileOf = (source: string) => temporaryFile('policy.js', source);
 
 /** What is wrong with the one policy that is named. */
 async function problemOf(specifier: string): Promise<string> {

@@ -1,6 +1,4 @@
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { temporaryFolder } from '../../support/filter-folder.ts';
+import { temporaryFile } from '../../support/files.ts';
 import { policySource } from '../../support/skypilot.ts';
 
 /** The specifier of a policy in a file that is gone after the test. */
@@ -8,9 +6,7 @@ export function policyFile(
   name: string,
   ...source: readonly [text?: string, more?: { extra?: string; imports?: string }]
 ): string {
-  const file = join(temporaryFolder(), `${name}.js`);
-  writeFileSync(file, policySource(name, ...source));
-  return `${file}#${name}`;
+  return `${temporaryFile(`${name}.js`, policySource(name, ...source))}#${name}`;
 }
 
 /** One that changes nothing; `options` are members of its zod object. */

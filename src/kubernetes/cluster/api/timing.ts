@@ -27,7 +27,7 @@ export class CallTime {
       }
       // One signal may serve many calls; above ten listeners Node would warn of a leak.
       setMaxListeners(0, signal);
-      signal.addEventListener('abort', this.#heard, { once: true });
+      signal.addEventListener('abort', this.#aborted, { once: true });
     }
   }
 
@@ -58,14 +58,14 @@ export class CallTime {
   end(reason?: string): void {
     clearTimeout(this.#timer);
     for (const signal of this.#signals) {
-      signal.removeEventListener('abort', this.#heard);
+      signal.removeEventListener('abort', this.#aborted);
     }
     if (reason !== undefined) {
       this.#controller.abort(new Error(reason));
     }
   }
 
-  readonly #heard = (event: Event): void => {
+  readonly #aborted = (event: Event): void => {
     this.#abort(errorText((event.target as AbortSignal).reason));
   };
 

@@ -1,10 +1,10 @@
 /** Address and credentials for an API server, from kubeconfigs and service accounts. */
-import { X509Certificate } from 'node:crypto';
 import { isIP, isIPv6 } from 'node:net';
 import { join } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import { isDeepStrictEqual } from 'node:util';
 import { ConfigurationError, errorText } from '../../../base/errors.ts';
+import { isCertificate } from '../../../config/pem.ts';
 import { readTextFile } from '../../../config/read-file.ts';
 
 export interface ClusterAccess {
@@ -96,15 +96,6 @@ export function tlsMistake({ ca, cert, key, servername }: ClusterTls): string | 
   } catch {
     // OpenSSL's message does not help, and might quote what it read.
     return 'the client certificate and the client key do not match, or the key is not an unencrypted PEM key';
-  }
-}
-
-/** OpenSSL would ignore an unreadable authority, and then trust none. */
-function isCertificate(pem: string): boolean {
-  try {
-    return new X509Certificate(pem).subject !== undefined;
-  } catch {
-    return false;
   }
 }
 

@@ -116,7 +116,7 @@ const PLANNED_JOB = /^(.+)-(\d{8})$/;
 const YEAR_2020 = 26_297_280;
 
 /** The controller of an object. `undefined` = none. */
-export function controllerOf(metadata: unknown): Owner | undefined {
+function controllerOf(metadata: unknown): Owner | undefined {
   const { data } = references.safeParse(metadata);
   const found = data?.ownerReferences?.find(({ controller }) => controller === true);
   return found === undefined ? undefined : { kind: found.kind, name: found.name };

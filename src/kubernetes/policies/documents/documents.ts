@@ -249,10 +249,10 @@ export function reviewPolicy({ document, current }: Pick<PolicyRequest, 'documen
   if (mistake === null) {
     return admission;
   }
-  const said = message(`the scheduling policy is invalid: ${mistake}`);
+  const text = message(`the scheduling policy is invalid: ${mistake}`);
   return current !== undefined && isDeepStrictEqual(content(document), content(current))
-    ? { ...admission, warnings: [warning(said)] }
-    : { ...admission, allowed: false, message: said };
+    ? { ...admission, warnings: [warning(text)] }
+    : { ...admission, allowed: false, message: text };
 }
 
 export function policyMistake(document: unknown): string | null {

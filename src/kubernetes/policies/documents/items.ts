@@ -28,7 +28,7 @@ export function pathTo(name: string, value: unknown): Path | undefined {
 /** Larger than all policies and roles of a cluster together. */
 const MAX_BYTES = 32 * 1024 * 1024;
 
-export type Report = (problem: Problem) => void;
+type Report = (problem: Problem) => void;
 
 export class Item {
   readonly file: string;

@@ -1,6 +1,6 @@
 /** The effective value of a SkyPilot key, for a context, workspace and task. */
 
-import { isMapping, type Path, setMember } from '../../../base/yaml/tree.ts';
+import { isAtOrBelow, isMapping, type Path, setMember } from '../../../base/yaml/tree.ts';
 import type { Leaf } from '../../../config/merge.ts';
 import { isCloud, type Reader, readerOf, readersBelow, regionMember } from './readers.ts';
 import { type Candidate, poolContext, type Reading, resolve } from './rules.ts';
@@ -241,6 +241,6 @@ function stepIn(
 
 /** A list from one source is one leaf, which is the source of everything in it, too. */
 function wholeLeaf<Source>({ leaves }: Traced<Source>, at: Path, value: unknown): Leaf<Source>[] {
-  const whole = leaves.find(({ path }) => path.every((step, index) => at[index] === step));
+  const whole = leaves.find(({ path }) => isAtOrBelow(at, path));
   return whole === undefined ? [] : [{ ...whole, path: [], value }];
 }

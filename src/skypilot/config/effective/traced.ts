@@ -1,6 +1,6 @@
 /** Values of a configuration with the source of each leaf, through any number of merges. */
 
-import { isMapping, type Mapping, nested, type Path, valueAt } from '../../../base/yaml/tree.ts';
+import { isAtOrBelow, isMapping, type Mapping, nested, type Path, valueAt } from '../../../base/yaml/tree.ts';
 import { type Leaf, MergeError, type MergeSchema, merge, Provenance } from '../../../config/merge.ts';
 import { skypilotRules, TASK_KEYS } from '../config-schema.ts';
 import type { MergedConfig, Place } from '../layers.ts';
@@ -29,7 +29,7 @@ export function partOf<Source>(traced: Traced<Source>, path: readonly string[]):
 /** The leaves below a path, relative to it. */
 export function leavesBelow<Source>(leaves: readonly Leaf<Source>[], path: Path): Leaf<Source>[] {
   return leaves
-    .filter((leaf) => startsWith(leaf.path, path))
+    .filter((leaf) => isAtOrBelow(leaf.path, path))
     .map((leaf) => ({ ...leaf, path: leaf.path.slice(path.length) }));
 }
 
@@ -45,7 +45,7 @@ export function placedAt<Source>(traced: Traced<Source>, path: readonly string[]
 export function over<Source>(winner: Traced<Source>, loser: Traced<Source>): Traced<Source> {
   const leaves = winner.leaves.map((leaf) => {
     const beaten = loser.leaves.filter(
-      ({ path }) => startsWith(path, leaf.path) || startsWith(leaf.path, path),
+      ({ path }) => isAtOrBelow(path, leaf.path) || isAtOrBelow(leaf.path, path),
     );
     return beating(leaf, beaten);
   });
@@ -88,11 +88,11 @@ export function combined<Source>(
     return mergedWithLeaves(base, base.value, overlay, overlay.value, schema);
   } catch (thrown) {
     if (thrown instanceof MergeError) {
-      const { path } = thrown;
-      // Positions in a joined list differ from those in the overlay.
-      const list = path.findIndex((step) => typeof step === 'number');
-      const known = list === -1 ? path : path.slice(0, list);
-      throw new TracedMergeError(thrown, overlay.leaves.find((leaf) => startsWith(leaf.path, known))?.source);
+      const known = thrown.pathInOverlay;
+      throw new TracedMergeError(
+        thrown,
+        overlay.leaves.find((leaf) => isAtOrBelow(leaf.path, known))?.source,
+      );
     }
     throw thrown;
   }
@@ -158,10 +158,6 @@ function leafFinder<Source>(leaves: readonly Leaf<Source>[]): (path: Path) => Le
 }
 
 const keyOf = (path: Path) => JSON.stringify(path);
-
-function startsWith(path: Path, start: Path): boolean {
-  return start.every((step, index) => path[index] === step);
-}
 
 /** Where a leaf was written. */
 export interface LeafSource {

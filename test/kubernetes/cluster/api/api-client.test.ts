@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Deadline } from '../../../../src/base/deadline.ts';
 import { type ApiClientOptions, createApiClient } from '../../../../src/kubernetes/cluster/api/api-client.ts';
+import { REVIEWS_PATH } from '../../../../src/kubernetes/cluster/live/access-review.ts';
 import {
   type ApiServerDouble,
   type Fault,
@@ -14,8 +15,7 @@ import { tlsFixture } from '../../../support/tls.ts';
 import { stoppedClocks } from '../stopped-clocks.ts';
 
 const MAPS = '/api/v1/namespaces/research/configmaps';
-const REVIEWS = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
-const review = { method: 'POST', path: REVIEWS, body: { spec: {} } } as const;
+const review = { method: 'POST', path: REVIEWS_PATH, body: { spec: {} } } as const;
 
 async function connected(options: ApiClientOptions = {}) {
   const server = await startApiServerDouble();

@@ -1,18 +1,14 @@
-import { copyFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { readServiceAccount } from '../../../../src/kubernetes/cluster/credentials/cluster-access.ts';
-import { temporaryFolder } from '../../../support/filter-folder.ts';
+import { folderOf, temporaryFolder } from '../../../support/filter-folder.ts';
 import { tlsFixture } from '../../../support/tls.ts';
 
 const POD = { KUBERNETES_SERVICE_HOST: '10.96.0.1', KUBERNETES_SERVICE_PORT: '443' };
 
 function serviceAccount({ token = 's3cret\n', ca = 'ca.pem' } = {}): string {
-  const folder = temporaryFolder();
-  writeFileSync(join(folder, 'token'), token);
-  copyFileSync(tlsFixture(ca), join(folder, 'ca.crt'));
-  writeFileSync(join(folder, 'namespace'), 'research\n');
-  return folder;
+  return folderOf({ token, 'ca.crt': readFileSync(tlsFixture(ca)), namespace: 'research\n' });
 }
 
 describe('the service account of a pod', () => {

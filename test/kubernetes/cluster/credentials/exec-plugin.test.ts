@@ -2,13 +2,13 @@ import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node
 import { dirname, join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type ApiClientOptions, createApiClient } from '../../../../src/kubernetes/cluster/api/api-client.ts';
+import { REVIEWS_PATH } from '../../../../src/kubernetes/cluster/live/access-review.ts';
 import { type ApiServerDouble, startApiServerDouble } from '../../../support/api-server-double.ts';
 import { recordingLogger } from '../../../support/logger.ts';
 import { tlsFixture } from '../../../support/tls.ts';
 import { stoppedClocks } from '../stopped-clocks.ts';
 
-const REVIEWS = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
-const review = { method: 'POST', path: REVIEWS, body: { spec: {} } } as const;
+const review = { method: 'POST', path: REVIEWS_PATH, body: { spec: {} } } as const;
 
 const V1 = 'client.authentication.k8s.io/v1';
 const V1BETA1 = 'client.authentication.k8s.io/v1beta1';

@@ -5,28 +5,26 @@ import {
   type ClusterSourceOptions,
 } from '../../../../src/kubernetes/cluster/live/live-source.ts';
 import { type AccountPolicies, serviceAccount } from '../../../../src/kubernetes/policies/access.ts';
-import { policyObject, toldPolicies } from './objects.ts';
+import { hdd, policyObject, ssd, watchedPolicies } from './objects.ts';
 
-const ssd = { allowed: { nodeSelectors: { disk: ['ssd'] } } };
-const hdd = { allowed: { nodeSelectors: { disk: ['hdd'] } } };
 const LIN = serviceAccount('shop', 'lin');
 
 function source(usable: UsePermissions['usable'], options: Partial<ClusterSourceOptions> = {}) {
-  const told = toldPolicies();
+  const watched = watchedPolicies();
   const clock = { now: 0 };
   const made = new ClusterSource({
-    policies: told.policies,
+    policies: watched.policies,
     permissions: { usable },
     staleAfter: 10,
     now: () => clock.now,
     ...options,
   });
   const list = (...objects: readonly ReturnType<typeof policyObject>[]) => {
-    told.listener.replaced(objects);
-    told.state.hasList = true;
-    told.state.currentAt = clock.now;
+    watched.listener.replaced(objects);
+    watched.state.hasList = true;
+    watched.state.currentAt = clock.now;
   };
-  return { source: made, told, clock, list };
+  return { source: made, watched, clock, list };
 }
 
 const everything: UsePermissions['usable'] = (_, names) => names;
@@ -35,35 +33,35 @@ const named = (answer: AccountPolicies | Promise<AccountPolicies>) =>
 
 describe('a source in a cluster', () => {
   it('refuses before the first list, and says why', async () => {
-    const { source: live, told, list } = source(everything);
+    const { source: live, watched, list } = source(everything);
     expect(live.health).toEqual({ state: 'starting', ageSeconds: undefined, problem: undefined });
-    told.state.problem = 'https://127.0.0.1:1 cannot be reached';
+    watched.state.problem = 'https://127.0.0.1:1 cannot be reached';
     await expect(live.policiesOf(LIN)).rejects.toMatchObject({
       name: 'SourceUnavailableError',
       message: 'the policies of the cluster are not known yet: https://127.0.0.1:1 cannot be reached',
     });
-    told.state.problem = undefined;
+    watched.state.problem = undefined;
     list(policyObject('a', ssd));
     expect(await named(live.policiesOf(LIN))).toEqual(['a']);
     expect(live.health).toEqual({ state: 'current', ageSeconds: 0, problem: undefined });
   });
 
   it('goes on with what it knows until that is too old', async () => {
-    const { source: live, told, clock, list } = source(everything);
+    const { source: live, watched, clock, list } = source(everything);
     list(policyObject('a', ssd));
-    told.state.problem = 'the watch has ended';
+    watched.state.problem = 'the watch has ended';
     clock.now = 9000;
     expect(live.health).toEqual({ state: 'behind', ageSeconds: 9, problem: 'the watch has ended' });
     expect(await named(live.policiesOf(LIN))).toEqual(['a']);
     clock.now = 10_001;
     expect(live.health).toMatchObject({ state: 'stale' });
     await expect(live.policiesOf(LIN)).rejects.toThrow('10 s old: the watch has ended');
-    told.state.problem = undefined;
+    watched.state.problem = undefined;
     expect(live.health, 'though nothing was noticed').toMatchObject({
       state: 'stale',
       problem: expect.any(String),
     });
-    told.state.currentAt = clock.now;
+    watched.state.currentAt = clock.now;
     expect(await named(live.policiesOf(LIN))).toEqual(['a']);
   });
 

@@ -2,12 +2,10 @@
 import type { ApiObject } from '../../../../src/kubernetes/cluster/api/contract.ts';
 import type { Following, ObjectListener } from '../../../../src/kubernetes/cluster/live/contract.ts';
 import { WatchedPolicies } from '../../../../src/kubernetes/cluster/live/live-policies.ts';
-import { type RecordingLogger, recordingLogger } from '../../../support/logger.ts';
+import { recordingLogger } from '../../../support/logger.ts';
 
-export interface PolicyObject extends ApiObject {
-  readonly spec: unknown;
-  readonly status?: unknown;
-}
+export const ssd = { allowed: { nodeSelectors: { disk: ['ssd'] } } };
+export const hdd = { allowed: { nodeSelectors: { disk: ['hdd'] } } };
 
 let version = 0;
 
@@ -20,7 +18,7 @@ export function policyObject(
     uid = `uid of ${name}`,
     ...others
   }: Record<string, unknown> & { generation?: number; uid?: string } = {},
-): PolicyObject {
+) {
   version += 1;
   return {
     apiVersion: 'scheduling.blazar-enforcement/v1alpha1',
@@ -42,20 +40,13 @@ export function policyObject(
   };
 }
 
-/** Policies, and by hand what list and watch would tell them. */
-export interface ToldPolicies {
-  readonly policies: WatchedPolicies;
-  readonly listener: ObjectListener;
-  readonly logger: RecordingLogger;
-  readonly state: { hasList: boolean; currentAt: number | undefined; problem: string | undefined };
-  /** A list, as at the start. */
-  list(...objects: readonly ApiObject[]): void;
-}
-
-/** `first`: what the first list has; nothing = there was no list yet. */
-export function toldPolicies(...first: readonly ApiObject[]): ToldPolicies {
+/**
+ * Policies, and by hand what list and watch would tell them. `first`: what the first list has; nothing = there
+ * was no list yet.
+ */
+export function watchedPolicies(...first: readonly ApiObject[]) {
   const logger = recordingLogger();
-  const state: ToldPolicies['state'] & Following = {
+  const state: { -readonly [Name in keyof Following]: Following[Name] } = {
     hasList: false,
     currentAt: undefined,
     problem: undefined,
@@ -69,6 +60,7 @@ export function toldPolicies(...first: readonly ApiObject[]): ToldPolicies {
     throw new Error('nobody listens');
   }
   const listener = heard;
+  /** A list, as at the start. */
   const list = (...objects: readonly ApiObject[]) => {
     listener.replaced(objects);
     state.hasList = true;

@@ -3,7 +3,7 @@
 import type { ApiClient, ApiRequest } from '../../../../src/kubernetes/cluster/api/contract.ts';
 import type { Account } from '../../../../src/kubernetes/policies/access.ts';
 
-export interface AskedReview {
+interface AskedReview {
   readonly user: string;
   readonly groups: readonly string[];
   readonly namespace: string | undefined;

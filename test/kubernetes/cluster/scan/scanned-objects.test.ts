@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ownerOf } from '../../../../src/kubernetes/cluster/scan/scanned-objects.ts';
+import { asAskedFor, ownerOf } from '../../../../src/kubernetes/cluster/scan/scanned-objects.ts';
 
 const NOW = Date.parse('2026-11-22T12:00:00Z');
 const owned = (kind: string, name: string, labels = {}) =>
@@ -42,5 +42,27 @@ describe('the owner of a pod', () => {
     expect(ownerOf({ ownerReferences: [{ kind: 'ReplicaSet', name: 'web' }] }, NOW)).toBe(undefined);
     expect(ownerOf({ ownerReferences: 7 }, NOW)).toBe(undefined);
     expect(ownerOf(undefined, NOW)).toBe(undefined);
+  });
+});
+
+/** As a real API server writes it: test/peers. */
+const asked = { managedFields: [{ manager: 'kubectl', fieldsV1: { 'f:spec': { 'f:nodeName': {} } } }] };
+const notAsked = {
+  managedFields: [{ manager: 'kubectl', fieldsV1: { 'f:spec': { 'f:schedulerName': {} } } }],
+};
+
+describe('a running pod as somebody asked for it', () => {
+  it.for([[notAsked], [{}], [{ managedFields: 7 }], [{ managedFields: [{ fieldsV1: null }] }]])(
+    'has no node if a scheduler has chosen it: %j',
+    ([metadata]) => {
+      const pod = { metadata, spec: { nodeName: 'n1', nodeSelector: { disk: 'ssd' } } };
+      expect(asAskedFor(pod as never).spec).toEqual({ nodeSelector: { disk: 'ssd' } });
+      expect(pod.spec.nodeName).toBe('n1');
+    },
+  );
+
+  it('keeps the node that somebody asked for', () => {
+    const pod = { metadata: asked, spec: { nodeName: 'n1' } };
+    expect(asAskedFor(pod)).toBe(pod);
   });
 });

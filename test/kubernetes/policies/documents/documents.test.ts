@@ -8,8 +8,7 @@ import {
 } from '../../../../src/kubernetes/policies/documents/documents.ts';
 import type { SchedulingPolicy } from '../../../../src/kubernetes/policies/policy.ts';
 import { temporaryFile } from '../../../support/files.ts';
-import { temporaryFolder } from '../../../support/filter-folder.ts';
-import { folderOf } from '../../../support/skypilot-cases.ts';
+import { folderOf, temporaryFolder } from '../../../support/filter-folder.ts';
 
 const RBAC = 'apiVersion: rbac.authorization.k8s.io/v1';
 

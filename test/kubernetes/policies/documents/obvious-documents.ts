@@ -35,7 +35,7 @@ export interface PolicyDocument {
   readonly spec: Spec;
 }
 
-export interface Spec {
+interface Spec {
   readonly required?: Section | null;
   readonly allowed?: Section | null;
   readonly default?: Section | null;

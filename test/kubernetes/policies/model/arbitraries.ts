@@ -1,5 +1,6 @@
 /** Documents of policies and pods of so few words that what one says, others often say too. */
 import fc from 'fast-check';
+import { optional } from '../../../support/properties.ts';
 import { deepFreeze } from '../../../support/requests.ts';
 import type { PolicyDocument, Section } from '../documents/obvious-documents.ts';
 import { affinityPart } from './arbitrary-affinities.ts';
@@ -26,27 +27,21 @@ const scheduler = part({
   required: subset(SCHEDULERS, 1).map((schedulerNames) => ({ schedulerNames })),
   allowed: subset(SCHEDULERS).map((schedulerNames) => ({ schedulerNames })),
   default: from(SCHEDULERS).map((schedulerName) => ({ schedulerName })),
-  pod: fc.record(
-    {
-      schedulerName: from([...SCHEDULERS, SCHEDULERS[0], '', null]),
-      nodeName: from(['node-1', '', '', null]),
-    },
-    { requiredKeys: [] },
-  ),
+  pod: optional({
+    schedulerName: from([...SCHEDULERS, SCHEDULERS[0], '', null]),
+    nodeName: from(['node-1', '', '', null]),
+  }),
 });
 
 const priorityClass = part({
   required: subset(CLASSES, 1).map((priorityClassNames) => ({ priorityClassNames })),
   allowed: subset(CLASSES).map((priorityClassNames) => ({ priorityClassNames })),
   default: from(CLASSES).map((priorityClassName) => ({ priorityClassName })),
-  pod: fc.record(
-    {
-      priorityClassName: from([...CLASSES, '', null]),
-      priority: from([0, null]),
-      preemptionPolicy: from(['Never']),
-    },
-    { requiredKeys: [] },
-  ),
+  pod: optional({
+    priorityClassName: from([...CLASSES, '', null]),
+    priority: from([0, null]),
+    preemptionPolicy: from(['Never']),
+  }),
 });
 
 const labels = (values: fc.Arbitrary<unknown>, minKeys = 0) =>
@@ -99,10 +94,12 @@ const defaultToleration = fc.oneof(
   ofTheSystem,
 );
 
-const tolerationRule = fc.record(
-  { keys: subset(KEYS), operators: subset(OPERATORS), values: subset(VALUES), effects: subset(EFFECTS) },
-  { requiredKeys: [] },
-);
+const tolerationRule = optional({
+  keys: subset(KEYS),
+  operators: subset(OPERATORS),
+  values: subset(VALUES),
+  effects: subset(EFFECTS),
+});
 
 const toleration = part({
   required: fc.array(tolerationRule, { minLength: 1, maxLength: 2 }).map((tolerations) => ({ tolerations })),
@@ -130,8 +127,13 @@ const DRAFT: Readonly<Record<string, string>> = {
   priorityClassName: 'priorityClasseName',
 };
 
-function section(parts: readonly (Section | undefined)[], isDraft: boolean): Section | null {
-  const fields = parts.flatMap((one) => Object.entries(one ?? {}));
+function section(
+  chosen: readonly (Part | undefined)[],
+  index: number,
+  name: 'required' | 'allowed' | 'default',
+  isDraft = false,
+): Section | null {
+  const fields = chosen.flatMap((one) => Object.entries(one?.policies[index]?.[name] ?? {}));
   const spelled = fields.map(([field, value]) => [(isDraft && DRAFT[field]) || field, value] as const);
   return fields.length === 0 ? null : Object.fromEntries(spelled);
 }
@@ -163,18 +165,9 @@ export const cases: fc.Arbitrary<Case> = fc
       documents: names.map((name, index) => ({
         name,
         spec: {
-          required: section(
-            chosen.map((one) => one?.policies[index]?.required),
-            isDraft,
-          ),
-          allowed: section(
-            chosen.map((one) => one?.policies[index]?.allowed),
-            isDraft,
-          ),
-          default: section(
-            chosen.map((one) => one?.policies[index]?.default),
-            isDraft,
-          ),
+          required: section(chosen, index, 'required', isDraft),
+          allowed: section(chosen, index, 'allowed', isDraft),
+          default: section(chosen, index, 'default', isDraft),
         },
       })),
       pod: {
@@ -196,10 +189,7 @@ export const allowedOnly: fc.Arbitrary<PolicyDocument> = fc
     deepFreeze({
       name,
       spec: {
-        allowed: section(
-          chosen.map((one) => one?.policies[0]?.allowed),
-          false,
-        ),
+        allowed: section(chosen, 0, 'allowed'),
       },
     }),
   );

@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { optional } from '../../../support/properties.ts';
 import { from, type Part, part, subset } from './arbitrary-parts.ts';
 import { PREFERRED, REQUIRED } from './obvious-affinities.ts';
 
@@ -43,18 +44,15 @@ const podTerm = fc.record({ topologyKey: from(['host', 'zone'] as const) }, asJs
 const podPreference = fc.record({ weight: fc.constant(1), podAffinityTerm: podTerm }, asJson);
 
 function affinity(minLength: number) {
-  const ofPods = fc.record(
-    { [REQUIRED]: few(podTerm, minLength), [PREFERRED]: few(podPreference, minLength) },
-    { requiredKeys: [] },
-  );
+  const ofPods = optional({
+    [REQUIRED]: few(podTerm, minLength),
+    [PREFERRED]: few(podPreference, minLength),
+  });
   return {
-    nodeAffinity: fc.record(
-      {
-        [REQUIRED]: fc.record({ nodeSelectorTerms: few(term, minLength) }),
-        [PREFERRED]: few(preference(term), minLength),
-      },
-      { requiredKeys: [] },
-    ),
+    nodeAffinity: optional({
+      [REQUIRED]: fc.record({ nodeSelectorTerms: few(term, minLength) }),
+      [PREFERRED]: few(preference(term), minLength),
+    }),
     podAffinity: ofPods,
     podAntiAffinity: ofPods,
   };
@@ -75,53 +73,38 @@ function draft(value: unknown): unknown {
   );
 }
 
-const expressionRule = fc.record(
-  {
-    keys: subset(KEYS),
-    operators: subset(['In', 'NotIn', 'Exists', 'DoesNotExist'] as const),
-    values: subset(VALUES),
-  },
-  { requiredKeys: [] },
-);
-const fieldRule = fc.record(
-  { keys: from([['metadata.name'], []] as const), values: subset(VALUES) },
-  { requiredKeys: [] },
-);
+const expressionRule = optional({
+  keys: subset(KEYS),
+  operators: subset(['In', 'NotIn', 'Exists', 'DoesNotExist'] as const),
+  values: subset(VALUES),
+});
+const fieldRule = optional({ keys: from([['metadata.name'], []] as const), values: subset(VALUES) });
 
 function rules(terms: fc.Arbitrary<unknown>, minKeys: number) {
   const ofTime = fc.oneof(
     { weight: 4, arbitrary: fc.record({ nodeSelectorTerms: terms }) },
     { weight: 1, arbitrary: fc.constant({}) },
   );
-  const times = (one: fc.Arbitrary<unknown>) =>
-    fc.record({ [REQUIRED]: one, [PREFERRED]: one }, { requiredKeys: [] });
-  return fc
-    .record(
-      {
-        nodeAffinities: times(ofTime),
-        podAffinities: times(fc.constant({})),
-        podAntiAffinities: times(fc.constant({})),
-      },
-      { requiredKeys: [] },
-    )
-    .filter((written) => Object.keys(written).length >= minKeys);
+  const times = (one: fc.Arbitrary<unknown>) => optional({ [REQUIRED]: one, [PREFERRED]: one });
+  return optional({
+    nodeAffinities: times(ofTime),
+    podAffinities: times(fc.constant({})),
+    podAntiAffinities: times(fc.constant({})),
+  }).filter((written) => Object.keys(written).length >= minKeys);
 }
 
 const requiredTerm = fc.record({ matchExpressions: few(expressionRule, 1) });
-const allowedTerm = fc.record(
-  { matchExpressions: few(expressionRule), matchFields: few(fieldRule) },
-  { requiredKeys: [] },
-);
+const allowedTerm = optional({ matchExpressions: few(expressionRule), matchFields: few(fieldRule) });
 
 export const affinityPart: fc.Arbitrary<Part> = part({
   required: rules(few(requiredTerm, 1), 1).map((affinities) => ({ affinities })),
   allowed: rules(few(allowedTerm), 0).map((affinities) => ({ affinities })),
   default: fc
-    .tuple(fc.record(affinity(1), { requiredKeys: [] }), fc.boolean())
+    .tuple(optional(affinity(1)), fc.boolean())
     .map(([chosen, isDraft]) => ({ affinity: isDraft ? draft(chosen) : chosen })),
   pod: fc
     .oneof(
-      { weight: 9, arbitrary: fc.record(affinity(0), { requiredKeys: [] }) },
+      { weight: 9, arbitrary: optional(affinity(0)) },
       { weight: 1, arbitrary: fc.constant(null) },
       // A kind that is not known yet.
       {

@@ -12,7 +12,7 @@ export interface Part {
 }
 
 interface Saying {
-  readonly required?: fc.Arbitrary<Section>;
+  readonly required: fc.Arbitrary<Section>;
   readonly allowed: fc.Arbitrary<Section>;
   readonly default: fc.Arbitrary<Section>;
   readonly pod: fc.Arbitrary<object>;
@@ -20,7 +20,7 @@ interface Saying {
 
 export function part({ required, allowed, default: defaults, pod }: Saying): fc.Arbitrary<Part> {
   const policy = fc.record({
-    required: required === undefined ? fc.constant(undefined) : often(required, 1, 3),
+    required: often(required, 1, 3),
     allowed: often(allowed, 2, 1),
     default: often(defaults, 1, 1),
   });

@@ -5,7 +5,7 @@ import type { Applying } from '../documents/obvious-documents.ts';
 /** By kind, such as `nodeAffinity`, and by time. */
 export type PodAffinities = Readonly<Record<string, Readonly<Record<string, unknown>> | null>>;
 
-export interface ObviousExpression {
+interface ObviousExpression {
   readonly key: string;
   readonly operator: string;
   readonly values?: readonly string[] | null;

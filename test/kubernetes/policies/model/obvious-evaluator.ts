@@ -23,7 +23,7 @@ export interface ObviousPod {
   readonly spec: PodSpec;
 }
 
-export interface PodSpec {
+interface PodSpec {
   readonly schedulerName?: string | null;
   readonly nodeName?: string | null;
   readonly priorityClassName?: string | null;
@@ -34,9 +34,9 @@ export interface PodSpec {
   readonly affinity?: PodAffinities | null;
 }
 
-export type Labels = Readonly<Record<string, string>>;
+type Labels = Readonly<Record<string, string>>;
 
-export interface PodToleration {
+interface PodToleration {
   readonly key?: string | null;
   readonly operator?: string | null;
   readonly value?: string | null;
@@ -54,7 +54,7 @@ interface TolerationRule {
 
 const EFFECTS = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'];
 
-export interface ObviousOptions {
+interface ObviousOptions {
   readonly addDefaults: boolean;
   readonly isForOneNode?: boolean;
 }

@@ -1,6 +1,6 @@
 /** Affinities as a pod writes them, in few words. */
 
-export interface Expression {
+interface Expression {
   readonly key: string;
   readonly operator: string;
   readonly values?: readonly string[];

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { formatOrigin } from '../../../../src/base/errors.ts';
 import { formatPath, type Mapping, valueAt } from '../../../../src/base/yaml/tree.ts';
 import { MergeError } from '../../../../src/config/merge.ts';
 import {
@@ -51,8 +52,7 @@ const value = (...question: Parameters<typeof answer>) => answer(...question).va
 
 /** `key = value < level:line of the source < level:line of what it beats`. */
 function explained(...question: Parameters<typeof answer>): string[] {
-  const line = ({ place }: LeafSource) =>
-    place.origin.kind === 'file' ? `${place.origin.file}:${place.origin.line}` : place.origin.kind;
+  const line = ({ place }: LeafSource) => formatOrigin(place.origin);
   return answer(...question).leaves.map(({ path, value: leaf, source: won, beats }) =>
     [`${formatPath(path)} = ${JSON.stringify(leaf)}`, ...[won, ...beats].map(line)].join(' < '),
   );
