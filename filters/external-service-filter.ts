@@ -59,7 +59,7 @@ const options = z
       'Sent in the header Authorization, as a bearer token. Empty = the header is not sent.',
     ),
     external_service_timeout: timeoutOption(
-      'Maximum duration of a call, from connecting to the last byte of the answer. Must be less than [service] deadline.',
+      'Maximum duration of a call, from connecting to the last byte of the answer. Must be less than [service] deadline, and than half of it in audit_filters.',
     ),
     external_service_connect_retries: z.int().min(0).max(10).default(1).meta({
       serverOnly: true,
@@ -297,20 +297,29 @@ export class ExternalServiceFilter extends BaseFilter<Options> {
   }
 }
 
-/** At the deadline, a call is aborted: it neither counts as a failure of the service nor allows on error. */
+/**
+ * At the deadline, a call is aborted: it neither counts as a failure of the service nor allows on error. An audited
+ * filter has half of the time.
+ */
 function timeoutProblems(
   { external_service_timeout: timeout }: Options,
   settings: Parameters<OptionsCheck>[1] = [],
 ): Problem[] {
-  const deadline = settings.find(({ option }) => option.section === 'service' && option.name === 'deadline');
-  if (typeof deadline?.value !== 'number' || timeout < deadline.value) {
+  const setting = (section: string, name: string) =>
+    settings.find(({ option }) => option.section === section && option.name === name);
+  const deadline = setting('service', 'deadline');
+  const audited = setting('enforcement', 'audit_filters')?.value;
+  const isAudited = Array.isArray(audited) && audited.includes('ExternalServiceFilter');
+  if (typeof deadline?.value !== 'number' || timeout < deadline.value / (isAudited ? 2 : 1)) {
     return [];
   }
   const place =
     deadline.origin.kind === 'default'
       ? { section: 'enforcement', option: 'external_service_timeout' }
       : { section: 'service', option: 'deadline' };
-  const message = `external_service_timeout, ${timeout} seconds, is not less than [service] deadline, ${deadline.value}: if the service hangs, calls end at the deadline, where external_service_breaker_failures does not count them and external_service_allow_on_error allows nothing`;
+  const message = isAudited
+    ? `external_service_timeout, ${timeout} seconds, is not less than half of [service] deadline, ${deadline.value}, which is the time of a filter in audit_filters: if the service hangs, the filter fails, also with external_service_allow_on_error`
+    : `external_service_timeout, ${timeout} seconds, is not less than [service] deadline, ${deadline.value}: if the service hangs, calls end at the deadline, where external_service_breaker_failures does not count them and external_service_allow_on_error allows nothing`;
   return [{ severity: 'warning', ...place, message }];
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /** The process of `blazar-enforcement`: handles failed output and uncaught exceptions. */
 import { errorText } from '../base/errors.ts';
-import { isImportError } from '../plugin/import-errors.ts';
+import { isImportError, placeOf } from '../plugin/import-errors.ts';
 import { ExitCode, onOneLine } from './common/output.ts';
 import { guardStandardStreams } from './common/standard-streams.ts';
 import { runProgram } from './program.ts';
@@ -13,7 +13,7 @@ process.on('uncaughtException', (thrown) => {
     // Already reported, or handled by `serve`.
     return;
   }
-  process.stderr.write(`error: ${onOneLine(errorText(thrown))}\n`);
+  process.stderr.write(`error: ${onOneLine(errorText(thrown))}${placeOf(thrown)}\n`);
   process.exit(ExitCode.fault);
 });
 await runProgram(process.argv.slice(2));

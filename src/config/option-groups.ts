@@ -2,7 +2,7 @@
 import { accessSync, constants, statSync } from 'node:fs';
 import type { z } from 'zod';
 import { withinAMinute } from '../base/deadline.ts';
-import { errorText, type Problem } from '../base/errors.ts';
+import { ConfigurationError, errorText, type Problem } from '../base/errors.ts';
 import { isReadByEveryone, systemErrorText, whyAnyWritable } from './read-file.ts';
 import { type Setting, schemaInput } from './resolve.ts';
 import { hideCredentials, showText } from './secret.ts';
@@ -181,4 +181,9 @@ export function atOrigin(
     message: secret && !isSafe ? 'a wrong value that is not shown' : shown,
     origin: problem.origin ?? (origin.kind === 'default' ? undefined : origin),
   };
+}
+
+/** Mistakes that show when the configuration is used, with their places. */
+export function mistakesAt(problems: readonly Problem[], settings: readonly Setting[]): ConfigurationError {
+  return new ConfigurationError(problems.map((problem) => atOrigin(problem, settings, { isSafe: true })));
 }

@@ -112,12 +112,14 @@ export function reservationsAfterUpdate(currentLease: Lease, newLease: Lease): R
   ];
 }
 
-/** After this time, Blazar has given a lease the hosts of a change, or has failed. In microseconds. */
-export const MAKING = 5_000_000n;
+/**
+ * After this time, Blazar has made a change, or has failed. In microseconds. It changes one reservation after another,
+ * and Nova moves one host after another.
+ */
+export const MAKING = 60_000_000n;
 
 /** For the user who asks for a change while another one may be being made. */
-export const IS_CHANGING =
-  'Another change of this lease was allowed a moment ago: try again in some seconds.';
+export const IS_CHANGING = 'Another change of this lease was allowed a moment ago: try again in a minute.';
 
 /**
  * An upper bound of the reservations after a failed update: some unchanged, some updated, some with new

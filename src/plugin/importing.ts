@@ -8,7 +8,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { inTime, withinDeadline } from '../base/deadline.ts';
 import { codeOf, errorText } from '../base/errors.ts';
 import { whyWritable } from '../config/read-file.ts';
-import { noteImportError } from './import-errors.ts';
+import { noteImportError, placeOf } from './import-errors.ts';
 import { moduleFiles, versionOf } from './module-files.ts';
 import { FROM_WORKING_DIRECTORY, fallbackResolve, withVersion } from './packages-hook.ts';
 
@@ -38,8 +38,8 @@ export async function importFile(
 /** The exports of an installed package, beside this one or in the working directory. Throws as `importFile`. */
 export async function importPackage(name: string): Promise<Exports> {
   return importModule(name, name).catch((thrown: unknown) => {
-    return importModule(`${FROM_WORKING_DIRECTORY}${name}`, name).catch(() => {
-      throw thrown;
+    return importModule(`${FROM_WORKING_DIRECTORY}${name}`, name).catch((second: unknown) => {
+      throw errorText(thrown).includes(`Cannot find package '${name}'`) ? second : thrown;
     });
   });
 }
@@ -62,9 +62,8 @@ async function importModule(url: string, name: string): Promise<Exports> {
             ...new Set([name, ...importedFiles(name), ...moduleFiles(dirname(name))]),
           ])
         : undefined;
-    throw new Error(
-      `it could not be loaded: ${errorText(thrown)}${place === undefined ? '' : ` (${place})`}`,
-    );
+    const where = place === undefined ? placeOf(thrown, name) : ` (${place})`;
+    throw new Error(`it could not be loaded: ${errorText(thrown)}${where}`);
   }
 }
 

@@ -161,6 +161,10 @@ describe('a filter of a package that is installed beside the configuration', () 
     const bad = await check(`${name}#BadFilter`);
     expect(bad.code).toBe(2);
     expect(bad.stderr).toContain('BadFilter does not implement checkCreate, checkUpdate, onEnd');
+
+    write(`node_modules/${name}/my.js`, "\nthrow new Error('no licence');");
+    const { stderr } = await check(`${name}#MyFilter`);
+    expect(stderr).toMatch(/\[enforcement\] enabled_filters: .*: no licence \(\S+\/my\.js:2\)\n$/);
   });
 
   it('is missed by name when the package is not installed', async () => {

@@ -62,7 +62,7 @@ const BROKEN: Record<string, [text: string, name: string, reason: string]> = {
   'explosive-filter.js': [
     "throw new Error('no licence\\nat home');",
     'ExplosiveFilter',
-    'it could not be loaded: no licence at home',
+    'it could not be loaded: no licence at home (FOLDER/explosive-filter.js:1)',
   ],
   'null-filter.js': ['throw null;', 'NullFilter', 'it could not be loaded: null'],
 };
@@ -179,6 +179,15 @@ describe('a file that holds no usable filter', () => {
       expect(stderr).toContain(`warning: not a usable filter: ${text}`);
     }
     expect(stderr).not.toContain('error:');
+  });
+
+  it('is named with its line if it ends the process', async () => {
+    const folder = filterFolder({ 'late-filter.js': "\nPromise.reject(new Error('no licence'));" });
+    const conf = enforcing(`filters_path = ${folder}`, 'enabled_filters = LateFilter');
+    expect(await runCommand(['config', 'validate', '--config-file', conf])).toMatchObject({
+      code: 70,
+      stderr: `error: no licence (${folder}/late-filter.js:2)\n`,
+    });
   });
 
   it('is not imported if it is not named like a filter', async () => {

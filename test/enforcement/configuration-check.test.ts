@@ -90,6 +90,7 @@ describe('the check of a filter', () => {
       source("throw new Error('no luck');"),
       source("return Promise.reject(new Error('no luck'));"),
       source('', ".superRefine(() => { throw new Error('no luck'); })"),
+      source('return []; } static needsLedger() { throw new Error("no luck");'),
     ]) {
       expect(await problemsOf(filter, enabled, 'colour = red')).toEqual([
         'error: blazar.conf:3: [enforcement] enabled_filters: CheckedFilter could not check its options: no luck',

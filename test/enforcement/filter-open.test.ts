@@ -86,6 +86,7 @@ describe('open', () => {
       expect(problems).toEqual([
         {
           severity: 'error',
+          origin: { kind: 'code' },
           section: 'enforcement',
           option: 'enabled_filters',
           message: expect.stringContaining('BFilter could not be set up: '),

@@ -331,7 +331,7 @@ it('of changes of a lease that are asked for at once, allows one: Blazar would a
   const grow = (from: number, to: number, options = {}) =>
     enforcement.checkUpdate({ context, currentLease: sized(from), lease: sized(to) }, options);
   const answers = await Promise.all([grow(1, 3), grow(1, 3), grow(1, 3, { dryRun: true }), grow(1, 2)]);
-  const again = 'Another change of this lease was allowed a moment ago: try again in some seconds.';
+  const again = 'Another change of this lease was allowed a moment ago: try again in a minute.';
   expect(answers.map(({ message }) => message)).toEqual([null, again, null, again]);
   expect(answers[1]).toMatchObject({
     filter: NAME,
@@ -341,7 +341,9 @@ it('of changes of a lease that are asked for at once, allows one: Blazar would a
   // The request shows that Blazar has made the change.
   expectMessage(await grow(3, 4), null);
   expectMessage(await grow(3, 4), again);
+  now = '2026-11-21T09:00:59.500Z';
+  expectMessage(await grow(3, 4), again);
   // Blazar has not made it: the hosts were not free.
-  now = '2026-11-21T09:00:35.500Z';
+  now = '2026-11-21T09:01:30.500Z';
   expectMessage(await grow(3, 4), null);
 });

@@ -65,10 +65,8 @@ export async function reportingFailures(
     await work();
   } catch (thrown) {
     if (thrown instanceof ConfigurationError) {
-      const { atOrigin } = await import('../../config/option-groups.ts');
-      throw new ConfigurationError(
-        thrown.problems.map((problem) => atOrigin(problem, configuration.settings, { isSafe: true })),
-      );
+      const { mistakesAt } = await import('../../config/option-groups.ts');
+      throw mistakesAt(thrown.problems, configuration.settings);
     }
     if (!(thrown instanceof LedgerUnavailableError)) {
       throw thrown;

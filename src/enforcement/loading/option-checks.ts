@@ -147,6 +147,8 @@ export function filterCheck(
   return async (values, settings = []) => {
     const problems = (await filterClass.check?.(values, settings)) ?? [];
     const what = incomplete ? undefined : filterClass.limitsNothing?.(values);
+    // It is called again at the start, where what it throws would have no place.
+    filterClass.needsLedger?.(values);
     return [
       ...problems,
       ...(what === undefined ? [] : [warning(named, `${name} ${what}`)]),

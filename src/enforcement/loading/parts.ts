@@ -4,7 +4,7 @@ import { withinAMinute } from '../../base/deadline.ts';
 import { ConfigurationError, errorText, isInstance } from '../../base/errors.ts';
 import { LimitedLogger } from '../../base/limited-logger.ts';
 import type { Logger } from '../../base/logger.ts';
-import { atOrigin } from '../../config/option-groups.ts';
+import { mistakesAt } from '../../config/option-groups.ts';
 import { isLedgerFilter } from '../../filter/base-filter.ts';
 import type { Clock, FilterServices } from '../../filter/services.ts';
 import { ledgerSection } from '../../ledger/options.ts';
@@ -12,6 +12,7 @@ import { ChainOutbox } from '../../ledger/outbox/chain-outbox.ts';
 import { ChainLedger } from '../../ledger/service.ts';
 import type { Keystone } from '../../openstack/contract.ts';
 import type { Names } from '../../openstack/names.ts';
+import { placeOf } from '../../plugin/import-errors.ts';
 import { Exemptions } from '../chain/chain.ts';
 import type { Commits } from '../chain/commit.ts';
 import type { ChainedFilter } from '../chain/hook.ts';
@@ -117,7 +118,7 @@ export async function openChain(
 ): Promise<ChainedFilter[]> {
   const chain: ChainedFilter[] = [];
   for (const { installed, options, audit } of filters) {
-    const { name, filterClass } = installed;
+    const { name, file, filterClass } = installed;
     const execution = executions.executionOf(name);
     try {
       await withinAMinute(() =>
@@ -130,14 +131,11 @@ export async function openChain(
     } catch (thrown) {
       await closeChain(chain, services.logger);
       if (isInstance(thrown, ConfigurationError)) {
-        throw new ConfigurationError(
-          thrown.problems.map((problem) => atOrigin(problem, settings, { isSafe: true })),
-        );
+        throw mistakesAt(thrown.problems, settings);
       }
-      const message = `${name} could not be set up: ${errorText(thrown)}`;
-      throw new ConfigurationError([
-        { severity: 'error', section: 'enforcement', option: 'enabled_filters', message },
-      ]);
+      const option = audit ? 'audit_filters' : 'enabled_filters';
+      const message = `${name} could not be set up: ${errorText(thrown)}${placeOf(thrown, file)}`;
+      throw mistakesAt([{ severity: 'error', section: 'enforcement', option, message }], settings);
     }
   }
   return chain;

@@ -3,15 +3,18 @@
  * database. There are two plans for two sources: a list in a file, which may be old and incomplete, and an
  * observation by the service.
  */
+import { smaller } from '../../filter/claim.ts';
 import { formatInstant, type Instant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
-import { isInUse } from '../../lease/lease.ts';
+import { isInUse, MAKING } from '../../lease/lease.ts';
 import { alternativesOf } from '../accounting/alternatives.ts';
+import { demandOf } from '../accounting/demand.ts';
 import { keptName, textMistake } from '../identity.ts';
 import type { LeaseRow } from '../storage/schema.ts';
 import { isObserved, left, type Reconciled, type Terms, unrecorded } from './change-lease.ts';
 import { differs } from './correct-lease.ts';
 import {
   ABSENT,
+  ASKED,
   digestOf,
   type ListedLease,
   type OverdueLease,
@@ -211,7 +214,9 @@ export async function planForObservation(
     steps.push({ kind: 'leave', left: left(row, 'Blazar shows no hosts of it') });
   }
   for (const { row, lease } of pairs) {
-    if (row.shown !== digestOf(lease) || row.state === 'ended' || row.lease_id === null) {
+    if (isBeingMade(row, lease, before, terms)) {
+      steps.push({ kind: 'leave', left: left(row, 'Blazar may be making a change of it') });
+    } else if (row.shown !== digestOf(lease) || row.state === 'ended' || row.lease_id === null) {
       steps.push({ kind: 'correct', row, lease });
     }
   }
@@ -293,6 +298,22 @@ function latenessOf({ readAt, ages }: OpenRows, grace: bigint): (row: LeaseRow) 
     ages === undefined || (shown !== null && shown !== ABSENT)
       ? touched_at <= since
       : (ages.get(id) ?? 0) >= Number(grace) * 1000;
+}
+
+/**
+ * Whether Blazar may be making the change that was asked for last. Its status does not tell: another change that fails
+ * meanwhile resets it.
+ */
+function isBeingMade(
+  row: LeaseRow,
+  { start, end, reservations }: ShownLease,
+  { readAt }: OpenRows,
+  { grace }: ObservationTerms,
+): boolean {
+  const [asked] = alternativesOf(row);
+  const isMade = asked?.start === start && asked.end === end && asked.demand === demandOf(reservations);
+  const since = readAt - smaller(grace * MICROSECONDS_PER_SECOND, MAKING);
+  return row.shown === ASKED && !isMade && since < row.touched_at && row.touched_at <= readAt;
 }
 
 /** Whether the last request for a row is so recent that a missing lease has never existed. */

@@ -132,24 +132,34 @@ export function* record(
   return { refusal: undefined, warnings, lease, undo };
 }
 
+/** As `MAKING`, if only dates change: Blazar makes such changes at once, and the last one alone counts. */
+const MOVING = 5_000_000n;
+
 /**
- * Blazar does not lock a lease. Of changes that are asked for at once, it makes all: each adds hosts to those of the
- * lease, or changes another reservation. So a change is refused if another one was allowed just before, unless the
- * request shows that it has been made.
+ * Blazar does not lock a lease: it releases its lock when any other change fails, such as an invalid one that is sent
+ * at the same moment. Of several changes, it makes all: each adds hosts to those of the lease, or changes another
+ * reservation. So a change is refused if another one was allowed just before, unless the request shows that it has
+ * been made.
  */
 function changingRefusal(
   row: LeaseRow | undefined,
-  { current, adopts, claimants }: LedgerRequest,
+  { proposal, current, adopts, claimants }: LedgerRequest,
   now: bigint,
 ): Refusal | undefined {
-  const isRecent = row !== undefined && row.touched_at <= now && now < row.touched_at + MAKING;
   const enforced = claimants.find(({ audit }) => !audit);
-  if (current === undefined || adopts || enforced === undefined || !isRecent || row.shown !== ASKED) {
+  if (current === undefined || adopts || enforced === undefined || row?.shown !== ASKED) {
     return undefined;
   }
   const { start, end } = current;
   const demand = demandOf(current.reservations);
-  const [asked, ...before] = alternativesOf(row).map(
+  const recorded = alternativesOf(row);
+  const isMoved = [demandOf(proposal.reservations), ...recorded.map((one) => one.demand)].every(
+    (one) => one === demand,
+  );
+  if (row.touched_at > now || now >= row.touched_at + (isMoved ? MOVING : MAKING)) {
+    return undefined;
+  }
+  const [asked, ...before] = recorded.map(
     (one) => one.start === start && one.end === end && one.demand === demand,
   );
   const isMade = asked === true && !before.includes(true);

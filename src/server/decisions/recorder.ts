@@ -1,11 +1,11 @@
 /** Records every decision, of all protocols: in the decision log, the store, the metrics and the console. */
 
 import { type Deadline, withinDeadline } from '../../base/deadline.ts';
-import { ConfigurationError, errorText } from '../../base/errors.ts';
+import { errorText } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { traceId } from '../../base/trace-context.ts';
 import { isTraced } from '../../base/tracing.ts';
-import { atOrigin } from '../../config/option-groups.ts';
+import { mistakesAt } from '../../config/option-groups.ts';
 import type { DecidedRequest, RequestedLease } from '../../decisions/lease-record.ts';
 import { DecisionLog, type DecisionLogObserver } from '../../decisions/log.ts';
 import type { DecisionRecord } from '../../decisions/record.ts';
@@ -144,9 +144,7 @@ export function openDecisionLog(
   } catch (thrown) {
     const at = { section: 'service', option: 'decision_log' };
     const message = `expected a file that can be written, got ${destination} (${errorText(thrown)})`;
-    throw new ConfigurationError([
-      atOrigin({ severity: 'error', ...at, message }, configuration.settings, { isSafe: true }),
-    ]);
+    throw mistakesAt([{ severity: 'error', ...at, message }], configuration.settings);
   }
 }
 

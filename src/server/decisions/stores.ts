@@ -1,8 +1,8 @@
 /** The stores of decisions of all configurations in use. */
 import { hash } from 'node:crypto';
-import { ConfigurationError, errorText, LedgerUnavailableError } from '../../base/errors.ts';
+import { type ConfigurationError, errorText, LedgerUnavailableError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
-import { atOrigin } from '../../config/option-groups.ts';
+import { mistakesAt } from '../../config/option-groups.ts';
 import type { DecisionSource, ReplicaList } from '../../decisions/store/contract.ts';
 import type {
   DecisionQueue,
@@ -150,7 +150,5 @@ export class DecisionStores {
 function mistake(configuration: Configuration, reason: string): ConfigurationError {
   const at = { section: 'service', option: 'decision_store' };
   const message = `expected a ledger that decisions can be stored in: ${reason}`;
-  return new ConfigurationError([
-    atOrigin({ severity: 'error', ...at, message }, configuration.settings, { isSafe: true }),
-  ]);
+  return mistakesAt([{ severity: 'error', ...at, message }], configuration.settings);
 }

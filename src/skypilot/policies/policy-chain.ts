@@ -4,6 +4,7 @@ import { inTime } from '../../base/deadline.ts';
 import { ConfigurationError, type Problem } from '../../base/errors.ts';
 import { LimitedLogger } from '../../base/limited-logger.ts';
 import { createLogger } from '../../base/logger.ts';
+import { mistakesAt } from '../../config/option-groups.ts';
 import { type Configuration, sectionOf } from '../../enforcement/configuration.ts';
 import type { OpenLaunchLedger } from '../charging/open-launch-ledger.ts';
 import { ConfigValidation, VALIDATION } from '../config/config-validation.ts';
@@ -77,7 +78,7 @@ export class PolicyChain {
       Object.keys(skypilotOptions.shape),
     );
     if (problems.length > 0) {
-      throw new ConfigurationError(problems.map(mistake));
+      throw mistakesAt(problems.map(mistake), configuration.settings);
     }
     const logger = services.logger ?? createLogger();
     const limited = new LimitedLogger(logger, 'policy');
@@ -124,7 +125,7 @@ export class PolicyChain {
     const made = new PolicyChain(chain, new Exemptions(options), validation, limited, launches);
     if (wrong.length > 0) {
       await made.close();
-      throw new ConfigurationError(wrong);
+      throw mistakesAt(wrong, configuration.settings);
     }
     return made;
   }

@@ -123,6 +123,23 @@ export function updating(fixtures: LedgerFixtures): void {
     expect([first, second].map(({ refusal }) => refusal)).toEqual([undefined, undefined]);
   });
 
+  it('allows no other change for a minute after one of hosts that the request does not show', async () => {
+    const fixture = await fixtures({ budget: '1000' });
+    await fixture.create(leaseOf());
+    fixture.now = '2026-12-01T06:00:00Z';
+    await fixture.update(leaseOf({ id: 'A' }), leaseOf({ id: 'A', hosts: 3 }));
+    const longer = { end_date: '2026-12-03 00:00' };
+    fixture.now = '2026-12-01T06:00:59Z';
+    const { refusal } = await fixture.update(leaseOf({ id: 'A' }), longer);
+    expect(refusal?.message).toMatch(/^Another change of this lease/);
+    fixture.now = '2026-12-01T06:01:00Z';
+    expect((await fixture.update(leaseOf({ id: 'A' }), longer)).refusal).toBeUndefined();
+    // The same after a change of dates.
+    fixture.now = '2026-12-01T06:01:59Z';
+    const grown = await fixture.update(leaseOf({ id: 'A' }), leaseOf({ id: 'A', hosts: 2 }));
+    expect(grown.refusal?.message).toMatch(/^Another change of this lease/);
+  });
+
   it('lets a lease shrink when its project is over the limit already, and not grow', async () => {
     const fixture = await fixtures({ budget: '100', mayOverdraw: true });
     await fixture.create(leaseOf());

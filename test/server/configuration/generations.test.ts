@@ -236,11 +236,15 @@ describe('a reload', () => {
 
   it('with a filter that can not be set up changes nothing, and lets go of what was built before it', async () => {
     const { filter, heard, open } = watchedFilters();
-    const { change, post, request, said } = await onFile(filter('OldFilter'));
+    const { change, conf, post, request, logger } = await onFile(filter('OldFilter'));
     await expect(change(filter('NewFilter, BrokenFilter'))).resolves.toBe(false);
     expect(heard).toEqual(['NewFilter closed']);
-    const message = '[enforcement] enabled_filters: BrokenFilter could not be set up: no licence';
-    said(message);
+    const [message = ''] = logger.lines.flatMap(
+      (line) => line.message.match(/.* could not be set up: .*/) ?? [],
+    );
+    const place = `${conf}:3: [enforcement] enabled_filters: BrokenFilter could not be set up: no licence (`;
+    expect(message.slice(0, place.length)).toBe(place);
+    expect(message).toMatch(/\/broken-filter\.js:\d+\)$/);
     const problems = [withoutMessage(message)];
     expect(await request('/readyz')).toMatchObject({ status: 503, json: { problems } });
     const asked = post('/check-create', TWO_DAYS);
