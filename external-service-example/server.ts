@@ -7,6 +7,7 @@ import { existsSync, realpathSync } from 'node:fs';
 import { METHODS } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
+import { isDeepStrictEqual } from 'node:util';
 import { bodyParser } from '@koa/bodyparser';
 import Router from '@koa/router';
 import Koa from 'koa';
@@ -106,18 +107,37 @@ function costOf(lease: Lease): number {
 const Text = z.string().nullish();
 const Count = z.coerce.number().int().min(1).nullish();
 const Moment = z.string().transform(toMillis).refine(Number.isFinite, 'expected an ISO 8601 date');
-const Reservation = z.object({ max: Count, amount: Count });
+const Properties = { resource_properties: Text, hypervisor_properties: Text }; // anything else lets Blazar fail halfway
+const Reservation = z.object({ max: Count, amount: Count, status: Text, ...Properties });
 const Lease = z
   .object({ id: Text, name: Text, user_id: Text, project_id: Text, start_date: Moment, end_date: Moment })
+  .extend({ trust_id: z.any().optional(), events: z.any().optional() })
   // Counted first: each mistake is an object.
   .extend({ reservations: z.array(z.unknown()).max(500).pipe(z.array(Reservation)) })
   .refine((lease) => lease.start_date <= lease.end_date, { path: ['end_date'], error: 'before start_date' });
 const Context = z.object({ project_id: z.string(), user_id: z.string() });
 const Request = z.object({ context: Context, lease: Lease });
-const UpdateRequest = Request.extend({ current_lease: Lease });
 type Lease = z.infer<typeof Lease>;
 type Request = z.infer<typeof Request>;
-type UpdateRequest = z.infer<typeof UpdateRequest>;
+type UpdateRequest = Request & { current_lease: Lease };
+const UpdateRequest = Request.extend({ current_lease: Lease }).superRefine((update, { addIssue }) => {
+  for (const path of refusedChanges(update)) addIssue({ code: 'custom', path, message: 'cannot be changed' });
+});
+
+/**
+ * What Blazar would change: the owner, who pays; what ends the lease; the start of one that has started, which keeps its
+ * hosts before the new start; and one that has ended, whose new hosts would never be taken back.
+ */
+function refusedChanges({ context, current_lease, lease }: UpdateRequest): string[][] {
+  const has = (...states: string[]) =>
+    current_lease.reservations.some((r) => states.includes(r.status ?? ''));
+  if (has('deleted')) return [['current_lease']];
+  const start = has('active', 'error') ? ['start_date'] : [];
+  const kept = ['id', 'user_id', 'project_id', 'trust_id', 'events', ...start];
+  const before: Record<string, unknown> = { id: lease.id, ...context, ...current_lease };
+  const after: Record<string, unknown> = { ...before, ...lease };
+  return kept.filter((name) => !isDeepStrictEqual(after[name], before[name])).map((name) => ['lease', name]);
+}
 
 /** ISO 8601, or with Blazar's space instead of the T; UTC without an offset. NaN for an invalid date. */
 function toMillis(text: string): number {

@@ -19,8 +19,9 @@ import {
   repetitionChecks,
   resourceTypeChecks,
 } from './checks/leases.ts';
+import { limitChecks } from './checks/limit.ts';
 import { loadChecks, robustnessChecks } from './checks/load.ts';
-import { tokenChecks } from './checks/tokens.ts';
+import { NO_TOKEN, tokenChecks } from './checks/tokens.ts';
 import { createLeases } from './leases.ts';
 import { ENDPOINT_FLAGS, type Exchange, Target, type TargetOptions } from './target.ts';
 
@@ -72,6 +73,16 @@ const wholeRunChecks: readonly Check[] = [
         'an answer without a stack trace',
       ),
   },
+  {
+    id: 'no-token',
+    title: 'no answer shows the token',
+    protocol: 'Users and logs see the answers of a service; with the token, they can ask it themselves.',
+    sources: [SOURCE.duties, SOURCE.filter],
+    run: ({ target }) =>
+      target.hasCredentials
+        ? among(target.exchanges, (exchange) => target.showsToken(exchange), 'an answer without the token')
+        : NO_TOKEN,
+  },
 ];
 
 /** All checks, in the order of execution. Checks of the whole run examine the exchanges of the others. */
@@ -82,6 +93,7 @@ export const CHECKS: readonly Check[] = [
   ...endChecks,
   ...commitChecks,
   ...repetitionChecks,
+  ...limitChecks,
   ...tokenChecks,
   ...robustnessChecks,
   ...loadChecks,

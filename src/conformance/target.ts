@@ -191,6 +191,12 @@ export class Target {
     }
   }
 
+  /** Whether a response has a token of the run in its head or body. */
+  showsToken({ answer }: Exchange): boolean {
+    const whole = JSON.stringify(answer) ?? '';
+    return this.#withoutTokens(whole) !== whole;
+  }
+
   #url(operation: Operation): URL {
     const url = this.#endpoints[operation];
     if (url === undefined) {

@@ -203,7 +203,7 @@ export const HIDDEN = '****';
 /** A reference such as `$HF_TOKEN` is not a value. */
 const VALUE = `(?!["']?\\$)("[^"\\n]*"|'[^'\\n]*'|[^\\s&#;"']+)`;
 
-/** Tokens with a known prefix, and JSON web tokens. */
+/** Tokens with a known prefix. */
 const TOKENS = new RegExp(
   `\\b(?:${[
     'gh[opusr]_\\w{16,}|github_pat_\\w{16,}|gl[a-z]{2,6}-[\\w-]{16,}|hf_\\w{16,}|xox[a-z]-[\\w-]{8,}|xapp-[\\w-]{8,}',
@@ -211,10 +211,11 @@ const TOKENS = new RegExp(
     'npm_\\w{30,}|pypi-[\\w-]{30,}|dckr_pat_[\\w-]{16,}|do[opr]_v1_\\w{30,}|SG\\.[\\w-]{16,}\\.[\\w-]{16,}|hv[sbr]\\.[\\w-]{16,}',
     'nvapi-[\\w-]{16,}|r8_\\w{30,}|gsk_\\w{30,}|tskey-[\\w-]{16,}|shp(?:at|ca|pa|ss)_\\w{16,}|AGE-SECRET-KEY-\\w{16,}',
     '(?:bot)?\\d{8,12}:AA[\\w-]{32,34}',
-    'eyJ[\\w-]{8,}\\.[\\w-]{8,}(?:\\.[\\w-]*)?',
   ].join('|')})`,
   'g',
 );
+/** A JSON web token if it has a second part. The first is read without it, too: `eyJ-eyJ-…` is read once only. */
+const WEB_TOKEN = /\beyJ[\w-]{8,}(\.[\w-]{8,}(?:\.[\w-]*)?)?/g;
 /** Also matches if the end is cut off. */
 const PEM = /-----BEGIN [A-Z\d ]{1,60}-----[\s\S]*?(?:-----END [A-Z\d ]{1,60}-----|$)/g;
 /** `export HF_TOKEN=…`, `password: …`; decided by the name. */
@@ -222,9 +223,11 @@ const ASSIGNED = new RegExp(`(?<![\\w-])([A-Za-z_][\\w-]{0,199})(\\s*=\\s*|"?:\\
 /** `?token=…` in a URL, `--api-key …`, `Authorization: Bearer …`. */
 const PARAMETER = new RegExp(`([?&](?:[\\w-]{1,50}-)?(?:key|sig|signature|code|auth)=)${VALUE}`, 'gi');
 const FLAG = new RegExp(`(?<![\\w-])(--([\\w-]{1,100})(?:\\s+|=))${VALUE}`, 'g');
+/** Up to 300 characters of a line, without another one of this command: so that each is read once only. */
+const near = (command: string) => `\\b${command}\\s(?:(?!\\b${command}\\s)[^\\n]){0,300}?`;
 /** `curl -u lee:…`, `docker login -p …`, `sshpass -p …`, `wandb login …`. */
 const ARGUMENT = new RegExp(
-  `(\\bcurl\\s[^\\n]{0,300}?(?<=\\s)(?:-u|-U|--user|--proxy-user)[ =]?["']?[^\\s:"'$]{1,100}:|\\blogin\\s[^\\n]{0,300}?(?<=\\s)-p\\s+|\\bsshpass\\s+-p\\s*|\\bwandb\\s+login\\s+(?:--\\w{1,20}\\s+)?(?!-))${VALUE}`,
+  `(${near('curl')}(?<=\\s)(?:-u|-U|--user|--proxy-user)[ =]?["']?[^\\s:"'$]{1,100}:|${near('login')}(?<=\\s)-p\\s+|\\bsshpass\\s+-p\\s*|\\bwandb\\s+login\\s+(?:--\\w{1,20}\\s+)?(?!-))${VALUE}`,
   'g',
 );
 /** Whoever has the address of such a webhook can use it. */
@@ -258,6 +261,7 @@ function withoutSecretForms(text: string, found: (secret: string) => void): stri
       }),
   );
   return shown
+    .replace(WEB_TOKEN, (all, second?: string) => (second === undefined ? all : hide(all)))
     .replace(TOKENS, hide)
     .replace(PARAMETER, (_, before: string, value: string) => before + hide(value))
     .replace(ARGUMENT, (_, before: string, value: string) => before + hide(value))

@@ -3,8 +3,8 @@
 import { describe, expect, it } from 'vitest';
 import type { CheckResult } from '../../src/conformance/check.ts';
 import type { Fields } from '../../src/conformance/leases.ts';
-import type { ConformanceOptions } from '../../src/conformance/run.ts';
-import { CHECKS } from '../../src/conformance/run.ts';
+import { CHECKS, type ConformanceOptions } from '../../src/conformance/run.ts';
+import type { Operation } from '../../src/conformance/target.ts';
 import {
   type Answer,
   type Asked,
@@ -132,7 +132,7 @@ describe('token-missing and token-wrong', () => {
     };
     const { url } = await smallService(bearer);
     const { results } = await runAgainst(url, { credentials: { bearer: 'secret' } });
-    expect(results.filter(({ result }) => result !== 'passed')).toEqual([]);
+    expect(results.filter(({ result }) => result === 'failed')).toEqual([]);
     const prefix: Fault = (asked) =>
       asked.request.headers.authorization?.startsWith('Bearer secret')
         ? rightAnswer({ ...asked, token: TOKEN })
@@ -199,17 +199,20 @@ describe('a lease in another form that means the same', () => {
     }
   });
 
-  it('is not read without its offset', async () => {
+  it.for([
+    ['without its offset', (date: string) => date.slice(0, 19)],
+    ['in a zone of its own', (date: string) => date.replace(/T\d\d:\d\d:\d\d$/, '$&+09:00')],
+  ] as const)('is not read %s', async ([, read]) => {
     const ignored: Fault = (asked) => {
       if (!asks(asked, 'create')) {
         return undefined;
       }
       const { start_date, end_date } = asked.json.lease;
-      const lease = { ...asked.json.lease, start_date: `${start_date}`.slice(0, 19) };
-      const json = { ...asked.json, lease: { ...lease, end_date: `${end_date}`.slice(0, 19) } };
-      return rightAnswer({ ...asked, json });
+      const dates = { start_date: read(`${start_date}`), end_date: read(`${end_date}`) };
+      return rightAnswer({ ...asked, json: { ...asked.json, lease: { ...asked.json.lease, ...dates } } });
     };
-    const { findings } = await resultOf('date-with-offset', ignored, { denyLease: daysLong(6) });
+    const denyLease = daysLong(6).replace('07T09', '06T10');
+    const { findings } = await resultOf('date-with-offset', ignored, { denyLease });
     expect(findings).toMatchObject([{ exchange: { answer: { status: 204 } } }]);
   });
 
@@ -217,6 +220,67 @@ describe('a lease in another form that means the same', () => {
     const denyLease = daysLong(9).replaceAll('T09:00:00', 'T09:00:30');
     const { exchanges } = await resultOf('date-with-space', () => undefined, { denyLease });
     expect(exchanges.map(({ what }) => what).filter((what) => what.includes('--deny-lease'))).toEqual([]);
+  });
+});
+
+it('create-two-reservations fails where the first reservation alone counts', async () => {
+  const lease = JSON.parse(daysLong(1));
+  lease.lease.reservations = [
+    { resource_type: 'network', amount: 9 },
+    { resource_type: 'network', amount: 1 },
+  ];
+  const first: Fault = (asked) =>
+    asks(asked, 'create') && asked.json.lease.reservations[0]?.amount === 9
+      ? { status: 403, body: '{"message":"One is the limit."}' }
+      : undefined;
+  const { findings } = await resultOf('create-two-reservations', first, { denyLease: JSON.stringify(lease) });
+  expect(findings).toMatchObject([{ expected: 'the status 403, as in the other order' }]);
+});
+
+describe('limit', () => {
+  /** Allows so many leases at once; each is counted whenever one of `repeated` comes again. */
+  const counts = (room: number, ...repeated: Operation[]): Fault => {
+    const heard = new Set<string>();
+    let left = room;
+    return (asked) => {
+      if (!isReal(asked) || asked.json.context.project_id !== 'climate') {
+        return undefined;
+      }
+      const { operation } = asked;
+      const { name } = asked.json.lease;
+      const isKnown = operation !== 'end' || heard.has(`create ${name}`);
+      const isNew = !heard.has(`${operation} ${name}`) && isKnown;
+      heard.add(`${operation} ${name}`);
+      const counted = isNew || repeated.includes(operation);
+      if (operation === 'create' && counted && left === 0) {
+        return { status: 403, body: '{"message":"There is no room."}' };
+      }
+      left += counted ? ({ create: -1, end: 1 }[operation as string] ?? 0) : 0;
+      return { status: 204 };
+    };
+  };
+
+  it.for([
+    ['counts each lease once', counts(3), { result: 'passed' }],
+    [
+      'makes room with each end',
+      counts(3, 'end'),
+      { findings: [{ expected: 'the status 403, because only one lease has ended' }] },
+    ],
+    [
+      'counts a request that is sent again',
+      counts(4, 'create'),
+      { findings: Array(2).fill({ expected: 'the status 204, as for 4 leases that are sent once' }) },
+    ],
+    ['has no limit', counts(99), { reason: expect.stringMatching(/^32 leases/) }],
+    ['has no room', counts(0), { reason: expect.stringMatching(/allowed any more$/) }],
+    [
+      'gives nothing back',
+      (asked: Asked) => (asks(asked, 'end') ? { status: 204 } : undefined),
+      { reason: 'the end of a lease makes no room for another one' },
+    ],
+  ] as const)('of a service that %s', async ([, fault, expected]) => {
+    expect(await resultOf('limit', fault)).toMatchObject(expected);
   });
 });
 
@@ -253,6 +317,14 @@ it('deny-update fails where an update that names one of two reservations is allo
     asks(asked, 'update') && asked.json.lease.reservations.length === 1 ? { status: 204 } : undefined;
   const { findings } = await resultOf('deny-update', counts, { denyUpdate: JSON.stringify(update) });
   expect(findings).toMatchObject([{ expected: 'the status 403', exchange: { answer: { status: 204 } } }]);
+});
+
+it('deny-update fails where an update that gives the lease to another project is allowed', async () => {
+  const moves: Fault = (asked) =>
+    asks(asked, 'update') && asked.json.lease.project_id !== undefined ? { status: 204 } : undefined;
+  expect(await resultOf('deny-update', moves)).toMatchObject({
+    findings: [{ expected: 'a status of 300 or more, such as 401', exchange: { answer: { status: 204 } } }],
+  });
 });
 
 describe('message-is-text', () => {
@@ -396,6 +468,7 @@ it('a service that understands no lease is told so once for each kind of request
     'not-an-object',
     'no-redirect',
     'no-stack-trace',
+    'no-token',
   ]);
   const reasonOf = (id: string) => report.results.find(({ check }) => check.id === id)?.reason;
   expect(reasonOf('unknown-fields')).toBe(

@@ -39,7 +39,7 @@ describe('our own service', () => {
     const report = await runConformance(options);
     expect(idsOf(report, 'failed')).toEqual([]);
     // A commit asks the ledger only, and there is none.
-    expect(idsOf(report, 'skipped')).toEqual(['deny-commit']);
+    expect(idsOf(report, 'skipped')).toEqual(['deny-commit', 'limit']);
     expect(report.notEnded).toBe(0);
     expect(logger.lines.filter(({ level }) => level === 'error')).toEqual([]);
   });
@@ -53,7 +53,7 @@ describe('our own service', () => {
       ...author,
     });
     expect(idsOf(report, 'failed')).toEqual([]);
-    const without = ALL.filter((id) => /^(token|commit)-|deny-commit/.test(id));
+    const without = ALL.filter((id) => /^(token|commit)-|deny-commit|limit|no-token/.test(id));
     expect(idsOf(report, 'skipped')).toEqual(without);
   });
 });
@@ -64,6 +64,7 @@ it('our own service with a ledger passes every check, whose commits it judges', 
     enforcement: {
       enabled_filters: ['MaxLeaseDurationFilter', 'MaxLeasesFilter'],
       max_lease_duration: 172_800,
+      max_leases_per_project: 3,
       max_leases_project_limits: { closed: 0 },
     },
     ledger: { connection: await newLedger(), commit: 'request' },
@@ -81,17 +82,20 @@ it('our own service with a ledger passes every check, whose commits it judges', 
 });
 
 it('external-service-example passes every check that it has an endpoint for, and has its whole budget again afterwards', async () => {
-  const { url, post } = await start({ token: TOKEN, budgetNodeHours: 100 });
+  const now = () => Date.parse('2026-11-20T00:00:00Z');
+  const { url, post } = await start({ token: TOKEN, budgetNodeHours: 100, now });
   const options = { endpoints: endpointsAt(url), credentials: { token: TOKEN }, timeout: 10 };
   const ofTenHosts = JSON.parse(daysLong(9));
   const reservations = [{ resource_type: 'physical:host', min: 10, max: 10 }];
   ofTenHosts.lease.reservations = reservations;
+  const ofOneHost = JSON.parse(daysLong(1));
+  ofOneHost.lease.reservations = [{ resource_type: 'physical:host', min: 1, max: 1 }];
   const toBeLong = JSON.parse(toBeDaysLong(9));
   toBeLong.current_lease.reservations = reservations;
   toBeLong.lease.reservations = reservations;
   const report = await runConformance({
     ...options,
-    allowLease: daysLong(1),
+    allowLease: JSON.stringify(ofOneHost),
     denyLease: JSON.stringify(ofTenHosts),
     denyUpdate: JSON.stringify(toBeLong),
   });

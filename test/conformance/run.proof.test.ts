@@ -4,9 +4,18 @@ import { SOURCE } from '../../src/conformance/check.ts';
 import { CHECKS } from '../../src/conformance/run.ts';
 import { anchors, pageNamed } from '../docs/markdown.ts';
 import { startUnresponsiveService } from '../support/services.ts';
-import { endpointsAt, type Fault, idsOf, isReal, runAgainst, smallService, TOKEN } from './services.ts';
+import {
+  daysLong,
+  endpointsAt,
+  type Fault,
+  idsOf,
+  isReal,
+  runAgainst,
+  smallService,
+  TOKEN,
+} from './services.ts';
 
-const LOOKING_BACK = ['message-is-text', 'no-redirect', 'no-content', 'no-stack-trace'];
+const LOOKING_BACK = ['message-is-text', 'no-redirect', 'no-content', 'no-stack-trace', 'no-token'];
 
 describe('the checks', () => {
   it('have an id of their own each, and say what they prove and by which word of the protocol', () => {
@@ -41,7 +50,7 @@ describe('a run', () => {
 
   it('tells the end of every lease that was allowed', async () => {
     const { url, asked } = await smallService();
-    const { notEnded } = await runAgainst(url);
+    const { notEnded } = await runAgainst(url, { allowLease: undefined, denyLease: daysLong(1) });
     expect(notEnded).toBe(0);
     const real = asked.filter(isReal);
     const starts = (operation: string) =>
@@ -73,7 +82,9 @@ describe('a run', () => {
     const onlyCreate = await runAgainst(url, { endpoints: { create } });
     expect(idsOf(onlyCreate, 'failed')).toEqual([]);
     expect(idsOf(onlyCreate, 'skipped')).toEqual(
-      CHECKS.filter(({ id }) => /^(update|end|commit)-|deny-(update|commit)/.test(id)).map(({ id }) => id),
+      CHECKS.filter(({ id }) => /^(update|end|commit)-|deny-(update|commit)|limit/.test(id)).map(
+        ({ id }) => id,
+      ),
     );
     expect(onlyCreate.results.find(({ check }) => check.id === 'end-twice')?.reason).toBe(
       'there is no endpoint: neither URL nor --end-endpoint is given',

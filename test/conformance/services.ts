@@ -67,10 +67,12 @@ const OPERATIONS: Readonly<Record<string, Operation>> = {
   '/commit-update': 'commitUpdate',
 };
 const LONGEST_MS = 5 * 86_400_000;
+const BUDGET_MS = 4 * 86_400_000;
 
-/** Asks for `TOKEN`, allows leases of up to five days; gone after the test. */
+/** Asks for `TOKEN`, allows leases of up to five days, and four days at once in `climate`; gone after the test. */
 export async function smallService(fault: Fault = () => undefined): Promise<SmallService> {
   const asked: Asked[] = [];
+  const used = new Map<unknown, number>();
   const server = createServer(async (request, response) => {
     const operation = OPERATIONS[request.url ?? ''];
     const body = await text(request);
@@ -81,7 +83,7 @@ export async function smallService(fault: Fault = () => undefined): Promise<Smal
     const token = request.headers['x-auth-token'] as string | undefined;
     const one = { operation, text: body, json: jsonObject(body), token, request };
     asked.push(one);
-    give(response, (await fault(one)) ?? rightAnswer(one));
+    give(response, (await fault(one)) ?? overBudget(one, used) ?? rightAnswer(one));
   });
   const { port, stop } = await listen(server);
   return { url: `http://127.0.0.1:${port}`, asked, stop };
@@ -102,11 +104,31 @@ export function rightAnswer({ operation, json, token }: Asked): Answer {
   if (json === undefined) {
     return { status: 400, body: '{"message":"expected a JSON object"}' };
   }
-  const { start_date, end_date, end_time } = json.lease;
-  const tooLong = Date.parse(String(end_date ?? end_time)) - Date.parse(String(start_date)) > LONGEST_MS;
-  return operation !== 'end' && tooLong
+  return operation !== 'end' && lengthOf(json) > LONGEST_MS
     ? { status: 403, body: '{"message":"Five days are the limit."}' }
     : { status: 204 };
+}
+
+function lengthOf({ lease: { start_date, end_date, end_time } }: Body): number {
+  const parse = (date: unknown) =>
+    Date.parse(/[T ].*(Z|[+-]\d\d:\d\d)$/.test(`${date}`) ? `${date}` : `${date}Z`);
+  return parse(end_date ?? end_time) - parse(start_date);
+}
+
+/** `used`: how long the leases of the project take, by name. */
+function overBudget(asked: Asked, used: Map<unknown, number>): Answer | undefined {
+  if (!isReal(asked) || asked.json.context.project_id !== 'climate' || rightAnswer(asked).status !== 204) {
+    return undefined;
+  }
+  const { current_lease, lease } = asked.json as Body & { readonly current_lease?: Fields };
+  const { name } = current_lease ?? lease;
+  const before = used.get(name) ?? 0;
+  used.delete(name);
+  const left = [...used.values()].reduce((rest, one) => rest - one, BUDGET_MS);
+  const isOver = asked.operation !== 'end' && lengthOf(asked.json) > left;
+  const isCharged = asked.operation === 'create' || asked.operation === 'update';
+  used.set(name, asked.operation === 'end' ? 0 : isCharged && !isOver ? lengthOf(asked.json) : before);
+  return isOver ? { status: 403, body: '{"message":"Four days are the limit of a project."}' } : undefined;
 }
 
 function jsonObject(body: string): Body | undefined {

@@ -74,6 +74,7 @@ export const WRONG_SERVICES: Readonly<Record<string, WrongService>> = {
   'deny-update': {
     mistake: 'allows every update',
     fault: when((asked) => asks(asked, 'update'), { status: 204 }),
+    alsoFails: ['limit'],
   },
   'deny-commit': {
     mistake: 'records whatever is committed',
@@ -160,12 +161,18 @@ export const WRONG_SERVICES: Readonly<Record<string, WrongService>> = {
   'commit-twice': {
     mistake: 'takes a commit that is sent again for a second lease with the same id',
     fault: whenAgain('commitCreate', { status: 403, body: '{"message":"There is such a lease."}' }),
+    alsoFails: ['limit'],
   },
   'idempotency-key': {
     mistake: 'refuses headers that it does not know',
     fault: when((asked) => asked.request.headers['idempotency-key'] !== undefined && asks(asked, 'create'), {
       status: 400,
     }),
+    alsoFails: ['limit'],
+  },
+  limit: {
+    mistake: 'forgets updates',
+    fault: () => (asked) => (asks(asked, 'update') ? rightAnswer(asked) : undefined),
   },
   'token-missing': {
     mistake: 'compares a token only where there is one',
@@ -244,5 +251,9 @@ export const WRONG_SERVICES: Readonly<Record<string, WrongService>> = {
       status: 400,
       body: 'SyntaxError: Unexpected end of JSON input\n    at JSON.parse (<anonymous>)\n    at read (/srv/policy/app.js:12:5)',
     }),
+  },
+  'no-token': {
+    mistake: 'says which token it expects',
+    fault: when(({ token }) => token !== TOKEN, { status: 401, body: `{"message":"expected ${TOKEN}"}` }),
   },
 };

@@ -84,6 +84,11 @@ const FAILURES: readonly [doing: string, hook: Hook, error: string][] = [
     'cannot be used: lease.end_date: expected a date that is not before start_date',
   ],
   [
+    'returns a lease that JSON cannot hold',
+    (lease) => allow({ ...lease, name: 10n } as Lease),
+    'cannot be used: Do not know how to serialize a BigInt',
+  ],
+  [
     'returns a lease with a wrong date',
     (lease) => allow({ ...lease, end_date: 'tomorrow' } as Lease),
     'checkCreate returned a changed lease that cannot be used: lease.end_date: expected an ISO 8601 date',

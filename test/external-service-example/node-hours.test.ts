@@ -111,15 +111,17 @@ describe('check-update', () => {
 
   it('recognizes a lease by its id after its name and start changed', async () => {
     const { post } = await start();
-    await post('/check-create', create);
+    const { context, lease } = leaseOf(48);
+    await post('/check-create', { context, lease });
+    const current_lease = { ...lease, id: 'lease' };
     const moved = { name: 'renamed', start_date: '2026-12-02T09:00:00' };
-    await post('/check-update', { ...extend, lease: moved });
+    await post('/check-update', { context, current_lease, lease: moved });
     await post('/check-update', {
-      ...extend,
-      current_lease: { ...extend.current_lease, ...moved },
-      lease: { end_date: '2026-12-02T10:00:00' },
+      context,
+      current_lease: { ...current_lease, ...moved },
+      lease: { end_date: '2026-12-02T11:00:00' },
     });
-    expect(await leftOf(post, physical)).toBe(98);
+    expect(await leftOf(post)).toBe(98);
   });
 
   it('charges only the change of an unknown lease, and refunds nothing', async () => {

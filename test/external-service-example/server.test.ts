@@ -70,6 +70,20 @@ describe('a bad request', () => {
   });
 
   it.each([
+    ['to another project', 'lease.project_id: ', { project_id: 'q' }],
+    ['to another user', 'lease.user_id: ', { user_id: 'u' }],
+    ['so that nothing ends the lease', 'lease.events: ', { events: [] }],
+    ['of a start that is over', 'lease.start_date: ', { start_date: before }, 'active'],
+    ['of a lease that is over', 'current_lease: ', {}, 'deleted'],
+    ['that Blazar cannot finish', 'lease.reservations.0.', { reservations: [{ resource_properties: [] }] }],
+  ])('that is a change %s is 400, and names %s', async (_, named, changes, status = 'pending') => {
+    const { post } = await start();
+    const current_lease = { ...extend.current_lease, reservations: [{ status }] };
+    const answer = await post('/check-update', { ...extend, current_lease, lease: changes });
+    expect(answer).toMatchObject({ status: 400, text: expect.stringContaining(named) });
+  });
+
+  it.each([
     ['hundreds of errors are told in five lines', 500, 5],
     ['more reservations than a lease may have are told in one', 501, 1],
   ])('%s', async (_, count, lines) => {

@@ -100,16 +100,6 @@ describe('a secret in a text', () => {
     expect(shown).toContain('run: shown');
     expect(withoutSecrets({ _user_specified_yaml: 'a: [s3cret' })).toEqual({ _user_specified_yaml: '****' });
   });
-
-  it('is found in time in long text', () => {
-    const hostile = [
-      `${'_'.repeat(500_000)}token`,
-      `token${' '.repeat(500_000)}`,
-      'bearer '.repeat(50_000),
-      'curl -u '.repeat(50_000),
-    ];
-    expect(withoutSecrets(hostile)).toHaveLength(4);
-  });
 });
 
 it('copies and keeps the structure, whatever the names', () => {
@@ -206,16 +196,22 @@ describe('a value', () => {
     expect(SecretValues.of({ secrets: many }).hideIn('secret-7 and more')).toBe('****');
   });
 
-  it.each([
-    ['-----BEGIN A-----', 60_000, ''],
-    ['eyJ', 300_000, ''],
-    ['a_', 500_000, ''],
-    ['ghp_', 250_000, ''],
-    ['://', 300_000, ''],
-    ['A', 1_000_000, '='],
-    ['k = ', 250_000, ''],
-  ])('is looked for in time in hostile text: %s', (text, times, end) => {
-    expect(SecretValues.of({ run: text.repeat(times) + end }).hideIn('open')).toBe('open');
+  it.for([
+    ['-----BEGIN A-----', 60_000],
+    ['eyJ', 300_000],
+    ['eyJ-', 150_000],
+    ['docker login ', 80_000],
+    ['a_', 500_000],
+    ['ghp_', 250_000],
+    ['://', 300_000],
+    ['A', 1_000_000],
+    ['k = ', 250_000],
+    ['_', 500_000],
+    [' ', 500_000],
+    ['bearer ', 50_000],
+    ['curl -u ', 50_000],
+  ] as const)('is found after %j, %i times', ([text, times]) => {
+    expect(new SecretValues().hideIn(`token${text.repeat(times)}=; token: s3cret`)).toMatch(/\*{4}$/);
   });
 });
 

@@ -71,7 +71,7 @@ export const formChecks: readonly Check[] = [
     needs: ['create'],
     run: async (run) => {
       const findings = await dates(run, isoText);
-      const others = findings.length === 0 ? [] : await dates(run, (date) => `${isoText(date)}Z`);
+      const others = findings.length === 0 ? [] : await dates(run, inUtc);
       return others.length === 0
         ? findings
         : { skipped: 'a lease whose dates have an offset is not understood either' };
@@ -98,6 +98,9 @@ export const formChecks: readonly Check[] = [
         run,
         inForm(withOffset(14), withOffset(-12)),
         inForm(withOffset(-12), withOffset(14)),
+        // One with an offset and one without look longer or shorter to one that reads the latter in its own zone.
+        inForm(isoText, inUtc),
+        inForm(inUtc, isoText),
       ),
   },
   {
@@ -165,12 +168,13 @@ const withSpace = (date: Date) => isoText(date).replace('T', ' ');
 const toTheMinute = (date: Date) => withSpace(date).slice(0, 16);
 
 /** `undefined` if not every form can hold it: `YYYY-MM-DD HH:MM` has no seconds. */
-function dateOf(value: unknown): Date | undefined {
+export function dateOf(value: unknown): Date | undefined {
   const text = String(value).replace(' ', 'T');
   const date = new Date(/T.*(Z|[+-]\d\d(:?\d\d)?)$/i.test(text) ? text : `${text}Z`);
   return date.getTime() % 60_000 === 0 ? date : undefined;
 }
 
+const inUtc = (date: Date) => `${isoText(date)}Z`;
 const withOffset = (hours: number) => (date: Date) =>
   `${isoText(new Date(date.getTime() + hours * 3_600_000))}${hours < 0 ? '-' : '+'}${Math.abs(hours)}:00`;
 
@@ -216,7 +220,8 @@ async function documentedExample({ target, leases }: Run): Promise<Finding[]> {
   return expectVerdict(await target.ask('create', lease, 'the documented example'));
 }
 
-const UNKNOWN: Fields = { x_unknown_text: 'a text', x_unknown_object: { list: [1, null, true] } };
+/** Not in ASCII: in UTF-8, as texts in JSON are. */
+const UNKNOWN: Fields = { x_unknown_text: 'für 東京 🙂', x_unknown_object: { list: [1, null, true] } };
 
 /** At every level. */
 const withUnknownFields: Form = {

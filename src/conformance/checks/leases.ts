@@ -8,17 +8,19 @@ import {
   createdLease,
   dayLonger,
   expectNoContent,
+  expectRefusal,
   expectSameVerdict,
   expectStatus,
   expectVerdict,
   type Finding,
+  type Form,
   type Run,
   SOURCE,
   VARIANT_OF_CREATE,
   type Verdict,
 } from '../check.ts';
-import { type Fields, type ResourceType, resources } from '../leases.ts';
-import type { Operation } from '../target.ts';
+import { type Fields, PROJECT_ID, type ResourceType, resources, USER_ID } from '../leases.ts';
+import type { Exchange, Operation } from '../target.ts';
 
 const TYPES = Object.keys(resources) as ResourceType[];
 
@@ -71,19 +73,29 @@ function endCheck(type: ResourceType): Check {
   };
 }
 
+const inReverse: Form = {
+  as: 'in the other order',
+  write: (parts) =>
+    parts.reservations.length < 2
+      ? undefined
+      : { ...parts, reservations: parts.reservations.toReversed(), what: 'its reservations in reverse' },
+};
+
 export const resourceTypeChecks: readonly Check[] = [
   ...TYPES.map(createCheck),
   {
     id: 'create-two-reservations',
-    title: 'a new lease with two reservations of different types is answered with 204 or 403',
+    title: 'a new lease with two reservations is answered with 204 or 403, whatever their order is',
     protocol: 'A lease has any number of reservations, each with its own allocations.',
     sources: [SOURCE.requests, SOURCE.unsaid],
     ...VARIANT_OF_CREATE,
-    run: async ({ target, leases }) => {
-      const lease = leases.make({
-        reservations: [resources['physical:host'], resources['virtual:floatingip']],
-      });
-      return expectVerdict(await target.ask('create', lease, 'a lease of a host and a floating IP'));
+    run: async (run) => {
+      const reservations = [resources['physical:host'], resources['virtual:floatingip']];
+      const lease = run.leases.make({ reservations });
+      return [
+        ...expectVerdict(await run.target.ask('create', lease, 'a lease of a host and a floating IP')),
+        ...(await expectSameVerdict(run, inReverse)),
+      ];
     },
   },
   ...TYPES.map(updateCheck),
@@ -212,7 +224,7 @@ export const authorChecks: readonly Check[] = [
     protocol: 'check-create is answered with 204 when the lease meets the criteria.',
     sources: [SOURCE.blazarDocs, SOURCE.endpoints],
     needs: ['create'],
-    run: (run) => asked(run, 'create', run.allowLease, 204, 'lease of --allow-lease'),
+    run: (run) => asked(run, 'create', '--allow-lease', run.allowLease, 204),
   },
   {
     id: 'deny-lease',
@@ -220,21 +232,35 @@ export const authorChecks: readonly Check[] = [
     protocol: 'check-create is answered with 403 when the lease does not meet the criteria.',
     sources: [SOURCE.blazarDocs, SOURCE.endpoints],
     needs: ['create'],
-    run: (run) => asked(run, 'create', run.denyLease, 403, 'lease of --deny-lease'),
+    run: (run) => asked(run, 'create', '--deny-lease', run.denyLease, 403),
   },
   {
     id: 'deny-update',
-    title: 'the update of --deny-update is answered with 403, even if it names one reservation only',
+    title: 'the update of --deny-update is answered with 403, also in part, and not allowed to another owner',
     protocol:
-      'check-update is answered with 403 when the change in lease is not allowed. An update must not get what a create would not.',
-    sources: [SOURCE.blazarDocs, SOURCE.endpoints],
+      'check-update is answered with 403 when the change in lease is not allowed. An update must not get what a create would not. Blazar lets users write another owner into it.',
+    sources: [SOURCE.blazarDocs, SOURCE.endpoints, SOURCE.keepInMind],
     needs: ['update'],
     run: async (run) => {
-      const whole = await asked(run, 'update', run.denyUpdate, 403, 'update of --deny-update');
-      const partial = 'skipped' in whole || whole.length > 0 ? undefined : namingOne(run.denyUpdate);
-      return partial === undefined
-        ? whole
-        : asked(run, 'update', partial, 403, 'update of --deny-update, naming one of its reservations');
+      const { denyUpdate: update } = run;
+      const whole = await asked(run, 'update', '--deny-update', update, 403);
+      if (update === undefined || 'skipped' in whole || whole.length > 0) {
+        return whole;
+      }
+      const what = 'the update of --deny-update';
+      const partial = namingOne(update);
+      const findings =
+        partial === undefined
+          ? []
+          : expectStatus(
+              await sent(run, 'update', partial, `${what}, naming one of its reservations`),
+              [403],
+              'the status 403',
+            );
+      const { lease, ...others } = JSON.parse(update) as { readonly lease: Fields };
+      const given = { ...others, lease: { ...lease, user_id: USER_ID, project_id: PROJECT_ID } };
+      const owned = await sent(run, 'update', JSON.stringify(given), `${what}, with another owner`, false);
+      return [...findings, ...expectRefusal(owned)];
     },
   },
   {
@@ -244,7 +270,7 @@ export const authorChecks: readonly Check[] = [
       'A commit is the last check before a lease is granted: a lease that has exceeded a limit since its check is answered with 403.',
     sources: [SOURCE.endpoints, SOURCE.keepInMind],
     needs: ['commitCreate'],
-    run: (run) => asked(run, 'commitCreate', run.denyCommit, 403, 'lease of --deny-commit'),
+    run: (run) => asked(run, 'commitCreate', '--deny-commit', run.denyCommit, 403),
   },
 ];
 
@@ -252,7 +278,7 @@ export const authorChecks: readonly Check[] = [
  * An update of dates that names one reservation, and nothing of it but its type: Blazar keeps the rest.
  * `undefined` if it changes reservations, too.
  */
-function namingOne(update = '{}'): string | undefined {
+function namingOne(update: string): string | undefined {
   const { context, current_lease, lease } = JSON.parse(update) as Readonly<Record<string, Fields>>;
   if (!isDeepStrictEqual(current_lease?.reservations, lease?.reservations)) {
     return undefined;
@@ -269,20 +295,36 @@ function namingOne(update = '{}'): string | undefined {
     : JSON.stringify({ context, current_lease: { ...current_lease, reservations }, lease: partial });
 }
 
-/** Sends the author's request unchanged. `what` ends with its flag. */
 async function asked(
-  { target }: Run,
+  run: Run,
   operation: Operation,
+  flag: string,
   body: string | undefined,
   status: 204 | 403,
-  what: string,
 ): Promise<Verdict> {
   if (body === undefined) {
-    return { skipped: `${what.replace(/^.* /, '')} is not given` };
+    return { skipped: `${flag} is not given` };
   }
-  const exchange = await target.send({ operation, what: `the ${what}`, body }, true);
+  const exchange = await sent(
+    run,
+    operation,
+    body,
+    `the ${operation === 'update' ? 'update' : 'lease'} of ${flag}`,
+  );
+  return expectStatus(exchange, [status], `the status ${status}`);
+}
+
+/** Sends a request of the author. `valid`: as Blazar sends it. */
+async function sent(
+  { target }: Run,
+  operation: Operation,
+  body: string,
+  what: string,
+  valid = true,
+): Promise<Exchange> {
+  const exchange = await target.send({ operation, what, body }, valid);
   const { context, current_lease, lease } = JSON.parse(body) as Readonly<Record<string, object | undefined>>;
   const id = randomUUID();
   target.noteAllowed(exchange, id, { context, lease: { id, ...current_lease, ...lease } });
-  return expectStatus(exchange, [status], `the status ${status}`);
+  return exchange;
 }

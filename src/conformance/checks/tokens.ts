@@ -11,7 +11,7 @@ import {
 import type { TestLease } from '../leases.ts';
 import type { Credentials, Exchange, Operation, Target } from '../target.ts';
 
-const NO_TOKEN = { skipped: 'neither --token nor --bearer is given' };
+export const NO_TOKEN = { skipped: 'neither --token nor --bearer is given' };
 const REFUSED =
   'The service compares the token with the one that was agreed with the operator. It refuses any other with a status of its choice (401 is usual), but never with a success.';
 

@@ -326,6 +326,8 @@ function validResult(returned: unknown, request: HookRequest, verb: 'returned' |
   const lease = withoutViews(returned.lease);
   try {
     refuseUnusable(lease, request);
+    // Circular, or with a BigInt: neither a caller nor the ledger could write it.
+    JSON.stringify(lease);
   } catch (thrown) {
     throw new TypeError(`${hook} ${verb} a changed lease that cannot be used: ${errorText(thrown)}`, {
       cause: thrown,
