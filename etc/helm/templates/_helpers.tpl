@@ -164,7 +164,7 @@ volumeMounts:
 {{- define "blazar-enforcement.configuration" -}}
 {{- $folder := "/etc/blazar-enforcement" -}}
 {{- $service := dict "port" 8642 "tokens_file" (printf "%s/tokens/service-token" $folder) -}}
-{{- $kubernetes := dict "source" "cluster" "write_status" .Values.status.enabled -}}
+{{- $kubernetes := dict "source" "cluster" "write_status" .Values.status.enabled "installed_webhooks" (printf "%s/configuration/webhooks.yaml" $folder) -}}
 {{- if .Values.status.enabled -}}
 {{- $_ := set $kubernetes "status_lease" (include "blazar-enforcement.fullname" .) -}}
 {{- end -}}

@@ -6,6 +6,7 @@ import type { FollowedCluster } from '../../kubernetes/cluster/live/follow-clust
 import { type ClusterSource, isListedWithin } from '../../kubernetes/cluster/live/live-source.ts';
 import type { StatusObserver } from '../../kubernetes/cluster/status/conditions.ts';
 import type { Refusal } from '../../kubernetes/cluster/status/events.ts';
+import type { WebhookWatch } from '../../kubernetes/cluster/status/installed-webhooks.ts';
 import type { StatusWriter } from '../../kubernetes/cluster/status/status-writer.ts';
 import { type KubernetesOptions, policyOptions } from '../../kubernetes/options.ts';
 import { isSameList } from '../../kubernetes/policies/merge.ts';
@@ -109,8 +110,9 @@ export class KubernetesReports {
   #cluster: FollowedCluster | undefined;
   #lease = '';
   #audit: readonly string[] = [];
-  #missing: readonly string[] | undefined;
+  #notAsked: readonly string[] | undefined;
   #reporting: StatusWriter | undefined;
+  #watch: Promise<WebhookWatch | undefined> = Promise.resolve(undefined);
   #changing: Promise<void> = Promise.resolve();
 
   constructor(options: KubernetesReportsOptions) {
@@ -122,23 +124,23 @@ export class KubernetesReports {
     return this.#cluster === undefined ? undefined : (this.#reporting?.isLeader ?? false);
   }
 
-  /** How many kinds of webhook configurations are missing; `undefined` = not known. */
+  /** How much of the installed webhooks is missing or changed; `undefined` = not known. */
   get missingWebhooks(): number | undefined {
-    return this.#missing?.length;
+    return this.#notAsked?.length;
   }
 
-  /** Kinds of webhook configurations that API servers do not have, after every look at them. */
-  looked(missing: readonly string[]): void {
-    const before = this.#missing ?? [];
-    this.#missing = missing;
-    if (isSameList(missing, before)) {
+  #looked(found: readonly string[] | undefined): void {
+    const before = this.#notAsked ?? [];
+    this.#notAsked = found;
+    const notAsked = found ?? [];
+    if (isSameList(notAsked, before)) {
       return;
     }
     const { logger } = this.#options;
-    if (missing.length > 0) {
-      logger.warn({ missing }, 'webhook configurations are missing: what they would ask about is not judged');
+    if (notAsked.length > 0) {
+      logger.warn({ notAsked }, 'API servers do not ask about all that they should: it is not judged');
     } else {
-      logger.info('no webhook configurations are missing any more');
+      logger.info('API servers ask about all that they should again');
     }
     this.#reporting?.lookAgain();
   }
@@ -146,11 +148,12 @@ export class KubernetesReports {
   /** Switches to the cluster of a new configuration. `cluster`: `undefined` = policies come from files. */
   takeOver(
     cluster: FollowedCluster | undefined,
-    { audit, write_status, status_lease }: KubernetesOptions,
+    { audit, write_status, status_lease, installed_webhooks }: KubernetesOptions,
   ): void {
     this.#audit = audit;
     this.#follow(write_status ? cluster : undefined, status_lease);
     this.#reporting?.lookAgain();
+    this.#watch = this.#watching(cluster, installed_webhooks);
   }
 
   /** Does not block. */
@@ -159,9 +162,23 @@ export class KubernetesReports {
   }
 
   /** Lets another replica write the status. Drops queued events. */
-  close(): Promise<void> {
+  async close(): Promise<void> {
     this.#follow(undefined, '');
-    return this.#changing;
+    this.#watch = this.#watching(undefined, []);
+    await Promise.all([this.#changing, this.#watch]);
+  }
+
+  /** Ends the one before. The first look is at once. */
+  async #watching(cluster: FollowedCluster | undefined, paths: readonly string[]) {
+    const before = await this.#watch;
+    await before?.close();
+    if (cluster === undefined || paths.length === 0) {
+      this.#looked(undefined);
+      return undefined;
+    }
+    const { WebhookWatch: Watch } = await import('../../kubernetes/cluster/status/installed-webhooks.ts');
+    const looked = (notAsked: readonly string[]) => this.#looked(notAsked);
+    return new Watch({ client: cluster.client, paths, looked, logger: this.#options.logger });
   }
 
   #follow(cluster: FollowedCluster | undefined, lease: string): void {
@@ -197,7 +214,7 @@ export class KubernetesReports {
     if (cluster === this.#cluster && lease === this.#lease) {
       const { client, policies } = cluster;
       const election = { name: lease };
-      const inForce = () => ({ audit: this.#audit, missing: this.#missing ?? [] });
+      const inForce = () => ({ audit: this.#audit, notAsked: this.#notAsked ?? [] });
       this.#reporting = new Writer({ client, policies, inForce, election, ...this.#options });
       this.#reporting.start();
     }

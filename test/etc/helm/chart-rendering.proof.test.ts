@@ -142,7 +142,7 @@ describe.skipIf(renderers.length === 0).each(renderers)('the chart, rendered by 
       };
       const odd = { ...defaults, name: `${before}007`, namespace: `${before}1e5` };
       const { stdout } = render(odd, values(stringify(given)));
-      return JSON.stringify(objectsOf(stdout)).replaceAll(/checksum[^,}]*|zz/g, '');
+      return JSON.stringify(objectsOf(stdout)).replaceAll(/checksum[^,}]*|zz|\\"/g, '');
     };
     expect(named('')).toBe(named('zz'));
   });

@@ -12,7 +12,7 @@ import { PAGES } from '../../docs/markdown.ts';
 import { projectFile } from '../../support/files.ts';
 import { FOLDER, type Manifest, manifests, only } from '../kubernetes/manifests.ts';
 import { grantedRights, rbacTable, sorted } from '../kubernetes/rbac-table.ts';
-import { CHART, configurationOf, namesOf, RELEASES, rendered, valuesFile } from './chart.ts';
+import { CHART, configurationOf, namesOf, objectsOf, RELEASES, rendered, valuesFile } from './chart.ts';
 
 const read = (path: string) => readFileSync(path, 'utf8');
 const chartFile = (...path: string[]) => read(join(CHART, ...path));
@@ -244,6 +244,8 @@ describe.each(sets)('the release $name in $namespace, with $set', (release) => {
     }
     expect(webhooks).toHaveLength(reference.length);
     const bundled = objects.filter(({ kind }) => kind.endsWith('WebhookConfiguration'));
+    expect(objectsOf(configurationOf(objects)['webhooks.yaml'] ?? ''), 'to be compared').toEqual(bundled);
+    expect(option('kubernetes', 'installed_webhooks')).toMatch(/\/configuration\/webhooks\.yaml$/);
     const injected = mode === 'certManager' ? `${namespace}/${names.own}` : undefined;
     for (const { metadata } of bundled) {
       expect(metadata.annotations?.['cert-manager.io/inject-ca-from']).toBe(injected);

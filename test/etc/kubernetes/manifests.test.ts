@@ -323,6 +323,11 @@ describe('the deployment of etc/kubernetes', () => {
       option('service', 'tls_key_file'),
       option('service', 'tokens_file'),
       option('kubernetes', 'tokens_file'),
+      option('kubernetes', 'installed_webhooks'),
+      // To be compared with the ones of the cluster.
+      ...MANIFESTS.filter((name) => name.endsWith('-webhook-configuration.yaml')).map(
+        (name) => `${option('kubernetes', 'installed_webhooks')}/${name}`,
+      ),
     ];
     expect(named.filter((path) => !mounted(path))).toEqual([]);
     const mounts: Manifest[] = container.volumeMounts;

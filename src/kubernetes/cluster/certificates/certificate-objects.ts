@@ -136,7 +136,7 @@ const configurationSchema = z.object({
 });
 
 const FOLDER = '/apis/admissionregistration.k8s.io/v1';
-const KINDS = ['MutatingWebhookConfiguration', 'ValidatingWebhookConfiguration'] as const;
+const KINDS = ['mutatingwebhookconfigurations', 'validatingwebhookconfigurations'];
 /** Other clients write these objects too. */
 const TRIES = 4;
 
@@ -146,10 +146,8 @@ interface BundleOutcome {
    * refuse nothing.
    */
   readonly trusted: boolean;
-  /** Why not, and which of several are missing. */
+  /** Why not. */
   readonly problems: readonly string[];
-  /** Kinds of which no configuration with a webhook exists: what they would ask about is not judged. */
-  readonly missing: readonly string[];
 }
 
 /**
@@ -163,50 +161,33 @@ export async function trustAuthorities(
   now: number,
 ): Promise<BundleOutcome> {
   const problems: string[] = [];
-  const missing: string[] = [];
   let trusted = true;
   for (const kind of KINDS) {
-    const absent: string[] = [];
     for (const name of names) {
-      const resource = `${kind.toLowerCase()}s`;
       try {
-        const webhooks = await addTo(
-          client,
-          `${FOLDER}/${resource}/${encodeURIComponent(name)}`,
-          authorities,
-          now,
-        );
-        absent.push(...(webhooks === 0 ? [`${resource} ${name}: no webhooks`] : []));
+        await addTo(client, `${FOLDER}/${kind}/${encodeURIComponent(name)}`, authorities, now);
       } catch (thrown) {
-        const isAbsent = thrown instanceof ApiError && thrown.status === 404;
-        (isAbsent ? absent : problems).push(`${resource} ${name}: ${errorText(thrown)}`);
-        trusted &&= isAbsent;
+        problems.push(`${kind} ${name}: ${errorText(thrown)}`);
+        trusted &&= thrown instanceof ApiError && thrown.status === 404;
       }
     }
-    if (absent.length === names.length) {
-      missing.push(kind);
-    } else {
-      problems.push(...absent);
-    }
   }
-  return { trusted, problems, missing };
+  return { trusted, problems };
 }
 
-/** Resolves to the number of webhooks. */
 async function addTo(
   client: ApiClient,
   path: string,
   authorities: readonly X509Certificate[],
   now: number,
-): Promise<number> {
+): Promise<void> {
   for (let left = TRIES; ; left -= 1) {
     const parsed = configurationSchema.safeParse(await client.request({ method: 'GET', path }));
     if (!parsed.success) {
       throw new Error('the API server answered with something that is not a webhook configuration');
     }
-    const { metadata } = parsed.data;
-    const webhooks = parsed.data.webhooks ?? [];
-    const changes = webhooks.flatMap(({ clientConfig }, index) => {
+    const { metadata, webhooks } = parsed.data;
+    const changes = (webhooks ?? []).flatMap(({ clientConfig }, index) => {
       const before = certificatesIn(Buffer.from(clientConfig.caBundle ?? '', 'base64').toString());
       const value = bundleOf(before, authorities, now);
       return value === undefined
@@ -214,14 +195,14 @@ async function addTo(
         : [{ op: 'add', path: `/webhooks/${index}/clientConfig/caBundle`, value }];
     });
     if (changes.length === 0) {
-      return webhooks.length;
+      return;
     }
     // The indexes of webhooks are valid only for this version.
     const test = { op: 'test', path: '/metadata/resourceVersion', value: metadata.resourceVersion };
     try {
       const contentType = 'application/json-patch+json';
       await client.request({ method: 'PATCH', path, contentType, body: [test, ...changes] });
-      return webhooks.length;
+      return;
     } catch (thrown) {
       const wasChanged = thrown instanceof ApiError && (thrown.status === 409 || thrown.status === 422);
       if (!wasChanged || left === 1) {

@@ -1,0 +1,181 @@
+/**
+ * What API servers would not ask the service about: webhook configurations that were deleted, or changed by hand so
+ * that they ask about less than the ones that were installed. Those are read from files, anew at every look.
+ */
+import { isDeepStrictEqual } from 'node:util';
+import { z } from 'zod';
+import { ConfigurationError, errorText, type Problem } from '../../../base/errors.ts';
+import type { Logger } from '../../../base/logger.ts';
+import { readItems } from '../../policies/documents/items.ts';
+import { type ApiClient, ApiError } from '../api/contract.ts';
+import { CLOCK } from '../api/timing.ts';
+
+const FOLDER = '/apis/admissionregistration.k8s.io/v1';
+const NAMES = ['apiGroups', 'apiVersions', 'operations', 'resources'] as const;
+
+const names = z.array(z.string()).nullish();
+const rule = z.object({ apiGroups: names, apiVersions: names, operations: names, resources: names });
+const service = z.object({ namespace: z.string(), name: z.string() });
+/** Without members that may differ or change what is asked: the token of the path, authorities. Defaults: v1. */
+const webhookSchema = z.object({
+  name: z.string(),
+  clientConfig: z
+    .object({ service: service.nullish() })
+    .transform((client) => (client.service ? `${client.service.namespace}/${client.service.name}` : 'a URL')),
+  rules: z.array(rule.extend({ scope: z.string().default('*') })).default([]),
+  failurePolicy: z.string().default('Fail'),
+  matchPolicy: z.string().default('Equivalent'),
+  timeoutSeconds: z.number().default(10),
+  namespaceSelector: z.record(z.string(), z.unknown()).default({}),
+  objectSelector: z.record(z.string(), z.unknown()).default({}),
+  matchConditions: z.array(z.object({ name: z.string(), expression: z.string() })).default([]),
+});
+const configurationSchema = z.object({
+  kind: z.enum(['MutatingWebhookConfiguration', 'ValidatingWebhookConfiguration']),
+  metadata: z.object({ name: z.string().min(1) }),
+  webhooks: z.array(webhookSchema),
+});
+
+type Webhook = z.infer<typeof webhookSchema>;
+type Configuration = z.infer<typeof configurationSchema>;
+type Rule = Webhook['rules'][number];
+
+/** Whether the webhook that API servers have asks about all that the installed one does. */
+const ASKS: Readonly<Record<Exclude<keyof Webhook, 'name'>, (has: Webhook, installed: Webhook) => boolean>> =
+  {
+    clientConfig: (has, installed) => has.clientConfig === installed.clientConfig,
+    rules: (has, installed) =>
+      installed.rules.every((one) => has.rules.some((other) => includes(other, one))),
+    failurePolicy: (has, installed) => [installed.failurePolicy, 'Fail'].includes(has.failurePolicy),
+    matchPolicy: (has, installed) => [installed.matchPolicy, 'Equivalent'].includes(has.matchPolicy),
+    timeoutSeconds: (has, installed) => has.timeoutSeconds >= installed.timeoutSeconds,
+    namespaceSelector: (has, installed) => selects(has.namespaceSelector, installed.namespaceSelector),
+    objectSelector: (has, installed) => selects(has.objectSelector, installed.objectSelector),
+    // Kubernetes before 1.27 has none, and asks about everything.
+    matchConditions: (has, installed) =>
+      has.matchConditions.every((one) =>
+        installed.matchConditions.some((other) => isDeepStrictEqual(one, other)),
+      ),
+  };
+
+function includes(has: Rule, installed: Rule): boolean {
+  const every = (list: Rule[(typeof NAMES)[number]], name: string) =>
+    // `*` are no subresources.
+    [name, name.includes('/') ? '*/*' : '*'].some((one) => list?.includes(one));
+  return (
+    ['*', installed.scope].includes(has.scope) &&
+    NAMES.every((field) => installed[field]?.every((name) => every(has[field], name)))
+  );
+}
+
+function selects(has: object, installed: object): boolean {
+  return isDeepStrictEqual(has, {}) || isDeepStrictEqual(has, installed);
+}
+
+/** Never throws. */
+export function readInstalled(paths: readonly string[]): {
+  readonly configurations: readonly Configuration[];
+  readonly problems: readonly Problem[];
+} {
+  const problems: Problem[] = [];
+  const configurations = readItems(paths, (problem) => problems.push(problem)).flatMap((item) => {
+    const { data, error } = configurationSchema.safeParse(item.value);
+    for (const { path, message } of error?.issues ?? []) {
+      problems.push(item.problem(path as (string | number)[], message));
+    }
+    return data ?? [];
+  });
+  return { configurations, problems };
+}
+
+/** A sentence for each webhook and field. @throws ApiError @throws ApiUnreachableError */
+async function differences(
+  client: ApiClient,
+  { kind, metadata, webhooks }: Configuration,
+): Promise<string[]> {
+  const path = `${FOLDER}/${kind.toLowerCase()}s/${encodeURIComponent(metadata.name)}`;
+  let there: readonly Webhook[];
+  try {
+    // An API server names no kind in answers about one object of it.
+    const answer = (await client.request({ method: 'GET', path })) as object;
+    there = configurationSchema.parse({ webhooks: [], ...answer, kind }).webhooks;
+  } catch (thrown) {
+    if (thrown instanceof ApiError && thrown.status === 404) {
+      return [`${kind} ${metadata.name} is missing`];
+    }
+    throw thrown;
+  }
+  return webhooks.flatMap((installed) => {
+    const has = there.find(({ name }) => name === installed.name);
+    if (has === undefined) {
+      return [`${kind} ${metadata.name}: ${installed.name} is missing`];
+    }
+    const fields = (Object.keys(ASKS) as (keyof typeof ASKS)[]).filter((one) => !ASKS[one](has, installed));
+    return fields.map(
+      (field) => `${installed.name}: ${field} is ${JSON.stringify(has[field]).slice(0, 200)}`,
+    );
+  });
+}
+
+const INTERVAL_MS = 30_000;
+
+interface WebhookWatchOptions {
+  readonly client: ApiClient;
+  /** Of `installed_webhooks`. */
+  readonly paths: readonly string[];
+  /** What API servers would not ask about, after every look. */
+  readonly looked: (notAsked: readonly string[]) => void;
+  readonly logger: Logger;
+  readonly intervalMs?: number | undefined;
+}
+
+/** Looks until it is closed. */
+export class WebhookWatch {
+  readonly #options: WebhookWatchOptions;
+  readonly #closing = new AbortController();
+  readonly #running: Promise<void>;
+  #reported = '';
+
+  constructor(options: WebhookWatchOptions) {
+    this.#options = options;
+    this.#running = this.#run();
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#closing;
+    while (!signal.aborted) {
+      await this.#look();
+      // Not all replicas at once.
+      await CLOCK.sleep((this.#options.intervalMs ?? INTERVAL_MS) * (0.75 + Math.random() / 2), signal);
+    }
+  }
+
+  async #look(): Promise<void> {
+    const { client, paths, looked, logger } = this.#options;
+    try {
+      const { configurations, problems } = readInstalled(paths);
+      if (problems.length > 0) {
+        throw new ConfigurationError(problems);
+      }
+      const found: string[] = [];
+      for (const configuration of configurations) {
+        found.push(...(await differences(client, configuration)));
+      }
+      this.#reported = '';
+      if (!this.#closing.signal.aborted) {
+        looked(found);
+      }
+    } catch (thrown) {
+      const error = errorText(thrown);
+      if (error !== this.#reported && !this.#closing.signal.aborted) {
+        logger.warn({ error }, 'whether API servers still ask about pods is not known');
+      }
+      this.#reported = error;
+    }
+  }
+}
