@@ -6,7 +6,6 @@ import type { FollowedCluster } from '../../kubernetes/cluster/live/follow-clust
 import { type ClusterSource, isListedWithin } from '../../kubernetes/cluster/live/live-source.ts';
 import type { StatusObserver } from '../../kubernetes/cluster/status/conditions.ts';
 import type { Refusal } from '../../kubernetes/cluster/status/events.ts';
-import type { WebhookWatch } from '../../kubernetes/cluster/status/installed-webhooks.ts';
 import type { StatusWriter } from '../../kubernetes/cluster/status/status-writer.ts';
 import { type KubernetesOptions, policyOptions } from '../../kubernetes/options.ts';
 import { isSameList } from '../../kubernetes/policies/merge.ts';
@@ -112,7 +111,7 @@ export class KubernetesReports {
   #audit: readonly string[] = [];
   #notAsked: readonly string[] | undefined;
   #reporting: StatusWriter | undefined;
-  #watch: Promise<WebhookWatch | undefined> = Promise.resolve(undefined);
+  #watching = new AbortController();
   #changing: Promise<void> = Promise.resolve();
 
   constructor(options: KubernetesReportsOptions) {
@@ -153,7 +152,7 @@ export class KubernetesReports {
     this.#audit = audit;
     this.#follow(write_status ? cluster : undefined, status_lease);
     this.#reporting?.lookAgain();
-    this.#watch = this.#watching(cluster, installed_webhooks);
+    void this.#watch(cluster, installed_webhooks);
   }
 
   /** Does not block. */
@@ -162,23 +161,24 @@ export class KubernetesReports {
   }
 
   /** Lets another replica write the status. Drops queued events. */
-  async close(): Promise<void> {
+  close(): Promise<void> {
     this.#follow(undefined, '');
-    this.#watch = this.#watching(undefined, []);
-    await Promise.all([this.#changing, this.#watch]);
+    this.#watching.abort();
+    return this.#changing;
   }
 
-  /** Ends the one before. The first look is at once. */
-  async #watching(cluster: FollowedCluster | undefined, paths: readonly string[]) {
-    const before = await this.#watch;
-    await before?.close();
+  /** Instead of the watch before. */
+  async #watch(cluster: FollowedCluster | undefined, paths: readonly string[]): Promise<void> {
+    this.#watching.abort();
+    this.#watching = new AbortController();
+    const { signal } = this.#watching;
     if (cluster === undefined || paths.length === 0) {
       this.#looked(undefined);
-      return undefined;
+      return;
     }
-    const { WebhookWatch: Watch } = await import('../../kubernetes/cluster/status/installed-webhooks.ts');
+    const { watchWebhooks } = await import('../../kubernetes/cluster/status/installed-webhooks.ts');
     const looked = (notAsked: readonly string[]) => this.#looked(notAsked);
-    return new Watch({ client: cluster.client, paths, looked, logger: this.#options.logger });
+    await watchWebhooks({ client: cluster.client, paths, looked, logger: this.#options.logger, signal });
   }
 
   #follow(cluster: FollowedCluster | undefined, lease: string): void {

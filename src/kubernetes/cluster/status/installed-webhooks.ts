@@ -117,6 +117,14 @@ async function differences(
   });
 }
 
+async function found(client: ApiClient, paths: readonly string[]): Promise<string[]> {
+  const { configurations, problems } = readInstalled(paths);
+  if (problems.length > 0) {
+    throw new ConfigurationError(problems);
+  }
+  return (await Promise.all(configurations.map((one) => differences(client, one)))).flat();
+}
+
 const INTERVAL_MS = 30_000;
 
 interface WebhookWatchOptions {
@@ -126,56 +134,29 @@ interface WebhookWatchOptions {
   /** What API servers would not ask about, after every look. */
   readonly looked: (notAsked: readonly string[]) => void;
   readonly logger: Logger;
-  readonly intervalMs?: number | undefined;
+  readonly signal: AbortSignal;
+  readonly intervalMs?: number;
 }
 
-/** Looks until it is closed. */
-export class WebhookWatch {
-  readonly #options: WebhookWatchOptions;
-  readonly #closing = new AbortController();
-  readonly #running: Promise<void>;
-  #reported = '';
-
-  constructor(options: WebhookWatchOptions) {
-    this.#options = options;
-    this.#running = this.#run();
-  }
-
-  async close(): Promise<void> {
-    this.#closing.abort();
-    await this.#running;
-  }
-
-  async #run(): Promise<void> {
-    const { signal } = this.#closing;
-    while (!signal.aborted) {
-      await this.#look();
-      // Not all replicas at once.
-      await CLOCK.sleep((this.#options.intervalMs ?? INTERVAL_MS) * (0.75 + Math.random() / 2), signal);
+/** Looks at once, and until the signal fires. Never throws. */
+export async function watchWebhooks(options: WebhookWatchOptions): Promise<void> {
+  const { client, paths, looked, logger, signal, intervalMs = INTERVAL_MS } = options;
+  let reported = '';
+  while (!signal.aborted) {
+    const [error, notAsked] = await found(client, paths).then(
+      (all) => ['', all] as const,
+      (thrown: unknown) => [errorText(thrown), []] as const,
+    );
+    if (signal.aborted) {
+      return;
     }
-  }
-
-  async #look(): Promise<void> {
-    const { client, paths, looked, logger } = this.#options;
-    try {
-      const { configurations, problems } = readInstalled(paths);
-      if (problems.length > 0) {
-        throw new ConfigurationError(problems);
-      }
-      const found: string[] = [];
-      for (const configuration of configurations) {
-        found.push(...(await differences(client, configuration)));
-      }
-      this.#reported = '';
-      if (!this.#closing.signal.aborted) {
-        looked(found);
-      }
-    } catch (thrown) {
-      const error = errorText(thrown);
-      if (error !== this.#reported && !this.#closing.signal.aborted) {
-        logger.warn({ error }, 'whether API servers still ask about pods is not known');
-      }
-      this.#reported = error;
+    if (error === '') {
+      looked(notAsked);
+    } else if (error !== reported) {
+      logger.warn({ error }, 'whether API servers still ask about pods is not known');
     }
+    reported = error;
+    // Not all replicas at once.
+    await CLOCK.sleep(intervalMs * (0.75 + Math.random() / 2), signal);
   }
 }

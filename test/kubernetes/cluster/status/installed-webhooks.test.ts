@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { ApiError } from '../../../../src/kubernetes/cluster/api/contract.ts';
-import { WebhookWatch } from '../../../../src/kubernetes/cluster/status/installed-webhooks.ts';
+import { watchWebhooks } from '../../../../src/kubernetes/cluster/status/installed-webhooks.ts';
 import { FOLDER, type Manifest, manifests } from '../../../etc/kubernetes/manifests.ts';
 import { recordingLogger } from '../../../support/logger.ts';
 import { ClusterDouble } from './cluster-double.ts';
@@ -29,8 +29,13 @@ function watched(edit: (webhooks: Readonly<Record<string, Manifest>>) => void = 
   const looks: (readonly string[])[] = [];
   const looked = (notAsked: readonly string[]) => void looks.push(notAsked);
   const logger = recordingLogger();
-  const watch = new WebhookWatch({ client: double.client(), paths, looked, logger, intervalMs: 1 });
-  onTestFinished(() => watch.close());
+  const closing = new AbortController();
+  const options = { client: double.client(), paths, looked, logger, signal: closing.signal, intervalMs: 1 };
+  const watching = watchWebhooks(options);
+  onTestFinished(async () => {
+    closing.abort();
+    await watching;
+  });
   return { double, looks, logger };
 }
 
