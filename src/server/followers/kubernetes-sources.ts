@@ -137,9 +137,12 @@ export class KubernetesReports {
     }
     const { logger } = this.#options;
     if (notAsked.length > 0) {
-      logger.warn({ notAsked }, 'API servers do not ask about all that they should: it is not judged');
+      logger.warn(
+        { notAsked },
+        'the webhooks are not as they were installed: what API servers do not ask about is not judged',
+      );
     } else {
-      logger.info('API servers ask about all that they should again');
+      logger.info('the webhooks are as they were installed again');
     }
     this.#reporting?.lookAgain();
   }

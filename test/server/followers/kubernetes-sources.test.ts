@@ -64,7 +64,7 @@ describe('the reports of a service', () => {
     reports.takeOver(cluster, installed);
     await expect.poll(reason).toContain('"reason":"Enforced"');
     expect(reports.missingWebhooks).toBe(0);
-    expect(logger.lines.filter(({ message }) => message.includes('they should'))).toHaveLength(2);
+    expect(logger.lines.filter(({ message }) => message.includes('as they were installed'))).toHaveLength(2);
   });
 
   it('move to the cluster of the next configuration', async () => {

@@ -57,7 +57,9 @@ function enforced(
   notAsked: readonly string[],
 ): Said {
   if (notAsked.length > 0) {
-    const message = shownText(`API servers do not ask about all that they should: ${notAsked.join('; ')}`);
+    const message = shownText(
+      `The webhooks are not as they were installed, so API servers may not ask about everything: ${notAsked.join('; ')}`,
+    );
     return { status: 'False', reason: 'NotAsked', message };
   }
   const isLastGood = enforcedGeneration !== undefined && enforcedGeneration !== generation;

@@ -11,24 +11,21 @@ import { type ApiClient, ApiError } from '../api/contract.ts';
 import { CLOCK } from '../api/timing.ts';
 
 const FOLDER = '/apis/admissionregistration.k8s.io/v1';
-const NAMES = ['apiGroups', 'apiVersions', 'operations', 'resources'] as const;
 
-const names = z.array(z.string()).nullish();
-const rule = z.object({ apiGroups: names, apiVersions: names, operations: names, resources: names });
 const service = z.object({ namespace: z.string(), name: z.string() });
-/** Without members that may differ or change what is asked: the token of the path, authorities. Defaults: v1. */
+/** Without what may differ: the token in the path, authorities. With the defaults of v1. */
 const webhookSchema = z.object({
   name: z.string(),
   clientConfig: z
     .object({ service: service.nullish() })
     .transform((client) => (client.service ? `${client.service.namespace}/${client.service.name}` : 'a URL')),
-  rules: z.array(rule.extend({ scope: z.string().default('*') })).default([]),
+  rules: z.array(z.looseObject({ scope: z.string().default('*') })).default([]),
   failurePolicy: z.string().default('Fail'),
   matchPolicy: z.string().default('Equivalent'),
   timeoutSeconds: z.number().default(10),
-  namespaceSelector: z.record(z.string(), z.unknown()).default({}),
-  objectSelector: z.record(z.string(), z.unknown()).default({}),
-  matchConditions: z.array(z.object({ name: z.string(), expression: z.string() })).default([]),
+  namespaceSelector: z.looseObject({}).default({}),
+  objectSelector: z.looseObject({}).default({}),
+  matchConditions: z.array(z.looseObject({})).default([]),
 });
 const configurationSchema = z.object({
   kind: z.enum(['MutatingWebhookConfiguration', 'ValidatingWebhookConfiguration']),
@@ -38,38 +35,21 @@ const configurationSchema = z.object({
 
 type Webhook = z.infer<typeof webhookSchema>;
 type Configuration = z.infer<typeof configurationSchema>;
-type Rule = Webhook['rules'][number];
 
-/** Whether the webhook that API servers have asks about all that the installed one does. */
-const ASKS: Readonly<Record<Exclude<keyof Webhook, 'name'>, (has: Webhook, installed: Webhook) => boolean>> =
-  {
-    clientConfig: (has, installed) => has.clientConfig === installed.clientConfig,
-    rules: (has, installed) =>
-      installed.rules.every((one) => has.rules.some((other) => includes(other, one))),
-    failurePolicy: (has, installed) => [installed.failurePolicy, 'Fail'].includes(has.failurePolicy),
-    matchPolicy: (has, installed) => [installed.matchPolicy, 'Equivalent'].includes(has.matchPolicy),
-    timeoutSeconds: (has, installed) => has.timeoutSeconds >= installed.timeoutSeconds,
-    namespaceSelector: (has, installed) => selects(has.namespaceSelector, installed.namespaceSelector),
-    objectSelector: (has, installed) => selects(has.objectSelector, installed.objectSelector),
-    // Kubernetes before 1.27 has none, and asks about everything.
-    matchConditions: (has, installed) =>
-      has.matchConditions.every((one) =>
-        installed.matchConditions.some((other) => isDeepStrictEqual(one, other)),
-      ),
-  };
+/** With these, API servers ask about everything. Kubernetes before 1.27 has no `matchConditions`. */
+const MOST: Readonly<Partial<Webhook>> = {
+  failurePolicy: 'Fail',
+  matchPolicy: 'Equivalent',
+  namespaceSelector: {},
+  objectSelector: {},
+  matchConditions: [],
+};
 
-function includes(has: Rule, installed: Rule): boolean {
-  const every = (list: Rule[(typeof NAMES)[number]], name: string) =>
-    // `*` are no subresources.
-    [name, name.includes('/') ? '*/*' : '*'].some((one) => list?.includes(one));
+function asksAsMuch(field: keyof Webhook, has: Webhook, installed: Webhook): boolean {
   return (
-    ['*', installed.scope].includes(has.scope) &&
-    NAMES.every((field) => installed[field]?.every((name) => every(has[field], name)))
+    [installed[field], MOST[field]].some((value) => isDeepStrictEqual(has[field], value)) ||
+    (field === 'timeoutSeconds' && has.timeoutSeconds > installed.timeoutSeconds)
   );
-}
-
-function selects(has: object, installed: object): boolean {
-  return isDeepStrictEqual(has, {}) || isDeepStrictEqual(has, installed);
 }
 
 /** Never throws. */
@@ -110,10 +90,10 @@ async function differences(
     if (has === undefined) {
       return [`${kind} ${metadata.name}: ${installed.name} is missing`];
     }
-    const fields = (Object.keys(ASKS) as (keyof typeof ASKS)[]).filter((one) => !ASKS[one](has, installed));
-    return fields.map(
-      (field) => `${installed.name}: ${field} is ${JSON.stringify(has[field]).slice(0, 200)}`,
-    );
+    return webhookSchema
+      .keyof()
+      .options.filter((field) => !asksAsMuch(field, has, installed))
+      .map((field) => `${installed.name}: ${field} is ${JSON.stringify(has[field]).slice(0, 200)}`);
   });
 }
 
