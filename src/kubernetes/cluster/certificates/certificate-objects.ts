@@ -6,7 +6,7 @@
 import type { X509Certificate } from 'node:crypto';
 import { z } from 'zod';
 import { errorText } from '../../../base/errors.ts';
-import { type ApiClient, ApiError } from '../api/contract.ts';
+import { type ApiClient, ApiError, parsedAs, unlessMissing } from '../api/contract.ts';
 import {
   certificatesIn,
   type HeldCertificate,
@@ -91,12 +91,9 @@ export class CertificateSecret {
   /** If no chart has created it, the right to create Secrets is needed. */
   async #get(): Promise<unknown> {
     const path = `${this.#folder}/${encodeURIComponent(this.#name)}`;
-    try {
-      return await this.#client.request({ method: 'GET', path });
-    } catch (thrown) {
-      if (!(thrown instanceof ApiError && thrown.status === 404)) {
-        throw thrown;
-      }
+    const found = await this.#client.request({ method: 'GET', path }).catch(unlessMissing);
+    if (found !== undefined) {
+      return found;
     }
     const body = { apiVersion: 'v1', kind: 'Secret', metadata: { name: this.#name }, type: 'Opaque' };
     try {
@@ -111,17 +108,14 @@ export class CertificateSecret {
   }
 
   #state(answer: unknown, now: number): SecretState {
-    const parsed = secretSchema.safeParse(answer);
-    if (!parsed.success) {
-      throw new Error('the API server answered with something that is not a Secret');
-    }
-    const text = (key: string) => Buffer.from(parsed.data.data?.[key] ?? '', 'base64').toString();
+    const object = parsedAs('Secret', secretSchema, answer);
+    const text = (key: string) => Buffer.from(object.data?.[key] ?? '', 'base64').toString();
     const authorities = text(KEYS.authorities);
     const hold = (certificate: string, key: string) =>
       holdCertificate({ certificate: text(certificate), key: text(key), authorities }, this.#names, now);
     const next = hold(KEYS.nextCertificate, KEYS.nextKey);
     return {
-      object: parsed.data,
+      object,
       current: hold(KEYS.certificate, KEYS.key),
       next: typeof next === 'string' ? undefined : next,
       authorities,
@@ -182,11 +176,8 @@ async function addTo(
   now: number,
 ): Promise<void> {
   for (let left = TRIES; ; left -= 1) {
-    const parsed = configurationSchema.safeParse(await client.request({ method: 'GET', path }));
-    if (!parsed.success) {
-      throw new Error('the API server answered with something that is not a webhook configuration');
-    }
-    const { metadata, webhooks } = parsed.data;
+    const answer = await client.request({ method: 'GET', path });
+    const { metadata, webhooks } = parsedAs('webhook configuration', configurationSchema, answer);
     const changes = (webhooks ?? []).flatMap(({ clientConfig }, index) => {
       const before = certificatesIn(Buffer.from(clientConfig.caBundle ?? '', 'base64').toString());
       const value = bundleOf(before, authorities, now);

@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { ConfigurationError, errorText, type Problem } from '../../../base/errors.ts';
 import type { Logger } from '../../../base/logger.ts';
 import { readItems } from '../../policies/documents/items.ts';
-import { type ApiClient, ApiError } from '../api/contract.ts';
+import { type ApiClient, parsedAs, unlessMissing } from '../api/contract.ts';
 import { CLOCK } from '../api/timing.ts';
 
 const FOLDER = '/apis/admissionregistration.k8s.io/v1';
@@ -27,10 +27,10 @@ const webhookSchema = z.object({
   objectSelector: z.looseObject({}).default({}),
   matchConditions: z.array(z.looseObject({})).default([]),
 });
-const configurationSchema = z.object({
+const storedSchema = z.object({ webhooks: z.array(webhookSchema).default([]) });
+const configurationSchema = storedSchema.extend({
   kind: z.enum(['MutatingWebhookConfiguration', 'ValidatingWebhookConfiguration']),
   metadata: z.object({ name: z.string().min(1) }),
-  webhooks: z.array(webhookSchema),
 });
 
 type Webhook = z.infer<typeof webhookSchema>;
@@ -74,17 +74,11 @@ async function differences(
   { kind, metadata, webhooks }: Configuration,
 ): Promise<string[]> {
   const path = `${FOLDER}/${kind.toLowerCase()}s/${encodeURIComponent(metadata.name)}`;
-  let there: readonly Webhook[];
-  try {
-    // An API server names no kind in answers about one object of it.
-    const answer = (await client.request({ method: 'GET', path })) as object;
-    there = configurationSchema.parse({ webhooks: [], ...answer, kind }).webhooks;
-  } catch (thrown) {
-    if (thrown instanceof ApiError && thrown.status === 404) {
-      return [`${kind} ${metadata.name} is missing`];
-    }
-    throw thrown;
+  const answer = await client.request({ method: 'GET', path }).catch(unlessMissing);
+  if (answer === undefined) {
+    return [`${kind} ${metadata.name} is missing`];
   }
+  const { webhooks: there } = parsedAs('webhook configuration', storedSchema, answer);
   return webhooks.flatMap((installed) => {
     const has = there.find(({ name }) => name === installed.name);
     if (has === undefined) {
