@@ -141,7 +141,7 @@ export class KubernetesReports {
         { notAsked },
         'the webhooks are not as they were installed: what API servers do not ask about is not judged',
       );
-    } else {
+    } else if (found !== undefined) {
       logger.info('the webhooks are as they were installed again');
     }
     this.#reporting?.lookAgain();
@@ -155,7 +155,11 @@ export class KubernetesReports {
     this.#audit = audit;
     this.#follow(write_status ? cluster : undefined, status_lease);
     this.#reporting?.lookAgain();
-    void this.#watch(cluster, installed_webhooks);
+    // A package that was replaced on the disk may lack the code.
+    this.#watch(cluster, installed_webhooks).catch((thrown: unknown) => {
+      const error = errorText(thrown);
+      this.#options.logger.warn({ error }, 'whether API servers still ask about pods is not known');
+    });
   }
 
   /** Does not block. */
