@@ -14,6 +14,8 @@ certificate_days=730
 umask 077
 mkdir -p "$folder"
 cd "$folder"
+# Keys are for no repository.
+[ -e .gitignore ] || echo '*' >.gitignore
 
 # Do not use the openssl.cnf of this machine.
 cat >openssl.cnf <<END

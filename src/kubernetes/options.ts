@@ -83,6 +83,11 @@ export const kubernetesOptions = z.object({
     description:
       'Names of MutatingWebhookConfigurations and ValidatingWebhookConfigurations in which the service writes the authority of that certificate, so that API servers trust it.',
   }),
+  installed_webhooks: z.array(z.string().min(1)).default([]).meta({
+    description:
+      'With source = cluster: YAML files, or folders of them, with the webhook configurations as they were installed. Every 30 seconds the service compares them with those of the API server. What is missing, or changed so that API servers ask about less, is reported in the condition Enforced of policies, in the log and in the metrics. Empty = this is not noticed.',
+    expected: 'a comma-separated list of paths',
+  }),
   scheduling_policies: z.array(z.string()).default([]).meta({
     watched: true,
     description:
@@ -219,16 +224,22 @@ async function sourceProblems({
   source,
   kubeconfig,
   scheduling_policies,
+  installed_webhooks,
   audit,
 }: KubernetesOptions): Promise<Found[]> {
   if (source === 'cluster') {
     const message = 'expected nothing, since source = cluster reads no policies from files';
-    return scheduling_policies.length === 0 ? [] : [{ option: 'scheduling_policies', message }];
+    return [
+      ...(scheduling_policies.length === 0 ? [] : [{ option: 'scheduling_policies', message }]),
+      ...(installed_webhooks.length === 0
+        ? []
+        : (await import('./cluster/status/installed-webhooks.ts')).readInstalled(installed_webhooks)
+            .problems),
+    ];
   }
-  const unread: Found[] =
-    kubeconfig === undefined
-      ? []
-      : [{ option: 'kubeconfig', message: 'expected nothing, unless source = cluster' }];
+  const unread = Object.entries({ kubeconfig: kubeconfig ?? [], installed_webhooks })
+    .filter(([, value]) => value.length > 0)
+    .map(([option]) => ({ option, message: 'expected nothing, unless source = cluster' }));
   if (scheduling_policies.length === 0) {
     return unread;
   }

@@ -53,8 +53,14 @@ it.each([
     /scheduling_policies: expected nothing, since source = cluster/,
   ],
   [['kubeconfig = {}/a.yaml'], /kubeconfig: expected nothing, unless source = cluster/],
+  [['installed_webhooks = {}'], /installed_webhooks: expected nothing, unless source = cluster/],
 ])('an option of the other source is refused: %j', async (lines, message) => {
   expect(await errorsOf(lines, GOOD)).toEqual([expect.stringMatching(message)]);
+});
+
+it('installed webhooks are read, and their errors reported with file and line', async () => {
+  const [first] = await errorsOf(['source = cluster', 'installed_webhooks = {}'], GOOD);
+  expect(first).toMatch(/a\.yaml:\d+: kind: .*MutatingWebhookConfiguration/);
 });
 
 it('the policies that it names are read, and their errors reported with file and line', async () => {

@@ -12,7 +12,7 @@ import { createApiClient } from '../../src/kubernetes/cluster/api/api-client.ts'
 import { holdCertificate, issueCertificate } from '../../src/kubernetes/cluster/certificates/certificate.ts';
 import { serviceAccount } from '../../src/kubernetes/policies/access.ts';
 import { type Service, startService } from '../../src/server/service.ts';
-import { CHART, namesOf, RELEASES, type Release, rendered } from '../etc/helm/chart.ts';
+import { CHART, configurationOf, namesOf, RELEASES, type Release, rendered } from '../etc/helm/chart.ts';
 import { type Manifest, parse } from '../etc/kubernetes/manifests.ts';
 import { rbacTable } from '../etc/kubernetes/rbac-table.ts';
 import { recordingLogger } from '../support/logger.ts';
@@ -249,8 +249,10 @@ describe.skipIf(cluster === undefined)('the chart in a real cluster', () => {
     await fill({ 'tls.crt': old.certificate, 'tls.key': old.key, 'ca.crt': old.authority });
     const logger = recordingLogger();
     const services: Service[] = [];
+    const installed_webhooks = join(here().folder, 'webhooks.yaml');
+    writeFileSync(installed_webhooks, configurationOf(objects)['webhooks.yaml'] ?? '');
     for (const name of ['a', 'b']) {
-      const { file } = configured(name);
+      const { file } = configured(name, { installed_webhooks });
       expect(await runCommand([...CERTIFICATES, file])).toMatchObject({ code: 0 });
       const service = await startService(
         { environment: {}, configFiles: [file] },
@@ -262,21 +264,21 @@ describe.skipIf(cluster === undefined)('the chart in a real cluster', () => {
     const served = () => Promise.all(services.map(({ url }) => servedAt(url)));
     const before = new X509Certificate(old.certificate).fingerprint256;
     expect(await served()).toEqual([before, before]);
-    await apply(
-      of(/Webhook/).map((configuration) => ({
-        ...configuration,
-        webhooks: configuration.webhooks.map(({ clientConfig, ...webhook }: Manifest) => {
-          const { url = '' } = services[configuration.kind.startsWith('Mutating') ? 0 : 1] ?? {};
-          const path = clientConfig.service.path.replace(/[^/]*$/, 'token-put-by-kustomize');
-          // 1.20 gives namespaces no label of their name; only one namespace has pods here.
-          return {
-            ...webhook,
-            namespaceSelector: undefined,
-            clientConfig: { url: `${url.replace('127.0.0.1', HOST)}${path}` },
-          };
-        }),
-      })),
-    );
+    const items = of(/Webhook/).map((configuration) => ({
+      ...configuration,
+      webhooks: configuration.webhooks.map(({ clientConfig, ...webhook }: Manifest) => {
+        const { url = '' } = services[configuration.kind.startsWith('Mutating') ? 0 : 1] ?? {};
+        const path = clientConfig.service.path.replace(/[^/]*$/, 'token-put-by-kustomize');
+        // 1.20 gives namespaces no label of their name; only one namespace has pods here.
+        return {
+          ...webhook,
+          namespaceSelector: undefined,
+          clientConfig: { url: `${url.replace('127.0.0.1', HOST)}${path}` },
+        };
+      }),
+    }));
+    writeFileSync(installed_webhooks, JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
+    await apply(items);
     const said = async (name: string, spec: object = {}) =>
       (await create(pod('shop', name, spec), { isDryRun: true })).error;
     await vi.waitUntil(async () => (await said('first')) === '', { timeout: 240_000, interval: 500 });

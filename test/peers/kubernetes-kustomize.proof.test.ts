@@ -178,6 +178,35 @@ describe.skipIf(started === undefined).each([
     expect(refused.stderr).toMatch(/denied the request.*schedulerName/);
   });
 
+  it.skipIf(folder !== 'kubernetes')(
+    'policies say that API servers would not ask about all pods',
+    async () => {
+      const { get, kubectl } = here();
+      const enforced = async () => {
+        const { status } = (await get('get', 'schedpol', 'restricted')) as Manifest;
+        const { reason, message } = status.conditions.find(({ type }: Manifest) => type === 'Enforced');
+        return `${reason}: ${message}`;
+      };
+      await expect.poll(enforced, SETTLED).toContain('Enforced: ');
+      const where = ['validatingwebhookconfiguration', NAME];
+      const patched = async (path: string, value: unknown) => {
+        const patch = JSON.stringify([{ op: 'replace', path: `/webhooks/0/${path}`, value }]);
+        expect(await kubectl(['patch', ...where, '--type=json', '-p', patch])).toMatchObject({ status: 0 });
+      };
+      await patched('failurePolicy', 'Ignore');
+      await expect
+        .poll(enforced, SETTLED)
+        .toMatch(/^NotAsked: .*: validation\S+: failurePolicy is "Ignore"$/);
+      await patched('failurePolicy', 'Fail');
+      await patched('namespaceSelector/matchExpressions/0/values', [NAME, 'kube-system', 'shop']);
+      await expect.poll(enforced, SETTLED).toMatch(/^NotAsked: .*namespaceSelector is .*"shop"/);
+      await kubectl(['delete', ...where]);
+      await expect
+        .poll(enforced, SETTLED)
+        .toContain('ValidatingWebhookConfiguration blazar-enforcement is missing');
+    },
+  );
+
   it('pods of the Deployment are created while the service is away, and no others', async () => {
     await stopService();
     const { kubectl } = here();

@@ -65,7 +65,7 @@ describe.skipIf(!there)('beside a real API server', () => {
     const writer = new StatusWriter({
       client,
       policies,
-      inForce: () => ({ audit, missing: [] }),
+      inForce: () => ({ audit, notAsked: [] }),
       logger,
       observer,
       election,

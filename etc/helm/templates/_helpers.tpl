@@ -88,6 +88,57 @@ templates to get the same.
 {{- get $root.Values.generated .key -}}
 {{- end -}}
 
+{{/* Where Prometheus finds metrics, if not where API servers call. */}}
+{{- define "blazar-enforcement.adminPort" -}}
+{{- with get (default (dict) .Values.configuration.service) "admin_port" -}}
+{{- int . -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Later files go before earlier ones. */}}
+{{- define "blazar-enforcement.configFiles" -}}
+--config-file, /etc/blazar-enforcement/configuration/policy-service.conf
+{{- if .Values.existingSecret }}, --config-file, /etc/blazar-enforcement/existing/policy-service.conf{{ end }}
+{{- end -}}
+
+{{/* What both containers have: the command that makes the certificate reads the same configuration. The mounts are last, for more to follow. */}}
+{{- define "blazar-enforcement.container" -}}
+{{- $host := get (default (dict) .Values.configuration.service) "host" -}}
+{{- if or $host .Values.extraEnv -}}
+env:
+  {{- with $host }}
+  # The image sets it too, which goes before the file.
+  - {name: OS_SERVICE__HOST, value: {{ quote . }}}
+  {{- end }}
+  {{- with .Values.extraEnv }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{ end -}}
+{{- with .Values.extraEnvFrom -}}
+envFrom:
+  {{- toYaml . | nindent 2 }}
+{{ end -}}
+resources:
+  {{- toYaml .Values.resources | nindent 2 }}
+securityContext:
+  allowPrivilegeEscalation: false
+  readOnlyRootFilesystem: true
+  capabilities:
+    drop: [ALL]
+volumeMounts:
+  {{- with .Values.extraVolumeMounts }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+  - name: configuration
+    mountPath: /etc/blazar-enforcement/configuration
+    readOnly: true
+  {{- if .Values.existingSecret }}
+  - name: existing
+    mountPath: /etc/blazar-enforcement/existing
+    readOnly: true
+  {{- end }}
+{{- end -}}
+
 {{/* One option of the configuration: a text, a number, a switch or a list. */}}
 {{- define "blazar-enforcement.option" -}}
 {{- $value := .value -}}
@@ -113,7 +164,7 @@ templates to get the same.
 {{- define "blazar-enforcement.configuration" -}}
 {{- $folder := "/etc/blazar-enforcement" -}}
 {{- $service := dict "port" 8642 "tokens_file" (printf "%s/tokens/service-token" $folder) -}}
-{{- $kubernetes := dict "source" "cluster" "write_status" .Values.status.enabled -}}
+{{- $kubernetes := dict "source" "cluster" "write_status" .Values.status.enabled "installed_webhooks" (printf "%s/configuration/webhooks.yaml" $folder) -}}
 {{- if .Values.status.enabled -}}
 {{- $_ := set $kubernetes "status_lease" (include "blazar-enforcement.fullname" .) -}}
 {{- end -}}
@@ -142,7 +193,20 @@ templates to get the same.
 {{- if not .Values.rights.followRbac -}}
 {{- $_ := set $kubernetes "rights" "every" -}}
 {{- end -}}
+{{- if include "blazar-enforcement.adminPort" . -}}
+{{- $_ := set $service "admin_host" (default "0.0.0.0" (get .Values.configuration.service "host")) -}}
+{{- end -}}
 {{- $own := dict "service" $service "kubernetes" $kubernetes -}}
+{{- range $section, $options := $own -}}
+{{- range $name, $_ := $options -}}
+{{- $variable := printf "OS_%s__%s" (upper $section) (upper $name) -}}
+{{- range $.Values.extraEnv -}}
+{{- if eq .name $variable -}}
+{{- fail (printf "extraEnv: %s: the chart sets this option by other values" $variable) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
 {{- $sections := mustMergeOverwrite (dict) (dict "service" (dict) "kubernetes" (dict)) (deepCopy .Values.configuration) -}}
 {{- range $section, $options := $sections }}
 

@@ -1,6 +1,6 @@
 /** `scheduling-policy who-can`: lists who may use a policy of the cluster, and the binding that grants it. */
 import { nearestName } from '../../config/nearest.ts';
-import { type ApiClient, ApiError } from '../../kubernetes/cluster/api/contract.ts';
+import { type ApiClient, unlessMissing } from '../../kubernetes/cluster/api/contract.ts';
 import { POLICIES_PATH } from '../../kubernetes/cluster/live/read-policy.ts';
 import {
   readClusterRbac,
@@ -79,15 +79,9 @@ async function showAnswer(
 
 /** An invalid policy may be used, too; its users' pods are denied. @throws UsageError if it does not exist */
 async function expectPolicy({ client }: AskedCluster, name: string): Promise<void> {
-  try {
-    if (CAN_BE_NAME.test(name)) {
-      await client.request({ method: 'GET', path: `${POLICIES_PATH}/${name}` });
-      return;
-    }
-  } catch (thrown) {
-    if (!(thrown instanceof ApiError && thrown.status === 404)) {
-      throw thrown;
-    }
+  const path = `${POLICIES_PATH}/${name}`;
+  if (CAN_BE_NAME.test(name) && (await client.request({ method: 'GET', path }).catch(unlessMissing))) {
+    return;
   }
   const { valid, invalid } = await policiesOf(client);
   const names = [...valid, ...invalid].map((policy) => policy.name);

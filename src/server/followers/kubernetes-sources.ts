@@ -109,8 +109,9 @@ export class KubernetesReports {
   #cluster: FollowedCluster | undefined;
   #lease = '';
   #audit: readonly string[] = [];
-  #missing: readonly string[] | undefined;
+  #notAsked: readonly string[] | undefined;
   #reporting: StatusWriter | undefined;
+  #watching = new AbortController();
   #changing: Promise<void> = Promise.resolve();
 
   constructor(options: KubernetesReportsOptions) {
@@ -122,23 +123,26 @@ export class KubernetesReports {
     return this.#cluster === undefined ? undefined : (this.#reporting?.isLeader ?? false);
   }
 
-  /** How many kinds of webhook configurations are missing; `undefined` = not known. */
+  /** How much of the installed webhooks is missing or changed; `undefined` = not known. */
   get missingWebhooks(): number | undefined {
-    return this.#missing?.length;
+    return this.#notAsked?.length;
   }
 
-  /** Kinds of webhook configurations that API servers do not have, after every look at them. */
-  looked(missing: readonly string[]): void {
-    const before = this.#missing ?? [];
-    this.#missing = missing;
-    if (isSameList(missing, before)) {
+  #looked(found: readonly string[] | undefined): void {
+    const before = this.#notAsked ?? [];
+    this.#notAsked = found;
+    const notAsked = found ?? [];
+    if (isSameList(notAsked, before)) {
       return;
     }
     const { logger } = this.#options;
-    if (missing.length > 0) {
-      logger.warn({ missing }, 'webhook configurations are missing: what they would ask about is not judged');
-    } else {
-      logger.info('no webhook configurations are missing any more');
+    if (notAsked.length > 0) {
+      logger.warn(
+        { notAsked },
+        'the webhooks are not as they were installed: what API servers do not ask about is not judged',
+      );
+    } else if (found !== undefined) {
+      logger.info('the webhooks are as they were installed again');
     }
     this.#reporting?.lookAgain();
   }
@@ -146,11 +150,16 @@ export class KubernetesReports {
   /** Switches to the cluster of a new configuration. `cluster`: `undefined` = policies come from files. */
   takeOver(
     cluster: FollowedCluster | undefined,
-    { audit, write_status, status_lease }: KubernetesOptions,
+    { audit, write_status, status_lease, installed_webhooks }: KubernetesOptions,
   ): void {
     this.#audit = audit;
     this.#follow(write_status ? cluster : undefined, status_lease);
     this.#reporting?.lookAgain();
+    // A package that was replaced on the disk may lack the code.
+    this.#watch(cluster, installed_webhooks).catch((thrown: unknown) => {
+      const error = errorText(thrown);
+      this.#options.logger.warn({ error }, 'whether API servers still ask about pods is not known');
+    });
   }
 
   /** Does not block. */
@@ -161,7 +170,22 @@ export class KubernetesReports {
   /** Lets another replica write the status. Drops queued events. */
   close(): Promise<void> {
     this.#follow(undefined, '');
+    this.#watching.abort();
     return this.#changing;
+  }
+
+  /** Instead of the watch before. */
+  async #watch(cluster: FollowedCluster | undefined, paths: readonly string[]): Promise<void> {
+    this.#watching.abort();
+    this.#watching = new AbortController();
+    const { signal } = this.#watching;
+    if (cluster === undefined || paths.length === 0) {
+      this.#looked(undefined);
+      return;
+    }
+    const { watchWebhooks } = await import('../../kubernetes/cluster/status/installed-webhooks.ts');
+    const looked = (notAsked: readonly string[]) => this.#looked(notAsked);
+    await watchWebhooks({ client: cluster.client, paths, looked, logger: this.#options.logger, signal });
   }
 
   #follow(cluster: FollowedCluster | undefined, lease: string): void {
@@ -197,7 +221,7 @@ export class KubernetesReports {
     if (cluster === this.#cluster && lease === this.#lease) {
       const { client, policies } = cluster;
       const election = { name: lease };
-      const inForce = () => ({ audit: this.#audit, missing: this.#missing ?? [] });
+      const inForce = () => ({ audit: this.#audit, notAsked: this.#notAsked ?? [] });
       this.#reporting = new Writer({ client, policies, inForce, election, ...this.#options });
       this.#reporting.start();
     }

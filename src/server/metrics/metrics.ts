@@ -105,7 +105,7 @@ export class Metrics {
     this.kubernetesStatus = kubernetesStatusMetrics(make.of('kubernetes_'), () => gauges.writesStatus?.());
     make.reading(
       'kubernetes_webhooks_missing',
-      'Kinds of webhook configurations, mutating and validating, that are missing in the cluster: what they would ask about is not judged. Absent unless the service makes its certificate.',
+      'What is missing in the webhook configurations of the cluster, or changed so that API servers ask about less than installed_webhooks say: pods may not be judged. Absent without that option.',
       () => gauges.missingWebhooks?.(),
     );
     make.reading(

@@ -132,10 +132,11 @@ export async function openParts(
     stopping: stopping.signal,
     hasAdminPort: admin_port !== undefined,
   };
-  const certificates = await configuredRotator(sectionOf(configuration, kubernetesSection), logger, {
-    ...settings.certificateTiming,
-    looked: (missing) => reports.looked(missing),
-  });
+  const certificates = await configuredRotator(
+    sectionOf(configuration, kubernetesSection),
+    logger,
+    settings.certificateTiming,
+  );
   opened.push(() => certificates?.close());
   const tls = readTls(tlsOptions);
   metrics.certificateExpiry = tls && expiryOf(tls);

@@ -12,7 +12,7 @@ import { PAGES } from '../../docs/markdown.ts';
 import { projectFile } from '../../support/files.ts';
 import { FOLDER, type Manifest, manifests, only } from '../kubernetes/manifests.ts';
 import { grantedRights, rbacTable, sorted } from '../kubernetes/rbac-table.ts';
-import { CHART, namesOf, RELEASES, rendered, valuesFile } from './chart.ts';
+import { CHART, configurationOf, namesOf, objectsOf, RELEASES, rendered, valuesFile } from './chart.ts';
 
 const read = (path: string) => readFileSync(path, 'utf8');
 const chartFile = (...path: string[]) => read(join(CHART, ...path));
@@ -68,6 +68,15 @@ describe('the chart of etc/helm', () => {
       { certificates: { mode: 'none' } },
       { configuration: { kubernetes: { audit: { a: 1 } } } },
       { configuration: { 'kubernetes]\n[service': {} } },
+      { podDisruptionBudget: { minAvailable: 'half' } },
+      { existingSecret: 'Passwords' },
+      { extraEnv: [{ value: 'nameless' }] },
+      { extraEnv: [{ name: 'OS_SERVICE__DEADLINE', value: 4 }] },
+      { extraEnvFrom: [{ name: 'more' }] },
+      { extraVolumes: [{ emptyDir: {} }] },
+      { extraVolumes: [{ name: 'tls' }] },
+      { extraVolumeMounts: [{ name: 'log' }] },
+      { extraVolumeMounts: [{ name: 'log', mountPath: 'log' }] },
     ];
     expect(wrong.filter((one) => accepts(one))).toEqual([]);
   });
@@ -105,8 +114,8 @@ describe.each(sets)('the release $name in $namespace, with $set', (release) => {
   const [main] = pod.containers;
   const service = only(objects, 'Service');
   const webhooks: Manifest[] = objects.flatMap(({ webhooks = [] }) => webhooks);
-  const configMap = only(objects, 'ConfigMap');
-  const { sections, problems } = parseIni(configMap.data['policy-service.conf'], 'policy-service.conf');
+  const { 'policy-service.conf': text = '' } = configurationOf(objects);
+  const { sections, problems } = parseIni(text, 'policy-service.conf');
   const option = (section: string, name: string) => sections.get(section)?.get(name)?.value;
   const mode = own.certificates?.mode ?? values.certificates.mode;
   const workloads: string = own.configuration?.kubernetes?.workloads ?? 'warn';
@@ -166,7 +175,8 @@ describe.each(sets)('the release $name in $namespace, with $set', (release) => {
       option('kubernetes', 'client_ca_file'),
       option('service', 'tls_cert_file'),
       option('service', 'tls_key_file'),
-      ...containers.map(({ args }) => args.at(-1)),
+      option('service', 'decision_log'),
+      ...containers.flatMap(({ args }) => args.filter((one: string) => one.startsWith('/'))),
     ].filter((path) => path !== undefined);
     const mounts: Manifest[] = main.volumeMounts;
     expect(paths.filter((path) => !mounts.some(({ mountPath }) => path.startsWith(`${mountPath}/`)))).toEqual(
@@ -176,8 +186,9 @@ describe.each(sets)('the release $name in $namespace, with $set', (release) => {
     expect(mounts.map(({ name }) => name).sort()).toEqual(volumes.map(({ name }) => name).sort());
     const made = objects.filter(({ kind }) => /^(Secret|ConfigMap|Certificate)$/.test(kind));
     const there = made.map(({ spec, metadata }) => spec?.secretName ?? metadata.name);
-    const needed = volumes.flatMap(({ configMap: map, secret }) => map?.name ?? secret?.secretName ?? []);
-    expect(needed.filter((name) => !there.includes(name))).toEqual(mode === 'secret' ? ['own-tls'] : []);
+    const needed = volumes.flatMap(({ secret }) => secret?.secretName ?? []);
+    const given = [own.existingSecret, own.certificates?.secret?.name].filter(Boolean);
+    expect(needed.filter((name) => !there.includes(name))).toEqual(given);
     for (const { secret } of volumes.filter((volume) => volume.secret)) {
       expect(secret.defaultMode).toBe(0o440);
     }
@@ -233,6 +244,8 @@ describe.each(sets)('the release $name in $namespace, with $set', (release) => {
     }
     expect(webhooks).toHaveLength(reference.length);
     const bundled = objects.filter(({ kind }) => kind.endsWith('WebhookConfiguration'));
+    expect(objectsOf(configurationOf(objects)['webhooks.yaml'] ?? ''), 'to be compared').toEqual(bundled);
+    expect(option('kubernetes', 'installed_webhooks')).toMatch(/\/configuration\/webhooks\.yaml$/);
     const injected = mode === 'certManager' ? `${namespace}/${names.own}` : undefined;
     for (const { metadata } of bundled) {
       expect(metadata.annotations?.['cert-manager.io/inject-ca-from']).toBe(injected);
@@ -257,7 +270,19 @@ describe.each(sets)('the release $name in $namespace, with $set', (release) => {
     for (const one of matching) {
       expect(one).toEqual({ matchLabels: selector });
     }
-    expect(service.spec.ports[0].targetPort).toBe(main.ports[0].name);
+    const admin = option('service', 'admin_port');
+    expect(main.ports).toEqual([
+      { name: 'https', containerPort: Number(option('service', 'port')) },
+      ...(admin === undefined ? [] : [{ name: 'admin', containerPort: Number(admin) }]),
+    ]);
+    const ports: string[] = main.ports.map(({ name }: Manifest) => name);
+    expect(service.spec.ports.map(({ targetPort }: Manifest) => targetPort)).toEqual(ports);
+    for (const { spec } of of('NetworkPolicy')) {
+      expect(spec.ingress[0].ports.map(({ port }: Manifest) => port)).toEqual(ports);
+    }
+    for (const { spec } of of('ServiceMonitor')) {
+      expect(spec).toMatchObject({ jobLabel: 'app.kubernetes.io/name', endpoints: [{ port: ports.at(-1) }] });
+    }
   });
 
   it('has the rights of the table, for its service account alone', () => {
@@ -304,15 +329,17 @@ describe.each(sets)('the release $name in $namespace, with $set', (release) => {
 
   it('has the probes and the ends of etc/kubernetes', () => {
     const [reference] = only(manifests('deployment.yaml'), 'Deployment').spec.template.spec.containers;
-    for (const name of ['startupProbe', 'readinessProbe', 'livenessProbe', 'lifecycle', 'ports']) {
+    for (const name of ['startupProbe', 'readinessProbe', 'livenessProbe', 'lifecycle']) {
       expect(main[name], name).toEqual(reference[name]);
     }
     expect(OWN_PATHS).toContain(main.startupProbe.httpGet.path);
-    expect(option('service', 'port')).toBe(String(main.ports[0].containerPort));
     const host = own.configuration?.service?.host;
-    expect(main.env, 'before what the image has').toEqual(
-      host && [{ name: 'OS_SERVICE__HOST', value: host }],
-    );
+    const [sets, ...more] = host ? main.env : [undefined, ...(main.env ?? [])];
+    expect(sets, 'before what the image has').toEqual(host && { name: 'OS_SERVICE__HOST', value: host });
+    for (const { env = [], envFrom } of containers) {
+      expect({ more, envFrom }).toEqual({ more: own.extraEnv ?? [], envFrom: own.extraEnvFrom });
+      expect(env).toEqual(main.env ?? []);
+    }
     const sleeps = Number(main.lifecycle.preStop.exec.command[1]);
     const grace = Number(option('service', 'shutdown_grace'));
     const deadline = Number(option('service', 'deadline'));

@@ -35,6 +35,11 @@ export function rendered(release: Release): Manifest[] {
   return jsonLines(readFileSync(renderedFile(release), 'utf8'));
 }
 
+/** The files with the configuration. */
+export function configurationOf(objects: readonly Manifest[]): Readonly<Record<string, string>> {
+  return objects.find(({ metadata }) => metadata.name.endsWith('-configuration')).stringData;
+}
+
 export function objectsOf(text: string): Manifest[] {
   return parse(text).filter((object) => object !== null);
 }

@@ -32,7 +32,10 @@ describe('etc/kubernetes/certificate.sh', () => {
     const made = join(folder, 'certificate');
     const tokens = ['kubernetes-token', 'service-token'];
     const secret = ['ca.key', 'tls.key', ...tokens];
-    expect(readdirSync(made).sort()).toEqual(['ca.crt', 'tls.crt', ...secret].sort());
+    expect(readdirSync(made).sort()).toEqual(['.gitignore', 'ca.crt', 'tls.crt', ...secret].sort());
+    expect(readFileSync(join(made, '.gitignore'), 'utf8'), 'packages of npm lose the one of a folder').toBe(
+      '*\n',
+    );
     for (const token of tokens) {
       expect(readFileSync(join(made, token), 'utf8')).toMatch(/^[0-9a-f]{64}$/);
     }

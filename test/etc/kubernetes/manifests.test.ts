@@ -75,7 +75,7 @@ describe('the manifests of etc/kubernetes', () => {
     const handedOver = kustomization.configMapGenerator
       .filter(({ name }: Manifest) => name !== 'webhook-token')
       .flatMap(({ files }: Manifest) => files);
-    const own = ['kustomization.yaml', RULES_MANIFEST, 'certificate.sh', 'certificate', '.gitignore'];
+    const own = ['kustomization.yaml', RULES_MANIFEST, 'certificate.sh', 'certificate'];
     const known = [...MANIFESTS, ...handedOver, ...own];
     expect(readdirSync(FOLDER).filter((name) => !known.includes(name))).toEqual([]);
     expect(handedOver.filter((name: string) => !readdirSync(FOLDER).includes(name))).toEqual([]);
@@ -323,6 +323,11 @@ describe('the deployment of etc/kubernetes', () => {
       option('service', 'tls_key_file'),
       option('service', 'tokens_file'),
       option('kubernetes', 'tokens_file'),
+      option('kubernetes', 'installed_webhooks'),
+      // To be compared with the ones of the cluster.
+      ...MANIFESTS.filter((name) => name.endsWith('-webhook-configuration.yaml')).map(
+        (name) => `${option('kubernetes', 'installed_webhooks')}/${name}`,
+      ),
     ];
     expect(named.filter((path) => !mounted(path))).toEqual([]);
     const mounts: Manifest[] = container.volumeMounts;

@@ -1,6 +1,6 @@
 /** The rights of the service in etc/kubernetes are those that docs/reference/kubernetes-rbac.md explains. */
 import { describe, expect, it } from 'vitest';
-import { manifests } from './manifests.ts';
+import { manifests, RULES_MANIFEST } from './manifests.ts';
 import { grantedRights, rbacTable, sorted } from './rbac-table.ts';
 
 const objects = manifests('service-account.yaml');
@@ -28,6 +28,7 @@ describe('the rights of the service in etc/kubernetes', () => {
     const names = objects.flatMap(({ rules = [] }) =>
       rules.flatMap(({ resourceNames = [] }: { resourceNames?: string[] }) => resourceNames),
     );
-    expect(new Set(names)).toEqual(new Set([NAME]));
+    const [rules] = manifests(RULES_MANIFEST);
+    expect(new Set(names)).toEqual(new Set([NAME, rules?.metadata.name]));
   });
 });

@@ -1,7 +1,9 @@
+import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { FollowedCluster } from '../../../src/kubernetes/cluster/live/follow-cluster.ts';
 import { kubernetesOptions } from '../../../src/kubernetes/options.ts';
 import { KubernetesReports } from '../../../src/server/followers/kubernetes-sources.ts';
+import { FOLDER, manifests } from '../../etc/kubernetes/manifests.ts';
 import { ClusterDouble } from '../../kubernetes/cluster/status/cluster-double.ts';
 import { recordingLogger } from '../../support/logger.ts';
 
@@ -46,19 +48,22 @@ describe('the reports of a service', () => {
     const double = new ClusterDouble();
     double.store('a');
     const reason = () => JSON.stringify(double.policies.get('a')?.status);
-    expect(reports.missingWebhooks).toBeUndefined();
-    const missing = ['ValidatingWebhookConfiguration'];
-    // Before and after there is a writer, and again and again.
-    reports.looked(missing);
-    reports.takeOver(follow(double), options());
-    await expect.poll(reason).toContain('"reason":"NotAsked"');
-    reports.looked([...missing]);
-    expect(reports.missingWebhooks).toBe(1);
-    reports.looked([]);
+    const file = 'validating-webhook-configuration.yaml';
+    const installed = options({ installed_webhooks: [join(FOLDER, file)] });
+    const path = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/blazar-enforcement';
+    const cluster = follow(double);
+    reports.takeOver(cluster, options());
     await expect.poll(reason).toContain('"reason":"Enforced"');
-    reports.looked(missing);
+    expect(reports.missingWebhooks).toBeUndefined();
+    // Every configuration looks at once.
+    reports.takeOver(cluster, installed);
     await expect.poll(reason).toContain('"reason":"NotAsked"');
-    expect(logger.lines.filter(({ message }) => message.includes('are missing'))).toHaveLength(3);
+    expect(reports.missingWebhooks).toBe(1);
+    double.put(path, manifests(file)[0]);
+    reports.takeOver(cluster, installed);
+    await expect.poll(reason).toContain('"reason":"Enforced"');
+    expect(reports.missingWebhooks).toBe(0);
+    expect(logger.lines.filter(({ message }) => message.includes('as they were installed'))).toHaveLength(2);
   });
 
   it('move to the cluster of the next configuration', async () => {

@@ -1,4 +1,5 @@
 /** The interface of a Kubernetes API server's client. */
+import type { z } from 'zod';
 import type { Wait } from '../../../base/deadline.ts';
 
 /** Any object of the API: the common attributes. The rest is parsed where the kind is known. */
@@ -81,4 +82,20 @@ export class ApiError extends Error {
 /** No answer, or not one of an API server. The message has no secrets. */
 export class ApiUnreachableError extends Error {
   override readonly name = 'ApiUnreachableError';
+}
+
+/** For `catch`: what is missing is `undefined`. */
+export function unlessMissing(thrown: unknown): undefined {
+  if (!(thrown instanceof ApiError && thrown.status === 404)) {
+    throw thrown;
+  }
+}
+
+/** @throws Error if the answer has another form */
+export function parsedAs<Schema extends z.ZodType>(what: string, schema: Schema, answer: unknown) {
+  const { data, success } = schema.safeParse(answer);
+  if (!success) {
+    throw new Error(`the API server answered with something that is not a ${what}`);
+  }
+  return data;
 }

@@ -6,7 +6,7 @@
 import type { X509Certificate } from 'node:crypto';
 import { z } from 'zod';
 import { errorText } from '../../../base/errors.ts';
-import { type ApiClient, ApiError } from '../api/contract.ts';
+import { type ApiClient, ApiError, parsedAs, unlessMissing } from '../api/contract.ts';
 import {
   certificatesIn,
   type HeldCertificate,
@@ -91,12 +91,9 @@ export class CertificateSecret {
   /** If no chart has created it, the right to create Secrets is needed. */
   async #get(): Promise<unknown> {
     const path = `${this.#folder}/${encodeURIComponent(this.#name)}`;
-    try {
-      return await this.#client.request({ method: 'GET', path });
-    } catch (thrown) {
-      if (!(thrown instanceof ApiError && thrown.status === 404)) {
-        throw thrown;
-      }
+    const found = await this.#client.request({ method: 'GET', path }).catch(unlessMissing);
+    if (found !== undefined) {
+      return found;
     }
     const body = { apiVersion: 'v1', kind: 'Secret', metadata: { name: this.#name }, type: 'Opaque' };
     try {
@@ -111,17 +108,14 @@ export class CertificateSecret {
   }
 
   #state(answer: unknown, now: number): SecretState {
-    const parsed = secretSchema.safeParse(answer);
-    if (!parsed.success) {
-      throw new Error('the API server answered with something that is not a Secret');
-    }
-    const text = (key: string) => Buffer.from(parsed.data.data?.[key] ?? '', 'base64').toString();
+    const object = parsedAs('Secret', secretSchema, answer);
+    const text = (key: string) => Buffer.from(object.data?.[key] ?? '', 'base64').toString();
     const authorities = text(KEYS.authorities);
     const hold = (certificate: string, key: string) =>
       holdCertificate({ certificate: text(certificate), key: text(key), authorities }, this.#names, now);
     const next = hold(KEYS.nextCertificate, KEYS.nextKey);
     return {
-      object: parsed.data,
+      object,
       current: hold(KEYS.certificate, KEYS.key),
       next: typeof next === 'string' ? undefined : next,
       authorities,
@@ -136,7 +130,7 @@ const configurationSchema = z.object({
 });
 
 const FOLDER = '/apis/admissionregistration.k8s.io/v1';
-const KINDS = ['MutatingWebhookConfiguration', 'ValidatingWebhookConfiguration'] as const;
+const KINDS = ['mutatingwebhookconfigurations', 'validatingwebhookconfigurations'];
 /** Other clients write these objects too. */
 const TRIES = 4;
 
@@ -146,10 +140,8 @@ interface BundleOutcome {
    * refuse nothing.
    */
   readonly trusted: boolean;
-  /** Why not, and which of several are missing. */
+  /** Why not. */
   readonly problems: readonly string[];
-  /** Kinds of which no configuration with a webhook exists: what they would ask about is not judged. */
-  readonly missing: readonly string[];
 }
 
 /**
@@ -163,50 +155,30 @@ export async function trustAuthorities(
   now: number,
 ): Promise<BundleOutcome> {
   const problems: string[] = [];
-  const missing: string[] = [];
   let trusted = true;
   for (const kind of KINDS) {
-    const absent: string[] = [];
     for (const name of names) {
-      const resource = `${kind.toLowerCase()}s`;
       try {
-        const webhooks = await addTo(
-          client,
-          `${FOLDER}/${resource}/${encodeURIComponent(name)}`,
-          authorities,
-          now,
-        );
-        absent.push(...(webhooks === 0 ? [`${resource} ${name}: no webhooks`] : []));
+        await addTo(client, `${FOLDER}/${kind}/${encodeURIComponent(name)}`, authorities, now);
       } catch (thrown) {
-        const isAbsent = thrown instanceof ApiError && thrown.status === 404;
-        (isAbsent ? absent : problems).push(`${resource} ${name}: ${errorText(thrown)}`);
-        trusted &&= isAbsent;
+        problems.push(`${kind} ${name}: ${errorText(thrown)}`);
+        trusted &&= thrown instanceof ApiError && thrown.status === 404;
       }
     }
-    if (absent.length === names.length) {
-      missing.push(kind);
-    } else {
-      problems.push(...absent);
-    }
   }
-  return { trusted, problems, missing };
+  return { trusted, problems };
 }
 
-/** Resolves to the number of webhooks. */
 async function addTo(
   client: ApiClient,
   path: string,
   authorities: readonly X509Certificate[],
   now: number,
-): Promise<number> {
+): Promise<void> {
   for (let left = TRIES; ; left -= 1) {
-    const parsed = configurationSchema.safeParse(await client.request({ method: 'GET', path }));
-    if (!parsed.success) {
-      throw new Error('the API server answered with something that is not a webhook configuration');
-    }
-    const { metadata } = parsed.data;
-    const webhooks = parsed.data.webhooks ?? [];
-    const changes = webhooks.flatMap(({ clientConfig }, index) => {
+    const answer = await client.request({ method: 'GET', path });
+    const { metadata, webhooks } = parsedAs('webhook configuration', configurationSchema, answer);
+    const changes = (webhooks ?? []).flatMap(({ clientConfig }, index) => {
       const before = certificatesIn(Buffer.from(clientConfig.caBundle ?? '', 'base64').toString());
       const value = bundleOf(before, authorities, now);
       return value === undefined
@@ -214,14 +186,14 @@ async function addTo(
         : [{ op: 'add', path: `/webhooks/${index}/clientConfig/caBundle`, value }];
     });
     if (changes.length === 0) {
-      return webhooks.length;
+      return;
     }
     // The indexes of webhooks are valid only for this version.
     const test = { op: 'test', path: '/metadata/resourceVersion', value: metadata.resourceVersion };
     try {
       const contentType = 'application/json-patch+json';
       await client.request({ method: 'PATCH', path, contentType, body: [test, ...changes] });
-      return webhooks.length;
+      return;
     } catch (thrown) {
       const wasChanged = thrown instanceof ApiError && (thrown.status === 409 || thrown.status === 422);
       if (!wasChanged || left === 1) {

@@ -38,8 +38,6 @@ export interface CertificateOptions {
   readonly intervalMs?: number;
   /** How long API servers may take to trust a new authority. Default: 120000. */
   readonly settleMs?: number;
-  /** Told after every look which kinds of webhook configurations are missing: nobody asks about pods for them. */
-  readonly looked?: (missing: readonly string[]) => void;
 }
 
 interface CertificateClocks {
@@ -198,8 +196,8 @@ export class CertificateRotator {
 
   async #spread(state: SecretState): Promise<readonly string[]> {
     const authorities = this.#authoritiesOf(state);
-    const { webhookConfigurations, looked } = this.#options;
-    const { trusted, problems, missing } = await trustAuthorities(
+    const { webhookConfigurations } = this.#options;
+    const { trusted, problems } = await trustAuthorities(
       this.#client,
       webhookConfigurations,
       authorities,
@@ -210,7 +208,6 @@ export class CertificateRotator {
       ({ fingerprint256: id }) => [id, before.get(id) ?? this.#elapsed()] as const,
     );
     this.#trustedSince = new Map(trusted ? since : []);
-    looked?.(missing);
     return problems;
   }
 
@@ -276,7 +273,7 @@ export type CertificateTiming = Pick<Partial<CertificateOptions>, 'intervalMs' |
 export async function configuredRotator(
   options: KubernetesOptions,
   logger: Logger,
-  more: CertificateTiming & Pick<CertificateOptions, 'looked'> = {},
+  timing: CertificateTiming = {},
 ) {
   const { certificate_secret: secret, certificate_folder: folder, kubeconfig } = options;
   if (secret === undefined || folder === undefined) {
@@ -292,7 +289,7 @@ export async function configuredRotator(
       names: options.certificate_names,
       webhookConfigurations: options.webhook_configurations,
       lifeMs: options.certificate_days * DAY_MS,
-      ...more,
+      ...timing,
     },
     logger,
   );

@@ -29,16 +29,16 @@ export interface Condition {
   readonly observedGeneration: number;
 }
 
-/** `isAudited`: what the policy would reject becomes a warning. `missing`: kinds of webhook configurations. */
+/** `isAudited`: what the policy would reject becomes a warning. `notAsked`: what API servers do not ask about. */
 export function conditionsOf(
   policy: LivePolicy,
   isAudited: boolean,
-  missing: readonly string[],
+  notAsked: readonly string[],
 ): readonly Condition[] {
   const { generation: observedGeneration } = policy;
   return [
     { type: ACCEPTED, ...accepted(policy), observedGeneration },
-    { type: ENFORCED, ...enforced(policy, isAudited, missing), observedGeneration },
+    { type: ENFORCED, ...enforced(policy, isAudited, notAsked), observedGeneration },
     { type: EXPORTABLE, ...exportable(policy, isAudited), observedGeneration },
   ];
 }
@@ -54,10 +54,12 @@ function accepted({ mistake }: LivePolicy): Said {
 function enforced(
   { generation, enforcedGeneration }: LivePolicy,
   isAudited: boolean,
-  missing: readonly string[],
+  notAsked: readonly string[],
 ): Said {
-  if (missing.length > 0) {
-    const message = `There is no ${missing.join(' and no ')} of the service: what it would ask about is not judged.`;
+  if (notAsked.length > 0) {
+    const message = shownText(
+      `The webhooks are not as they were installed, so API servers may not ask about everything: ${notAsked.join('; ')}`,
+    );
     return { status: 'False', reason: 'NotAsked', message };
   }
   const isLastGood = enforcedGeneration !== undefined && enforcedGeneration !== generation;

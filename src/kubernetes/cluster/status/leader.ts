@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { z } from 'zod';
 import type { Logger } from '../../../base/logger.ts';
-import { type ApiClient, ApiError } from '../api/contract.ts';
+import { type ApiClient, ApiError, parsedAs, unlessMissing } from '../api/contract.ts';
 import { boundedCall, CLOCK, type Clock } from '../api/timing.ts';
 import { COMPONENT } from './conditions.ts';
 
@@ -137,19 +137,14 @@ export class Leader {
   }
 
   async #read(): Promise<Lease | undefined> {
-    try {
-      return parseLease(await this.#call('GET', this.#path));
-    } catch (error) {
-      if (error instanceof ApiError && error.status === 404) {
-        return undefined;
-      }
-      throw error;
-    }
+    const answer = await this.#call('GET', this.#path).catch(unlessMissing);
+    return answer === undefined ? undefined : parsedAs('Lease', leaseSchema, answer);
   }
 
   async #release(): Promise<void> {
     const signal = AbortSignal.timeout(RELEASE_MS);
-    const lease = parseLease(await this.#options.client.request({ method: 'GET', path: this.#path, signal }));
+    const answer = await this.#options.client.request({ method: 'GET', path: this.#path, signal });
+    const lease = parsedAs('Lease', leaseSchema, answer);
     if (holderOf(lease) === this.#options.identity) {
       await this.#options.client.request({
         method: 'PUT',
@@ -236,15 +231,6 @@ type Lease = z.infer<typeof leaseSchema>;
  * years. In seconds.
  */
 const LONGEST = 300;
-
-/** @throws Error if it is not a Lease */
-function parseLease(object: unknown): Lease {
-  const parsed = leaseSchema.safeParse(object);
-  if (!parsed.success) {
-    throw new Error('the API server answered with something that is not a Lease');
-  }
-  return parsed.data;
-}
 
 /** `undefined` = none: it was released. */
 function holderOf({ spec }: Lease): string | undefined {

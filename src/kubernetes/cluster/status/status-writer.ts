@@ -30,8 +30,8 @@ const LOOKS = 50;
 interface InForce {
   /** Names of the policies in audit mode; `*` = all. */
   readonly audit: readonly string[];
-  /** Kinds of webhook configurations that API servers do not have. */
-  readonly missing: readonly string[];
+  /** What API servers do not ask about. */
+  readonly notAsked: readonly string[];
 }
 
 interface StatusWriterOptions {
@@ -155,8 +155,8 @@ export class StatusWriter {
       this.#history.forget(name);
       return false;
     }
-    const { audit, missing } = this.#options.inForce();
-    const conditions = conditionsOf(policy, audit.includes(AUDIT_ALL) || audit.includes(name), missing);
+    const { audit, notAsked } = this.#options.inForce();
+    const conditions = conditionsOf(policy, audit.includes(AUDIT_ALL) || audit.includes(name), notAsked);
     if (isWritten(policy, conditions) || this.#history.isDone(policy)) {
       return false;
     }

@@ -13,7 +13,6 @@ import {
 import { CertificateRotator } from '../../../../src/kubernetes/cluster/certificates/certificate-rotator.ts';
 import { temporaryFolder } from '../../../support/filter-folder.ts';
 import { recordingLogger } from '../../../support/logger.ts';
-import type { Stored } from '../stored-objects.ts';
 import { ObjectsClient } from './objects-client.ts';
 
 const NAME = 'guard.ours.svc';
@@ -25,7 +24,6 @@ const SETTLE = 60_000;
 function replicas(client = new ObjectsClient()) {
   const clock = { now: Date.parse('2026-11-22T12:00:00Z'), elapsed: 0 };
   const logger = recordingLogger();
-  const missing: string[][] = [];
   const start = (name = NAME) => {
     const folder = join(temporaryFolder(), 'own');
     const rotator = new CertificateRotator(
@@ -37,7 +35,6 @@ function replicas(client = new ObjectsClient()) {
         webhookConfigurations: ['hooks'],
         lifeMs: LIFE,
         settleMs: SETTLE,
-        looked: (kinds) => void missing.push([...kinds]),
       },
       logger,
       { now: () => clock.now, elapsed: () => clock.elapsed },
@@ -55,7 +52,7 @@ function replicas(client = new ObjectsClient()) {
     client.bundles.every((bundle) =>
       certificatesIn(bundle).some((one) => certificate.checkIssued(one) && certificate.verify(one.publicKey)),
     );
-  return { client, clock, logger, missing, start, later, isTrusted };
+  return { client, clock, logger, start, later, isTrusted };
 }
 
 describe('the certificate of the service', () => {
@@ -308,7 +305,7 @@ describe('a Secret or a cluster that is not as it should be', () => {
     const client = new ObjectsClient();
     const kept = [...client.objects].filter(([, object]) => object.webhooks);
     client.removeConfigurations();
-    const { start, isTrusted, missing } = replicas(client);
+    const { start, isTrusted } = replicas(client);
     const { rotator, served } = start();
     await rotator.step();
     expect(served().subjectAltName).toBe(`DNS:${NAME}`);
@@ -317,11 +314,6 @@ describe('a Secret or a cluster that is not as it should be', () => {
     }
     await rotator.step();
     expect(isTrusted(served())).toBe(true);
-    const [[mutating = '', object]] = kept as [[string, Stored]];
-    client.put(mutating, { ...object, webhooks: [] });
-    await rotator.step();
-    const kinds = ['MutatingWebhookConfiguration', 'ValidatingWebhookConfiguration'];
-    expect(missing).toEqual([kinds, [], kinds.slice(0, 1)]);
   });
 
   it('serves without the right to patch, says so once, and changes nothing that API servers do not trust', async () => {

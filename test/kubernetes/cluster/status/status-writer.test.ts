@@ -14,7 +14,7 @@ function writing({
   audit?: string[];
   cluster?: ClusterDouble;
 } = {}) {
-  const inForce = { audit, missing: [] as string[] };
+  const inForce = { audit, notAsked: [] as string[] };
   const clock = new MovedClock();
   const logger = recordingLogger();
   const outcomes: string[] = [];
