@@ -178,7 +178,9 @@ describe('unusual ids and types', () => {
       const who = { user_id: id, project_id: id };
       expect(await enforcement.checkCreate(leaseOf('1', [id], who)), id).toMatchObject(ALLOWED);
       expect(await enforcement.checkCreate(leaseOf('2', [id], who)), id).toMatchObject(
-        rejectedWith(`Project ${id} has 1 pending or active leases; the most allowed is 1.`),
+        rejectedWith(
+          `Project ${id} has 1 pending or active leases; the most allowed is 1. User ${id} in project ${id} has 1 pending or active leases; the most allowed is 1.`,
+        ),
       );
     }
   });
