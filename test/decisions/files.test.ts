@@ -2,6 +2,7 @@ import {
   appendFileSync,
   existsSync,
   readdirSync,
+  readlinkSync,
   renameSync,
   rmSync,
   truncateSync,
@@ -102,7 +103,6 @@ describe('followChunks', () => {
     end();
     await following;
     if (existsSync('/proc/self/fd')) {
-      const { readlinkSync } = await import('node:fs');
       const open = readdirSync('/proc/self/fd').flatMap((fd) => {
         try {
           return readlinkSync(`/proc/self/fd/${fd}`);

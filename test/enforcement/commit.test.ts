@@ -504,7 +504,6 @@ describe('a custom ledger filter', () => {
 
 describe('a ledger that cannot be read or written', () => {
   const broken = async (options: Readonly<Record<string, unknown>> = {}) => {
-    const { breakLedger } = await import('../support/ledgers.ts');
     const chain = await load(['MaxLeasesFilter', 'UsageBudgetFilter'], { options });
     breakLedger(chain.connection);
     return chain;

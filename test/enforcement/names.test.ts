@@ -1,5 +1,6 @@
 /** `[keystone] resolve_names`: what filters, messages, decisions and the decision log know of projects and users. */
 import { describe, expect, it } from 'vitest';
+import { withinDeadline } from '../../src/base/deadline.ts';
 import { decisionRecord } from '../../src/decisions/lease-record.ts';
 import { decisionRecordSchema } from '../../src/decisions/record.ts';
 import { type CheckOptions, ConfigurationError, UsageEnforcement } from '../../src/index.ts';
@@ -136,7 +137,6 @@ describe('limits of MaxLeaseDurationFilter', () => {
 
   it('are not waited for longer than the deadline of the request', async () => {
     const { enforcement, keystone } = await limited({ max_lease_duration: 2 * DAY });
-    const { withinDeadline } = await import('../../src/base/deadline.ts');
     keystone.hold();
     const decision = await withinDeadline(0.4, (deadline) =>
       enforcement.checkCreate(request(IDS.climate, 1), { deadline }),

@@ -8,7 +8,6 @@ import { capturedText, createLasting } from '../support/requests.ts';
 import { errorsOf, figures, runService, type ServiceOptions } from '../support/running-service.ts';
 
 const FITS = capturedText('check-create-physical-host.json');
-const SOON = { timeout: 120_000, interval: 10 };
 const REFUSED = 'The lease could not be checked. Please try again later, or ask the operator.';
 
 const lasting = (project_id: string) => JSON.stringify(createLasting(60, { project_id }));
@@ -61,10 +60,12 @@ describe('max_concurrent and max_queued', () => {
     const answers: Promise<{ status: number }>[] = [];
     for (const [index, project] of projects.entries()) {
       answers.push(post('/check-create', lasting(project)));
-      await vi.waitFor(async () => {
-        const { underWay, queued } = await figures(running);
-        expect(underWay + queued).toBe(index + 1);
-      }, SOON);
+      await expect
+        .poll(async () => {
+          const { underWay, queued } = await figures(running);
+          return underWay + queued;
+        })
+        .toBe(index + 1);
     }
     expect(asked).toEqual(['a', 'b']);
     expect(await figures(running)).toEqual({ underWay: 2, queued: 2, decisions: 0, refusals: 0 });

@@ -1,6 +1,6 @@
 /** The service with durable delivery: reloads, metrics, and what it keeps to itself. */
 import { readFileSync } from 'node:fs';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { outboxCommand } from '../../src/cli/outbox.ts';
 import { openSqlite } from '../../src/ledger/storage/sqlite-driver.ts';
 import { runInProcess } from '../support/command-in-process.ts';
@@ -10,7 +10,6 @@ import { capturedText } from '../support/requests.ts';
 import { runServiceOnFile } from '../support/running-service.ts';
 import { readSamples } from '../support/samples.ts';
 
-const SOON = { timeout: 120_000, interval: 20 };
 const END = capturedText('on-end-active.json');
 const TOKEN = 'the-token-of-the-service';
 const BEARER = 'the-bearer-of-the-service';
@@ -31,8 +30,9 @@ connection = ${connection}
 `;
   const { conf, change, ...running } = await runServiceOnFile(text(first.url, token, bearer));
   const outbox = (...args: string[]) => runInProcess(outboxCommand(), [...args, '--config-file', conf]);
+  const listed = async () => JSON.parse((await outbox('list', '--format', 'json')).stdout);
   const reloadWith = (...now: Parameters<typeof text>) => change(text(...now));
-  return { ...running, connection, outbox, reloadWith };
+  return { ...running, connection, outbox, listed, reloadWith };
 }
 
 const outboxSamples = async (url: string) =>
@@ -66,13 +66,10 @@ describe('a reload', () => {
 describe('metrics', () => {
   it('say what waits, since when, and what was tried', async () => {
     const service = await policyServer({ status: 503, headers: { 'Retry-After': '3600' } });
-    const { url, post, outbox } = await serving(service);
+    const { url, post, listed } = await serving(service);
     expect(await post('/on-end', END)).toMatchObject({ status: 204 });
     await expect.poll(() => service.requests).toHaveLength(1);
-    await vi.waitFor(async () => {
-      const { stdout } = await outbox('list', '--format', 'json');
-      expect(JSON.parse(stdout)).toMatchObject([{ state: 'waiting', attempts: 1 }]);
-    }, SOON);
+    await expect.poll(listed).toMatchObject([{ state: 'waiting', attempts: 1 }]);
     const samples = await outboxSamples(url);
     expect(samples).toMatchObject({
       outbox_waiting: 1,
@@ -103,12 +100,9 @@ describe('secrets', () => {
       // A broken service echoes what it was sent.
       response.writeHead(500).end(JSON.stringify(request.headers));
     });
-    const { post, connection, logger, outbox } = await serving(service);
+    const { post, connection, logger, outbox, listed } = await serving(service);
     expect(await post('/on-end', END)).toMatchObject({ status: 204 });
-    await vi.waitFor(async () => {
-      const { stdout } = await outbox('list', '--format', 'json');
-      expect(JSON.parse(stdout)).toMatchObject([{ error: expect.stringContaining('500') }]);
-    }, SOON);
+    await expect.poll(listed).toMatchObject([{ error: expect.stringContaining('500') }]);
     service.server.closeAllConnections();
     service.server.close();
     const file = connection.slice('sqlite://'.length);

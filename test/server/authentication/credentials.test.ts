@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { confFile, temporaryFile } from '../../support/files.ts';
 import { temporaryFolder } from '../../support/filter-folder.ts';
 import { metric } from '../../support/metric.ts';
@@ -9,7 +9,6 @@ import { runServiceOnFile, startMistakes } from '../../support/running-service.t
 import { tlsFixture } from '../../support/tls.ts';
 
 const FITS = capturedText('check-create-physical-host.json');
-const SOON = { timeout: 120_000, interval: 20 };
 
 const FILTER = '[enforcement]\nenabled_filters = MaxLeaseDurationFilter\n';
 
@@ -170,10 +169,10 @@ describe('tokens_file', () => {
       writeFileSync(file, 's3cret-0123456789abcdef\n');
       const { post, request, logger, service } = await serve([`tokens_file = ${file}`]);
       change(file);
-      await vi.waitFor(async () => {
-        const { text } = await request('/metrics');
-        expect(metric(text, 'blazar_enforcement_credential_reloads_total', { outcome: 'refused' })).toBe(1);
-      }, SOON);
+      const reloads = 'blazar_enforcement_credential_reloads_total';
+      await expect
+        .poll(async () => metric((await request('/metrics')).text, reloads, { outcome: 'refused' }))
+        .toBe(1);
       expect(await post('/on-end', FITS)).toMatchObject({ status: 401 });
       expect(await post('/on-end', FITS, { 'X-Auth-Token': 's3cret-0123456789abcdef' })).toMatchObject({
         status: 204,

@@ -1,6 +1,6 @@
 /** Tokens of Keystone at the endpoints of Blazar's protocol. */
 import { gzipSync } from 'node:zlib';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { sectionText } from '../../support/files.ts';
 import { metric } from '../../support/metric.ts';
 import { openRaw, postHead } from '../../support/raw-http.ts';
@@ -9,7 +9,6 @@ import { runService, runServiceOnFile } from '../../support/running-service.ts';
 import { ValidatingKeystone } from '../../support/validating-keystone.ts';
 
 const SECRET = 's3cret-0123456789abcdef';
-const PATIENT = { timeout: 120_000 };
 const FITS = capturedText('check-create-physical-host.json');
 const TOKEN = 'gAAAAAB-of-blazar';
 const MEMBER = 'gAAAAAB-of-alice';
@@ -76,10 +75,9 @@ describe('[service] keystone_auth', () => {
       await request('/healthz');
       await request('/healthz');
       release();
-      await vi.waitFor(async () => {
-        const { text } = await request('/metrics');
-        expect(text).toContain('http_requests_total{path="/check-create",status="400"} 1');
-      }, PATIENT);
+      await expect
+        .poll(async () => (await request('/metrics')).text)
+        .toContain('http_requests_total{path="/check-create",status="400"} 1');
       // Waits for every request.
       await service.close();
     },

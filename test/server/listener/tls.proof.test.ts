@@ -5,14 +5,13 @@ import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { Agent } from 'node:https';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { temporaryFile } from '../../support/files.ts';
 import { metric } from '../../support/metric.ts';
 import { type RunningPolicyService, runServiceOf } from '../../support/running-service.ts';
 import { ask, askResuming, openTls, type TlsFiles, tlsFiles, tlsFixture } from '../../support/tls.ts';
 
 const METRIC = 'blazar_enforcement_certificate_expiry_timestamp_seconds';
-const SOON = { timeout: 120_000, interval: 20 };
 
 async function runTls(files: TlsFiles, service: Record<string, unknown> = {}): Promise<RunningPolicyService> {
   return runServiceOf(
@@ -31,14 +30,13 @@ async function reread(
   times: number,
   client?: 'client',
 ) {
-  await vi.waitFor(async () => {
+  const reloads = async () => {
     const answer = await ask(`${url}/metrics`, client && { client });
-    const counted =
-      answer === 'refused'
-        ? -1
-        : metric(answer.body, 'blazar_enforcement_credential_reloads_total', { outcome });
-    expect(counted).toBe(times);
-  }, SOON);
+    return answer === 'refused'
+      ? -1
+      : metric(answer.body, 'blazar_enforcement_credential_reloads_total', { outcome });
+  };
+  await expect.poll(reloads).toBe(times);
 }
 
 describe('with tls_cert_file and tls_key_file', () => {

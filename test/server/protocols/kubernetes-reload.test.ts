@@ -111,9 +111,6 @@ spec:
 });
 
 describe('watched policies', () => {
-  const becomes = (allowed: () => Promise<unknown>, expected: unknown) =>
-    expect.poll(allowed).toEqual(expected);
-
   it('are read again when a file of a folder appears, changes and goes', async () => {
     const { allowed, folder, file } = await onFile({ watch: true, named: [''] });
     const more = (name: string, disk: string) =>
@@ -122,11 +119,11 @@ describe('watched policies', () => {
         policiesForAll({ [name]: { allowed: { nodeSelectors: { disk: [disk] } } } }),
       );
     more('more.yml', 'hdd');
-    await becomes(allowed, ['ssd', 'hdd']);
+    await expect.poll(allowed).toEqual(['ssd', 'hdd']);
     more('more.yml', 'tape');
-    await becomes(allowed, ['ssd', 'tape']);
+    await expect.poll(allowed).toEqual(['ssd', 'tape']);
     rmSync(file);
-    await becomes(allowed, ['tape']);
+    await expect.poll(allowed).toEqual(['tape']);
   });
 
   it('stay in force while there is an error or a file is missing', async () => {
@@ -140,7 +137,7 @@ describe('watched policies', () => {
     expect(await allowed()).toEqual(['ssd']);
     mkdirSync(file);
     writeFileSync(join(file, 'a.yaml'), allowing('hdd'));
-    await becomes(allowed, ['hdd']);
+    await expect.poll(allowed).toEqual(['hdd']);
     expect(await readiness()).toMatchObject({ status: 200 });
     const { text } = await request('/metrics');
     const reloads = (outcome: string) => metric(text, 'blazar_enforcement_reloads_total', { outcome });
@@ -161,14 +158,14 @@ describe('watched policies', () => {
     }, SOON);
     expect(await allowed()).toEqual(['ssd']);
     writeFileSync(other, allowing('hdd'));
-    await becomes(allowed, ['hdd']);
+    await expect.poll(allowed).toEqual(['hdd']);
   });
 
   it('are not read again without --watch', async () => {
     const { allowed, file, folder } = await onFile();
     const watching = await onFile({ watch: true, folder });
     writeFileSync(file, allowing('hdd'));
-    await becomes(watching.allowed, ['hdd']);
+    await expect.poll(watching.allowed).toEqual(['hdd']);
     expect(await allowed()).toEqual(['ssd']);
   });
 });

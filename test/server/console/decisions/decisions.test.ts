@@ -157,10 +157,9 @@ describe('the page of a decision', () => {
   it('is there for those of other replicas', async () => {
     const { get, post } = await storing();
     await post('/check-create', createLasting(864_000), { 'X-Openstack-Request-Id': ID });
-    await vi.waitFor(async () => {
-      const { text } = await get(`/decisions/${ID}`);
-      expect(text).toMatch(/Decided by \S+\/\d+\S*, generation 1/);
-    }, SOON);
+    await expect
+      .poll(async () => (await get(`/decisions/${ID}`)).text)
+      .toMatch(/Decided by \S+\/\d+\S*, generation 1/);
   });
 
   it.for(['req-00000000-0000-4000-8000-000000000000', '%3Cb%3E', 'x'.repeat(300), '%00'])(
