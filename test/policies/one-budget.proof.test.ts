@@ -15,29 +15,22 @@ import { hours, openLab } from './charging.ts';
 const newLedgerOn = newLedgers();
 const POLICIES = 'admin_policies = UsageBudgetPolicy, GpuQuotaPolicy';
 
-interface Setup {
-  readonly connection: string;
-  readonly count: number;
-  readonly options?: string;
-  readonly budget?: string;
-}
-
-/** Services as processes of their own, with the filter and the policies, and their ledger. */
-async function laboratory({
-  connection,
-  count,
+/** Two services as processes of their own, with the filter and the policies, and their ledger. */
+async function laboratory(
+  budget: string,
   options = 'gpu_quota_per_user = A100:100000',
-  budget = '1000',
-}: Setup) {
+  dialect: (typeof DIALECTS)[number] = 'postgresql',
+) {
+  const connection = await newLedgerOn(dialect);
   const api = await SkypilotApiDouble.start({ now: () => Date.now() / 1000 });
   const ledger = await openedLedger(connection, { now: () => new Date().toISOString() });
   await giveBudget(ledger, { projectId: 'ml', amount: budget, from: '2020-01-01', until: '2200-01-01' });
-  const services = await startServices(count, {
+  const services = (await startServices(2, {
     connection,
     enabled: 'UsageBudgetFilter',
     service: 'decision_store = none',
     sections: `[skypilot]\n${POLICIES}\napi_server = ${api.url}\napi_server_interval = 5\n${options}\n`,
-  });
+  })) as [ServiceProcess, ServiceProcess];
   // Quotas let nothing start before.
   await vi.waitFor(
     async () =>
@@ -95,9 +88,8 @@ const statuses = (answers: readonly ({ readonly status: number } | undefined)[])
 
 for (const dialect of DIALECTS) {
   it(`one budget pays for leases and launches, and refuses what exceeds the sum, on ${dialect}`, async () => {
-    const connection = await newLedgerOn(dialect);
-    const { ledger, services } = await laboratory({ connection, count: 2, budget: '100' });
-    const [one, other] = services as [ServiceProcess, ServiceProcess];
+    const { ledger, services } = await laboratory('100', undefined, dialect);
+    const [one, other] = services;
     expect(await lease(one, 2)).toMatchObject({ status: 204 });
     expect(await launch(other, 'train', 2)).toMatchObject({ status: 200 });
     expect(await taken(ledger)).toBeCloseTo(96, 0);
@@ -112,11 +104,10 @@ for (const dialect of DIALECTS) {
   });
 
   it(`of leases and launches at once, only so many pass as the budget pays for, on ${dialect}`, async () => {
-    const connection = await newLedgerOn(dialect);
-    const { ledger, services } = await laboratory({ connection, count: 2, budget: '100' });
+    const { ledger, services } = await laboratory('100', undefined, dialect);
     const answers = await Promise.all(
       Array.from({ length: 24 }, (_, index) => {
-        const service = services[index % 2] as ServiceProcess;
+        const service = services[index % 2 === 0 ? 0 : 1];
         return index % 3 === 0 ? lease(service, 1) : launch(service, `train-${index}`, 1);
       }),
     );
@@ -128,31 +119,19 @@ for (const dialect of DIALECTS) {
 }
 
 it('one launch that client and server ask about at two services at once is charged once', async () => {
-  const connection = await newLedgerOn('postgresql');
-  const { ledger, services } = await laboratory({
-    connection,
-    count: 2,
-    budget: '25',
-    options: 'gpu_quota_per_user = A100:1',
-  });
+  const { ledger, services } = await laboratory('25', 'gpu_quota_per_user = A100:1');
   const answers = await Promise.all(
-    Array.from({ length: 8 }, (_, index) => launch(services[index % 2] as ServiceProcess, 'train', 1)),
+    Array.from({ length: 8 }, (_, index) => launch(services[index % 2 === 0 ? 0 : 1], 'train', 1)),
   );
   expect(statuses(answers)).toEqual(Array(8).fill(200));
   expect(await taken(ledger)).toBeCloseTo(24, 1);
   expect(await listLeases(ledger, { limit: 10 }, NO_WAIT)).toHaveLength(2);
-  expect(await launch(services[0] as ServiceProcess, 'more', 1)).toMatchObject({ status: 400 });
+  expect(await launch(services[0], 'more', 1)).toMatchObject({ status: 400 });
   expect((await verifyLedger(ledger, NO_WAIT)).differences).toEqual([]);
 });
 
 it('of launches at once that each take the whole quota, exactly one passes', async () => {
-  const connection = await newLedgerOn('postgresql');
-  const { ledger, services } = await laboratory({
-    connection,
-    count: 2,
-    budget: '1000000',
-    options: 'gpu_quota_per_user = A100:8',
-  });
+  const { ledger, services } = await laboratory('1000000', 'gpu_quota_per_user = A100:8');
   for (let round = 0; round < 5; round += 1) {
     const user = `abcd${round}`;
     const answers = await Promise.all(
@@ -169,13 +148,8 @@ it('of launches at once that each take the whole quota, exactly one passes', asy
 });
 
 it('a process that is killed in the midst of launches leaves no half of a charge, and each answer is charged', async () => {
-  const connection = await newLedgerOn('postgresql');
-  const { ledger, services } = await laboratory({
-    connection,
-    count: 2,
-    budget: '1000000',
-  });
-  const [doomed, other] = services as [ServiceProcess, ServiceProcess];
+  const { ledger, services } = await laboratory('1000000');
+  const [doomed, other] = services;
   const asked = Array.from({ length: 240 }, (_, index) =>
     launch(index % 2 === 0 ? doomed : other, `train-${index}`, 1),
   );

@@ -1,8 +1,6 @@
 /** What commands print and take with `[keystone] resolve_names`. */
 import { describe, expect, it } from 'vitest';
-import { budgetCommand } from '../../../src/cli/budget.ts';
 import { decisionsCommand } from '../../../src/cli/decisions.ts';
-import { ledgerCommand } from '../../../src/cli/ledger.ts';
 import { recordLease } from '../../ledger/recorded-leases.ts';
 import { runInProcess } from '../../support/command-in-process.ts';
 import { aRecord } from '../../support/decision-logs.ts';
@@ -10,7 +8,7 @@ import { confFile, sectionText } from '../../support/files.ts';
 import { ledgerAt, newLedger } from '../../support/ledgers.ts';
 import { IDS, recorded, recordedKeystone } from '../../support/recorded-identities.ts';
 import { refusedWith } from '../../support/run-command.ts';
-import { COMING } from '../ledger/setup.ts';
+import { COMING, commandsWith } from '../ledger/setup.ts';
 
 const YEAR = ['--from', '2100-01-01', '--until', '2101-01-01'];
 const NAMED = `climate@Default (${IDS.climate})`;
@@ -28,15 +26,10 @@ async function setup(lines = '') {
   });
   await ledger.close();
   const { resolve_names: _, ...options } = keystone.options;
-  const file = confFile(
+  const commands = commandsWith(
     `[enforcement]\nenabled_filters = UsageBudgetFilter\n[ledger]\nconnection = ${connection}\n${sectionText('keystone', options)}${lines || 'resolve_names = true'}\n`,
   );
-  const flags = ['--config-file', file];
-  return {
-    keystone,
-    ledger: (...args: string[]) => runInProcess(ledgerCommand(), [...args, ...flags]),
-    budget: (...args: string[]) => runInProcess(budgetCommand(), [...args, ...flags]),
-  };
+  return { keystone, ...commands };
 }
 
 describe('budget', () => {

@@ -8,10 +8,14 @@ import { giveBudget, ledgerAt } from '../../support/ledgers.ts';
 
 /** The commands with both ledger filters enabled, and optional further lines of `[enforcement]`. */
 export function commandsOn(connection: string, enforcement = '') {
-  const file = confFile(
+  return commandsWith(
     `[enforcement]\nenabled_filters = MaxLeasesFilter, UsageBudgetFilter\nmax_leases_per_project = 1000\n${enforcement}\n[ledger]\nconnection = ${connection}\n`,
   );
-  const flags = ['--config-file', file];
+}
+
+/** The commands with this configuration. */
+export function commandsWith(configuration: string) {
+  const flags = ['--config-file', confFile(configuration)];
   return {
     ledger: (...args: string[]) => runInProcess(ledgerCommand(), [...args, ...flags]),
     budget: (...args: string[]) => runInProcess(budgetCommand(), [...args, ...flags]),
