@@ -78,23 +78,32 @@ export function* addMessages(
 }
 
 /**
- * Like `addMessages`, for one that its worker delivers at once if it is claimed. The claim is dropped if an earlier
- * message about the same lease is waiting.
+ * Like `addMessages`, for claimed messages that their worker delivers at once. The claim is dropped if an
+ * earlier message about the same lease is waiting.
  */
 export function* addClaimed(
   queries: Queries,
-  message: NewMessage,
+  messages: readonly NewMessage[],
   now: bigint,
-): Work<AddedMessage | undefined> {
-  const waiting = queries
-    .selectFrom('outbox')
-    .select('id')
-    .where('lease', '=', message.lease)
-    .where('state', '=', 'waiting')
-    .limit(1);
-  const isLater = message.claim !== null && (yield* rows(waiting.compile())).length > 0;
-  const [added] = yield* addMessages(queries, [isLater ? { ...message, ...UNCLAIMED } : message], now);
-  return added;
+): Work<AddedMessage[]> {
+  const leases = [...new Set(messages.flatMap(({ lease, claim }) => (claim === null ? [] : [lease])))];
+  const earlier = new Set<string>();
+  if (leases.length > 0) {
+    const waiting = queries
+      .selectFrom('outbox')
+      .select('lease')
+      .where('lease', 'in', leases)
+      .where('state', '=', 'waiting');
+    for (const { lease } of yield* rows(waiting.compile())) {
+      earlier.add(lease);
+    }
+  }
+  const alone = messages.map((message) => {
+    const isLater = earlier.has(message.lease);
+    earlier.add(message.lease);
+    return isLater ? { ...message, ...UNCLAIMED } : message;
+  });
+  return yield* addMessages(queries, alone, now);
 }
 
 type Row = Omit<Insertable<OutboxTable>, 'id' | 'error' | 'settled_at' | 'who' | 'reason'>;

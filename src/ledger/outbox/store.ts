@@ -56,8 +56,7 @@ export class OutboxStore {
   /** In microseconds. */
   readonly #claim: bigint;
   readonly #held: ClaimRenewal;
-  readonly #queue: NewMessages;
-  readonly #writing = new Set<Promise<void>>();
+  readonly #writes: GroupCommit<NewMessage, AddedMessage>;
 
   /**
    * `ledger` throws `LedgerUnavailableError`, and so do all methods. `queue` gets new messages that are
@@ -67,7 +66,10 @@ export class OutboxStore {
     this.#sender = sender;
     this.#ledger = ledger;
     this.#claim = BigInt(Math.round(claim * 1000));
-    this.#queue = queue;
+    this.#writes = new GroupCommit(
+      (messages) => this.#write(messages, queue),
+      ({ body }) => body.length,
+    );
     this.#held = new ClaimRenewal(claim / 5, (ids) =>
       this.#transact((opened) =>
         keepClaims(opened.database.queries, this.#holder, ids, opened.now() + this.#claim),
@@ -94,44 +96,35 @@ export class OutboxStore {
    */
   async add(message: EndMessage, call: Call, wait: Wait, mayBeTaken: boolean): Promise<void> {
     const row = this.#row(message, call);
-    const isTaken = mayBeTaken && row.body.length <= LONG_BODY && this.#writing.size < MOST_TAKEN;
-    const written = this.#write(isTaken ? { ...row, claim: this.#worker } : row).finally(() =>
-      this.#writing.delete(written),
-    );
-    this.#writing.add(written);
-    await inTime(written, wait);
+    const isTaken = mayBeTaken && row.body.length <= LONG_BODY && this.#writes.pending < MOST_TAKEN;
+    await this.#writes.add(isTaken ? { ...row, claim: this.#worker } : row, wait);
   }
 
-  /** Also after its caller no longer waits. Concurrent messages about one lease are written in order. */
-  async #write(row: NewMessage): Promise<void> {
-    const settled = this.#queue.handOver();
+  async #write(messages: readonly NewMessage[], queue: NewMessages): Promise<AddedMessage[]> {
+    const worker = this.#worker;
+    const claim = this.#claim;
+    const settled = queue.handOver();
     try {
-      const added = await this.#transact((opened) => {
-        const claimed = row.claim === null ? row : { ...row, claimed_until: opened.now() + this.#claim };
-        return this.#settleAndAdd(opened, settled, claimed);
-      }, row.lease);
-      if (added !== undefined && added.claim !== null) {
-        this.#queue.take([added]);
-      }
+      const added = await this.#transact(function* (opened) {
+        const { queries } = opened.database;
+        yield* settle(queries, worker, settled);
+        const now = opened.now();
+        const claimed_until = now + claim;
+        const claimed = messages.map((row) => (row.claim === null ? row : { ...row, claimed_until }));
+        return yield* addClaimed(queries, claimed, now);
+      });
+      // Even if their callers no longer wait.
+      queue.take(added.filter(({ claim }) => claim !== null));
+      return added;
     } catch (thrown) {
-      this.#queue.putBack(settled);
+      queue.putBack(settled);
       throw thrown;
     }
   }
 
-  *#settleAndAdd(
-    opened: Ledger,
-    settled: readonly Settlement[],
-    row: NewMessage,
-  ): Work<AddedMessage | undefined> {
-    const { queries } = opened.database;
-    yield* settle(queries, this.#worker, settled);
-    return yield* addClaimed(queries, row, opened.now());
-  }
-
-  /** Resolves when nothing is being written. Never rejects. */
-  async settled(): Promise<void> {
-    await Promise.allSettled(this.#writing);
+  /** Resolves when nothing is being written. */
+  settled(): Promise<void> {
+    return this.#writes.settled();
   }
 
   /**
@@ -236,11 +229,9 @@ export class OutboxStore {
     };
   }
 
-  /** `lease`: transactions about the same one run one after the other. */
-  async #transact<Result>(work: (opened: Ledger) => Work<Result>, lease?: string): Promise<Result> {
+  async #transact<Result>(work: (opened: Ledger) => Work<Result>): Promise<Result> {
     const opened = await this.#ledger();
-    const project = lease && `outbox ${lease}`;
-    return opened.transact('outbox', () => work(opened), waitFor(undefined), { project });
+    return opened.transact('outbox', () => work(opened), waitFor(undefined));
   }
 }
 
@@ -275,4 +266,80 @@ function* addIfAlone(
   }
   const [added] = yield* addMessages(queries, [row], opened.now());
   return added?.id;
+}
+
+/** Limits of rows and bytes in one transaction; a single row may exceed the bytes. */
+const MOST_ROWS = 64;
+const MOST_BYTES = 4 * 1024 * 1024;
+
+interface Waiting<Row, Result> {
+  readonly row: Row;
+  readonly resolve: (result: Result) => void;
+  readonly reject: (reason: unknown) => void;
+}
+
+/** Writes concurrent rows in one transaction, so that the file is synced once for all of them. */
+class GroupCommit<Row, Result> {
+  readonly #write: (rows: readonly Row[]) => Promise<readonly Result[]>;
+  readonly #weigh: (row: Row) => number;
+  #waiting: Waiting<Row, Result>[] = [];
+  #writing = 0;
+  #running: Promise<void> | undefined;
+
+  /**
+   * `write` resolves when all rows are durable, with one result per row. `weigh`: approximate size in bytes.
+   */
+  constructor(write: (rows: readonly Row[]) => Promise<readonly Result[]>, weigh: (row: Row) => number) {
+    this.#write = write;
+    this.#weigh = weigh;
+  }
+
+  get pending(): number {
+    return this.#waiting.length + this.#writing;
+  }
+
+  /** Resolves when the row is durable. If the wait ends first, the row may still be written. */
+  add(row: Row, wait: Wait): Promise<Result> {
+    const written = new Promise<Result>((resolve, reject) => {
+      this.#waiting.push({ row, resolve, reject });
+    });
+    this.#running ??= this.#run();
+    return inTime(written, wait);
+  }
+
+  /** Resolves when nothing is being written. */
+  async settled(): Promise<void> {
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    // Groups requests that arrive at the same time.
+    await new Promise((resolve) => setImmediate(resolve));
+    while (this.#waiting.length > 0) {
+      const group = this.#waiting.splice(0, this.#next());
+      this.#writing = group.length;
+      try {
+        const results = await this.#write(group.map(({ row }) => row));
+        group.forEach(({ resolve }, index) => {
+          resolve(results[index] as Result);
+        });
+      } catch (thrown) {
+        for (const { reject } of group) {
+          reject(thrown);
+        }
+      }
+      this.#writing = 0;
+    }
+    this.#running = undefined;
+  }
+
+  /** Number of rows in the next transaction. */
+  #next(): number {
+    let weight = 0;
+    const end = this.#waiting.slice(0, MOST_ROWS).findIndex(({ row }) => {
+      weight += this.#weigh(row);
+      return weight > MOST_BYTES;
+    });
+    return end === -1 ? MOST_ROWS : Math.max(1, end);
+  }
 }
