@@ -94,6 +94,11 @@ export function visibleValue(value: unknown, name?: string): unknown {
   return Object.fromEntries(entries.map(([key, item]) => [visibleText(key), visibleValue(item, key)]));
 }
 
+/** For a CDATA section of the builder of reports, which escapes the first of these ends only. */
+export function inCdata(text: string): string {
+  return text.replaceAll(']]>', ']] >');
+}
+
 /** For complete XML 1.0: its content does not change, except in CDATA. */
 export function visibleXml(xml: string): string {
   return NOT_PLAIN.test(xml)

@@ -107,12 +107,11 @@ async function endpoints(
   flags: ConformanceFlags,
 ): Promise<ConformanceOptions['endpoints']> {
   const { ENDPOINT_FLAGS } = await import('../conformance/target.ts');
+  const { endpointBelow } = await import('../filter/service-options.ts');
   const base = url === undefined ? undefined : parseUrl('URL', url);
-  const one = (operation: Operation, value: string | undefined, name?: string) => {
-    if (value !== undefined) {
-      return parseUrl(ENDPOINT_FLAGS[operation], value);
-    }
-    return base !== undefined && name !== undefined ? appended(base, name) : undefined;
+  const one = (operation: Operation, given: string | undefined, name?: string) => {
+    const value = given ?? (name === undefined ? undefined : endpointBelow(base?.href, name));
+    return value === undefined ? undefined : parseUrl(ENDPOINT_FLAGS[operation], value);
   };
   const found = {
     create: one('create', flags.createEndpoint, 'check-create'),
@@ -125,13 +124,6 @@ async function endpoints(
     throw new UsageError('expected the URL of a policy service, or one of its endpoints');
   }
   return found;
-}
-
-/** Appended to the path, with or without a trailing slash of the base, like in ExternalServiceFilter. */
-function appended(base: URL, name: string): URL {
-  const url = new URL(base);
-  url.pathname = `${url.pathname.replace(/\/+$/, '')}/${name}`;
-  return url;
 }
 
 /** The error does not repeat the value: it may contain a password. */

@@ -1,7 +1,7 @@
 /** Results as text for display and as objects for programs. They never contain a token. */
 
 import junit, { type Builder } from 'junit-report-builder';
-import { visibleXml } from '../base/visible-text.ts';
+import { inCdata, visibleXml } from '../base/visible-text.ts';
 import type { CheckResult } from './check.ts';
 import type { Exchange } from './target.ts';
 
@@ -77,15 +77,14 @@ export function junitOf(results: readonly CheckResult[]): string {
       test.skipped().standardOutput(`skipped: ${reason}`);
       continue;
     }
-    test.standardOutput(
-      exchanges.map((exchange) => `${sentText(exchange)}\n→ ${receivedText(exchange)}`).join('\n'),
-    );
+    const sent = exchanges.map((exchange) => `${sentText(exchange)}\n→ ${receivedText(exchange)}`);
+    test.standardOutput(inCdata(sent.join('\n')));
     const [finding] = findings;
     if (finding !== undefined) {
       const details = detailsOf(result).map(([label, text]) => `${label}: ${text}`);
       test
         .failure(`expected ${finding.expected}, came ${receivedText(finding.exchange)}`)
-        .stacktrace(details.join('\n'));
+        .stacktrace(inCdata(details.join('\n')));
     }
   }
   return visibleXml(report.build());

@@ -238,24 +238,29 @@ it('create-two-reservations fails where the first reservation alone counts', asy
 });
 
 describe('limit', () => {
-  /** Allows so many leases at once; each is counted whenever one of `repeated` comes again. */
-  const counts = (room: number, ...repeated: Operation[]): Fault => {
-    const heard = new Set<string>();
+  /** Allows so many leases at once; an operation of `repeated` counts each time, and with `name` each name once. */
+  const counts = (room: number, ...repeated: (Operation | 'name')[]): Fault => {
+    const heard = new Set<unknown>();
+    const open: unknown[] = [];
     let left = room;
     return (asked) => {
       if (!isReal(asked) || asked.json.context.project_id !== 'climate') {
         return undefined;
       }
-      const { operation } = asked;
-      const { name } = asked.json.lease;
-      const isKnown = operation !== 'end' || heard.has(`create ${name}`);
-      const isNew = !heard.has(`${operation} ${name}`) && isKnown;
-      heard.add(`${operation} ${name}`);
-      const counted = isNew || repeated.includes(operation);
+      const { operation, request } = asked;
+      const { id, name } = asked.json.lease;
+      const key = repeated.includes('name') ? name : (request.headers['idempotency-key'] ?? heard.size);
+      const identity = operation === 'create' ? key : id;
+      const isKnown = operation === 'create' || open.includes(name);
+      const counted = (isKnown && !heard.has(identity)) || repeated.includes(operation);
       if (operation === 'create' && counted && left === 0) {
         return { status: 403, body: '{"message":"There is no room."}' };
       }
-      left += counted ? ({ create: -1, end: 1 }[operation as string] ?? 0) : 0;
+      if (operation === 'create' || operation === 'end') {
+        heard.add(identity);
+        left += counted ? { create: -1, end: 1 }[operation] : 0;
+        open.push(...(operation === 'create' ? [name] : []));
+      }
       return { status: 204 };
     };
   };
@@ -271,6 +276,11 @@ describe('limit', () => {
       'counts a request that is sent again',
       counts(4, 'create'),
       { findings: Array(2).fill({ expected: 'the status 204, as for 4 leases that are sent once' }) },
+    ],
+    [
+      'counts leases of one name once',
+      counts(3, 'name'),
+      { findings: [{ expected: 'the status 403, because leases of one name are different leases' }] },
     ],
     ['has no limit', counts(99), { reason: expect.stringMatching(/^32 leases/) }],
     ['has no room', counts(0), { reason: expect.stringMatching(/allowed any more$/) }],

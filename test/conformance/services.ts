@@ -72,7 +72,7 @@ const BUDGET_MS = 4 * 86_400_000;
 /** Asks for `TOKEN`, allows leases of up to five days, and four days at once in `climate`; gone after the test. */
 export async function smallService(fault: Fault = () => undefined): Promise<SmallService> {
   const asked: Asked[] = [];
-  const used = new Map<unknown, number>();
+  const used: Used[] = [];
   const server = createServer(async (request, response) => {
     const operation = OPERATIONS[request.url ?? ''];
     const body = await text(request);
@@ -115,20 +115,40 @@ function lengthOf({ lease: { start_date, end_date, end_time } }: Body): number {
   return parse(end_date ?? end_time) - parse(start_date);
 }
 
-/** `used`: how long the leases of the project take, by name. */
-function overBudget(asked: Asked, used: Map<unknown, number>): Answer | undefined {
+/** A lease of the project: its id as soon as it is known. */
+interface Used {
+  readonly name: unknown;
+  readonly key: unknown;
+  id?: unknown;
+  length: number;
+}
+
+function overBudget(asked: Asked, used: Used[]): Answer | undefined {
   if (!isReal(asked) || asked.json.context.project_id !== 'climate' || rightAnswer(asked).status !== 204) {
     return undefined;
   }
   const { current_lease, lease } = asked.json as Body & { readonly current_lease?: Fields };
-  const { name } = current_lease ?? lease;
-  const before = used.get(name) ?? 0;
-  used.delete(name);
-  const left = [...used.values()].reduce((rest, one) => rest - one, BUDGET_MS);
-  const isOver = asked.operation !== 'end' && lengthOf(asked.json) > left;
-  const isCharged = asked.operation === 'create' || asked.operation === 'update';
-  used.set(name, asked.operation === 'end' ? 0 : isCharged && !isOver ? lengthOf(asked.json) : before);
-  return isOver ? { status: 403, body: '{"message":"Four days are the limit of a project."}' } : undefined;
+  const { id, name } = current_lease ?? lease;
+  const key = asked.request.headers['idempotency-key'];
+  const isNew = asked.operation === 'create';
+  const one = isNew
+    ? used.find((known) => key !== undefined && known.key === key)
+    : (used.find((known) => known.id === id) ??
+      used.find((known) => known.id === undefined && known.name === name));
+  if (one !== undefined && !isNew) {
+    one.id = id;
+  }
+  const length = asked.operation === 'end' ? 0 : lengthOf(asked.json);
+  const left = used.reduce((rest, known) => rest - (known === one ? 0 : known.length), BUDGET_MS);
+  if (length > left) {
+    return { status: 403, body: '{"message":"Four days are the limit of a project."}' };
+  }
+  if (one !== undefined && !asked.operation.startsWith('commit')) {
+    one.length = length;
+  } else if (isNew) {
+    used.push({ name, key, length });
+  }
+  return undefined;
 }
 
 function jsonObject(body: string): Body | undefined {

@@ -1,7 +1,7 @@
 /** Prints the results of cases, whatever their content, as a table, JUnit or TAP, with an exit code. */
 import { writeFileSync } from 'node:fs';
 import { formatProblem, type Problem } from '../../base/errors.ts';
-import { visibleLines, visibleXml } from '../../base/visible-text.ts';
+import { inCdata, visibleLines, visibleXml } from '../../base/visible-text.ts';
 import { systemErrorText } from '../../config/read-file.ts';
 import { builder } from '../../conformance/report.ts';
 import {
@@ -100,9 +100,9 @@ export function resultsJunit(suiteName: string, results: readonly CaseResult[]):
     const text = visibleLines([...reasons, ...problems.map(formatProblem), diff].join('\n').trim());
     const [first = status] = text.split('\n');
     if (status === 'failed') {
-      test.failure(first, status).stacktrace(text);
+      test.failure(first, status).stacktrace(inCdata(text));
     } else if (status !== 'passed') {
-      test.error(first, status, text);
+      test.error(first, status, inCdata(text));
     }
   }
   return visibleXml(report.build());

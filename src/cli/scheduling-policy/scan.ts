@@ -1,6 +1,6 @@
 /** `scheduling-policy scan`: finds running pods that enforcement would refuse if they were created now. */
 
-import { visibleXml } from '../../base/visible-text.ts';
+import { inCdata, visibleXml } from '../../base/visible-text.ts';
 import { nearestName } from '../../config/nearest.ts';
 import { builder } from '../../conformance/report.ts';
 import { type ApiClient, ApiError } from '../../kubernetes/cluster/api/contract.ts';
@@ -163,18 +163,15 @@ function scanJunit(owners: readonly Scanned[]): string {
     const test = suite.testCase().className(namespace).name(`${what} ${owner.name}`);
     if (refusals.length > 0) {
       const refused = refusals.reduce((sum, one) => sum + one.count, 0);
+      const why = refusals.map(({ count: some, user, names, reasons }) => {
+        const lines = reasons.map((reason) => `  ${formatReason(reason)}`);
+        return [`${some} for ${user}, such as ${names.join(', ')}:`, ...lines].join('\n');
+      });
       test
         .failure(
           source === 'pod' ? `${refused} of ${count} pods would be refused` : 'its pods would be refused',
         )
-        .stacktrace(
-          refusals
-            .map(
-              (one) =>
-                `${one.count} for ${one.user}, such as ${one.names.join(', ')}:\n${one.reasons.map((reason) => `  ${formatReason(reason)}`).join('\n')}`,
-            )
-            .join('\n'),
-        );
+        .stacktrace(inCdata(why.join('\n')));
     }
   }
   return visibleXml(report.build());

@@ -7,6 +7,7 @@ import {
   type Check,
   createdLease,
   dayLonger,
+  expectAnswerTo,
   expectNoContent,
   expectRefusal,
   expectSameVerdict,
@@ -24,54 +25,47 @@ import type { Exchange, Operation } from '../target.ts';
 
 const TYPES = Object.keys(resources) as ResourceType[];
 
-/** `physical:host` → `physical-host`. */
-const idOf = (type: ResourceType) => type.replace(':', '-');
+const OF_TYPE = {
+  create: [
+    'a new',
+    'check-create is answered with 204 when the lease is allowed, and with 403 when it is not.',
+  ],
+  update: [
+    'the update of a',
+    'check-update is answered with 204 when the change in lease is allowed, and with 403 when it is not.',
+  ],
+  end: [
+    'the end of a',
+    'on-end reports that a lease has ended, and is answered with 204: there is nothing to decide.',
+  ],
+} as const;
 
-function createCheck(type: ResourceType): Check {
-  return {
-    id: `create-${idOf(type)}`,
-    title: `a new lease with a reservation of the type ${type} is answered with 204 or 403`,
-    protocol: 'check-create is answered with 204 when the lease is allowed, and with 403 when it is not.',
-    sources: [SOURCE.blazarDocs, SOURCE.requests],
-    needs: ['create'],
-    run: async ({ target, leases }) => {
-      const lease = leases.make({ reservations: [resources[type]] });
-      return expectVerdict(await target.ask('create', lease, `a lease of the type ${type}`));
-    },
-  };
-}
-
-function updateCheck(type: ResourceType): Check {
-  return {
-    id: `update-${idOf(type)}`,
-    title: `the update of a lease with a reservation of the type ${type} is answered with 204 or 403`,
-    protocol:
-      'check-update is answered with 204 when the change in lease is allowed, and with 403 when it is not.',
-    sources: [SOURCE.blazarDocs, SOURCE.requests],
-    needs: ['update'],
-    run: async (run) => {
-      const lease = await createdLease(run, resources[type]);
-      const { name, reservations } = lease.current;
-      const changes = { name, ...dayLonger(run.leases), reservations };
-      const what = `a lease of the type ${type}, extended by a day`;
-      return expectVerdict(await run.target.ask('update', lease, what, { changes }));
-    },
-  };
-}
-
-function endCheck(type: ResourceType): Check {
-  return {
-    id: `end-${idOf(type)}`,
-    title: `the end of a lease with a reservation of the type ${type} is answered with 204`,
-    protocol: 'on-end reports that a lease has ended, and is answered with 204: there is nothing to decide.',
-    sources: [SOURCE.endpoints, SOURCE.duties],
-    needs: ['end'],
-    run: async (run) => {
-      const lease = await createdLease(run, resources[type]);
-      return expectNoContent(await run.target.ask('end', lease, `the end of a lease of the type ${type}`));
-    },
-  };
-}
+const ofEachType = (operation: keyof typeof OF_TYPE): Check[] =>
+  TYPES.map((type) => {
+    const [which, protocol] = OF_TYPE[operation];
+    const isEnd = operation === 'end';
+    return {
+      id: `${operation}-${type.replace(':', '-')}`,
+      title: `${which} lease with a reservation of the type ${type} is answered with 204${isEnd ? '' : ' or 403'}`,
+      protocol,
+      sources: isEnd ? [SOURCE.endpoints, SOURCE.duties] : [SOURCE.blazarDocs, SOURCE.requests],
+      needs: [operation],
+      run: async (run) => {
+        const { target, leases } = run;
+        const isNew = operation === 'create';
+        const reservation = resources[type];
+        const lease = isNew
+          ? leases.make({ reservations: [reservation] })
+          : await createdLease(run, reservation);
+        const { name, reservations } = lease.current;
+        const options =
+          operation === 'update' ? { changes: { name, ...dayLonger(leases), reservations } } : {};
+        return expectAnswerTo(
+          await target.ask(operation, lease, `${isNew ? 'a' : which} lease of the type ${type}`, options),
+        );
+      },
+    };
+  });
 
 const inReverse: Form = {
   as: 'in the other order',
@@ -82,7 +76,7 @@ const inReverse: Form = {
 };
 
 export const resourceTypeChecks: readonly Check[] = [
-  ...TYPES.map(createCheck),
+  ...ofEachType('create'),
   {
     id: 'create-two-reservations',
     title: 'a new lease with two reservations is answered with 204 or 403, whatever their order is',
@@ -98,8 +92,8 @@ export const resourceTypeChecks: readonly Check[] = [
       ];
     },
   },
-  ...TYPES.map(updateCheck),
-  ...TYPES.map(endCheck),
+  ...ofEachType('update'),
+  ...ofEachType('end'),
 ];
 
 const NO_PROMISE = 'on-end is not guaranteed to arrive: it may come late, twice or never.';
@@ -224,7 +218,7 @@ export const authorChecks: readonly Check[] = [
     protocol: 'check-create is answered with 204 when the lease meets the criteria.',
     sources: [SOURCE.blazarDocs, SOURCE.endpoints],
     needs: ['create'],
-    run: (run) => asked(run, 'create', '--allow-lease', run.allowLease, 204),
+    run: (run) => asked(run, 'create', '--allow-lease', run.allowLease, expectNoContent),
   },
   {
     id: 'deny-lease',
@@ -232,7 +226,7 @@ export const authorChecks: readonly Check[] = [
     protocol: 'check-create is answered with 403 when the lease does not meet the criteria.',
     sources: [SOURCE.blazarDocs, SOURCE.endpoints],
     needs: ['create'],
-    run: (run) => asked(run, 'create', '--deny-lease', run.denyLease, 403),
+    run: (run) => asked(run, 'create', '--deny-lease', run.denyLease),
   },
   {
     id: 'deny-update',
@@ -243,24 +237,18 @@ export const authorChecks: readonly Check[] = [
     needs: ['update'],
     run: async (run) => {
       const { denyUpdate: update } = run;
-      const whole = await asked(run, 'update', '--deny-update', update, 403);
+      const whole = await asked(run, 'update', '--deny-update', update);
       if (update === undefined || 'skipped' in whole || whole.length > 0) {
         return whole;
       }
       const what = 'the update of --deny-update';
       const partial = namingOne(update);
-      const findings =
-        partial === undefined
-          ? []
-          : expectStatus(
-              await sent(run, 'update', partial, `${what}, naming one of its reservations`),
-              [403],
-              'the status 403',
-            );
+      const part = `${what}, naming one of its reservations`;
+      const named = partial === undefined ? [] : expectRejection(await sent(run, 'update', partial, part));
       const { lease, ...others } = JSON.parse(update) as { readonly lease: Fields };
       const given = { ...others, lease: { ...lease, user_id: USER_ID, project_id: PROJECT_ID } };
       const owned = await sent(run, 'update', JSON.stringify(given), `${what}, with another owner`, false);
-      return [...findings, ...expectRefusal(owned)];
+      return [...named, ...expectRefusal(owned)];
     },
   },
   {
@@ -270,7 +258,7 @@ export const authorChecks: readonly Check[] = [
       'A commit is the last check before a lease is granted: a lease that has exceeded a limit since its check is answered with 403.',
     sources: [SOURCE.endpoints, SOURCE.keepInMind],
     needs: ['commitCreate'],
-    run: (run) => asked(run, 'commitCreate', '--deny-commit', run.denyCommit, 403),
+    run: (run) => asked(run, 'commitCreate', '--deny-commit', run.denyCommit),
   },
 ];
 
@@ -300,19 +288,15 @@ async function asked(
   operation: Operation,
   flag: string,
   body: string | undefined,
-  status: 204 | 403,
+  expect: (exchange: Exchange) => Finding[] = expectRejection,
 ): Promise<Verdict> {
-  if (body === undefined) {
-    return { skipped: `${flag} is not given` };
-  }
-  const exchange = await sent(
-    run,
-    operation,
-    body,
-    `the ${operation === 'update' ? 'update' : 'lease'} of ${flag}`,
-  );
-  return expectStatus(exchange, [status], `the status ${status}`);
+  const what = `the ${operation === 'update' ? 'update' : 'lease'} of ${flag}`;
+  return body === undefined
+    ? { skipped: `${flag} is not given` }
+    : expect(await sent(run, operation, body, what));
 }
+
+const expectRejection = (exchange: Exchange) => expectStatus(exchange, [403], 'the status 403');
 
 /** Sends a request of the author. `valid`: as Blazar sends it. */
 async function sent(

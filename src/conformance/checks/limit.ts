@@ -10,7 +10,7 @@ export const limitChecks: readonly Check[] = [
     id: 'limit',
     title: 'a limit counts updates, and repeated ends and requests once',
     protocol:
-      'An extended lease takes as much as one that was created so. on-end may come twice, or for an unknown lease; a request may be sent again with its Idempotency-Key.',
+      'An extended lease takes as much as one that was created so. Two leases may have one name. on-end may come twice, or for an unknown lease; a request may be sent again with its Idempotency-Key.',
     sources: [SOURCE.blazarDocs, SOURCE.endpoints, SOURCE.keepInMind],
     needs: ['create', 'update', 'end'],
     run: atLimit,
@@ -26,7 +26,7 @@ async function atLimit(run: Run): Promise<Verdict> {
     return { skipped: '--allow-lease is not given' };
   }
   const { lease, ...others } = partsOf(allowLease);
-  const { name: _, ...unnamed } = lease;
+  const { name = 'conformance', ...unnamed } = lease;
   const copy = (changes: Fields = {}) => leases.make({ ...others, lease: { ...unnamed, ...changes } });
   const room: TestLease[] = [];
   for (let one = copy(); room.length < MOST && isAllowed(await create(run, one)); one = copy()) {
@@ -47,12 +47,21 @@ async function atLimit(run: Run): Promise<Verdict> {
   }
   const findings = expectFull(await create(run, copy()), 'only one lease has ended');
   await target.settle();
+  if (findings.length > 0) {
+    return findings;
+  }
 
   for (const one of room.map(() => copy())) {
     const exchange = await create(run, one, 2);
     const expected = `the status 204, as for ${room.length} leases that are sent once`;
     findings.push(...(isAllowed(exchange) ? [] : [{ expected, exchange }]));
   }
+  await target.settle();
+
+  for (const one of room.map(() => copy({ name }))) {
+    await create(run, one);
+  }
+  findings.push(...expectFull(await create(run, copy({ name })), 'leases of one name are different leases'));
   await target.settle();
 
   const [start, end] = [lease.start_date, lease.end_date ?? lease.end_time].map(dateOf);
