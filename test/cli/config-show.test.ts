@@ -201,7 +201,9 @@ it('commands that print or check the configuration never construct a filter', as
   // The counterproof: `check` constructs the filter, and fails.
   const file = capturedFile('check-create-physical-host');
   expect(await runProgramInProcess(['check', 'create', file, '--config-file', conf])).toEqual(
-    refused(/^error: .*TypesFilter could not be set up: never to be constructed\n$/),
+    refused(
+      /^error: .*:2: .* TypesFilter could not be set up: never to be constructed \(.*types-filter\.js:17\)\n$/,
+    ),
   );
   expect(existsSync(note)).toBe(true);
 });
