@@ -317,9 +317,7 @@ function timeoutProblems(
     deadline.origin.kind === 'default'
       ? { section: 'enforcement', option: 'external_service_timeout' }
       : { section: 'service', option: 'deadline' };
-  const message = isAudited
-    ? `external_service_timeout, ${timeout} seconds, is not less than half of [service] deadline, ${deadline.value}, which is the time of a filter in audit_filters: if the service hangs, the filter fails, also with external_service_allow_on_error`
-    : `external_service_timeout, ${timeout} seconds, is not less than [service] deadline, ${deadline.value}: if the service hangs, calls end at the deadline, where external_service_breaker_failures does not count them and external_service_allow_on_error allows nothing`;
+  const message = `external_service_timeout, ${timeout} seconds, is not less than ${isAudited ? 'half of ' : ''}[service] deadline, ${deadline.value}: if the service hangs, external_service_allow_on_error allows nothing, and external_service_breaker_failures may not count the call`;
   return [{ severity: 'warning', ...place, message }];
 }
 

@@ -119,6 +119,8 @@ export class EnforcementClosedError extends Error {
 
 /** In characters. More than is displayed. */
 const MAX_TEXT = 17_000;
+/** Of an error without a message. */
+const MAX_PARTS = 16;
 
 /** What `look` finds in something thrown; `undefined` = it cannot be read. */
 export function lookInto<Found>(look: () => Found): Found | undefined {
@@ -139,7 +141,15 @@ export function isInstance<Class>(
 
 /** The message of anything that was thrown, for the log. */
 export function errorText(thrown: unknown): string {
-  const text = lookInto(() => String(thrown instanceof Error ? thrown.message : thrown).slice(0, MAX_TEXT));
+  const text = lookInto(() => {
+    // Node reports an error per address of a name, and no overall message.
+    const isOfAddresses = thrown instanceof AggregateError && thrown.message === '';
+    const parts: readonly unknown[] = isOfAddresses ? thrown.errors.slice(0, MAX_PARTS) : [thrown];
+    return parts
+      .map((one) => String(one instanceof Error ? one.message : one))
+      .join('; ')
+      .slice(0, MAX_TEXT);
+  });
   return text ?? 'the error has no text';
 }
 

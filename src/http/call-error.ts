@@ -57,10 +57,7 @@ function bareError(thrown: unknown): Error {
   if (!(thrown instanceof Error)) {
     return new Error(typeof thrown === 'string' ? thrown : `a thrown ${typeof thrown}`);
   }
-  // Node reports an error per address of a name, and no overall message.
-  const parts: unknown[] =
-    thrown instanceof AggregateError && thrown.message === '' ? thrown.errors : [thrown];
-  const bare = new Error(parts.map(errorText).join('; '));
+  const bare = new Error(errorText(thrown));
   bare.name = thrown.name;
   return 'code' in thrown ? Object.assign(bare, { code: thrown.code }) : bare;
 }

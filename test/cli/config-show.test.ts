@@ -202,7 +202,7 @@ it('commands that print or check the configuration never construct a filter', as
   const file = capturedFile('check-create-physical-host');
   expect(await runProgramInProcess(['check', 'create', file, '--config-file', conf])).toEqual(
     refused(
-      /^error: .*:2: \[enforcement\] enabled_filters: TypesFilter .*: never to be constructed \(.*\)\n$/,
+      /^error: .*:2: .* TypesFilter could not be set up: never to be constructed \(.*types-filter\.js:17\)\n$/,
     ),
   );
   expect(existsSync(note)).toBe(true);

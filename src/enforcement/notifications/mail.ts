@@ -114,7 +114,7 @@ export class Mail implements OutboxSender {
             rest: JSON.stringify({ ...JSON.parse(body), receivers: later.map(receiverOf) }),
           };
     } catch (thrown) {
-      const error = this.#shown(reasonOf(attempt.signal.aborted ? attempt.signal.reason : thrown));
+      const error = this.#shown(errorText(attempt.signal.aborted ? attempt.signal.reason : thrown));
       return { outcome: signal.aborted ? 'not-sent' : outcomeOf(thrown), error };
     } finally {
       clearTimeout(timer);
@@ -134,11 +134,6 @@ function receiverOf({ recipient = '' }: NodemailerError): string {
 
 function base64(text: string): string {
   return Buffer.from(text).toString('base64');
-}
-
-/** Node reports an error per address of a name, and no overall message. */
-function reasonOf(thrown: unknown): string {
-  return thrown instanceof AggregateError ? thrown.errors.map(errorText).join('; ') : errorText(thrown);
 }
 
 /** `away`: there is no connection, or the server answered 421 and closes it. */

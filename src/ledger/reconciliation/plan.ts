@@ -3,7 +3,7 @@
  * database. There are two plans for two sources: a list in a file, which may be old and incomplete, and an
  * observation by the service.
  */
-import { smaller } from '../../filter/claim.ts';
+import { larger, smaller } from '../../filter/claim.ts';
 import { formatInstant, type Instant, MICROSECONDS_PER_SECOND } from '../../lease/dates.ts';
 import { isInUse, MAKING } from '../../lease/lease.ts';
 import { alternativesOf } from '../accounting/alternatives.ts';
@@ -275,7 +275,8 @@ export async function planForObservation(
   }
   // Excludes leases that existed at their last request, and leases that could come and go between
   // observations: both may have been used.
-  const notBuilt = early.filter((row) => row.shown === null && wasJustAsked(row, before, terms));
+  const longest = larger(terms.grace, OFTEN);
+  const notBuilt = early.filter((row) => row.shown === null && wasAskedWithin(longest, row, before));
   return {
     steps,
     unrecorded: unrecordedLeases,
@@ -307,19 +308,18 @@ function latenessOf({ readAt, ages }: OpenRows, grace: bigint): (row: LeaseRow) 
 function isBeingMade(
   row: LeaseRow,
   { start, end, reservations }: ShownLease,
-  { readAt }: OpenRows,
+  before: OpenRows,
   { grace }: ObservationTerms,
 ): boolean {
   const [asked] = alternativesOf(row);
   const isMade = asked?.start === start && asked.end === end && asked.demand === demandOf(reservations);
-  const since = readAt - smaller(grace * MICROSECONDS_PER_SECOND, MAKING);
-  return row.shown === ASKED && !isMade && since < row.touched_at && row.touched_at <= readAt;
+  const longest = smaller(grace, MAKING / MICROSECONDS_PER_SECOND);
+  return row.shown === ASKED && !isMade && wasAskedWithin(longest, row, before);
 }
 
-/** Whether the last request for a row is so recent that a missing lease has never existed. */
-function wasJustAsked({ touched_at }: LeaseRow, { readAt }: OpenRows, { grace }: ObservationTerms): boolean {
-  const longest = (grace > OFTEN ? grace : OFTEN) * MICROSECONDS_PER_SECOND;
-  return touched_at <= readAt && touched_at > readAt - longest;
+/** Whether the last request for a row was so many seconds ago, or fewer. */
+function wasAskedWithin(seconds: bigint, { touched_at }: LeaseRow, { readAt }: OpenRows): boolean {
+  return touched_at <= readAt && touched_at > readAt - seconds * MICROSECONDS_PER_SECOND;
 }
 
 /** Reasons not to release leases, from comparing the ledger with the list. */

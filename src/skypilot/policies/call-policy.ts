@@ -199,7 +199,7 @@ function messageOf(thrown: unknown): string {
   const parts = lookInto(
     () => thrown instanceof AggregateError && thrown.errors.slice(0, MAX_CAUSES).map(errorText).join('; '),
   );
-  return !parts ? text : text === '' ? parts : `${text} (${parts})`;
+  return !parts || text === parts ? text : `${text} (${parts})`;
 }
 
 /** The stack of a deadline names only the timer of the service. */

@@ -1,6 +1,5 @@
 /** Loads the class of a name in `admin_policies`, and checks `audit_policies`. */
 import { existsSync } from 'node:fs';
-import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { nearestName } from '../../config/nearest.ts';
 import type { Option } from '../../config/option.ts';
@@ -104,13 +103,7 @@ async function importOwn(name: string): Promise<Readonly<Record<string, unknown>
 
 function importForeign(place: string, isPackage: boolean): Promise<Readonly<Record<string, unknown>>> {
   makePackagesResolvable();
-  return isPackage ? importPackage(place) : importExisting(resolve(place));
-}
-
-/** Reports a missing file as such, not as a module that Node cannot find. */
-async function importExisting(file: string): Promise<Readonly<Record<string, unknown>>> {
-  await stat(file);
-  return importFile(file);
+  return isPackage ? importPackage(place) : importFile(resolve(place));
 }
 
 /** `./policies/my-policy.js#MyPolicy` → `MyPolicy`; a name of an included policy is returned unchanged. */

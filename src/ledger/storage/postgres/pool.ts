@@ -219,8 +219,16 @@ function poolConfig(config: pg.PoolConfig, { poolSize, timeout }: PostgresSettin
   };
 }
 
+/** pg only ends its side when a server does not speak its protocol: the process would last as long as that server likes. */
+class Client extends pg.Client {
+  constructor(config?: pg.ClientConfig) {
+    super(config);
+    this.connection.once('error', () => this.connection.stream.destroy());
+  }
+}
+
 function createPool(config: pg.PoolConfig): pg.Pool {
-  const pool = new pg.Pool(config);
+  const pool = new pg.Pool({ ...config, Client });
   // An idle connection may break: the next caller gets another one.
   pool.on('error', () => {});
   // If a connection in use breaks, its query fails; without this listener the process would end, too.

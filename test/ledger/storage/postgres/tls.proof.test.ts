@@ -1,9 +1,11 @@
 /** TLS to a real PostgreSQL with `verify-full`: only a server of the right authority and name is talked to, and never without TLS. */
 import { chmodSync, chownSync, copyFileSync, statSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { ChainLedger } from '../../../../src/ledger/service.ts';
 import { upgraded } from '../../../support/ledgers.ts';
+import { listen } from '../../../support/listening.ts';
 import { recordingLogger } from '../../../support/logger.ts';
 import { type Postgres, startPostgres } from '../../../support/postgres.ts';
 import { runSql } from '../../../support/postgres-activity.ts';
@@ -40,9 +42,10 @@ async function show(certificate: string | undefined): Promise<void> {
 }
 
 /** `open`, or why it cannot be reached: the service starts, and refuses every lease. */
-async function openingAt(host: string, authority: string): Promise<string> {
+async function openingAt(host: string, authority: string, port?: number): Promise<string> {
   const url = new URL(plain);
   url.hostname = host;
+  url.port = String(port ?? url.port);
   url.searchParams.set('sslmode', 'verify-full');
   url.searchParams.set('sslrootcert', tlsFixture(authority));
   const logger = recordingLogger();
@@ -89,4 +92,18 @@ it('with a certificate that has expired: is not used', async () => {
 it('without TLS: is not used', async () => {
   await show(undefined);
   expect(await openingAt('localhost', 'ca.pem')).toMatch(/The server does not support SSL connections/);
+});
+
+it('with another protocol: is not used, and no connection to it stays open', async () => {
+  const closed: Promise<unknown>[] = [];
+  const server = createServer({ allowHalfOpen: true }, (socket) => {
+    closed.push(new Promise((resolve) => socket.on('error', () => {}).once('close', resolve)));
+    // It is never ended. What is written shows the socket that the other side has closed.
+    const writing = setInterval(() => socket.write('+OK ready\r\n'), 20);
+    socket.once('close', () => clearInterval(writing));
+  });
+  const { port } = await listen(server, 0);
+  expect(await openingAt('localhost', 'ca.pem', port)).toMatch(/error establishing an SSL connection/);
+  expect(closed.length).toBeGreaterThan(0);
+  await Promise.all(closed);
 });
