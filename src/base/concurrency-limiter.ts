@@ -52,7 +52,10 @@ export class WaitQueue {
   }
 }
 
-/** Limits how many decisions, for example, run at the same time, and how many are queued until their deadline. */
+/**
+ * Limits how many decisions, for example, run at the same time, and how many are queued. Not cockatiel's
+ * bulkhead: it keeps requests queued after their deadline, and refuses others because of them.
+ */
 export class ConcurrencyLimiter {
   readonly #maxConcurrent: number;
   readonly #maxQueued: number;

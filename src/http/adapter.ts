@@ -1,9 +1,26 @@
 import { setMaxListeners } from 'node:events';
-import { setTimeout as pause } from 'node:timers/promises';
 import { Axios, type AxiosAdapter } from 'axios';
+import {
+  CircuitState,
+  ConsecutiveBreaker,
+  ConstantBackoff,
+  circuitBreaker,
+  handleWhen,
+  type IBackoff,
+  type IBackoffFactory,
+  isBrokenCircuitError,
+  retry,
+} from 'cockatiel';
 import { type Dispatcher, Pool } from 'undici';
 import { GrowingBuffer } from '../base/growing-buffer.ts';
-import { announcesBody, type Called, callError, endedByStrayBytes, hasCode } from './call-error.ts';
+import {
+  announcesBody,
+  type Called,
+  callError,
+  endedByStrayBytes,
+  type HttpCallError,
+  hasCode,
+} from './call-error.ts';
 import type { BreakerState, HttpAnswer, HttpClientOptions } from './contract.ts';
 
 /** One attempt of a call: shared by the transport and its caller. */
@@ -220,65 +237,88 @@ export type Guard = (called: Called, attempt: () => Promise<HttpAnswer>) => Prom
 /** Enough for a service to restart. */
 const RETRY_PAUSE_MS = 100;
 
+const STATES: Readonly<Record<CircuitState, BreakerState>> = {
+  [CircuitState.Closed]: 'closed',
+  [CircuitState.HalfOpen]: 'half-open',
+  [CircuitState.Open]: 'open',
+  [CircuitState.Isolated]: 'open',
+};
+
 /** A guard for one origin. Calls `breakerChanged` with its first state and every later one. */
 export function createGuard(
-  { connectRetries, breakerFailures, breakerCooldown }: HttpClientOptions,
+  options: HttpClientOptions,
   breakerChanged: (state: BreakerState) => void = () => {},
 ): Guard {
-  const withRetries = async (attempt: () => Promise<HttpAnswer>) => {
-    for (let retries = 0; ; retries += 1) {
-      try {
-        return await attempt();
-      } catch (error) {
-        if (retries >= connectRetries || !hasCode(error, 'connect')) {
-          throw error;
-        }
-        await pause(RETRY_PAUSE_MS, undefined, { ref: false });
-      }
-    }
-  };
-  if (breakerFailures === 0) {
-    return (_called, attempt) => withRetries(attempt);
+  const retries = retry(
+    handleWhen((error) => hasCode(error, 'connect')),
+    {
+      maxAttempts: options.connectRetries,
+      backoff: new ConstantBackoff(RETRY_PAUSE_MS),
+    },
+  ).dangerouslyUnref();
+  if (options.breakerFailures === 0) {
+    return (_called, attempt) => retries.execute(attempt);
   }
 
-  let state: BreakerState = 'closed';
-  let failures = 0;
-  /** When it lets a trial through: by a monotonic clock, because the time of day may be set. */
-  let trialAt = 0;
-  const change = (next: BreakerState) => {
-    state = next;
-    breakerChanged(next);
-  };
-  const count = (hasFailed: boolean, isTrial: boolean) => {
-    failures = hasFailed ? failures + 1 : 0;
-    if (hasFailed && (isTrial || (state === 'closed' && failures >= breakerFailures))) {
-      trialAt = performance.now() + breakerCooldown * 1000;
-      change('open');
-    } else if (isTrial) {
-      change('closed');
-    }
-  };
-  change('closed');
+  const breaker = circuitBreaker(
+    handleWhen((error) => !isAborted(error)).orWhenResult((answer) => (answer as HttpAnswer).status >= 500),
+    {
+      breaker: new ConsecutiveBreaker(options.breakerFailures),
+      // An aborted trial shows nothing about the service: the next call is a trial again.
+      halfOpenAfter: cooldown(({ result }) =>
+        'error' in result && result.error instanceof AbortedTrial ? 0 : options.breakerCooldown * 1000,
+      ),
+    },
+  );
+  breakerChanged('closed');
+  breaker.onStateChange((state) => breakerChanged(STATES[state]));
   return async (called, attempt) => {
-    const isTrial = state === 'open' && performance.now() >= trialAt;
-    if (isTrial) {
-      change('half-open');
-    } else if (state !== 'closed') {
-      throw callError('breaker-open', called, 'not sent, because the calls before it failed');
+    // cockatiel would make these calls wait for the trial; calls to a failed service must not wait.
+    if (breaker.state === CircuitState.HalfOpen) {
+      throw brokenError(called);
     }
+    const trial = breaker.state === CircuitState.Open;
     try {
-      const answer = await withRetries(attempt);
-      count(answer.status >= 500, isTrial);
-      return answer;
+      return await breaker.execute(() =>
+        trial ? retries.execute(attempt).catch(markAborted) : retries.execute(attempt),
+      );
     } catch (error) {
-      // An aborted call shows nothing about the service: after an aborted trial, the next call is one.
-      const isAborted = hasCode(error, 'aborted') || hasCode(error, 'closed');
-      if (!isAborted) {
-        count(true, isTrial);
-      } else if (isTrial) {
-        change('open');
+      if (isBrokenCircuitError(error)) {
+        throw brokenError(called);
       }
-      throw error;
+      throw error instanceof AbortedTrial ? error.cause : error;
     }
   };
+}
+
+/**
+ * cockatiel measures durations by the time of day. If the clock is set back by an hour, it would block calls
+ * to a recovered service for an hour.
+ */
+function cooldown<Context>(milliseconds: (context: Context) => number): IBackoffFactory<Context> {
+  const next = (context: Context): IBackoff<Context> => {
+    const until = performance.now() + milliseconds(context);
+    return {
+      next,
+      get duration() {
+        return performance.now() < until ? Number.POSITIVE_INFINITY : Number.NEGATIVE_INFINITY;
+      },
+    };
+  };
+  return { next };
+}
+
+/** cockatiel counts a trial that ends with an unhandled error as a success. It handles this error. */
+class AbortedTrial extends Error {}
+
+function markAborted(error: unknown): never {
+  throw isAborted(error) ? new AbortedTrial('', { cause: error }) : error;
+}
+
+function isAborted(error: unknown): boolean {
+  return hasCode(error, 'aborted') || hasCode(error, 'closed');
+}
+
+function brokenError(called: Called): HttpCallError {
+  return callError('breaker-open', called, 'not sent, because the calls before it failed');
 }

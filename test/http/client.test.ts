@@ -236,7 +236,7 @@ describe('createHttpClient', () => {
   it('loads the libraries with the first call', async () => {
     vi.resetModules();
     const loaded: string[] = [];
-    for (const name of ['axios', 'undici']) {
+    for (const name of ['axios', 'undici', 'cockatiel']) {
       vi.doMock(name, (original) => {
         loaded.push(name);
         return original();
@@ -251,8 +251,8 @@ describe('createHttpClient', () => {
     });
     expect(loaded).toEqual([]);
     await failure(client.postJson('http://127.0.0.1:1/', json));
-    expect(loaded.sort()).toEqual(['axios', 'undici']);
-    for (const name of ['axios', 'undici']) {
+    expect(loaded.sort()).toEqual(['axios', 'cockatiel', 'undici']);
+    for (const name of ['axios', 'undici', 'cockatiel']) {
       vi.doUnmock(name);
     }
     vi.resetModules();

@@ -93,7 +93,7 @@ export function newClient(options: Partial<HttpClientOptions> = {}): HttpClient 
   return client;
 }
 
-/** The first call loads axios and undici, which would exceed short deadlines. */
+/** The first call loads axios, undici and cockatiel, which would exceed short deadlines. */
 export async function loadLibraries(): Promise<void> {
   const client = createHttpClient({ timeout: 60, connectRetries: 0, breakerFailures: 0, breakerCooldown: 0 });
   await failure(client.postJson('http://127.0.0.1:1/', ''));
