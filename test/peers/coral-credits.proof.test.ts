@@ -273,13 +273,14 @@ describe.skipIf(program === undefined)('ExternalServiceFilter beside a real cora
         "failed: 400 resource_requests": "update-physical-host update-flavor-instance end-physical-host end-flavor-instance",
         "failed: 403": "message-is-text",
         "failed: 500": "create-virtual-floatingip create-network update-virtual-floatingip update-network end-virtual-floatingip end-network empty-body not-an-object",
-        "passed": "allow-lease deny-lease token-missing token-wrong token-right invalid-json no-redirect no-stack-trace",
+        "passed": "allow-lease deny-lease token-missing token-wrong token-right invalid-json no-redirect no-stack-trace no-token",
         "skipped: --deny-commit is not given": "deny-commit",
         "skipped: --deny-update is not given": "deny-update",
         "skipped: a lease whose dates have an offset is not understood either": "date-without-offset",
         "skipped: commit-create has failed, and this differs in one thing only": "commit-twice",
         "skipped: create-physical-host has failed, and this differs in one thing only": "create-two-reservations region-null date-with-fraction date-with-offset date-with-space unknown-fields idempotency-key large-lease concurrent connection-kept",
         "skipped: end-physical-host has failed, and this differs in one thing only": "end-unknown-lease end-twice",
+        "skipped: no lease like that of --allow-lease is allowed any more": "limit",
         "skipped: update-physical-host has failed, and this differs in one thing only": "update-partial-lease update-partial-reservation",
       }
     `);
