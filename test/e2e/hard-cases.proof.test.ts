@@ -50,7 +50,7 @@ describe('a filter that leaves a promise to itself', () => {
       }),
     });
     const { code, stderr } = await runCommand(['check', 'create', FITS, ...enable(folder, 'FloatFilter')]);
-    expect({ code, stderr }).toEqual({ code: 70, stderr: 'error: floating\n' });
+    expect({ code, stderr }).toEqual({ code: 70, stderr: `error: floating (${folder}/float-filter.js:4)\n` });
   });
 });
 
