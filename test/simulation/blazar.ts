@@ -1,5 +1,6 @@
 /** What a Blazar really has allocated, in seconds of its own clock, and what its API answers. */
 import type { Lease } from '../../src/index.ts';
+import { MAKING } from '../../src/lease/lease.ts';
 import { ENDING } from '../../src/ledger/reconciliation/plan.ts';
 
 export const PROJECT = 'climate';
@@ -127,7 +128,9 @@ export class Blazar {
       const isKnown = lease.isOverdue !== true || this.#seenAt.has(lease.id);
       if (isStable && isKnown && this.leases.get(lease.id) === lease) {
         this.#seenAt.set(lease.id, from);
-        if (lease.begunAt !== undefined && lease.begunAt <= from && until + EARLY < lease.start) {
+        // While Blazar may be making a change, the lease stays charged as it was asked for.
+        const isLeft = until < (this.#earlySince.get(lease.id) ?? Number.NEGATIVE_INFINITY) + CHANGING;
+        if (!isLeft && lease.begunAt !== undefined && lease.begunAt <= from && until + EARLY < lease.start) {
           this.#earlySince.set(lease.id, SEEN);
         }
       }
@@ -212,6 +215,8 @@ export class Blazar {
 }
 
 const SEEN = Number.POSITIVE_INFINITY;
+/** So long after a change was asked for, the ledger waits for it, in seconds. */
+const CHANGING = Number(MAKING / 1_000_000n);
 /** A lease in use so shortly before its start is not charged for that, in seconds; clocks differ by some. */
 export const EARLY = 65;
 /** A lease that Blazar does not end is charged every half an hour, in seconds. */
