@@ -312,12 +312,7 @@ function isBeingMade(
   { grace }: ObservationTerms,
 ): boolean {
   const [asked] = alternativesOf(row);
-  // One that Blazar has begun early starts before the date that was asked for, and takes no less.
-  const isMade =
-    asked !== undefined &&
-    start <= asked.start &&
-    asked.end === end &&
-    asked.demand === demandOf(reservations);
+  const isMade = asked?.start === start && asked.end === end && asked.demand === demandOf(reservations);
   const longest = smaller(grace, MAKING / MICROSECONDS_PER_SECOND);
   return row.shown === ASKED && !isMade && wasAskedWithin(longest, row, before);
 }
